@@ -1,0 +1,60 @@
+//! What a test is pointed at.
+
+use super::identity::Drive;
+
+/// What stands behind a target's name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum TargetKind {
+    /// A block device.
+    BlockDevice,
+    /// An existing regular file.
+    File,
+    /// A file made for the test in a directory and gone afterwards.
+    Scratch,
+    /// A drive made of arithmetic.
+    Simulated,
+}
+
+impl TargetKind {
+    /// The word used in documents.
+    #[must_use]
+    pub fn word(self) -> &'static str {
+        match self {
+            Self::BlockDevice => "block-device",
+            Self::File => "file",
+            Self::Scratch => "scratch",
+            Self::Simulated => "simulated",
+        }
+    }
+}
+
+/// What a test is pointed at: plain facts, no descriptor.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Target {
+    /// As the user named it.
+    pub name: String,
+    /// What it is.
+    pub kind: TargetKind,
+    /// Size in bytes (BLKGETSIZE64, or the file's length).
+    pub size: u64,
+    /// Smallest request in bytes that the kernel takes with `O_DIRECT`.
+    pub logical_block: u32,
+    /// Smallest request in bytes that the medium does without read-modify-write.
+    pub physical_block: u32,
+    /// Alignment of buffers in bytes for `O_DIRECT` (STATX_DIOALIGN).
+    pub memory_alignment: u32,
+    /// Whether `O_DIRECT` is possible on it at all (tmpfs before kernel 6.6: no).
+    pub direct: bool,
+    /// The drive: the target itself, or the one that its file system lies on, where one is known.
+    pub drive: Option<Drive>,
+    /// Type of the file system that a file lies on.
+    pub file_system: Option<String>,
+}
+
+impl Target {
+    /// What the kernel says of rotation, where it is known.
+    #[must_use]
+    pub fn rotational(&self) -> Option<bool> {
+        self.drive.as_ref().and_then(|drive| drive.rotational)
+    }
+}

@@ -1,0 +1,117 @@
+//! Executes a [`Plan`] and records every completion.
+//!
+//! One trait, three implementations: [`uring`], [`pread`] and [`simulated`]. None of them knows
+//! why it is asked.
+//!
+//! The hot path allocates, locks, sends and formats nothing per request: each worker counts into
+//! a tally of its own and hands a copy of it out a few times a second.
+
+use std::sync::atomic::{AtomicBool, Ordering};
+
+pub mod outcome;
+pub mod plan;
+
+pub use outcome::{CpuTime, Direction, End, Outcome, Request, Snapshot, Tally};
+pub use plan::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
+
+/// Executes plans on one medium.
+pub trait Engine: Send + Sync {
+    /// `uring`, `pread` or `simulated`.
+    fn name(&self) -> &'static str;
+
+    /// What it makes use of, such as `registered-buffers`.
+    fn features(&self) -> Vec<String>;
+
+    /// Why a better engine was not taken, where there was a reason.
+    fn reason(&self) -> Option<String> {
+        None
+    }
+
+    /// Executes the plan to its end, to its failure or until `control` stops it. Blocks; `observe`
+    /// is called on the calling thread 5 to 10 times a second.
+    ///
+    /// # Errors
+    /// When nothing could be started: the plan does not fit the medium, no memory, no ring. A
+    /// failure in the middle is not an error: it is the outcome's [`End::Failed`].
+    fn execute(
+        &self,
+        plan: &Plan,
+        control: &Control,
+        observe: &mut dyn FnMut(&Snapshot),
+    ) -> Result<Outcome, EngineError>;
+}
+
+/// The hand on the switch: stops an execution from another thread.
+#[derive(Debug, Default)]
+pub struct Control {
+    cancelled: AtomicBool,
+}
+
+impl Control {
+    /// Asks everything that runs under this control to stop at once.
+    pub fn cancel(&self) {
+        self.cancelled.store(true, Ordering::Relaxed);
+    }
+
+    /// Whether it was asked to stop.
+    #[must_use]
+    pub fn is_cancelled(&self) -> bool {
+        self.cancelled.load(Ordering::Relaxed)
+    }
+}
+
+/// What went wrong, on what, and what to do about it.
+#[derive(Debug, thiserror::Error)]
+pub enum EngineError {
+    /// The plan does not fit the medium.
+    #[error("{0}")]
+    Plan(String),
+    /// The engine could not be started.
+    #[error("cannot {tried}: {source}")]
+    Start {
+        /// What was tried.
+        tried: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A request failed.
+    #[error("{operation} of {bytes} bytes at byte {address} of {target} failed: {source}")]
+    Request {
+        /// `read` or `write`.
+        operation: &'static str,
+        /// Name of the target.
+        target: String,
+        /// Where.
+        address: u64,
+        /// How much.
+        bytes: u32,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
+    /// A worker panicked: a defect of this program.
+    #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
+    Worker,
+}
+
+impl EngineError {
+    /// What to do about it, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let text = match self {
+            Self::Plan(_) => "change the parameter that the message names",
+            Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",
+            Self::Request { source, .. } => match source.raw_os_error() {
+                Some(libc::EIO | libc::ENODATA | libc::EREMOTEIO) => {
+                    "the drive could not do it: see the kernel's log (dmesg) and the drive's SMART \
+                     values, and save what is on it"
+                }
+                Some(libc::ENODEV | libc::ENXIO) => "the drive is gone: check cable and power",
+                Some(libc::ENOSPC) => "make room, or choose a smaller size",
+                Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
+                _ => "see the kernel's log (dmesg)",
+            },
+            Self::Worker => "please report it together with what was printed",
+        };
+        text.to_owned()
+    }
+}

@@ -1,0 +1,106 @@
+//! What an engine found.
+
+use std::time::Duration;
+
+use crate::stats::latency::Latency;
+use crate::stats::timeline::Timeline;
+
+/// Requests of one direction.
+#[derive(Debug, Clone, Default)]
+pub struct Direction {
+    /// Response times; its count is the number of requests.
+    pub latency: Latency,
+    /// Bytes moved.
+    pub bytes: u64,
+    /// Requests and bytes by time since the start.
+    pub timeline: Timeline,
+}
+
+/// All that was counted since the ramp ended.
+#[derive(Debug, Clone, Default)]
+pub struct Tally {
+    /// Of reads.
+    pub read: Direction,
+    /// Of writes.
+    pub write: Direction,
+    /// Requests that transferred less than was asked for without an error.
+    pub short: u64,
+}
+
+impl Tally {
+    /// Requests of both directions.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.read.latency.count() + self.write.latency.count()
+    }
+
+    /// Bytes of both directions.
+    #[must_use]
+    pub fn bytes(&self) -> u64 {
+        self.read.bytes + self.write.bytes
+    }
+}
+
+/// The latest state of an execution, published 5 to 10 times a second.
+#[derive(Debug, Clone, Default)]
+pub struct Snapshot {
+    /// Time since the ramp ended; zero while it lasts.
+    pub elapsed: Duration,
+    /// Whether the ramp still lasts.
+    pub ramping: bool,
+    /// How much of the plan is done, 0 to 1; `None` where the plan has no end of its own.
+    pub fraction: Option<f64>,
+    /// What was counted up to now.
+    pub tally: Tally,
+}
+
+/// One request of the log.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Request {
+    /// Byte address on the medium.
+    pub address: u64,
+    /// Length in bytes.
+    pub bytes: u32,
+    /// Whether it wrote.
+    pub wrote: bool,
+    /// When it was handed over, in nanoseconds since the execution's origin. With an open loop
+    /// the intended time.
+    pub start_ns: u64,
+    /// When its completion was seen, on the same clock.
+    pub end_ns: u64,
+}
+
+/// Why an execution came to its end.
+#[derive(Debug)]
+pub enum End {
+    /// A limit of the plan, or its last address.
+    Done,
+    /// The user stopped it.
+    Cancelled,
+    /// A request failed; what was counted before stands.
+    Failed(super::EngineError),
+}
+
+/// Processor time of the threads that sent the requests.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTime {
+    /// In user mode.
+    pub user: Duration,
+    /// In the kernel.
+    pub system: Duration,
+}
+
+/// What an execution found, complete or not.
+#[derive(Debug)]
+pub struct Outcome {
+    /// Why it ended.
+    pub end: End,
+    /// From the end of the ramp to the last completion that was counted.
+    pub elapsed: Duration,
+    /// What was counted.
+    pub tally: Tally,
+    /// Requests in order of completion (per worker, workers one after the other), if asked for.
+    pub log: Vec<Request>,
+    /// Processor time, the ramp included.
+    pub cpu: CpuTime,
+}

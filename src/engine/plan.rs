@@ -1,0 +1,181 @@
+//! What an engine is asked to do.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+/// Which way the bytes go.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub enum Operation {
+    /// From the medium.
+    Read,
+    /// To the medium.
+    Write,
+    /// Both, drawn at random: this share of the requests (0 to 1) reads.
+    Mixed {
+        /// Share of reads, 0 to 1.
+        reads: f64,
+    },
+}
+
+impl Operation {
+    /// Whether anything is written.
+    #[must_use]
+    pub fn writes(self) -> bool {
+        !matches!(self, Self::Read)
+    }
+}
+
+/// Where in the window the requests go.
+#[derive(Debug, Clone, PartialEq)]
+pub enum Pattern {
+    /// Ascending, block after block; at the window's end from its beginning again. With several
+    /// workers each has an even part of the window.
+    Sequential,
+    /// Uniform over the window's aligned blocks.
+    Random,
+    /// Skewed: a few blocks, scattered over the window, get most requests.
+    Zipf {
+        /// Exponent of the law, above 0; 0.99 is usual.
+        theta: f64,
+    },
+    /// Just these byte addresses in this order, each once; the plan ends with the last.
+    Addresses(Arc<[u64]>),
+}
+
+/// Size of the requests in bytes.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum BlockSize {
+    /// All alike.
+    Fixed(u32),
+    /// Uniform over the multiples of the alignment from the first to the second, both in.
+    Range(u32, u32),
+}
+
+impl BlockSize {
+    /// The largest request.
+    #[must_use]
+    pub fn largest(self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(_, size) => size,
+        }
+    }
+
+    /// The smallest request.
+    #[must_use]
+    pub fn smallest(self) -> u32 {
+        match self {
+            Self::Fixed(size) | Self::Range(size, _) => size,
+        }
+    }
+}
+
+/// When to stop; whichever comes first. None set: at the end of the addresses, or of the window
+/// for a sequential pattern.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Limits {
+    /// After this time, the ramp not counted.
+    pub duration: Option<Duration>,
+    /// After this many bytes, over all workers, the ramp not counted.
+    pub bytes: Option<u64>,
+    /// After this many requests, over all workers, the ramp not counted.
+    pub requests: Option<u64>,
+}
+
+/// What the kernel's page cache may do.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum CacheMode {
+    /// `O_DIRECT`: nothing.
+    #[default]
+    Bypass,
+    /// Buffered, the target's pages dropped before the start.
+    Drop,
+    /// Buffered, with whatever is cached already.
+    Keep,
+}
+
+/// When a write counts as done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum SyncMode {
+    /// When the drive (or, buffered, the kernel) has taken it.
+    #[default]
+    None,
+    /// `O_DSYNC`: when the data would survive a power cut.
+    DataSync,
+    /// `O_SYNC`: data and the file's attributes.
+    Sync,
+}
+
+/// What written blocks contain.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum DataKind {
+    /// Random bytes, different in every request: incompressible, nothing to deduplicate.
+    #[default]
+    Random,
+    /// Zeros.
+    Zero,
+    /// One random block over and over: to be deduplicated.
+    Repeat,
+    /// Random bytes, of which this share in percent is zeros.
+    Compressible(u8),
+}
+
+/// What an engine is asked to do: how to address the medium, how hard, and for how long.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Plan {
+    /// Which way.
+    pub operation: Operation,
+    /// Where.
+    pub pattern: Pattern,
+    /// How much at a time.
+    pub block_size: BlockSize,
+    /// Every address is a multiple of this many bytes; at least the medium's own alignment.
+    pub align: u64,
+    /// The bytes of the medium that may be touched.
+    pub window: Range<u64>,
+    /// Requests that each worker keeps in flight.
+    pub depth: u32,
+    /// Threads, each with a queue of its own.
+    pub workers: u32,
+    /// When to stop.
+    pub limits: Limits,
+    /// Time at the start that is not counted.
+    pub ramp: Duration,
+    /// What the page cache may do.
+    pub cache: CacheMode,
+    /// When a write is done.
+    pub sync: SyncMode,
+    /// What is written.
+    pub data: DataKind,
+    /// Open loop: requests per second over all workers, each with an intended start; its latency
+    /// counts from then on, so that a stall is not hidden (no coordinated omission).
+    pub rate: Option<f64>,
+    /// The same seed gives the same addresses, directions and sizes.
+    pub seed: u64,
+    /// Room for a log of single requests; 0 keeps none. What does not fit is left out.
+    pub log: usize,
+}
+
+impl Plan {
+    /// Reads over the window with one request at a time, aligned to the block size, no limit set.
+    #[must_use]
+    pub fn reading(pattern: Pattern, block_size: u32, window: Range<u64>) -> Self {
+        Self {
+            operation: Operation::Read,
+            pattern,
+            block_size: BlockSize::Fixed(block_size),
+            align: u64::from(block_size),
+            window,
+            depth: 1,
+            workers: 1,
+            limits: Limits::default(),
+            ramp: Duration::ZERO,
+            cache: CacheMode::default(),
+            sync: SyncMode::default(),
+            data: DataKind::default(),
+            rate: None,
+            seed: 1,
+            log: 0,
+        }
+    }
+}

@@ -1,0 +1,12 @@
+//! diskscope: what is using my disks, how far along is that copy, and how good is this drive?
+//!
+//! Two streams meet in [`runtime`] alone: what the kernel says flows up to the screen, what the
+//! user asks flows down to the drive. `docs/architecture.md` draws the house.
+
+pub mod bench;
+pub mod drive;
+pub mod engine;
+pub mod model;
+pub mod roots;
+pub mod session;
+pub mod stats;

@@ -1,0 +1,171 @@
+//! The view of one sample: what the Live screen draws and `watch` prints.
+//!
+//! Whatever is not known is `None`, null in JSON, "n/a" on the screen: a first sample, a counter
+//! that went backwards, a missing permission. Never 0.
+
+use std::time::Duration;
+
+use serde::{Serialize, Serializer};
+
+/// Everything that is known of one moment.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct Live {
+    /// When it was taken, RFC 3339.
+    pub time: String,
+    /// Time since the sample before; `None` for the first.
+    #[serde(rename = "interval_ns", serialize_with = "nanoseconds")]
+    pub interval: Option<Duration>,
+    /// The machine.
+    pub host: HostView,
+    /// Block devices that have a medium, in the kernel's order.
+    pub devices: Vec<DeviceView>,
+    /// Processes, the busiest first.
+    pub processes: Vec<ProcessView>,
+    /// Large files that some process moves through, the largest remainder first.
+    pub transfers: Vec<TransferView>,
+    /// What could not be read and why, each said once, such as a missing permission.
+    pub notices: Vec<String>,
+}
+
+/// The machine as a whole.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct HostView {
+    /// Host name.
+    pub name: Option<String>,
+    /// Kernel release.
+    pub kernel: Option<String>,
+    /// Time since boot.
+    #[serde(rename = "uptime_ns", serialize_with = "nanoseconds")]
+    pub uptime: Option<Duration>,
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Option<[f64; 3]>,
+    /// Share of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
+    pub pressure_some: Option<f64>,
+    /// Share of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
+    pub pressure_full: Option<f64>,
+    /// Bytes written by programs and not yet on their way to a disk.
+    pub dirty_bytes: Option<u64>,
+    /// Bytes on their way to a disk.
+    pub writeback_bytes: Option<u64>,
+    /// How long until what is dirty is on disk at the present rate of writing; `None` when
+    /// nothing is dirty or no rate is known.
+    #[serde(rename = "drain_ns", serialize_with = "nanoseconds")]
+    pub drain: Option<Duration>,
+}
+
+/// One block device over the interval (iostat -x, sysstat's iostat.c).
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct DeviceView {
+    /// Kernel's name.
+    pub name: String,
+    /// What to call it: model and size belong in the heading.
+    pub label: String,
+    /// Its size in bytes.
+    pub size_bytes: Option<u64>,
+    /// Whether it is a part of, or lies on, another device; the name of that device.
+    pub parent: Option<String>,
+    /// Where its file system is mounted.
+    pub mounted_at: Option<String>,
+    /// Whether it serves one request at a time as far as is known, so that busy is saturation.
+    pub serial: bool,
+    /// Reads completed per second.
+    pub read_ios_per_s: Option<f64>,
+    /// Writes completed per second.
+    pub write_ios_per_s: Option<f64>,
+    /// Bytes read per second.
+    pub read_bytes_per_s: Option<f64>,
+    /// Bytes written per second.
+    pub write_bytes_per_s: Option<f64>,
+    /// Mean time from the queue to completion of reads; `None` when none completed.
+    pub read_await_ns: Option<f64>,
+    /// Mean time from the queue to completion of writes; `None` when none completed.
+    pub write_await_ns: Option<f64>,
+    /// Requests in flight at the moment of the sample.
+    pub in_flight: Option<u64>,
+    /// Requests in flight, mean over the interval.
+    pub queue_size: Option<f64>,
+    /// Mean size of the requests in bytes; `None` when none completed.
+    pub request_bytes: Option<f64>,
+    /// Share of the interval in which something was in flight; may exceed 1 (io_ticks is sampled
+    /// since kernel 5.0). Not saturation on anything that serves requests in parallel.
+    pub busy: Option<f64>,
+}
+
+/// One process over the interval.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct ProcessView {
+    /// Process id.
+    pub pid: u32,
+    /// Thread id: the same as `pid` where processes are shown whole.
+    pub tid: u32,
+    /// Owner's name, or number where it has none.
+    pub user: Option<String>,
+    /// Command line, made harmless to print.
+    pub command: String,
+    /// Bytes fetched from devices per second.
+    pub read_bytes_per_s: Option<f64>,
+    /// Bytes sent to devices per second, cancelled ones taken off.
+    pub write_bytes_per_s: Option<f64>,
+    /// Bytes asked for by system calls per second.
+    pub asked_read_bytes_per_s: Option<f64>,
+    /// Bytes handed over by system calls per second.
+    pub asked_write_bytes_per_s: Option<f64>,
+    /// Share of the interval spent waiting for block I/O, 0 to 1.
+    pub io_wait: Option<f64>,
+    /// Kernel's one-letter state.
+    pub state: Option<char>,
+}
+
+/// How far a process is through a file.
+#[derive(Debug, Clone, PartialEq, Serialize)]
+pub struct TransferView {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program.
+    pub command: String,
+    /// File that is read, where one is known.
+    pub source: Option<String>,
+    /// File that is written, where one is known.
+    pub destination: Option<String>,
+    /// How far it is.
+    pub position_bytes: Option<u64>,
+    /// How far it will go.
+    pub size_bytes: Option<u64>,
+    /// Smoothed rate.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Likely time left.
+    #[serde(rename = "eta_ns", serialize_with = "nanoseconds")]
+    pub eta: Option<Duration>,
+    /// Time left if it goes on at the best of the recent rates.
+    #[serde(rename = "eta_low_ns", serialize_with = "nanoseconds")]
+    pub eta_low: Option<Duration>,
+    /// Time left if it goes on at the worst of the recent rates.
+    #[serde(rename = "eta_high_ns", serialize_with = "nanoseconds")]
+    pub eta_high: Option<Duration>,
+    /// Where it stands.
+    pub state: TransferState,
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransferState {
+    /// The position moves.
+    Moving,
+    /// It has not moved for a while.
+    Stalled,
+    /// Bytes move, but the kernel tells no position.
+    NoPosition,
+    /// The process closed the file or ended.
+    Finished,
+}
+
+/// Serialises a duration as whole nanoseconds.
+fn nanoseconds<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
+    match value {
+        Some(duration) => {
+            serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+        }
+        None => serializer.serialize_none(),
+    }
+}

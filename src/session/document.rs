@@ -1,0 +1,431 @@
+//! The document that is saved, exported and compared: what was measured, on what, and how far
+//! it may be believed.
+//!
+//! Every number is in bytes, nanoseconds or per second, or as its `unit` says. A figure that
+//! could not be determined is absent and explained by a [`Verdict`]; it is never 0.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+/// What [`Session::schema`] always says.
+pub const SCHEMA: &str = "diskscope-session";
+/// The version of the document's shape that this program writes.
+pub const VERSION: u32 = 1;
+
+/// One saved session: the host, and the runs made on it in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// Always `diskscope-session`.
+    pub schema: String,
+    /// Version of the document's shape.
+    pub version: u32,
+    /// Program and version that wrote it, such as `diskscope 0.1.0`.
+    pub program: String,
+    /// When the session began, RFC 3339 with offset.
+    pub started: String,
+    /// The machine that it was measured on.
+    pub host: Host,
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<Run>,
+}
+
+/// The machine that a session was measured on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Host name.
+    pub name: Option<String>,
+    /// Kernel release, as `uname -r` says.
+    pub kernel: Option<String>,
+    /// Machine architecture, as `uname -m` says.
+    pub architecture: Option<String>,
+    /// Processors that this program may run on.
+    pub processors: Option<u32>,
+    /// Main memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Name of the hypervisor or container, where the machine tells.
+    pub virtualization: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Only in a journal: the run goes on, or its program was killed.
+    Running,
+    /// Everything that the test asks for was measured.
+    Finished,
+    /// Stopped by the user or a signal; what was measured until then is here.
+    Interrupted,
+    /// Stopped by an error; what was measured until then is here.
+    Failed,
+}
+
+/// One test on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Name of the test, such as `random-read`.
+    pub test: String,
+    /// How it ended.
+    pub state: RunState,
+    /// What stopped it, where `state` is `failed`.
+    pub error: Option<RunError>,
+    /// When it began, RFC 3339 with offset.
+    pub started: String,
+    /// How long it took, ramps and preparation included.
+    pub elapsed_ns: u64,
+    /// What was measured.
+    pub target: TargetRecord,
+    /// The test's parameters by name: bytes, nanoseconds, per second, or words.
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// What executed the requests.
+    pub engine: EngineRecord,
+    /// What the test found.
+    #[serde(flatten)]
+    pub findings: Findings,
+    /// The device's own counts over the run, where the kernel keeps any for the target.
+    pub kernel: Option<KernelCounts>,
+    /// Processor time of the run.
+    pub cpu: Option<Cpu>,
+    /// How to do the same again.
+    pub reproduce: Reproduce,
+}
+
+/// Figures, distributions, series and verdicts: what a test yields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// Single results.
+    pub figures: Vec<Figure>,
+    /// Response times by direction.
+    pub latency: LatencyByDirection,
+    /// Curves.
+    pub series: Vec<Series>,
+    /// What is to be thought of the figures.
+    pub verdicts: Vec<Verdict>,
+    /// Service goals that were asked for, and whether they were met.
+    #[serde(default)]
+    pub goals: Vec<Goal>,
+}
+
+impl Findings {
+    /// The figure of that name, if it was determined.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// The series of that name, if there is one.
+    #[must_use]
+    pub fn series(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.name == name)
+    }
+}
+
+/// The unit of a figure or of a chart's axis.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
+)]
+pub enum Unit {
+    /// Requests or events per second.
+    #[serde(rename = "1/s")]
+    PerSecond,
+    /// Bytes per second.
+    #[serde(rename = "B/s")]
+    BytesPerSecond,
+    /// Nanoseconds.
+    #[serde(rename = "ns")]
+    Nanoseconds,
+    /// Bytes.
+    #[serde(rename = "B")]
+    Bytes,
+    /// Revolutions per minute.
+    #[serde(rename = "rpm")]
+    RevolutionsPerMinute,
+    /// A share or quotient: 1 is the whole.
+    #[serde(rename = "ratio")]
+    Ratio,
+    /// A plain number, such as a queue depth.
+    #[serde(rename = "1")]
+    Count,
+    /// A position on the revolution, 0 to 1.
+    #[serde(rename = "revolution")]
+    Revolution,
+    /// Sectors of 512 bytes.
+    #[serde(rename = "sectors")]
+    Sectors,
+}
+
+/// One result: typed once, rendered everywhere from this.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Figure {
+    /// Name, such as `iops`.
+    pub name: String,
+    /// The value in `unit`.
+    pub value: f64,
+    /// Its unit.
+    pub unit: Unit,
+    /// Lower 95 % confidence limit; null where it cannot be had.
+    pub low: Option<f64>,
+    /// Upper 95 % confidence limit; null where it cannot be had.
+    pub high: Option<f64>,
+    /// How many observations it rests on, where that is a number that means something.
+    pub observations: Option<u64>,
+}
+
+impl Figure {
+    /// A figure without confidence limits.
+    #[must_use]
+    pub fn new(name: &str, value: f64, unit: Unit) -> Self {
+        Self {
+            name: name.to_owned(),
+            value,
+            unit,
+            low: None,
+            high: None,
+            observations: None,
+        }
+    }
+
+    /// The same figure with its 95 % confidence limits.
+    #[must_use]
+    pub fn within(mut self, low: f64, high: f64) -> Self {
+        self.low = Some(low);
+        self.high = Some(high);
+        self
+    }
+
+    /// The same figure, resting on that many observations.
+    #[must_use]
+    pub fn from_observations(mut self, observations: u64) -> Self {
+        self.observations = Some(observations);
+        self
+    }
+}
+
+/// Response times of reads and of writes; absent where none were made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyByDirection {
+    /// Of reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<LatencySummary>,
+    /// Of writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<LatencySummary>,
+}
+
+/// A distribution of response times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// How many requests.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub stddev_ns: f64,
+    /// The fastest.
+    pub min_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+    /// By percent, such as `"99.9"`: the response time that this share of requests beats. A
+    /// percentile that fewer than 10 observations lie beyond is left out.
+    pub percentiles: BTreeMap<String, u64>,
+    /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
+    pub histogram: Vec<[u64; 3]>,
+}
+
+/// Name and unit of a chart's axis.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Axis {
+    /// What is drawn along it.
+    pub name: String,
+    /// Its unit.
+    pub unit: Unit,
+}
+
+impl Axis {
+    /// An axis.
+    #[must_use]
+    pub fn new(name: &str, unit: Unit) -> Self {
+        Self {
+            name: name.to_owned(),
+            unit,
+        }
+    }
+}
+
+/// A curve or a cloud of points.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Series {
+    /// Name, such as `iops-over-time`.
+    pub name: String,
+    /// Horizontal axis.
+    pub x: Axis,
+    /// Vertical axis.
+    pub y: Axis,
+    /// `[x, y]`, in the order in which they were obtained.
+    pub points: Vec<[f64; 2]>,
+}
+
+/// How much a verdict takes from the figures' worth.
+#[derive(
+    Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
+)]
+#[serde(rename_all = "kebab-case")]
+pub enum Severity {
+    /// Good to know.
+    Note,
+    /// The figures are probably not what they seem.
+    Warning,
+    /// The figures do not say what the test is for.
+    Invalid,
+}
+
+/// What is to be thought of a run's figures.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Verdict {
+    /// A fixed name, such as `served-from-cache`.
+    pub code: String,
+    /// How bad it is.
+    pub severity: Severity,
+    /// What was seen, in figures.
+    pub evidence: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+impl Verdict {
+    /// A verdict.
+    #[must_use]
+    pub fn new(
+        code: &str,
+        severity: Severity,
+        evidence: impl Into<String>,
+        advice: impl Into<String>,
+    ) -> Self {
+        Self {
+            code: code.to_owned(),
+            severity,
+            evidence: evidence.into(),
+            advice: advice.into(),
+        }
+    }
+}
+
+/// A service goal and whether the run met it.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Goal {
+    /// As it was asked for, such as `p95<=500ms`.
+    pub goal: String,
+    /// Whether it was met; null where the figure could not be determined.
+    pub met: Option<bool>,
+    /// The value that decided, in the figure's unit.
+    pub measured: Option<f64>,
+    /// The limit, in the figure's unit.
+    pub limit: f64,
+    /// Unit of both.
+    pub unit: Unit,
+}
+
+/// What stopped a run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct RunError {
+    /// One sentence: what went wrong, on what.
+    pub message: String,
+    /// What to do about it.
+    pub advice: String,
+}
+
+/// What was measured.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TargetRecord {
+    /// As it was named.
+    pub path: String,
+    /// `block-device`, `file`, `scratch` or `simulated`.
+    pub kind: String,
+    /// Its size.
+    pub size_bytes: u64,
+    /// Smallest request the kernel takes for it.
+    pub logical_block_bytes: u32,
+    /// Smallest request that the medium does without read-modify-write.
+    pub physical_block_bytes: u32,
+    /// The block device that the kernel keeps counts for, such as `nvme0n1`: the target itself,
+    /// or what its file system lies on.
+    pub device: Option<String>,
+    /// Model, as the drive says.
+    pub model: Option<String>,
+    /// Serial number, as the drive says.
+    pub serial: Option<String>,
+    /// Firmware revision.
+    pub firmware: Option<String>,
+    /// Transport, such as `nvme`, `sata`, `usb`, `virtio`, `loop`.
+    pub transport: Option<String>,
+    /// What the kernel's `rotational` flag claims.
+    pub rotational: Option<bool>,
+    /// File system that a file or directory lies on.
+    pub file_system: Option<String>,
+}
+
+/// What executed the requests.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct EngineRecord {
+    /// `uring`, `pread` or `simulated`.
+    pub name: String,
+    /// What it made use of, such as `registered-buffers`.
+    pub features: Vec<String>,
+    /// Why a better one was not taken, where there was a reason.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub reason: Option<String>,
+}
+
+/// A block device's own counts over a run, from /proc/diskstats
+/// (kernel Documentation/admin-guide/iostats.rst).
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct KernelCounts {
+    /// Name of the device, such as `sda`.
+    pub device: String,
+    /// Reads completed.
+    pub reads: u64,
+    /// Reads that were merged with another.
+    pub reads_merged: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Time spent by reads, summed over requests.
+    pub read_ns: u64,
+    /// Writes completed.
+    pub writes: u64,
+    /// Writes that were merged with another.
+    pub writes_merged: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+    /// Time spent by writes, summed over requests.
+    pub write_ns: u64,
+    /// Discards completed; null before kernel 4.18.
+    pub discards: Option<u64>,
+    /// Flushes completed; null before kernel 5.5.
+    pub flushes: Option<u64>,
+    /// Time during which something was in flight.
+    pub busy_ns: u64,
+    /// Requests in flight, integrated over time.
+    pub weighted_ns: u64,
+}
+
+/// Processor time of a run.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Cpu {
+    /// Of the threads that sent the requests, in user mode.
+    pub user_ns: u64,
+    /// Of the threads that sent the requests, in the kernel.
+    pub system_ns: u64,
+    /// Of the whole machine, all processors: what the kernel's own workers did is in it.
+    pub machine_busy_ns: Option<u64>,
+}
+
+/// How to do the same again.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Reproduce {
+    /// The command line of this program.
+    pub diskscope: String,
+    /// The nearest fio command line; null where there is none.
+    pub fio: Option<String>,
+}

@@ -1,0 +1,220 @@
+//! Response times of many requests in constant memory.
+
+use hdrhistogram::Histogram;
+
+/// The longest response time that keeps its place; anything longer counts as this.
+const LONGEST_NS: u64 = 3_600_000_000_000;
+/// Significant decimal digits of a recorded time.
+const DIGITS: u8 = 3;
+/// A percentile is known only when at least this many observations lie beyond it.
+pub const OBSERVATIONS_BEYOND: u64 = 10;
+
+/// Response times of many requests: exact count, mean, spread and extremes, and a histogram with
+/// three significant digits from 1 ns to an hour.
+///
+/// Recording allocates nothing.
+#[derive(Debug, Clone)]
+pub struct Latency {
+    histogram: Histogram<u64>,
+    sum: u128,
+    sum_of_squares: f64,
+    min: u64,
+    max: u64,
+}
+
+impl Default for Latency {
+    fn default() -> Self {
+        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        Self {
+            // The bounds are constants that the histogram accepts; a test holds them to it.
+            histogram: histogram.unwrap_or_else(|_| unreachable!("constant bounds")),
+            sum: 0,
+            sum_of_squares: 0.0,
+            min: u64::MAX,
+            max: 0,
+        }
+    }
+}
+
+impl Latency {
+    /// Records one response time in nanoseconds.
+    #[inline]
+    pub fn record(&mut self, nanoseconds: u64) {
+        self.histogram.saturating_record(nanoseconds.max(1));
+        self.sum += u128::from(nanoseconds);
+        let value = nanoseconds as f64;
+        self.sum_of_squares += value * value;
+        self.min = self.min.min(nanoseconds);
+        self.max = self.max.max(nanoseconds);
+    }
+
+    /// Adds everything that the other one holds.
+    pub fn merge(&mut self, other: &Self) {
+        // Both have the same bounds, so that nothing can fall outside.
+        let _ = self.histogram.add(&other.histogram);
+        self.sum += other.sum;
+        self.sum_of_squares += other.sum_of_squares;
+        self.min = self.min.min(other.min);
+        self.max = self.max.max(other.max);
+    }
+
+    /// Forgets everything.
+    pub fn reset(&mut self) {
+        self.histogram.reset();
+        self.sum = 0;
+        self.sum_of_squares = 0.0;
+        self.min = u64::MAX;
+        self.max = 0;
+    }
+
+    /// How many were recorded.
+    #[must_use]
+    pub fn count(&self) -> u64 {
+        self.histogram.len()
+    }
+
+    /// Arithmetic mean in nanoseconds, if anything was recorded.
+    #[must_use]
+    pub fn mean(&self) -> Option<f64> {
+        (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
+    }
+
+    /// Sample standard deviation in nanoseconds; needs two observations.
+    #[must_use]
+    pub fn standard_deviation(&self) -> Option<f64> {
+        let count = self.count() as f64;
+        let mean = self.mean()?;
+        (count > 1.0).then(|| {
+            ((self.sum_of_squares - count * mean * mean) / (count - 1.0))
+                .max(0.0)
+                .sqrt()
+        })
+    }
+
+    /// The fastest in nanoseconds.
+    #[must_use]
+    pub fn min(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.min)
+    }
+
+    /// The slowest in nanoseconds.
+    #[must_use]
+    pub fn max(&self) -> Option<u64> {
+        (self.count() > 0).then_some(self.max)
+    }
+
+    /// The response time in nanoseconds that this percentage of the requests (0 to 100) beats.
+    /// `None` when fewer than [`OBSERVATIONS_BEYOND`] lie beyond it.
+    #[must_use]
+    pub fn percentile(&self, percent: f64) -> Option<u64> {
+        let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
+        // A rounding error must not take away the tenth observation.
+        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64).then(|| {
+            self.histogram
+                .value_at_percentile(percent)
+                .clamp(self.min, self.max)
+        })
+    }
+
+    /// The share (0 to 1) of requests slower than a target in nanoseconds.
+    #[must_use]
+    pub fn share_slower_than(&self, nanoseconds: u64) -> Option<f64> {
+        let count = self.count();
+        (count > 0).then(|| {
+            let within = self.histogram.count_between(0, nanoseconds.min(LONGEST_NS));
+            count.saturating_sub(within) as f64 / count as f64
+        })
+    }
+
+    /// Bins for drawing and saving: `[low, high, count]` in nanoseconds, ascending, `low` in and
+    /// `high` out, empty ones left out. `per_octave` bins between a value and its double.
+    #[must_use]
+    pub fn bins(&self, per_octave: u32) -> Vec<[u64; 3]> {
+        let per_octave = f64::from(per_octave.max(1));
+        let edge = |index: i64| (index as f64 / per_octave).exp2().ceil() as u64;
+        let mut bins: Vec<[u64; 3]> = Vec::new();
+        for entry in self.histogram.iter_recorded() {
+            let value = entry.value_iterated_to();
+            let mut index = ((value as f64).log2() * per_octave).floor() as i64;
+            // The logarithm rounds: the value itself decides on which side of an edge it lies.
+            while edge(index) > value {
+                index -= 1;
+            }
+            while edge(index + 1) <= value {
+                index += 1;
+            }
+            let (low, high) = (edge(index), edge(index + 1));
+            match bins.last_mut() {
+                Some(last) if last[0] == low => last[2] += entry.count_since_last_iteration(),
+                _ => bins.push([low, high, entry.count_since_last_iteration()]),
+            }
+        }
+        bins
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn of(values: impl IntoIterator<Item = u64>) -> Latency {
+        let mut latency = Latency::default();
+        values.into_iter().for_each(|value| latency.record(value));
+        latency
+    }
+
+    #[test]
+    fn nothing_recorded_is_unknown() {
+        let empty = Latency::default();
+        assert_eq!(empty.mean(), None);
+        assert_eq!(empty.standard_deviation(), None);
+        assert_eq!((empty.min(), empty.max()), (None, None));
+        assert_eq!(empty.percentile(50.0), None);
+        assert_eq!(empty.share_slower_than(1), None);
+        assert!(empty.bins(4).is_empty());
+    }
+
+    #[test]
+    fn a_percentile_needs_ten_observations_beyond() {
+        assert_eq!(of(1..=19).percentile(50.0), None);
+        assert_eq!(of(1..=20).percentile(50.0), Some(10));
+        assert_eq!(of(1..=999).percentile(99.0), None);
+        assert!(of(1..=1000).percentile(99.0).is_some());
+        assert_eq!(of(1..=9_999).percentile(99.9), None);
+        assert!(of(1..=10_000).percentile(99.9).is_some());
+    }
+
+    #[test]
+    fn mean_and_spread_are_exact() {
+        let latency = of([2_000_000, 4_000_000, 4_000_000, 6_000_000]);
+        assert_eq!(latency.mean(), Some(4_000_000.0));
+        let deviation = latency.standard_deviation().unwrap();
+        assert!((deviation - 1_632_993.16).abs() < 0.01, "{deviation}");
+    }
+
+    #[test]
+    fn merging_is_recording_into_one() {
+        let mut left = of([10, 20, 30]);
+        left.merge(&of([5, 40]));
+        let whole = of([5, 10, 20, 30, 40]);
+        assert_eq!(left.count(), whole.count());
+        assert_eq!(left.mean(), whole.mean());
+        assert_eq!((left.min(), left.max()), (whole.min(), whole.max()));
+        assert_eq!(left.bins(4), whole.bins(4));
+    }
+
+    #[test]
+    fn bins_hold_every_observation_between_their_edges() {
+        let values = [1, 2, 3, 4, 7, 8, 1000, 1024, 5_000_000, 4_000_000_000_000];
+        let bins = of(values).bins(8);
+        assert_eq!(bins.iter().map(|bin| bin[2]).sum::<u64>(), 10);
+        assert!(bins.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
+        assert!(bins.iter().all(|bin| bin[0] < bin[1]));
+    }
+
+    #[test]
+    fn slower_than_a_target() {
+        assert_eq!(of(1..=100).share_slower_than(75), Some(0.25));
+        assert_eq!(of(1..=100).share_slower_than(100), Some(0.0));
+    }
+}

@@ -1,0 +1,4 @@
+//! Numbers in, numbers out.
+
+pub mod latency;
+pub mod timeline;
