@@ -10,3 +10,4 @@ pub mod model;
 pub mod roots;
 pub mod session;
 pub mod stats;
+pub mod units;

@@ -1,1 +1,151 @@
-//! The tests.
+//! The tests: which plans each needs, and what their outcomes mean.
+//!
+//! A test is one file: its [`Description`] (from which the launcher's form, the command line,
+//! the documentation, the JSON, the text report and the run screen are made), its plans, and its
+//! analysis. Adding one adds that file and a line in [`TESTS`].
+
+use std::time::Duration;
+
+use crate::drive::Target;
+use crate::engine::Plan;
+
+pub mod common;
+pub mod job;
+pub mod parameter;
+pub mod random_read;
+pub mod runner;
+pub mod sequential_read;
+
+pub use job::Job;
+pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
+pub use runner::{Bench, Observer, Progress};
+
+/// Every test, in the order in which they are listed.
+pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
+
+/// The test of that name or alias.
+#[must_use]
+pub fn find(name: &str) -> Option<&'static dyn Test> {
+    let known = |test: &&&'static dyn Test| {
+        let description = test.description();
+        description.name == name || description.aliases.contains(&name)
+    };
+    TESTS.iter().find(known).copied()
+}
+
+/// A benchmark: plans and an analysis.
+pub trait Test: Sync + Send {
+    /// What it is, as data.
+    fn description(&self) -> &'static Description;
+
+    /// What it will do with these parameters.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError>;
+
+    /// Executes its plans and says what they mean, as far as it gets: after a stop or a failure
+    /// (see [`Bench::stopped`]) it analyses what there is and returns.
+    ///
+    /// # Errors
+    /// When nothing could be measured at all.
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError>;
+
+    /// The nearest fio job for these parameters: options without the file name.
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        let _ = (target, parameters);
+        None
+    }
+}
+
+/// What a test is.
+#[derive(Debug, Clone, Copy)]
+pub struct Description {
+    /// Name, as in `diskscope run NAME`.
+    pub name: &'static str,
+    /// Other names.
+    pub aliases: &'static [&'static str],
+    /// What it measures, one line.
+    pub summary: &'static str,
+    /// What it does, how to read its chart, what it costs: paragraphs for the info pane and for
+    /// `docs/tests.md`.
+    pub explanation: &'static str,
+    /// Whether it writes to the target.
+    pub writes: bool,
+    /// What can be set.
+    pub parameters: &'static [Parameter],
+    /// The charts of its result, the most telling first.
+    pub charts: &'static [Chart],
+    /// Figures to put first, in this order.
+    pub headline: &'static [&'static str],
+}
+
+/// How a series wants to be drawn.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Shape {
+    /// Points joined in order of x.
+    Line,
+    /// Points.
+    Scatter,
+    /// Points joined as steps: each y holds until the next x.
+    Steps,
+    /// A bar for each x.
+    Bars,
+    /// Points around a centre: x is the angle in revolutions, y the radius.
+    Polar,
+}
+
+/// A chart of a test's result.
+#[derive(Debug, Clone, Copy)]
+pub struct Chart {
+    /// Its heading.
+    pub title: &'static str,
+    /// The series drawn in it, by name; those that a run lacks are left out.
+    pub series: &'static [&'static str],
+    /// How.
+    pub shape: Shape,
+    /// Whether the horizontal axis is logarithmic.
+    pub log_x: bool,
+    /// Whether the vertical axis begins at 0; otherwise it spans the points.
+    pub from_zero: bool,
+}
+
+/// What a test will do, said before it starts.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Forecast {
+    /// What it does, one sentence with its figures.
+    pub sentence: String,
+    /// How long it takes at most; `None` where that depends on the drive's speed.
+    pub duration: Option<Duration>,
+    /// How many bytes it reads at most, where that is known.
+    pub reads: Option<u64>,
+    /// How many bytes it writes at most.
+    pub writes: Option<u64>,
+}
+
+/// What went wrong with a test.
+#[derive(Debug, thiserror::Error)]
+pub enum BenchError {
+    /// The parameters do not fit: how to mend them.
+    #[error("{0}")]
+    Parameters(String),
+    /// A parameter could not be read.
+    #[error(transparent)]
+    Parameter(#[from] ParameterError),
+    /// The engine could not do it.
+    #[error(transparent)]
+    Engine(#[from] crate::engine::EngineError),
+}
+
+/// Checks that a plan's window holds at least one block.
+pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
+    let block = u64::from(plan.block_size.largest());
+    if plan.window.end.saturating_sub(plan.window.start) < block {
+        return Err(BenchError::Parameters(format!(
+            "the window from byte {} to byte {} does not hold one block of {block} bytes: widen it \
+             with --window-begin and --window-end, or choose a smaller --block-size",
+            plan.window.start, plan.window.end
+        )));
+    }
+    Ok(())
+}

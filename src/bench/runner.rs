@@ -1,0 +1,184 @@
+//! Runs a test on an engine: phases, progress, what was found so far.
+
+use std::time::{Duration, Instant};
+
+use super::{BenchError, Parameters, Test};
+use crate::drive::Target;
+use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot};
+use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
+
+/// What a running test shows, 5 to 10 times a second.
+#[derive(Debug, Clone, Default)]
+pub struct Progress {
+    /// What is being done, such as `zone 17 of 100`.
+    pub phase: String,
+    /// How much of the whole test is done, 0 to 1; `None` where that cannot be known.
+    pub fraction: Option<f64>,
+    /// Time since the test began.
+    pub elapsed: Duration,
+    /// The present phase.
+    pub snapshot: Snapshot,
+    /// What was found so far.
+    pub findings: Findings,
+}
+
+impl Progress {
+    /// Time left if it goes on as until now; `None` before one per cent is done.
+    #[must_use]
+    pub fn left(&self) -> Option<Duration> {
+        let fraction = self.fraction.filter(|fraction| *fraction > 0.01)?;
+        Some(self.elapsed.mul_f64((1.0 - fraction.min(1.0)) / fraction))
+    }
+}
+
+/// Who wants to know how a test is getting on.
+pub trait Observer {
+    /// The latest state; may be dropped when there is a later one.
+    fn progress(&mut self, progress: &Progress);
+    /// A phase ended: these findings stand. Must not be lost.
+    fn phase_finished(&mut self, findings: &Findings);
+}
+
+/// How a test ended, and what it found.
+#[derive(Debug)]
+pub struct Finished {
+    /// Finished, interrupted or failed.
+    pub state: RunState,
+    /// What made it fail.
+    pub error: Option<BenchError>,
+    /// How long it took.
+    pub elapsed: Duration,
+    /// What it found.
+    pub findings: Findings,
+    /// Processor time of the engine's threads.
+    pub cpu: CpuTime,
+}
+
+/// What a test works with while it runs.
+pub struct Bench<'a> {
+    /// What is measured.
+    pub target: &'a Target,
+    /// The test's parameters.
+    pub parameters: &'a Parameters,
+    engine: &'a dyn Engine,
+    control: &'a Control,
+    observer: &'a mut dyn Observer,
+    began: Instant,
+    done: f64,
+    cpu: CpuTime,
+    failure: Option<EngineError>,
+    /// What was found so far: the test adds to it, and replaces what it knows better now.
+    pub findings: Findings,
+}
+
+impl Bench<'_> {
+    /// Executes one phase. `share` is how much of the whole test (0 to 1) it stands for.
+    ///
+    /// A failure in the middle is kept: the outcome holds what was measured, and
+    /// [`stopped`](Self::stopped) is true from then on.
+    ///
+    /// # Errors
+    /// When the phase could not be started.
+    pub fn execute(&mut self, phase: &str, share: f64, plan: &Plan) -> Result<Outcome, BenchError> {
+        let mut progress = Progress {
+            phase: phase.to_owned(),
+            findings: self.findings.clone(),
+            ..Progress::default()
+        };
+        let (began, done, observer) = (self.began, self.done, &mut *self.observer);
+        let mut outcome = self.engine.execute(plan, self.control, &mut |snapshot| {
+            progress.elapsed = began.elapsed();
+            progress.fraction = snapshot.fraction.map(|fraction| done + share * fraction);
+            progress.snapshot = snapshot.clone();
+            observer.progress(&progress);
+        })?;
+        self.done += share;
+        self.cpu.user += outcome.cpu.user;
+        self.cpu.system += outcome.cpu.system;
+        if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
+            self.failure = Some(error);
+        }
+        Ok(outcome)
+    }
+
+    /// Whether the test shall come to its end: the user stopped it, or a request failed.
+    #[must_use]
+    pub fn stopped(&self) -> bool {
+        self.failure.is_some() || self.control.is_cancelled()
+    }
+
+    /// Says that a phase ended and its findings stand: they are saved before they are drawn.
+    pub fn phase_finished(&mut self) {
+        self.observer.phase_finished(&self.findings);
+    }
+
+    /// Sets a figure, in place of an earlier one of that name.
+    pub fn figure(&mut self, figure: Figure) {
+        match self
+            .findings
+            .figures
+            .iter_mut()
+            .find(|known| known.name == figure.name)
+        {
+            Some(known) => *known = figure,
+            None => self.findings.figures.push(figure),
+        }
+    }
+
+    /// Sets a series, in place of an earlier one of that name.
+    pub fn series(&mut self, series: Series) {
+        match self
+            .findings
+            .series
+            .iter_mut()
+            .find(|known| known.name == series.name)
+        {
+            Some(known) => *known = series,
+            None => self.findings.series.push(series),
+        }
+    }
+
+    /// Adds a verdict.
+    pub fn verdict(&mut self, verdict: Verdict) {
+        self.findings.verdicts.push(verdict);
+    }
+}
+
+/// Runs a test to its end, its failure, or until it is stopped.
+pub fn run(
+    test: &dyn Test,
+    target: &Target,
+    parameters: &Parameters,
+    engine: &dyn Engine,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Finished {
+    let mut bench = Bench {
+        target,
+        parameters,
+        engine,
+        control,
+        observer,
+        began: Instant::now(),
+        done: 0.0,
+        cpu: CpuTime::default(),
+        failure: None,
+        findings: Findings::default(),
+    };
+    let result = test.run(&mut bench);
+    let error = result
+        .err()
+        .or(bench.failure.take().map(BenchError::Engine));
+    let state = match &error {
+        Some(_) => RunState::Failed,
+        None if control.is_cancelled() => RunState::Interrupted,
+        None => RunState::Finished,
+    };
+    Finished {
+        state,
+        error,
+        elapsed: bench.began.elapsed(),
+        findings: bench.findings,
+        cpu: bench.cpu,
+    }
+}

@@ -1,0 +1,356 @@
+//! Sizes, rates and durations: read what people write, write what people read.
+//!
+//! Rates and capacities are decimal (MB/s, GB), block sizes and buffers binary (KiB, MiB); one is
+//! never labelled as the other. What could mean either is refused with the two ways to write it.
+
+use std::time::Duration;
+
+use jiff::SignedDuration;
+
+/// Decimal and binary units by power, largest first.
+const UNITS: [(&str, u64); 8] = [
+    ("TiB", 1 << 40),
+    ("TB", 1_000_000_000_000),
+    ("GiB", 1 << 30),
+    ("GB", 1_000_000_000),
+    ("MiB", 1 << 20),
+    ("MB", 1_000_000),
+    ("KiB", 1 << 10),
+    ("kB", 1_000),
+];
+
+/// A text that is no size, rate or duration.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct UnitError(String);
+
+/// Reads a size in bytes: `4096`, `4096B`, `4KiB`, `1.5GB`.
+///
+/// # Errors
+/// When it is no size, not a whole number of bytes, too large, or ambiguous: `4K` may mean 4000
+/// or 4096 and is refused with both ways to write it.
+pub fn parse_size(text: &str) -> Result<u64, UnitError> {
+    let text = text.trim();
+    let digits = text
+        .find(|letter: char| !letter.is_ascii_digit() && letter != '.')
+        .unwrap_or(text.len());
+    let (number, unit) = (&text[..digits], text[digits..].trim_start());
+    let factor = factor_of(unit, number)?;
+    let value: f64 = number
+        .parse()
+        .map_err(|_| UnitError("write a size such as 4096, 4KiB or 1GB".to_owned()))?;
+    if let Ok(whole) = number.parse::<u64>() {
+        return whole
+            .checked_mul(factor)
+            .ok_or_else(|| UnitError("is too large".to_owned()));
+    }
+    let bytes = value * factor as f64;
+    if bytes.fract() != 0.0 {
+        return Err(UnitError("is not a whole number of bytes".to_owned()));
+    }
+    if bytes >= u64::MAX as f64 {
+        return Err(UnitError("is too large".to_owned()));
+    }
+    Ok(bytes as u64)
+}
+
+fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
+    if unit.is_empty() || unit == "B" {
+        return Ok(1);
+    }
+    if let Some((_, factor)) = UNITS
+        .iter()
+        .find(|(name, _)| *name == unit || unit == upper(name))
+    {
+        return Ok(*factor);
+    }
+    let letter = unit.chars().next().unwrap_or_default().to_ascii_uppercase();
+    if "KMGT".contains(letter) {
+        let decimal = if letter == 'K' { 'k' } else { letter };
+        return Err(UnitError(format!(
+            "is ambiguous: write {number}{decimal}B (decimal) or {number}{letter}iB (binary)"
+        )));
+    }
+    Err(UnitError(format!(
+        "has no unit {unit:?}: write B, kB, MB, GB, TB (decimal) or KiB, MiB, GiB, TiB (binary)"
+    )))
+}
+
+/// `KB` for `kB`: a capital letter changes nothing about what is meant.
+fn upper(name: &str) -> &str {
+    if name == "kB" { "KB" } else { name }
+}
+
+/// Reads a duration: `500us`, `10ms`, `2s`, `1m`, `1.5s`.
+///
+/// # Errors
+/// When it is no duration, negative, or without a unit.
+pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
+    let text = text.trim();
+    if text.parse::<f64>().is_ok() {
+        return Err(UnitError(format!("has no unit: write {text}s or {text}ms")));
+    }
+    text.parse::<SignedDuration>()
+        .ok()
+        .and_then(|duration| Duration::try_from(duration).ok())
+        .ok_or_else(|| UnitError("write a duration such as 500us, 10ms, 2s or 1m".to_owned()))
+}
+
+/// Reads a rate per second: `1000/s`, `2.5k/s`, or a bare number.
+///
+/// # Errors
+/// When it is no rate, or not above 0.
+pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
+    let number = text.trim().trim_end_matches("/s");
+    let (number, factor) = match number.strip_suffix('k') {
+        Some(thousands) => (thousands, 1e3),
+        None => (
+            number.strip_suffix('M').unwrap_or(number),
+            if number.ends_with('M') { 1e6 } else { 1.0 },
+        ),
+    };
+    number
+        .parse::<f64>()
+        .ok()
+        .map(|rate| rate * factor)
+        .filter(|rate| rate.is_finite() && *rate > 0.0)
+        .ok_or_else(|| UnitError("write a rate per second such as 1000/s".to_owned()))
+}
+
+/// A size as [`parse_size`] reads it back, exactly: the largest unit that divides it, binary first
+/// on a tie.
+#[must_use]
+pub fn exact_size(bytes: u64) -> String {
+    UNITS
+        .iter()
+        .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
+        .map_or_else(
+            || format!("{bytes}B"),
+            |(name, factor)| format!("{}{name}", bytes / factor),
+        )
+}
+
+/// A duration as [`parse_duration`] reads it back, exactly.
+#[must_use]
+pub fn exact_duration(duration: Duration) -> String {
+    let nanoseconds = duration.as_nanos();
+    [
+        ("h", 3_600_000_000_000),
+        ("m", 60_000_000_000),
+        ("s", 1_000_000_000),
+        ("ms", 1_000_000),
+        ("us", 1_000),
+    ]
+    .iter()
+    .find(|(_, factor)| nanoseconds >= *factor && nanoseconds.is_multiple_of(*factor))
+    .map_or_else(
+        || format!("{nanoseconds}ns"),
+        |(name, factor)| format!("{}{name}", nanoseconds / factor),
+    )
+}
+
+/// Three significant digits, the way a column of figures wants them: `1.23`, `12.3`, `123`.
+#[must_use]
+pub fn three_digits(value: f64) -> String {
+    let magnitude = value.abs();
+    if magnitude >= 99.95 || magnitude == 0.0 {
+        format!("{value:.0}")
+    } else if magnitude >= 9.995 {
+        format!("{value:.1}")
+    } else {
+        format!("{value:.2}")
+    }
+}
+
+fn scaled(value: f64, base: f64, units: &[&'static str]) -> (f64, &'static str) {
+    let mut value = value;
+    let mut unit = 0;
+    // 999.5 would be printed as 1000 of the smaller unit.
+    while value.abs() >= base - 0.5 && unit + 1 < units.len() {
+        value /= base;
+        unit += 1;
+    }
+    (value, units[unit])
+}
+
+/// A capacity or an amount of data in decimal units: `1.92 TB`.
+#[must_use]
+pub fn capacity(bytes: f64) -> String {
+    let (value, unit) = scaled(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"]);
+    if unit == "B" {
+        format!("{value:.0} B")
+    } else {
+        format!("{} {unit}", three_digits(value))
+    }
+}
+
+/// A throughput in decimal units: `512 MB/s`.
+#[must_use]
+pub fn throughput(bytes_per_second: f64) -> String {
+    format!("{}/s", capacity(bytes_per_second))
+}
+
+/// A block size or buffer in binary units: `4 KiB`.
+#[must_use]
+pub fn block_size(bytes: f64) -> String {
+    let (value, unit) = scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]);
+    if value.fract() == 0.0 {
+        format!("{value} {unit}")
+    } else {
+        format!("{} {unit}", three_digits(value))
+    }
+}
+
+/// A number of events in decimal units: `12.3k`.
+#[must_use]
+pub fn count(value: f64) -> String {
+    let (scaled_value, unit) = scaled(value, 1000.0, &["", "k", "M", "G", "T"]);
+    if unit.is_empty() && value.fract() == 0.0 {
+        return format!("{value:.0}");
+    }
+    format!("{}{unit}", three_digits(scaled_value))
+}
+
+/// A response time: `78.1 us`, `11.2 ms`.
+#[must_use]
+pub fn latency(nanoseconds: f64) -> String {
+    let (value, unit) = scaled(nanoseconds, 1000.0, &["ns", "us", "ms", "s"]);
+    format!("{} {unit}", three_digits(value))
+}
+
+/// A time that people wait: `2.8 s`, `6m04s`, `3h12m`, `4d06h`.
+#[must_use]
+pub fn waiting(duration: Duration) -> String {
+    let seconds = duration.as_secs_f64();
+    if seconds < 9.95 {
+        return format!("{seconds:.1} s");
+    }
+    let whole = seconds.round() as u64;
+    match whole {
+        0..=59 => format!("{whole} s"),
+        60..=3599 => format!("{}m{:02}s", whole / 60, whole % 60),
+        3600..=86_399 => format!("{}h{:02}m", whole / 3600, whole % 3600 / 60),
+        _ => format!("{}d{:02}h", whole / 86_400, whole % 86_400 / 3600),
+    }
+}
+
+/// A share (0 to 1) in percent: `12 %`, `0.3 %`.
+#[must_use]
+pub fn percent(share: f64) -> String {
+    let percent = share * 100.0;
+    if percent != 0.0 && percent.abs() < 9.95 {
+        format!("{percent:.1} %")
+    } else {
+        format!("{percent:.0} %")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn sizes_are_decimal_or_binary_as_written() {
+        for (text, bytes) in [
+            ("0", 0),
+            ("4096", 4096),
+            ("512B", 512),
+            ("4KiB", 4096),
+            ("4kB", 4000),
+            ("4KB", 4000),
+            (" 1.5 GiB ", 1_610_612_736),
+            ("2TB", 2_000_000_000_000),
+            ("1TiB", 1 << 40),
+        ] {
+            assert_eq!(parse_size(text), Ok(bytes), "{text}");
+        }
+    }
+
+    #[test]
+    fn an_ambiguous_size_says_both_ways_to_write_it() {
+        for text in ["4K", "4k", "1M", "2g", "4mb", "4kib"] {
+            let message = parse_size(text).unwrap_err().to_string();
+            assert!(
+                message.contains("decimal") && message.contains("binary"),
+                "{text}: {message}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_size_is_refused() {
+        for text in [
+            "",
+            "KiB",
+            "-1",
+            "1.2.3GB",
+            "1.0001kB5",
+            "ten",
+            "99999999999TB",
+            "0.1B",
+            "4 parsecs",
+            "NaN",
+        ] {
+            assert!(parse_size(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn durations_need_a_unit() {
+        assert_eq!(parse_duration("500us"), Ok(Duration::from_micros(500)));
+        assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
+        assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
+        assert_eq!(parse_duration("1m"), Ok(Duration::from_secs(60)));
+        for text in ["10", "", "-1s", "soon", "1 parsec"] {
+            assert!(parse_duration(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn rates_are_per_second() {
+        assert_eq!(parse_rate("1000/s"), Ok(1000.0));
+        assert_eq!(parse_rate("2.5k/s"), Ok(2500.0));
+        assert_eq!(parse_rate("1M"), Ok(1e6));
+        for text in ["0", "-1/s", "fast", "", "inf", "NaN"] {
+            assert!(parse_rate(text).is_err(), "{text}");
+        }
+    }
+
+    #[test]
+    fn figures_keep_three_digits() {
+        assert_eq!(capacity(999.0), "999 B");
+        assert_eq!(capacity(999_600.0), "1.00 MB");
+        assert_eq!(capacity(1_920_383_410_176.0), "1.92 TB");
+        assert_eq!(throughput(98_300_000.0), "98.3 MB/s");
+        assert_eq!(block_size(4096.0), "4 KiB");
+        assert_eq!(block_size(5000.0), "4.88 KiB");
+        assert_eq!(latency(78_125.0), "78.1 us");
+        assert_eq!(count(83_915.2), "83.9k");
+        assert_eq!(count(310.0), "310");
+        assert_eq!(percent(0.003), "0.3 %");
+        assert_eq!(percent(0.0), "0 %");
+        assert_eq!(waiting(Duration::from_millis(2800)), "2.8 s");
+        assert_eq!(waiting(Duration::from_secs(364)), "6m04s");
+        assert_eq!(waiting(Duration::from_secs(11_520)), "3h12m");
+    }
+
+    proptest! {
+        #[test]
+        fn an_exact_size_reads_back(bytes in any::<u64>()) {
+            prop_assert_eq!(parse_size(&exact_size(bytes)), Ok(bytes));
+        }
+
+        #[test]
+        fn an_exact_duration_reads_back(nanoseconds in 0..u64::MAX / 4) {
+            let duration = Duration::from_nanos(nanoseconds);
+            prop_assert_eq!(parse_duration(&exact_duration(duration)), Ok(duration));
+        }
+
+        #[test]
+        fn nothing_makes_the_parsers_panic(text in ".*") {
+            let _ = (parse_size(&text), parse_duration(&text), parse_rate(&text));
+        }
+    }
+}
