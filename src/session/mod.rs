@@ -4,6 +4,7 @@
 pub mod document;
 pub mod goal;
 pub mod store;
+pub mod verdicts;
 
 /// The document's JSON schema, generated from its types: what `assets/session.schema.json` holds.
 #[must_use]
