@@ -73,7 +73,7 @@ enum Line<'a> {
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
 enum OwnedLine {
-    Session(Session),
+    Session(Box<Session>),
     Run(Box<Run>),
 }
 
@@ -180,7 +180,7 @@ pub fn load(path: &Path) -> Result<Session, StoreError> {
         .read_line(&mut first)
         .map_err(io_error("read", path))?;
     let session = match serde_json::from_str(&first) {
-        Ok(OwnedLine::Session(session)) => replay(session, reader),
+        Ok(OwnedLine::Session(session)) => replay(*session, reader),
         _ => {
             let whole = fs::read_to_string(path).map_err(io_error("read", path))?;
             serde_json::from_str(&whole).map_err(|error| foreign(path, error))?
@@ -311,7 +311,7 @@ mod tests {
             ..session()
         };
         let path = journal.finish(&whole).unwrap();
-        assert_eq!(list(directory.path()).unwrap(), [path.clone()]);
+        assert_eq!(list(directory.path()).unwrap(), std::slice::from_ref(&path));
         assert_eq!(load(&path).unwrap(), whole);
     }
 
