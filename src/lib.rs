@@ -8,6 +8,7 @@ pub mod drive;
 pub mod engine;
 pub mod model;
 pub mod report;
+pub mod probe;
 pub mod roots;
 pub mod session;
 pub mod stats;
