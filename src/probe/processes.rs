@@ -180,6 +180,7 @@ impl Processes {
             pid,
             parent: stat.parent,
             start_ticks: stat.start_ticks,
+            started: ticks(stat.start_ticks, self.ticks_per_second),
             name: stat.name.to_vec(),
             arguments,
             user: user.map(|user| self.users.name(user)),

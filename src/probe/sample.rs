@@ -178,6 +178,8 @@ pub struct Identity {
     pub parent: u32,
     /// When it began, in ticks since boot: with the process id it is unique.
     pub start_ticks: u64,
+    /// The same on the clock of [`Sample::at`], as finely as ticks go.
+    pub started: Duration,
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
     /// Arguments, each ended by a zero byte; empty for kernel threads.
