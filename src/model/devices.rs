@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::drive::{Drive, DriveKind, Use};
 use crate::probe::Sample;
-use crate::probe::sample::{Disk, Mount, Requests};
+use crate::probe::sample::{Disk, Requests};
 
 use super::live::DeviceView;
 use super::printable::printable;
@@ -29,7 +29,9 @@ pub fn views(before: Option<&Sample>, now: &Sample) -> Vec<DeviceView> {
                 (same && earlier.number == disk.number).then_some((earlier, elapsed))
             });
             let mut view = rates(earlier, disk);
-            describe(&mut view, drive, &now.mounts, disk.number);
+            if let Some(drive) = drive {
+                describe(&mut view, drive);
+            }
             Some(view)
         })
         .collect()
@@ -65,7 +67,10 @@ pub fn rates(earlier: Option<(&Disk, Duration)>, now: &Disk) -> DeviceView {
     view.write_await_ns = writes.wait();
     view.read_request_bytes = share(reads.bytes, reads.completed);
     view.write_request_bytes = share(writes.bytes, writes.completed);
-    view.request_bytes = share(reads.bytes + writes.bytes, reads.completed + writes.completed);
+    view.request_bytes = share(
+        reads.bytes + writes.bytes,
+        reads.completed + writes.completed,
+    );
     view.read_merged = share(reads.merged, reads.merged + reads.completed);
     view.write_merged = share(writes.merged, writes.merged + writes.completed);
     let milliseconds = seconds * 1e3;
@@ -89,8 +94,7 @@ fn lesser_rates(view: &mut DeviceView, before: &Disk, now: &Disk, seconds: f64) 
         && let Some(flushes) = risen(before.completed, now.completed)
     {
         view.flush_ios_per_s = Some(flushes / seconds);
-        view.flush_await_ns =
-            risen(before.ms, now.ms).and_then(|ms| share(ms * 1e6, flushes));
+        view.flush_await_ns = risen(before.ms, now.ms).and_then(|ms| share(ms * 1e6, flushes));
     }
 }
 
@@ -154,19 +158,7 @@ fn has_medium(disk: &Disk, drive: Option<&Drive>) -> bool {
     }
 }
 
-fn describe(view: &mut DeviceView, drive: Option<&Drive>, mounts: &[Mount], number: (u32, u32)) {
-    let mounted = mounts
-        .iter()
-        .filter(|mount| {
-            mount.number == number
-                // A file system over several devices (btrfs) has a number of its own.
-                || drive.is_some_and(|drive| mount.source == drive.path.as_bytes())
-        })
-        .min_by_key(|mount| (mount.root != b"/", mount.at.len()));
-    view.mounted_at = mounted.map(|mount| printable(&mount.at));
-    let Some(drive) = drive else {
-        return;
-    };
+fn describe(view: &mut DeviceView, drive: &Drive) {
     view.label = printable(drive.label().as_bytes());
     view.size_bytes = Some(drive.size_bytes);
     view.parent = match (&drive.parent, drive.slaves.as_slice()) {
@@ -175,12 +167,10 @@ fn describe(view: &mut DeviceView, drive: Option<&Drive>, mounts: &[Mount], numb
         (None, _) => None,
     };
     view.serial = serves_one_at_a_time(drive);
-    if view.mounted_at.is_none() {
-        view.mounted_at = drive.users.iter().find_map(|user| match user {
-            Use::Mounted { at, .. } => Some(printable(at.as_bytes())),
-            Use::Swap | Use::HeldBy { .. } => None,
-        });
-    }
+    view.mounted_at = drive.users.iter().find_map(|user| match user {
+        Use::Mounted { at, .. } => Some(printable(at.as_bytes())),
+        Use::Swap | Use::HeldBy { .. } => None,
+    });
 }
 
 /// A disk with one set of arms does; what a virtual machine calls rotational need not be one.
@@ -221,7 +211,10 @@ mod tests {
 
     fn assert_close(found: Option<f64>, expected: f64) {
         let found = found.expect("known");
-        assert!((found - expected).abs() < 1e-9 * expected.abs().max(1.0), "{found}");
+        assert!(
+            (found - expected).abs() < 1e-9 * expected.abs().max(1.0),
+            "{found}"
+        );
     }
 
     #[test]
@@ -269,13 +262,24 @@ mod tests {
 
     fn requests() -> impl Strategy<Value = Requests> {
         (any::<u64>(), any::<u64>(), any::<u64>(), any::<u64>()).prop_map(
-            |(completed, merged, sectors, ms)| Requests { completed, merged, sectors, ms },
+            |(completed, merged, sectors, ms)| Requests {
+                completed,
+                merged,
+                sectors,
+                ms,
+            },
         )
     }
 
     fn disks() -> impl Strategy<Value = Disk> {
-        (requests(), requests(), requests(), any::<u64>(), any::<u64>()).prop_map(
-            |(reads, writes, discards, busy_ms, weighted_ms)| Disk {
+        (
+            requests(),
+            requests(),
+            requests(),
+            any::<u64>(),
+            any::<u64>(),
+        )
+            .prop_map(|(reads, writes, discards, busy_ms, weighted_ms)| Disk {
                 name: "sda".to_owned(),
                 reads,
                 writes,
@@ -283,8 +287,7 @@ mod tests {
                 busy_ms,
                 weighted_ms,
                 ..Disk::default()
-            },
-        )
+            })
     }
 
     proptest! {

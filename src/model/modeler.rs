@@ -100,8 +100,12 @@ fn host(before: Option<&Host>, now: &Host, written: Option<f64>) -> HostView {
         load: now.load,
         cpu_busy: cpu.map(|(busy, _)| busy),
         cpu_wait: cpu.map(|(_, waiting)| waiting),
-        pressure_some: now.pressure.map(|pressure| share(pressure.some.average_10_s)),
-        pressure_full: now.pressure.map(|pressure| share(pressure.full.average_10_s)),
+        pressure_some: now
+            .pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        pressure_full: now
+            .pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
         memory_bytes: now.memory.total,
         cached_bytes: match (now.memory.cached, now.memory.buffers) {
             (Some(cached), Some(buffers)) => cached.checked_add(buffers),
@@ -116,7 +120,10 @@ fn host(before: Option<&Host>, now: &Host, written: Option<f64>) -> HostView {
 
 /// Shares of processor time that were busy, and idle with I/O outstanding.
 fn cpu_shares(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
-    let total = now.total.checked_sub(before.total).filter(|total| *total > 0)? as f64;
+    let total = now
+        .total
+        .checked_sub(before.total)
+        .filter(|total| *total > 0)? as f64;
     // The count of I/O wait may go backwards (proc(5)).
     let busy = now.busy.checked_sub(before.busy)? as f64 / total;
     let waiting = now.waiting.saturating_sub(before.waiting) as f64 / total;
@@ -156,7 +163,11 @@ mod tests {
 
     #[test]
     fn shares_of_processor_time() {
-        let at = |busy, waiting, total| CpuTicks { busy, waiting, total };
+        let at = |busy, waiting, total| CpuTicks {
+            busy,
+            waiting,
+            total,
+        };
         let (busy, waiting) = cpu_shares(at(10, 5, 100), at(60, 30, 200)).unwrap();
         assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
         assert_eq!(cpu_shares(at(1, 1, 5), at(1, 1, 5)), None);

@@ -76,7 +76,10 @@ mod tests {
     fn what_a_terminal_would_obey_is_escaped() {
         assert_eq!(printable(b"a\x1b[2Jb\nc\x07"), "a\\x1b[2Jb\\nc\\x07");
         assert_eq!(printable(b"\xff\xfeok"), "\\xff\\xfeok");
-        assert_eq!(printable("x\u{202e}gnp.exe".as_bytes()), "x\\u{202e}gnp.exe");
+        assert_eq!(
+            printable("x\u{202e}gnp.exe".as_bytes()),
+            "x\\u{202e}gnp.exe"
+        );
         assert_eq!(printable("\u{9b}2J".as_bytes()), "\\u{9b}2J");
         assert_eq!(printable("größe 漢字".as_bytes()), "größe 漢字");
     }

@@ -43,7 +43,10 @@ pub fn same<'s>(sample: &'s Sample, process: &Process) -> Option<&'s Process> {
 /// What a process moved between two samples, and the time between them.
 #[must_use]
 pub fn moved(before: &Sample, now: &Sample, process: &Process) -> Option<(ProcessIo, Duration)> {
-    let elapsed = now.at.checked_sub(before.at).filter(|time| !time.is_zero())?;
+    let elapsed = now
+        .at
+        .checked_sub(before.at)
+        .filter(|time| !time.is_zero())?;
     let after = process.io.value()?;
     let began_since = process.identity.started + CLOCK_GRAIN >= before.at;
     let earlier = match same(before, process) {

@@ -12,7 +12,9 @@ pub fn limits(arguments: &[u8]) -> Option<Limits> {
     };
     let has_flag = |name: &str, flag: &str| {
         value(name).is_some_and(|flags| {
-            flags.split(|byte| *byte == b',').any(|word| word == flag.as_bytes())
+            flags
+                .split(|byte| *byte == b',')
+                .any(|word| word == flag.as_bytes())
         })
     };
     let block = |own: &str| match value("bs").or_else(|| value(own)) {
@@ -105,11 +107,17 @@ mod tests {
 
     #[test]
     fn count_and_block_size_say_where_it_ends() {
-        assert_eq!(of("dd if=/dev/zero of=x bs=1M count=200"), Some((200 << 20, 200 << 20)));
+        assert_eq!(
+            of("dd if=/dev/zero of=x bs=1M count=200"),
+            Some((200 << 20, 200 << 20))
+        );
         assert_eq!(of("dd if=a of=b count=3"), Some((1536, 1536)));
         assert_eq!(of("dd bs=1kB count=2 skip=1 seek=3"), Some((3000, 5000)));
         assert_eq!(of("dd ibs=4k obs=8k count=2 seek=1"), Some((8192, 16384)));
-        assert_eq!(of("dd bs=1M count=1G iflag=fullblock,count_bytes"), Some((1 << 30, 1 << 30)));
+        assert_eq!(
+            of("dd bs=1M count=1G iflag=fullblock,count_bytes"),
+            Some((1 << 30, 1 << 30))
+        );
         assert_eq!(of("dd bs=2x4k count=10B"), Some((10, 10)));
     }
 

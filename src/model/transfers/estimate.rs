@@ -113,7 +113,11 @@ impl Estimate {
         let remaining = size.saturating_sub(position);
         if remaining == 0 {
             let none = Some(Duration::ZERO);
-            return Left { likely: none, low: none, high: none };
+            return Left {
+                likely: none,
+                low: none,
+                high: none,
+            };
         }
         if self.is_stalled(at) {
             return Left::default();
@@ -121,12 +125,17 @@ impl Estimate {
         let Some(likely) = self.rate().and_then(|rate| time_for(remaining, rate)) else {
             return Left::default();
         };
-        let mut left = Left { likely: Some(likely), low: None, high: None };
+        let mut left = Left {
+            likely: Some(likely),
+            low: None,
+            high: None,
+        };
         if self.recent.len() >= LEAST_FOR_RANGE {
             let mut rates: Vec<f64> = self.recent.iter().copied().collect();
             rates.sort_by(f64::total_cmp);
             let last = rates.len() - 1;
-            left.low = time_for(remaining, rates[(last * 9).div_ceil(10)]).map(|low| low.min(likely));
+            left.low =
+                time_for(remaining, rates[(last * 9).div_ceil(10)]).map(|low| low.min(likely));
             left.high = time_for(remaining, rates[last / 10]).map(|high| high.max(likely));
         }
         left

@@ -19,8 +19,9 @@ impl Flow<'_> {
     /// Bytes by which the position advanced.
     #[must_use]
     pub fn advanced(&self) -> u64 {
-        self.earlier
-            .map_or(0, |earlier| self.file.position.saturating_sub(earlier.position))
+        self.earlier.map_or(0, |earlier| {
+            self.file.position.saturating_sub(earlier.position)
+        })
     }
 
     /// Bytes by which the file, or the part of it that has a place on the medium, grew.
@@ -89,7 +90,8 @@ pub fn collect<'s>(before: &'s Sample, now: &'s Sample) -> Vec<ProcessFlows<'s>>
                 .iter()
                 .map(|file| Flow {
                     file,
-                    earlier: earlier.and_then(|earlier| open_file(earlier, file.descriptor, file.inode)),
+                    earlier: earlier
+                        .and_then(|earlier| open_file(earlier, file.descriptor, file.inode)),
                 })
                 .collect();
             ProcessFlows {

@@ -54,17 +54,22 @@ impl Tracker {
         }
         if let Some(before) = before {
             let all = flow::collect(before, now);
-            let found = Search { all: &all, before, now };
+            let found = Search {
+                all: &all,
+                before,
+                now,
+            };
             self.find_moving(&found);
             self.find_growing(&found);
             self.find_written(&found);
             self.find_unpositioned(&found);
             self.complete(&found);
         }
-        self.transfers.retain(|transfer| match transfer.finished_for(now.at) {
-            Some(time) => time < SHOWN_AFTERWARDS,
-            None => transfer.still_for(now.at) < FORGOTTEN_AFTER,
-        });
+        self.transfers
+            .retain(|transfer| match transfer.finished_for(now.at) {
+                Some(time) => time < SHOWN_AFTERWARDS,
+                None => transfer.still_for(now.at) < FORGOTTEN_AFTER,
+            });
     }
 
     /// The transfers, those that go on before those that have finished, the largest remainder
@@ -72,8 +77,12 @@ impl Tracker {
     #[must_use]
     pub fn views(&self, at: Duration) -> Vec<TransferView> {
         let mut order: Vec<&Tracked> = self.transfers.iter().collect();
-        order.sort_by_key(|transfer| (!transfer.is_open(), std::cmp::Reverse(transfer.remaining())));
-        order.into_iter().map(|transfer| transfer.view(at)).collect()
+        order
+            .sort_by_key(|transfer| (!transfer.is_open(), std::cmp::Reverse(transfer.remaining())));
+        order
+            .into_iter()
+            .map(|transfer| transfer.view(at))
+            .collect()
     }
 
     /// Sources whose position advanced.
@@ -124,7 +133,11 @@ impl Tracker {
             {
                 continue;
             }
-            let basis = if flow.advanced() > 0 { Basis::Position } else { Basis::Growth };
+            let basis = if flow.advanced() > 0 {
+                Basis::Position
+            } else {
+                Basis::Growth
+            };
             self.follow(search, None, Some(place), basis);
         }
     }
@@ -139,7 +152,10 @@ impl Tracker {
                 self.transfers.iter().any(|transfer| {
                     let ends = [&transfer.source, &transfer.destination];
                     transfer.is_open()
-                        && ends.into_iter().flatten().any(|end| end.is_of(process.process))
+                        && ends
+                            .into_iter()
+                            .flatten()
+                            .any(|end| end.is_of(process.process))
                 })
             };
             if !reads || busy_elsewhere() {
@@ -153,7 +169,10 @@ impl Tracker {
             let file = process.flows[flow].file;
             // At its end and not moving: it was read before, and what is read now is not it.
             if process.flows[flow].earlier.is_some() && Some(file.position) < file.size {
-                let place = Place { process: index, flow };
+                let place = Place {
+                    process: index,
+                    flow,
+                };
                 let source = End::new(process.process, file);
                 self.follow(search, Some((place, source)), None, Basis::Counters);
             }
@@ -238,8 +257,9 @@ struct Search<'s> {
 impl<'s> Search<'s> {
     fn places(&self) -> impl Iterator<Item = Place> + use<'s> {
         let all = self.all;
-        (0..all.len())
-            .flat_map(|process| (0..all[process].flows.len()).map(move |flow| Place { process, flow }))
+        (0..all.len()).flat_map(|process| {
+            (0..all[process].flows.len()).map(move |flow| Place { process, flow })
+        })
     }
 
     fn at(&self, place: Place) -> (&'s ProcessFlows<'s>, &'s flow::Flow<'s>) {

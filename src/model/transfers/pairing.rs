@@ -110,7 +110,10 @@ fn in_a_namesake(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) ->
                 && (own == wanted || without_temporary_suffix(own) == Some(wanted))
         });
         if let Some(flow) = found {
-            return Some(Place { process: other, flow });
+            return Some(Place {
+                process: other,
+                flow,
+            });
         }
     }
     None

@@ -97,7 +97,12 @@ impl Tracked {
     /// A transfer that was not known before; `process` is the one that reads, or writes where no
     /// source is known.
     #[must_use]
-    pub fn new(process: &Process, source: Option<End>, destination: Option<End>, basis: Basis) -> Self {
+    pub fn new(
+        process: &Process,
+        source: Option<End>,
+        destination: Option<End>,
+        basis: Basis,
+    ) -> Self {
         let identity = &process.identity;
         let dd = (identity.name == b"dd")
             .then(|| dd::limits(&identity.arguments))
@@ -138,7 +143,11 @@ impl Tracked {
         self.switch_basis(leading, destination);
         let position = match self.basis {
             Basis::Position => Some(leading.position),
-            Basis::Growth => Some(leading.position.max(self.growth(destination.unwrap_or(leading)))),
+            Basis::Growth => Some(
+                leading
+                    .position
+                    .max(self.growth(destination.unwrap_or(leading))),
+            ),
             Basis::Counters => self.counters(sample),
         };
         if let Some(position) = position {
@@ -184,7 +193,11 @@ impl Tracked {
     /// Where it will end: at the source's end, unless dd was told to stop before.
     fn limit(&self, leading: &OpenFile) -> Option<u64> {
         match (&self.source, self.dd) {
-            (Some(_), Some(dd)) => Some(leading.size.map_or(dd.input_end, |size| size.min(dd.input_end))),
+            (Some(_), Some(dd)) => Some(
+                leading
+                    .size
+                    .map_or(dd.input_end, |size| size.min(dd.input_end)),
+            ),
             (Some(_), None) => leading.size,
             (None, Some(dd)) => Some(dd.output_end),
             // A device ends; a file grows for as long as it is written to.
