@@ -7,7 +7,7 @@ use crate::probe::Sample;
 use crate::probe::sample::{Disk, Requests};
 
 use super::live::DeviceView;
-use super::printable::printable;
+use crate::printable::printable;
 
 /// A sector of `/proc/diskstats` in bytes, whatever the device's own are.
 const SECTOR_BYTES: f64 = 512.0;
@@ -134,7 +134,7 @@ fn share(part: f64, whole: f64) -> Option<f64> {
 }
 
 fn find<'d>(drives: &'d [Drive], disk: &Disk) -> Option<&'d Drive> {
-    drives.iter().find(|drive| drive.name == disk.name)
+    drives.iter().find(|drive| drive.number == disk.number)
 }
 
 /// Whether two descriptions of a device of one name may be the same device.

@@ -5,7 +5,6 @@ pub mod devices;
 pub mod history;
 pub mod live;
 pub mod modeler;
-pub mod printable;
 pub mod processes;
 pub mod transfers;
 

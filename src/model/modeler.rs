@@ -7,9 +7,9 @@ use crate::probe::Sample;
 use crate::probe::sample::{CpuTicks, Host, Notice};
 
 use super::live::{HostView, Live};
-use super::printable::printable;
 use super::transfers::Tracker;
 use super::{devices, processes};
+use crate::printable::printable;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -6,7 +6,7 @@ use crate::probe::Sample;
 use crate::probe::sample::{Process, ProcessIo};
 
 use super::live::ProcessView;
-use super::printable::command_line;
+use crate::printable::command_line;
 
 /// A process that began so shortly before the sample before may have been missed by it.
 const CLOCK_GRAIN: Duration = Duration::from_millis(10);

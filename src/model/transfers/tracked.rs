@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crate::model::live::{TransferState, TransferView};
-use crate::model::printable::printable;
+use crate::printable::printable;
 use crate::probe::Sample;
 use crate::probe::sample::{FileKind, OpenFile, Process};
 

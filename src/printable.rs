@@ -60,7 +60,8 @@ fn escape_byte(text: &mut String, byte: u8) {
 
 /// Characters without a width or with power over the order of others (Unicode Standard Annex 9,
 /// and the general category Cf as far as it matters).
-fn is_invisible(character: char) -> bool {
+#[must_use]
+pub fn is_invisible(character: char) -> bool {
     matches!(character,
         '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
         | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
