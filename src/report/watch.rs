@@ -227,7 +227,7 @@ fn processes(text: &mut String, processes: &[ProcessView], count: usize) {
             megabytes(view.read_bytes_per_s),
             megabytes(view.write_bytes_per_s),
             match view.asked_read_bytes_per_s {
-                Some(rate) if rate == 0.0 => "-".to_owned(),
+                Some(0.0) => "-".to_owned(),
                 _ => percent(view.cached),
             },
             percent(view.io_wait),
@@ -264,7 +264,7 @@ fn megabytes(bytes: Option<f64>) -> String {
 /// A response time; a dash where nothing completed and so there is none.
 fn milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
     match rate {
-        Some(rate) if rate == 0.0 => "-".to_owned(),
+        Some(0.0) => "-".to_owned(),
         _ => known(nanoseconds, |ns| three_digits(ns / 1e6)),
     }
 }
