@@ -3,6 +3,8 @@
 //! Each tree has two moments: `before` whole, `after` with just the files that changed. The time
 //! between them is set by the test.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
