@@ -4,6 +4,7 @@
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
 pub mod bench;
+pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod model;
@@ -11,6 +12,7 @@ pub mod printable;
 pub mod probe;
 pub mod report;
 pub mod roots;
+pub mod runtime;
 pub mod session;
 pub mod stats;
 pub mod units;

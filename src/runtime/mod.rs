@@ -1,0 +1,5 @@
+//! Where all rooms meet: jobs, the terminal, the event loop.
+
+pub mod benchmark;
+mod kernel_view;
+mod machine;
