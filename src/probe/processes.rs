@@ -8,12 +8,13 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
 use super::descriptors::Descriptors;
 use super::handle::{Budget, Handle};
-use super::process::{effective_user, io, stat, ticks};
+use super::process::{effective_user, io, stat, thread_group, ticks};
 use super::sample::{Identity, Known, Notice, OpenFile, Process, ProcessIo};
 use super::text::{open, pread_all};
 use super::users::Users;
@@ -23,10 +24,16 @@ use crate::roots::Roots;
 const MOVED_BYTES: u64 = 4096;
 /// A process that began between two samples and has moved less than this neither.
 const BEGAN_WITH_BYTES: u64 = 64 * 1024;
-/// Quiet processes are looked at once in so many samples.
-const TURNS: u32 = 8;
+/// State and identity of processes that move nothing are looked at once in so many samples.
+const TURNS: u32 = 16;
+/// A process that has moved nothing for so many samples is quiet ...
+const QUIET_AFTER: u32 = 4;
+/// ... and its counters are read once in so many samples.
+const QUIET_TURNS: u32 = 4;
 /// `/proc` is listed at least once in so many samples, even when no process seems to have begun.
-const LISTED_EVERY: u64 = 4;
+const LISTED_EVERY: u64 = 8;
+/// When more process ids than this were given out, listing all is cheaper than trying each.
+const TRIED_AT_MOST: u64 = 64;
 
 /// Where waiting for I/O is to be had from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +56,7 @@ pub struct Processes {
     ticks_per_second: u64,
     last_created: Option<u64>,
     sample: u64,
+    at: Duration,
     buffer: Vec<u8>,
 }
 
@@ -60,6 +68,8 @@ struct Entry {
     stat: Handle,
     descriptors: Option<Descriptors>,
     age: u32,
+    /// Samples since it moved anything.
+    still: u32,
     /// Whether it deserves a closer look in this sample.
     attended: bool,
 }
@@ -76,13 +86,15 @@ impl Processes {
             ticks_per_second: rustix::param::clock_ticks_per_second(),
             last_created: None,
             sample: 0,
+            at: Duration::ZERO,
             buffer: Vec::with_capacity(4096),
         }
     }
 
-    /// Reads them all.
-    pub fn update(&mut self, roots: &Roots, waits: WaitSource) {
+    /// Reads them all; `at` is the time of the sample.
+    pub fn update(&mut self, roots: &Roots, waits: WaitSource, at: Duration) {
         self.sample += 1;
+        self.at = at;
         let Some(proc) = self.proc.take() else {
             return;
         };
@@ -102,7 +114,7 @@ impl Processes {
     }
 
     /// Notes how long a process has waited for I/O.
-    pub fn set_waited(&mut self, pid: u32, waited: Option<std::time::Duration>) {
+    pub fn set_waited(&mut self, pid: u32, waited: Option<Duration>) {
         if let Some(entry) = self.known.get_mut(&pid) {
             entry.process.waited = waited;
         }
@@ -130,22 +142,33 @@ impl Processes {
         }
     }
 
-    /// Takes up processes that have begun, and forgets those that are no longer listed.
+    /// Takes up processes that have begun.
     ///
     /// The last word of `/proc/loadavg` is the process id given out last: while it stays the same
-    /// nothing has begun, and the listing (a good part of the cost) can be left out.
+    /// nothing has begun, and when it has risen a little it is known what to try. Listing `/proc`
+    /// is a good part of the cost of a sample.
     fn list(&mut self, proc: BorrowedFd<'_>, roots: &Roots) {
         let created = super::text::read(&roots.proc.join("loadavg")).and_then(|text| {
             let last = text.trim_ascii().rsplit(|byte| *byte == b' ').next()?;
             super::text::number(last)
         });
-        let due = created.is_none()
-            || created != self.last_created
-            || self.sample.is_multiple_of(LISTED_EVERY);
-        self.last_created = created;
-        if !due {
-            return;
+        let before = std::mem::replace(&mut self.last_created, created);
+        let begun = match (before, created) {
+            (Some(before), Some(now)) if now >= before && now - before <= TRIED_AT_MOST => {
+                before + 1..=now
+            }
+            _ => return self.list_all(proc, roots),
+        };
+        if self.sample.is_multiple_of(LISTED_EVERY) {
+            return self.list_all(proc, roots);
         }
+        for pid in begun.filter_map(|pid| u32::try_from(pid).ok()) {
+            self.take_up(proc, pid);
+        }
+    }
+
+    /// Takes up processes that have begun, and forgets those that are no longer listed.
+    fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &Roots) {
         let mut listed = pids(roots);
         listed.sort_unstable();
         let budget = &mut self.budget;
@@ -157,15 +180,19 @@ impl Processes {
             stays
         });
         for pid in listed {
-            if !self.known.contains_key(&pid)
-                && let Some(identity) = self.identify(proc, pid)
-            {
-                self.known.insert(pid, Entry::new(identity));
-            }
+            self.take_up(proc, pid);
         }
     }
 
-    /// Who a process is; `None` when it is gone.
+    fn take_up(&mut self, proc: BorrowedFd<'_>, pid: u32) {
+        if !self.known.contains_key(&pid)
+            && let Some(identity) = self.identify(proc, pid)
+        {
+            self.known.insert(pid, Entry::new(identity));
+        }
+    }
+
+    /// Who a process is; `None` when it is gone, or the number is that of a thread.
     fn identify(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<Identity> {
         let mut read = |name: &str| {
             let file = open(proc, format!("{pid}/{name}")).ok()?;
@@ -175,7 +202,11 @@ impl Processes {
         let text = read("stat")?;
         let stat = stat(&text)?;
         let arguments = read("cmdline").unwrap_or_default();
-        let user = read("status").and_then(|text| effective_user(&text));
+        let status = read("status").unwrap_or_default();
+        if thread_group(&status).is_some_and(|group| group != pid) {
+            return None;
+        }
+        let user = effective_user(&status);
         Some(Identity {
             pid,
             parent: stat.parent,
@@ -196,10 +227,15 @@ impl Processes {
         waits: WaitSource,
         roots: &Roots,
     ) -> bool {
+        if self.may_rest(pid, entry) {
+            entry.attended = false;
+            return true;
+        }
         let before = entry.process.io;
         let alive = match self.read_io(proc, pid, entry) {
             Ok(io) => {
                 entry.process.io = io;
+                entry.process.read_at = self.at;
                 true
             }
             Err(Gone) => false,
@@ -209,8 +245,16 @@ impl Processes {
             return self.replace(proc, pid, entry);
         }
         let moved = entry.has_moved(before, self.sample == 1);
-        let in_turn = pid.wrapping_add(self.sample as u32).is_multiple_of(TURNS);
-        entry.attended = moved || entry.age < 2 || in_turn || entry.process.state == Some('D');
+        let unmoved = before == entry.process.io;
+        entry.still = if unmoved {
+            entry.still.saturating_add(1)
+        } else {
+            0
+        };
+        entry.attended = moved
+            || entry.age < 2
+            || self.is_turn_of(pid, TURNS)
+            || entry.process.state == Some('D');
         // A descriptor that is not kept does not prove that it is still the same process.
         let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
         if (entry.attended || unproven || waits == WaitSource::Stat)
@@ -222,6 +266,18 @@ impl Processes {
         entry.look(proc, pid, moved, roots);
         entry.age = entry.age.saturating_add(1);
         true
+    }
+
+    /// Whether it has been quiet for a while and it is not its turn.
+    fn may_rest(&self, pid: u32, entry: &Entry) -> bool {
+        entry.still >= QUIET_AFTER
+            && entry.process.state != Some('D')
+            && entry.descriptors.is_none()
+            && !self.is_turn_of(pid, QUIET_TURNS)
+    }
+
+    fn is_turn_of(&self, pid: u32, turns: u32) -> bool {
+        pid.wrapping_add(self.sample as u32).is_multiple_of(turns)
     }
 
     /// Another process may have been given the number at once.
@@ -318,6 +374,7 @@ impl Entry {
             process: Process {
                 identity: Arc::new(identity),
                 io: Known::Absent,
+                read_at: Duration::ZERO,
                 waited: None,
                 state: None,
                 files: Arc::default(),
@@ -326,6 +383,7 @@ impl Entry {
             stat: Handle::NotOpen,
             descriptors: None,
             age: 0,
+            still: 0,
             attended: false,
         }
     }

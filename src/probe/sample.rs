@@ -144,6 +144,9 @@ pub struct Process {
     pub identity: Arc<Identity>,
     /// Its I/O counters.
     pub io: Known<ProcessIo>,
+    /// When they were read, on the clock of [`Sample::at`]: of a process that has moved nothing
+    /// for a while this may be a few samples ago.
+    pub read_at: Duration,
     /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
     pub waited: Option<Duration>,
     /// Kernel's one-letter state, as of the last time that it was looked at.
