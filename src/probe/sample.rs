@@ -273,7 +273,7 @@ impl Notice {
                 "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
             }
             Self::OthersIoNotPermitted => {
-                "I/O of other users' processes: not permitted, run as root to see it"
+                "I/O of some processes: not permitted (other users' processes show theirs to root)"
             }
             Self::NoIoAccounting => {
                 "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
