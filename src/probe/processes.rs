@@ -12,18 +12,14 @@ use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::descriptors::Descriptors;
-use super::handle::{Budget, Handle};
-use super::process::{effective_user, io, stat, thread_group, ticks};
-use super::sample::{Identity, Known, Notice, OpenFile, Process, ProcessIo};
-use super::text::{open, pread_all};
-use super::users::Users;
+use super::entry::Entry;
+use super::handle::Budget;
+use super::identifier::Identifier;
+use super::process::{io, stat};
+use super::sample::{Known, Notice, Process, ProcessIo};
+use super::text::open;
 use crate::roots::Roots;
 
-/// A process that has moved less than this since the last sample is not looked at more closely.
-const MOVED_BYTES: u64 = 4096;
-/// A process that began between two samples and has moved less than this neither.
-const BEGAN_WITH_BYTES: u64 = 64 * 1024;
 /// State and identity of processes that move nothing are looked at once in so many samples.
 const TURNS: u32 = 16;
 /// A process that has moved nothing for so many samples is quiet ...
@@ -50,28 +46,12 @@ pub enum WaitSource {
 #[derive(Debug)]
 pub struct Processes {
     proc: Option<OwnedFd>,
-    users: Users,
+    identifier: Identifier,
     known: BTreeMap<u32, Entry>,
     budget: Budget,
-    ticks_per_second: u64,
     last_created: Option<u64>,
     sample: u64,
     at: Duration,
-    buffer: Vec<u8>,
-}
-
-/// What is kept of one process.
-#[derive(Debug)]
-struct Entry {
-    process: Process,
-    io: Handle,
-    stat: Handle,
-    descriptors: Option<Descriptors>,
-    age: u32,
-    /// Samples since it moved anything.
-    still: u32,
-    /// Whether it deserves a closer look in this sample.
-    attended: bool,
 }
 
 impl Processes {
@@ -80,14 +60,12 @@ impl Processes {
     pub fn new(roots: &Roots) -> Self {
         Self {
             proc: open(rustix::fs::CWD, roots.proc.as_path()).ok(),
-            users: Users::read(roots),
+            identifier: Identifier::new(roots),
             known: BTreeMap::new(),
             budget: Budget::from_limit(),
-            ticks_per_second: rustix::param::clock_ticks_per_second(),
             last_created: None,
             sample: 0,
             at: Duration::ZERO,
-            buffer: Vec::with_capacity(4096),
         }
     }
 
@@ -186,36 +164,10 @@ impl Processes {
 
     fn take_up(&mut self, proc: BorrowedFd<'_>, pid: u32) {
         if !self.known.contains_key(&pid)
-            && let Some(identity) = self.identify(proc, pid)
+            && let Some(identity) = self.identifier.identify(proc, pid)
         {
             self.known.insert(pid, Entry::new(identity));
         }
-    }
-
-    /// Who a process is; `None` when it is gone, or the number is that of a thread.
-    fn identify(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<Identity> {
-        let mut read = |name: &str| {
-            let file = open(proc, format!("{pid}/{name}")).ok()?;
-            pread_all(file.as_fd(), &mut self.buffer).ok()?;
-            Some(self.buffer.clone())
-        };
-        let text = read("stat")?;
-        let stat = stat(&text)?;
-        let arguments = read("cmdline").unwrap_or_default();
-        let status = read("status").unwrap_or_default();
-        if thread_group(&status).is_some_and(|group| group != pid) {
-            return None;
-        }
-        let user = effective_user(&status);
-        Some(Identity {
-            pid,
-            parent: stat.parent,
-            start_ticks: stat.start_ticks,
-            started: ticks(stat.start_ticks, self.ticks_per_second),
-            name: stat.name.to_vec(),
-            arguments,
-            user: user.map(|user| self.users.name(user)),
-        })
     }
 
     /// Reads one process; `false` when it is gone.
@@ -282,7 +234,7 @@ impl Processes {
 
     /// Another process may have been given the number at once.
     fn replace(&mut self, proc: BorrowedFd<'_>, pid: u32, entry: &mut Entry) -> bool {
-        match self.identify(proc, pid) {
+        match self.identifier.identify(proc, pid) {
             Some(identity) => {
                 *entry = Entry::new(identity);
                 true
@@ -348,7 +300,7 @@ impl Processes {
         // A count of 0 is as likely a process that began before accounting was switched on.
         entry.process.waited = match waits {
             WaitSource::Stat => {
-                (now.waited_ticks > 0).then(|| ticks(now.waited_ticks, self.ticks_per_second))
+                (now.waited_ticks > 0).then(|| self.identifier.time(now.waited_ticks))
             }
             WaitSource::Taskstats => entry.process.waited,
             WaitSource::None => None,
@@ -356,7 +308,7 @@ impl Processes {
         // Between fork and exec it still had its parent's name and arguments.
         let changed = identity.name != now.name || identity.parent != now.parent;
         if (changed || (entry.age == 1 && self.sample > 2))
-            && let Some(fresh) = self.identify(proc, pid)
+            && let Some(fresh) = self.identifier.identify(proc, pid)
             && fresh != **identity
         {
             entry.process.identity = Arc::new(fresh);
@@ -367,75 +319,6 @@ impl Processes {
 
 /// The process has ended.
 struct Gone;
-
-impl Entry {
-    fn new(identity: Identity) -> Self {
-        Self {
-            process: Process {
-                identity: Arc::new(identity),
-                io: Known::Absent,
-                read_at: Duration::ZERO,
-                waited: None,
-                state: None,
-                files: Arc::default(),
-            },
-            io: Handle::NotOpen,
-            stat: Handle::NotOpen,
-            descriptors: None,
-            age: 0,
-            still: 0,
-            attended: false,
-        }
-    }
-
-    /// Whether it has moved bytes worth a closer look since `before`.
-    fn has_moved(&self, before: Known<ProcessIo>, first_sample: bool) -> bool {
-        let total = |io: ProcessIo| {
-            io.asked_read
-                .wrapping_add(io.asked_write)
-                .wrapping_add(io.read)
-                .wrapping_add(io.written)
-        };
-        match (before.value(), self.process.io.value()) {
-            (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MOVED_BYTES,
-            // At the first sample of all nobody knows who is active.
-            (None, Some(now)) => !first_sample && self.age == 0 && total(now) >= BEGAN_WITH_BYTES,
-            _ => false,
-        }
-    }
-
-    /// Looks at what it has open, if it moves or is being followed.
-    fn look(&mut self, proc: BorrowedFd<'_>, pid: u32, moved: bool, roots: &Roots) {
-        if moved {
-            if self.descriptors.is_none() {
-                self.descriptors = Descriptors::open(proc, pid);
-            }
-            if let Some(descriptors) = &mut self.descriptors {
-                descriptors.look(roots);
-            }
-        } else if self
-            .descriptors
-            .as_ref()
-            .is_some_and(Descriptors::any_moved)
-        {
-            if let Some(descriptors) = &mut self.descriptors {
-                descriptors.refresh(roots);
-            }
-        } else {
-            self.descriptors = None;
-        }
-        self.process.files = self
-            .descriptors
-            .as_ref()
-            .map_or_else(Arc::<[OpenFile]>::default, Descriptors::files);
-    }
-
-    fn close(&mut self, budget: &mut Budget) {
-        self.io.refuse(budget);
-        self.stat.refuse(budget);
-        self.descriptors = None;
-    }
-}
 
 /// The numbers among the names in `/proc`.
 fn pids(roots: &Roots) -> Vec<u32> {
