@@ -8,6 +8,8 @@ pub mod bench;
 pub mod drive;
 pub mod engine;
 pub mod model;
+pub mod report;
+pub mod probe;
 pub mod roots;
 pub mod runtime;
 pub mod session;

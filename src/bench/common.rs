@@ -4,11 +4,10 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::parameter::{Kind, Parameter, Parameters, Position, Value};
-use super::runner::Bench;
 use super::{BenchError, check_window};
 use crate::drive::{Target, TargetKind};
-use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
-use crate::session::document::{Axis, Figure, LatencySummary, Series, Unit};
+use crate::engine::{CacheMode, Limits, Pattern, Plan, Tally};
+use crate::session::document::{Axis, Figure, Findings, LatencySummary, Series, Unit};
 use crate::stats::latency::Latency;
 
 /// Size of one request.
@@ -194,35 +193,35 @@ fn request_size(parameters: &Parameters) -> Result<u32, BenchError> {
 pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
 
 /// Rate, throughput and response times of an outcome, as figures, series and distributions.
-pub fn report_throughput(bench: &mut Bench<'_>, outcome: &Outcome) {
-    let seconds = outcome.elapsed.as_secs_f64();
-    let requests = outcome.tally.requests();
+pub fn report_throughput(findings: &mut Findings, tally: &Tally, elapsed: Duration) {
+    let seconds = elapsed.as_secs_f64();
+    let requests = tally.requests();
     if requests == 0 || seconds <= 0.0 {
         return;
     }
     let per_second = |amount: u64| amount as f64 / seconds;
-    bench.figure(
+    findings.put_figure(
         Figure::new("iops", per_second(requests), Unit::PerSecond).from_observations(requests),
     );
-    bench.figure(
+    findings.put_figure(
         Figure::new(
             "throughput",
-            per_second(outcome.tally.bytes()),
+            per_second(tally.bytes()),
             Unit::BytesPerSecond,
         )
         .from_observations(requests),
     );
-    let mut all = outcome.tally.read.latency.clone();
-    all.merge(&outcome.tally.write.latency);
-    report_latency(bench, &all);
-    bench.findings.latency.read = summary(&outcome.tally.read.latency);
-    bench.findings.latency.write = summary(&outcome.tally.write.latency);
-    let mut timeline = outcome.tally.read.timeline.clone();
-    timeline.merge(&outcome.tally.write.timeline);
-    let elapsed_ns = u64::try_from(outcome.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let mut all = tally.read.latency.clone();
+    all.merge(&tally.write.latency);
+    report_latency(findings, &all);
+    findings.latency.read = summary(&tally.read.latency);
+    findings.latency.write = summary(&tally.write.latency);
+    let mut timeline = tally.read.timeline.clone();
+    timeline.merge(&tally.write.timeline);
+    let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates(elapsed_ns);
-    bench.series(over_time("iops-over-time", Unit::PerSecond, &rates, 1));
-    bench.series(over_time(
+    findings.put_series(over_time("iops-over-time", Unit::PerSecond, &rates, 1));
+    findings.put_series(over_time(
         "throughput-over-time",
         Unit::BytesPerSecond,
         &rates,
@@ -248,21 +247,21 @@ fn over_time(name: &str, unit: Unit, rates: &[[f64; 3]], column: usize) -> Serie
 }
 
 /// Mean, percentiles and maximum of a distribution, as figures `latency_mean`, `latency_p50` ...
-pub fn report_latency(bench: &mut Bench<'_>, latency: &Latency) {
+pub fn report_latency(findings: &mut Findings, latency: &Latency) {
     let count = latency.count();
     let figure = |name: &str, value: f64| {
         Figure::new(name, value, Unit::Nanoseconds).from_observations(count)
     };
     if let Some(mean) = latency.mean() {
-        bench.figure(figure("latency_mean", mean));
+        findings.put_figure(figure("latency_mean", mean));
     }
     for percent in PERCENTILES {
         if let Some(value) = latency.percentile(percent) {
-            bench.figure(figure(&format!("latency_p{percent}"), value as f64));
+            findings.put_figure(figure(&format!("latency_p{percent}"), value as f64));
         }
     }
     if let Some(max) = latency.max() {
-        bench.figure(figure("latency_max", max as f64));
+        findings.put_figure(figure("latency_max", max as f64));
     }
 }
 

@@ -85,13 +85,19 @@ impl Job {
         parameters
     }
 
+    /// The target as a shell takes it.
+    #[must_use]
+    pub fn quoted_target(&self) -> String {
+        quoted(&self.target)
+    }
+
     /// The command line that does the same.
     #[must_use]
     pub fn command_line(&self) -> String {
         let mut words = vec![format!(
             "diskscope run {} {}",
             self.test.description().name,
-            quoted(&self.target)
+            self.quoted_target()
         )];
         for (name, value) in &self.set {
             words.push(format!("--{name} {}", quoted(&value.to_string())));

@@ -137,6 +137,19 @@ pub enum BenchError {
     Engine(#[from] crate::engine::EngineError),
 }
 
+impl BenchError {
+    /// What to do about it, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Parameters(_) | Self::Parameter(_) => {
+                "`diskscope tests` lists the parameters of every test".to_owned()
+            }
+            Self::Engine(error) => error.advice(),
+        }
+    }
+}
+
 /// Checks that a plan's window holds at least one block.
 pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
     let block = u64::from(plan.block_size.largest());

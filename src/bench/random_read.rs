@@ -72,9 +72,7 @@ impl Test for RandomRead {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let plan = reading_plan(bench.target, bench.parameters, Pattern::Random)?;
-        let outcome = bench.execute("random reads", 1.0, &plan)?;
-        report_throughput(bench, &outcome);
-        bench.phase_finished();
+        bench.measure("random reads", 1.0, &plan, &mut report_throughput)?;
         Ok(())
     }
 

@@ -1,11 +1,18 @@
 //! Runs a test on an engine: phases, progress, what was found so far.
 
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{BenchError, Parameters, Test};
 use crate::drive::Target;
-use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot};
+use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot, Tally};
 use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
+
+/// How often a phase that lasts is reported.
+const REPORT_EVERY: Duration = Duration::from_millis(900);
+
+/// Turns what was counted in some time into findings.
+pub type Report<'a> = dyn FnMut(&mut Findings, &Tally, Duration) + 'a;
 
 /// What a running test shows, 5 to 10 times a second.
 #[derive(Debug, Clone, Default)]
@@ -19,7 +26,7 @@ pub struct Progress {
     /// The present phase.
     pub snapshot: Snapshot,
     /// What was found so far.
-    pub findings: Findings,
+    pub findings: Arc<Findings>,
 }
 
 impl Progress {
@@ -80,16 +87,55 @@ impl Bench<'_> {
     /// # Errors
     /// When the phase could not be started.
     pub fn execute(&mut self, phase: &str, share: f64, plan: &Plan) -> Result<Outcome, BenchError> {
+        self.phase(phase, share, plan, None)
+    }
+
+    /// Executes one phase that is reported while it lasts: `report` turns what was counted into
+    /// findings, about once a second and at the end, so that a kill loses no more than that.
+    ///
+    /// # Errors
+    /// When the phase could not be started.
+    pub fn measure(
+        &mut self,
+        phase: &str,
+        share: f64,
+        plan: &Plan,
+        report: &mut Report<'_>,
+    ) -> Result<Outcome, BenchError> {
+        let outcome = self.phase(phase, share, plan, Some(report))?;
+        report(&mut self.findings, &outcome.tally, outcome.elapsed);
+        self.phase_finished();
+        Ok(outcome)
+    }
+
+    fn phase(
+        &mut self,
+        phase: &str,
+        share: f64,
+        plan: &Plan,
+        mut report: Option<&mut Report<'_>>,
+    ) -> Result<Outcome, BenchError> {
+        let (began, done, observer) = (self.began, self.done, &mut *self.observer);
         let mut progress = Progress {
             phase: phase.to_owned(),
-            findings: self.findings.clone(),
+            findings: Arc::new(self.findings.clone()),
             ..Progress::default()
         };
-        let (began, done, observer) = (self.began, self.done, &mut *self.observer);
+        let mut reported = Instant::now();
         let mut outcome = self.engine.execute(plan, self.control, &mut |snapshot| {
             progress.elapsed = began.elapsed();
             progress.fraction = snapshot.fraction.map(|fraction| done + share * fraction);
             progress.snapshot = snapshot.clone();
+            if let Some(report) = &mut report
+                && reported.elapsed() >= REPORT_EVERY
+            {
+                report(
+                    Arc::make_mut(&mut progress.findings),
+                    &snapshot.tally,
+                    snapshot.elapsed,
+                );
+                reported = Instant::now();
+            }
             observer.progress(&progress);
         })?;
         self.done += share;
@@ -114,33 +160,17 @@ impl Bench<'_> {
 
     /// Sets a figure, in place of an earlier one of that name.
     pub fn figure(&mut self, figure: Figure) {
-        match self
-            .findings
-            .figures
-            .iter_mut()
-            .find(|known| known.name == figure.name)
-        {
-            Some(known) => *known = figure,
-            None => self.findings.figures.push(figure),
-        }
+        self.findings.put_figure(figure);
     }
 
     /// Sets a series, in place of an earlier one of that name.
     pub fn series(&mut self, series: Series) {
-        match self
-            .findings
-            .series
-            .iter_mut()
-            .find(|known| known.name == series.name)
-        {
-            Some(known) => *known = series,
-            None => self.findings.series.push(series),
-        }
+        self.findings.put_series(series);
     }
 
-    /// Adds a verdict.
+    /// Sets a verdict, in place of an earlier one of that code.
     pub fn verdict(&mut self, verdict: Verdict) {
-        self.findings.verdicts.push(verdict);
+        self.findings.put_verdict(verdict);
     }
 }
 

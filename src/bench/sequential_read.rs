@@ -221,7 +221,7 @@ fn report(bench: &mut Bench<'_>, zones: &[Zone], latency: &Latency) {
         fastest.offset as f64,
         Unit::Bytes,
     ));
-    common::report_latency(bench, latency);
+    common::report_latency(&mut bench.findings, latency);
     bench.findings.latency.read = common::summary(latency);
     bench.series(Series {
         name: "throughput-over-address".to_owned(),

@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::units;
+
 /// What [`Session::schema`] always says.
 pub const SCHEMA: &str = "diskscope-session";
 /// The version of the document's shape that this program writes.
@@ -115,6 +117,42 @@ impl Findings {
         self.figures.iter().find(|figure| figure.name == name)
     }
 
+    /// Sets a figure, in place of an earlier one of that name.
+    pub fn put_figure(&mut self, figure: Figure) {
+        match self
+            .figures
+            .iter_mut()
+            .find(|known| known.name == figure.name)
+        {
+            Some(known) => *known = figure,
+            None => self.figures.push(figure),
+        }
+    }
+
+    /// Sets a series, in place of an earlier one of that name.
+    pub fn put_series(&mut self, series: Series) {
+        match self
+            .series
+            .iter_mut()
+            .find(|known| known.name == series.name)
+        {
+            Some(known) => *known = series,
+            None => self.series.push(series),
+        }
+    }
+
+    /// Sets a verdict, in place of an earlier one of that code.
+    pub fn put_verdict(&mut self, verdict: Verdict) {
+        match self
+            .verdicts
+            .iter_mut()
+            .find(|known| known.code == verdict.code)
+        {
+            Some(known) => *known = verdict,
+            None => self.verdicts.push(verdict),
+        }
+    }
+
     /// The series of that name, if there is one.
     #[must_use]
     pub fn series(&self, name: &str) -> Option<&Series> {
@@ -156,6 +194,24 @@ pub enum Unit {
     Sectors,
 }
 
+impl Unit {
+    /// A value of this unit as people read it: `78.1 us`, `512 MB/s`, `83.9k /s`.
+    #[must_use]
+    pub fn format(self, value: f64) -> String {
+        match self {
+            Self::PerSecond => format!("{} /s", units::count(value)),
+            Self::BytesPerSecond => units::throughput(value),
+            Self::Nanoseconds => units::latency(value),
+            Self::Bytes => units::capacity(value),
+            Self::RevolutionsPerMinute => format!("{value:.2} rpm"),
+            Self::Ratio => units::three_digits(value),
+            Self::Count => units::count(value),
+            Self::Revolution => format!("{value:.3} rev"),
+            Self::Sectors => format!("{value:.0} sectors"),
+        }
+    }
+}
+
 /// One result: typed once, rendered everywhere from this.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
@@ -185,6 +241,38 @@ impl Figure {
             high: None,
             observations: None,
         }
+    }
+
+    /// The name as people read it: `latency p99`.
+    #[must_use]
+    pub fn label(&self) -> String {
+        match self.name.as_str() {
+            "iops" => "IOPS".to_owned(),
+            name => name.replace('_', " "),
+        }
+    }
+
+    /// The value as people read it; sizes of requests in binary units, positions in decimal ones.
+    #[must_use]
+    pub fn text(&self) -> String {
+        self.render(self.value)
+    }
+
+    /// The 95 % limits as people read them, where there are any.
+    #[must_use]
+    pub fn limits_text(&self) -> Option<String> {
+        Some(format!(
+            "{} to {}",
+            self.render(self.low?),
+            self.render(self.high?)
+        ))
+    }
+
+    fn render(&self, value: f64) -> String {
+        if self.unit == Unit::Bytes && self.name.ends_with("_size") {
+            return units::block_size(value);
+        }
+        self.unit.format(value)
     }
 
     /// The same figure with its 95 % confidence limits.

@@ -1,4 +1,13 @@
-//! What is saved: the document, its journal, verdicts and comparison. Does not know where
+//! What is saved: the document, its journal, goals, verdicts and comparison. Does not know where
 //! figures come from.
 
 pub mod document;
+pub mod goal;
+pub mod store;
+pub mod verdicts;
+
+/// The document's JSON schema, generated from its types: what `assets/session.schema.json` holds.
+#[must_use]
+pub fn schema() -> serde_json::Value {
+    schemars::schema_for!(document::Session).to_value()
+}

@@ -1,6 +1,12 @@
-//! What a test is pointed at.
+//! What a test is pointed at, and the way to a descriptor of it.
+
+mod medium;
+mod open;
 
 use super::identity::Drive;
+
+pub use medium::{Access, Durability, FileId, Medium, Mode};
+pub use open::open;
 
 /// What stands behind a target's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -52,6 +58,23 @@ pub struct Target {
 }
 
 impl Target {
+    /// An ordinary drive of 1 TB with 4 KiB sectors that says nothing else: what a parameter's
+    /// default is shown for when no target was named.
+    #[must_use]
+    pub fn ordinary() -> Self {
+        Self {
+            name: String::new(),
+            kind: TargetKind::BlockDevice,
+            size: 1_000_000_000_000,
+            logical_block: 512,
+            physical_block: 4096,
+            memory_alignment: 512,
+            direct: true,
+            drive: None,
+            file_system: None,
+        }
+    }
+
     /// What the kernel says of rotation, where it is known.
     #[must_use]
     pub fn rotational(&self) -> Option<bool> {

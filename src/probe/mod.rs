@@ -1,0 +1,19 @@
+//! Reads the kernel: `/proc`, `/sys` and taskstats in, raw counters with a monotonic time out.
+//! Knows no rates and no screens.
+
+mod collector;
+mod descriptors;
+mod drives;
+pub mod diskstats;
+mod handle;
+pub mod host;
+pub mod mounts;
+pub mod process;
+mod processes;
+pub mod sample;
+mod taskstats;
+mod text;
+mod users;
+
+pub use collector::Collector;
+pub use sample::Sample;

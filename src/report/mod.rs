@@ -1,0 +1,3 @@
+//! Documents and views as text, JSON and HTML. Measures nothing.
+
+pub mod text;

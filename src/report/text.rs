@@ -1,0 +1,354 @@
+//! A session as text for a terminal or a log: no colours, no control characters, 80 columns.
+
+use std::fmt::Write as _;
+use std::time::Duration;
+
+use comfy_table::presets::NOTHING;
+use comfy_table::{CellAlignment, Table};
+
+use crate::session::document::{
+    Figure, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session, Severity,
+    TargetRecord,
+};
+use crate::units;
+
+/// Widest bar of the histogram in characters.
+const BAR: usize = 40;
+/// Rows of a histogram or curve; more are joined.
+const ROWS: usize = 16;
+
+/// A whole session.
+#[must_use]
+pub fn session(session: &Session) -> String {
+    let mut text = format!("{}, {}\n", session.program, session.started);
+    let host = [
+        &session.host.name,
+        &session.host.kernel,
+        &session.host.virtualization,
+    ];
+    let host: Vec<&str> = host.into_iter().flatten().map(String::as_str).collect();
+    if !host.is_empty() {
+        let _ = writeln!(text, "on {}", host.join(", "));
+    }
+    for one in &session.runs {
+        text.push('\n');
+        text.push_str(&run(one));
+    }
+    if session.runs.is_empty() {
+        text.push_str("\nno run in it\n");
+    }
+    text
+}
+
+/// One run.
+#[must_use]
+pub fn run(run: &Run) -> String {
+    let mut text = heading(run);
+    section(&mut text, "FIGURES", &figures(&run.findings.figures));
+    for (word, latency) in [
+        ("READS", &run.findings.latency.read),
+        ("WRITES", &run.findings.latency.write),
+    ] {
+        if let Some(latency) = latency {
+            let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
+            section(&mut text, &title, &histogram(latency));
+        }
+    }
+    for series in &run.findings.series {
+        let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
+        section(&mut text, &title, &curve(series));
+    }
+    if let Some(kernel) = &run.kernel {
+        section(
+            &mut text,
+            &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
+            &kernel_counts(kernel),
+        );
+    }
+    section(&mut text, "GOALS", &goals(&run.findings.goals));
+    section(&mut text, "VERDICTS", &verdicts(run));
+    section(&mut text, "AGAIN", &again(run));
+    text
+}
+
+fn section(text: &mut String, title: &str, body: &str) {
+    if !body.is_empty() {
+        let _ = write!(text, "\n{title}\n{body}");
+    }
+}
+
+fn heading(run: &Run) -> String {
+    let how = match run.state {
+        RunState::Finished => "finished after",
+        RunState::Interrupted => "INTERRUPTED after",
+        RunState::Failed => "FAILED after",
+        RunState::Running => "still running after",
+    };
+    let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
+    let mut text = format!("{} of {}: {how} {elapsed}\n", run.test, target(&run.target));
+    if let Some(error) = &run.error {
+        let _ = writeln!(text, "  {}\n  {}", error.message, error.advice);
+    }
+    let set = |(name, value): (&String, &serde_json::Value)| match value {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(word) => Some(format!("{name} {word}")),
+        other => Some(format!("{name} {other}")),
+    };
+    let parameters: Vec<String> = run.parameters.iter().filter_map(set).collect();
+    wrap(&mut text, "  ", &parameters.join(", "));
+    let mut engine = format!("engine {}", run.engine.name);
+    if !run.engine.features.is_empty() {
+        let _ = write!(engine, ": {}", run.engine.features.join(", "));
+    }
+    if let Some(reason) = &run.engine.reason {
+        let _ = write!(engine, " ({reason})");
+    }
+    wrap(&mut text, "  ", &engine);
+    text
+}
+
+fn target(target: &TargetRecord) -> String {
+    let mut text = match target.kind.as_str() {
+        "scratch" => format!("a scratch file in {}", target.path),
+        _ => target.path.clone(),
+    };
+    let _ = write!(text, ", {}", units::capacity(target.size_bytes as f64));
+    let about = [
+        &target.file_system,
+        &target.device,
+        &target.model,
+        &target.transport,
+    ];
+    for word in about.into_iter().flatten() {
+        let _ = write!(text, ", {word}");
+    }
+    text
+}
+
+/// Figures as a table: name, value, limits, observations.
+#[must_use]
+pub fn figures(figures: &[Figure]) -> String {
+    let mut table = plain_table();
+    for figure in figures {
+        table.add_row([
+            figure.label(),
+            figure.text(),
+            figure
+                .limits_text()
+                .map_or_else(String::new, |limits| format!("95 %: {limits}")),
+            figure
+                .observations
+                .map_or_else(String::new, |count| format!("n = {count}")),
+        ]);
+    }
+    right_align(&mut table, 1);
+    indented(&table)
+}
+
+/// A table without lines.
+pub(super) fn plain_table() -> Table {
+    let mut table = Table::new();
+    table.load_style(NOTHING);
+    table
+}
+
+pub(super) fn right_align(table: &mut Table, column: usize) {
+    if let Some(column) = table.column_mut(column) {
+        column.set_cell_alignment(CellAlignment::Right);
+    }
+}
+
+/// The table's lines, two blanks before each and none behind.
+pub(super) fn indented(table: &Table) -> String {
+    if table.is_empty() {
+        return String::new();
+    }
+    table
+        .lines()
+        .map(|line| format!(" {}\n", line.trim_end()))
+        .collect()
+}
+
+/// Bars over the range of response times, percentiles beside them.
+fn histogram(latency: &LatencySummary) -> String {
+    let bins = joined(&latency.histogram);
+    let most = bins.iter().map(|bin| bin[2]).max().unwrap_or(1).max(1);
+    let mut text = String::new();
+    for [low, high, count] in bins {
+        let length = (count as f64 / most as f64 * BAR as f64).ceil() as usize;
+        let share = units::percent(count as f64 / latency.count.max(1) as f64);
+        let (low, high) = (units::latency(low as f64), units::latency(high as f64));
+        let _ = writeln!(
+            text,
+            "  {low:>8} to {high:>8} {share:>7}  {}",
+            "#".repeat(length)
+        );
+    }
+    let mut percentiles: Vec<(f64, u64)> = latency
+        .percentiles
+        .iter()
+        .filter_map(|(name, value)| Some((name.parse().ok()?, *value)))
+        .collect();
+    percentiles.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let words: Vec<String> = percentiles
+        .into_iter()
+        .map(|(percent, value)| format!("p{percent} {}", units::latency(value as f64)))
+        .chain([format!("max {}", units::latency(latency.max_ns as f64))])
+        .collect();
+    wrap(&mut text, "  ", &words.join(", "));
+    text
+}
+
+/// Neighbouring bins joined until there are few enough to print.
+fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
+    let (Some(first), Some(last)) = (bins.first(), bins.last()) else {
+        return Vec::new();
+    };
+    let octaves = (last[1] as f64 / first[0].max(1) as f64).log2();
+    let width = (octaves / ROWS as f64).max(0.25);
+    let mut rows: Vec<[u64; 3]> = Vec::new();
+    let mut row_of_last = None;
+    for bin in bins {
+        let row = ((bin[0].max(1) as f64 / first[0].max(1) as f64).log2() / width) as usize;
+        match rows.last_mut().filter(|_| row_of_last == Some(row)) {
+            Some(joined) => {
+                joined[1] = bin[1];
+                joined[2] += bin[2];
+            }
+            None => rows.push(*bin),
+        }
+        row_of_last = Some(row);
+    }
+    rows
+}
+
+/// A curve as at most [`ROWS`] rows with a bar each: the mean of the points that fall on a row.
+fn curve(series: &Series) -> String {
+    let points = &series.points;
+    let most = points.iter().map(|point| point[1]).fold(0.0, f64::max);
+    if points.is_empty() || most <= 0.0 {
+        return String::new();
+    }
+    let each = points.len().div_ceil(ROWS);
+    points
+        .chunks(each)
+        .map(|chunk| {
+            let mean = chunk.iter().map(|point| point[1]).sum::<f64>() / chunk.len() as f64;
+            let length = (mean / most * BAR as f64).max(0.0).round() as usize;
+            let x = series.x.unit.format(chunk[0][0]);
+            format!(
+                "  {x:>10} {:>12}  {}\n",
+                series.y.unit.format(mean),
+                "#".repeat(length)
+            )
+        })
+        .collect()
+}
+
+fn kernel_counts(kernel: &KernelCounts) -> String {
+    let mut text = String::new();
+    for (word, count, merged, bytes) in [
+        (
+            "reads",
+            kernel.reads,
+            kernel.reads_merged,
+            kernel.read_bytes,
+        ),
+        (
+            "writes",
+            kernel.writes,
+            kernel.writes_merged,
+            kernel.written_bytes,
+        ),
+    ] {
+        if count > 0 {
+            let size = units::block_size((bytes as f64 / count as f64).round());
+            let bytes = units::capacity(bytes as f64);
+            let _ = writeln!(
+                text,
+                "  {count} {word}, {bytes}, mean size {size}, {merged} merged"
+            );
+        }
+    }
+    text
+}
+
+fn goals(goals: &[Goal]) -> String {
+    let mut text = String::new();
+    for goal in goals {
+        let verdict = match goal.met {
+            Some(true) => "met",
+            Some(false) => "MISSED",
+            None => "cannot tell: this run has no such figure",
+        };
+        let measured = goal.measured.map_or_else(String::new, |value| {
+            format!(
+                " (measured {}, {})",
+                goal.unit.format(value),
+                margin(value, goal.limit)
+            )
+        });
+        let _ = writeln!(text, "  {}: {verdict}{measured}", goal.goal);
+    }
+    text
+}
+
+fn margin(value: f64, limit: f64) -> String {
+    if limit == 0.0 {
+        return "no margin to a limit of 0".to_owned();
+    }
+    let side = if value >= limit { "above" } else { "below" };
+    format!(
+        "{} {side} the limit",
+        units::percent((value / limit - 1.0).abs())
+    )
+}
+
+fn verdicts(run: &Run) -> String {
+    let mut text = String::new();
+    for verdict in &run.findings.verdicts {
+        let severity = match verdict.severity {
+            Severity::Note => "note",
+            Severity::Warning => "WARNING",
+            Severity::Invalid => "INVALID",
+        };
+        wrap(
+            &mut text,
+            "  ",
+            &format!("{severity} {}: {}", verdict.code, verdict.evidence),
+        );
+        wrap(&mut text, "    ", &verdict.advice);
+    }
+    text
+}
+
+fn again(run: &Run) -> String {
+    let mut text = format!("  {}\n", run.reproduce.diskscope);
+    if let Some(fio) = &run.reproduce.fio {
+        let _ = writeln!(text, "  {fio}");
+    }
+    text
+}
+
+/// Adds words in lines of at most 80 columns, each behind the indent.
+pub(super) fn wrap(text: &mut String, indent: &str, words: &str) {
+    let mut column = 0;
+    for word in words.split_whitespace() {
+        if column > 0 && column + 1 + word.chars().count() > 80 {
+            text.push('\n');
+            column = 0;
+        }
+        if column == 0 {
+            text.push_str(indent);
+            column = indent.len();
+        } else {
+            text.push(' ');
+            column += 1;
+        }
+        text.push_str(word);
+        column += word.chars().count();
+    }
+    if column > 0 {
+        text.push('\n');
+    }
+}

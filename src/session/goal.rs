@@ -1,0 +1,168 @@
+//! Service goals: "at least 1000 IOPS", "p95 at most 500 ms", "never under 70 MB/s".
+
+use super::document::{Figure, Findings, Goal, Unit};
+use crate::units;
+
+/// A goal as the user wrote it, read but not yet checked.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Wanted {
+    text: String,
+    figure: String,
+    at_least: bool,
+    limit: f64,
+    unit: Unit,
+}
+
+/// A text that is no goal.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("--goal {text:?}: {reason}")]
+pub struct GoalError {
+    text: String,
+    reason: String,
+}
+
+impl Wanted {
+    /// Reads `iops>=1000`, `p95<=500ms`, `max<=40ms`, `throughput_min>=70MB/s`.
+    ///
+    /// `mean`, `max` and `pNN` stand for the response times `latency_mean`, `latency_max` and
+    /// `latency_pNN`; any other name is a figure's.
+    ///
+    /// # Errors
+    /// When it has no comparison, or its limit has no readable quantity.
+    pub fn parse(text: &str) -> Result<Self, GoalError> {
+        let error = |reason: String| GoalError {
+            text: text.to_owned(),
+            reason,
+        };
+        let (name, limit, at_least) = match (text.split_once(">="), text.split_once("<=")) {
+            (Some((name, limit)), None) => (name, limit, true),
+            (None, Some((name, limit))) => (name, limit, false),
+            _ => {
+                return Err(error(
+                    "write NAME>=LIMIT or NAME<=LIMIT, such as p95<=500ms".to_owned(),
+                ));
+            }
+        };
+        let (limit, unit) = quantity(limit.trim()).map_err(error)?;
+        let name = name.trim();
+        if name.is_empty() {
+            return Err(error(
+                "write a figure's name before the comparison, such as iops".to_owned(),
+            ));
+        }
+        let short = name == "mean" || name == "max" || is_percentile(name);
+        let figure = if short {
+            format!("latency_{name}")
+        } else {
+            name.to_owned()
+        };
+        Ok(Self {
+            text: text.to_owned(),
+            figure,
+            at_least,
+            limit,
+            unit,
+        })
+    }
+
+    /// Whether the findings meet it; unknown where the figure is absent or of another unit.
+    #[must_use]
+    pub fn check(&self, findings: &Findings) -> Goal {
+        let same = |figure: &&Figure| figure.unit == self.unit || self.unit == Unit::Count;
+        let measured = findings.figure(&self.figure).filter(same);
+        Goal {
+            goal: self.text.clone(),
+            met: measured.map(|figure| {
+                if self.at_least {
+                    figure.value >= self.limit
+                } else {
+                    figure.value <= self.limit
+                }
+            }),
+            measured: measured.map(|figure| figure.value),
+            limit: self.limit,
+            unit: measured.map_or(self.unit, |figure| figure.unit),
+        }
+    }
+}
+
+fn is_percentile(name: &str) -> bool {
+    name.strip_prefix('p')
+        .is_some_and(|number| number.parse::<f64>().is_ok())
+}
+
+/// A limit with its unit; a bare number goes with whatever unit the figure has.
+fn quantity(text: &str) -> Result<(f64, Unit), String> {
+    if let Ok(number) = text.parse::<f64>() {
+        return Ok((number, Unit::Count));
+    }
+    if let Some(amount) = text.strip_suffix("/s") {
+        return match (units::parse_size(amount), units::parse_rate(text)) {
+            (Ok(bytes), _) if amount.ends_with('B') => Ok((bytes as f64, Unit::BytesPerSecond)),
+            (_, Ok(rate)) => Ok((rate, Unit::PerSecond)),
+            (Err(error), _) | (_, Err(error)) => Err(error.to_string()),
+        };
+    }
+    if let Some(percent) = text
+        .strip_suffix('%')
+        .and_then(|number| number.trim().parse::<f64>().ok())
+    {
+        return Ok((percent / 100.0, Unit::Ratio));
+    }
+    if let Ok(duration) = units::parse_duration(text) {
+        return Ok((duration.as_nanos() as f64, Unit::Nanoseconds));
+    }
+    units::parse_size(text)
+        .map(|bytes| (bytes as f64, Unit::Bytes))
+        .map_err(|error| format!("the limit {text:?} {error}"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn findings() -> Findings {
+        Findings {
+            figures: vec![
+                Figure::new("iops", 1200.0, Unit::PerSecond),
+                Figure::new("latency_p95", 4e8, Unit::Nanoseconds),
+                Figure::new("throughput_min", 65e6, Unit::BytesPerSecond),
+            ],
+            ..Findings::default()
+        }
+    }
+
+    #[test]
+    fn goals_are_met_or_missed() {
+        for (text, met) in [
+            ("iops>=1000", Some(true)),
+            ("iops >= 1.5k/s", Some(false)),
+            ("p95<=500ms", Some(true)),
+            ("latency_p95<=300ms", Some(false)),
+            ("throughput_min>=70MB/s", Some(false)),
+            ("p99.9<=1s", None),
+            ("iops<=1ms", None),
+        ] {
+            assert_eq!(
+                Wanted::parse(text).unwrap().check(&findings()).met,
+                met,
+                "{text}"
+            );
+        }
+    }
+
+    #[test]
+    fn what_is_no_goal_says_how_to_write_one() {
+        for text in [
+            "fast",
+            "iops>1000",
+            "iops>=",
+            ">=5",
+            "p95<=500 parsecs",
+            "throughput>=70M/s B",
+            "a>=1<=2",
+        ] {
+            assert!(Wanted::parse(text).is_err(), "{text}");
+        }
+    }
+}
