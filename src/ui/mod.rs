@@ -7,7 +7,6 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 pub mod bench;
-mod figure;
 mod footer;
 mod header;
 mod help;

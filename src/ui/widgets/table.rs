@@ -127,7 +127,7 @@ pub struct Table<'a> {
     /// Number of rows.
     pub rows: usize,
     /// Makes a cell: row, column, width.
-    pub cell: &'a dyn Fn(usize, usize, u16) -> Line<'a>,
+    pub cell: &'a dyn Fn(usize, usize, u16) -> Line<'static>,
     /// The row that is selected.
     pub selected: Option<usize>,
     /// The column that it is sorted by, and whether descending.
