@@ -13,5 +13,9 @@ fn the_schema_file_is_current() {
         std::fs::write(&path, &generated).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
-    assert!(kept == generated, "{} is not current: run the tests with {BLESS}=1", path.display());
+    assert!(
+        kept == generated,
+        "{} is not current: run the tests with {BLESS}=1",
+        path.display()
+    );
 }

@@ -5,13 +5,14 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::mounts::MountReader;
+use super::mounts::MountWatch;
 use super::processes::{Processes, WaitSource};
 use super::sample::{Disk, Host, Notice, Sample};
 use super::taskstats::Taskstats;
 use super::text::{read, read_word};
 use super::{diskstats, host};
 use crate::drive::Drive;
+use crate::drive::identity::list;
 use crate::roots::Roots;
 
 /// Facts about drives are read again after this time at the latest: a file system was mounted, a
@@ -23,7 +24,7 @@ const FACTS_LAST: Duration = Duration::from_secs(15);
 pub struct Collector {
     roots: Roots,
     processes: Processes,
-    mounts: MountReader,
+    mounts: MountWatch,
     taskstats: Option<Taskstats>,
     host: Host,
     disks: Vec<Disk>,
@@ -42,7 +43,7 @@ impl Collector {
         let taskstats = (roots == Roots::default()).then(Taskstats::open).flatten();
         Self {
             processes: Processes::new(&roots),
-            mounts: MountReader::default(),
+            mounts: MountWatch::new(&roots),
             taskstats,
             host: Host::default(),
             disks: Vec::new(),
@@ -57,7 +58,6 @@ impl Collector {
         let mut notices = Vec::new();
         let at = now();
         self.host = host::read_host(&self.roots, &self.host);
-        let (mounts, mounts_changed) = self.mounts.read(&self.roots);
         let disks = match read(&self.roots.proc.join("diskstats")) {
             Some(text) => diskstats::parse(&text),
             None => {
@@ -65,7 +65,7 @@ impl Collector {
                 Vec::new()
             }
         };
-        if mounts_changed || self.facts_are_stale(&disks, at) {
+        if self.mounts.has_changed() || self.facts_are_stale(&disks, at) {
             self.drives_read = Some(at);
             self.renew_drives();
         }
@@ -88,7 +88,6 @@ impl Collector {
             host: self.host.clone(),
             disks,
             drives: Arc::clone(&self.drives),
-            mounts,
             processes: self.processes.snapshot(),
             notices,
         }
@@ -136,7 +135,7 @@ impl Collector {
 
     /// Replaces the facts where they have changed, so that their identity tells a change.
     fn renew_drives(&mut self) {
-        let drives = super::drives::list(&self.roots);
+        let drives = list(&self.roots);
         if *drives != *self.drives {
             self.drives = drives.into();
         }

@@ -134,9 +134,8 @@ impl Descriptors {
         let Some(target) = self.target(descriptor) else {
             return;
         };
-        let known = known.filter(|entry| {
-            entry.file.inode == target.inode && entry.file.kind == target.kind
-        });
+        let known = known
+            .filter(|entry| entry.file.inode == target.inode && entry.file.kind == target.kind);
         let entry = match known {
             Some(entry) => self.again(entry, &target),
             None => self.first(descriptor, &target, roots),

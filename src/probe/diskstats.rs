@@ -62,7 +62,10 @@ mod tests {
         assert_eq!((disk.reads.completed, disk.reads.merged), (1, 2));
         assert_eq!((disk.reads.sectors, disk.reads.ms), (3, 4));
         assert_eq!((disk.writes.completed, disk.writes.ms), (5, 8));
-        assert_eq!((disk.in_flight, disk.busy_ms, disk.weighted_ms), (9, 10, 11));
+        assert_eq!(
+            (disk.in_flight, disk.busy_ms, disk.weighted_ms),
+            (9, 10, 11)
+        );
         assert_eq!((disk.discards, disk.flushes), (None, None));
 
         let fifteen = b"8 0 sda 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15";

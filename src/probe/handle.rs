@@ -121,8 +121,14 @@ mod tests {
         let (mut first, mut second) = (Handle::NotOpen, Handle::NotOpen);
         let mut buffer = [0; 16];
         for _ in 0..2 {
-            assert_eq!(first.read(&mut budget, opened, &mut buffer).unwrap(), b"seven");
-            assert_eq!(second.read(&mut budget, opened, &mut buffer).unwrap(), b"seven");
+            assert_eq!(
+                first.read(&mut budget, opened, &mut buffer).unwrap(),
+                b"seven"
+            );
+            assert_eq!(
+                second.read(&mut budget, opened, &mut buffer).unwrap(),
+                b"seven"
+            );
         }
         assert!(first.is_kept() && !second.is_kept());
         first.refuse(&mut budget);

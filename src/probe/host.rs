@@ -25,15 +25,16 @@ pub fn read_host(roots: &Roots, before: &Host) -> Host {
         load: read(&proc.join("loadavg")).as_deref().and_then(load),
         cpu: read(&proc.join("stat")).as_deref().and_then(cpu),
         memory: read(&proc.join("meminfo")).map_or_else(Memory::default, |text| memory(&text)),
-        pressure: read(&proc.join("pressure/io")).as_deref().and_then(pressure),
+        pressure: read(&proc.join("pressure/io"))
+            .as_deref()
+            .and_then(pressure),
     }
 }
 
 /// Time since boot from `/proc/uptime`.
 #[must_use]
 pub fn uptime(text: &[u8]) -> Option<Duration> {
-    decimal(fields(text).next()?)
-        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+    decimal(fields(text).next()?).and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
 }
 
 /// The three load averages of `/proc/loadavg`.
@@ -52,7 +53,9 @@ pub fn cpu(text: &[u8]) -> Option<CpuTicks> {
         return None;
     }
     let ticks: Vec<u64> = words.take(8).map_while(number).collect();
-    let total = ticks.iter().fold(0_u64, |sum, ticks| sum.wrapping_add(*ticks));
+    let total = ticks
+        .iter()
+        .fold(0_u64, |sum, ticks| sum.wrapping_add(*ticks));
     let (idle, waiting) = (*ticks.get(3)?, ticks.get(4).copied().unwrap_or(0));
     Some(CpuTicks {
         busy: total.wrapping_sub(idle).wrapping_sub(waiting),
@@ -129,8 +132,14 @@ mod tests {
 
     #[test]
     fn files_of_a_real_machine() {
-        assert_eq!(uptime(b"1498.67 2542.48\n"), Some(Duration::from_secs_f64(1498.67)));
-        assert_eq!(load(b"0.10 0.15 0.18 1/87 12039\n"), Some([0.10, 0.15, 0.18]));
+        assert_eq!(
+            uptime(b"1498.67 2542.48\n"),
+            Some(Duration::from_secs_f64(1498.67))
+        );
+        assert_eq!(
+            load(b"0.10 0.15 0.18 1/87 12039\n"),
+            Some([0.10, 0.15, 0.18])
+        );
         let ticks = cpu(b"cpu  10 1 5 100 20 1 2 3 9 9\ncpu0 1 1 1 1\n").unwrap();
         assert_eq!((ticks.busy, ticks.waiting, ticks.total), (22, 20, 142));
         let pressure = pressure(

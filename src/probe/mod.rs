@@ -3,11 +3,10 @@
 
 mod collector;
 mod descriptors;
-mod drives;
 pub mod diskstats;
 mod handle;
 pub mod host;
-pub mod mounts;
+mod mounts;
 pub mod process;
 mod processes;
 pub mod sample;

@@ -180,6 +180,7 @@ impl Processes {
             pid,
             parent: stat.parent,
             start_ticks: stat.start_ticks,
+            started: ticks(stat.start_ticks, self.ticks_per_second),
             name: stat.name.to_vec(),
             arguments,
             user: user.map(|user| self.users.name(user)),
@@ -244,7 +245,11 @@ impl Processes {
             return Ok(entry.process.io);
         }
         let mut buffer = [0; 256];
-        let read = entry.io.read(&mut self.budget, || open(proc, format!("{pid}/io")), &mut buffer);
+        let read = entry.io.read(
+            &mut self.budget,
+            || open(proc, format!("{pid}/io")),
+            &mut buffer,
+        );
         match read {
             Ok(text) => Ok(io(text).map_or(Known::Absent, Known::Is)),
             Err(Errno::ACCESS | Errno::PERM) => {
@@ -350,7 +355,11 @@ impl Entry {
             if let Some(descriptors) = &mut self.descriptors {
                 descriptors.look(roots);
             }
-        } else if self.descriptors.as_ref().is_some_and(Descriptors::any_moved) {
+        } else if self
+            .descriptors
+            .as_ref()
+            .is_some_and(Descriptors::any_moved)
+        {
             if let Some(descriptors) = &mut self.descriptors {
                 descriptors.refresh(roots);
             }

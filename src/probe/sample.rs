@@ -18,8 +18,6 @@ pub struct Sample {
     pub disks: Vec<Disk>,
     /// Facts about the block devices, shared between samples for as long as they stay the same.
     pub drives: Arc<[Drive]>,
-    /// Mounted file systems, shared between samples for as long as they stay the same.
-    pub mounts: Arc<[Mount]>,
     /// Processes by ascending process id.
     pub processes: Vec<Process>,
     /// What could not be read and why.
@@ -139,21 +137,6 @@ pub struct Flushes {
     pub ms: u64,
 }
 
-/// One line of `/proc/self/mountinfo`.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
-    /// Device number.
-    pub number: (u32, u32),
-    /// Directory inside the file system that is mounted, `/` for all of it.
-    pub root: Vec<u8>,
-    /// Where.
-    pub at: Vec<u8>,
-    /// Type of the file system.
-    pub file_system: String,
-    /// What was mounted, such as `/dev/sda1`.
-    pub source: Vec<u8>,
-}
-
 /// One process.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Process {
@@ -178,6 +161,8 @@ pub struct Identity {
     pub parent: u32,
     /// When it began, in ticks since boot: with the process id it is unique.
     pub start_ticks: u64,
+    /// The same on the clock of [`Sample::at`], as finely as ticks go.
+    pub started: Duration,
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
     /// Arguments, each ended by a zero byte; empty for kernel threads.

@@ -73,7 +73,13 @@ impl Taskstats {
         let mut request = Vec::new();
         let name = b"TASKSTATS\0";
         let command = abi::CTRL_CMD_GETFAMILY;
-        push_request(&mut request, self.family, command, abi::CTRL_ATTR_FAMILY_NAME, name);
+        push_request(
+            &mut request,
+            self.family,
+            command,
+            abi::CTRL_ATTR_FAMILY_NAME,
+            name,
+        );
         self.send(&request)?;
         let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
         let found = messages(&self.buffer[..length])
@@ -93,7 +99,13 @@ impl Taskstats {
             for pid in batch {
                 let command = abi::TASKSTATS_CMD_GET;
                 let value = pid.to_ne_bytes();
-                push_request(&mut request, self.family, command, abi::TASKSTATS_CMD_ATTR_TGID, &value);
+                push_request(
+                    &mut request,
+                    self.family,
+                    command,
+                    abi::TASKSTATS_CMD_ATTR_TGID,
+                    &value,
+                );
             }
             if self.send(&request).is_err() || self.receive(batch.len(), &mut report).is_err() {
                 self.drain();

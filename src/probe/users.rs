@@ -47,10 +47,14 @@ mod tests {
     #[test]
     fn a_user_without_a_name_is_a_number() {
         let users = Users {
-            names: [&b"root:x:0:0:root:/root:/bin/sh"[..], b"+::::::", b"www:x:33:33::/:"]
-                .into_iter()
-                .filter_map(entry)
-                .collect(),
+            names: [
+                &b"root:x:0:0:root:/root:/bin/sh"[..],
+                b"+::::::",
+                b"www:x:33:33::/:",
+            ]
+            .into_iter()
+            .filter_map(entry)
+            .collect(),
         };
         assert_eq!(users.name(0), "root");
         assert_eq!(users.name(33), "www");
