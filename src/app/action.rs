@@ -125,6 +125,8 @@ pub enum Effect {
     SetInterval(Duration),
     /// Stop sampling, or go on.
     Pause(bool),
+    /// List all processes, or those that move something.
+    ShowAll(bool),
     /// Look for what can be measured.
     ListTargets,
     /// See what this path is.

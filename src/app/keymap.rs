@@ -120,8 +120,10 @@ pub enum Command {
     Slower,
     /// A shorter interval.
     Faster,
-    /// Show or hide what is idle.
+    /// Show or hide devices that are idle.
     Idle,
+    /// Show or hide processes that move nothing.
+    All,
     /// Take what is selected or typed.
     Accept,
     /// Leave without taking it.
@@ -212,6 +214,7 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Live, &[Key::char('+'), Key::char('=')], Command::Slower, "longer interval", ""),
     bind(Context::Live, &[Key::char('-')], Command::Faster, "shorter interval", "+ interval"),
     bind(Context::Live, &[Key::char('i')], Command::Idle, "show or hide idle devices", "idle"),
+    bind(Context::Live, &[Key::char('a')], Command::All, "show or hide processes that move nothing", "all"),
     bind(Context::Live, UP, Command::Up, "one process up", ""),
     bind(Context::Live, DOWN, Command::Down, "one process down", ""),
     bind(Context::Live, PAGE_UP, Command::PageUp, "one page up", ""),

@@ -4,11 +4,10 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::action::Effect;
-use super::history::History;
 use super::keymap::Command;
 use super::process::Order;
 use super::text::Text;
-use crate::model::Live;
+use crate::model::{History, Live};
 use crate::model::live::{DeviceView, ProcessView};
 
 /// Intervals that `+` and `-` step through, in milliseconds.
@@ -29,6 +28,8 @@ pub struct LiveState {
     pub paused: bool,
     /// Whether devices that do nothing are listed.
     pub idle: bool,
+    /// Whether processes that move nothing are listed.
+    pub all: bool,
     /// Order of the processes.
     pub order: Order,
     /// Text that a process must contain.
@@ -49,6 +50,7 @@ impl LiveState {
             interval,
             paused: false,
             idle: true,
+            all: false,
             order: Order::default(),
             filter: Text::default(),
             filtering: false,
@@ -97,6 +99,10 @@ impl LiveState {
             Command::Previous => self.order.step(false),
             Command::Reverse => self.order.descending = !self.order.descending,
             Command::Idle => self.idle = !self.idle,
+            Command::All => {
+                self.all = !self.all;
+                return vec![Effect::ShowAll(self.all)];
+            }
             Command::Pause => {
                 self.paused = !self.paused;
                 return vec![Effect::Pause(self.paused)];

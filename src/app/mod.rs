@@ -7,7 +7,6 @@ use std::time::Duration;
 
 pub mod action;
 pub mod form;
-pub mod history;
 pub mod key;
 pub mod keymap;
 pub mod launcher;

@@ -49,14 +49,6 @@ impl ProcessColumn {
     }
 }
 
-/// Share of the bytes that a process read which no device had to deliver, 0 to 1; `None` when it
-/// read nothing or more came from the device than was asked for (read-ahead).
-#[must_use]
-pub fn cache_share(process: &ProcessView) -> Option<f64> {
-    let (asked, fetched) = (process.asked_read_bytes_per_s?, process.read_bytes_per_s?);
-    (asked > 0.0 && fetched <= asked).then(|| 1.0 - fetched / asked)
-}
-
 /// The order of the process list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Order {
@@ -107,7 +99,7 @@ impl Order {
             Some(ProcessColumn::User) => self.directed(left.user.cmp(&right.user)),
             Some(ProcessColumn::Read) => by_number(&|process| process.read_bytes_per_s),
             Some(ProcessColumn::Write) => by_number(&|process| process.write_bytes_per_s),
-            Some(ProcessColumn::Cache) => by_number(&cache_share),
+            Some(ProcessColumn::Cache) => by_number(&|process| process.cached),
             Some(ProcessColumn::IoWait) => by_number(&|process| process.io_wait),
             Some(ProcessColumn::State) => self.directed(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.directed(left.command.cmp(&right.command)),
@@ -174,15 +166,5 @@ mod tests {
             }
             assert_eq!(seen.len(), ProcessColumn::ALL.len());
         }
-    }
-
-    #[test]
-    fn the_cache_share_is_known_only_where_something_was_read() {
-        let mut process = process(1, Some(25.0));
-        assert_eq!(cache_share(&process), None);
-        process.asked_read_bytes_per_s = Some(100.0);
-        assert_eq!(cache_share(&process), Some(0.75));
-        process.asked_read_bytes_per_s = Some(20.0);
-        assert_eq!(cache_share(&process), None);
     }
 }

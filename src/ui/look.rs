@@ -31,8 +31,10 @@ pub enum Meaning {
 pub struct Glyphs {
     /// Levels of a column from low to full, eight of them.
     pub levels: [char; 8],
-    /// Parts of a bar's last cell from an eighth to full.
-    pub parts: [char; 8],
+    /// The filled part of a bar.
+    pub bar: char,
+    /// Half a column of it.
+    pub half_bar: char,
     /// The empty part of a bar.
     pub groove: char,
     /// A horizontal line.
@@ -65,8 +67,9 @@ pub struct Glyphs {
 
 static UNICODE: Glyphs = Glyphs {
     levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
-    parts: ['▏', '▎', '▍', '▌', '▋', '▊', '▉', '█'],
-    groove: '░',
+    bar: '━',
+    half_bar: '╸',
+    groove: '─',
     horizontal: '─',
     vertical: '│',
     tick_left: '┤',
@@ -84,7 +87,8 @@ static UNICODE: Glyphs = Glyphs {
 
 static ASCII: Glyphs = Glyphs {
     levels: ['_', '.', ',', ':', '-', '=', '+', '#'],
-    parts: ['.', '.', '-', '-', '=', '=', '#', '#'],
+    bar: '#',
+    half_bar: '=',
     groove: '.',
     horizontal: '-',
     vertical: '|',

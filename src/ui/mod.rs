@@ -25,6 +25,9 @@ pub const LEAST: (u16, u16) = (80, 24);
 /// Below this nothing is drawn but a sentence that says so.
 const UNUSABLE: (u16, u16) = (60, 16);
 
+/// From this height on an empty line sets the tabs apart.
+const ROOMY: u16 = 30;
+
 /// Draws everything.
 pub fn draw(state: &State, look: &Look, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
@@ -41,7 +44,8 @@ pub fn draw(state: &State, look: &Look, area: Rect, buf: &mut Buffer) {
 fn screen(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
     let [top, tabs, body, bottom] = Layout::vertical([
         Constraint::Length(1),
-        Constraint::Length(1),
+        // Room for calm where there is any.
+        Constraint::Length(if area.height >= ROOMY { 2 } else { 1 }),
         Constraint::Min(0),
         Constraint::Length(1),
     ])

@@ -11,7 +11,7 @@ use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::digits::large;
 
 /// Rows that it takes.
-pub(super) const HEIGHT: u16 = 5;
+pub(super) const HEIGHT: u16 = 4;
 /// Columns between two figures.
 const GAP: u16 = 4;
 

@@ -75,10 +75,13 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
         (lists, form, None)
     };
     let tests = (TESTS.len() as u16 + 1).min(lists.height / 2);
+    let listed = launcher.choices.as_ref().map_or(1, Vec::len) as u16;
+    let typing = if launcher.path.is_some() { 2 } else { 0 };
+    let targets = (listed + 1 + typing).min(lists.height.saturating_sub(tests + 1));
     let [targets, _, tests] = Layout::vertical([
-        Constraint::Min(0),
+        Constraint::Length(targets),
         Constraint::Length(1),
-        Constraint::Length(tests),
+        Constraint::Min(tests),
     ])
     .areas(lists);
     draw_targets(launcher, look, targets, buf);
@@ -289,6 +292,9 @@ fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> Line<'stati
     {
         let size = units::block_size(target.size as f64);
         parts.push(format!("fills a scratch file of {size} first"));
+    }
+    if let Some(choice) = choice.filter(|choice| !choice.users.is_empty()) {
+        parts.push(format!("in use: {}", choice.users));
     }
     Line::styled(parts.join(", "), look.style(Meaning::Faint))
 }

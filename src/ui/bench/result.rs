@@ -35,9 +35,11 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
     };
     let notes = notes(run, look, area.width);
     let lower = (area.height / 3).clamp(5, 12);
-    let [title, numbers, middle, _, bottom, saved] = Layout::vertical([
+    let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
+        Constraint::Length(1),
         Constraint::Length(headline::HEIGHT),
+        Constraint::Length(u16::from(area.height >= 26)),
         Constraint::Min(0),
         Constraint::Length(1),
         Constraint::Length(lower),
@@ -111,11 +113,6 @@ fn draw_headline(run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
         return;
     }
     let meaning = test.map_or(Meaning::Plain, meaning_of);
-    let area = Rect {
-        y: area.y + 1,
-        height: area.height.saturating_sub(1),
-        ..area
-    };
     headline::draw(&figures, meaning, look, area, buf);
 }
 

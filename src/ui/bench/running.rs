@@ -83,15 +83,13 @@ fn draw_preparing(done: u64, total: u64, look: Look, row: Rect, body: Rect, buf:
         done as f64 / total as f64
     };
     let wide = row.width.saturating_sub(42);
-    Line::from(vec![
-        Span::styled(bar(share, wide, look), look.style(Meaning::Write)),
-        Span::raw(format!(
-            "   filling the scratch file: {} of {}",
-            units::capacity(done as f64),
-            units::capacity(total as f64)
-        )),
-    ])
-    .render(row, buf);
+    let mut line = Line::from(bar(share, wide, Meaning::Write, look).to_vec());
+    line.push_span(format!(
+        "   filling the scratch file: {} of {}",
+        units::capacity(done as f64),
+        units::capacity(total as f64)
+    ));
+    line.render(row, buf);
     let why = "Random bytes are really written first: reads of blocks that were never written \
                would not reach the drive. The file has no name and is gone with the program.";
     let lines = crate::ui::widgets::text::wrapped(why, body.width.min(90));
@@ -121,12 +119,10 @@ fn draw_progress(
         progress.phase
     );
     let wide = area.width.saturating_sub(52).max(10);
-    let filled = bar(progress.fraction.unwrap_or(0.0), wide, look);
-    Line::from(vec![
-        Span::styled(filled, look.style(Meaning::Good)),
-        Span::raw(cut_end(&text, area.width.saturating_sub(wide), look)),
-    ])
-    .render(area, buf);
+    let share = progress.fraction.unwrap_or(0.0);
+    let mut line = Line::from(bar(share, wide, Meaning::Good, look).to_vec());
+    line.push_span(cut_end(&text, area.width.saturating_sub(wide), look));
+    line.render(area, buf);
 }
 
 fn draw_body(running: &RunningState, view: &RunView, look: Look, area: Rect, buf: &mut Buffer) {

@@ -6,7 +6,6 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::app::process::cache_share;
 use crate::model::live::ProcessView;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::text::{unknown, wrapped};
@@ -25,13 +24,17 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     };
     let throughput = |rate: Option<f64>| rate.map(units::throughput);
     let percent = |share: Option<f64>| share.map(units::percent);
+    let capacity = |bytes: u64| units::capacity(bytes as f64);
     let facts = [
+        ("parent", Some(process.parent.to_string())),
         ("user", process.user.clone()),
         ("from devices", throughput(process.read_bytes_per_s)),
         ("to devices", throughput(process.write_bytes_per_s)),
         ("asked to read", throughput(process.asked_read_bytes_per_s)),
         ("asked to write", throughput(process.asked_write_bytes_per_s)),
-        ("from the cache", percent(cache_share(process))),
+        ("read in all", process.read_total_bytes.map(capacity)),
+        ("written in all", process.write_total_bytes.map(capacity)),
+        ("from the cache", percent(process.cached)),
         ("waits for I/O", percent(process.io_wait)),
     ];
     let mut lines = vec![Line::styled(

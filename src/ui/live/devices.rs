@@ -6,6 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
+use crate::model::history::Point;
 use crate::model::live::DeviceView;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::sparkline;
@@ -25,7 +26,7 @@ const COLUMNS: [Column; 12] = [
     Column::number("queue", "queue", 6, 4),
     Column::number("size", "size", 11, 5),
     Column::number("busy", "busy", 7, 0),
-    Column::words("throughput", 8, 52, 1),
+    Column::words("recent", 8, 52, 1),
 ];
 
 /// From this mean size of requests on the pattern is called sequential, bytes.
@@ -171,17 +172,17 @@ fn busy(device: &DeviceView, look: Look) -> Line<'static> {
 
 /// Throughput of the last samples; the colour is the direction's that moved more.
 fn history(live: &LiveState, device: &DeviceView, width: u16, look: Look) -> Line<'static> {
-    let moments: Vec<_> = live
-        .history
-        .of(&device.name)
-        .rev()
-        .take(usize::from(width))
+    let width = usize::from(width);
+    let points: Vec<_> = live.history.latest(&device.name, width).collect();
+    let values: Vec<_> = points
+        .iter()
+        .map(|point| point.bytes_per_s().map(f64::from))
         .collect();
-    let values: Vec<_> = moments.iter().rev().map(|moment| moment.total()).collect();
-    let sum = |of: fn(&crate::app::history::Moment) -> Option<f64>| -> f64 {
-        moments.iter().filter_map(of).sum()
+    let sum = |of: fn(&Point) -> Option<f32>| -> f32 {
+        points.iter().filter_map(|point| of(point)).sum()
     };
-    let (read, written) = (sum(|moment| moment.read), sum(|moment| moment.write));
+    let read = sum(|point| point.read_bytes_per_s);
+    let written = sum(|point| point.write_bytes_per_s);
     let meaning = if read + written == 0.0 {
         Meaning::Faint
     } else if written > read {
@@ -189,7 +190,7 @@ fn history(live: &LiveState, device: &DeviceView, width: u16, look: Look) -> Lin
     } else {
         Meaning::Read
     };
-    let missing = usize::from(width).saturating_sub(values.len());
+    let missing = width.saturating_sub(values.len());
     let line = format!("{}{}", " ".repeat(missing), sparkline(&values, look));
     Line::styled(line, look.style(meaning))
 }

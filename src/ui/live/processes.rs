@@ -6,7 +6,7 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
-use crate::app::process::{ProcessColumn, cache_share};
+use crate::app::process::ProcessColumn;
 use crate::model::live::ProcessView;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::table::{Column, Table, number_cell};
@@ -72,7 +72,7 @@ fn cell_of(process: &ProcessView, column: usize, width: u16, look: Look) -> Line
         ProcessColumn::Write => {
             number_cell(process.write_bytes_per_s, mega, Meaning::Write, look)
         }
-        ProcessColumn::Cache => match (cache_share(process), process.asked_read_bytes_per_s) {
+        ProcessColumn::Cache => match (process.cached, process.asked_read_bytes_per_s) {
             (None, Some(_)) => Line::styled("-", look.style(Meaning::Faint)),
             (share, _) => number_cell(share, percent, Meaning::Plain, look),
         },

@@ -108,7 +108,7 @@ fn progress_bar(transfer: &TransferView, width: u16, look: Look) -> Line<'static
         TransferState::Stalled => Meaning::Waiting,
         _ => Meaning::Good,
     };
-    Line::styled(bar(share, width, look), look.style(meaning))
+    Line::from(bar(share, width, meaning, look).to_vec())
 }
 
 fn bytes(bytes: Option<u64>, look: Look) -> Line<'static> {

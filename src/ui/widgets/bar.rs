@@ -1,21 +1,26 @@
 //! Bars and sparklines of one line.
 
-use crate::ui::look::Look;
+use ratatui::text::Span;
 
-/// A bar filled to a share (0 to 1) of `width` columns.
+use crate::ui::look::{Look, Meaning};
+
+/// A bar filled to a share (0 to 1) of `width` columns, to half a column.
 #[must_use]
-pub fn bar(share: f64, width: u16, look: Look) -> String {
+pub fn bar(share: f64, width: u16, meaning: Meaning, look: Look) -> [Span<'static>; 2] {
     let glyphs = look.glyphs();
-    let eighths = (share.clamp(0.0, 1.0) * f64::from(width) * 8.0).round() as usize;
+    let halves = (share.clamp(0.0, 1.0) * f64::from(width) * 2.0).round() as usize;
     let width = usize::from(width);
-    let full = (eighths / 8).min(width);
-    let mut text: String = std::iter::repeat_n(glyphs.parts[7], full).collect();
-    if !eighths.is_multiple_of(8) && full < width {
-        text.push(glyphs.parts[eighths % 8 - 1]);
+    let full = (halves / 2).min(width);
+    let mut filled: String = std::iter::repeat_n(glyphs.bar, full).collect();
+    if !halves.is_multiple_of(2) && full < width {
+        filled.push(glyphs.half_bar);
     }
-    let drawn = text.chars().count();
-    text.extend(std::iter::repeat_n(glyphs.groove, width - drawn));
-    text
+    let groove = width - filled.chars().count();
+    let groove = glyphs.groove.to_string().repeat(groove);
+    [
+        Span::styled(filled, look.style(meaning)),
+        Span::styled(groove, look.style(Meaning::Faint)),
+    ]
 }
 
 /// The character for a share (0 to 1) of a column's height.
@@ -34,7 +39,8 @@ pub fn sparkline(values: &[Option<f64>], look: Look) -> String {
         .map(|value| match value {
             None => ' ',
             Some(_) if largest <= 0.0 => level(0.0, look),
-            Some(value) => level(value / largest, look),
+            // A step less than the full height keeps the lines apart.
+            Some(value) => level(value / largest * 7.0 / 8.0, look),
         })
         .collect()
 }
@@ -43,21 +49,29 @@ pub fn sparkline(values: &[Option<f64>], look: Look) -> String {
 mod tests {
     use super::*;
 
+    fn drawn(share: f64) -> String {
+        bar(share, 4, Meaning::Good, Look::FULL)
+            .iter()
+            .map(|span| span.content.as_ref())
+            .collect()
+    }
+
     #[test]
     fn a_bar_has_its_width_at_every_share() {
-        for tenth in 0..=20 {
-            let text = bar(f64::from(tenth) / 10.0, 7, Look::FULL);
-            assert_eq!(text.chars().count(), 7, "{text}");
+        for percent in 0..=110 {
+            let text = drawn(f64::from(percent) / 100.0);
+            assert_eq!(text.chars().count(), 4, "{text}");
         }
-        assert_eq!(bar(0.5, 4, Look::FULL), "██░░");
-        assert_eq!(bar(1.0, 4, Look::FULL), "████");
-        assert_eq!(bar(f64::NAN, 4, Look::FULL), "░░░░");
+        assert_eq!(drawn(0.5), "━━──");
+        assert_eq!(drawn(0.4), "━╸──");
+        assert_eq!(drawn(1.0), "━━━━");
+        assert_eq!(drawn(f64::NAN), "────");
     }
 
     #[test]
     fn a_sparkline_leaves_the_unknown_blank() {
         let values = [None, Some(0.0), Some(4.0), Some(8.0)];
-        assert_eq!(sparkline(&values, Look::FULL), " ▁▄█");
+        assert_eq!(sparkline(&values, Look::FULL), " ▁▄▇");
         assert_eq!(sparkline(&[Some(0.0); 2], Look::FULL), "▁▁");
     }
 }

@@ -87,6 +87,9 @@ impl Plot<'_> {
         if let Some([low, high]) = self.x_bounds {
             x = [self.across(low).min(x[0]), self.across(high).max(x[1])];
         }
+        if !self.log_x {
+            x = self.rounded(x);
+        }
         let head = (y[1] - y[0]) * 0.05;
         if self.from_zero {
             y = [y[0].min(0.0), y[1] * 1.08];
@@ -94,6 +97,19 @@ impl Plot<'_> {
             y = [y[0] - head, y[1] + head];
         }
         Some((apart(x), apart(y)))
+    }
+
+    /// The horizontal bounds, from 0 where that is close, to the next mark where that is close.
+    fn rounded(&self, [low, high]: [f64; 2]) -> [f64; 2] {
+        let low = if low > 0.0 && low < high * 0.1 { 0.0 } else { low };
+        let marks = linear_ticks(self.x.unit, [low, high], 6).marks;
+        let step = match marks.as_slice() {
+            [(first, _), (second, _), ..] => second - first,
+            _ => return [low, high],
+        };
+        let next = (high / step).ceil() * step;
+        let close = next - high < (high - low) * 0.04;
+        [low, if close { next } else { high }]
     }
 
     fn ticks(&self, x: [f64; 2], y: [f64; 2], area: Rect) -> (Vec<(f64, String)>, Ticks) {

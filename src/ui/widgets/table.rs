@@ -2,6 +2,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Alignment, Rect};
+use ratatui::style::{Color, Modifier};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
@@ -108,16 +109,32 @@ fn place(
     let gaps = u16::try_from(kept.len().saturating_sub(1)).unwrap_or(0);
     let gap = if spare >= gaps * 2 { 2 } else { 1 };
     spare -= gaps * (gap - 1);
+    let mut extra = vec![0; kept.len()];
+    grow(columns, kept, &mut extra, spare);
     let mut left = 0;
     let mut places = Vec::with_capacity(kept.len());
-    for index in kept.iter().copied() {
-        let extra = columns[index].grow.min(spare);
-        spare -= extra;
+    for (index, extra) in kept.iter().copied().zip(extra) {
         let wide = (least(index) + extra).min(width.saturating_sub(left));
         places.push((index, left, wide));
         left = (left + wide + gap).min(width);
     }
     Fitted { places, short }
+}
+
+/// Shares the spare width among the columns that can use it, one by one in turn.
+fn grow(columns: &[Column], kept: &[usize], extra: &mut [u16], mut spare: u16) {
+    while spare > 0 {
+        let before = spare;
+        for (index, extra) in kept.iter().zip(extra.iter_mut()) {
+            if spare > 0 && *extra < columns[*index].grow {
+                *extra += 1;
+                spare -= 1;
+            }
+        }
+        if spare == before {
+            return;
+        }
+    }
 }
 
 /// A table: a heading, and rows whose cells are made only when they are drawn.
@@ -190,7 +207,10 @@ impl Widget for &Table<'_> {
         {
             let top = area.y + 1 + (selected - offset) as u16;
             let row = Rect::new(area.x, top, area.width, 1);
-            buf.set_style(row, self.look.style(Meaning::Selected));
+            // One style for the whole row: colours would become backgrounds.
+            let style = self.look.style(Meaning::Selected);
+            let style = style.fg(Color::Reset).remove_modifier(Modifier::DIM);
+            buf.set_style(row, style);
         }
     }
 }
