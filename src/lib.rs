@@ -5,6 +5,7 @@
 
 pub mod app;
 pub mod bench;
+pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod model;

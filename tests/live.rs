@@ -1,5 +1,7 @@
 //! Real processes that move real files are found and followed.
 
+#![allow(clippy::unwrap_used)] // helpers of tests
+
 use std::fs::File;
 use std::io::{Read, Write};
 use std::path::{Path, PathBuf};

@@ -65,6 +65,8 @@ pub struct Saved {
     pub run: Run,
     /// The file that the session is saved in; `None` where it could not be saved.
     pub path: Option<PathBuf>,
+    /// What went wrong beside the test, such as a session that could not be saved.
+    pub problems: Vec<String>,
 }
 
 /// Where a choice of the launcher comes from.

@@ -211,8 +211,8 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Live, &[Key::char('S'), Key::new(Code::Left)], Command::Previous, "sort processes by the previous column", ""),
     bind(Context::Live, &[Key::char('r')], Command::Reverse, "reverse the order", "reverse"),
     bind(Context::Live, &[Key::char(' ')], Command::Pause, "pause sampling, or go on", "pause"),
-    bind(Context::Live, &[Key::char('+'), Key::char('=')], Command::Slower, "longer interval", ""),
-    bind(Context::Live, &[Key::char('-')], Command::Faster, "shorter interval", "+ interval"),
+    bind(Context::Live, &[Key::char('+'), Key::char('=')], Command::Slower, "longer interval", "longer"),
+    bind(Context::Live, &[Key::char('-')], Command::Faster, "shorter interval", "shorter"),
     bind(Context::Live, &[Key::char('i')], Command::Idle, "show or hide idle devices", "idle"),
     bind(Context::Live, &[Key::char('a')], Command::All, "show or hide processes that move nothing", "all"),
     bind(Context::Live, UP, Command::Up, "one process up", ""),
@@ -276,6 +276,12 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Question, &[Key::char('y'), Key::new(Code::Enter)], Command::Yes, "yes", "yes"),
     bind(Context::Question, &[Key::char('n'), Key::new(Code::Esc)], Command::No, "no", "no"),
 ];
+
+/// Lines that the table takes as a list with a heading and a gap for each context.
+#[must_use]
+pub fn lines() -> usize {
+    KEYS.len() + 2 * Context::ALL.len()
+}
 
 /// The bindings of a context, in order.
 pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {

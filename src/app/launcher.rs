@@ -208,10 +208,7 @@ impl LauncherState {
 
     fn walk(&mut self, movement: Command) {
         let (cursor, count) = match self.pane {
-            Pane::Targets => (
-                &mut self.target,
-                self.choices.as_ref().map_or(0, Vec::len),
-            ),
+            Pane::Targets => (&mut self.target, self.choices.as_ref().map_or(0, Vec::len)),
             Pane::Tests => (&mut self.test, TESTS.len()),
             Pane::Form => (&mut self.form.cursor, self.form.entries.len()),
         };

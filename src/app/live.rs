@@ -7,8 +7,8 @@ use super::action::Effect;
 use super::keymap::Command;
 use super::process::Order;
 use super::text::Text;
-use crate::model::{History, Live};
 use crate::model::live::{DeviceView, ProcessView};
+use crate::model::{History, Live};
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];

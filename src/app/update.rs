@@ -114,7 +114,7 @@ fn help(state: &mut State, command: Command) {
     };
     match command {
         Command::Up => *scroll = scroll.saturating_sub(1),
-        Command::Down => *scroll = (*scroll + 1).min(keymap::KEYS.len()),
+        Command::Down => *scroll = (*scroll + 1).min(keymap::lines()),
         _ => state.overlay = None,
     }
 }
@@ -134,7 +134,10 @@ fn result(state: &mut State, command: Command) -> Vec<Effect> {
             return Vec::new();
         };
         if command == Command::Export && result.path.is_none() {
-            trouble(state, "this session could not be saved: nothing to export".to_owned());
+            trouble(
+                state,
+                "this session could not be saved: nothing to export".to_owned(),
+            );
             return Vec::new();
         }
         return result.command(command);
@@ -179,6 +182,9 @@ fn hear(state: &mut State, news: News) {
 fn ended(state: &mut State, result: Result<Saved, String>) {
     match result {
         Ok(saved) => {
+            if let Some(problem) = saved.problems.into_iter().next() {
+                trouble(state, problem);
+            }
             let result = ResultState::new(vec![saved.run], saved.path);
             state.bench.stage = Stage::Result(Box::new(result));
         }

@@ -1,6 +1,6 @@
 //! Executes a [`Plan`] and records every completion.
 //!
-//! One trait, three implementations: [`uring`], [`pread`] and [`simulated`]. None of them knows
+//! One trait, three implementations: `uring`, `pread` and [`simulated`]. None of them knows
 //! why it is asked.
 //!
 //! The hot path allocates, locks, sends and formats nothing per request: each worker counts into
@@ -8,14 +8,32 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub mod address;
+mod area;
+mod buffers;
+mod content;
+mod feeder;
+mod open;
 pub mod outcome;
 pub mod plan;
+mod pread;
+mod progress;
+mod recorder;
+mod run;
+pub mod simulated;
+mod source;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod uring;
+mod validate;
 
+pub use open::{Choice, OpenError, Opened, open};
 pub use outcome::{CpuTime, Direction, End, Outcome, Request, Snapshot, Tally};
 pub use plan::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
 
 /// Executes plans on one medium.
-pub trait Engine: Send + Sync {
+pub trait Engine: std::fmt::Debug + Send + Sync {
     /// `uring`, `pread` or `simulated`.
     fn name(&self) -> &'static str;
 
@@ -88,6 +106,9 @@ pub enum EngineError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// The medium could not be opened as the plan wants it.
+    #[error(transparent)]
+    Drive(#[from] crate::drive::DriveError),
     /// A worker panicked: a defect of this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
     Worker,
@@ -110,6 +131,7 @@ impl EngineError {
                 Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
                 _ => "see the kernel's log (dmesg)",
             },
+            Self::Drive(error) => return error.advice(),
             Self::Worker => "please report it together with what was printed",
         };
         text.to_owned()

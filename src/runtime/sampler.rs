@@ -23,10 +23,7 @@ impl Sampler {
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(
-        interval: Duration,
-        take: impl FnMut() + Send + 'static,
-    ) -> std::io::Result<Self> {
+    pub fn start(interval: Duration, take: impl FnMut() + Send + 'static) -> std::io::Result<Self> {
         let (orders, inbox) = channel();
         let thread = thread::Builder::new()
             .name("sampler".to_owned())

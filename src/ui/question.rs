@@ -21,6 +21,8 @@ pub(super) fn draw(look: Look, area: Rect, buf: &mut Buffer) {
     Clear.render(strip, buf);
     super::overlay(look.style(Meaning::Selected), strip, buf);
     for (row, text) in strip.rows().skip(1).zip(LINES) {
-        Line::raw(text).alignment(Alignment::Center).render(row, buf);
+        Line::raw(text)
+            .alignment(Alignment::Center)
+            .render(row, buf);
     }
 }

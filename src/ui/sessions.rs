@@ -20,7 +20,12 @@ const COLUMNS: [Column; 5] = [
 
 /// Draws it.
 pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(area.x + 1, area.y, area.width.saturating_sub(2), area.height);
+    let area = Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
     let entries = match &sessions.entries {
         None => return say("reading the list", Meaning::Faint, look, area, buf),
         Some(Err(message)) => return say(message, Meaning::Trouble, look, area, buf),

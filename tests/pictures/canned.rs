@@ -75,9 +75,7 @@ pub fn sample(step: usize) -> Live {
         processes: processes(),
         process_count: 212,
         transfers: transfers(),
-        notices: vec![
-            "I/O wait of processes: needs root and kernel.task_delayacct=1".to_owned(),
-        ],
+        notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".to_owned()],
     }
 }
 
@@ -145,7 +143,13 @@ fn devices(step: usize) -> Vec<DeviceView> {
         in_flight: None,
         ..device("sdb", "SanDisk Ultra", 61_524_148_224, true)
     };
-    vec![nvme, root, disk, stick, device("sdc", "ST8000NM000A", 8_001_563_222_016, true)]
+    vec![
+        nvme,
+        root,
+        disk,
+        stick,
+        device("sdc", "ST8000NM000A", 8_001_563_222_016, true),
+    ]
 }
 
 fn transfers() -> Vec<TransferView> {
@@ -222,7 +226,13 @@ fn processes() -> Vec<ProcessView> {
             "cp --sparse=always /srv/img/vm7.raw /mnt/backup",
         )
     };
-    let mut database = process(993, "postgres", 12.1e6, 11.8e6, "postgres: background writer");
+    let mut database = process(
+        993,
+        "postgres",
+        12.1e6,
+        11.8e6,
+        "postgres: background writer",
+    );
     database.asked_read_bytes_per_s = Some(190e6);
     database.cached = Some(0.94);
     database.io_wait = Some(0.03);
@@ -232,7 +242,13 @@ fn processes() -> Vec<ProcessView> {
     other.asked_read_bytes_per_s = None;
     vec![
         copy,
-        process(5120, "jane", 412e6, 0.0, "sha256sum /srv/iso/debian-12.5.0-amd64-DVD-1.iso"),
+        process(
+            5120,
+            "jane",
+            412e6,
+            0.0,
+            "sha256sum /srv/iso/debian-12.5.0-amd64-DVD-1.iso",
+        ),
         database,
         process(1207, "www-data", 0.82e6, 0.0, "nginx: worker process"),
         process(2210, "root", 0.0, 0.31e6, "rsyslogd -n -iNONE"),
@@ -255,7 +271,8 @@ fn target(name: &str, kind: TargetKind, size: u64) -> Target {
     }
 }
 
-fn choices() -> Vec<Choice> {
+/// What the launcher offers.
+pub fn choices() -> Vec<Choice> {
     let directory = |name: &str, label: &str, kind: &str, size| Choice {
         name: name.to_owned(),
         group: Group::Directory,
@@ -278,8 +295,20 @@ fn choices() -> Vec<Choice> {
         directory("/home/jane", "this directory", "ext4", 812_000_000_000),
         directory("/tmp", "memory", "tmpfs", 16_000_000_000),
         directory("/mnt/backup", "ST8000NM000A", "xfs", 2_100_000_000_000),
-        drive("/dev/nvme0n1", "Samsung PM9A3", "nvme", "/ (ext4)", 1_920_383_410_176),
-        drive("/dev/sda", "ST8000NM000A", "disk", "/mnt/backup (xfs)", 8_001_563_222_016),
+        drive(
+            "/dev/nvme0n1",
+            "Samsung PM9A3",
+            "nvme",
+            "/ (ext4)",
+            1_920_383_410_176,
+        ),
+        drive(
+            "/dev/sda",
+            "ST8000NM000A",
+            "disk",
+            "/mnt/backup (xfs)",
+            8_001_563_222_016,
+        ),
         Choice {
             target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
             ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
@@ -299,7 +328,9 @@ pub fn launcher() -> State {
 fn latencies() -> Latency {
     let mut latency = Latency::default();
     for step in 0..84_000_usize {
-        let spread = (0..6).map(|phase| wave(step, 0.731, f64::from(phase) * 1.9)).sum::<f64>();
+        let spread = (0..6)
+            .map(|phase| wave(step, 0.731, f64::from(phase) * 1.9))
+            .sum::<f64>();
         let mut nanoseconds = 68_000.0 * ((spread - 3.0) * 0.85).exp();
         if step.is_multiple_of(97) {
             nanoseconds *= 2.4 + wave(step, 0.31, 0.5) * 2.0;
@@ -320,7 +351,10 @@ fn tally(seconds: f64) -> Tally {
     for step in 0..(seconds * 10.0) as usize {
         let rate = 7600.0 + 900.0 * wave(step, 0.21, 0.4) - 1500.0 * (-(step as f64) / 6.0).exp();
         for _ in 0..rate as u64 {
-            tally.read.timeline.record(step as u64 * 100_000_000 + 5, 4096);
+            tally
+                .read
+                .timeline
+                .record(step as u64 * 100_000_000 + 5, 4096);
         }
     }
     tally.read.bytes = tally.read.latency.count() * 4096;
@@ -339,11 +373,8 @@ fn kernel() -> KernelCounts {
     }
 }
 
-/// A run of random reads, 7.2 seconds old.
-pub fn running() -> State {
-    let mut state = launcher();
-    press(&mut state, Code::Enter);
-    press(&mut state, Code::Enter);
+/// Random reads, 7.2 seconds old.
+pub fn run_view() -> RunView {
     let progress = Progress {
         phase: "random reads".to_owned(),
         fraction: Some(0.72),
@@ -356,12 +387,19 @@ pub fn running() -> State {
         },
         ..Progress::default()
     };
-    let view = RunView {
+    RunView {
         preparing: None,
         progress,
         kernel: Some(kernel()),
-    };
-    hear(&mut state, News::Progress(Arc::new(view)));
+    }
+}
+
+/// A benchmark that runs.
+pub fn running() -> State {
+    let mut state = launcher();
+    press(&mut state, Code::Enter);
+    press(&mut state, Code::Enter);
+    hear(&mut state, News::Progress(Arc::new(run_view())));
     state
 }
 
@@ -387,6 +425,7 @@ fn run(test: &str, findings: Findings) -> Run {
             file_system: Some("ext4".to_owned()),
         },
         parameters: [("depth".to_owned(), 32.into())].into(),
+        parameter_units: Default::default(),
         engine: EngineRecord {
             name: "uring".to_owned(),
             ..EngineRecord::default()
@@ -398,7 +437,8 @@ fn run(test: &str, findings: Findings) -> Run {
     }
 }
 
-fn random_read() -> Run {
+/// A run of random reads.
+pub fn random_read() -> Run {
     let latency = latencies();
     let rates = tally(10.0).read.timeline.rates(10_000_000_000);
     let mut findings = Findings::default();
@@ -411,7 +451,9 @@ fn random_read() -> Run {
     ];
     for percent in common::PERCENTILES {
         if let Some(value) = latency.percentile(percent) {
-            findings.figures.push(nanoseconds(&format!("latency_p{percent}"), value as f64));
+            findings
+                .figures
+                .push(nanoseconds(&format!("latency_p{percent}"), value as f64));
         }
     }
     findings.latency.read = common::summary(&latency);
@@ -438,6 +480,7 @@ pub fn result() -> State {
         path: Some(PathBuf::from(
             "/home/jane/.local/state/diskscope/sessions/20260203-140506-random-read.json",
         )),
+        problems: Vec::new(),
     };
     hear(&mut state, News::Ended(Box::new(Ok(saved))));
     state
@@ -475,6 +518,7 @@ pub fn result_sequential() -> State {
     let saved = Saved {
         run: sequential_read(),
         path: None,
+        problems: Vec::new(),
     };
     hear(&mut state, News::Ended(Box::new(Ok(saved))));
     state
@@ -495,9 +539,24 @@ pub fn sessions() -> State {
         state: state.to_owned(),
     };
     let entries = vec![
-        entry("2026-02-03T14:05:06", "random-read of /home/jane", "83.9k /s", "finished"),
-        entry("2026-02-03T13:40:10", "sequential-read of /dev/sda", "201 MB/s", "interrupted"),
-        entry("2026-01-17T09:12:44", "random-read of /dev/sda", "118 /s", "finished"),
+        entry(
+            "2026-02-03T14:05:06",
+            "random-read of /home/jane",
+            "83.9k /s",
+            "finished",
+        ),
+        entry(
+            "2026-02-03T13:40:10",
+            "sequential-read of /dev/sda",
+            "201 MB/s",
+            "interrupted",
+        ),
+        entry(
+            "2026-01-17T09:12:44",
+            "random-read of /dev/sda",
+            "118 /s",
+            "finished",
+        ),
     ];
     hear(&mut state, News::Sessions(Ok(entries)));
     state

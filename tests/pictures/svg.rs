@@ -39,10 +39,15 @@ fn run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
         (cell.fg, cell.bg, cell.modifier) == (first.fg, first.bg, first.modifier)
             && is_drawn(cell) == is_drawn(first)
     };
-    let length = (x..buffer.area.width).take_while(|x| same(&buffer[(*x, y)])).count() as u16;
+    let length = (x..buffer.area.width)
+        .take_while(|x| same(&buffer[(*x, y)]))
+        .count() as u16;
     let reversed = first.modifier.contains(Modifier::REVERSED);
     let ink = ink(first);
-    let (left, top) = (MARGIN + f64::from(x) * CELL.0, MARGIN + f64::from(y) * CELL.1);
+    let (left, top) = (
+        MARGIN + f64::from(x) * CELL.0,
+        MARGIN + f64::from(y) * CELL.1,
+    );
     if reversed {
         svg.push_str(&format!(
             "<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{:.1}\" height=\"{:.1}\" fill=\"{ink}\"/>\n",
@@ -53,7 +58,13 @@ fn run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
     let ink = if reversed { BACKGROUND } else { ink };
     if is_drawn(first) {
         for offset in 0..length {
-            shape(&buffer[(x + offset, y)], left + f64::from(offset) * CELL.0, top, ink, svg);
+            shape(
+                &buffer[(x + offset, y)],
+                left + f64::from(offset) * CELL.0,
+                top,
+                ink,
+                svg,
+            );
         }
         return length;
     }
@@ -145,5 +156,7 @@ fn dots(bits: u32, left: f64, top: f64, ink: &str, svg: &mut String) {
 }
 
 fn escaped(text: &str) -> String {
-    text.replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;")
+    text.replace('&', "&amp;")
+        .replace('<', "&lt;")
+        .replace('>', "&gt;")
 }

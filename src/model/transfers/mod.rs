@@ -17,6 +17,8 @@ mod dd;
 pub mod estimate;
 mod flow;
 mod pairing;
+#[cfg(test)]
+mod tests;
 mod tracked;
 
 use flow::ProcessFlows;

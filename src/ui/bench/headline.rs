@@ -28,7 +28,9 @@ pub(super) fn draw(
         let meaning = if place == 0 { meaning } else { Meaning::Plain };
         let (number, unit) = split(&figure.text());
         let lines = if look.ascii { None } else { large(&number) };
-        let digits = lines.as_ref().map_or(number.width(), |lines| lines[0].width()) as u16;
+        let digits = lines
+            .as_ref()
+            .map_or(number.width(), |lines| lines[0].width()) as u16;
         let label = figure.label();
         let wide = (digits + 1 + unit.width() as u16).max(label.width() as u16);
         if left + wide > area.right() {

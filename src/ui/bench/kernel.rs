@@ -47,11 +47,7 @@ pub(super) fn draw(
     }
 }
 
-fn facts(
-    counts: &KernelCounts,
-    elapsed_ns: u64,
-    ours: Option<u64>,
-) -> Vec<(&'static str, String)> {
+fn facts(counts: &KernelCounts, elapsed_ns: u64, ours: Option<u64>) -> Vec<(&'static str, String)> {
     let requests = counts.reads + counts.writes;
     let mut facts = vec![("requests", requests_text(requests, ours))];
     let bytes = counts.read_bytes + counts.written_bytes;

@@ -47,7 +47,12 @@ const FORM_COLUMNS: [Column; 2] = [
 
 /// Draws it.
 pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(area.x + 1, area.y, area.width.saturating_sub(2), area.height);
+    let area = Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
     let [body, _, forecast] = Layout::vertical([
         Constraint::Min(0),
         Constraint::Length(1),
@@ -112,9 +117,8 @@ fn draw_targets(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buff
         }
     }
     let choices = launcher.choices.as_deref().unwrap_or_default();
-    let cell = |row: usize, column: usize, width: u16| {
-        target_cell(&choices[row], column, width, look)
-    };
+    let cell =
+        |row: usize, column: usize, width: u16| target_cell(&choices[row], column, width, look);
     let table = Table {
         columns: &TARGET_COLUMNS,
         rows: choices.len(),
@@ -124,7 +128,13 @@ fn draw_targets(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buff
         look,
     };
     (&table).render(list, buf);
-    mark_pane(launcher.pane == Pane::Targets, launcher.target, list, look, buf);
+    mark_pane(
+        launcher.pane == Pane::Targets,
+        launcher.target,
+        list,
+        look,
+        buf,
+    );
     if launcher.choices.is_none() && list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
         Line::styled("looking for drives", look.style(Meaning::Faint)).render(row, buf);
@@ -188,8 +198,8 @@ fn draw_tests(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer
 
 fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
     let form = &launcher.form;
-    let [list, help] =
-        Layout::vertical([Constraint::Min(0), Constraint::Length(3)]).areas(area);
+    let help = if launcher.pane == Pane::Form { 3 } else { 0 };
+    let [list, help] = Layout::vertical([Constraint::Min(0), Constraint::Length(help)]).areas(area);
     let cell = |row: usize, column: usize, width: u16| form_cell(form, row, column, width, look);
     let active = launcher.pane == Pane::Form;
     let editing = form.editing.is_some();
@@ -205,7 +215,10 @@ fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer)
     if !active {
         return;
     }
-    let error = form.editing.as_ref().and_then(|editing| editing.error.as_ref());
+    let error = form
+        .editing
+        .as_ref()
+        .and_then(|editing| editing.error.as_ref());
     let (text, meaning) = match (error, form.selected()) {
         (Some(error), _) => (error.as_str(), Meaning::Trouble),
         (None, Some(entry)) => (entry.parameter.help, Meaning::Faint),
@@ -235,7 +248,11 @@ fn form_cell(form: &Form, row: usize, column: usize, width: u16, look: Look) -> 
     } else {
         Meaning::Faint
     };
-    let text = if value.is_empty() { "-".to_owned() } else { value };
+    let text = if value.is_empty() {
+        "-".to_owned()
+    } else {
+        value
+    };
     Line::styled(cut_end(&text, width, look), look.style(meaning))
 }
 

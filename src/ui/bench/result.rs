@@ -28,7 +28,12 @@ const TWO_FROM: u16 = 110;
 
 /// Draws it.
 pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(area.x + 1, area.y, area.width.saturating_sub(2), area.height);
+    let area = Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
     let Some((run, page)) = result.front() else {
         Line::styled("this session has no run", look.style(Meaning::Faint)).render(area, buf);
         return;
@@ -66,11 +71,18 @@ fn draw_title(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
     };
     let target = &run.target;
     let mut about = vec![target.path.clone()];
-    about.extend(target.device.clone().filter(|name| !target.path.ends_with(name)));
+    about.extend(
+        target
+            .device
+            .clone()
+            .filter(|name| !target.path.ends_with(name)),
+    );
     about.extend(target.model.clone());
     about.push(run.engine.name.clone());
     let end = format!("{how} {elapsed}");
-    let room = area.width.saturating_sub((run.test.len() + end.len() + 6) as u16);
+    let room = area
+        .width
+        .saturating_sub((run.test.len() + end.len() + 6) as u16);
     let mut line = Line::from(vec![
         Span::styled(run.test.clone(), look.style(Meaning::Title)),
         Span::raw("   "),
@@ -175,7 +187,14 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
             .flatten()
             .map(|latency| latency.count)
             .sum::<u64>();
-        kernel::draw(run.kernel.as_ref(), run.elapsed_ns, Some(ours), look, third, buf);
+        kernel::draw(
+            run.kernel.as_ref(),
+            run.elapsed_ns,
+            Some(ours),
+            look,
+            third,
+            buf,
+        );
     }
 }
 
@@ -229,7 +248,10 @@ fn verdict_lines(run: &Run, look: Look, width: u16) -> Vec<Line<'static>> {
         );
     }
     if lines.is_empty() {
-        let text = format!("{} nothing speaks against these figures", look.glyphs().well);
+        let text = format!(
+            "{} nothing speaks against these figures",
+            look.glyphs().well
+        );
         lines.push(Line::styled(text, look.style(Meaning::Good)));
     }
     lines

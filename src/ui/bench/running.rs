@@ -33,7 +33,12 @@ static OVER_TIME: Chart = Chart {
 
 /// Draws it.
 pub(in crate::ui) fn draw(running: &RunningState, look: Look, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(area.x + 1, area.y, area.width.saturating_sub(2), area.height);
+    let area = Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    );
     let [title, progress, _, body] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(1),
@@ -110,9 +115,10 @@ fn draw_progress(
         (false, Some(left)) => format!("{} left", units::waiting(left)),
         (false, None) => "time left unknown".to_owned(),
     };
-    let percent = progress
-        .fraction
-        .map_or_else(|| " n/a".to_owned(), |share| format!("{:3.0} %", share * 100.0));
+    let percent = progress.fraction.map_or_else(
+        || " n/a".to_owned(),
+        |share| format!("{:3.0} %", share * 100.0),
+    );
     let text = format!(
         "  {percent}   {}   {left}   {}",
         units::waiting(progress.elapsed),
@@ -152,8 +158,9 @@ fn draw_body(running: &RunningState, view: &RunView, look: Look, area: Rect, buf
     };
     match common::summary(latency) {
         Some(summary) => distribution::draw(&summary, meaning, look, left, buf),
-        None => Line::styled("no request completed yet", look.style(Meaning::Faint))
-            .render(left, buf),
+        None => {
+            Line::styled("no request completed yet", look.style(Meaning::Faint)).render(left, buf)
+        }
     }
     let elapsed = u64::try_from(view.progress.elapsed.as_nanos()).unwrap_or(u64::MAX);
     kernel::draw(view.kernel.as_ref(), elapsed, None, look, right, buf);
@@ -165,7 +172,9 @@ fn draw_curve(running: &RunningState, view: &RunView, look: Look, area: Rect, bu
     let findings = &view.progress.findings;
     let drawable = |chart: &&Chart| {
         let series = chart.series.iter().filter_map(|name| findings.series(name));
-        series.max_by_key(|series| series.points.len()).is_some_and(|series| series.points.len() > 1)
+        series
+            .max_by_key(|series| series.points.len())
+            .is_some_and(|series| series.points.len() > 1)
     };
     let meaning = meaning_of(running.job.test);
     let now = now(view);
@@ -174,18 +183,29 @@ fn draw_curve(running: &RunningState, view: &RunView, look: Look, area: Rect, bu
         ..area
     };
     // A curve over time is drawn from the present phase: its findings are up to a second old.
-    let own = description.charts.iter().find(drawable).filter(|chart| {
-        !chart.series.iter().any(|name| name.ends_with("-over-time"))
-    });
+    let own = description
+        .charts
+        .iter()
+        .find(drawable)
+        .filter(|chart| !chart.series.iter().any(|name| name.ends_with("-over-time")));
     match own {
         Some(chart) => chart::draw(chart, findings, meaning, None, look, area, buf),
         None => {
-            let chart = description.charts.first().filter(|chart| {
-                chart.series.iter().any(|name| name.ends_with("-over-time"))
-            });
+            let chart = description
+                .charts
+                .first()
+                .filter(|chart| chart.series.iter().any(|name| name.ends_with("-over-time")));
             let present = present_phase(view);
             let reach = reach(view);
-            chart::draw(chart.unwrap_or(&OVER_TIME), &present, meaning, reach, look, area, buf);
+            chart::draw(
+                chart.unwrap_or(&OVER_TIME),
+                &present,
+                meaning,
+                reach,
+                look,
+                area,
+                buf,
+            );
         }
     }
     Line::raw(now).right_aligned().render(heading, buf);
@@ -202,7 +222,10 @@ fn present_phase(view: &RunView) -> Findings {
         name: name.to_owned(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("rate", unit),
-        points: rates.iter().map(|rate| [rate[0] * 1e9, rate[column]]).collect(),
+        points: rates
+            .iter()
+            .map(|rate| [rate[0] * 1e9, rate[column]])
+            .collect(),
     };
     Findings {
         series: vec![

@@ -31,7 +31,10 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         ("from devices", throughput(process.read_bytes_per_s)),
         ("to devices", throughput(process.write_bytes_per_s)),
         ("asked to read", throughput(process.asked_read_bytes_per_s)),
-        ("asked to write", throughput(process.asked_write_bytes_per_s)),
+        (
+            "asked to write",
+            throughput(process.asked_write_bytes_per_s),
+        ),
         ("read in all", process.read_total_bytes.map(capacity)),
         ("written in all", process.write_total_bytes.map(capacity)),
         ("from the cache", percent(process.cached)),
@@ -47,7 +50,11 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         lines.push(Line::from(vec![name, value]));
     }
     lines.push(Line::default());
-    lines.extend(wrapped(&process.command, area.width).into_iter().map(Line::raw));
+    lines.extend(
+        wrapped(&process.command, area.width)
+            .into_iter()
+            .map(Line::raw),
+    );
     for (row, line) in area.rows().zip(lines) {
         line.render(row, buf);
     }

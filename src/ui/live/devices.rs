@@ -89,8 +89,11 @@ fn label(device: &DeviceView, width: u16, look: Look) -> Line<'static> {
         .flatten()
         .filter(|part| !part.is_empty())
         .collect();
-    let text = cut_end(&parts.join("  "), width, look);
-    Line::styled(text, look.style(Meaning::Faint))
+    // What does not fit whole is left out, from the end; the first part is cut.
+    let whole = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
+    let fitting = (1..=parts.len()).rev().find(whole).unwrap_or(1);
+    let text = parts.get(..fitting).unwrap_or_default().join("  ");
+    Line::styled(cut_end(&text, width, look), look.style(Meaning::Faint))
 }
 
 fn figure(device: &DeviceView, column: usize, look: Look) -> Line<'static> {

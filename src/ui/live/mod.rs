@@ -71,7 +71,12 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
 
 /// A column less on both sides.
 fn indented(area: Rect) -> Rect {
-    Rect::new(area.x + 1, area.y, area.width.saturating_sub(2), area.height)
+    Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    )
 }
 
 fn take_top(area: &mut Rect, height: u16) -> Rect {
@@ -107,7 +112,12 @@ fn draw_filter(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let mut line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Title))]);
     let style = look.style(Meaning::Plain);
     if live.filtering {
-        line.extend(typed(&live.filter, area.width.saturating_sub(2), look, style));
+        line.extend(typed(
+            &live.filter,
+            area.width.saturating_sub(2),
+            look,
+            style,
+        ));
     } else {
         line.push_span(Span::styled(live.filter.as_string(), style));
         let found = live.processes().len();

@@ -31,11 +31,12 @@ const WAITING: f64 = 0.2;
 /// Draws them.
 pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let listed = live.processes();
-    let cell =
-        |row: usize, column: usize, width: u16| cell_of(listed[row], column, width, look);
-    let selected = live
-        .selected
-        .and_then(|id| listed.iter().position(|process| (process.pid, process.tid) == id));
+    let cell = |row: usize, column: usize, width: u16| cell_of(listed[row], column, width, look);
+    let selected = live.selected.and_then(|id| {
+        listed
+            .iter()
+            .position(|process| (process.pid, process.tid) == id)
+    });
     let sorted = live.order.column.map(|column| {
         let place = ProcessColumn::ALL.iter().position(|known| *known == column);
         (place.unwrap_or(0), live.order.descending)
@@ -69,9 +70,7 @@ fn cell_of(process: &ProcessView, column: usize, width: u16, look: Look) -> Line
             None => Line::from(unknown(look)),
         },
         ProcessColumn::Read => number_cell(process.read_bytes_per_s, mega, Meaning::Read, look),
-        ProcessColumn::Write => {
-            number_cell(process.write_bytes_per_s, mega, Meaning::Write, look)
-        }
+        ProcessColumn::Write => number_cell(process.write_bytes_per_s, mega, Meaning::Write, look),
         ProcessColumn::Cache => match (process.cached, process.asked_read_bytes_per_s) {
             (None, Some(_)) => Line::styled("-", look.style(Meaning::Faint)),
             (share, _) => number_cell(share, percent, Meaning::Plain, look),

@@ -15,7 +15,7 @@ use crate::units;
 
 const COLUMNS: [Column; 8] = [
     Column::words("TRANSFERS", 22, 60, 0),
-    Column::words("", 10, 14, 1),
+    Column::words("", 10, 6, 1),
     Column::number("", "", 5, 0),
     Column::number("done", "done", 8, 0),
     Column::number("of", "of", 8, 2),

@@ -37,7 +37,11 @@ pub fn large(number: &str) -> Option<[String; 3]> {
         for (line, text) in lines.iter_mut().enumerate() {
             let upper = rows[line * 2];
             let lower = rows.get(line * 2 + 1).copied().unwrap_or(0);
-            text.extend((0..3).rev().map(|bit| half_block(upper >> bit, lower >> bit)));
+            text.extend(
+                (0..3)
+                    .rev()
+                    .map(|bit| half_block(upper >> bit, lower >> bit)),
+            );
         }
     }
     Some(lines)
@@ -59,10 +63,7 @@ mod tests {
     #[test]
     fn a_number_is_three_rows_of_equal_width() {
         let lines = large("83.9").unwrap();
-        assert_eq!(
-            lines,
-            ["█▀█ ▀▀█   █▀█", "█▀█ ▀▀█   ▀▀█", "▀▀▀ ▀▀▀ ▀ ▀▀▀"]
-        );
+        assert_eq!(lines, ["█▀█ ▀▀█   █▀█", "█▀█ ▀▀█   ▀▀█", "▀▀▀ ▀▀▀ ▀ ▀▀▀"]);
         assert_eq!(large("n/a"), None);
     }
 }

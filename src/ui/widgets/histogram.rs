@@ -89,7 +89,9 @@ impl Histogram<'_> {
             let column = share / (bounds[1] - bounds[0]) * f64::from(plot.width);
             let column = plot.x + (column as u16).min(plot.width - 1);
             let wide = name.width() as u16;
-            let from = column.saturating_sub(wide / 2).min(area.right().saturating_sub(wide));
+            let from = column
+                .saturating_sub(wide / 2)
+                .min(area.right().saturating_sub(wide));
             if from < free {
                 continue;
             }
@@ -109,7 +111,9 @@ impl Histogram<'_> {
         let glyphs = self.look.glyphs();
         let row = plot.bottom();
         for column in plot.left()..plot.right() {
-            buf[(column, row)].set_char(glyphs.horizontal).set_style(style);
+            buf[(column, row)]
+                .set_char(glyphs.horizontal)
+                .set_style(style);
         }
         let values = [bounds[0].exp(), bounds[1].exp()];
         let most = usize::from((plot.width / 10).max(1));
@@ -117,7 +121,9 @@ impl Histogram<'_> {
         for (value, label) in log_ticks(Unit::Nanoseconds, values, most) {
             let share = (value.ln() - bounds[0]) / (bounds[1] - bounds[0]);
             let column = plot.x + ((share * f64::from(plot.width)) as u16).min(plot.width - 1);
-            buf[(column, row)].set_char(glyphs.tick_below).set_style(style);
+            buf[(column, row)]
+                .set_char(glyphs.tick_below)
+                .set_style(style);
             let wide = label.width() as u16;
             let from = column
                 .saturating_sub(wide / 2)
@@ -194,7 +200,11 @@ mod tests {
         let mut buf = Buffer::empty(area);
         (&histogram).render(area, &mut buf);
         let row = |y| (0..40).map(|x| buf[(x, y)].symbol()).collect::<String>();
-        assert!(row(0).contains("p50") && row(0).contains("p99"), "{}", row(0));
+        assert!(
+            row(0).contains("p50") && row(0).contains("p99"),
+            "{}",
+            row(0)
+        );
         assert!(row(5).contains("100 us"), "{}", row(5));
     }
 }

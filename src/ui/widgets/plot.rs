@@ -54,8 +54,12 @@ pub struct Plot<'a> {
 
 /// Columns between two marks of the horizontal axis, at least.
 const MARK_WIDTH: u16 = 12;
-/// Rows between two marks of the vertical axis, at least.
+/// Rows between two marks of the vertical axis, at least; in a low chart fewer.
 const MARK_HEIGHT: u16 = 3;
+/// Nothing that is measured comes near this; what is beyond has no place on an axis.
+const DRAWABLE: f64 = 1e100;
+/// A chart below this height is low.
+const LOW: u16 = 12;
 
 impl Plot<'_> {
     /// The horizontal place of a value: itself, or its logarithm.
@@ -65,7 +69,7 @@ impl Plot<'_> {
 
     fn points(&self) -> Vec<Vec<[f64; 2]>> {
         let drawable = |point: &&[f64; 2]| {
-            point.iter().all(|value| value.is_finite()) && (!self.log_x || point[0] > 0.0)
+            point.iter().all(|value| value.abs() < DRAWABLE) && (!self.log_x || point[0] > 0.0)
         };
         let placed = |curve: &Curve<'_>| -> Vec<[f64; 2]> {
             let points = curve.points.iter().filter(drawable);
@@ -81,7 +85,10 @@ impl Plot<'_> {
         let mut x = range(curves.iter().flatten().map(|point| point[0]))?;
         let mut y = range(curves.iter().flatten().map(|point| point[1]))?;
         if self.shape == Shape::Polar {
-            let reach = [x, y].iter().flatten().fold(0.0, |far: f64, v| far.max(v.abs()));
+            let reach = [x, y]
+                .iter()
+                .flatten()
+                .fold(0.0, |far: f64, v| far.max(v.abs()));
             return Some(([-reach, reach], [-reach, reach]));
         }
         if let Some([low, high]) = self.x_bounds {
@@ -101,7 +108,11 @@ impl Plot<'_> {
 
     /// The horizontal bounds, from 0 where that is close, to the next mark where that is close.
     fn rounded(&self, [low, high]: [f64; 2]) -> [f64; 2] {
-        let low = if low > 0.0 && low < high * 0.1 { 0.0 } else { low };
+        let low = if low > 0.0 && low < high * 0.1 {
+            0.0
+        } else {
+            low
+        };
         let marks = linear_ticks(self.x.unit, [low, high], 6).marks;
         let step = match marks.as_slice() {
             [(first, _), (second, _), ..] => second - first,
@@ -113,7 +124,8 @@ impl Plot<'_> {
     }
 
     fn ticks(&self, x: [f64; 2], y: [f64; 2], area: Rect) -> (Vec<(f64, String)>, Ticks) {
-        let rows = usize::from((area.height / MARK_HEIGHT).max(1));
+        let apart = if area.height < LOW { 2 } else { MARK_HEIGHT };
+        let rows = usize::from((area.height / apart).max(1));
         let vertical = linear_ticks(self.y.unit, y, rows);
         let columns = usize::from((area.width / MARK_WIDTH).max(1));
         if self.log_x {
@@ -185,23 +197,38 @@ impl Widget for &Plot<'_> {
 
 impl Plot<'_> {
     /// The vertical axis: its line, marks and labels, to the left of the plot.
-    fn draw_up(&self, marks: &[(f64, String)], y: [f64; 2], plot: Rect, left: u16, buf: &mut Buffer) {
+    fn draw_up(
+        &self,
+        marks: &[(f64, String)],
+        y: [f64; 2],
+        plot: Rect,
+        left: u16,
+        buf: &mut Buffer,
+    ) {
         let style = self.look.style(Meaning::Faint);
         let glyphs = self.look.glyphs();
         for row in plot.top()..plot.bottom() {
-            buf[(plot.x - 1, row)].set_char(glyphs.vertical).set_style(style);
+            buf[(plot.x - 1, row)]
+                .set_char(glyphs.vertical)
+                .set_style(style);
         }
-        buf[(plot.x - 1, plot.bottom())].set_char(glyphs.corner).set_style(style);
+        buf[(plot.x - 1, plot.bottom())]
+            .set_char(glyphs.corner)
+            .set_style(style);
         for (value, label) in marks {
             let share = (value - y[0]) / (y[1] - y[0]);
             // Row 0 of the plot is its highest; the value 0 sits on the axis itself.
             let up = (share * f64::from(plot.height)).round() as u16;
             let row = plot.bottom() - up.min(plot.height);
             if up > 0 {
-                buf[(plot.x - 1, row)].set_char(glyphs.tick_left).set_style(style);
+                buf[(plot.x - 1, row)]
+                    .set_char(glyphs.tick_left)
+                    .set_style(style);
             }
             let cell = Rect::new(plot.x - left, row, left - 1, 1);
-            Text::styled(label.as_str(), style).right_aligned().render(cell, buf);
+            Text::styled(label.as_str(), style)
+                .right_aligned()
+                .render(cell, buf);
         }
     }
 
@@ -218,7 +245,9 @@ impl Plot<'_> {
         let glyphs = self.look.glyphs();
         let row = plot.bottom();
         for column in plot.left()..plot.right() {
-            buf[(column, row)].set_char(glyphs.horizontal).set_style(style);
+            buf[(column, row)]
+                .set_char(glyphs.horizontal)
+                .set_style(style);
         }
         let mut free = plot.x - left;
         for (value, label) in marks {
@@ -227,9 +256,13 @@ impl Plot<'_> {
             if column >= plot.right() {
                 continue;
             }
-            buf[(column, row)].set_char(glyphs.tick_below).set_style(style);
+            buf[(column, row)]
+                .set_char(glyphs.tick_below)
+                .set_style(style);
             let wide = label.width() as u16;
-            let from = column.saturating_sub(wide / 2).min(plot.right().saturating_sub(wide));
+            let from = column
+                .saturating_sub(wide / 2)
+                .min(plot.right().saturating_sub(wide));
             if from >= free {
                 let cell = Rect::new(from, row + 1, wide, 1).intersection(*buf.area());
                 Text::styled(label.as_str(), style).render(cell, buf);
@@ -238,6 +271,8 @@ impl Plot<'_> {
         }
     }
 
+    /// The curves, drawn in shares of the plot: between 0 and 1 no number is too large for the
+    /// canvas.
     fn draw_curves(
         &self,
         curves: &[Vec<[f64; 2]>],
@@ -247,22 +282,31 @@ impl Plot<'_> {
         buf: &mut Buffer,
     ) {
         let columns = usize::from(plot.width) * 2;
+        let pixel = 1.0 / columns as f64;
+        let whole = [0.0, 1.0];
+        let share = |value: f64, [low, high]: [f64; 2]| (value - low) / (high - low);
+        let ground = share(0.0, y).clamp(0.0, 1.0);
         let canvas = Canvas::default()
             .marker(self.look.marker())
-            .x_bounds(x)
-            .y_bounds(y)
+            .x_bounds(whole)
+            .y_bounds(whole)
             .paint(|context| {
                 for (curve, points) in self.curves.iter().zip(curves) {
                     let colour = self.look.colour_of(curve.meaning);
-                    let pixel = (x[1] - x[0]) / columns as f64;
+                    let points: Vec<_> = points
+                        .iter()
+                        .map(|point| [share(point[0], x), share(point[1], y)])
+                        .collect();
                     match self.shape {
-                        Shape::Line => paint_line(context, &by_column(points, x, columns), colour),
+                        Shape::Line => {
+                            paint_line(context, &by_column(&points, whole, columns), colour);
+                        }
                         Shape::Steps => {
-                            let points = by_column(&steps(points, x[1]), x, columns);
+                            let points = by_column(&steps(&points, 1.0), whole, columns);
                             paint_line(context, &points, colour);
                         }
-                        Shape::Bars => paint_bars(context, points, pixel, y[0].max(0.0), colour),
-                        Shape::Scatter | Shape::Polar => paint_points(context, points, colour),
+                        Shape::Bars => paint_bars(context, &points, pixel, ground, colour),
+                        Shape::Scatter | Shape::Polar => paint_points(context, &points, colour),
                     }
                     context.layer();
                 }
@@ -301,7 +345,13 @@ fn paint_points(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
 }
 
 /// A bar for each point, as wide as two thirds of the least distance between two.
-fn paint_bars(context: &mut Context<'_>, points: &[[f64; 2]], pixel: f64, from: f64, colour: Color) {
+fn paint_bars(
+    context: &mut Context<'_>,
+    points: &[[f64; 2]],
+    pixel: f64,
+    from: f64,
+    colour: Color,
+) {
     let mut places: Vec<_> = points.iter().map(|point| point[0]).collect();
     places.sort_by(f64::total_cmp);
     let least = places
@@ -309,7 +359,11 @@ fn paint_bars(context: &mut Context<'_>, points: &[[f64; 2]], pixel: f64, from: 
         .map(|pair| pair[1] - pair[0])
         .filter(|distance| *distance > 0.0)
         .fold(f64::INFINITY, f64::min);
-    let half = if least.is_finite() { least / 3.0 } else { pixel * 4.0 };
+    let half = if least.is_finite() {
+        least / 3.0
+    } else {
+        pixel * 4.0
+    };
     let lines = ((2.0 * half / pixel) as usize).clamp(1, 200);
     for [x, y] in points {
         for line in 0..lines {
@@ -353,7 +407,11 @@ mod tests {
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
         plot.render(area, &mut buf);
-        let row = |y| (0..width).map(|x| buf[(x, y)].symbol().to_owned()).collect::<String>();
+        let row = |y| {
+            (0..width)
+                .map(|x| buf[(x, y)].symbol().to_owned())
+                .collect::<String>()
+        };
         (0..height).map(row).collect::<Vec<_>>().join("\n")
     }
 

@@ -28,12 +28,7 @@ pub struct Column {
 impl Column {
     /// A column of numbers.
     #[must_use]
-    pub const fn number(
-        heading: &'static str,
-        short: &'static str,
-        width: u16,
-        rank: u8,
-    ) -> Self {
+    pub const fn number(heading: &'static str, short: &'static str, width: u16, rank: u8) -> Self {
         Self {
             heading,
             short,
@@ -82,7 +77,10 @@ pub fn fit(columns: &[Column], width: u16) -> Fitted {
     let short = |index: usize| columns[index].width;
     let mut kept = all;
     while total(&kept, short) > u32::from(width) {
-        let lowest = kept.iter().copied().max_by_key(|index| columns[*index].rank);
+        let lowest = kept
+            .iter()
+            .copied()
+            .max_by_key(|index| columns[*index].rank);
         match lowest {
             Some(index) if columns[index].rank > 0 => kept.retain(|known| *known != index),
             _ => break,
@@ -93,7 +91,10 @@ pub fn fit(columns: &[Column], width: u16) -> Fitted {
 
 fn total(kept: &[usize], width: impl Fn(usize) -> u16) -> u32 {
     let gaps = kept.len().saturating_sub(1);
-    kept.iter().map(|index| u32::from(width(*index))).sum::<u32>() + gaps as u32
+    kept.iter()
+        .map(|index| u32::from(width(*index)))
+        .sum::<u32>()
+        + gaps as u32
 }
 
 fn place(
