@@ -11,8 +11,10 @@ use std::sync::atomic::{AtomicBool, Ordering};
 pub mod outcome;
 pub mod plan;
 
-pub use outcome::{CpuTime, Direction, End, Outcome, Request, Snapshot, Tally};
-pub use plan::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
+pub use outcome::{CpuTime, Direction, End, FinishTimes, Outcome, Request, Snapshot, Tally};
+pub use plan::{
+    BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,
+};
 
 /// Executes plans on one medium.
 pub trait Engine: Send + Sync {
