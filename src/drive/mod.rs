@@ -1,8 +1,17 @@
 //! What a target is: size, block sizes, alignment, identity, who uses it, and whether it may be
 //! written. Knows nothing of tests.
 
+mod error;
+pub mod guard;
 pub mod identity;
+pub mod ioctl;
+pub mod mounts;
+pub mod random;
+pub mod scratch;
 pub mod target;
 
+pub(crate) use error::failed;
+pub use error::{DriveError, ErrorKind};
+pub use guard::{Conflict, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
-pub use target::{Target, TargetKind};
+pub use target::{Access, Durability, Medium, Mode, Target, TargetKind};

@@ -1,6 +1,17 @@
 //! Who a drive is, as the kernel tells every user.
 
+mod read;
+#[cfg(test)]
+mod tests;
+mod text;
+mod transport;
+mod udev;
+
 use serde::Serialize;
+
+pub use read::{by_number, list, read};
+pub(crate) use read::{entries, name_of};
+pub use text::harmless;
 
 /// What stands behind a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

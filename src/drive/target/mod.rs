@@ -1,6 +1,12 @@
-//! What a test is pointed at.
+//! What a test is pointed at, and the way to a descriptor of it.
+
+mod medium;
+mod open;
 
 use super::identity::Drive;
+
+pub use medium::{Access, Durability, FileId, Medium, Mode};
+pub use open::open;
 
 /// What stands behind a target's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -1,0 +1,153 @@
+//! What went wrong with a target, and how it counts for the exit status.
+
+use std::io;
+
+/// How an error counts: the exit status of the program depends on it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum ErrorKind {
+    /// The user named something that cannot be a target (exit status 2).
+    Usage,
+    /// Writing was refused to keep data safe (exit status 3).
+    Refused,
+    /// The target is right, but something failed on it (exit status 1).
+    Failed,
+}
+
+/// Why a target cannot be used.
+#[derive(Debug, thiserror::Error)]
+pub enum DriveError {
+    /// The name leads nowhere.
+    #[error("{name} does not exist")]
+    Missing {
+        /// As the user named it.
+        name: String,
+    },
+    /// The name leads to something that is neither block device, regular file nor directory.
+    #[error("{name} is {what}, and cannot be measured")]
+    Unsuitable {
+        /// As the user named it.
+        name: String,
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// There is nothing to read or write on it.
+    #[error("{name} is empty")]
+    Empty {
+        /// As the user named it.
+        name: String,
+        /// Whether it is a device, and not a file.
+        device: bool,
+    },
+    /// The kernel does not let a device be opened although its node exists.
+    #[error("the system does not let {name} be opened{root}", root = if *.root { ", not even by root" } else { "" })]
+    Forbidden {
+        /// As the user named it.
+        name: String,
+        /// Whether root was refused.
+        root: bool,
+    },
+    /// No room for a scratch file.
+    #[error(
+        "{directory} has {free} free, of which {reserve} stay free; a scratch file needs {wanted}",
+        free = crate::units::capacity(*.free as f64),
+        reserve = crate::units::capacity(*.reserve as f64),
+        wanted = crate::units::capacity(*.wanted as f64)
+    )]
+    NoRoom {
+        /// The directory.
+        directory: String,
+        /// Free bytes.
+        free: u64,
+        /// Bytes that must stay free.
+        reserve: u64,
+        /// Bytes asked for.
+        wanted: u64,
+    },
+    /// The target is another one than before.
+    #[error("{name} is not the target any more that was checked")]
+    Changed {
+        /// As the user named it.
+        name: String,
+    },
+    /// The user stopped it.
+    #[error("stopped while {doing}")]
+    Cancelled {
+        /// What was going on.
+        doing: &'static str,
+    },
+    /// Safety forbids writing.
+    #[error(transparent)]
+    Refused(#[from] super::guard::Refusal),
+    /// The kernel said no.
+    #[error("cannot {tried} {name}: {source}")]
+    Io {
+        /// What was tried, such as `open`.
+        tried: &'static str,
+        /// On what.
+        name: String,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl DriveError {
+    /// How it counts.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Missing { .. } | Self::Unsuitable { .. } | Self::Empty { .. } => ErrorKind::Usage,
+            Self::Refused(_) | Self::Changed { .. } => ErrorKind::Refused,
+            Self::Forbidden { .. }
+            | Self::NoRoom { .. }
+            | Self::Cancelled { .. }
+            | Self::Io { .. } => ErrorKind::Failed,
+        }
+    }
+
+    /// What to do about it, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        let text = match self {
+            Self::Missing { .. } => "see `diskscope devices` for the drives that are here",
+            Self::Unsuitable { .. } => "name a block device, a regular file or a directory",
+            Self::Empty { device: true, .. } => "put a medium in, or attach a file to it",
+            Self::Empty { device: false, .. } => {
+                "name a file with content, or its directory: a scratch file is made there"
+            }
+            Self::Forbidden { root: true, .. } => {
+                "some virtual machines guard their root disk like this: name a directory on it \
+                 instead (such as /var/tmp), a scratch file is made there and removed"
+            }
+            Self::Forbidden { root: false, .. } => {
+                "try as root (sudo), or name a directory on it: a scratch file is made there"
+            }
+            Self::NoRoom { .. } => "make room, choose a smaller size, or name another directory",
+            Self::Changed { .. } => "look again what is behind the name, then start again",
+            Self::Cancelled { .. } => "start it again when it suits",
+            Self::Refused(refusal) => return refusal.advice(),
+            Self::Io { source, .. } => match source.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) => "try as root (sudo)",
+                Some(libc::EROFS) => "name a directory on a file system that can be written",
+                Some(libc::EBUSY) => "end the program that holds it, then start again",
+                Some(libc::EINVAL) => "try --cache keep",
+                Some(libc::ENOMEDIUM) => "put a medium in",
+                Some(libc::ENXIO | libc::ENODEV) => "the drive is gone: check cable and power",
+                _ => "see the kernel's log (dmesg)",
+            },
+        };
+        text.to_owned()
+    }
+}
+
+/// Gives an I/O error its context: `.map_err(failed("open", name))`.
+pub(crate) fn failed<E: Into<io::Error>>(
+    tried: &'static str,
+    name: &str,
+) -> impl FnOnce(E) -> DriveError {
+    let name = name.to_owned();
+    move |source| DriveError::Io {
+        tried,
+        name,
+        source: source.into(),
+    }
+}

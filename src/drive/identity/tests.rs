@@ -1,0 +1,266 @@
+//! Readers on a literal /sys, /proc and /run.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::path::Path;
+
+use super::*;
+use crate::roots::Roots;
+
+/// A tree of literal files below a directory of its own.
+struct Tree(tempfile::TempDir);
+
+impl Tree {
+    fn new() -> Self {
+        Self(tempfile::tempdir().unwrap())
+    }
+
+    fn roots(&self) -> Roots {
+        Roots::below(self.0.path())
+    }
+
+    fn file(&self, path: &str, text: &str) -> &Self {
+        let path = self.0.path().join(path);
+        fs::create_dir_all(path.parent().unwrap()).unwrap();
+        fs::write(path, text).unwrap();
+        self
+    }
+
+    /// A device at its place in the tree of devices, its link, and files of it.
+    fn device(&self, place: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
+        let own = format!("sys/devices/{place}");
+        self.file(&format!("{own}/dev"), &format!("{dev}\n"));
+        self.file(&format!("{own}/size"), &format!("{sectors}\n"));
+        for (name, text) in files {
+            self.file(&format!("{own}/{name}"), text);
+        }
+        let class = self.0.path().join("sys/class/block");
+        fs::create_dir_all(&class).unwrap();
+        let name = Path::new(place).file_name().unwrap();
+        symlink(self.0.path().join(&own), class.join(name)).unwrap();
+        self
+    }
+
+    fn read(&self, name: &str) -> Drive {
+        read(&self.roots(), name).unwrap()
+    }
+}
+
+const QUEUE_512E: &[(&str, &str)] = &[
+    ("queue/logical_block_size", "512\n"),
+    ("queue/physical_block_size", "4096\n"),
+    ("queue/rotational", "1\n"),
+    ("queue/scheduler", "none [mq-deadline] kyber\n"),
+    ("queue/read_ahead_kb", "128\n"),
+    ("queue/max_sectors_kb", "1280\n"),
+    ("queue/write_cache", "write back\n"),
+    ("removable", "0\n"),
+    ("ro", "0\n"),
+    ("alignment_offset", "0\n"),
+    ("device/vendor", "ATA     \n"),
+    ("device/model", "WDC WD40EFRX-68N\n"),
+    ("device/rev", "0A82\n"),
+    ("device/queue_depth", "32\n"),
+];
+
+const SDA: &str = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
+
+fn hard_disk() -> Tree {
+    let tree = Tree::new();
+    tree.device(SDA, "8:0", 7_814_037_168, QUEUE_512E)
+        .device(
+            &format!("{SDA}/sda1"),
+            "8:1",
+            2048,
+            &[("partition", "1\n"), ("start", "2048\n"), ("ro", "0\n")],
+        )
+        .device(
+            &format!("{SDA}/sda2"),
+            "8:2",
+            4096,
+            &[("partition", "2\n"), ("start", "63\n"), ("ro", "0\n")],
+        )
+        .file(
+            "run/udev/data/b8:0",
+            "E:ID_BUS=ata\nE:ID_MODEL=WDC_WD40EFRX-68N32N0\n\
+             E:ID_MODEL_ENC=WDC\\x20WD40EFRX-68N32N0\\x20\\x20\nE:ID_SERIAL_SHORT=WD-WCC7K1\n\
+             E:ID_REVISION=82.00A82\nE:ID_PART_TABLE_TYPE=gpt\n",
+        )
+        .file("run/udev/data/b8:1", "E:ID_FS_TYPE=ext4\n")
+        .file(
+            "proc/self/mountinfo",
+            "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 8:1 /srv /mnt/a\\040b rw - ext4 /dev/sda1 rw\n",
+        )
+        .file("proc/swaps", "Filename Type Size Used Priority\n");
+    tree
+}
+
+#[test]
+fn a_hard_disk_on_sata() {
+    let drive = hard_disk().read("sda");
+    assert_eq!(drive.kind, DriveKind::Disk);
+    assert_eq!(drive.number, (8, 0));
+    assert_eq!(drive.size_bytes, 4_000_787_030_016);
+    assert_eq!(drive.logical_block_bytes, Some(512));
+    assert_eq!(drive.physical_block_bytes, Some(4096));
+    assert_eq!(drive.rotational, Some(true));
+    assert_eq!(drive.vendor, None, "ATA is not a maker");
+    assert_eq!(drive.model.as_deref(), Some("WDC WD40EFRX-68N32N0"));
+    assert_eq!(drive.serial.as_deref(), Some("WD-WCC7K1"));
+    assert_eq!(drive.firmware.as_deref(), Some("82.00A82"));
+    assert_eq!(drive.transport.as_deref(), Some("sata"));
+    assert_eq!(drive.scheduler.as_deref(), Some("mq-deadline"));
+    assert_eq!(drive.queue_depth, Some(32));
+    assert_eq!(drive.read_ahead_kib, Some(128));
+    assert_eq!(drive.max_request_kib, Some(1280));
+    assert_eq!(drive.write_cache.as_deref(), Some("write back"));
+    assert_eq!(drive.signature.as_deref(), Some("gpt"));
+    assert_eq!(
+        (drive.removable, drive.read_only),
+        (Some(false), Some(false))
+    );
+    assert_eq!((drive.parent, drive.aligned), (None, None));
+    assert!(drive.users.is_empty());
+}
+
+#[test]
+fn a_partition_shares_the_drives_facts_and_has_its_own_place_and_users() {
+    let tree = hard_disk();
+    let first = tree.read("sda1");
+    assert_eq!(first.kind, DriveKind::Partition);
+    assert_eq!(first.parent.as_deref(), Some("sda"));
+    assert_eq!(first.aligned, Some(true));
+    assert_eq!(first.physical_block_bytes, Some(4096));
+    assert_eq!(first.signature.as_deref(), Some("ext4"));
+    let at = |path: &str| Use::Mounted {
+        at: path.to_owned(),
+        file_system: "ext4".to_owned(),
+    };
+    assert_eq!(first.users, [at("/"), at("/mnt/a b")]);
+    let second = tree.read("sda2");
+    assert_eq!(second.aligned, Some(false), "starts at sector 63");
+    assert_eq!(second.signature, None);
+}
+
+#[test]
+fn without_udev_the_serial_comes_from_the_drives_page() {
+    let tree = hard_disk();
+    fs::remove_dir_all(tree.0.path().join("run")).unwrap();
+    tree.file(
+        &format!("sys/devices/{SDA}/device/vpd_pg80"),
+        "\0\u{1}\0\u{8}WD-WCC7K1 ",
+    );
+    let drive = tree.read("sda");
+    assert_eq!(drive.serial.as_deref(), Some("WD-WCC7K1"));
+    assert_eq!(drive.model.as_deref(), Some("WDC WD40EFRX-68N"));
+    assert_eq!(drive.firmware.as_deref(), Some("0A82"));
+    assert_eq!(drive.signature, None);
+}
+
+#[test]
+fn an_nvme_drive_whose_name_is_hostile() {
+    let tree = Tree::new();
+    tree.device(
+        "pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1",
+        "259:0",
+        1_953_525_168,
+        &[
+            ("queue/rotational", "0\n"),
+            ("queue/scheduler", "[none] mq-deadline\n"),
+            ("device/model", "Fast\x1b[31mSSD                      \n"),
+            ("device/serial", "S64DNF0R\n"),
+            ("device/firmware_rev", "2B4QFXO7\n"),
+        ],
+    );
+    let drive = tree.read("nvme0n1");
+    assert_eq!(drive.model.as_deref(), Some("Fast?[31mSSD"));
+    assert_eq!(drive.serial.as_deref(), Some("S64DNF0R"));
+    assert_eq!(drive.firmware.as_deref(), Some("2B4QFXO7"));
+    assert_eq!(drive.transport.as_deref(), Some("nvme"));
+    assert_eq!(drive.scheduler.as_deref(), Some("none"));
+    assert_eq!(drive.queue_depth, None, "NVMe says nothing");
+    assert_eq!(drive.logical_block_bytes, None, "no file, no number");
+}
+
+#[test]
+fn a_virtual_drive_of_virtio() {
+    let tree = Tree::new();
+    tree.device(
+        "pci0000:00/0000:00:02.0/virtio1/block/vda",
+        "254:0",
+        536_870_912,
+        &[("device/vendor", "0x1af4\n"), ("serial", "vol-0a1b\n")],
+    );
+    let drive = tree.read("vda");
+    assert_eq!(drive.transport.as_deref(), Some("virtio"));
+    assert_eq!((drive.vendor, drive.model), (None, None));
+    assert_eq!(drive.serial.as_deref(), Some("vol-0a1b"));
+}
+
+#[test]
+fn a_stack_of_device_mapper_on_raid_on_two_disks() {
+    let tree = Tree::new();
+    let virtual_place = "virtual/block";
+    for (name, dev) in [("sdb", "8:16"), ("sdc", "8:32")] {
+        let place = format!("pci0/ata2/host1/{name}");
+        tree.device(&place, dev, 2048, &[("holders/md0", "")]);
+    }
+    tree.device(
+        &format!("{virtual_place}/md0"),
+        "9:0",
+        4096,
+        &[
+            ("md/level", "raid0\n"),
+            ("slaves/sdc", ""),
+            ("slaves/sdb", ""),
+            ("holders/dm-0", ""),
+        ],
+    )
+    .device(
+        &format!("{virtual_place}/dm-0"),
+        "252:0",
+        4000,
+        &[("dm/name", "vg-root\n"), ("slaves/md0", "")],
+    )
+    .file("proc/swaps", "Filename Type Size Used Priority\n");
+    let held = |device: &str| Use::HeldBy {
+        device: device.to_owned(),
+    };
+    assert_eq!(tree.read("sdb").users, [held("md0")]);
+    let raid = tree.read("md0");
+    assert_eq!(raid.kind, DriveKind::Raid);
+    assert_eq!(raid.slaves, ["sdb", "sdc"]);
+    assert_eq!(raid.users, [held("dm-0")]);
+    let mapped = tree.read("dm-0");
+    assert_eq!(mapped.kind, DriveKind::Mapped);
+    assert_eq!(mapped.slaves, ["md0"]);
+    assert!(mapped.users.is_empty());
+}
+
+#[test]
+fn the_list_holds_empty_slots_and_follows_the_kernels_order() {
+    let tree = hard_disk();
+    tree.device("virtual/block/loop10", "7:10", 0, &[])
+        .device(
+            "virtual/block/loop9",
+            "7:9",
+            2048,
+            &[("loop/backing_file", "/srv/image \n")],
+        )
+        .file(
+            "proc/diskstats",
+            "7 9 loop9 0\n7 10 loop10 0\n8 0 sda 1\n8 1 sda1 1\n8 2 sda2 1\n",
+        );
+    let drives = list(&tree.roots());
+    let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
+    assert_eq!(names, ["loop9", "loop10", "sda", "sda1", "sda2"]);
+    assert_eq!(drives[0].backing_file.as_deref(), Some("/srv/image"));
+    assert_eq!(drives[0].transport.as_deref(), Some("loop"));
+    assert_eq!((drives[1].size_bytes, drives[1].kind), (0, DriveKind::Loop));
+}
+
+#[test]
+fn what_is_not_there_is_none() {
+    assert_eq!(read(&Tree::new().roots(), "sdz"), None);
+    assert!(list(&Tree::new().roots()).is_empty());
+}

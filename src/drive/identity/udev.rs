@@ -1,0 +1,78 @@
+//! udev's database: what programs like blkid found on a device, readable by everyone.
+
+use std::collections::HashMap;
+use std::fs;
+
+use crate::roots::Roots;
+
+/// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty where there is no udev.
+#[derive(Debug, Clone, Default)]
+pub(super) struct Udev(HashMap<String, String>);
+
+impl Udev {
+    /// Reads the properties of a block device.
+    pub(super) fn read(roots: &Roots, (major, minor): (u32, u32)) -> Self {
+        let path = roots.run.join(format!("udev/data/b{major}:{minor}"));
+        Self::parse(&String::from_utf8_lossy(
+            &fs::read(path).unwrap_or_default(),
+        ))
+    }
+
+    /// Lines `E:NAME=VALUE` are properties.
+    fn parse(text: &str) -> Self {
+        Self(
+            text.lines()
+                .filter_map(|line| line.strip_prefix("E:")?.split_once('='))
+                .map(|(name, value)| (name.to_owned(), decode(value)))
+                .collect(),
+        )
+    }
+
+    /// One property that is not empty.
+    pub(super) fn get(&self, name: &str) -> Option<String> {
+        self.0
+            .get(name)
+            .map(|value| super::text::harmless(value))
+            .filter(|value| !value.is_empty())
+    }
+
+    /// The model in full length; `ID_MODEL` has underscores for spaces.
+    pub(super) fn model(&self) -> Option<String> {
+        self.get("ID_MODEL_ENC")
+            .or_else(|| self.get("ID_MODEL").map(|model| model.replace('_', " ")))
+    }
+}
+
+/// udev writes bytes that it does not trust as `\xHH`.
+fn decode(value: &str) -> String {
+    let mut parts = value.split("\\x");
+    let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
+    for part in parts {
+        match part
+            .get(..2)
+            .and_then(|hex| u8::from_str_radix(hex, 16).ok())
+        {
+            Some(byte) => {
+                bytes.push(byte);
+                bytes.extend_from_slice(&part.as_bytes()[2..]);
+            }
+            None => bytes.extend_from_slice(part.as_bytes()),
+        }
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn properties_are_decoded() {
+        let udev =
+            Udev::parse("S:disk/by-id/x\nE:ID_MODEL_ENC=WDC\\x20WD40EFRX\\x20\nE:ID_BUS=ata\n");
+        assert_eq!(udev.model().as_deref(), Some("WDC WD40EFRX"));
+        assert_eq!(udev.get("ID_BUS").as_deref(), Some("ata"));
+        assert_eq!(udev.get("ID_FS_TYPE"), None);
+        assert_eq!(decode("a\\xZZ\\x1b[2J"), "aZZ\u{1b}[2J");
+    }
+}

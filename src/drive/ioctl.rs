@@ -1,0 +1,98 @@
+//! The few questions about block devices that need an `ioctl` of their own
+//! (kernel include/uapi/linux/fs.h and include/uapi/linux/loop.h).
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, AsRawFd};
+
+/// `_IOR(0x12, 114, size_t)`: size in bytes.
+const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+/// `_IO(0x12, 94)`: whether writing is refused.
+const BLKROGET: libc::c_ulong = 0x125e;
+/// `_IO(0x12, 97)`: write and forget what is cached.
+const BLKFLSBUF: libc::c_ulong = 0x1261;
+/// What a loop device is attached to.
+const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
+
+/// The file that a loop device is attached to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LoopBacking {
+    /// Number of the device that the file lies on, as `stat` gives it.
+    pub device: u64,
+    /// Its inode.
+    pub inode: u64,
+    /// Device number, where the file is itself a block device; else 0.
+    pub special: u64,
+}
+
+/// First fields of `struct loop_info64`; the rest is room.
+#[repr(C)]
+struct LoopInfo {
+    device: u64,
+    inode: u64,
+    rdevice: u64,
+    rest: [u8; 256],
+}
+
+/// Turns the result of an `ioctl` into one of Rust's.
+fn checked(result: libc::c_int) -> io::Result<()> {
+    if result < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+/// Size of a block device in bytes.
+///
+/// # Errors
+/// When it is no block device.
+pub fn size(device: impl AsFd) -> io::Result<u64> {
+    let mut size = 0_u64;
+    // SAFETY: BLKGETSIZE64 writes one 64-bit number to the address given, which is `size`.
+    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETSIZE64, &raw mut size) })?;
+    Ok(size)
+}
+
+/// Whether a block device refuses writing.
+///
+/// # Errors
+/// When it is no block device.
+pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
+    let mut flag: libc::c_int = 0;
+    // SAFETY: BLKROGET writes one int to the address given, which is `flag`.
+    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKROGET, &raw mut flag) })?;
+    Ok(flag != 0)
+}
+
+/// Writes back and forgets what the page cache holds of a block device; needs root.
+///
+/// # Errors
+/// When it is no block device, or for want of CAP_SYS_ADMIN.
+pub fn drop_cache(device: impl AsFd) -> io::Result<()> {
+    // SAFETY: BLKFLSBUF takes no argument.
+    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
+}
+
+/// The file that a loop device is attached to.
+///
+/// # Errors
+/// `ENXIO` when it is attached to none.
+pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
+    let mut info = MaybeUninit::<LoopInfo>::zeroed();
+    // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 (232 bytes), for which `info` has
+    // room, and all its bit patterns are valid numbers.
+    let info = unsafe {
+        checked(libc::ioctl(
+            device.as_raw_fd(),
+            LOOP_GET_STATUS64,
+            info.as_mut_ptr(),
+        ))?;
+        info.assume_init()
+    };
+    Ok(LoopBacking {
+        device: info.device,
+        inode: info.inode,
+        special: info.rdevice,
+    })
+}

@@ -1,0 +1,160 @@
+//! What is mounted and what is swapped to, as /proc tells
+//! (kernel Documentation/filesystems/proc.rst; proc_pid_mountinfo(5)).
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use crate::roots::Roots;
+
+/// One mounted file system.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Mount {
+    /// Its identity, as `statx` gives it (STATX_MNT_ID).
+    pub id: u64,
+    /// `st_dev` of its files; of a block device only where the file system has just one.
+    pub number: (u32, u32),
+    /// Where.
+    pub at: String,
+    /// Type of the file system.
+    pub file_system: String,
+    /// What is mounted, usually the path of a block device.
+    pub source: String,
+    /// Number of the block device that `source` names, where it does.
+    pub source_number: Option<(u32, u32)>,
+}
+
+impl Mount {
+    /// Whether this file system lies on the block device of that number.
+    #[must_use]
+    pub fn is_on(&self, number: (u32, u32)) -> bool {
+        self.number == number || self.source_number == Some(number)
+    }
+}
+
+/// One place that the kernel swaps to.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Swap {
+    /// Device or file.
+    pub path: PathBuf,
+    /// Number of the block device, where it is one.
+    pub number: Option<(u32, u32)>,
+}
+
+/// Everything that is mounted, in the order of mounting.
+///
+/// # Errors
+/// When `/proc/self/mountinfo` cannot be read.
+pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
+    let text = fs::read(roots.proc.join("self/mountinfo"))?;
+    Ok(String::from_utf8_lossy(&text)
+        .lines()
+        .filter_map(|line| parse_mount(roots, line))
+        .collect())
+}
+
+/// Everything that is swapped to; nothing on a kernel without swap.
+///
+/// # Errors
+/// When `/proc/swaps` is there and cannot be read.
+pub fn swaps(roots: &Roots) -> io::Result<Vec<Swap>> {
+    let text = match fs::read(roots.proc.join("swaps")) {
+        Ok(text) => text,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(error),
+    };
+    Ok(String::from_utf8_lossy(&text)
+        .lines()
+        .skip(1)
+        .filter_map(|line| line.split_whitespace().next())
+        .map(|path| {
+            let path = unescape(path);
+            Swap {
+                number: device_number(roots, &path),
+                path: PathBuf::from(path),
+            }
+        })
+        .collect())
+}
+
+/// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`
+fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
+    let (front, back) = line.split_once(" - ")?;
+    let mut front = front.split(' ');
+    let id = front.next()?.parse().ok()?;
+    let number = parse_number(front.nth(1)?)?;
+    let at = unescape(front.nth(1)?);
+    let mut back = back.split(' ');
+    let file_system = back.next()?.to_owned();
+    let source = unescape(back.next()?);
+    Some(Mount {
+        id,
+        number,
+        at,
+        file_system,
+        source_number: device_number(roots, &source),
+        source,
+    })
+}
+
+/// Reads `MAJOR:MINOR`.
+#[must_use]
+pub fn parse_number(text: &str) -> Option<(u32, u32)> {
+    let (major, minor) = text.trim().split_once(':')?;
+    Some((major.parse().ok()?, minor.parse().ok()?))
+}
+
+/// Number of the block device that a path below `/dev` names.
+fn device_number(roots: &Roots, path: &str) -> Option<(u32, u32)> {
+    let below = Path::new(path).strip_prefix("/dev").ok()?;
+    let metadata = fs::metadata(roots.dev.join(below)).ok()?;
+    metadata
+        .file_type()
+        .is_block_device()
+        .then(|| split_number(metadata.rdev()))
+}
+
+/// Major and minor of a device number as `stat` gives it.
+#[must_use]
+pub fn split_number(number: u64) -> (u32, u32) {
+    (rustix::fs::major(number), rustix::fs::minor(number))
+}
+
+/// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
+fn unescape(text: &str) -> String {
+    let mut bytes = Vec::with_capacity(text.len());
+    let mut rest = text.as_bytes();
+    while let Some((&first, tail)) = rest.split_first() {
+        let octal = tail
+            .get(..3)
+            .filter(|_| first == b'\\')
+            .and_then(|digits| std::str::from_utf8(digits).ok())
+            .and_then(|digits| u8::from_str_radix(digits, 8).ok());
+        bytes.push(octal.unwrap_or(first));
+        rest = &tail[if octal.is_some() { 3 } else { 0 }..];
+    }
+    String::from_utf8_lossy(&bytes).into_owned()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_of_mountinfo() {
+        let roots = Roots::below(Path::new("/nonexistent"));
+        let line = r"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw";
+        let mount = parse_mount(&roots, line).unwrap();
+        assert_eq!(mount.at, "/mnt/my disk");
+        assert_eq!(mount.file_system, "ext4");
+        assert!(mount.is_on((8, 1)) && !mount.is_on((8, 2)));
+        assert_eq!(parse_mount(&roots, "nonsense"), None);
+    }
+
+    #[test]
+    fn only_three_octal_digits_are_an_escape() {
+        assert_eq!(unescape(r"a\134b\04"), r"a\b\04");
+        assert_eq!(unescape(r"\011"), "\t");
+    }
+}

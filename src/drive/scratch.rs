@@ -1,0 +1,225 @@
+//! The scratch file: a file without a name in the user's directory, filled with random bytes, so
+//! that any machine can be tried without naming a device. It is gone as soon as nobody has it
+//! open, also after kill -9.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
+use rustix::io::Errno;
+
+use super::random::Random;
+use super::target::{Access, Medium, Mode};
+use super::{DriveError, failed, guard};
+
+/// Never fewer bytes than this stay free.
+const RESERVE_BYTES: u64 = 1 << 30;
+/// Nor a smaller share of the file system than 1 in this many.
+const RESERVE_SHARE: u64 = 20;
+/// The size when none is asked for, where there is room.
+const USUAL_BYTES: u64 = 1 << 30;
+/// Smaller ones fit into a drive's own cache and say nothing.
+const SMALLEST_CHOICE: u64 = 16 << 20;
+/// Sizes are whole multiples of this, which suits every drive's blocks.
+const GRAIN: u64 = 4096;
+/// Written at a time when filling.
+const CHUNK: usize = 4 << 20;
+/// The free space is looked at again after this many bytes.
+const LOOK_EVERY: u64 = 64 << 20;
+
+/// What a file system has free and what of it has to stay free.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Room {
+    /// Bytes that this user can still write.
+    pub free: u64,
+    /// Bytes that stay free whatever is asked for: 1 GiB or 5 % of the whole, if that is more.
+    pub reserve: u64,
+}
+
+impl Room {
+    /// By the sizes of the whole and of what is free.
+    #[must_use]
+    pub fn new(total: u64, free: u64) -> Self {
+        Self {
+            free,
+            reserve: RESERVE_BYTES.max(total / RESERVE_SHARE),
+        }
+    }
+
+    /// Bytes that may be used.
+    #[must_use]
+    pub fn usable(self) -> u64 {
+        self.free.saturating_sub(self.reserve)
+    }
+
+    /// The size for a scratch file when none is asked for: 1 GiB, or half of what may be used.
+    /// `None` when that would be too small to say anything.
+    #[must_use]
+    pub fn choice(self) -> Option<u64> {
+        let size = USUAL_BYTES.min(self.usable() / 2) / GRAIN * GRAIN;
+        (size >= SMALLEST_CHOICE).then_some(size)
+    }
+
+    /// Room on the file system of an open file.
+    fn around(file: &File, directory: &str) -> Result<Self, DriveError> {
+        let facts =
+            rustix::fs::fstatvfs(file).map_err(failed("ask for the free space of", directory))?;
+        Ok(Self::new(
+            facts.f_blocks.saturating_mul(facts.f_frsize),
+            facts.f_bavail.saturating_mul(facts.f_frsize),
+        ))
+    }
+
+    fn refuse(self, directory: &str, wanted: u64) -> DriveError {
+        DriveError::NoRoom {
+            directory: directory.to_owned(),
+            free: self.free,
+            reserve: self.reserve,
+            wanted,
+        }
+    }
+}
+
+/// Makes the empty file: `O_TMPFILE`, or, where the file system lacks it, a name that is taken
+/// away at once.
+pub(super) fn create(directory: &str) -> Result<File, DriveError> {
+    let flags = OFlags::RDWR | OFlags::CLOEXEC;
+    let owner = Permissions::RUSR | Permissions::WUSR;
+    match rustix::fs::open(directory, flags | OFlags::TMPFILE, owner) {
+        Ok(file) => Ok(file.into()),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => named(directory, flags, owner),
+        Err(error) => Err(failed("make a scratch file in", directory)(error)),
+    }
+}
+
+/// A file whose name lasts for a moment only.
+fn named(directory: &str, flags: OFlags, owner: Permissions) -> Result<File, DriveError> {
+    let name = format!(".diskscope-{:016x}", Random::unforeseen().word());
+    let path = Path::new(directory).join(name);
+    let context = || failed("make a scratch file in", directory);
+    let file =
+        rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, owner).map_err(context())?;
+    rustix::fs::unlinkat(rustix::fs::CWD, &path, AtFlags::empty()).map_err(context())?;
+    Ok(file.into())
+}
+
+/// The size that the file will have, if there is room for it.
+pub(super) fn size(file: &File, directory: &str, wanted: Option<u64>) -> Result<u64, DriveError> {
+    let room = Room::around(file, directory)?;
+    let Some(wanted) = wanted else {
+        return room
+            .choice()
+            .ok_or_else(|| room.refuse(directory, SMALLEST_CHOICE));
+    };
+    let size = wanted.checked_next_multiple_of(GRAIN).unwrap_or(wanted);
+    if size > room.usable() {
+        return Err(room.refuse(directory, size));
+    }
+    Ok(size)
+}
+
+/// Fills a scratch file with random bytes, really written and no longer cached; does nothing when
+/// it is filled already or when the medium is none. `progress` is given the bytes written and the
+/// bytes in total.
+///
+/// # Errors
+/// When stopped by `cancelled`, when the file system fails, or when others have used up its room
+/// meanwhile; what was written is given back at once.
+pub fn fill(
+    medium: &Medium,
+    cancelled: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), DriveError> {
+    if medium.is_filled() {
+        return Ok(());
+    }
+    let result = write_all(medium, cancelled, progress);
+    match &result {
+        Ok(()) => medium.set_filled(),
+        // The error that led here says more than a failure to shorten the file would.
+        Err(_) => drop(rustix::fs::ftruncate(medium.anchor(), 0)),
+    }
+    result
+}
+
+fn write_all(
+    medium: &Medium,
+    cancelled: &dyn Fn() -> bool,
+    progress: &mut dyn FnMut(u64, u64),
+) -> Result<(), DriveError> {
+    let (name, total) = (medium.target.name.as_str(), medium.target.size);
+    let permit = guard::scratch_permit(medium)?;
+    let file = File::from(medium.open(Access {
+        mode: Mode::Write(&permit),
+        direct: medium.target.direct,
+        ..Access::default()
+    })?);
+    let mut random = Random::unforeseen();
+    let mut storage = vec![0_u8; CHUNK + GRAIN as usize];
+    let start = storage.as_ptr().align_offset(GRAIN as usize);
+    let buffer = &mut storage[start..start + CHUNK];
+    let mut done = 0;
+    while done < total {
+        if cancelled() {
+            return Err(DriveError::Cancelled {
+                doing: "the scratch file was filled",
+            });
+        }
+        let left = total - done;
+        if done % LOOK_EVERY == 0 {
+            check_room(&file, name, left)?;
+        }
+        let chunk = &mut buffer[..left.min(CHUNK as u64) as usize];
+        random.fill(chunk);
+        file.write_all_at(chunk, done)
+            .map_err(failed("fill the scratch file in", name))?;
+        done += chunk.len() as u64;
+        progress(done, total);
+    }
+    file.sync_all()
+        .map_err(failed("write the scratch file in", name))?;
+    // Only a wish: what stays cached is met again by the verdict `served-from-cache`.
+    let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
+    Ok(())
+}
+
+/// Others write too: what is still to come must fit above the reserve.
+fn check_room(file: &File, directory: &str, left: u64) -> Result<(), DriveError> {
+    let room = Room::around(file, directory)?;
+    if left > room.usable() {
+        return Err(room.refuse(directory, left));
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const GIB: u64 = 1 << 30;
+
+    #[test]
+    fn the_reserve_is_a_gibibyte_or_a_twentieth() {
+        assert_eq!(Room::new(10 * GIB, 5 * GIB).reserve, GIB);
+        assert_eq!(Room::new(100 * GIB, 5 * GIB).reserve, 5 * GIB);
+        assert_eq!(Room::new(100 * GIB, 4 * GIB).usable(), 0);
+    }
+
+    #[test]
+    fn the_choice_leaves_half_of_what_may_be_used() {
+        assert_eq!(Room::new(100 * GIB, 50 * GIB).choice(), Some(GIB));
+        assert_eq!(Room::new(10 * GIB, 2 * GIB).choice(), Some(GIB / 2));
+        assert_eq!(Room::new(10 * GIB, GIB + (16 << 20)).choice(), None);
+    }
+
+    #[test]
+    fn a_named_file_has_no_name_afterwards() {
+        let directory = tempfile::tempdir().unwrap();
+        let name = directory.path().to_str().unwrap();
+        let owner = Permissions::RUSR | Permissions::WUSR;
+        let file = named(name, OFlags::RDWR, owner).unwrap();
+        file.write_all_at(b"there", 0).unwrap();
+        assert_eq!(std::fs::read_dir(name).unwrap().count(), 0);
+    }
+}
