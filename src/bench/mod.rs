@@ -9,7 +9,10 @@ use std::time::Duration;
 use crate::drive::Target;
 use crate::engine::Plan;
 
+pub mod budget;
 pub mod common;
+#[cfg(test)]
+mod fake;
 pub mod job;
 pub mod parameter;
 pub mod random_read;

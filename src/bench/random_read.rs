@@ -72,6 +72,6 @@ impl Test for RandomRead {
 
     fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
         let plan = reading_plan(target, parameters, Pattern::Random).ok()?;
-        Some(common::fio_command("randread", &plan))
+        Some(common::fio_command(&plan))
     }
 }

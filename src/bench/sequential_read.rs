@@ -120,7 +120,7 @@ impl Test for SequentialRead {
 
     fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
         let plan = reading_plan(target, parameters, Pattern::Sequential).ok()?;
-        Some(common::fio_command("read", &plan))
+        Some(common::fio_command(&plan))
     }
 }
 
