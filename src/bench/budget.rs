@@ -93,7 +93,10 @@ mod tests {
     #[test]
     fn a_phase_never_gets_more_than_it_wants() {
         let own = limits(1, 512, 1);
-        assert_eq!(Budget::new(limits(10, 10_240, 100)).share(2, 512, own), Some(own));
+        assert_eq!(
+            Budget::new(limits(10, 10_240, 100)).share(2, 512, own),
+            Some(own)
+        );
         assert_eq!(Budget::new(Limits::default()).share(2, 512, own), Some(own));
     }
 

@@ -1,8 +1,8 @@
 //! An engine for the tests of the tests: time is arithmetic, a closure says how long each request
 //! takes.
 
-use std::collections::BinaryHeap;
 use std::cmp::Reverse;
+use std::collections::BinaryHeap;
 use std::sync::Mutex;
 use std::time::Duration;
 

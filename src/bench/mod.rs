@@ -9,22 +9,35 @@ use std::time::Duration;
 use crate::drive::Target;
 use crate::engine::Plan;
 
+pub mod beside;
 pub mod budget;
 pub mod common;
 #[cfg(test)]
 mod fake;
 pub mod job;
+pub mod mixed;
 pub mod parameter;
+mod part;
+mod random;
 pub mod random_read;
+pub mod random_write;
 pub mod runner;
+mod sequential;
 pub mod sequential_read;
+pub mod sequential_write;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
 
 /// Every test, in the order in which they are listed.
-pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
+pub static TESTS: &[&dyn Test] = &[
+    &sequential_read::SequentialRead,
+    &sequential_write::SequentialWrite,
+    &random_read::RandomRead,
+    &random_write::RandomWrite,
+    &mixed::Mixed,
+];
 
 /// The test of that name or alias.
 #[must_use]
@@ -137,7 +150,10 @@ impl Chart {
     /// The same chart with a logarithmic horizontal axis.
     #[must_use]
     pub const fn log_x(self) -> Self {
-        Self { log_x: true, ..self }
+        Self {
+            log_x: true,
+            ..self
+        }
     }
 
     /// The same chart with a logarithmic vertical axis.

@@ -372,7 +372,10 @@ impl Table {
         };
         Self {
             name: name.to_owned(),
-            columns: columns.iter().map(|(heading, _)| (*heading).to_owned()).collect(),
+            columns: columns
+                .iter()
+                .map(|(heading, _)| (*heading).to_owned())
+                .collect(),
             rows: rows.iter().map(row).collect(),
         }
     }

@@ -17,7 +17,10 @@ pub struct Step {
 #[must_use]
 pub fn scores(steps: &[Step], alpha: f64) -> Vec<f64> {
     let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
-    let least = steps.iter().map(|step| step.p90_ns).fold(f64::INFINITY, f64::min);
+    let least = steps
+        .iter()
+        .map(|step| step.p90_ns)
+        .fold(f64::INFINITY, f64::min);
     let score = |step: &Step| {
         let (throughput, promptness) = (step.iops / most, least / step.p90_ns);
         1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
@@ -31,7 +34,8 @@ pub fn scores(steps: &[Step], alpha: f64) -> Vec<f64> {
 /// the curve has no bend.
 #[must_use]
 pub fn knee(steps: &[Step]) -> Option<usize> {
-    let top = (0..steps.len()).max_by(|one, other| steps[*one].iops.total_cmp(&steps[*other].iops))?;
+    let top =
+        (0..steps.len()).max_by(|one, other| steps[*one].iops.total_cmp(&steps[*other].iops))?;
     let (first, last) = (steps.first()?, &steps[top]);
     let doublings = |step: &Step| f64::from(step.depth).log2();
     let (width, height) = (doublings(last) - doublings(first), last.iops - first.iops);
@@ -102,8 +106,16 @@ mod tests {
     #[test]
     fn alpha_weighs_throughput() {
         let steps = [
-            Step { depth: 1, iops: 100.0, p90_ns: 1e6 },
-            Step { depth: 8, iops: 200.0, p90_ns: 4e6 },
+            Step {
+                depth: 1,
+                iops: 100.0,
+                p90_ns: 1e6,
+            },
+            Step {
+                depth: 8,
+                iops: 200.0,
+                p90_ns: 4e6,
+            },
         ];
         let busy = scores(&steps, 0.9);
         assert!(busy[1] > busy[0], "{busy:?}");
@@ -117,7 +129,11 @@ mod tests {
         let steps: Vec<Step> = iops
             .iter()
             .enumerate()
-            .map(|(power, iops)| Step { depth: 1 << power, iops: *iops, p90_ns: 1e6 })
+            .map(|(power, iops)| Step {
+                depth: 1 << power,
+                iops: *iops,
+                p90_ns: 1e6,
+            })
             .collect();
         assert_eq!(knee(&steps), Some(2));
         assert_eq!(knee(&steps[..1]), None);

@@ -90,8 +90,7 @@ pub fn lambert_w(x: f64) -> f64 {
     let mut w = (1.0 + x).ln();
     for _ in 0..32 {
         let error = w * w.exp() - x;
-        let step =
-            error / (w.exp() * (w + 1.0) - (w + 2.0) * error / (2.0 * w + 2.0));
+        let step = error / (w.exp() * (w + 1.0) - (w + 2.0) * error / (2.0 * w + 2.0));
         w -= step;
         if step.abs() <= 1e-12 * (1.0 + w.abs()) {
             break;

@@ -38,7 +38,11 @@ impl Corridor {
         let least = window.iter().copied().fold(f64::MAX, f64::min);
         let middle = (count - 1.0) / 2.0;
         let offset = |index: usize| index as f64 - middle;
-        let moment: f64 = window.iter().enumerate().map(|(index, value)| offset(index) * value).sum();
+        let moment: f64 = window
+            .iter()
+            .enumerate()
+            .map(|(index, value)| offset(index) * value)
+            .sum();
         let squares: f64 = (0..WINDOW).map(|index| offset(index) * offset(index)).sum();
         let slope = moment / squares;
         Some(Self {
@@ -72,8 +76,16 @@ mod tests {
 
     #[test]
     fn a_wide_window_is_not_steady() {
-        assert!(!Corridor::of(&[100.0, 89.0, 111.0, 100.0, 100.0]).unwrap().is_steady());
-        assert!(Corridor::of(&[100.0, 90.0, 110.0, 100.0, 100.0]).unwrap().is_steady());
+        assert!(
+            !Corridor::of(&[100.0, 89.0, 111.0, 100.0, 100.0])
+                .unwrap()
+                .is_steady()
+        );
+        assert!(
+            Corridor::of(&[100.0, 90.0, 110.0, 100.0, 100.0])
+                .unwrap()
+                .is_steady()
+        );
     }
 
     #[test]

@@ -3,7 +3,6 @@
 use std::time::Duration;
 
 use crate::bench::parameter::{Kind, Parameter, Position, Value};
-use crate::drive::Target;
 
 /// Size of one request.
 pub const BLOCK_SIZE: Parameter = Parameter {

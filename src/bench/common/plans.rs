@@ -4,9 +4,7 @@ use std::ops::Range;
 
 use crate::bench::{BenchError, Parameters, check_window};
 use crate::drive::Target;
-use crate::engine::{
-    BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode,
-};
+use crate::engine::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
 
 /// The limits that these parameters set.
 #[must_use]

@@ -2,6 +2,7 @@
 
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, Operation, Pattern, Plan, SyncMode};
+use crate::session::document::{Severity, Verdict};
 use crate::units;
 
 /// `nvme0n1`, `a scratch file in /srv`: the target in a sentence.
@@ -53,7 +54,10 @@ fn fio_rw(plan: &Plan) -> &'static str {
 #[must_use]
 pub fn fio_command(plan: &Plan) -> String {
     let mut words = vec![
-        format!("fio --name=diskscope --rw={} --ioengine=io_uring", fio_rw(plan)),
+        format!(
+            "fio --name=diskscope --rw={} --ioengine=io_uring",
+            fio_rw(plan)
+        ),
         match plan.block_size {
             BlockSize::Fixed(size) => format!("--bs={size}"),
             BlockSize::Range(from, to) => format!("--bsrange={from}-{to}"),
@@ -114,4 +118,19 @@ fn fio_limits(plan: &Plan) -> Vec<String> {
         words.push(format!("--number_ios={requests}"));
     }
     words
+}
+
+/// The verdict on a queue that was not as full as it should have been.
+#[must_use]
+pub fn depth_missed(asked: f64, reached: f64) -> Verdict {
+    Verdict::new(
+        "queue-depth-not-reached",
+        Severity::Warning,
+        format!(
+            "{} requests should have been in flight, by Little's law {} were",
+            units::count(asked),
+            units::three_digits(reached)
+        ),
+        "this program, or the kernel on its way, was slower than the drive: more --workers may help",
+    )
 }
