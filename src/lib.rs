@@ -7,6 +7,8 @@ pub mod bench;
 pub mod drive;
 pub mod engine;
 pub mod model;
+pub mod printable;
+pub mod probe;
 pub mod report;
 pub mod roots;
 pub mod session;

@@ -9,9 +9,10 @@ use std::time::Duration;
 use crate::drive::random::{Random, below, unit};
 use crate::drive::{Target, TargetKind};
 use crate::engine::{
-    Control, CpuTime, End, Engine, EngineError, FinishTimes, Operation, Outcome, Pattern, Plan,
-    Request, Snapshot, Tally,
+    self, Control, CpuTime, End, Engine, EngineError, FinishTimes, Operation, Outcome, Pattern,
+    Plan, Request, Snapshot, Tally,
 };
+use crate::roots::Roots;
 use crate::session::document::Findings;
 
 use super::runner::{self, Finished};
@@ -28,17 +29,20 @@ pub struct Asked<'a> {
     pub bytes: u32,
     /// Whether it writes.
     pub writes: bool,
-    /// Bytes written by this engine before, over all plans.
-    pub written: u64,
 }
 
 /// A drive whose response times (nanoseconds) a closure says. Requests in flight are served in
 /// parallel.
 pub struct Fake<F> {
     latency: F,
-    written: Mutex<u64>,
     /// Plans that were executed.
     pub plans: Mutex<Vec<Plan>>,
+}
+
+impl<F> std::fmt::Debug for Fake<F> {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str("Fake")
+    }
 }
 
 impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
@@ -46,7 +50,6 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
     pub fn new(latency: F) -> Self {
         Self {
             latency,
-            written: Mutex::new(0),
             plans: Mutex::new(Vec::new()),
         }
     }
@@ -167,13 +170,11 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
             return None;
         }
         let (address, bytes, writes) = walk.next()?;
-        let mut written = self.written.lock().unwrap();
         let asked = Asked {
             plan,
             address,
             bytes,
             writes,
-            written: *written,
         };
         let Some(latency) = (self.latency)(&asked) else {
             outcome.end = End::Failed(EngineError::Request {
@@ -187,7 +188,6 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
         };
         let end_ns = start_ns + latency;
         let direction = if writes {
-            *written += u64::from(bytes);
             &mut tally.write
         } else {
             &mut tally.read
@@ -247,4 +247,37 @@ pub fn parameters(test: &'static dyn Test, target: &Target, set: &[(&str, &str)]
         job.set(name, text).unwrap();
     }
     job.parameters(target)
+}
+
+/// Runs a test on one of the engine's simulated drives, by its name.
+pub fn simulate(test: &'static dyn Test, name: &str, set: &[(&str, &str)]) -> Finished {
+    let opened = engine::open(&Roots::default(), name, engine::Choice::Auto, None).unwrap();
+    let parameters = parameters(test, &opened.target, set);
+    let control = Control::default();
+    let engine = opened.engine();
+    runner::run(
+        test,
+        &opened.target,
+        &parameters,
+        engine,
+        &control,
+        &mut Nobody,
+    )
+}
+
+/// A figure of a finished test.
+pub fn value(finished: &Finished, name: &str) -> f64 {
+    let figure = finished.findings.figure(name);
+    figure
+        .unwrap_or_else(|| panic!("no {name} in {:?}", finished.findings))
+        .value
+}
+
+/// Codes of a finished test's verdicts.
+pub fn codes(finished: &Finished) -> Vec<&str> {
+    let verdicts = &finished.findings.verdicts;
+    verdicts
+        .iter()
+        .map(|verdict| verdict.code.as_str())
+        .collect()
 }

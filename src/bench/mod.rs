@@ -10,8 +10,14 @@ use crate::drive::Target;
 use crate::engine::Plan;
 
 pub mod beside;
+mod block_size;
+pub mod block_size_read;
+pub mod block_size_write;
 pub mod budget;
 pub mod common;
+mod concurrency;
+pub mod concurrency_read;
+pub mod concurrency_write;
 #[cfg(test)]
 mod fake;
 pub mod job;
@@ -37,6 +43,10 @@ pub static TESTS: &[&dyn Test] = &[
     &random_read::RandomRead,
     &random_write::RandomWrite,
     &mixed::Mixed,
+    &concurrency_read::ConcurrencyRead,
+    &concurrency_write::ConcurrencyWrite,
+    &block_size_read::BlockSizeRead,
+    &block_size_write::BlockSizeWrite,
 ];
 
 /// The test of that name or alias.

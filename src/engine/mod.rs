@@ -1,6 +1,6 @@
 //! Executes a [`Plan`] and records every completion.
 //!
-//! One trait, three implementations: [`uring`], [`pread`] and [`simulated`]. None of them knows
+//! One trait, three implementations: `uring`, `pread` and [`simulated`]. None of them knows
 //! why it is asked.
 //!
 //! The hot path allocates, locks, sends and formats nothing per request: each worker counts into
@@ -8,16 +8,35 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+pub mod address;
+mod area;
+mod buffers;
+mod content;
+mod feeder;
+mod finish;
+mod open;
 pub mod outcome;
 pub mod plan;
+mod pread;
+mod progress;
+mod recorder;
+mod run;
+pub mod simulated;
+mod source;
+#[cfg(test)]
+mod tests;
+mod threads;
+mod uring;
+mod validate;
 
+pub use open::{Choice, OpenError, Opened, open};
 pub use outcome::{CpuTime, Direction, End, FinishTimes, Outcome, Request, Snapshot, Tally};
 pub use plan::{
     BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,
 };
 
 /// Executes plans on one medium.
-pub trait Engine: Send + Sync {
+pub trait Engine: std::fmt::Debug + Send + Sync {
     /// `uring`, `pread` or `simulated`.
     fn name(&self) -> &'static str;
 
@@ -90,6 +109,19 @@ pub enum EngineError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// The medium could not be opened as the plan wants it.
+    #[error(transparent)]
+    Drive(#[from] crate::drive::DriveError),
+    /// What was written could not be made durable.
+    #[error("{method} of {target} failed: {source}: what was written may not be on it")]
+    Flush {
+        /// `fsync`, `fdatasync` or `sync_file_range`.
+        method: &'static str,
+        /// Name of the target.
+        target: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// A worker panicked: a defect of this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
     Worker,
@@ -101,6 +133,10 @@ impl EngineError {
     pub fn advice(&self) -> String {
         let text = match self {
             Self::Plan(_) => "change the parameter that the message names",
+            Self::Start { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                "run it as root"
+            }
+            Self::Flush { .. } => "see the kernel's log (dmesg)",
             Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",
             Self::Request { source, .. } => match source.raw_os_error() {
                 Some(libc::EIO | libc::ENODATA | libc::EREMOTEIO) => {
@@ -112,6 +148,7 @@ impl EngineError {
                 Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
                 _ => "see the kernel's log (dmesg)",
             },
+            Self::Drive(error) => return error.advice(),
             Self::Worker => "please report it together with what was printed",
         };
         text.to_owned()

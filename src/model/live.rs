@@ -19,8 +19,11 @@ pub struct Live {
     pub host: HostView,
     /// Block devices that have a medium, in the kernel's order.
     pub devices: Vec<DeviceView>,
-    /// Processes, the busiest first.
+    /// Processes that moved something in the interval, waited for I/O or hang in it, the busiest
+    /// first; all of them where that is asked for.
     pub processes: Vec<ProcessView>,
+    /// How many processes there are in all.
+    pub process_count: usize,
     /// Large files that some process moves through, the largest remainder first.
     pub transfers: Vec<TransferView>,
     /// What could not be read and why, each said once, such as a missing permission.
@@ -39,10 +42,19 @@ pub struct HostView {
     pub uptime: Option<Duration>,
     /// Load averages of 1, 5 and 15 minutes.
     pub load: Option<[f64; 3]>,
+    /// Share of processor time (0 to 1, all processors together) in which one was busy. Includes
+    /// what the kernel's own threads do on behalf of others.
+    pub cpu_busy: Option<f64>,
+    /// Share of processor time (0 to 1) in which one was idle while I/O was outstanding.
+    pub cpu_wait: Option<f64>,
     /// Share of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
     pub pressure_some: Option<f64>,
     /// Share of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
+    /// Memory that the kernel can use.
+    pub memory_bytes: Option<u64>,
+    /// Bytes of files and devices in the page cache.
+    pub cached_bytes: Option<u64>,
     /// Bytes written by programs and not yet on their way to a disk.
     pub dirty_bytes: Option<u64>,
     /// Bytes on their way to a disk.
@@ -89,6 +101,27 @@ pub struct DeviceView {
     /// Share of the interval in which something was in flight; may exceed 1 (io_ticks is sampled
     /// since kernel 5.0). Not saturation on anything that serves requests in parallel.
     pub busy: Option<f64>,
+    /// Mean size of the reads in bytes; `None` when none completed.
+    pub read_request_bytes: Option<f64>,
+    /// Mean size of the writes in bytes; `None` when none completed.
+    pub write_request_bytes: Option<f64>,
+    /// Share of the reads, 0 to 1, that were merged into another request before they were issued.
+    pub read_merged: Option<f64>,
+    /// Share of the writes, 0 to 1, that were merged into another request before they were issued.
+    pub write_merged: Option<f64>,
+    /// Discards completed per second; `None` before kernel 4.18.
+    pub discard_ios_per_s: Option<f64>,
+    /// Bytes discarded per second; `None` before kernel 4.18.
+    pub discard_bytes_per_s: Option<f64>,
+    /// Mean time from the queue to completion of discards; `None` when none completed.
+    pub discard_await_ns: Option<f64>,
+    /// Share of the discards, 0 to 1, that were merged into another request.
+    pub discard_merged: Option<f64>,
+    /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel
+    /// does not keep them for partitions.
+    pub flush_ios_per_s: Option<f64>,
+    /// Mean time of the flushes; `None` when none completed.
+    pub flush_await_ns: Option<f64>,
 }
 
 /// One process over the interval.
@@ -112,8 +145,16 @@ pub struct ProcessView {
     pub asked_write_bytes_per_s: Option<f64>,
     /// Share of the interval spent waiting for block I/O, 0 to 1.
     pub io_wait: Option<f64>,
-    /// Kernel's one-letter state.
+    /// Kernel's one-letter state. Of a process that moves nothing it may be a few seconds old.
     pub state: Option<char>,
+    /// Process id of its parent.
+    pub parent: u32,
+    /// Share of the bytes that it read, 0 to 1, that came from the page cache.
+    pub cached: Option<f64>,
+    /// Bytes fetched from devices since it began.
+    pub read_total_bytes: Option<u64>,
+    /// Bytes sent to devices since it began, cancelled ones taken off.
+    pub write_total_bytes: Option<u64>,
 }
 
 /// How far a process is through a file.

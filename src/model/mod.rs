@@ -1,6 +1,13 @@
 //! What samples mean: rates, the device tree, transfers and when they end. Pure: two raw samples
 //! in, one view out.
 
+pub mod devices;
+pub mod history;
 pub mod live;
+pub mod modeler;
+pub mod processes;
+pub mod transfers;
 
+pub use history::History;
 pub use live::Live;
+pub use modeler::{Modeler, Settings};

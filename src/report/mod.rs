@@ -1,3 +1,4 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
 pub mod text;
+pub mod watch;

@@ -44,7 +44,7 @@ pub struct Inspection {
 /// When it cannot be found out who uses it.
 pub fn inspect(roots: &Roots, medium: &Medium) -> Result<Inspection, Refusal> {
     let target = &medium.target;
-    let itself = medium.device_number().and_then(|_| target.drive.as_ref());
+    let itself = medium.device_number().and(target.drive.as_ref());
     let mut signatures = signatures::find(medium.anchor());
     if let Some(signature) = itself.and_then(|drive| drive.signature.clone())
         && !signatures.contains(&signature)

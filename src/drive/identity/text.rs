@@ -1,20 +1,21 @@
 //! What drives and files say of themselves, made harmless to print.
 
+use crate::printable::is_invisible;
+
 /// Text without its surrounding space and with everything replaced that could move the cursor,
 /// change colours or turn the writing direction: a drive may call itself whatever it likes.
 #[must_use]
 pub fn harmless(text: &str) -> String {
     text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')
         .chars()
-        .map(|letter| if is_harmful(letter) { '?' } else { letter })
+        .map(|letter| {
+            if letter.is_control() || is_invisible(letter) {
+                '?'
+            } else {
+                letter
+            }
+        })
         .collect()
-}
-
-/// Control characters, and those that Unicode's bidirectional algorithm or a terminal hides.
-fn is_harmful(letter: char) -> bool {
-    letter.is_control()
-        || matches!(letter,
-            '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}' | '\u{2060}'..='\u{206f}' | '\u{feff}')
 }
 
 #[cfg(test)]

@@ -1,0 +1,80 @@
+//! Zipf's law over many places, without a table.
+
+/// Ranks 0 to `count - 1`, where rank k has a probability in proportion to (k + 1)^-theta:
+/// rejection-inversion (Hörmann and Derflinger, Rejection-Inversion to Generate Variates from
+/// Monotone Discrete Distributions, ACM TOMACS 1996).
+#[derive(Debug, Clone)]
+pub(super) struct Zipf {
+    count: u64,
+    theta: f64,
+    /// The area under the hat up to the first rank, and up to the last.
+    first: f64,
+    last: f64,
+    /// Points nearer to their rank than this need no further look.
+    shortcut: f64,
+}
+
+impl Zipf {
+    /// The law over that many places; `theta` above 0.
+    pub(super) fn new(count: u64, theta: f64) -> Self {
+        let mut law = Self {
+            count,
+            theta,
+            first: 0.0,
+            last: 0.0,
+            shortcut: 0.0,
+        };
+        law.first = law.area(1.5) - 1.0;
+        law.last = law.area(count as f64 + 0.5);
+        law.shortcut = 2.0 - law.point(law.area(2.5) - law.density(2.0));
+        law
+    }
+
+    /// How many places there are.
+    pub(super) fn count(&self) -> u64 {
+        self.count
+    }
+
+    /// Draws a rank with numbers from 0 to below 1; `None` where there is no place.
+    pub(super) fn draw(&self, mut random: impl FnMut() -> f64) -> Option<u64> {
+        if self.count == 0 {
+            return None;
+        }
+        loop {
+            let area = self.last + random() * (self.first - self.last);
+            let point = self.point(area);
+            let rank = point.round().clamp(1.0, self.count as f64);
+            if rank - point <= self.shortcut || area >= self.area(rank + 0.5) - self.density(rank) {
+                return Some(rank as u64 - 1);
+            }
+        }
+    }
+
+    fn density(&self, x: f64) -> f64 {
+        (-self.theta * x.ln()).exp()
+    }
+
+    /// Integral of the density from 1 to x.
+    fn area(&self, x: f64) -> f64 {
+        let logarithm = x.ln();
+        let exponent = (1.0 - self.theta) * logarithm;
+        // (e^t - 1) / t is 1 in the limit: theta is 1.
+        let ratio = if exponent.abs() > 1e-8 {
+            exponent.exp_m1() / exponent
+        } else {
+            1.0 + exponent / 2.0
+        };
+        ratio * logarithm
+    }
+
+    /// The x up to which the integral is that large.
+    fn point(&self, area: f64) -> f64 {
+        let product = (area * (1.0 - self.theta)).max(-1.0);
+        let ratio = if product.abs() > 1e-8 {
+            product.ln_1p() / product
+        } else {
+            1.0 - product / 2.0
+        };
+        (ratio * area).exp()
+    }
+}

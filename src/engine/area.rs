@@ -1,0 +1,112 @@
+//! Memory for buffers, aligned for `O_DIRECT`.
+
+use std::io;
+use std::ptr::NonNull;
+
+use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
+
+/// A page: aligned enough for every drive.
+const PAGE: usize = 4096;
+
+/// Buffers of one size side by side in memory of their own, each aligned to a page.
+#[derive(Debug)]
+pub struct Area {
+    start: NonNull<u8>,
+    stride: usize,
+    count: usize,
+    length: usize,
+    abandoned: bool,
+}
+
+// SAFETY: the memory belongs to this value alone; nothing in it is bound to a thread.
+unsafe impl Send for Area {}
+
+impl Area {
+    /// `count` buffers of `length` bytes.
+    ///
+    /// # Errors
+    /// When there is no memory.
+    pub fn new(count: usize, length: usize) -> io::Result<Self> {
+        let stride = length.next_multiple_of(PAGE);
+        let total = stride.checked_mul(count).filter(|total| *total > 0);
+        let total = total.ok_or(io::ErrorKind::InvalidInput)?;
+        // SAFETY: a new private mapping at an address of the kernel's choice disturbs no other.
+        let start = unsafe {
+            mmap_anonymous(
+                std::ptr::null_mut(),
+                total,
+                ProtFlags::READ | ProtFlags::WRITE,
+                MapFlags::PRIVATE | MapFlags::POPULATE,
+            )?
+        };
+        Ok(Self {
+            start: NonNull::new(start.cast()).ok_or(io::ErrorKind::OutOfMemory)?,
+            stride,
+            count,
+            length,
+            abandoned: false,
+        })
+    }
+
+    /// Leaves the memory mapped for ever: the kernel may still write into it.
+    pub fn abandon(&mut self) {
+        self.abandoned = true;
+    }
+
+    /// Where a buffer begins.
+    #[must_use]
+    pub fn pointer(&self, index: usize) -> *mut u8 {
+        assert!(index < self.count, "buffer {index} of {}", self.count);
+        // SAFETY: index is below count, so that the result lies inside the mapping.
+        unsafe { self.start.as_ptr().add(index * self.stride) }
+    }
+
+    /// One buffer's bytes. The kernel must not be working on this very buffer.
+    pub fn bytes(&mut self, index: usize) -> &mut [u8] {
+        // SAFETY: the buffer lies inside the mapping, which was zeroed by the kernel; the borrow of
+        // self keeps every other reference away, and buffers do not overlap.
+        unsafe { std::slice::from_raw_parts_mut(self.pointer(index), self.length) }
+    }
+
+    /// The whole as one range, for registering it with the kernel.
+    #[must_use]
+    pub fn range(&self) -> libc::iovec {
+        libc::iovec {
+            iov_base: self.start.as_ptr().cast(),
+            iov_len: self.stride * self.count,
+        }
+    }
+}
+
+impl Drop for Area {
+    fn drop(&mut self) {
+        if self.abandoned {
+            return;
+        }
+        // SAFETY: exactly the mapping that `new` made; nothing refers to it any more. Failing is
+        // impossible for a range that is mapped.
+        let _ = unsafe { munmap(self.start.as_ptr().cast(), self.stride * self.count) };
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn buffers_are_aligned_and_apart() {
+        let mut area = Area::new(3, 5000).unwrap();
+        for index in 0..3 {
+            assert_eq!(area.pointer(index) as usize % PAGE, 0);
+            area.bytes(index).fill(index as u8 + 1);
+        }
+        for index in 0..3 {
+            assert!(
+                area.bytes(index)
+                    .iter()
+                    .all(|byte| *byte == index as u8 + 1)
+            );
+        }
+        assert!(Area::new(0, 4096).is_err());
+    }
+}

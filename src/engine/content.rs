@@ -1,0 +1,119 @@
+//! What written buffers contain.
+
+use super::plan::DataKind;
+use crate::drive::random::Random;
+
+/// A unit in which drives compress; partly compressible data has its zeros at the front of each.
+const UNIT: usize = 4096;
+/// All repeated blocks are made from this seed.
+const REPEATED: u64 = 0x0d15_c0;
+
+/// Keeps buffers filled with what the plan asks for.
+#[derive(Debug)]
+pub struct Content {
+    kind: DataKind,
+    random: Random,
+}
+
+impl Content {
+    /// Of that kind; nobody can foretell the random bytes, so that no drive has seen them before.
+    #[must_use]
+    pub fn new(kind: DataKind) -> Self {
+        Self {
+            kind,
+            random: Random::unforeseen(),
+        }
+    }
+
+    /// Fills a buffer for the first time.
+    pub fn fill(&mut self, buffer: &mut [u8]) {
+        match self.kind {
+            DataKind::Zero => buffer.fill(0),
+            DataKind::Repeat => {
+                for unit in buffer.chunks_mut(UNIT) {
+                    Random::new(REPEATED).fill(unit);
+                }
+            }
+            DataKind::Random => self.random.fill(buffer),
+            DataKind::Compressible(percent) => {
+                for unit in buffer.chunks_mut(UNIT) {
+                    let (zeros, rest) = unit.split_at_mut(zeros(unit.len(), percent));
+                    zeros.fill(0);
+                    self.random.fill(rest);
+                }
+            }
+        }
+    }
+
+    /// Makes the random part of a buffer different from whatever was written before, at the speed
+    /// of memory: each word is combined with one random word of this request. Two contents of the
+    /// same buffer then have no sequence of bytes in common, for all that a drive can find.
+    #[inline]
+    pub fn refresh(&mut self, buffer: &mut [u8]) {
+        match self.kind {
+            DataKind::Zero | DataKind::Repeat => {}
+            DataKind::Random => combine(buffer, self.random.word()),
+            DataKind::Compressible(percent) => {
+                let key = self.random.word();
+                for unit in buffer.chunks_mut(UNIT) {
+                    let start = zeros(unit.len(), percent);
+                    combine(&mut unit[start..], key);
+                }
+            }
+        }
+    }
+}
+
+/// Bytes of zeros in a unit of that length, whole words.
+fn zeros(length: usize, percent: u8) -> usize {
+    (length * usize::from(percent.min(100)) / 100) & !7
+}
+
+fn combine(buffer: &mut [u8], key: u64) {
+    let (words, rest) = buffer.as_chunks_mut::<8>();
+    for word in words {
+        *word = (u64::from_ne_bytes(*word) ^ key).to_ne_bytes();
+    }
+    rest.iter_mut()
+        .zip(key.to_ne_bytes())
+        .for_each(|(byte, key)| *byte ^= key);
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn random_content_differs_in_every_word_each_time() {
+        let mut content = Content::new(DataKind::Random);
+        let mut buffer = vec![0; 8192];
+        content.fill(&mut buffer);
+        let first = buffer.clone();
+        content.refresh(&mut buffer);
+        let differ = |(a, b): (&[u8], &[u8])| a != b;
+        assert!(buffer.chunks(8).zip(first.chunks(8)).all(differ));
+        let distinct: std::collections::HashSet<&[u8]> = buffer.chunks(8).collect();
+        assert_eq!(distinct.len(), 1024);
+    }
+
+    #[test]
+    fn a_share_is_zeros() {
+        let mut content = Content::new(DataKind::Compressible(30));
+        let mut buffer = vec![1; 10 * UNIT];
+        content.fill(&mut buffer);
+        content.refresh(&mut buffer);
+        let zeros = buffer.iter().filter(|byte| **byte == 0).count() as f64;
+        let share = zeros / buffer.len() as f64;
+        assert!((0.29..0.32).contains(&share), "{share}");
+    }
+
+    #[test]
+    fn repeated_content_is_the_same_in_every_unit_and_stays() {
+        let mut content = Content::new(DataKind::Repeat);
+        let mut buffer = vec![0; 3 * UNIT];
+        content.fill(&mut buffer);
+        content.refresh(&mut buffer);
+        assert!(buffer.chunks(UNIT).all(|unit| unit == &buffer[..UNIT]));
+        assert_ne!(&buffer[..8], &buffer[8..16]);
+    }
+}

@@ -1,0 +1,214 @@
+//! From a target's name to an engine that is ready for it.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use super::pread::Pread;
+use super::simulated::{PREFIX, Settings, SimError, Simulated};
+use super::source::Source;
+use super::uring::{self, Uring};
+use super::{Control, Engine};
+use crate::drive::{
+    self, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard, scratch,
+};
+use crate::roots::Roots;
+
+/// Which engine is wanted.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum Choice {
+    /// The best that works here.
+    #[default]
+    Auto,
+    /// io_uring, or none.
+    Uring,
+    /// Plain system calls.
+    Pread,
+}
+
+impl Choice {
+    /// By the word of the command line: `auto`, `uring`, `pread`.
+    #[must_use]
+    pub fn named(word: &str) -> Option<Self> {
+        match word {
+            "auto" => Some(Self::Auto),
+            "uring" => Some(Self::Uring),
+            "pread" => Some(Self::Pread),
+            _ => None,
+        }
+    }
+}
+
+/// Why a target cannot be measured.
+#[derive(Debug, thiserror::Error)]
+pub enum OpenError {
+    /// The target itself.
+    #[error(transparent)]
+    Drive(#[from] DriveError),
+    /// The parameters of a simulated drive.
+    #[error(transparent)]
+    Simulated(#[from] SimError),
+    /// The engine that was asked for.
+    #[error("{reason}")]
+    Engine {
+        /// Why it is not to be had.
+        reason: String,
+    },
+}
+
+impl OpenError {
+    /// How it counts for the exit status.
+    #[must_use]
+    pub fn kind(&self) -> ErrorKind {
+        match self {
+            Self::Drive(error) => error.kind(),
+            Self::Simulated(_) => ErrorKind::Usage,
+            Self::Engine { .. } => ErrorKind::Failed,
+        }
+    }
+
+    /// What to do about it, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Drive(error) => error.advice(),
+            Self::Simulated(_) => {
+                "write for example sim:constant,latency=100us,size=10GB".to_owned()
+            }
+            Self::Engine { .. } => "use --engine auto or --engine pread".to_owned(),
+        }
+    }
+}
+
+/// A target with an engine for it.
+#[derive(Debug)]
+pub struct Opened {
+    /// What it is.
+    pub target: Target,
+    /// What executes plans on it.
+    engine: Box<dyn Engine>,
+    real: Option<Real>,
+}
+
+/// What a target has that is not simulated.
+#[derive(Debug)]
+struct Real {
+    roots: Roots,
+    choice: Choice,
+    medium: Arc<Medium>,
+}
+
+/// Opens a target: a block device, a file, a directory (a scratch file of `scratch_size` bytes, or
+/// of a size of our choice, is made in it and filled by [`Opened::prepare`]), or `sim:...`.
+/// Only reading is possible until [`Opened::permit_writing`]; a scratch file may be written.
+///
+/// # Errors
+/// When there is nothing suitable behind the name, or the engine cannot be had.
+pub fn open(
+    roots: &Roots,
+    name: &str,
+    choice: Choice,
+    scratch_size: Option<u64>,
+) -> Result<Opened, OpenError> {
+    if name.starts_with(PREFIX) {
+        let simulation = Settings::parse(name)?.build()?;
+        return Ok(Opened {
+            target: simulation.target.clone(),
+            engine: Box::new(Simulated::new(simulation)),
+            real: None,
+        });
+    }
+    let medium = Arc::new(drive::target::open(roots, name, scratch_size)?);
+    let permit = match medium.target.kind {
+        TargetKind::Scratch => {
+            let permit = guard::permit(roots, &medium, None).map_err(DriveError::from)?;
+            Some(Arc::new(permit))
+        }
+        _ => None,
+    };
+    let source = Source {
+        medium: Arc::clone(&medium),
+        permit,
+    };
+    Ok(Opened {
+        target: medium.target.clone(),
+        engine: engine(roots, choice, source)?,
+        real: Some(Real {
+            roots: roots.clone(),
+            choice,
+            medium,
+        }),
+    })
+}
+
+/// The engine that is wanted, or the best that works.
+fn engine(roots: &Roots, choice: Choice, source: Source) -> Result<Box<dyn Engine>, OpenError> {
+    if choice == Choice::Pread {
+        return Ok(Box::new(Pread::new(source, None)));
+    }
+    match Uring::new(source.clone()) {
+        Ok(engine) => Ok(Box::new(engine)),
+        Err(error) => {
+            let reason = uring::reason(roots, &error);
+            match choice {
+                Choice::Uring => Err(OpenError::Engine { reason }),
+                Choice::Auto | Choice::Pread => Ok(Box::new(Pread::new(source, Some(reason)))),
+            }
+        }
+    }
+}
+
+impl Opened {
+    /// What executes plans on it.
+    #[must_use]
+    pub fn engine(&self) -> &dyn Engine {
+        self.engine.as_ref()
+    }
+
+    /// The facts that stand beside the question for consent; `None` for a simulated drive.
+    ///
+    /// # Errors
+    /// When it cannot be found out who uses the target.
+    pub fn inspect(&self) -> Result<Option<Inspection>, Refusal> {
+        self.real
+            .as_ref()
+            .map(|real| guard::inspect(&real.roots, &real.medium))
+            .transpose()
+    }
+
+    /// Permits plans that write, if the consent names the target and nobody uses it. For a block
+    /// device, nobody can mount it from now on as long as this value lives.
+    ///
+    /// # Errors
+    /// Why writing is refused, or that the engine could not be made anew.
+    pub fn permit_writing(&mut self, consent: Option<&Path>) -> Result<(), OpenError> {
+        let Some(real) = &self.real else {
+            return Ok(());
+        };
+        if real.medium.target.kind == TargetKind::Scratch {
+            return Ok(());
+        }
+        let permit = guard::permit(&real.roots, &real.medium, consent).map_err(DriveError::from)?;
+        let source = Source {
+            medium: Arc::clone(&real.medium),
+            permit: Some(Arc::new(permit)),
+        };
+        self.engine = engine(&real.roots, real.choice, source)?;
+        Ok(())
+    }
+
+    /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`
+    /// is given the bytes written and the bytes in total.
+    ///
+    /// # Errors
+    /// When stopped, when the file system fails, or when its room was used up meanwhile.
+    pub fn prepare(
+        &self,
+        control: &Control,
+        progress: &mut dyn FnMut(u64, u64),
+    ) -> Result<(), DriveError> {
+        match &self.real {
+            Some(real) => scratch::fill(&real.medium, &|| control.is_cancelled(), progress),
+            None => Ok(()),
+        }
+    }
+}

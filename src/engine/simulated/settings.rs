@@ -1,0 +1,200 @@
+//! Reads `sim:NAME,key=value,...`.
+
+use super::model::Model;
+use super::{KINDS, Kind, Simulation};
+use crate::drive::{Drive, DriveKind, Target, TargetKind};
+use crate::units;
+
+/// What begins the name of every simulated drive.
+pub const PREFIX: &str = "sim:";
+/// Parameters that every simulated drive takes.
+const COMMON: [&str; 4] = ["size", "block", "physical", "clock"];
+
+/// Why a simulated drive cannot be built: one sentence that names the parameter.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct SimError(pub String);
+
+/// The parameters of a simulated drive, as the user wrote them.
+#[derive(Debug)]
+pub struct Settings {
+    name: String,
+    kind: &'static Kind,
+    values: Vec<(String, String)>,
+}
+
+impl Settings {
+    /// Splits the name of a simulated drive into its parts and checks the names of the parameters.
+    ///
+    /// # Errors
+    /// When the drive or a parameter is not known; the sentence lists those that are.
+    pub fn parse(name: &str) -> Result<Self, SimError> {
+        let mut parts = name.strip_prefix(PREFIX).unwrap_or(name).split(',');
+        let wanted = parts.next().unwrap_or_default();
+        let Some(kind) = KINDS.iter().find(|kind| kind.name == wanted) else {
+            let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+            return Err(SimError(format!(
+                "there is no simulated drive {wanted:?}; there are {}",
+                known.join(", ")
+            )));
+        };
+        let mut values = Vec::new();
+        for part in parts {
+            let (key, value) = part.split_once('=').unwrap_or((part, ""));
+            if !COMMON.contains(&key) && !kind.parameters.contains(&key) {
+                return Err(SimError(format!(
+                    "sim:{} has no parameter {key:?}; it has {}, {}",
+                    kind.name,
+                    kind.parameters.join(", "),
+                    COMMON.join(", ")
+                )));
+            }
+            values.push((key.to_owned(), value.to_owned()));
+        }
+        Ok(Self {
+            name: name.to_owned(),
+            kind,
+            values,
+        })
+    }
+
+    /// Builds the drive.
+    ///
+    /// # Errors
+    /// When a value cannot be read.
+    pub fn build(mut self) -> Result<Simulation, SimError> {
+        (self.kind.build)(&mut self)
+    }
+
+    /// The last value given for a parameter, read by `read`.
+    fn value<T, E: std::fmt::Display>(
+        &self,
+        key: &str,
+        read: impl FnOnce(&str) -> Result<T, E>,
+    ) -> Result<Option<T>, SimError> {
+        let Some((_, text)) = self.values.iter().rev().find(|(name, _)| name == key) else {
+            return Ok(None);
+        };
+        match read(text) {
+            Ok(value) => Ok(Some(value)),
+            Err(error) => Err(SimError(format!("{key}={text} of {}: {error}", self.name))),
+        }
+    }
+
+    /// A size or, per second, a throughput in bytes; `None` when it is not given.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn optional_size(&self, key: &str) -> Result<Option<u64>, SimError> {
+        self.value(key, |text| units::parse_size(text.trim_end_matches("/s")))
+    }
+
+    /// A size or, per second, a throughput in bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn size(&self, key: &str, default: u64) -> Result<u64, SimError> {
+        Ok(self.optional_size(key)?.unwrap_or(default))
+    }
+
+    /// A duration in nanoseconds.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn duration_ns(&self, key: &str, default: u64) -> Result<u64, SimError> {
+        let duration = self.value(key, units::parse_duration)?;
+        Ok(duration.map_or(default, crate::engine::feeder::nanoseconds))
+    }
+
+    /// A whole number.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn count(&self, key: &str, default: u32) -> Result<u32, SimError> {
+        Ok(self.value(key, str::parse::<u32>)?.unwrap_or(default))
+    }
+
+    /// A number.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn number(&self, key: &str, default: f64) -> Result<f64, SimError> {
+        Ok(self.value(key, str::parse::<f64>)?.unwrap_or(default))
+    }
+
+    /// Size of the drive in bytes.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn drive_size(&self) -> Result<u64, SimError> {
+        self.size("size", 10_000_000_000)
+    }
+
+    /// The whole drive, around its model. A drive that rotates says so afterwards.
+    ///
+    /// # Errors
+    /// When a common parameter cannot be read.
+    pub fn finish(&self, model: Box<dyn Model>) -> Result<Simulation, SimError> {
+        let size = self.drive_size()?;
+        let logical = u32::try_from(self.size("block", 512)?).unwrap_or(u32::MAX);
+        let physical = u32::try_from(self.size("physical", 4096)?).unwrap_or(u32::MAX);
+        if !logical.is_power_of_two() || size < u64::from(logical) {
+            return Err(SimError(format!(
+                "block={logical} of {} must be a power of two and below its size",
+                self.name
+            )));
+        }
+        let real_time = self.value("clock", |text| match text {
+            "virtual" => Ok(false),
+            "real" => Ok(true),
+            _ => Err("write clock=virtual or clock=real"),
+        })?;
+        Ok(Simulation {
+            target: Target {
+                name: self.name.clone(),
+                kind: TargetKind::Simulated,
+                size,
+                logical_block: logical,
+                physical_block: physical.max(logical),
+                memory_alignment: logical,
+                direct: true,
+                drive: Some(self.drive(size, logical, physical)),
+                file_system: None,
+            },
+            model,
+            real_time: real_time.unwrap_or(false),
+        })
+    }
+
+    /// What the drive says of itself.
+    fn drive(&self, size: u64, logical: u32, physical: u32) -> Drive {
+        Drive {
+            name: format!("{PREFIX}{}", self.kind.name),
+            path: self.name.clone(),
+            number: (0, 0),
+            kind: DriveKind::Disk,
+            size_bytes: size,
+            logical_block_bytes: Some(logical),
+            physical_block_bytes: Some(physical.max(logical)),
+            rotational: None,
+            removable: None,
+            read_only: None,
+            vendor: None,
+            model: Some(format!("simulated ({})", self.kind.name)),
+            serial: None,
+            firmware: None,
+            transport: None,
+            scheduler: None,
+            queue_depth: None,
+            read_ahead_kib: None,
+            max_request_kib: None,
+            write_cache: None,
+            signature: None,
+            parent: None,
+            slaves: Vec::new(),
+            backing_file: None,
+            aligned: None,
+            users: Vec::new(),
+        }
+    }
+}

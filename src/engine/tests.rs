@@ -1,0 +1,297 @@
+//! The engines on a real scratch file, and the checks of plans.
+
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::drive::Target;
+use crate::roots::Roots;
+
+const SIZE: u64 = 16 << 20;
+
+/// A filled scratch file below the build directory, which is on a disk.
+fn scratch(choice: Choice) -> Option<Opened> {
+    let directory = env!("CARGO_MANIFEST_DIR");
+    let opened = match open(&Roots::default(), directory, choice, Some(SIZE)) {
+        Ok(opened) => opened,
+        Err(error) => {
+            println!("skipped: {error}");
+            return None;
+        }
+    };
+    opened.prepare(&Control::default(), &mut |_, _| {}).unwrap();
+    Some(opened)
+}
+
+fn both(test: impl Fn(&Opened)) {
+    for choice in [Choice::Uring, Choice::Pread] {
+        if let Some(opened) = scratch(choice) {
+            test(&opened);
+        }
+    }
+}
+
+/// Bypassing the cache where the file system lets us.
+fn plan(target: &Target, pattern: Pattern) -> Plan {
+    let mut plan = Plan::reading(pattern, 4096, 0..target.size);
+    if !target.direct {
+        plan.cache = CacheMode::Keep;
+    }
+    plan
+}
+
+fn execute(opened: &Opened, plan: &Plan) -> Outcome {
+    let control = Control::default();
+    opened
+        .engine()
+        .execute(plan, &control, &mut |_| {})
+        .unwrap()
+}
+
+fn addresses(outcome: &Outcome) -> Vec<u64> {
+    let mut all: Vec<u64> = outcome.log.iter().map(|request| request.address).collect();
+    all.sort_unstable();
+    all
+}
+
+#[test]
+fn a_pass_reads_every_block_once_at_any_depth() {
+    both(|opened| {
+        for (depth, workers) in [(1, 1), (32, 1), (4, 3)] {
+            let mut plan = plan(&opened.target, Pattern::Sequential);
+            (plan.depth, plan.workers, plan.log) = (depth, workers, 10_000);
+            let outcome = execute(opened, &plan);
+            assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
+            assert_eq!(outcome.tally.bytes(), SIZE);
+            assert_eq!(outcome.tally.short, 0);
+            let expected: Vec<u64> = (0..SIZE / 4096).map(|block| block * 4096).collect();
+            assert_eq!(addresses(&outcome), expected);
+            assert!(outcome.log.iter().all(|one| one.end_ns > one.start_ns));
+            assert!(outcome.elapsed > Duration::ZERO);
+        }
+    });
+}
+
+#[test]
+fn both_engines_ask_for_the_same_addresses() {
+    let [uring, pread] = [Choice::Uring, Choice::Pread].map(|choice| {
+        scratch(choice).map(|opened| {
+            let mut plan = plan(&opened.target, Pattern::Random);
+            (plan.depth, plan.log, plan.limits.requests) = (8, 1000, Some(500));
+            addresses(&execute(&opened, &plan))
+        })
+    });
+    if uring.is_some() && pread.is_some() {
+        assert_eq!(uring, pread);
+    }
+}
+
+#[test]
+fn a_mixed_plan_reads_and_writes_its_share() {
+    both(|opened| {
+        let mut plan = plan(&opened.target, Pattern::Random);
+        plan.operation = Operation::Mixed { reads: 0.5 };
+        plan.block_size = BlockSize::Range(4096, 16_384);
+        (plan.depth, plan.limits.requests) = (16, Some(2000));
+        let outcome = execute(opened, &plan);
+        assert_eq!(outcome.tally.requests(), 2000);
+        let writes = outcome.tally.write.latency.count();
+        assert!((900..1100).contains(&writes), "{writes}");
+    });
+}
+
+#[test]
+fn a_ramp_and_a_duration_bound_the_time() {
+    both(|opened| {
+        let mut plan = plan(&opened.target, Pattern::Random);
+        plan.limits.duration = Some(Duration::from_millis(300));
+        plan.ramp = Duration::from_millis(100);
+        plan.depth = 4;
+        let (mut ramping, mut last) = (false, None);
+        let start = Instant::now();
+        let outcome = opened
+            .engine()
+            .execute(&plan, &Control::default(), &mut |snapshot| {
+                ramping |= snapshot.ramping;
+                last = snapshot.fraction;
+            })
+            .unwrap();
+        assert!(start.elapsed() >= Duration::from_millis(395));
+        assert!(outcome.elapsed >= Duration::from_millis(250));
+        assert!(outcome.tally.requests() > 0);
+        assert_eq!(last, Some(1.0));
+    });
+}
+
+#[test]
+fn an_open_loop_keeps_its_rate() {
+    both(|opened| {
+        let mut plan = plan(&opened.target, Pattern::Random);
+        (plan.rate, plan.depth, plan.log) = (Some(1000.0), 4, 200);
+        plan.limits.requests = Some(200);
+        let outcome = execute(opened, &plan);
+        let mut starts: Vec<u64> = outcome.log.iter().map(|one| one.start_ns).collect();
+        starts.sort_unstable();
+        let intended: Vec<u64> = (0..200).map(|index| index * 1_000_000).collect();
+        assert_eq!(starts, intended);
+        assert!(outcome.elapsed >= Duration::from_millis(199));
+    });
+}
+
+#[test]
+fn cancelling_ends_it_soon_and_keeps_what_was_counted() {
+    both(|opened| {
+        let mut plan = plan(&opened.target, Pattern::Random);
+        plan.depth = 8;
+        let control = Arc::new(Control::default());
+        let mut asked = None;
+        let outcome = opened
+            .engine()
+            .execute(&plan, &control, &mut |_| {
+                control.cancel();
+                asked.get_or_insert_with(Instant::now);
+            })
+            .unwrap();
+        assert!(matches!(outcome.end, End::Cancelled));
+        assert!(outcome.tally.requests() > 0);
+        assert!(asked.unwrap().elapsed() < Duration::from_millis(500));
+    });
+}
+
+#[test]
+fn a_file_that_becomes_shorter_is_a_failure_that_says_so() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    for choice in [Choice::Uring, Choice::Pread] {
+        std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+        let name = path.to_str().unwrap();
+        let opened = match open(&Roots::default(), name, choice, None) {
+            Ok(opened) => opened,
+            Err(error) => return println!("skipped: {error}"),
+        };
+        std::fs::File::options()
+            .write(true)
+            .open(&path)
+            .unwrap()
+            .set_len(512 << 10)
+            .unwrap();
+        let mut plan = plan(&opened.target, Pattern::Sequential);
+        plan.cache = CacheMode::Keep;
+        let outcome = execute(&opened, &plan);
+        let End::Failed(error) = outcome.end else {
+            panic!("{:?}", outcome.end);
+        };
+        assert!(error.to_string().contains("has become shorter"), "{error}");
+        assert_eq!(outcome.tally.bytes(), 512 << 10);
+    }
+}
+
+#[test]
+fn nobody_writes_a_file_without_consent() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, vec![7; 1 << 20]).unwrap();
+    let name = path.to_str().unwrap();
+    let mut opened = open(&Roots::default(), name, Choice::Pread, None).unwrap();
+    let mut plan = plan(&opened.target, Pattern::Sequential);
+    (plan.operation, plan.cache) = (Operation::Write, CacheMode::Keep);
+    let attempt = |opened: &Opened| {
+        opened
+            .engine()
+            .execute(&plan, &Control::default(), &mut |_| {})
+    };
+    assert!(matches!(attempt(&opened), Err(EngineError::Plan(_))));
+    assert!(opened.permit_writing(None).is_err());
+    assert!(opened.permit_writing(Some(directory.path())).is_err());
+    assert_eq!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
+    opened.permit_writing(Some(&path)).unwrap();
+    assert_eq!(attempt(&opened).unwrap().tally.bytes(), 1 << 20);
+    assert_ne!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
+}
+
+#[test]
+fn plans_that_do_not_fit_name_the_option() {
+    let opened = open(
+        &Roots::default(),
+        "sim:constant,size=1MiB",
+        Choice::Auto,
+        None,
+    )
+    .unwrap();
+    let good = Plan::reading(Pattern::Random, 4096, 0..1 << 20);
+    assert!(good.validate(&opened.target).is_ok());
+    let complaint = |change: &dyn Fn(&mut Plan)| {
+        let mut plan = good.clone();
+        change(&mut plan);
+        plan.validate(&opened.target).unwrap_err().to_string()
+    };
+    let cases: [(&str, &dyn Fn(&mut Plan)); 14] = [
+        ("--depth 0", &|plan| plan.depth = 0),
+        ("--depth 5000", &|plan| plan.depth = 5000),
+        ("--workers 0", &|plan| plan.workers = 0),
+        ("--workers 300", &|plan| plan.workers = 300),
+        ("need 2 GiB of memory", &|plan| {
+            plan.block_size = BlockSize::Fixed(1 << 20);
+            plan.depth = 2048;
+        }),
+        ("--block-size 0", &|plan| {
+            plan.block_size = BlockSize::Fixed(0)
+        }),
+        ("use 1KiB or --cache keep", &|plan| {
+            plan.block_size = BlockSize::Fixed(1000)
+        }),
+        ("--align 0", &|plan| plan.align = 0),
+        ("--align 100", &|plan| plan.align = 100),
+        ("--window-end 2097152", &|plan| plan.window = 0..2 << 20),
+        ("--window-begin 5", &|plan| plan.window = 5..5),
+        ("holds no block", &|plan| plan.window = 1..4097),
+        ("--rate 0", &|plan| plan.rate = Some(0.0)),
+        ("--reads 1.5", &|plan| {
+            plan.operation = Operation::Mixed { reads: 1.5 }
+        }),
+    ];
+    for (expected, change) in cases {
+        let text = complaint(change);
+        assert!(text.contains(expected), "{expected}: {text}");
+    }
+}
+
+#[test]
+fn written_data_is_flushed_and_the_file_closed() {
+    both(|opened| {
+        for flush in [
+            Flush::Nothing,
+            Flush::Fsync,
+            Flush::Fdatasync,
+            Flush::SyncFileRange,
+        ] {
+            let mut plan = plan(&opened.target, Pattern::Sequential);
+            plan.operation = Operation::Write;
+            plan.cache = CacheMode::Keep;
+            plan.block_size = BlockSize::Fixed(4000);
+            plan.align = 4000;
+            plan.limits.requests = Some(100);
+            plan.finish = Some(flush);
+            let outcome = execute(opened, &plan);
+            assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
+            let finish = outcome.finish.unwrap();
+            assert!(finish.sync + finish.close > Duration::ZERO);
+            if flush == Flush::Fsync {
+                assert!(finish.sync > Duration::from_micros(10), "{finish:?}");
+            }
+        }
+    });
+}
+
+#[test]
+fn workers_take_the_class_that_is_asked_for() {
+    both(|opened| {
+        for priority in [Priority::Idle, Priority::BestEffort(7)] {
+            let mut plan = plan(&opened.target, Pattern::Random);
+            plan.limits.requests = Some(10);
+            plan.priority = Some(priority);
+            assert_eq!(execute(opened, &plan).tally.requests(), 10);
+        }
+    });
+}

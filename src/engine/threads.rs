@@ -1,0 +1,70 @@
+//! What the standard library does not tell of a thread.
+
+use std::time::Duration;
+
+use super::EngineError;
+use super::outcome::CpuTime;
+use super::plan::Priority;
+
+/// The calling thread alone (include/uapi/linux/ioprio.h).
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+/// Where the class begins in the kernel's number.
+const IOPRIO_CLASS_SHIFT: u32 = 13;
+
+/// Processor time that the calling thread has used (getrusage(2), RUSAGE_THREAD).
+#[must_use]
+pub fn processor_time() -> CpuTime {
+    let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
+    // SAFETY: getrusage writes one struct rusage to the address given; zeroed memory is a valid
+    // one also where it should fail.
+    let usage = unsafe {
+        libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
+        usage.assume_init()
+    };
+    let duration = |time: libc::timeval| {
+        Duration::from_secs(time.tv_sec.unsigned_abs())
+            + Duration::from_micros(time.tv_usec.unsigned_abs())
+    };
+    CpuTime {
+        user: duration(usage.ru_utime),
+        system: duration(usage.ru_stime),
+    }
+}
+
+/// Asks the kernel to wake the calling thread at the time asked for and not up to 50 us later to
+/// save power (prctl(2), PR_SET_TIMERSLACK). A wish: it cannot fail in a way that matters.
+pub fn wake_punctually() {
+    let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Gives the calling thread an I/O class, if one is asked for (ioprio_set(2)).
+///
+/// # Errors
+/// When the kernel refuses, as it does the realtime class without `CAP_SYS_NICE`.
+pub fn take_priority(priority: Option<Priority>) -> Result<(), EngineError> {
+    let (class, level, word) = match priority {
+        None => return Ok(()),
+        Some(Priority::Realtime(level)) => (1, level, "realtime"),
+        Some(Priority::BestEffort(level)) => (2, level, "best-effort"),
+        Some(Priority::Idle) => (3, 0, "idle"),
+    };
+    let number = (class << IOPRIO_CLASS_SHIFT) | libc::c_int::from(level.min(7));
+    // SAFETY: ioprio_set takes three numbers and no pointer; 0 means the calling thread.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, number) };
+    if answer == 0 {
+        return Ok(());
+    }
+    Err(EngineError::Start {
+        tried: format!("take the I/O class {word}"),
+        source: std::io::Error::last_os_error(),
+    })
+}
+
+/// The time that was used between two readings.
+#[must_use]
+pub fn between(before: CpuTime, after: CpuTime) -> CpuTime {
+    CpuTime {
+        user: after.user.saturating_sub(before.user),
+        system: after.system.saturating_sub(before.system),
+    }
+}

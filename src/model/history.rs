@@ -1,0 +1,136 @@
+//! The recent past of each device, for sparklines and charts. Bounded.
+
+use std::collections::{BTreeMap, VecDeque};
+
+use super::live::{DeviceView, Live};
+
+/// Samples that are kept: ten minutes at one a second.
+pub const KEPT: usize = 600;
+
+/// One device at one moment; what was unknown stays unknown.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Point {
+    /// Bytes read per second.
+    pub read_bytes_per_s: Option<f32>,
+    /// Bytes written per second.
+    pub write_bytes_per_s: Option<f32>,
+    /// Reads completed per second.
+    pub read_ios_per_s: Option<f32>,
+    /// Writes completed per second.
+    pub write_ios_per_s: Option<f32>,
+    /// Mean response time of reads in nanoseconds.
+    pub read_await_ns: Option<f32>,
+    /// Mean response time of writes in nanoseconds.
+    pub write_await_ns: Option<f32>,
+    /// Requests in flight, mean.
+    pub queue_size: Option<f32>,
+    /// Mean size of the requests in bytes.
+    pub request_bytes: Option<f32>,
+    /// Share of time in which something was in flight.
+    pub busy: Option<f32>,
+}
+
+impl Point {
+    fn of(view: &DeviceView) -> Self {
+        let short = |value: Option<f64>| value.map(|value| value as f32);
+        Self {
+            read_bytes_per_s: short(view.read_bytes_per_s),
+            write_bytes_per_s: short(view.write_bytes_per_s),
+            read_ios_per_s: short(view.read_ios_per_s),
+            write_ios_per_s: short(view.write_ios_per_s),
+            read_await_ns: short(view.read_await_ns),
+            write_await_ns: short(view.write_await_ns),
+            queue_size: short(view.queue_size),
+            request_bytes: short(view.request_bytes),
+            busy: short(view.busy),
+        }
+    }
+
+    /// Bytes of both directions per second.
+    #[must_use]
+    pub fn bytes_per_s(&self) -> Option<f32> {
+        Some(self.read_bytes_per_s? + self.write_bytes_per_s?)
+    }
+}
+
+/// Rings of points by device.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct History {
+    devices: BTreeMap<String, VecDeque<Point>>,
+}
+
+impl History {
+    /// Takes note of a view. A device that is not in it gets a gap, and is forgotten once nothing
+    /// but gaps is left of it.
+    pub fn record(&mut self, live: &Live) {
+        for view in &live.devices {
+            if !self.devices.contains_key(&view.name) {
+                self.devices.insert(view.name.clone(), VecDeque::new());
+            }
+        }
+        self.devices.retain(|name, ring| {
+            let view = live.devices.iter().find(|view| view.name == *name);
+            if ring.len() == KEPT {
+                ring.pop_front();
+            }
+            ring.push_back(view.map(Point::of).unwrap_or_default());
+            view.is_some() || ring.iter().any(|point| *point != Point::default())
+        });
+    }
+
+    /// The points of a device, the oldest first; at most [`KEPT`].
+    #[must_use]
+    pub fn of(&self, device: &str) -> Option<&VecDeque<Point>> {
+        self.devices.get(device)
+    }
+
+    /// The newest points of a device, at most `count`, the oldest first.
+    pub fn latest(&self, device: &str, count: usize) -> impl Iterator<Item = &Point> {
+        self.devices
+            .get(device)
+            .into_iter()
+            .flat_map(move |ring| ring.range(ring.len().saturating_sub(count)..))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn live(names: &[&str], rate: f64) -> Live {
+        let mut live = crate::model::Modeler::default().update(std::sync::Arc::default());
+        live.devices = names
+            .iter()
+            .map(|name| DeviceView {
+                name: (*name).to_owned(),
+                read_bytes_per_s: Some(rate),
+                ..DeviceView::default()
+            })
+            .collect();
+        live
+    }
+
+    #[test]
+    fn it_is_bounded_and_the_newest_comes_last() {
+        let mut history = History::default();
+        for index in 0..KEPT + 10 {
+            history.record(&live(&["sda"], index as f64));
+        }
+        assert_eq!(history.of("sda").unwrap().len(), KEPT);
+        let latest: Vec<_> = history.latest("sda", 2).collect();
+        assert_eq!(latest[1].read_bytes_per_s, Some((KEPT + 9) as f32));
+        assert_eq!(history.latest("sdb", 2).count(), 0);
+    }
+
+    #[test]
+    fn a_device_that_went_leaves_a_gap_and_then_nothing() {
+        let mut history = History::default();
+        history.record(&live(&["sda"], 1.0));
+        history.record(&live(&[], 1.0));
+        assert_eq!(history.of("sda").unwrap()[1], Point::default());
+        for _ in 0..KEPT {
+            history.record(&live(&[], 1.0));
+        }
+        assert_eq!(history.of("sda"), None);
+    }
+}

@@ -1,0 +1,185 @@
+//! Turns samples into views.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::probe::Sample;
+use crate::probe::sample::{CpuTicks, Host, Notice};
+
+use super::live::{HostView, Live};
+use super::transfers::Tracker;
+use super::{devices, processes};
+use crate::printable::printable;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Settings {
+    /// Whether processes are listed that moved nothing.
+    pub all_processes: bool,
+    /// Smallest file in bytes that counts as a transfer; nothing below 1 MiB is ever seen.
+    pub smallest_transfer: u64,
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self {
+            all_processes: false,
+            smallest_transfer: 8 << 20,
+        }
+    }
+}
+
+/// Makes a view of each sample, from it and the one before. Pure: the time is the samples'.
+#[derive(Debug)]
+pub struct Modeler {
+    settings: Settings,
+    before: Option<Arc<Sample>>,
+    tracker: Tracker,
+}
+
+impl Default for Modeler {
+    fn default() -> Self {
+        Self::new(Settings::default())
+    }
+}
+
+impl Modeler {
+    /// Knows no sample yet.
+    #[must_use]
+    pub fn new(settings: Settings) -> Self {
+        Self {
+            settings,
+            before: None,
+            tracker: Tracker::new(settings.smallest_transfer),
+        }
+    }
+
+    /// Whether processes that moved nothing are listed, from the next sample on.
+    pub fn show_all_processes(&mut self, all: bool) {
+        self.settings.all_processes = all;
+    }
+
+    /// The view of the next sample.
+    pub fn update(&mut self, now: Arc<Sample>) -> Live {
+        let before = self.before.take();
+        let before = before.as_deref();
+        self.tracker.update(before, &now);
+        let devices = devices::views(before, &now);
+        let written = devices::written_to_media(&devices, &now.drives);
+        let live = Live {
+            time: now.time.clone(),
+            interval: before.and_then(|before| now.at.checked_sub(before.at)),
+            host: host(before.map(|before| &before.host), &now.host, written),
+            devices,
+            processes: processes::views(before, &now, self.settings.all_processes),
+            process_count: now.processes.len(),
+            transfers: self.tracker.views(now.at),
+            notices: sentences(&now.notices),
+        };
+        self.before = Some(now);
+        live
+    }
+}
+
+fn sentences(notices: &[Notice]) -> Vec<String> {
+    notices
+        .iter()
+        .map(|notice| notice.sentence().to_owned())
+        .collect()
+}
+
+/// The heading; `written` is what reaches media, in bytes per second.
+fn host(before: Option<&Host>, now: &Host, written: Option<f64>) -> HostView {
+    let word = |word: &Option<Arc<str>>| word.as_ref().map(|word| printable(word.as_bytes()));
+    let share = |stall: f64| stall / 100.0;
+    let cpu = before.and_then(|before| cpu_shares(before.cpu?, now.cpu?));
+    HostView {
+        name: word(&now.name),
+        kernel: word(&now.kernel),
+        uptime: now.uptime,
+        load: now.load,
+        cpu_busy: cpu.map(|(busy, _)| busy),
+        cpu_wait: cpu.map(|(_, waiting)| waiting),
+        pressure_some: now
+            .pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        pressure_full: now
+            .pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        memory_bytes: now.memory.total,
+        cached_bytes: match (now.memory.cached, now.memory.buffers) {
+            (Some(cached), Some(buffers)) => cached.checked_add(buffers),
+            (cached, None) => cached,
+            (None, buffers) => buffers,
+        },
+        dirty_bytes: now.memory.dirty,
+        writeback_bytes: now.memory.writeback,
+        drain: drain(now, written),
+    }
+}
+
+/// Shares of processor time that were busy, and idle with I/O outstanding.
+fn cpu_shares(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
+    let total = now
+        .total
+        .checked_sub(before.total)
+        .filter(|total| *total > 0)? as f64;
+    // The count of I/O wait may go backwards (proc(5)).
+    let busy = now.busy.checked_sub(before.busy)? as f64 / total;
+    let waiting = now.waiting.saturating_sub(before.waiting) as f64 / total;
+    Some((busy.min(1.0), waiting.min(1.0)))
+}
+
+/// How long until what is dirty is on disk, at the rate at which disks are being written to.
+fn drain(host: &Host, written: Option<f64>) -> Option<Duration> {
+    let dirty = host.memory.dirty?.checked_add(host.memory.writeback?)?;
+    let rate = written.filter(|rate| *rate > 0.0)?;
+    if dirty == 0 {
+        return None;
+    }
+    Duration::try_from_secs_f64(dirty as f64 / rate).ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::sample::Memory;
+
+    #[test]
+    fn dirty_bytes_drain_at_the_rate_of_the_disks() {
+        let host = Host {
+            memory: Memory {
+                dirty: Some(800),
+                writeback: Some(200),
+                ..Memory::default()
+            },
+            ..Host::default()
+        };
+        assert_eq!(drain(&host, Some(100.0)), Some(Duration::from_secs(10)));
+        assert_eq!(drain(&host, Some(0.0)), None);
+        assert_eq!(drain(&host, None), None);
+        assert_eq!(drain(&Host::default(), Some(1.0)), None);
+    }
+
+    #[test]
+    fn shares_of_processor_time() {
+        let at = |busy, waiting, total| CpuTicks {
+            busy,
+            waiting,
+            total,
+        };
+        let (busy, waiting) = cpu_shares(at(10, 5, 100), at(60, 30, 200)).unwrap();
+        assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
+        assert_eq!(cpu_shares(at(1, 1, 5), at(1, 1, 5)), None);
+        assert_eq!(cpu_shares(at(9, 1, 10), at(1, 1, 20)), None);
+    }
+
+    #[test]
+    fn the_first_view_has_no_rates() {
+        let mut modeler = Modeler::default();
+        let live = modeler.update(Arc::new(Sample::default()));
+        assert_eq!(live.interval, None);
+        let json = serde_json::to_value(&live).unwrap();
+        assert!(json["interval_ns"].is_null());
+    }
+}

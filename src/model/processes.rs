@@ -1,0 +1,140 @@
+//! Rates of processes.
+
+use std::time::Duration;
+
+use crate::probe::Sample;
+use crate::probe::sample::{Process, ProcessIo};
+
+use super::live::ProcessView;
+use crate::printable::command_line;
+
+/// A process that began so shortly before the sample before may have been missed by it.
+const CLOCK_GRAIN: Duration = Duration::from_millis(10);
+
+/// The processes, the busiest first: all of them, or those that moved something, waited for I/O or
+/// hang in it.
+#[must_use]
+pub fn views(before: Option<&Sample>, now: &Sample, all: bool) -> Vec<ProcessView> {
+    let mut views: Vec<ProcessView> = now
+        .processes
+        .iter()
+        .filter_map(|process| {
+            let view = view(before, now, process);
+            let shown = all || is_active(&view);
+            shown.then(|| finish(view, process))
+        })
+        .collect();
+    views.sort_by(|a, b| weight(b).total_cmp(&weight(a)).then(a.pid.cmp(&b.pid)));
+    views
+}
+
+/// The same process in another sample; samples are sorted by process id.
+#[must_use]
+pub fn same<'s>(sample: &'s Sample, process: &Process) -> Option<&'s Process> {
+    let wanted = &process.identity;
+    let found = sample
+        .processes
+        .binary_search_by_key(&wanted.pid, |other| other.identity.pid)
+        .ok()?;
+    let found = &sample.processes[found];
+    (found.identity.start_ticks == wanted.start_ticks).then_some(found)
+}
+
+/// What a process moved between two samples, and the time between them.
+#[must_use]
+pub fn moved(before: &Sample, now: &Sample, process: &Process) -> Option<(ProcessIo, Duration)> {
+    let elapsed = now
+        .at
+        .checked_sub(before.at)
+        .filter(|time| !time.is_zero())?;
+    let after = process.io.value()?;
+    let began_since = process.identity.started + CLOCK_GRAIN >= before.at;
+    let earlier = match same(before, process) {
+        Some(earlier) => earlier.io.value()?,
+        None if began_since => ProcessIo::default(),
+        None => return None,
+    };
+    Some((difference(&earlier, &after)?, elapsed))
+}
+
+fn difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
+    Some(ProcessIo {
+        asked_read: now.asked_read.checked_sub(before.asked_read)?,
+        asked_write: now.asked_write.checked_sub(before.asked_write)?,
+        read_calls: now.read_calls.checked_sub(before.read_calls)?,
+        write_calls: now.write_calls.checked_sub(before.write_calls)?,
+        read: now.read.checked_sub(before.read)?,
+        written: now.written.checked_sub(before.written)?,
+        cancelled: now.cancelled.checked_sub(before.cancelled)?,
+    })
+}
+
+/// The numbers alone: names are made printable for those that are shown.
+fn view(before: Option<&Sample>, now: &Sample, process: &Process) -> ProcessView {
+    let mut view = ProcessView {
+        pid: process.identity.pid,
+        tid: process.identity.pid,
+        state: process.state,
+        ..ProcessView::default()
+    };
+    let Some(before) = before else {
+        return view;
+    };
+    if let Some((moved, elapsed)) = moved(before, now, process) {
+        let per_second = |bytes: u64| Some(bytes as f64 / elapsed.as_secs_f64());
+        view.read_bytes_per_s = per_second(moved.read);
+        // What was thrown away may have been written in an earlier interval.
+        view.write_bytes_per_s = per_second(moved.written.saturating_sub(moved.cancelled));
+        view.asked_read_bytes_per_s = per_second(moved.asked_read);
+        view.asked_write_bytes_per_s = per_second(moved.asked_write);
+        view.cached = cached(&moved);
+    }
+    view.io_wait = waited(before, now, process);
+    view
+}
+
+/// Share of the bytes read that no device had to deliver. More may be fetched than asked for
+/// (read-ahead) and then nothing was served from the cache.
+fn cached(moved: &ProcessIo) -> Option<f64> {
+    (moved.asked_read > 0)
+        .then(|| (1.0 - moved.read as f64 / moved.asked_read as f64).clamp(0.0, 1.0))
+}
+
+/// Several threads may wait at once, and a long wait is counted when it ends: 1 is the most.
+fn waited(before: &Sample, now: &Sample, process: &Process) -> Option<f64> {
+    let elapsed = now.at.checked_sub(before.at)?.as_secs_f64();
+    let earlier = same(before, process)?.waited?;
+    let waited = process.waited?.checked_sub(earlier)?.as_secs_f64();
+    (elapsed > 0.0).then(|| (waited / elapsed).min(1.0))
+}
+
+fn finish(mut view: ProcessView, process: &Process) -> ProcessView {
+    let identity = &process.identity;
+    view.parent = identity.parent;
+    view.command = command_line(&identity.arguments, &identity.name);
+    view.user = identity.user.clone();
+    if let Some(io) = process.io.value() {
+        view.read_total_bytes = Some(io.read);
+        view.write_total_bytes = Some(io.written.saturating_sub(io.cancelled));
+    }
+    view
+}
+
+fn is_active(view: &ProcessView) -> bool {
+    let rates = [
+        view.read_bytes_per_s,
+        view.write_bytes_per_s,
+        view.asked_read_bytes_per_s,
+        view.asked_write_bytes_per_s,
+        view.io_wait,
+    ];
+    view.state == Some('D') || rates.into_iter().flatten().any(|rate| rate > 0.0)
+}
+
+/// Bytes at devices come first; what only the cache served breaks ties.
+fn weight(view: &ProcessView) -> f64 {
+    let device = view.read_bytes_per_s.unwrap_or(0.0) + view.write_bytes_per_s.unwrap_or(0.0);
+    let asked =
+        view.asked_read_bytes_per_s.unwrap_or(0.0) + view.asked_write_bytes_per_s.unwrap_or(0.0);
+    device + view.io_wait.unwrap_or(0.0) + asked * 1e-9
+}

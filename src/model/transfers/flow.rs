@@ -1,0 +1,119 @@
+//! What each open file did between two samples.
+
+use std::time::Duration;
+
+use crate::model::processes::{moved, same};
+use crate::probe::Sample;
+use crate::probe::sample::{FileKind, OpenFile, Process, ProcessIo};
+
+/// A file that a process has open, and what happened to it since the sample before.
+#[derive(Debug, Clone, Copy)]
+pub struct Flow<'s> {
+    /// As it is now.
+    pub file: &'s OpenFile,
+    /// As it was; `None` when it was not seen before.
+    pub earlier: Option<&'s OpenFile>,
+}
+
+impl Flow<'_> {
+    /// Bytes by which the position advanced.
+    #[must_use]
+    pub fn advanced(&self) -> u64 {
+        self.earlier.map_or(0, |earlier| {
+            self.file.position.saturating_sub(earlier.position)
+        })
+    }
+
+    /// Bytes by which the file, or the part of it that has a place on the medium, grew.
+    #[must_use]
+    pub fn grown(&self) -> u64 {
+        let Some(earlier) = self.earlier else {
+            return 0;
+        };
+        let longer = match (self.file.size, earlier.size) {
+            (Some(now), Some(before)) => now.saturating_sub(before),
+            _ => 0,
+        };
+        longer.max(self.file.allocated.saturating_sub(earlier.allocated))
+    }
+
+    /// Whether it grew without its position: written by copy_file_range(2), pwrite(2), mmap(2).
+    #[must_use]
+    pub fn grew_unpositioned(&self) -> bool {
+        self.file.writable && self.advanced() == 0 && self.grown() > 0
+    }
+
+    /// Whether somebody wrote to it through this descriptor, as far as can be seen.
+    #[must_use]
+    pub fn is_written(&self) -> bool {
+        self.file.writable
+            && self.file.kind != FileKind::Pipe
+            && (self.grown() > 0 || (self.advanced() > 0 && !self.is_source_like()))
+    }
+
+    /// Open for both and moving without growth: more likely read than written.
+    fn is_source_like(&self) -> bool {
+        self.file.readable && self.file.kind == FileKind::Regular
+    }
+
+    /// Whether a transfer of at least `smallest` bytes may come from it.
+    #[must_use]
+    pub fn can_be_source(&self, smallest: u64) -> bool {
+        self.file.readable
+            && self.file.kind != FileKind::Pipe
+            && self.file.size.is_some_and(|size| size >= smallest)
+            && !self.is_written()
+    }
+}
+
+/// A process that is looked at, with its files.
+#[derive(Debug)]
+pub struct ProcessFlows<'s> {
+    /// The process.
+    pub process: &'s Process,
+    /// Its files, by ascending descriptor.
+    pub flows: Vec<Flow<'s>>,
+    /// What it moved in the interval.
+    pub moved: Option<(ProcessIo, Duration)>,
+}
+
+/// The processes of which open files are known.
+#[must_use]
+pub fn collect<'s>(before: &'s Sample, now: &'s Sample) -> Vec<ProcessFlows<'s>> {
+    now.processes
+        .iter()
+        .filter(|process| !process.files.is_empty())
+        .map(|process| {
+            let earlier = same(before, process);
+            let flows = process
+                .files
+                .iter()
+                .map(|file| Flow {
+                    file,
+                    earlier: earlier
+                        .and_then(|earlier| open_file(earlier, file.descriptor, file.inode)),
+                })
+                .collect();
+            ProcessFlows {
+                process,
+                flows,
+                moved: moved(before, now, process),
+            }
+        })
+        .collect()
+}
+
+/// The file that a process has open under a descriptor, if it is the one expected.
+#[must_use]
+pub fn open_file(
+    process: &Process,
+    descriptor: u32,
+    inode: ((u32, u32), u64),
+) -> Option<&OpenFile> {
+    let found = process
+        .files
+        .binary_search_by_key(&descriptor, |file| file.descriptor)
+        .ok()?;
+    let file = &process.files[found];
+    (file.inode == inode).then_some(file)
+}

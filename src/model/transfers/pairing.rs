@@ -1,0 +1,156 @@
+//! Which file goes into which.
+
+use crate::probe::sample::{FileKind, OpenFile};
+
+use super::flow::{Flow, ProcessFlows};
+
+/// A pipeline longer than this is not followed to its end.
+const LONGEST_PIPELINE: usize = 4;
+
+/// A file in the hands of a process, by their places in the list.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Place {
+    /// Index of the process.
+    pub process: usize,
+    /// Index of the file among the process's.
+    pub flow: usize,
+}
+
+/// Looks for the file that what is read from `source` is written to: in the same process, at the
+/// other end of a pipe, or in a relative of the same name (rsync has a process for either end).
+#[must_use]
+pub fn destination(all: &[ProcessFlows<'_>], source: Place) -> Option<Place> {
+    let file = all[source.process].flows[source.flow].file;
+    written_by(all, source.process, file)
+        .or_else(|| down_the_pipe(all, source.process, file, LONGEST_PIPELINE))
+        .or_else(|| in_a_namesake(all, source.process, file))
+}
+
+/// The file that a copy without positions (copy_file_range(2)) takes its bytes from: open for
+/// reading only, not moving, and the only one of its kind or of the same name.
+#[must_use]
+pub fn unmoved_source(
+    process: &ProcessFlows<'_>,
+    destination: &OpenFile,
+    smallest: u64,
+) -> Option<usize> {
+    let fits = |flow: &Flow<'_>| {
+        flow.can_be_source(smallest)
+            && !flow.file.writable
+            && flow.advanced() == 0
+            && flow.file.inode != destination.inode
+            && flow.file.size >= destination.size
+    };
+    let mut fitting = (0..process.flows.len()).filter(|index| fits(&process.flows[*index]));
+    let first = fitting.next()?;
+    match fitting.next() {
+        None => Some(first),
+        Some(second) => [first, second].into_iter().chain(fitting).find(|index| {
+            base_name(&process.flows[*index].file.path) == base_name(&destination.path)
+        }),
+    }
+}
+
+/// What one process writes: of several files the one of the same name, else the one that took the
+/// most.
+fn written_by(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Option<Place> {
+    let flows = &all[process].flows;
+    (0..flows.len())
+        .filter(|index| flows[*index].is_written() && flows[*index].file.inode != source.inode)
+        .max_by_key(|index| {
+            let flow = &flows[*index];
+            let same_name = base_name(&flow.file.path) == base_name(&source.path);
+            (same_name, flow.advanced().max(flow.grown()))
+        })
+        .map(|flow| Place { process, flow })
+}
+
+fn down_the_pipe(
+    all: &[ProcessFlows<'_>],
+    process: usize,
+    source: &OpenFile,
+    further: usize,
+) -> Option<Place> {
+    let further = further.checked_sub(1)?;
+    let pipes = all[process]
+        .flows
+        .iter()
+        .filter(|flow| flow.file.kind == FileKind::Pipe && flow.file.writable);
+    for pipe in pipes {
+        let readers = (0..all.len()).filter(|other| {
+            *other != process
+                && all[*other].flows.iter().any(|flow| {
+                    flow.file.kind == FileKind::Pipe
+                        && flow.file.readable
+                        && flow.file.inode == pipe.file.inode
+                })
+        });
+        for reader in readers {
+            let found = written_by(all, reader, source)
+                .or_else(|| down_the_pipe(all, reader, source, further));
+            if found.is_some() {
+                return found;
+            }
+        }
+    }
+    None
+}
+
+fn in_a_namesake(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Option<Place> {
+    let wanted = base_name(&source.path);
+    let name = &all[process].process.identity.name;
+    for (other, candidate) in all.iter().enumerate() {
+        if other == process || candidate.process.identity.name != *name {
+            continue;
+        }
+        let found = candidate.flows.iter().position(|flow| {
+            let own = base_name(&flow.file.path);
+            flow.is_written()
+                && flow.file.inode != source.inode
+                && (own == wanted || without_temporary_suffix(own) == Some(wanted))
+        });
+        if let Some(flow) = found {
+            return Some(Place {
+                process: other,
+                flow,
+            });
+        }
+    }
+    None
+}
+
+/// The name that a file will have: rsync writes `.NAME.XXXXXX` (mkstemp(3)) and renames it when
+/// it is complete.
+#[must_use]
+pub fn final_path(path: &[u8]) -> Vec<u8> {
+    let name = base_name(path);
+    match without_temporary_suffix(name) {
+        Some(lasting) => [&path[..path.len() - name.len()], lasting].concat(),
+        None => path.to_vec(),
+    }
+}
+
+fn without_temporary_suffix(name: &[u8]) -> Option<&[u8]> {
+    let inner = name.strip_prefix(b".")?;
+    let (lasting, suffix) = inner.split_at_checked(inner.len().checked_sub(7)?)?;
+    let random = suffix.strip_prefix(b".")?;
+    (!lasting.is_empty() && random.iter().all(u8::is_ascii_alphanumeric)).then_some(lasting)
+}
+
+fn base_name(path: &[u8]) -> &[u8] {
+    path.rsplit(|byte| *byte == b'/').next().unwrap_or(path)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn temporary_names_of_rsync_lose_dot_and_suffix() {
+        assert_eq!(final_path(b"/b/.vm.raw.aB3dE9"), b"/b/vm.raw");
+        assert_eq!(final_path(b"/b/vm.raw"), b"/b/vm.raw");
+        assert_eq!(final_path(b"/b/.hidden"), b"/b/.hidden");
+        assert_eq!(final_path(b".x.123456"), b"x");
+        assert_eq!(final_path(b""), b"");
+    }
+}

@@ -1,0 +1,18 @@
+//! Reads the kernel: `/proc`, `/sys` and taskstats in, raw counters with a monotonic time out.
+//! Knows no rates and no screens.
+
+mod collector;
+mod descriptors;
+pub mod diskstats;
+mod handle;
+pub mod host;
+mod mounts;
+pub mod process;
+mod processes;
+pub mod sample;
+mod taskstats;
+mod text;
+mod users;
+
+pub use collector::Collector;
+pub use sample::Sample;

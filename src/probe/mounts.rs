@@ -1,0 +1,54 @@
+//! Whether something was mounted or unmounted.
+
+use std::fs::File;
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+use crate::roots::Roots;
+
+/// Watches the list of mounts without reading it: a host of containers has thousands of them.
+#[derive(Debug, Default)]
+pub struct MountWatch {
+    list: Option<File>,
+}
+
+impl MountWatch {
+    /// Opens the list.
+    #[must_use]
+    pub fn new(roots: &Roots) -> Self {
+        Self {
+            list: File::open(roots.proc.join("self/mountinfo")).ok(),
+        }
+    }
+
+    /// Whether it has changed since this was asked last. The kernel marks an open mountinfo with
+    /// POLLERR and POLLPRI then (proc_pid_mounts(5)).
+    pub fn has_changed(&mut self) -> bool {
+        let Some(list) = &self.list else {
+            return false;
+        };
+        let mut watched = [PollFd::new(list, PollFlags::PRI)];
+        let at_once = Timespec {
+            tv_sec: 0,
+            tv_nsec: 0,
+        };
+        poll(&mut watched, Some(&at_once)).is_ok()
+            && watched[0]
+                .revents()
+                .intersects(PollFlags::PRI | PollFlags::ERR)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_list_that_stays_or_is_missing_has_not_changed() {
+        let empty = tempfile::tempdir().unwrap();
+        assert!(!MountWatch::new(&Roots::below(empty.path())).has_changed());
+        std::fs::create_dir_all(empty.path().join("proc/self")).unwrap();
+        std::fs::write(empty.path().join("proc/self/mountinfo"), "").unwrap();
+        assert!(!MountWatch::new(&Roots::below(empty.path())).has_changed());
+    }
+}

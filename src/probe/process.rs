@@ -1,0 +1,156 @@
+//! The files of one process below `/proc/PID` (kernel Documentation/filesystems/proc.rst).
+
+use std::time::Duration;
+
+use super::sample::ProcessIo;
+use super::text::{fields, lines, number};
+
+/// What of `/proc/PID/stat` is used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Stat<'a> {
+    /// Name of the program, at most 15 bytes; may hold anything but a zero byte.
+    pub name: &'a [u8],
+    /// One letter: R, S, D, ...
+    pub state: char,
+    /// Parent's process id.
+    pub parent: u32,
+    /// When it began, in ticks since boot.
+    pub start_ticks: u64,
+    /// Field 42, `delayacct_blkio_ticks`: ticks that its first thread waited for block I/O.
+    pub waited_ticks: u64,
+}
+
+/// Reads `/proc/PID/stat`. The name stands in parentheses and may hold any of them itself, so the
+/// last closing one counts.
+#[must_use]
+pub fn stat(text: &[u8]) -> Option<Stat<'_>> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let name = text.get(open + 1..close)?;
+    let mut words = fields(text.get(close + 1..)?.trim_ascii_end());
+    let state = char::from(*words.next()?.first()?);
+    let parent = u32::try_from(number(words.next()?)?).ok()?;
+    let start_ticks = number(words.nth(17)?)?;
+    let waited_ticks = words.nth(19).and_then(number).unwrap_or(0);
+    Some(Stat {
+        name,
+        state,
+        parent,
+        start_ticks,
+        waited_ticks,
+    })
+}
+
+/// Reads `/proc/PID/io`.
+#[must_use]
+pub fn io(text: &[u8]) -> Option<ProcessIo> {
+    let mut io = ProcessIo::default();
+    let mut found = 0;
+    for line in lines(text) {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let slot = match &line[..colon] {
+            b"rchar" => &mut io.asked_read,
+            b"wchar" => &mut io.asked_write,
+            b"syscr" => &mut io.read_calls,
+            b"syscw" => &mut io.write_calls,
+            b"read_bytes" => &mut io.read,
+            b"write_bytes" => &mut io.written,
+            b"cancelled_write_bytes" => &mut io.cancelled,
+            _ => continue,
+        };
+        *slot = number(line[colon + 1..].trim_ascii())?;
+        found += 1;
+    }
+    (found == 7).then_some(io)
+}
+
+/// The effective user id in `/proc/PID/status`: the one that permissions go by.
+#[must_use]
+pub fn effective_user(text: &[u8]) -> Option<u32> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"Uid:"))?;
+    u32::try_from(number(fields(line).nth(1)?)?).ok()
+}
+
+/// Position and flags of a descriptor from `/proc/PID/fdinfo/FD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DescriptorInfo {
+    /// Offset of the next read or write.
+    pub position: u64,
+    /// Flags as open(2) took them.
+    pub flags: u32,
+}
+
+/// Reads `/proc/PID/fdinfo/FD`; the flags are octal.
+#[must_use]
+pub fn descriptor_info(text: &[u8]) -> Option<DescriptorInfo> {
+    let (mut position, mut flags) = (None, None);
+    for line in lines(text) {
+        if let Some(value) = line.strip_prefix(b"pos:") {
+            position = number(value.trim_ascii());
+        } else if let Some(value) = line.strip_prefix(b"flags:") {
+            let text = std::str::from_utf8(value.trim_ascii()).ok()?;
+            flags = u32::from_str_radix(text, 8).ok();
+        }
+        if position.is_some() && flags.is_some() {
+            break;
+        }
+    }
+    Some(DescriptorInfo {
+        position: position?,
+        flags: flags?,
+    })
+}
+
+/// Ticks of `USER_HZ` as time.
+#[must_use]
+pub fn ticks(count: u64, per_second: u64) -> Duration {
+    let per_second = per_second.max(1);
+    Duration::from_secs(count / per_second)
+        + Duration::from_nanos(count % per_second * 1_000_000_000 / per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &[u8] =
+        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 \
+        149866 3133440 360 18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 1 0 0 42 0 0 94 9\n";
+
+    #[test]
+    fn a_name_may_hold_parentheses() {
+        let stat = stat(STAT).unwrap();
+        assert_eq!(stat.name, b"a) b (c");
+        assert_eq!((stat.state, stat.parent), ('D', 12030));
+        assert_eq!((stat.start_ticks, stat.waited_ticks), (149_866, 42));
+    }
+
+    #[test]
+    fn io_is_whole_or_nothing() {
+        let text = b"rchar: 6976\nwchar: 1\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\n\
+                     write_bytes: 8192\ncancelled_write_bytes: 512\n";
+        let io = io(text).unwrap();
+        assert_eq!((io.asked_read, io.read, io.written), (6976, 4096, 8192));
+        assert_eq!(io.cancelled, 512);
+        assert_eq!(super::io(b"rchar: 1\n"), None);
+        assert_eq!(super::io(b""), None);
+    }
+
+    #[test]
+    fn flags_of_a_descriptor_are_octal() {
+        let info = descriptor_info(b"pos:\t4096\nflags:\t0100001\nmnt_id:\t24\nino:\t3\n").unwrap();
+        assert_eq!((info.position, info.flags), (4096, 0o100_001));
+        assert_eq!(descriptor_info(b"flags:\t02\n"), None);
+    }
+
+    #[test]
+    fn the_effective_user_counts() {
+        let status = b"Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\n";
+        assert_eq!(effective_user(status), Some(0));
+    }
+
+    #[test]
+    fn ticks_are_hundredths_of_a_second() {
+        assert_eq!(ticks(149_866, 100), Duration::from_millis(1_498_660));
+    }
+}

@@ -1,0 +1,287 @@
+//! What the kernel said at one moment: raw counters, nothing derived.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::drive::Drive;
+
+/// Everything that was read at one moment.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Sample {
+    /// When, on a clock that never goes backwards and counts suspension (`CLOCK_BOOTTIME`).
+    pub at: Duration,
+    /// The same moment by the calendar, RFC 3339 in UTC.
+    pub time: String,
+    /// The machine.
+    pub host: Host,
+    /// `/proc/diskstats`, in the kernel's order.
+    pub disks: Vec<Disk>,
+    /// Facts about the block devices, shared between samples for as long as they stay the same.
+    pub drives: Arc<[Drive]>,
+    /// Processes by ascending process id.
+    pub processes: Vec<Process>,
+    /// What could not be read and why.
+    pub notices: Vec<Notice>,
+}
+
+/// The machine as a whole.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Host {
+    /// Host name; shared, as it hardly ever changes.
+    pub name: Option<Arc<str>>,
+    /// Kernel release.
+    pub kernel: Option<Arc<str>>,
+    /// Time since boot.
+    pub uptime: Option<Duration>,
+    /// Load averages of 1, 5 and 15 minutes.
+    pub load: Option<[f64; 3]>,
+    /// Processor time of all processors.
+    pub cpu: Option<CpuTicks>,
+    /// `/proc/meminfo`.
+    pub memory: Memory,
+    /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
+    pub pressure: Option<Pressure>,
+}
+
+/// Processor time since boot in ticks of `USER_HZ`, all processors together (first line of
+/// `/proc/stat`).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct CpuTicks {
+    /// Not idle and not waiting for I/O.
+    pub busy: u64,
+    /// Idle with I/O outstanding.
+    pub waiting: u64,
+    /// All of it.
+    pub total: u64,
+}
+
+/// The lines of `/proc/meminfo` that matter for I/O, in bytes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Memory {
+    /// Memory that the kernel can use.
+    pub total: Option<u64>,
+    /// Page cache without swap cache.
+    pub cached: Option<u64>,
+    /// Cache of raw block devices.
+    pub buffers: Option<u64>,
+    /// Waiting to be written.
+    pub dirty: Option<u64>,
+    /// Being written.
+    pub writeback: Option<u64>,
+}
+
+/// Pressure stall information (kernel Documentation/accounting/psi.rst).
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Pressure {
+    /// At least one task waited.
+    pub some: Stall,
+    /// All tasks waited.
+    pub full: Stall,
+}
+
+/// One line of a pressure file.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Stall {
+    /// Share of the last 10 seconds, in percent.
+    pub average_10_s: f64,
+    /// Share of the last 60 seconds, in percent.
+    pub average_60_s: f64,
+    /// Share of the last 300 seconds, in percent.
+    pub average_300_s: f64,
+    /// Waited in all since boot.
+    pub total: Duration,
+}
+
+/// One line of `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst).
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Disk {
+    /// Kernel's name.
+    pub name: String,
+    /// Major and minor number.
+    pub number: (u32, u32),
+    /// Reads.
+    pub reads: Requests,
+    /// Writes.
+    pub writes: Requests,
+    /// Discards; `None` before kernel 4.18.
+    pub discards: Option<Requests>,
+    /// Flushes and the time they took; `None` before kernel 5.5.
+    pub flushes: Option<Flushes>,
+    /// Requests in flight: a level, not a counter.
+    pub in_flight: u64,
+    /// Milliseconds in which something was in flight.
+    pub busy_ms: u64,
+    /// Milliseconds times the requests in flight during them.
+    pub weighted_ms: u64,
+}
+
+/// Counters of one kind of request.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Requests {
+    /// Completed.
+    pub completed: u64,
+    /// Merged into another one before it was issued.
+    pub merged: u64,
+    /// Sectors of 512 bytes, whatever the device's own sectors are.
+    pub sectors: u64,
+    /// Milliseconds from the queue to completion, over all of them.
+    pub ms: u64,
+}
+
+/// Counters of flushes.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Flushes {
+    /// Completed.
+    pub completed: u64,
+    /// Milliseconds they took.
+    pub ms: u64,
+}
+
+/// One process.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Process {
+    /// Who it is; the same allocation in every sample until it executes another program.
+    pub identity: Arc<Identity>,
+    /// Its I/O counters.
+    pub io: Known<ProcessIo>,
+    /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
+    pub waited: Option<Duration>,
+    /// Kernel's one-letter state, as of the last time that it was looked at.
+    pub state: Option<char>,
+    /// What it has open; empty unless its counters moved or it is being followed.
+    pub files: Arc<[OpenFile]>,
+}
+
+/// Who a process is.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Identity {
+    /// Process id.
+    pub pid: u32,
+    /// The process that it came from.
+    pub parent: u32,
+    /// When it began, in ticks since boot: with the process id it is unique.
+    pub start_ticks: u64,
+    /// The same on the clock of [`Sample::at`], as finely as ticks go.
+    pub started: Duration,
+    /// Name of the program, at most 15 bytes, as the kernel keeps it.
+    pub name: Vec<u8>,
+    /// Arguments, each ended by a zero byte; empty for kernel threads.
+    pub arguments: Vec<u8>,
+    /// Owner's name, or number where it has none.
+    pub user: Option<String>,
+}
+
+/// `/proc/PID/io` (kernel Documentation/filesystems/proc.rst, section 3.3).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ProcessIo {
+    /// Bytes asked for by system calls that read.
+    pub asked_read: u64,
+    /// Bytes handed over by system calls that write.
+    pub asked_write: u64,
+    /// System calls that read.
+    pub read_calls: u64,
+    /// System calls that write.
+    pub write_calls: u64,
+    /// Bytes fetched from devices.
+    pub read: u64,
+    /// Bytes sent, or to be sent, to devices.
+    pub written: u64,
+    /// Bytes of `written` that were deleted before they went.
+    pub cancelled: u64,
+}
+
+/// A value, or why there is none.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Known<T> {
+    /// It was read.
+    Is(T),
+    /// The kernel refuses it to this user.
+    NotPermitted,
+    /// It is not there: a kernel without it, or the process ended meanwhile.
+    Absent,
+}
+
+impl<T: Copy> Known<T> {
+    /// The value, where it was read.
+    #[must_use]
+    pub fn value(&self) -> Option<T> {
+        match self {
+            Self::Is(value) => Some(*value),
+            Self::NotPermitted | Self::Absent => None,
+        }
+    }
+}
+
+/// A file that a process has open: a regular file, a block device or a pipe.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenFile {
+    /// Number of the descriptor.
+    pub descriptor: u32,
+    /// What the kernel calls it; ends in ` (deleted)` when it has no name any more.
+    pub path: Arc<[u8]>,
+    /// What it is.
+    pub kind: FileKind,
+    /// Number of the file system and of the file in it: together they are the file.
+    pub inode: ((u32, u32), u64),
+    /// Offset of the next read or write.
+    pub position: u64,
+    /// Whether it may be read through this descriptor.
+    pub readable: bool,
+    /// Whether it may be written through this descriptor.
+    pub writable: bool,
+    /// Length in bytes; of a block device its capacity; `None` where the kernel does not tell.
+    pub size: Option<u64>,
+    /// Bytes of it that have a place on the medium.
+    pub allocated: u64,
+}
+
+/// What a descriptor leads to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum FileKind {
+    /// A regular file.
+    Regular,
+    /// A block device with its number.
+    Block((u32, u32)),
+    /// A pipe.
+    Pipe,
+}
+
+/// What could not be read and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// `/proc/diskstats` could not be read.
+    NoDiskstats,
+    /// `/proc/PID/io` of other users' processes is refused.
+    OthersIoNotPermitted,
+    /// No process tells its I/O: a kernel without CONFIG_TASK_IO_ACCOUNTING.
+    NoIoAccounting,
+    /// The sysctl `kernel.task_delayacct` is off.
+    DelayAccountingOff,
+    /// No pressure stall information.
+    NoPressure,
+}
+
+impl Notice {
+    /// One sentence for the user: what is missing, why, and what to do.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::NoDiskstats => {
+                "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
+            }
+            Self::OthersIoNotPermitted => {
+                "I/O of other users' processes: not permitted, run as root to see it"
+            }
+            Self::NoIoAccounting => {
+                "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
+            }
+            Self::DelayAccountingOff => {
+                "I/O wait of processes: n/a, delay accounting is off \
+                 (sysctl kernel.task_delayacct=1 counts it for processes started afterwards)"
+            }
+            Self::NoPressure => {
+                "I/O pressure: n/a, this kernel has no pressure stall information (psi=1?)"
+            }
+        }
+    }
+}

@@ -1,0 +1,124 @@
+//! Reading small files of the kernel without an allocation for each of them.
+
+use std::os::fd::{AsFd, BorrowedFd};
+use std::path::Path;
+
+use rustix::fs::{Mode, OFlags, openat};
+use rustix::io::Errno;
+
+/// Opens a file for reading, relative to a directory.
+pub fn open(
+    directory: impl AsFd,
+    name: impl rustix::path::Arg,
+) -> rustix::io::Result<rustix::fd::OwnedFd> {
+    openat(
+        directory,
+        name,
+        OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY,
+        Mode::empty(),
+    )
+}
+
+/// Reads a whole file from its beginning into `buffer`, which keeps its capacity.
+///
+/// The first read takes the whole buffer: nearly every file of procfs fits, and one of them must
+/// be read at once to be consistent.
+pub fn pread_all(descriptor: BorrowedFd<'_>, buffer: &mut Vec<u8>) -> rustix::io::Result<()> {
+    const LEAST: usize = 4096;
+    let mut filled = 0;
+    buffer.resize(buffer.capacity().max(LEAST), 0);
+    loop {
+        match rustix::io::pread(descriptor, &mut buffer[filled..], filled as u64) {
+            Ok(0) => break,
+            Ok(read) => filled += read,
+            Err(Errno::INTR) => continue,
+            Err(error) => {
+                buffer.clear();
+                return Err(error);
+            }
+        }
+        if filled == buffer.len() {
+            buffer.resize(filled * 2, 0);
+        }
+    }
+    buffer.truncate(filled);
+    Ok(())
+}
+
+/// Reads a small file whose content ends with the first read: half the system calls of
+/// [`pread_all`] for what is read thousands of times a sample.
+pub fn pread_once<'b>(
+    descriptor: BorrowedFd<'_>,
+    buffer: &'b mut [u8],
+) -> rustix::io::Result<&'b [u8]> {
+    let read = rustix::io::retry_on_intr(|| rustix::io::pread(descriptor, &mut *buffer, 0))?;
+    Ok(&buffer[..read])
+}
+
+/// The content of a file, or `None` where it cannot be read.
+#[must_use]
+pub fn read(path: &Path) -> Option<Vec<u8>> {
+    std::fs::read(path).ok()
+}
+
+/// The content of a file as text without white space around it, or `None` where it cannot be
+/// read or is empty.
+#[must_use]
+pub fn read_word(path: &Path) -> Option<String> {
+    let bytes = read(path)?;
+    let text = String::from_utf8_lossy(&bytes).trim().to_owned();
+    (!text.is_empty()).then_some(text)
+}
+
+/// An unsigned decimal number that fills `field`; `None` for anything else, and for what does
+/// not fit.
+#[must_use]
+pub fn number(field: &[u8]) -> Option<u64> {
+    if field.is_empty() {
+        return None;
+    }
+    field.iter().try_fold(0_u64, |value, byte| {
+        let digit = byte.checked_sub(b'0').filter(|digit| *digit < 10)?;
+        value.checked_mul(10)?.checked_add(u64::from(digit))
+    })
+}
+
+/// The fields of a line that are set apart by spaces or tabs.
+pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+    line.split(|byte| matches!(byte, b' ' | b'\t'))
+        .filter(|field| !field.is_empty())
+}
+
+/// The lines of a file, without the empty ones.
+pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+    text.split(|byte| *byte == b'\n')
+        .filter(|line| !line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn numbers_are_read_whole_or_not_at_all() {
+        assert_eq!(number(b"0"), Some(0));
+        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(number(b"18446744073709551616"), None);
+        assert_eq!(number(b""), None);
+        assert_eq!(number(b"-1"), None);
+        assert_eq!(number(b"12a"), None);
+    }
+
+    #[test]
+    fn a_file_longer_than_the_buffer_is_read_to_its_end() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        let content: Vec<u8> = (0..20_000_u32).map(|index| (index % 251) as u8).collect();
+        std::fs::write(file.path(), &content).unwrap();
+        let opened = std::fs::File::open(file.path()).unwrap();
+        let mut buffer = Vec::new();
+        pread_all(opened.as_fd(), &mut buffer).unwrap();
+        assert_eq!(buffer, content);
+        pread_all(opened.as_fd(), &mut buffer).unwrap();
+        assert_eq!(buffer, content);
+    }
+}

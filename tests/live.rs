@@ -1,0 +1,288 @@
+//! Real processes that move real files are found and followed.
+
+#![allow(clippy::unwrap_used)] // helpers of tests
+
+use std::fs::File;
+use std::io::{Read, Write};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use diskscope::model::live::{TransferState, TransferView};
+use diskscope::model::{Live, Modeler};
+use diskscope::probe::Collector;
+use diskscope::roots::Roots;
+
+const MIB: u64 = 1 << 20;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A child that does not outlive the test.
+struct Running(Child);
+
+impl Drop for Running {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// The sampler and the model together.
+struct Eye {
+    collector: Collector,
+    modeler: Modeler,
+}
+
+impl Eye {
+    fn open() -> Self {
+        let mut eye = Self {
+            collector: Collector::new(Roots::default()),
+            modeler: Modeler::default(),
+        };
+        eye.look();
+        eye
+    }
+
+    fn look(&mut self) -> Live {
+        self.modeler.update(Arc::new(self.collector.collect()))
+    }
+
+    fn transfer(&mut self, pid: u32) -> Option<TransferView> {
+        let live = self.look();
+        live.transfers
+            .into_iter()
+            .find(|transfer| transfer.pid == pid)
+    }
+}
+
+/// A real file, not one with holes.
+fn file_of(directory: &Path, name: &str, mib: u64) -> PathBuf {
+    let path = directory.join(name);
+    let mut file = File::create(&path).unwrap();
+    let block: Vec<u8> = (0..MIB as u32)
+        .map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8)
+        .collect();
+    for _ in 0..mib {
+        file.write_all(&block).unwrap();
+    }
+    path
+}
+
+fn has(program: &str) -> bool {
+    let found = Command::new(program)
+        .arg("--version")
+        .stdout(Stdio::null())
+        .stderr(Stdio::null())
+        .status()
+        .is_ok();
+    if !found {
+        println!("skipped: {program} is not installed");
+    }
+    found
+}
+
+fn text(path: &Path) -> String {
+    path.to_str().unwrap().to_owned()
+}
+
+#[test]
+fn dd_into_a_pipe_is_followed_by_its_position() {
+    if !has("dd") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = file_of(directory.path(), "source", 64);
+    let mut eye = Eye::open();
+    let mut dd = Running(
+        Command::new("dd")
+            .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut pipe = dd.0.stdout.take().unwrap();
+    let mut taken = 0;
+    let mut block = vec![0; MIB as usize];
+    let mut last = None;
+    // The reader decides how fast it goes: nothing here depends on the machine's speed.
+    for _ in 0..6 {
+        pipe.read_exact(&mut block).unwrap();
+        taken += MIB;
+        last = eye.transfer(dd.0.id());
+    }
+    let transfer = last.expect("it is found");
+    assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
+    assert_eq!(transfer.command, "dd");
+    assert_eq!(transfer.size_bytes, Some(64 * MIB));
+    let position = transfer.position_bytes.unwrap();
+    assert!(
+        (taken..=taken + MIB).contains(&position),
+        "{position} for {taken}"
+    );
+    assert_eq!(transfer.state, TransferState::Moving);
+    let (low, likely, high) = (
+        transfer.eta_low.unwrap(),
+        transfer.eta.unwrap(),
+        transfer.eta_high.unwrap(),
+    );
+    assert!(low <= likely && likely <= high);
+    let expected = (64 * MIB - position) as f64 / transfer.rate_bytes_per_s.unwrap();
+    assert!((likely.as_secs_f64() / expected - 1.0).abs() < 1e-6);
+
+    let pid = dd.0.id();
+    drop(pipe);
+    drop(dd);
+    let finished = eye.transfer(pid).expect("it stays visible for a while");
+    assert_eq!(finished.state, TransferState::Finished);
+    assert_eq!(finished.eta, None);
+}
+
+#[test]
+fn dd_from_a_pipe_has_the_size_that_its_arguments_say() {
+    if !has("dd") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let destination = directory.path().join("destination");
+    let mut eye = Eye::open();
+    let mut dd = Running(
+        Command::new("dd")
+            .arg(format!("of={}", destination.display()))
+            .args(["bs=64K", "count=1024", "iflag=fullblock", "status=none"])
+            .stdin(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let mut pipe = dd.0.stdin.take().unwrap();
+    let block = vec![7; 4 * MIB as usize];
+    let mut last = None;
+    for _ in 0..6 {
+        pipe.write_all(&block).unwrap();
+        last = eye.transfer(dd.0.id()).or(last);
+    }
+    let transfer = last.expect("it is found");
+    assert_eq!(transfer.source, None);
+    assert_eq!(transfer.destination.as_deref(), Some(&*text(&destination)));
+    assert_eq!(transfer.size_bytes, Some(64 * MIB));
+    assert!(transfer.eta.is_some());
+}
+
+#[test]
+fn cp_is_found_although_no_position_moves() {
+    if !has("cp") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = file_of(directory.path(), "source", 200);
+    let mut eye = Eye::open();
+    let deadline = Instant::now() + PATIENCE;
+    let mut round = 0;
+    while Instant::now() < deadline {
+        round += 1;
+        let destination = directory.path().join(format!("copy-{}", round % 2));
+        let _ = std::fs::remove_file(&destination);
+        // Without a reflink, which is over at once.
+        let mut cp = Running(
+            Command::new("cp")
+                .arg("--reflink=never")
+                .args([&source, &destination])
+                .spawn()
+                .unwrap(),
+        );
+        while cp.0.try_wait().unwrap().is_none() {
+            let Some(transfer) = eye.transfer(cp.0.id()) else {
+                continue;
+            };
+            if transfer.state != TransferState::Moving || transfer.eta.is_none() {
+                continue;
+            }
+            assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
+            assert_eq!(transfer.destination.as_deref(), Some(&*text(&destination)));
+            assert_eq!(transfer.size_bytes, Some(200 * MIB));
+            assert!(transfer.position_bytes.unwrap() > 0);
+            return;
+        }
+    }
+    panic!("cp was never seen copying in {round} rounds");
+}
+
+#[test]
+fn the_two_ends_of_rsync_are_one_transfer() {
+    if !has("rsync") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = file_of(directory.path(), "source", 64);
+    std::fs::create_dir(directory.path().join("backup")).unwrap();
+    let mut eye = Eye::open();
+    let rsync = Running(
+        Command::new("rsync")
+            .arg("--bwlimit=8m")
+            .arg(&source)
+            .arg(directory.path().join("backup/"))
+            .stdout(Stdio::null())
+            .spawn()
+            .unwrap(),
+    );
+    let wanted = text(&directory.path().join("backup/source"));
+    let deadline = Instant::now() + PATIENCE;
+    let mut seen = Vec::new();
+    while Instant::now() < deadline {
+        seen = eye.look().transfers;
+        let found = seen.iter().find(|transfer| {
+            transfer.source.as_deref() == Some(&*text(&source))
+                && transfer.destination.as_deref() == Some(&*wanted)
+        });
+        if let Some(transfer) = found {
+            assert_eq!(transfer.size_bytes, Some(64 * MIB));
+            let halves = seen
+                .iter()
+                .filter(|other| other.destination.as_deref() == Some(&*wanted))
+                .count();
+            assert_eq!(halves, 1, "{seen:?}");
+            drop(rsync);
+            return;
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("not found, only {seen:?}");
+}
+
+#[test]
+fn a_pipeline_is_one_transfer() {
+    if !has("dd") || !has("gzip") {
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let source = file_of(directory.path(), "source", 200);
+    let mut eye = Eye::open();
+    let mut dd = Running(
+        Command::new("dd")
+            .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap(),
+    );
+    let archive = File::create(directory.path().join("archive.gz")).unwrap();
+    let mut gzip = Running(
+        Command::new("gzip")
+            .arg("-9")
+            .stdin(dd.0.stdout.take().unwrap())
+            .stdout(archive)
+            .spawn()
+            .unwrap(),
+    );
+    let wanted = text(&directory.path().join("archive.gz"));
+    let mut last = None;
+    while gzip.0.try_wait().unwrap().is_none() {
+        if let Some(transfer) = eye.transfer(dd.0.id()) {
+            if transfer.destination.as_deref() == Some(&*wanted) {
+                assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
+                return;
+            }
+            last = Some(transfer);
+        }
+        std::thread::sleep(Duration::from_millis(50));
+    }
+    panic!("not found, only {last:?}");
+}

@@ -1,0 +1,21 @@
+//! The schema file says what the types say.
+
+use std::path::Path;
+
+/// Set to write the file anew instead of comparing it.
+const BLESS: &str = "DISKSCOPE_BLESS";
+
+#[test]
+fn the_schema_file_is_current() {
+    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/session.schema.json");
+    let generated = serde_json::to_string_pretty(&diskscope::session::schema()).unwrap() + "\n";
+    if std::env::var_os(BLESS).is_some() {
+        std::fs::write(&path, &generated).unwrap();
+    }
+    let kept = std::fs::read_to_string(&path).unwrap_or_default();
+    assert!(
+        kept == generated,
+        "{} is not current: run the tests with {BLESS}=1",
+        path.display()
+    );
+}
