@@ -15,6 +15,7 @@ pub mod block_size_read;
 pub mod block_size_write;
 pub mod budget;
 pub mod common;
+pub mod compression;
 mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
@@ -24,13 +25,17 @@ pub mod job;
 pub mod mixed;
 pub mod parameter;
 mod part;
+mod passes;
+pub mod quartet;
 mod random;
 pub mod random_read;
 pub mod random_write;
+pub mod read_modify_write;
 pub mod runner;
 mod sequential;
 pub mod sequential_read;
 pub mod sequential_write;
+pub mod write_sync_close;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
@@ -47,6 +52,10 @@ pub static TESTS: &[&dyn Test] = &[
     &concurrency_write::ConcurrencyWrite,
     &block_size_read::BlockSizeRead,
     &block_size_write::BlockSizeWrite,
+    &write_sync_close::WriteSyncClose,
+    &read_modify_write::ReadModifyWrite,
+    &compression::Compression,
+    &quartet::Quartet,
 ];
 
 /// The test of that name or alias.
@@ -63,6 +72,12 @@ pub fn find(name: &str) -> Option<&'static dyn Test> {
 pub trait Test: Sync + Send {
     /// What it is, as data.
     fn description(&self) -> &'static Description;
+
+    /// Whether it writes with these parameters: what it needs consent for.
+    fn writes(&self, parameters: &Parameters) -> bool {
+        let _ = parameters;
+        self.description().writes
+    }
 
     /// What it will do with these parameters.
     ///
@@ -96,7 +111,7 @@ pub struct Description {
     /// What it does, how to read its chart, what it costs: paragraphs for the info pane and for
     /// `docs/tests.md`.
     pub explanation: &'static str,
-    /// Whether it writes to the target.
+    /// Whether it may write to the target; [`Test::writes`] knows for given parameters.
     pub writes: bool,
     /// What can be set.
     pub parameters: &'static [Parameter],
