@@ -22,7 +22,8 @@ pub struct Background<'a> {
 pub struct Both {
     /// The foreground.
     pub foreground: Outcome,
-    /// The background; `None` when the foreground ended before it joined.
+    /// The background; `None` when the foreground ended before it joined, or the engine's
+    /// time is virtual.
     pub background: Option<Outcome>,
 }
 
@@ -52,9 +53,10 @@ impl Bench<'_> {
                 let Join = joined.recv().ok()?;
                 Some(engine.execute(background.plan, leave, &mut |_| {}))
             });
-            let mut sender = Some(sender);
+            // Without overlap in time there is no interference to be seen.
+            let mut sender = (!engine.has_virtual_time()).then_some(sender);
             let mut clock = |elapsed| {
-                if elapsed >= background.during.start
+                if background.during.contains(&elapsed)
                     && let Some(sender) = sender.take()
                 {
                     // The thread waits for this word alone; it cannot be gone.

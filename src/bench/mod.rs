@@ -21,6 +21,7 @@ pub mod concurrency_read;
 pub mod concurrency_write;
 #[cfg(test)]
 mod fake;
+pub mod interference;
 pub mod job;
 pub mod mixed;
 pub mod parameter;
@@ -30,11 +31,18 @@ pub mod quartet;
 mod random;
 pub mod random_read;
 pub mod random_write;
+pub mod read_ahead;
 pub mod read_modify_write;
+pub mod reorder;
 pub mod runner;
 mod sequential;
 pub mod sequential_read;
 pub mod sequential_write;
+pub mod steady_state;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+pub mod write_cache;
 pub mod write_sync_close;
 
 pub use job::Job;
@@ -54,8 +62,14 @@ pub static TESTS: &[&dyn Test] = &[
     &block_size_write::BlockSizeWrite,
     &write_sync_close::WriteSyncClose,
     &read_modify_write::ReadModifyWrite,
+    &steady_state::SteadyState,
+    &read_ahead::ReadAhead,
+    &reorder::Reorder,
+    &interference::Interference,
     &compression::Compression,
+    &write_cache::WriteCache,
     &quartet::Quartet,
+    &survey::Survey,
 ];
 
 /// The test of that name or alias.

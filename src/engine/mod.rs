@@ -48,6 +48,11 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
         None
     }
 
+    /// Whether its time is no real time: two executions of it cannot overlap.
+    fn has_virtual_time(&self) -> bool {
+        false
+    }
+
     /// Executes the plan to its end, to its failure or until `control` stops it. Blocks; `observe`
     /// is called on the calling thread 5 to 10 times a second.
     ///

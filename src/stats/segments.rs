@@ -116,7 +116,7 @@ pub struct Cliff {
     pub after: f64,
 }
 
-/// The deepest lasting fall of a curve by at least `share` (0 to 1) of the level before it: the
+/// The steepest fall of a curve after which it stays lower by at least `share` (0 to 1) of the level before it: the
 /// end of a cache. `least` values on both sides.
 #[must_use]
 pub fn cliff(values: &[f64], least: usize, share: f64) -> Option<Cliff> {
@@ -124,20 +124,19 @@ pub fn cliff(values: &[f64], least: usize, share: f64) -> Option<Cliff> {
     let mean = |range: Range<usize>| values[range.clone()].iter().sum::<f64>() / range.len() as f64;
     let cliff = |pair: &[Segment]| {
         let at = pair[1].range.start;
-        Cliff {
+        let cliff = Cliff {
             at,
             before: mean(0..at),
             after: mean(at..values.len()),
-        }
+        };
+        (pair[0].mean - pair[1].mean, cliff)
     };
     segments
         .windows(2)
         .map(cliff)
-        .filter(|cliff| cliff.after <= cliff.before * (1.0 - share))
-        .min_by(|one, other| {
-            let depth = |cliff: &Cliff| cliff.after - cliff.before;
-            depth(one).total_cmp(&depth(other))
-        })
+        .filter(|(_, cliff)| cliff.after <= cliff.before * (1.0 - share))
+        .max_by(|(one, _), (other, _)| one.total_cmp(other))
+        .map(|(_, cliff)| cliff)
 }
 
 #[cfg(test)]
