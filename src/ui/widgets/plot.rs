@@ -305,7 +305,9 @@ impl Plot<'_> {
                             let points = by_column(&steps(&points, 1.0), whole, columns);
                             paint_line(context, &points, colour);
                         }
-                        Shape::Bars => paint_bars(context, &points, pixel, ground, colour),
+                        Shape::Bars | Shape::StackedBars => {
+                            paint_bars(context, &points, pixel, ground, colour)
+                        }
                         Shape::Scatter | Shape::Polar => paint_points(context, &points, colour),
                     }
                     context.layer();
