@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::drive::Target;
+use crate::session::document::Unit;
 use crate::units;
 
 /// A place in the target.
@@ -54,6 +55,17 @@ pub enum Value {
 }
 
 impl Value {
+    /// The unit of [`to_json`](Self::to_json), where it has one.
+    #[must_use]
+    pub fn unit(&self) -> Option<Unit> {
+        match self {
+            Self::Bytes(_) | Self::Position(Position::Bytes(_)) => Some(Unit::Bytes),
+            Self::Duration(_) => Some(Unit::Nanoseconds),
+            Self::Rate(_) => Some(Unit::PerSecond),
+            _ => None,
+        }
+    }
+
     /// As the document stores it: bytes, nanoseconds, per second, or a word.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {

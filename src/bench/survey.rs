@@ -237,14 +237,13 @@ fn summarise(findings: &mut Findings) {
         rows: SUMMARY.iter().filter(known).map(row).collect(),
     };
     findings.put_table(table);
-    for verdict in [
+    let advice = [
         queue_advice(findings),
         block_advice(findings),
         copy_advice(findings),
-    ] {
-        if let Some(verdict) = verdict {
-            findings.put_verdict(verdict);
-        }
+    ];
+    for verdict in advice.into_iter().flatten() {
+        findings.put_verdict(verdict);
     }
 }
 
@@ -313,7 +312,7 @@ fn copy_advice(findings: &Findings) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, simulate, value};
+    use super::super::tests::fake::{self, Fake, codes, simulate, value};
     use super::*;
     use crate::session::document::RunState;
 

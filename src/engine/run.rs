@@ -234,7 +234,10 @@ impl<'a> Crew<'a> {
                 shared.stop();
                 Some(Message::Finished(Report::of_panic(id)))
             });
-            message.map(|message| sender.send(message));
+            if let Some(message) = message {
+                // As above.
+                let _ = sender.send(message);
+            }
         };
         let handle = Builder::new()
             .name(format!("worker-{}-{}", id.worker, id.slot))

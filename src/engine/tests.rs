@@ -210,6 +210,9 @@ fn nobody_writes_a_file_without_consent() {
     assert_ne!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
 }
 
+/// What makes a good plan a bad one.
+type Change<'a> = &'a dyn Fn(&mut Plan);
+
 #[test]
 fn plans_that_do_not_fit_name_the_option() {
     let opened = open(
@@ -226,7 +229,7 @@ fn plans_that_do_not_fit_name_the_option() {
         change(&mut plan);
         plan.validate(&opened.target).unwrap_err().to_string()
     };
-    let cases: [(&str, &dyn Fn(&mut Plan)); 14] = [
+    let cases: [(&str, Change<'_>); 14] = [
         ("--depth 0", &|plan| plan.depth = 0),
         ("--depth 5000", &|plan| plan.depth = 5000),
         ("--workers 0", &|plan| plan.workers = 0),
@@ -294,4 +297,29 @@ fn workers_take_the_class_that_is_asked_for() {
             assert_eq!(execute(opened, &plan).tally.requests(), 10);
         }
     });
+}
+
+/// By hand, against fio: `cargo test --release race -- --ignored --nocapture`.
+#[test]
+#[ignore = "measures; needs a quiet machine"]
+fn race() {
+    let directory = std::env::var("RACE_DIRECTORY").unwrap_or_else(|_| ".".to_owned());
+    let opened = open(&Roots::default(), &directory, Choice::Uring, Some(1 << 30)).unwrap();
+    opened.prepare(&Control::default(), &mut |_, _| {}).unwrap();
+    for depth in [1, 32, 128, 1, 32, 128] {
+        let mut plan = plan(&opened.target, Pattern::Random);
+        plan.depth = depth;
+        plan.limits.duration = Some(Duration::from_secs(4));
+        let outcome = execute(&opened, &plan);
+        let requests = outcome.tally.requests() as f64;
+        let cpu = (outcome.cpu.user + outcome.cpu.system).as_nanos() as f64;
+        println!(
+            "depth {depth}: {:.0} IOPS, {:.0} ns of CPU a request, mean {:.1} us, p99 {:?} ns, {:?}",
+            requests / outcome.elapsed.as_secs_f64(),
+            cpu / requests,
+            outcome.tally.read.latency.mean().unwrap() / 1e3,
+            outcome.tally.read.latency.percentile(99.0),
+            opened.engine().features(),
+        );
+    }
 }

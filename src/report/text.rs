@@ -8,7 +8,7 @@ use comfy_table::{CellAlignment, Table};
 
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, TargetRecord,
+    Severity, TargetRecord, Unit,
 };
 use crate::units;
 
@@ -103,13 +103,7 @@ fn heading(run: &Run) -> String {
     if let Some(error) = &run.error {
         let _ = writeln!(text, "  {}\n  {}", error.message, error.advice);
     }
-    let set = |(name, value): (&String, &serde_json::Value)| match value {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(word) => Some(format!("{name} {word}")),
-        other => Some(format!("{name} {other}")),
-    };
-    let parameters: Vec<String> = run.parameters.iter().filter_map(set).collect();
-    wrap(&mut text, "  ", &parameters.join(", "));
+    wrap(&mut text, "  ", &parameters(run).join(", "));
     let mut engine = format!("engine {}", run.engine.name);
     if !run.engine.features.is_empty() {
         let _ = write!(engine, ": {}", run.engine.features.join(", "));
@@ -119,6 +113,25 @@ fn heading(run: &Run) -> String {
     }
     wrap(&mut text, "  ", &engine);
     text
+}
+
+/// Every parameter that is set, as the user writes it.
+fn parameters(run: &Run) -> Vec<String> {
+    let written = |name: &str, value: &serde_json::Value| match value {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(word) => Some(word.clone()),
+        other => match (run.parameter_units.get(name), other.as_u64()) {
+            (Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
+            (Some(Unit::Nanoseconds), Some(time)) => {
+                Some(units::exact_duration(Duration::from_nanos(time)))
+            }
+            (Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
+            _ => Some(other.to_string()),
+        },
+    };
+    let all = run.parameters.iter();
+    all.filter_map(|(name, value)| Some(format!("{name} {}", written(name, value)?)))
+        .collect()
 }
 
 fn target(target: &TargetRecord) -> String {

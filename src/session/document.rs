@@ -81,6 +81,9 @@ pub struct Run {
     pub target: TargetRecord,
     /// The test's parameters by name: bytes, nanoseconds, per second, or words.
     pub parameters: BTreeMap<String, serde_json::Value>,
+    /// Units of those parameters that have one.
+    #[serde(default)]
+    pub parameter_units: BTreeMap<String, Unit>,
     /// What executed the requests.
     pub engine: EngineRecord,
     /// What the test found.
@@ -114,6 +117,12 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Whether nothing was found at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The figure of that name, if it was determined.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<&Figure> {

@@ -125,6 +125,12 @@ impl Journal {
         self.line(&Line::Run(run))
     }
 
+    /// Takes the journal away: there is nothing to keep.
+    pub fn discard(self) {
+        // An empty journal that stays is untidy, not wrong.
+        let _ = fs::remove_file(&self.path);
+    }
+
     /// Puts the whole document in the journal's place and says where it is.
     ///
     /// # Errors
@@ -285,6 +291,7 @@ mod tests {
                 file_system: None,
             },
             parameters: std::collections::BTreeMap::new(),
+            parameter_units: std::collections::BTreeMap::new(),
             engine: super::super::document::EngineRecord::default(),
             findings: Findings::default(),
             kernel: None,
