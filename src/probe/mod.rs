@@ -12,6 +12,7 @@ mod processes;
 pub mod sample;
 mod taskstats;
 mod text;
+pub mod trace;
 mod users;
 
 pub use collector::Collector;
