@@ -3,3 +3,5 @@
 pub mod benchmark;
 mod kernel_view;
 mod machine;
+pub mod requests;
+mod stages;

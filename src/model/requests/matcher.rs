@@ -283,7 +283,7 @@ impl Matcher {
             .open
             .take(key, |open| !open.is_issued && open.sectors == sectors)
             .or_else(|| self.open.take(key, |open| !open.is_issued))
-            .unwrap_or_else(|| new_request(key, event));
+            .unwrap_or_else(|| self.unannounced(key, event));
         self.ends.remove(&(key.0, key.1, open.end()));
         open.sectors = sectors;
         open.is_issued = true;
@@ -292,6 +292,15 @@ impl Matcher {
         open.request.bytes = u64::from(event.bytes);
         open.request.times.issued = Some(event.at);
         self.push(key, open);
+    }
+
+    /// A request that was not seen to be allocated.
+    fn unannounced(&mut self, key: Key, event: &BlockEvent) -> Open {
+        let mut open = new_request(key, event);
+        if let Some(bio) = self.take_bio(key, event.sectors) {
+            adopt(&mut open.request, &bio);
+        }
+        open
     }
 
     fn requeue(&mut self, event: &BlockEvent) {

@@ -5,7 +5,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::decode::Decoder;
+use super::decode::{Decoder, WANTED, Wanted};
 use super::drain::Drain;
 use super::error::TraceError;
 use super::event::{BlockEvent, Number};
@@ -30,6 +30,9 @@ const COUNT_EVERY: Duration = Duration::from_secs(1);
 pub struct Settings {
     /// Devices, of a drive also its partitions: the numbers in whose name events come. Empty: all.
     pub devices: Vec<Number>,
+    /// Leaves out all events that are not needed to tell the kernel's queue from the drive, so as
+    /// to cost little beside a benchmark.
+    pub coarse: bool,
 }
 
 /// What the thread hands over.
@@ -65,6 +68,11 @@ impl Capture {
         let tracefs = Tracefs::open(roots)?;
         let events = tracefs.root().join("events");
         let (decoder, missing) = Decoder::read(&events);
+        let is_wanted =
+            |one: &&Wanted| !missing.contains(one) && (!settings.coarse || one.is_coarse());
+        if let Some(one) = missing.iter().find(|one| one.required) {
+            return Err(TraceError::NoEvents { event: one.path });
+        }
         let header = events.join("header_page");
         let format = std::fs::read_to_string(&header)
             .map_err(TraceError::of("reading", &header))
@@ -73,7 +81,7 @@ impl Capture {
         let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
         let names = Names::new(&roots.proc, instance.tracefs());
         let drain = Drain::open(&instance.processors()?, decoder, format, names)?;
-        instance.enable(&missing, &settings.devices)?;
+        instance.enable(WANTED.iter().filter(is_wanted), &settings.devices)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
             drain,

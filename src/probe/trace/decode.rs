@@ -20,6 +20,14 @@ pub struct Wanted {
     pub scope: Scope,
 }
 
+impl Wanted {
+    /// Whether it is needed to tell the kernel's queue from the drive.
+    #[must_use]
+    pub fn is_coarse(&self) -> bool {
+        self.scope == Scope::Device && !matches!(self.step, Step::Allocated | Step::Inserted)
+    }
+}
+
 /// What an event's filter may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Scope {

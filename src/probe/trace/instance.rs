@@ -6,7 +6,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::decode::{Scope, WANTED, Wanted, kernel_number};
+use super::decode::{Scope, Wanted, kernel_number};
 use super::error::TraceError;
 use super::event::Number;
 use super::tracefs::Tracefs;
@@ -60,15 +60,16 @@ impl Instance {
         }
     }
 
-    /// Switches on the events that this kernel has, for some devices only where any are given.
+    /// Switches on events, for some devices only where any are given, and begins to record.
     ///
     /// # Errors
-    /// When the kernel refuses, or lacks an event without which requests cannot be followed.
-    pub fn enable(&self, missing: &[Wanted], devices: &[Number]) -> Result<(), TraceError> {
-        if let Some(wanted) = missing.iter().find(|wanted| wanted.required) {
-            return Err(TraceError::NoEvents { event: wanted.path });
-        }
-        for wanted in WANTED.iter().filter(|wanted| !missing.contains(wanted)) {
+    /// When the kernel refuses.
+    pub fn enable<'w>(
+        &self,
+        events: impl Iterator<Item = &'w Wanted>,
+        devices: &[Number],
+    ) -> Result<(), TraceError> {
+        for wanted in events {
             if let Some(filter) = filter(wanted.scope, devices) {
                 self.write(&format!("events/{}/filter", wanted.path), &filter)?;
             }

@@ -192,8 +192,8 @@ fn a_partition_is_told_as_its_drive_and_where_it_came_from() {
             event(Completed, 102, "R", 2148, 8),
         ],
     );
-    // Without G the request begins at D; with it, at Q.
-    assert_eq!(found[0].device, DISK);
+    // The same without G and with it.
+    assert_eq!((found[0].device, found[0].times.queued), (DISK, Some(100)));
     let mut allocated = event(Allocated, 200, "R", 2148, 8);
     allocated.device = part;
     let found = run(
