@@ -1,5 +1,7 @@
 //! The program as scripts and administrators call it: real processes, real scratch files.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::io::{BufRead, BufReader};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
