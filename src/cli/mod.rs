@@ -5,8 +5,11 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::units;
 
 mod devices;
 mod interface;
@@ -14,6 +17,7 @@ mod run;
 mod show;
 mod signals;
 mod tests;
+mod trace;
 mod watch;
 
 /// How the program ends; the numbers are a promise to scripts.
@@ -57,6 +61,12 @@ impl Failure {
             advice: None,
         }
     }
+
+    /// The same with a sentence about what to do.
+    fn advise(mut self, advice: impl ToString) -> Self {
+        self.advice = Some(advice.to_string());
+        self
+    }
 }
 
 /// What every subcommand comes to.
@@ -84,6 +94,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: watch::command,
         run: watch::run,
+    },
+    Subcommand {
+        command: trace::command,
+        run: trace::run,
     },
     Subcommand {
         command: show::command,
@@ -162,6 +176,16 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An option's duration, where it was given.
+fn duration(matches: &ArgMatches, name: &str) -> std::result::Result<Option<Duration>, Failure> {
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    units::parse_duration(text)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("--{name} {text:?}: {error}")))
 }
 
 /// The `--json` switch of commands that print a list.

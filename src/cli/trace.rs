@@ -70,6 +70,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         let _ = sender.send(told);
     })
     .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
+    // Dropped before the capture, whose thread may wait for room in the channel.
+    let receiver = receiver;
     printer.begin()?;
     let listening = printer.listen(&receiver, Instant::now() + lasts, &control)?;
     // The thread hands over what is left, and must not wait for a full channel meanwhile.

@@ -17,5 +17,5 @@ mod text;
 pub mod trace;
 mod users;
 
-pub use collector::Collector;
+pub use collector::{Collector, now};
 pub use sample::Sample;

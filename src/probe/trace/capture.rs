@@ -74,9 +74,8 @@ impl Capture {
             return Err(TraceError::NoEvents { event: one.path });
         }
         let header = events.join("header_page");
-        let format = std::fs::read_to_string(&header)
-            .map_err(TraceError::of("reading", &header))
-            .map(|text| PageFormat::parse(&text))?
+        let format = PageFormat::read(&header)
+            .map_err(TraceError::of("reading", &header))?
             .ok_or(TraceError::Format { path: header })?;
         let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
         let names = Names::new(&roots.proc, instance.tracefs());

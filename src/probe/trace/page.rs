@@ -2,6 +2,10 @@
 //! (kernel Documentation/trace/ring-buffer-design.rst, include/linux/ring_buffer.h,
 //! kernel/trace/ring_buffer.c; described to user space by `events/header_page`).
 
+use std::fs::File;
+use std::io::{self, Read};
+use std::path::Path;
+
 use super::format::{Field, parse_field};
 
 /// In the page's length: events before it were lost.
@@ -41,6 +45,17 @@ impl PageFormat {
             commit: field("commit")?,
             data: field("data")?,
         })
+    }
+
+    /// Reads a file like that. It must be read at once: the kernel takes a second read for one
+    /// beyond the end (`show_header` in kernel/trace/trace_events.c).
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(path: &Path) -> io::Result<Option<Self>> {
+        let mut buffer = [0; 4096];
+        let length = File::open(path)?.read(&mut buffer)?;
+        Ok(Self::parse(&String::from_utf8_lossy(&buffer[..length])))
     }
 
     /// Size of a whole page in bytes.
