@@ -13,6 +13,9 @@ use crate::units;
 
 mod devices;
 mod interface;
+mod pace;
+mod record;
+mod replay;
 mod run;
 mod show;
 mod signals;
@@ -98,6 +101,14 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: trace::command,
         run: trace::run,
+    },
+    Subcommand {
+        command: record::command,
+        run: record::run,
+    },
+    Subcommand {
+        command: replay::command,
+        run: replay::run,
     },
     Subcommand {
         command: show::command,

@@ -6,6 +6,7 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command};
 
+use super::pace::ATTENTION;
 use super::{Exit, Failure, Result, duration, json_switch, print, signals};
 use crate::engine::Control;
 use crate::model::requests::{Line, Request, Summary};
@@ -14,8 +15,6 @@ use crate::report::requests::{HEADING, LastLine, row, summary};
 use crate::roots::Roots;
 use crate::runtime::requests::{Detail, Scope, Told, follow};
 
-/// How long a signal may go unnoticed.
-const ATTENTION: Duration = Duration::from_millis(50);
 /// Batches that may wait to be printed. When the reader is slower than the drive the kernel's
 /// buffer fills up next, and what it loses is counted.
 const WAITING: usize = 1024;

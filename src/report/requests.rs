@@ -230,8 +230,8 @@ impl LastLine {
     /// A summary for scripts.
     #[must_use]
     pub fn new(summary: &Summary, names: &Names, elapsed_ns: u64) -> Self {
-        let operation = |((device, operation), one): (&(Number, Operation), &Distribution)| {
-            OperationLine {
+        let operation =
+            |((device, operation), one): (&(Number, Operation), &Distribution)| OperationLine {
                 device: device_name(names, *device),
                 operation: *operation,
                 requests: one.requests,
@@ -246,8 +246,7 @@ impl LastLine {
                 q2d: LatencySummary::of(&one.q2d),
                 d2c: LatencySummary::of(&one.d2c),
                 q2c: LatencySummary::of(&one.q2c),
-            }
-        };
+            };
         let process = |(actor, toll): (Option<Actor>, crate::model::requests::Toll)| ProcessLine {
             pid: actor.map(|actor| actor.pid),
             command: actor.map(|actor| printable(actor.name.bytes())),
@@ -332,7 +331,10 @@ mod tests {
         let (found, names) = summed();
         let line = serde_json::to_value(LastLine::new(&found, &names, 5)).unwrap();
         let summary = &line["summary"];
-        assert_eq!((&summary["requests"], &summary["lost"]), (&3.into(), &7.into()));
+        assert_eq!(
+            (&summary["requests"], &summary["lost"]),
+            (&3.into(), &7.into())
+        );
         let writes = &summary["operations"][0];
         assert_eq!(writes["device"], "sda");
         assert_eq!(writes["failed"], 3);

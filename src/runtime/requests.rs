@@ -69,7 +69,11 @@ impl Scope {
             .as_deref()
             .and_then(|parent| identity::read(roots, parent));
         let sectors = drive.as_ref().and_then(|_| {
-            let start = roots.sys.join("class/block").join(&found.name).join("start");
+            let start = roots
+                .sys
+                .join("class/block")
+                .join(&found.name)
+                .join("start");
             let start: u64 = std::fs::read_to_string(start).ok()?.trim().parse().ok()?;
             Some(start..start + found.size_bytes / SECTOR)
         });

@@ -82,7 +82,10 @@ impl Tally {
                 Operation::Write => 1,
                 _ => continue,
             };
-            if !request.submitter.is_some_and(|actor| ours.includes(actor.pid)) {
+            if !request
+                .submitter
+                .is_some_and(|actor| ours.includes(actor.pid))
+            {
                 continue;
             }
             let stages = request.times.stages();

@@ -339,8 +339,7 @@ impl LatencySummary {
     /// What is kept of many response times; `None` when there are none.
     #[must_use]
     pub fn of(latency: &Latency) -> Option<Self> {
-        let percentile =
-            |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
+        let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
         Some(Self {
             count: latency.count(),
             mean_ns: latency.mean()?,

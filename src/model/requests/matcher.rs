@@ -354,7 +354,10 @@ impl Matcher {
         let mut covered = bio.sectors;
         // Cut in parts, and complete as a whole.
         while covered < u64::from(event.sectors) {
-            match self.bios.take((key.0, key.1, key.2 + covered), |bio| bio.split) {
+            match self
+                .bios
+                .take((key.0, key.1, key.2 + covered), |bio| bio.split)
+            {
                 Some(part) => covered += part.sectors.max(1),
                 None => break,
             }
@@ -375,8 +378,9 @@ impl Matcher {
         self.gaps.abandoned += (before - self.open.len()) as u64;
         self.bios.retain(|bio| bio.queued >= begin);
         let open = &mut self.open;
-        self.ends
-            .retain(|(drive, kind, _), begin| open.find((*drive, *kind, *begin), |_| true).is_some());
+        self.ends.retain(|(drive, kind, _), begin| {
+            open.find((*drive, *kind, *begin), |_| true).is_some()
+        });
     }
 }
 

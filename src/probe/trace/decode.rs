@@ -208,8 +208,8 @@ impl Decoder {
 
     /// Takes up a format; false where it cannot be understood.
     pub fn learn(&mut self, step: Step, format: &str) -> bool {
-        let layout = Format::parse(format)
-            .and_then(|format| Some((format.id, Layout::new(step, &format)?)));
+        let layout =
+            Format::parse(format).and_then(|format| Some((format.id, Layout::new(step, &format)?)));
         match layout {
             Some((id, layout)) => {
                 self.layouts.insert(id, layout);

@@ -46,7 +46,10 @@ impl<const N: usize> Word<N> {
     #[must_use]
     pub fn of(field: &[u8]) -> Self {
         let mut word = [0; N];
-        for (slot, byte) in word.iter_mut().zip(field.iter().take_while(|byte| **byte != 0)) {
+        for (slot, byte) in word
+            .iter_mut()
+            .zip(field.iter().take_while(|byte| **byte != 0))
+        {
             *slot = *byte;
         }
         Self(word)

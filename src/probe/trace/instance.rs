@@ -17,9 +17,9 @@ use crate::roots::Roots;
 const PREFIX: &str = "diskscope-";
 /// Clocks by preference: the first is that of the samples; all of them agree between processors.
 const CLOCKS: &[&str] = &["boot", "mono", "global"];
-/// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 5 afterwards (include/linux/fs.h). The other of
+/// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of
 /// the two is never set in `flags`, and in `state` only of inodes that nobody writes to.
-const DIRTY_PAGES: u32 = 1 << 2 | 1 << 5;
+const DIRTY_PAGES: u32 = 1 << 2 | 1 << 6;
 
 /// Distinguishes instances of one process.
 static MADE: AtomicU32 = AtomicU32::new(0);
@@ -182,7 +182,7 @@ mod tests {
         );
         assert_eq!(
             filter(Scope::FirstDirty, &[(8, 0)]).unwrap(),
-            "(flags & 36) && !(state & 36)"
+            "(flags & 68) && !(state & 68)"
         );
     }
 
@@ -192,7 +192,10 @@ mod tests {
         let pid = std::process::id();
         let start = began(&roots, pid).unwrap();
         assert!(!is_leftover(&roots, &format!("diskscope-{pid}-{start}-0")));
-        assert!(is_leftover(&roots, &format!("diskscope-{pid}-{}-0", start + 1)));
+        assert!(is_leftover(
+            &roots,
+            &format!("diskscope-{pid}-{}-0", start + 1)
+        ));
         assert!(is_leftover(&roots, "diskscope-4194305-1-0"));
         assert!(!is_leftover(&roots, "diskscope-mine"));
         assert!(!is_leftover(&roots, "somebody-else"));

@@ -52,7 +52,9 @@ impl Names {
         let saved = read(&self.saved)?;
         lines(&saved).find_map(|line| {
             let (word, name) = line.trim_ascii_start().split_at_checked(
-                line.trim_ascii_start().iter().position(|byte| *byte == b' ')?,
+                line.trim_ascii_start()
+                    .iter()
+                    .position(|byte| *byte == b' ')?,
             )?;
             (number(word) == Some(u64::from(pid))).then(|| Name::of(name.get(1..).unwrap_or(b"")))
         })

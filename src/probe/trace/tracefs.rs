@@ -4,9 +4,7 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::mount::{
-    FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen,
-};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::error::TraceError;
 use crate::roots::Roots;
@@ -31,7 +29,10 @@ impl Tracefs {
     /// # Errors
     /// When it is not mounted and cannot be.
     pub fn open(roots: &Roots) -> Result<Self, TraceError> {
-        let places = [roots.tracing.clone(), roots.sys.join("kernel/debug/tracing")];
+        let places = [
+            roots.tracing.clone(),
+            roots.sys.join("kernel/debug/tracing"),
+        ];
         if let Some(root) = places.into_iter().find(|place| is_tracefs(place)) {
             return Ok(Self { root, _mount: None });
         }

@@ -76,7 +76,11 @@ fn parts_of_a_split_are_requests_of_their_own() {
     ]);
     assert_eq!(found.len(), 2);
     assert!(found.iter().all(|request| request.split));
-    assert!(found.iter().all(|request| request.times.queued == Some(100)));
+    assert!(
+        found
+            .iter()
+            .all(|request| request.times.queued == Some(100))
+    );
     assert_eq!(
         found.iter().map(|request| request.bytes).sum::<u64>(),
         4096 * 512

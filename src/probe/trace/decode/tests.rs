@@ -27,7 +27,10 @@ fn dev(major: u32, minor: u32) -> [u8; 4] {
 fn check_issue(event: &BlockEvent) {
     assert_eq!(event.step, Step::Issued);
     assert_eq!((event.at, event.pid, event.device), (99, 4711, (8, 17)));
-    assert_eq!((event.sector, event.sectors, event.bytes), (1 << 40, 8, 4096));
+    assert_eq!(
+        (event.sector, event.sectors, event.bytes),
+        (1 << 40, 8, 4096)
+    );
     assert_eq!(event.flags.bytes(), b"WSM");
     assert_eq!(event.name.bytes(), b"fio");
 }
