@@ -153,12 +153,7 @@ pub fn follow(
         coarse: detail == Detail::Coarse,
     };
     let mut matcher = Matcher::new(scope.drives());
-    let mut lost = 0;
     Capture::start(roots, &settings, move |batch: Batch<'_>| {
-        if batch.lost > lost {
-            lost = batch.lost;
-            matcher.lose();
-        }
         let mut requests = Vec::new();
         for event in batch.events {
             matcher.feed(event, |request| {
@@ -169,7 +164,7 @@ pub fn follow(
         }
         sink(Told {
             requests,
-            lost,
+            lost: batch.lost,
             gaps: matcher.gaps(),
             under_way: matcher.under_way() as u64,
             until: batch.until,

@@ -85,6 +85,7 @@ impl Matcher {
     pub fn feed(&mut self, event: &BlockEvent, mut done: impl FnMut(Request)) {
         match event.step {
             Step::Dirtied | Step::WritebackBegins | Step::WritebackEnds => self.charge.note(event),
+            Step::Lost => self.lose(),
             Step::Remapped => self.remap(event),
             Step::Queued => self.queue(event),
             Step::Split => self.split(event),
@@ -111,11 +112,6 @@ impl Matcher {
         }
     }
 
-    /// Events were lost: what is under way may never be seen to end.
-    pub fn lose(&mut self) {
-        self.charge.lose();
-        self.remapped.clear();
-    }
 
     /// What could not be put together so far.
     #[must_use]
@@ -367,6 +363,17 @@ impl Matcher {
         open.request.times.completed = event.at;
         open.request.error = event.error;
         Some(open.request)
+    }
+
+    /// Forgets what is under way: its next event may be among the lost ones, and an event of a
+    /// later request in the same place would be taken for it.
+    fn lose(&mut self) {
+        self.gaps.abandoned += self.open.len() as u64;
+        self.open = Pending::default();
+        self.bios = Pending::default();
+        self.ends.clear();
+        self.remapped.clear();
+        self.charge.lose();
     }
 
     /// Gives up what waits in vain.

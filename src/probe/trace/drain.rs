@@ -96,11 +96,15 @@ impl Drain {
         let Some(page) = self.format.open(&self.page[..length]) else {
             return Ok(true);
         };
-        self.missed += match page.lost() {
+        let lost = match page.lost() {
             Lost::Nothing => 0,
             Lost::Some => 1,
             Lost::Count(count) => count,
         };
+        if lost > 0 {
+            self.missed += lost;
+            self.events.push(BlockEvent::new(Step::Lost, page.begins()));
+        }
         for (at, record) in page {
             if let Some(mut event) = self.decoder.decode(at, record) {
                 // The other events carry the name or do not need it.

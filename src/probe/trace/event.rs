@@ -35,6 +35,8 @@ pub enum Step {
     WritebackBegins,
     /// The thread has written back a file.
     WritebackEnds,
+    /// No event of the kernel: before this moment events of some processor were lost.
+    Lost,
 }
 
 /// A short text that the kernel keeps in a fixed field, ended by a zero byte unless it is full.

@@ -115,6 +115,12 @@ impl<'p> Page<'p> {
         self.lost
     }
 
+    /// The time that its events are counted from.
+    #[must_use]
+    pub fn begins(&self) -> u64 {
+        self.time
+    }
+
     /// Takes four bytes.
     fn word(&mut self) -> Option<u32> {
         let (word, rest) = self.rest.split_first_chunk()?;

@@ -294,6 +294,27 @@ fn what_never_ends_is_given_up() {
     assert_eq!(matcher.ends.len(), 0);
 }
 
+#[test]
+fn after_lost_events_nothing_old_is_taken_for_something_new() {
+    let mut matcher = Matcher::default();
+    let found = run(
+        &mut matcher,
+        &[
+            event(Queued, 1, "R", 0, 8),
+            event(Allocated, 2, "R", 0, 8),
+            event(Issued, 3, "R", 0, 8),
+            BlockEvent::new(Lost, 500),
+            event(Queued, 1000, "R", 0, 8),
+            event(Allocated, 1001, "R", 0, 8),
+            event(Issued, 1002, "R", 0, 8),
+            event(Completed, 1100, "R", 0, 8),
+        ],
+    );
+    assert_eq!(found.len(), 1);
+    assert_eq!(found[0].times.stages().q2c, Some(100));
+    assert_eq!(matcher.gaps().abandoned, 1);
+}
+
 proptest! {
     /// Whatever order several requests' events are interleaved in, each is told exactly once.
     #[test]
