@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::drive::Settings;
 use crate::units;
 
 mod devices;
@@ -148,6 +149,7 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
             };
         }
     };
+    restore_leftovers();
     let outcome = match matches.subcommand() {
         None => interface::run(&matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -162,6 +164,19 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
         }
         failure.exit
     })
+}
+
+/// Puts back the system's settings that a killed run left changed, and says so.
+fn restore_leftovers() {
+    for restored in Settings::default().restore_leftovers() {
+        match restored {
+            Ok((path, value)) => say(&format!(
+                "diskscope: {} is {value} again: a run that was killed had changed it",
+                path.display()
+            )),
+            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
+        }
+    }
 }
 
 /// A line for the person at the terminal; nobody listening is no error.

@@ -11,14 +11,14 @@ use crate::engine::Control;
 /// How long a signal may go unnoticed.
 pub(super) const ATTENTION: Duration = Duration::from_millis(50);
 
-/// The option `--interval`, which has a default and must not be shorter than this.
-pub(super) fn interval(matches: &ArgMatches, shortest: Duration) -> Result<Duration, Failure> {
+/// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+/// The option `--interval`, which has a default, and is at least [`SHORTEST`].
+pub(super) fn interval(matches: &ArgMatches) -> Result<Duration, Failure> {
     match duration(matches, "interval")? {
-        Some(interval) if interval >= shortest => Ok(interval),
-        _ => Err(Failure::usage(format!(
-            "--interval: the shortest interval is {}",
-            crate::units::exact_duration(shortest)
-        ))),
+        Some(interval) if interval >= SHORTEST => Ok(interval),
+        _ => Err(Failure::usage("--interval: the shortest interval is 100ms")),
     }
 }
 

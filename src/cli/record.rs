@@ -18,8 +18,6 @@ use crate::roots::Roots;
 use crate::runtime::requests::{Detail, Scope, Told, follow};
 use crate::units;
 
-/// Shorter intervals only make the file large.
-const SHORTEST: Duration = Duration::from_millis(100);
 /// Batches of requests that may wait; written at least as often as views.
 const WAITING: usize = 65_536;
 
@@ -57,7 +55,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let interval = pace::interval(matches, SHORTEST)?;
+    let interval = pace::interval(matches)?;
     let end = duration(matches, "duration")?.map(|lasts| Instant::now() + lasts);
     let limit = limit(matches)?;
     let Some(path) = matches.get_one::<PathBuf>("file") else {

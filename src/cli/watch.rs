@@ -1,7 +1,7 @@
 //! `diskscope watch`: the Live screen as text or NDJSON.
 
 use std::sync::Arc;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
@@ -11,9 +11,6 @@ use crate::model::{Live, Modeler};
 use crate::probe::Collector;
 use crate::report::watch;
 use crate::roots::Roots;
-
-/// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
-const SHORTEST: Duration = Duration::from_millis(100);
 
 pub(super) fn command() -> Command {
     Command::new("watch")
@@ -36,7 +33,7 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let interval = pace::interval(matches, SHORTEST)?;
+    let interval = pace::interval(matches)?;
     let count = matches.get_one::<u64>("count").copied();
     let as_json = matches.get_flag("json");
     let control = Arc::new(Control::default());

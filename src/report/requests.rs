@@ -6,9 +6,10 @@ use std::fmt::Write as _;
 use serde::Serialize;
 
 use super::text::bars;
-use crate::model::requests::{Actor, Distribution, Operation, Request, StageLatency, Summary};
+use crate::model::requests::{
+    Actor, Distribution, Number, Operation, Request, StageLatency, Summary,
+};
 use crate::printable::printable;
-use crate::probe::trace::event::Number;
 use crate::session::document::LatencySummary;
 use crate::units;
 

@@ -112,7 +112,6 @@ impl Matcher {
         }
     }
 
-
     /// What could not be put together so far.
     #[must_use]
     pub fn gaps(&self) -> Gaps {

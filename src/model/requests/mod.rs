@@ -8,6 +8,7 @@ mod picture;
 mod request;
 mod summary;
 
+pub use crate::probe::trace::event::Number;
 pub use matcher::{Gaps, Matcher};
 pub use operation::Operation;
 pub use picture::{Heat, Scatter};
