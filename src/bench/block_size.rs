@@ -333,8 +333,8 @@ fn model(bench: &mut Bench<'_>, points: &[Point], limit: Option<f64>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, codes, simulate, value};
     use super::*;
     use crate::drive::Drive;
 

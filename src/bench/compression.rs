@@ -161,8 +161,8 @@ fn conclude(bench: &mut Bench<'_>) {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, codes, value};
     use super::*;
 
     #[test]

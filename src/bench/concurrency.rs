@@ -314,8 +314,8 @@ impl Sweep {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, codes, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{self, codes, simulate, value};
 
     #[test]
     fn the_depth_of_a_drive_with_eight_servers_is_found() {

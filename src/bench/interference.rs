@@ -255,8 +255,8 @@ fn heedless(target: &Target) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{codes, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{codes, simulate, value};
     use super::*;
 
     /// 10 buckets of 100 ms at 1000, 10 at 250, 10 at 1000 IOPS.
@@ -308,7 +308,7 @@ mod tests {
             .unwrap();
         let test = find("interference").unwrap();
         let set = [("duration", "1500ms")];
-        let parameters = super::super::fake::parameters(test, &opened.target, &set);
+        let parameters = super::super::tests::fake::parameters(test, &opened.target, &set);
         let control = crate::engine::Control::default();
         let finished = super::super::runner::run(
             test,
@@ -316,7 +316,7 @@ mod tests {
             &parameters,
             opened.engine(),
             &control,
-            &mut super::super::fake::Nobody,
+            &mut super::super::tests::fake::Nobody,
         );
         assert!(value(&finished, "job_throughput") > 0.0);
         assert!(value(&finished, "iops_alone") > 0.0 && value(&finished, "iops_disturbed") > 0.0);

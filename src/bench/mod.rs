@@ -19,8 +19,6 @@ pub mod compression;
 mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
-#[cfg(test)]
-mod fake;
 pub mod interference;
 pub mod job;
 pub mod mixed;

@@ -169,8 +169,8 @@ impl Test for Quartet {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{self, simulate, value};
     use super::*;
 
     #[test]

@@ -169,8 +169,8 @@ fn rate_missed(asked: f64, reached: f64) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake};
     use crate::session::document::Unit;
 
     #[test]

@@ -291,7 +291,7 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use super::super::fake::{self, Fake, Nobody, codes, value};
+    use super::super::tests::fake::{self, Fake, Nobody, codes, value};
     use super::super::{find, runner};
     use super::*;
     use crate::drive::Settings;

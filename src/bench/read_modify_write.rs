@@ -196,8 +196,8 @@ fn no_512e(target: &Target) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, codes, value};
     use super::*;
 
     /// A partial block costs five times as much.

@@ -180,8 +180,8 @@ fn report(bench: &mut Bench<'_>, points: &[[f64; 2]]) {
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::fake::{self, Fake, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, simulate, value};
     use super::*;
 
     #[test]

@@ -277,8 +277,8 @@ fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake};
     use super::*;
     use crate::session::document::RunState;
 

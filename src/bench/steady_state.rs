@@ -408,8 +408,8 @@ impl Written {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, simulate, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, codes, simulate, value};
 
     #[test]
     fn a_constant_drive_is_steady_after_five_rounds() {

@@ -312,7 +312,7 @@ fn copy_advice(findings: &Findings) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, codes, simulate, value};
+    use super::super::tests::fake::{self, Fake, codes, simulate, value};
     use super::*;
     use crate::session::document::RunState;
 

@@ -208,7 +208,7 @@ fn not_restored(error: &SettingError) -> Verdict {
 mod tests {
     use std::fs;
 
-    use super::super::fake::{self, Fake, Nobody, codes, simulate, value};
+    use super::super::tests::fake::{self, Fake, Nobody, codes, simulate, value};
     use super::super::{find, runner};
     use super::*;
     use crate::drive::Settings;

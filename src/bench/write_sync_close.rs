@@ -387,8 +387,8 @@ impl Curves {
 
 #[cfg(test)]
 mod tests {
-    use super::super::fake::{self, Fake, value};
     use super::super::find;
+    use super::super::tests::fake::{self, Fake, value};
     use super::*;
 
     #[test]

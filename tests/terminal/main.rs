@@ -8,6 +8,7 @@ mod pty;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use diskscope::bench;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 use pty::Terminal;
@@ -187,7 +188,10 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
     // To the form; a scratch file of 64 MiB, one second.
     terminal.keys("\t\t\r\x1564MiB\r");
     terminal.see("64MiB");
-    terminal.keys("jjjj\r\x151s\r");
+    terminal.keys(&format!(
+        "{}\r\x151s\r",
+        "j".repeat(rows_down_to("duration"))
+    ));
     terminal.see("takes up to 1.0 s");
     terminal.keys("s");
     terminal.see("JSON saved in");
@@ -213,6 +217,15 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
             .points
             .is_empty()
     );
+}
+
+/// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
+fn rows_down_to(name: &str) -> usize {
+    let parameters = bench::find("random-read").unwrap().description().parameters;
+    1 + parameters
+        .iter()
+        .position(|parameter| parameter.name == name)
+        .unwrap()
 }
 
 /// The one document that was exported; nothing else is left in the directory but the state.

@@ -1,8 +1,10 @@
 //! What holds for every test.
 
+pub mod fake;
+
 use std::collections::BTreeSet;
 
-use super::fake::{self, simulate};
+use self::fake::simulate;
 use super::{TESTS, find};
 use crate::engine::Operation;
 use crate::session::document::RunState;

@@ -15,8 +15,8 @@ use crate::engine::{
 use crate::roots::Roots;
 use crate::session::document::Findings;
 
-use super::runner::{self, Finished};
-use super::{Observer, Parameters, Progress, Test};
+use crate::bench::runner::{self, Finished};
+use crate::bench::{Job, Observer, Parameters, Progress, Test};
 
 /// What a request is asked its response time for.
 #[derive(Debug, Clone, Copy)]
@@ -242,7 +242,7 @@ pub fn run<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
 
 /// A test's parameters, some of them as the user would write them.
 pub fn parameters(test: &'static dyn Test, target: &Target, set: &[(&str, &str)]) -> Parameters {
-    let mut job = super::Job::new(test, &target.name);
+    let mut job = Job::new(test, &target.name);
     for (name, text) in set {
         job.set(name, text).unwrap();
     }
