@@ -435,6 +435,7 @@ fn run(test: &str, findings: Findings) -> Run {
         },
         findings,
         kernel: Some(kernel()),
+        stages: None,
         cpu: Some(Cpu::default()),
         reproduce: Reproduce::default(),
     }
