@@ -125,7 +125,7 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
             };
         }
     };
-    put_settings_back();
+    restore_leftovers();
     let outcome = match matches.subcommand() {
         None => interface::run(&matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -142,18 +142,15 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
     })
 }
 
-/// Puts back what a killed run of this program left changed in the system, and says so.
-fn put_settings_back() {
+/// Puts back the system's settings that a killed run left changed, and says so.
+fn restore_leftovers() {
     for restored in Settings::default().restore_leftovers() {
         match restored {
             Ok((path, value)) => say(&format!(
-                "diskscope: put {} back to {value:?}, which an earlier run was killed before it could",
+                "diskscope: {} is {value} again: a run that was killed had changed it",
                 path.display()
             )),
-            Err(error) => {
-                say(&format!("diskscope: {error}"));
-                say(&format!("  {}", error.advice()));
-            }
+            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
         }
     }
 }
