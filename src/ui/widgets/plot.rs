@@ -129,7 +129,7 @@ impl Plot<'_> {
 
     fn ticks(&self, x: [f64; 2], y: [f64; 2], area: Rect) -> (Vec<(f64, String)>, Ticks) {
         let apart = if area.height < LOW { 2 } else { MARK_HEIGHT };
-        let rows = usize::from((area.height / apart).max(1));
+        let rows = usize::from(area.height / apart + 1);
         let vertical = linear_ticks(self.y.unit, y, rows);
         let columns = usize::from((area.width / MARK_WIDTH).max(1));
         if self.log_x {
