@@ -8,6 +8,8 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+use crate::drive::Settings;
+
 mod devices;
 mod interface;
 mod run;
@@ -123,6 +125,7 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
             };
         }
     };
+    restore_leftovers();
     let outcome = match matches.subcommand() {
         None => interface::run(&matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -137,6 +140,19 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
         }
         failure.exit
     })
+}
+
+/// Puts back the system's settings that a killed run left changed, and says so.
+fn restore_leftovers() {
+    for restored in Settings::default().restore_leftovers() {
+        match restored {
+            Ok((path, value)) => say(&format!(
+                "diskscope: {} is {value} again: a run that was killed had changed it",
+                path.display()
+            )),
+            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
+        }
+    }
 }
 
 /// A line for the person at the terminal; nobody listening is no error.

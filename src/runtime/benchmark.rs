@@ -126,7 +126,7 @@ pub fn run(
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
-    if job.test.description().writes {
+    if job.test.writes(&parameters) {
         opened.permit_writing(job.overwrite.as_deref())?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;

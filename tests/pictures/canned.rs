@@ -17,8 +17,11 @@ use diskscope::session::document::{
 };
 use diskscope::stats::latency::Latency;
 
+/// Makes the state that a screen shows.
+pub type Screen = fn() -> State;
+
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, fn() -> State)> {
+pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),

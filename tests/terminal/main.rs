@@ -8,6 +8,7 @@ mod pty;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use diskscope::bench;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 use pty::Terminal;
@@ -136,6 +137,8 @@ fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
         } else {
             suspend_children(&terminal);
         }
+        // Only a program that has stopped leaves what is typed to the shell.
+        terminal.see("Stopped");
         terminal.wait("the shell", |screen| !screen.alternate_screen());
         terminal.keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
         terminal.see("its 0");
@@ -238,9 +241,19 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
     terminal.see("scratch-size");
     terminal.keys("\t\t\r\x1564MiB\r");
     terminal.see("64MiB");
-    terminal.keys(&format!("jjjj\r\x15{duration}\r"));
+    let down = "j".repeat(rows_down_to("duration"));
+    terminal.keys(&format!("{down}\r\x15{duration}\r"));
     terminal.see("takes up to");
     terminal.keys("s");
+}
+
+/// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
+fn rows_down_to(name: &str) -> usize {
+    let parameters = bench::find("random-read").unwrap().description().parameters;
+    1 + parameters
+        .iter()
+        .position(|parameter| parameter.name == name)
+        .unwrap()
 }
 
 /// The one document that was exported; nothing else is left in the directory but the state.

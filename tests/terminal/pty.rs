@@ -56,6 +56,8 @@ impl Terminal {
             .args(arguments)
             .current_dir(directory)
             .env("XDG_STATE_HOME", directory.join("state"))
+            // What a panic says must fit the screen that is looked at.
+            .env("RUST_BACKTRACE", "0")
             .env("TERM", "xterm-256color")
             .env_remove("NO_COLOR")
             .stdin(stream())
