@@ -3,6 +3,7 @@
 //! Two streams meet in [`runtime`] alone: what the kernel says flows up to the screen, what the
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
+pub mod axis;
 pub mod bench;
 pub mod cli;
 pub mod drive;

@@ -4,7 +4,7 @@ use std::ops::Range;
 use std::time::Duration;
 
 use super::parameter::{Kind, Parameter, Parameters, Position, Value};
-use super::{BenchError, check_window};
+use super::{BenchError, check_window, confidence};
 use crate::drive::{Target, TargetKind};
 use crate::engine::{CacheMode, Limits, Pattern, Plan, Tally};
 use crate::session::document::{Axis, Figure, Findings, LatencySummary, Series, Unit};
@@ -218,6 +218,7 @@ pub fn report_throughput(findings: &mut Findings, tally: &Tally, elapsed: Durati
     findings.latency.write = summary(&tally.write.latency);
     let mut timeline = tally.read.timeline.clone();
     timeline.merge(&tally.write.timeline);
+    confidence::bound(findings, &all, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates(elapsed_ns);
     findings.put_series(over_time("iops-over-time", Unit::PerSecond, &rates, 1));

@@ -10,6 +10,7 @@ use crate::drive::Target;
 use crate::engine::Plan;
 
 pub mod common;
+mod confidence;
 pub mod job;
 pub mod parameter;
 pub mod random_read;

@@ -1,4 +1,7 @@
 //! Numbers in, numbers out.
 
+pub mod confidence;
 pub mod latency;
+pub mod robust;
+pub mod student;
 pub mod timeline;
