@@ -21,11 +21,36 @@ pub fn scale(unit: Unit, largest: f64) -> Scale {
         Unit::Bytes => ["TB", "GB", "MB", "kB", "B"],
         Unit::PerSecond => ["T/s", "G/s", "M/s", "k/s", "1/s"],
         Unit::Nanoseconds => ["", "s", "ms", "us", "ns"],
-        Unit::RevolutionsPerMinute => return Scale { factor: 1.0, name: "rpm" },
-        Unit::Ratio => return Scale { factor: 0.01, name: "%" },
-        Unit::Revolution => return Scale { factor: 1.0, name: "rev" },
-        Unit::Sectors => return Scale { factor: 1.0, name: "sectors" },
-        Unit::Count => return Scale { factor: 1.0, name: "" },
+        Unit::RevolutionsPerMinute => {
+            return Scale {
+                factor: 1.0,
+                name: "rpm",
+            };
+        }
+        Unit::Ratio => {
+            return Scale {
+                factor: 0.01,
+                name: "%",
+            };
+        }
+        Unit::Revolution => {
+            return Scale {
+                factor: 1.0,
+                name: "rev",
+            };
+        }
+        Unit::Sectors => {
+            return Scale {
+                factor: 1.0,
+                name: "sectors",
+            };
+        }
+        Unit::Count => {
+            return Scale {
+                factor: 1.0,
+                name: "",
+            };
+        }
     };
     let fits = |(factor, name): &(f64, &'static str)| !name.is_empty() && largest >= *factor;
     let (factor, name) = DECIMAL

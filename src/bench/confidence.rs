@@ -9,12 +9,7 @@ use crate::stats::timeline::Timeline;
 
 /// Gives `iops`, `throughput`, `latency_mean` and the percentiles among the findings their limits,
 /// as far as the course of the run over `elapsed` lets them be had.
-pub fn bound(
-    findings: &mut Findings,
-    latency: &Latency,
-    timeline: &Timeline,
-    elapsed: Duration,
-) {
+pub fn bound(findings: &mut Findings, latency: &Latency, timeline: &Timeline, elapsed: Duration) {
     let rates = timeline.rates(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     let column = |index: usize| rates.iter().map(|rate| rate[index]).collect::<Vec<_>>();
     let waiting = mean_wait(timeline, rates.len());
@@ -113,7 +108,12 @@ mod tests {
             timeline.record(request * 25_000, 4096, 25_000);
         }
         let mut findings = findings(&latency);
-        bound(&mut findings, &latency, &timeline, Duration::from_millis(500));
+        bound(
+            &mut findings,
+            &latency,
+            &timeline,
+            Duration::from_millis(500),
+        );
         assert!(findings.figures.iter().all(|figure| figure.low.is_none()));
     }
 }

@@ -21,6 +21,9 @@ pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
 
+use crate::session::chart::Presentation;
+pub use crate::session::chart::{Chart, Shape};
+
 /// Every test, in the order in which they are listed.
 pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
 
@@ -81,34 +84,16 @@ pub struct Description {
     pub headline: &'static [&'static str],
 }
 
-/// How a series wants to be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Points joined in order of x.
-    Line,
-    /// Points.
-    Scatter,
-    /// Points joined as steps: each y holds until the next x.
-    Steps,
-    /// A bar for each x.
-    Bars,
-    /// Points around a centre: x is the angle in revolutions, y the radius.
-    Polar,
-}
-
-/// A chart of a test's result.
-#[derive(Debug, Clone, Copy)]
-pub struct Chart {
-    /// Its heading.
-    pub title: &'static str,
-    /// The series drawn in it, by name; those that a run lacks are left out.
-    pub series: &'static [&'static str],
-    /// How.
-    pub shape: Shape,
-    /// Whether the horizontal axis is logarithmic.
-    pub log_x: bool,
-    /// Whether the vertical axis begins at 0; otherwise it spans the points.
-    pub from_zero: bool,
+impl Description {
+    /// How its result wants to be presented.
+    #[must_use]
+    pub fn presentation(&self) -> Presentation {
+        Presentation {
+            summary: self.summary,
+            headline: self.headline,
+            charts: self.charts,
+        }
+    }
 }
 
 /// What a test will do, said before it starts.

@@ -40,13 +40,7 @@ several 100,000 with enough requests in flight.",
         common::SEED,
         common::CACHE,
     ],
-    charts: &[Chart {
-        title: "IOPS over the run",
-        series: &["iops-over-time"],
-        shape: Shape::Line,
-        log_x: false,
-        from_zero: true,
-    }],
+    charts: &[Chart::new("IOPS over the run", Shape::Line, &["iops-over-time"])],
     headline: &["iops", "throughput", "latency_mean", "latency_p50", "latency_p99"],
 };
 

@@ -51,13 +51,11 @@ It only reads: by default up to 128 MiB in each zone, 12.8 GiB in all.",
         common::WINDOW_END,
         common::CACHE,
     ],
-    charts: &[Chart {
-        title: "Throughput against address",
-        series: &["throughput-over-address"],
-        shape: Shape::Steps,
-        log_x: false,
-        from_zero: true,
-    }],
+    charts: &[Chart::new(
+        "Throughput against address",
+        Shape::Steps,
+        &["throughput-over-address"],
+    )],
     headline: &["throughput_mean", "throughput_min", "throughput_max"],
 };
 

@@ -157,8 +157,7 @@ fn is_too_slow(values: &[f64]) -> bool {
     let correlation = neighbour_correlation(values);
     values.len() < LEAST_BATCHES
         || correlation >= 1.0
-        || (correlation > 0.0
-            && values.len() as f64 / widening(correlation) < LEAST_INDEPENDENT)
+        || (correlation > 0.0 && values.len() as f64 / widening(correlation) < LEAST_INDEPENDENT)
 }
 
 /// Correlation of each value with the next. A short series makes it look smaller than it is; the

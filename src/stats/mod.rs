@@ -2,6 +2,7 @@
 
 pub mod confidence;
 pub mod latency;
+pub mod reduce;
 pub mod robust;
 pub mod student;
 pub mod timeline;

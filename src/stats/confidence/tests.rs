@@ -47,7 +47,14 @@ fn coverage(memory: f64, length: usize) -> (u32, u32) {
 
 #[test]
 fn limits_hold_the_true_mean_in_about_95_of_100_cases() {
-    for (memory, length) in [(0.0, 20), (0.0, 100), (0.3, 100), (0.6, 100), (0.8, 400), (0.9, 1000)] {
+    for (memory, length) in [
+        (0.0, 20),
+        (0.0, 100),
+        (0.3, 100),
+        (0.6, 100),
+        (0.8, 400),
+        (0.9, 1000),
+    ] {
         let (given, held) = coverage(memory, length);
         let share = f64::from(held) / f64::from(given);
         assert!(given > 850, "{memory} {length}: only {given} given");
@@ -81,7 +88,8 @@ fn what_never_varies_is_certain() {
 fn repeated_measurements_are_independent() {
     // Mean 10, deviation 1, four of them: 10 +- 3.1824 / 2 by hand.
     let spread = 1.5_f64.sqrt() / 2_f64.sqrt();
-    let estimate = independent(&[10.0 - spread, 10.0 - spread, 10.0 + spread, 10.0 + spread]).unwrap();
+    let estimate =
+        independent(&[10.0 - spread, 10.0 - spread, 10.0 + spread, 10.0 + spread]).unwrap();
     assert!((estimate.standard_error - 0.5).abs() < 1e-9);
     assert!((estimate.margin().unwrap() - 1.5912).abs() < 1e-4);
 }
@@ -98,7 +106,9 @@ fn quotients_hold_the_true_value() {
             .zip(errors)
             .map(|(whole, error)| [3.0 * whole + error, *whole])
             .collect();
-        let [low, high] = quotient(&pairs).and_then(|it| it.limits()).unwrap_or([0.0, 9.0]);
+        let [low, high] = quotient(&pairs)
+            .and_then(|it| it.limits())
+            .unwrap_or([0.0, 9.0]);
         held += u32::from(low <= 3.0 && 3.0 <= high);
     }
     assert!((930..985).contains(&held), "{held}");
