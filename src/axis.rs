@@ -76,8 +76,9 @@ pub fn linear_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Ticks {
     let scale = scale(unit, bounds[0].abs().max(bounds[1].abs()));
     let (low, high) = (bounds[0] / scale.factor, bounds[1] / scale.factor);
     let mut marks = Vec::new();
-    if (high - low).is_finite() && high > low {
-        let step = round_step((high - low) / most.max(1) as f64);
+    let step = round_step((high - low) / most.max(1) as f64);
+    // Differences beyond what numbers can hold have no marks.
+    if step.is_normal() && step > 0.0 && (low / step).abs() < 1e15 && (high / step).abs() < 1e15 {
         let digits = usize::try_from(-(step.log10().floor() as i64)).unwrap_or(0);
         let first = (low / step - 1e-9).ceil() as i64;
         let last = (high / step + 1e-9).floor() as i64;

@@ -3,6 +3,7 @@
 //! Two streams meet in [`runtime`] alone: what the kernel says flows up to the screen, what the
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
+pub mod app;
 pub mod axis;
 pub mod bench;
 pub mod cli;
@@ -16,4 +17,5 @@ pub mod roots;
 pub mod runtime;
 pub mod session;
 pub mod stats;
+pub mod ui;
 pub mod units;

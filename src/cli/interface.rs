@@ -4,7 +4,9 @@ use std::io::{self, IsTerminal};
 
 use clap::{Arg, ArgAction, ArgMatches};
 
+use super::watch::interval;
 use super::{Exit, Failure, Result};
+use crate::runtime::{self, Ending, Options};
 
 pub(super) fn arguments() -> [Arg; 3] {
     let switch = |name: &'static str, help: &'static str| {
@@ -15,7 +17,10 @@ pub(super) fn arguments() -> [Arg; 3] {
     };
     [
         switch("ascii", "draw with ASCII characters only"),
-        switch("mouse", "take mouse clicks and the wheel too"),
+        switch(
+            "mouse",
+            "take the mouse wheel too: the terminal then selects text only with Shift",
+        ),
         Arg::new("interval")
             .long("interval")
             .value_name("DURATION")
@@ -24,11 +29,20 @@ pub(super) fn arguments() -> [Arg; 3] {
     ]
 }
 
-pub(super) fn run(_matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> Result {
     if !io::stdout().is_terminal() {
         return Err(Failure::usage(
             "the interface needs a terminal: see `diskscope --help`",
         ));
     }
-    Ok(Exit::Done)
+    let options = Options {
+        ascii: matches.get_flag("ascii"),
+        mouse: matches.get_flag("mouse"),
+        interval: interval(matches)?,
+    };
+    match runtime::run(&options).map_err(Failure::failed)? {
+        Ending::Quit => Ok(Exit::Done),
+        Ending::Signal(_) => Ok(Exit::Interrupted),
+        Ending::InputClosed | Ending::Panicked => Ok(Exit::Failed),
+    }
 }

@@ -78,7 +78,8 @@ fn line(live: &Live) -> std::result::Result<String, Failure> {
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }
 
-fn interval(matches: &ArgMatches) -> std::result::Result<Duration, Failure> {
+/// The argument `--interval`, at least [`SHORTEST`].
+pub(super) fn interval(matches: &ArgMatches) -> std::result::Result<Duration, Failure> {
     let text = matches
         .get_one::<String>("interval")
         .map_or("1s", String::as_str);
