@@ -8,6 +8,7 @@ use std::process::ExitCode;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
+mod compare;
 mod devices;
 mod interface;
 mod run;
@@ -88,6 +89,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: show::command,
         run: show::run,
+    },
+    Subcommand {
+        command: compare::command,
+        run: compare::run,
     },
 ];
 
