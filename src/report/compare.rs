@@ -15,8 +15,10 @@ use crate::units;
 const ROWS: usize = 12;
 /// Widest bar of an overlaid chart in characters.
 const BAR: usize = 20;
-/// Longest name of a session or a drive in a table.
-const NAME: usize = 17;
+/// Longest name of a host or a model in a table.
+const NAME: usize = 15;
+/// Longest name of a target in a table.
+const TARGET: usize = 11;
 
 /// A comparison of two or more sessions.
 #[must_use]
@@ -274,13 +276,13 @@ pub fn fleet(fleet: &Fleet) -> String {
 
 fn drives(name: &str, table: &FleetTable) -> String {
     let mut rows = plain_table();
-    rows.set_header(["host", "target", "model", "value", "of its model", ""]);
+    rows.set_header(["host", "target", "model", "value", "to model", ""]);
     for row in &table.rows {
         let figure = Figure::new(name, row.value, table.unit);
         rows.add_row([
-            short(row.host.as_deref().unwrap_or(&row.name)),
-            short(&row.target),
-            short(row.model.as_deref().unwrap_or("unknown")),
+            short(row.host.as_deref().unwrap_or(&row.name), NAME),
+            short(row.target.trim_start_matches("/dev/"), TARGET),
+            short(row.model.as_deref().unwrap_or("unknown"), NAME),
             figure.text(),
             row.peers
                 .as_ref()
@@ -320,13 +322,13 @@ fn doubts(table: &FleetTable) -> String {
 }
 
 /// A name short enough for a column.
-fn short(name: &str) -> String {
+fn short(name: &str, most: usize) -> String {
     let name = safe(name);
-    if name.chars().count() <= NAME {
+    if name.chars().count() <= most {
         return name;
     }
     // The end tells names of one kind apart better than the beginning.
-    let tail: Vec<char> = name.chars().rev().take(NAME - 2).collect();
+    let tail: Vec<char> = name.chars().rev().take(most - 2).collect();
     format!("..{}", tail.into_iter().rev().collect::<String>())
 }
 
