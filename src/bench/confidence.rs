@@ -3,7 +3,9 @@
 use std::time::Duration;
 
 use crate::session::document::{Figure, Findings};
-use crate::stats::confidence::{Estimate, effective_count, mean, percentile_limits, quotient};
+use crate::stats::confidence::{
+    Estimate, common_margin, effective_count, mean, percentile_limits, quotient,
+};
 use crate::stats::latency::Latency;
 use crate::stats::timeline::Timeline;
 
@@ -18,15 +20,8 @@ pub fn bound(findings: &mut Findings, latency: &Latency, timeline: &Timeline, el
             "iops" => around(figure, mean(&column(1))),
             "throughput" => around(figure, mean(&column(2))),
             "latency_mean" => around(figure, waiting),
-            name => percent_of(name).and_then(|percent| {
-                let sure = effective_count(
-                    latency.count(),
-                    latency.standard_deviation()?,
-                    waiting?.standard_error,
-                );
-                let [low, high] = percentile_limits(percent, sure)?;
-                Some([latency.at_rank(low)? as f64, latency.at_rank(high)? as f64])
-            }),
+            name => percent_of(name)
+                .and_then(|percent| around_percentile(figure, percent, latency, waiting?)),
         };
         if let Some([low, high]) = limits {
             (figure.low, figure.high) = (Some(low.max(0.0)), Some(high));
@@ -47,6 +42,23 @@ fn mean_wait(timeline: &Timeline, whole: usize) -> Option<Estimate> {
 fn around(figure: &Figure, estimate: Option<Estimate>) -> Option<[f64; 2]> {
     let margin = estimate?.margin()?;
     Some([figure.value - margin, figure.value + margin])
+}
+
+/// What its rank leaves open, and at least what all response times may be shifted together.
+fn around_percentile(
+    figure: &Figure,
+    percent: f64,
+    latency: &Latency,
+    waiting: Estimate,
+) -> Option<[f64; 2]> {
+    let (count, deviation) = (latency.count(), latency.standard_deviation()?);
+    let independent = effective_count(count, deviation, waiting.standard_error);
+    let [low, high] = percentile_limits(percent, independent)?;
+    let common = common_margin(&waiting, count, deviation)?;
+    Some([
+        (latency.at_rank(low)? as f64).min(figure.value * (1.0 - common)),
+        (latency.at_rank(high)? as f64).max(figure.value * (1.0 + common)),
+    ])
 }
 
 fn percent_of(name: &str) -> Option<f64> {

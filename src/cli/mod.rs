@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 mod compare;
 mod devices;
 mod interface;
+mod report;
 mod run;
 mod show;
 mod signals;
@@ -93,6 +94,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: compare::command,
         run: compare::run,
+    },
+    Subcommand {
+        command: report::command,
+        run: report::run,
     },
 ];
 

@@ -148,7 +148,10 @@ fn chart(overlay: &Overlay) -> String {
         format!("{} AGAINST {}", overlay.y.name, overlay.x.name).to_uppercase()
     );
     for row in 0..ROWS {
-        let (from, to) = (edge([low, high], row), edge([low, high], row + 1));
+        let (from, to) = (
+            edge(overlay, [low, high], row),
+            edge(overlay, [low, high], row + 1),
+        );
         let mut place = overlay.x.unit.format(from);
         for curve in &overlay.curves {
             let within = |point: &&[f64; 2]| point[0] >= from && (point[0] < to || row + 1 == ROWS);
@@ -171,11 +174,11 @@ fn chart(overlay: &Overlay) -> String {
     text
 }
 
-/// Where a row begins: rows are even, or where the values span decades, as response times do, each
-/// is the same number of times the one before.
-fn edge([low, high]: [f64; 2], row: usize) -> f64 {
+/// Where a row begins: rows are even, or where the values span decades each is the same number of
+/// times the one before.
+fn edge(overlay: &Overlay, [low, high]: [f64; 2], row: usize) -> f64 {
     let share = row as f64 / ROWS as f64;
-    if low > 0.0 && high / low > 50.0 {
+    if overlay.log_x && low > 0.0 {
         low * (high / low).powf(share)
     } else {
         low + (high - low) * share

@@ -109,6 +109,16 @@ pub fn effective_count(count: u64, deviation: f64, standard_error: f64) -> f64 {
     (deviation / standard_error).powi(2).min(all)
 }
 
+/// How far, as a share, all of `count` observations may be shifted together: what of the mean's
+/// margin its independent observations of this deviation do not explain. A drive that was slow for
+/// a while was slow with every request, whichever percentile that is.
+#[must_use]
+pub fn common_margin(estimate: &Estimate, count: u64, deviation: f64) -> Option<f64> {
+    let scatter = deviation * deviation / count as f64;
+    let common = (estimate.standard_error.powi(2) - scatter).max(0.0).sqrt();
+    Some(student_975(estimate.degrees)? * common / estimate.mean).filter(|share| share.is_finite())
+}
+
 /// The percentages between which a percentile lies with 95 % probability, given so many
 /// independent observations: its order statistics are binomial (David and Nagaraja, Order
 /// Statistics, 3rd edition, section 7.1), here in the normal approximation.

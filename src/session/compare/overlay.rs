@@ -6,6 +6,9 @@ use serde::Serialize;
 use super::Group;
 use crate::session::document::{Axis, LatencySummary, Run, Series, Unit};
 
+/// Names of the distributions of reads and of writes.
+const DISTRIBUTIONS: [&str; 2] = ["latency-read", "latency-write"];
+
 /// One chart with a curve for each side that has it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Overlay {
@@ -15,6 +18,8 @@ pub struct Overlay {
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
+    /// Whether x spans decades and wants a logarithmic axis, as response times do.
+    pub log_x: bool,
     /// The curves.
     pub curves: Vec<Curve>,
 }
@@ -45,6 +50,7 @@ pub(super) fn overlays(sides: &[Option<&Group<'_>>]) -> Vec<Overlay> {
             match known {
                 Some(known) => known.curves.push(curve),
                 None => overlays.push(Overlay {
+                    log_x: DISTRIBUTIONS.contains(&name.as_str()),
                     name,
                     x,
                     y,
@@ -61,8 +67,8 @@ pub(super) fn overlays(sides: &[Option<&Group<'_>>]) -> Vec<Overlay> {
 fn curves(run: &Run) -> Vec<Series> {
     let latency = &run.findings.latency;
     let distributions = [
-        ("latency-read", &latency.read),
-        ("latency-write", &latency.write),
+        (DISTRIBUTIONS[0], &latency.read),
+        (DISTRIBUTIONS[1], &latency.write),
     ];
     let cumulative = distributions
         .into_iter()

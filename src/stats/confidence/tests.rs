@@ -137,6 +137,19 @@ fn resembling_observations_count_for_fewer() {
     assert_eq!(effective_count(50, 10.0, 0.0), 50.0);
 }
 
+#[test]
+fn what_scatter_explains_is_no_common_shift() {
+    let estimate = |standard_error: f64| Estimate {
+        mean: 100.0,
+        standard_error,
+        degrees: 1e9,
+    };
+    assert_eq!(common_margin(&estimate(1.0), 100, 10.0), Some(0.0));
+    // sqrt(1.25^2 - 1^2) = 0.75, times 1.96, of 100.
+    let margin = common_margin(&estimate(1.25), 100, 10.0).unwrap();
+    assert!((margin - 0.0147).abs() < 1e-4, "{margin}");
+}
+
 proptest! {
     #[test]
     fn limits_move_and_stretch_with_the_values(
