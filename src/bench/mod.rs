@@ -9,13 +9,40 @@ use std::time::Duration;
 use crate::drive::Target;
 use crate::engine::Plan;
 
+pub mod beside;
+mod block_size;
+pub mod block_size_read;
+pub mod block_size_write;
+pub mod budget;
 pub mod common;
+pub mod compression;
+mod concurrency;
+pub mod concurrency_read;
+pub mod concurrency_write;
 mod confidence;
+pub mod interference;
 pub mod job;
+pub mod mixed;
 pub mod parameter;
+mod part;
+mod passes;
+pub mod quartet;
+mod random;
 pub mod random_read;
+pub mod random_write;
+pub mod read_ahead;
+pub mod read_modify_write;
+pub mod reorder;
 pub mod runner;
+mod sequential;
 pub mod sequential_read;
+pub mod sequential_write;
+pub mod steady_state;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+pub mod write_cache;
+pub mod write_sync_close;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
@@ -25,7 +52,27 @@ use crate::session::chart::Presentation;
 pub use crate::session::chart::{Chart, Shape};
 
 /// Every test, in the order in which they are listed.
-pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
+pub static TESTS: &[&dyn Test] = &[
+    &sequential_read::SequentialRead,
+    &sequential_write::SequentialWrite,
+    &random_read::RandomRead,
+    &random_write::RandomWrite,
+    &mixed::Mixed,
+    &concurrency_read::ConcurrencyRead,
+    &concurrency_write::ConcurrencyWrite,
+    &block_size_read::BlockSizeRead,
+    &block_size_write::BlockSizeWrite,
+    &write_sync_close::WriteSyncClose,
+    &read_modify_write::ReadModifyWrite,
+    &steady_state::SteadyState,
+    &read_ahead::ReadAhead,
+    &reorder::Reorder,
+    &interference::Interference,
+    &compression::Compression,
+    &write_cache::WriteCache,
+    &quartet::Quartet,
+    &survey::Survey,
+];
 
 /// The test of that name or alias.
 #[must_use]
@@ -41,6 +88,12 @@ pub fn find(name: &str) -> Option<&'static dyn Test> {
 pub trait Test: Sync + Send {
     /// What it is, as data.
     fn description(&self) -> &'static Description;
+
+    /// Whether it writes with these parameters: what it needs consent for.
+    fn writes(&self, parameters: &Parameters) -> bool {
+        let _ = parameters;
+        self.description().writes
+    }
 
     /// What it will do with these parameters.
     ///
@@ -74,7 +127,7 @@ pub struct Description {
     /// What it does, how to read its chart, what it costs: paragraphs for the info pane and for
     /// `docs/tests.md`.
     pub explanation: &'static str,
-    /// Whether it writes to the target.
+    /// Whether it may write to the target; [`Test::writes`] knows for given parameters.
     pub writes: bool,
     /// What can be set.
     pub parameters: &'static [Parameter],

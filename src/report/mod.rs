@@ -2,5 +2,7 @@
 
 pub mod compare;
 pub mod html;
+pub mod requests;
+pub mod tests_page;
 pub mod text;
 pub mod watch;

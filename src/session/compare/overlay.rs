@@ -90,7 +90,7 @@ fn cumulative(name: &str, latency: &LatencySummary) -> Series {
     Series {
         name: name.to_owned(),
         x: Axis::new("response time", Unit::Nanoseconds),
-        y: Axis::new("requests that took at most so long", Unit::Ratio),
+        y: Axis::new("share of requests", Unit::Ratio),
         points: points.collect(),
     }
 }

@@ -49,6 +49,7 @@ pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
             ..Findings::default()
         },
         kernel: None,
+        stages: None,
         cpu: None,
         reproduce: Reproduce::default(),
     }

@@ -12,9 +12,9 @@ const MARKED: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
 /// Rows of labels above the bars.
 const ROWS: usize = 3;
 /// Height of such a row.
-const ROW: f64 = 15.0;
+const ROW: f64 = 17.0;
 /// Width that a label of so many characters takes.
-const LETTER: f64 = 6.6;
+const LETTER: f64 = 7.6;
 
 /// The chart of a distribution; `class` gives its colour.
 pub(in crate::report::html) fn distribution(
@@ -84,8 +84,9 @@ fn percentiles(latency: &LatencySummary, x: &Scale) -> String {
         let _ = write!(
             svg,
             "<path class=\"mark\" d=\"M{place:.1} {:.1}V{BOTTOM}\"/>\
-             <text class=\"name\" x=\"{left:.1}\" y=\"{baseline:.1}\">{label}</text>",
+             <text class=\"name\" x=\"{:.1}\" y=\"{baseline:.1}\" text-anchor=\"middle\">{label}</text>",
             baseline + 4.0,
+            left + length / 2.0,
         );
     }
     svg
