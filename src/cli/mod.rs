@@ -12,11 +12,13 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::drive::Settings;
 use crate::units;
 
+mod compare;
 mod devices;
 mod interface;
 mod pace;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod show;
 mod signals;
@@ -115,6 +117,14 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: show::command,
         run: show::run,
+    },
+    Subcommand {
+        command: compare::command,
+        run: compare::run,
+    },
+    Subcommand {
+        command: report::command,
+        run: report::run,
     },
 ];
 

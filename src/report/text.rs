@@ -6,9 +6,10 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, TargetRecord, Unit,
+    Severity, TargetRecord,
 };
 use crate::units;
 
@@ -108,25 +109,6 @@ fn heading(run: &Run) -> String {
     }
     wrap(&mut text, "  ", &engine);
     text
-}
-
-/// Every parameter that is set, as the user writes it.
-fn parameters(run: &Run) -> Vec<String> {
-    let written = |name: &str, value: &serde_json::Value| match value {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(word) => Some(word.clone()),
-        other => match (run.parameter_units.get(name), other.as_u64()) {
-            (Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
-            (Some(Unit::Nanoseconds), Some(time)) => {
-                Some(units::exact_duration(Duration::from_nanos(time)))
-            }
-            (Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
-            _ => Some(other.to_string()),
-        },
-    };
-    let all = run.parameters.iter();
-    all.filter_map(|(name, value)| Some(format!("{name} {}", written(name, value)?)))
-        .collect()
 }
 
 fn target(target: &TargetRecord) -> String {

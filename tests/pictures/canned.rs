@@ -357,7 +357,7 @@ fn tally(seconds: f64) -> Tally {
             tally
                 .read
                 .timeline
-                .record(step as u64 * 100_000_000 + 5, 4096);
+                .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
     tally.read.bytes = tally.read.latency.count() * 4096;
