@@ -1,4 +1,11 @@
 //! Numbers in, numbers out.
 
+pub mod anderson_darling;
+pub mod circular;
+pub mod fits;
+pub mod folding;
 pub mod latency;
+pub mod random;
+pub mod robust;
 pub mod timeline;
+pub mod uniform;
