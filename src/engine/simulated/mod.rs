@@ -3,8 +3,11 @@
 //! A new drive is one file with a [`Kind`], and one line in [`KINDS`].
 
 mod drives;
+pub mod geometry;
+pub mod hdd;
 mod model;
 mod settings;
+pub mod ssd;
 mod station;
 #[cfg(test)]
 mod tests;
