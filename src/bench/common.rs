@@ -146,6 +146,16 @@ pub fn window(target: &Target, parameters: &Parameters) -> Range<u64> {
     begin..end
 }
 
+/// What the page cache may do.
+#[must_use]
+pub fn cache_mode(parameters: &Parameters) -> CacheMode {
+    match parameters.word("cache") {
+        "drop" => CacheMode::Drop,
+        "keep" => CacheMode::Keep,
+        _ => CacheMode::Bypass,
+    }
+}
+
 /// A reading plan with whatever of the common parameters the test has.
 ///
 /// # Errors
@@ -163,11 +173,7 @@ pub fn reading_plan(
     plan.limits = limits(parameters);
     plan.ramp = parameters.duration("ramp").unwrap_or_default();
     plan.seed = parameters.count("seed").unwrap_or(1);
-    plan.cache = match parameters.word("cache") {
-        "drop" => CacheMode::Drop,
-        "keep" => CacheMode::Keep,
-        _ => CacheMode::Bypass,
-    };
+    plan.cache = cache_mode(parameters);
     check_window(&plan)?;
     Ok(plan)
 }

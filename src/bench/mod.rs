@@ -11,8 +11,10 @@ use crate::engine::Plan;
 
 pub mod common;
 pub mod job;
+pub mod mechanics;
 pub mod parameter;
 pub mod random_read;
+pub mod rotation;
 pub mod runner;
 pub mod sequential_read;
 
@@ -21,7 +23,11 @@ pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value
 pub use runner::{Bench, Observer, Progress};
 
 /// Every test, in the order in which they are listed.
-pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
+pub static TESTS: &[&dyn Test] = &[
+    &sequential_read::SequentialRead,
+    &random_read::RandomRead,
+    &rotation::RotationSpeed,
+];
 
 /// The test of that name or alias.
 #[must_use]

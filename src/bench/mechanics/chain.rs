@@ -1,0 +1,137 @@
+//! Reads chains of neighbouring sectors, against the direction in which drives read ahead, and
+//! finds the tracks that they lie on.
+
+use super::command::Command;
+use super::layout::{self, Layout, Sample};
+use super::{Probe, Prober};
+use crate::bench::BenchError;
+use crate::stats::circular::{Resultant, wrap};
+
+/// Bytes of the sectors in which tracks are counted.
+pub const SECTOR: f64 = 512.0;
+/// Reads on each track of a chain.
+pub const PER_TRACK: f64 = 8.0;
+
+/// What the reading of chains needs to know.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Clockwork {
+    /// One revolution in seconds.
+    pub revolution: f64,
+    /// Time of a command.
+    pub command: Command,
+}
+
+impl Clockwork {
+    /// The samples of probes that the medium itself answered.
+    #[must_use]
+    pub fn samples(&self, probes: &[Probe]) -> Vec<Sample> {
+        probes
+            .iter()
+            .filter(|probe| !self.command.is_cached(probe.response()))
+            .map(|probe| Sample {
+                sector: probe.address as f64 / SECTOR,
+                angle: wrap(probe.end / self.revolution),
+            })
+            .collect()
+    }
+}
+
+/// Addresses that go down from `top` over so many tracks of `length` sectors, `per_track` on each
+/// on the average, at uneven distances.
+#[must_use]
+pub fn descending(
+    prober: &mut Prober<'_, '_>,
+    top: u64,
+    length: f64,
+    tracks: f64,
+    per_track: f64,
+) -> Vec<u64> {
+    let gap = length * SECTOR / per_track;
+    let (mut place, mut addresses) = (top as f64, Vec::new());
+    for _ in 0..(tracks * per_track) as usize {
+        let address = prober.aligned(place.max(0.0) as u64);
+        if addresses.last() != Some(&address) {
+            addresses.push(address);
+        }
+        place -= gap * (0.4 + 1.2 * prober.random.share());
+    }
+    addresses
+}
+
+/// The tracks below `top`, whose length is roughly known (to a factor of two).
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn tracks(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    phase: (&str, f64),
+    top: u64,
+    about: f64,
+    tracks: f64,
+) -> Result<Option<(Layout, Vec<Sample>)>, BenchError> {
+    let addresses = descending(prober, top, about, tracks, PER_TRACK);
+    let probes = prober.read(phase.0, phase.1, &addresses)?;
+    let samples = clockwork.samples(&probes);
+    let found = layout::rough(&samples, 0.45 * about..2.2 * about)
+        .and_then(|length| layout::fit(&samples, length))
+        .filter(|layout| layout.coherence > 0.7);
+    Ok(found.map(|layout| (layout, samples)))
+}
+
+/// A first length of the tracks below `top`, nothing known: angles over a piece that is certainly
+/// shorter than a track, then over pieces four times as long each, until half a track is seen.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn first_length(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    share: f64,
+    top: u64,
+) -> Result<Option<f64>, BenchError> {
+    const PIECES: usize = 3;
+    const READS: f64 = 10.0;
+    const LONGEST: f64 = 40_000.0;
+    let mut piece = 64_f64.max(12.0 * prober.block() as f64 / SECTOR);
+    let mut slopes = 0.0..1.0 / piece;
+    let mut next = top as f64;
+    while piece < LONGEST && !prober.over() {
+        let mut addresses = Vec::new();
+        for _ in 0..PIECES {
+            // Pieces lie apart, so that no track's end is in all of them.
+            addresses.extend(descending(prober, next.max(0.0) as u64, piece, 1.0, READS));
+            next -= (7.3 * piece + 3000.0) * SECTOR;
+        }
+        let probes = prober.read("length of a track", share / 5.0, &addresses)?;
+        let pieces: Vec<Vec<Sample>> =
+            probes.chunks(addresses.len().div_ceil(PIECES)).map(|part| clockwork.samples(part)).collect();
+        let slope = common_slope(&pieces, &slopes, piece);
+        if slope * piece >= 0.5 {
+            return Ok(Some(1.0 / slope));
+        }
+        let error = 0.06 / piece;
+        slopes = (slope - error).max(1.0 / LONGEST / 4.0)..slope + error;
+        piece *= 4.0;
+    }
+    Ok(None)
+}
+
+/// The rise of the angle per sector that fits all pieces best, each with a begin of its own.
+fn common_slope(pieces: &[Vec<Sample>], range: &std::ops::Range<f64>, piece: f64) -> f64 {
+    const STEPS: usize = 200;
+    let fits = |slope: f64| -> f64 {
+        let turned = |samples: &Vec<Sample>| {
+            let begins = samples.iter().map(|sample| sample.angle - slope * sample.sector);
+            begins.collect::<Resultant>().sum()
+        };
+        pieces.iter().map(turned).sum()
+    };
+    let step = ((range.end - range.start) / STEPS as f64).min(0.02 / piece);
+    let steps = ((range.end - range.start) / step) as usize;
+    (0..=steps)
+        .map(|index| range.start + step * index as f64)
+        .map(|slope| (fits(slope), slope))
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map_or(range.start, |(_, slope)| slope)
+}
