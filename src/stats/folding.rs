@@ -10,8 +10,8 @@ use std::ops::Range;
 
 use super::circular::{Resultant, signed};
 
-/// A peak of at least this share of the highest one is taken for equally high: of such peaks the
-/// lowest frequency is the speed, the others are its harmonics.
+/// A peak of at least this share of the highest one is taken for equally high: if it lies at a half
+/// or a third of that one's frequency it is the speed, and the other its harmonic.
 const EQUALLY_HIGH: f64 = 0.8;
 /// Differences that lie further from a whole number of periods than this are not of the platter.
 const NEAR: f64 = 0.1;
@@ -84,17 +84,25 @@ fn turn_through(sums: &mut [(f64, f64)], first: f64, each: f64) {
     }
 }
 
-/// The lowest of the highest peaks: its frequency, on the spectrum's grid.
+/// The frequency of the highest peak, or of the lowest one that it may be a harmonic of: on the
+/// spectrum's grid.
 #[must_use]
 pub fn fundamental(spectrum: &[(f64, f64)]) -> Option<f64> {
-    let highest = spectrum.iter().map(|point| point.1).fold(0.0, f64::max);
-    let from = spectrum.iter().position(|point| point.1 >= EQUALLY_HIGH * highest)?;
-    // On its flank the first peak is already high enough: climb to the top.
-    let mut top = from;
-    while top + 1 < spectrum.len() && spectrum[top + 1].1 > spectrum[top].1 {
-        top += 1;
-    }
-    Some(spectrum[top].0)
+    const HARMONICS: u32 = 6;
+    let by_height = |left: &&(f64, f64), right: &&(f64, f64)| left.1.total_cmp(&right.1);
+    let highest = spectrum.iter().max_by(by_height)?;
+    let step = spectrum.get(1)?.0 - spectrum[0].0;
+    let below = |harmonic: u32| {
+        let frequency = highest.0 / f64::from(harmonic);
+        let near = |point: &&(f64, f64)| (point.0 - frequency).abs() <= 2.0 * step;
+        spectrum.iter().filter(near).max_by(by_height)
+    };
+    (2..=HARMONICS)
+        .rev()
+        .filter_map(below)
+        .find(|peak| peak.1 >= EQUALLY_HIGH * highest.1)
+        .or(Some(highest))
+        .map(|peak| peak.0)
 }
 
 /// The period of differences in seconds, searched over a range of frequencies in 1/s.

@@ -5,7 +5,6 @@ pub mod circular;
 pub mod fits;
 pub mod folding;
 pub mod latency;
-pub mod random;
 pub mod robust;
 pub mod timeline;
 pub mod uniform;

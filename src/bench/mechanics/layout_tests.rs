@@ -1,5 +1,5 @@
 use super::*;
-use crate::stats::random::Random;
+use crate::drive::random::Random;
 use proptest::prelude::*;
 
 /// Samples of a medium with these tracks, read with that noise (in revolutions).

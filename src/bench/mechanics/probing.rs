@@ -7,7 +7,7 @@ use std::time::Duration;
 use crate::bench::common;
 use crate::bench::{Bench, BenchError, check_window};
 use crate::engine::{Limits, Pattern, Plan, Request};
-use crate::stats::random::Random;
+use crate::drive::random::Random;
 
 /// One read. Times in seconds on the clock of its phase.
 #[derive(Debug, Clone, Copy, PartialEq)]

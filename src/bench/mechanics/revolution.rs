@@ -45,6 +45,8 @@ pub struct Revolution {
     /// Coherence of different sectors with each other: near 0 on a platter, where they lie all
     /// around.
     pub common: f64,
+    /// Median response in seconds.
+    pub response: f64,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
@@ -64,14 +66,15 @@ pub struct Pairs {
     cached: usize,
     /// Completion times of different sectors, by round: only within one do they share a clock.
     rounds: Vec<Vec<f64>>,
+    /// Response times of the reads that are in pairs.
+    responses: Vec<f64>,
 }
 
 impl Pairs {
     /// Reads one round: sectors all over the window, and the same ones once more in another order.
     ///
-    /// Both passes go inwards, so that the arm has short ways; the second one begins in the middle
-    /// and takes neighbours in another order, so that the times between two reads of a sector are
-    /// all different: equal ones could hide any phase.
+    /// The first pass goes outwards and the second one inwards, so that the arm has short ways, and
+    /// the times between two reads of a sector are all different: equal ones could hide any phase.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -97,6 +100,7 @@ impl Pairs {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
                 Some(earlier) if earlier.response() > fast && probe.response() > fast => {
                     self.differences.push(probe.end - earlier.end);
+                    self.responses.push(probe.response());
                 }
                 Some(_) => self.cached += 1,
             }
@@ -119,11 +123,16 @@ impl Pairs {
             pairs: self.differences.len() + self.cached,
             cached: self.cached,
             common: self.common(folding.frequency),
+            response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
             spectrum,
         };
         let chance = folding::chance(self.differences.len());
+        // A platter makes random sectors wait for half a revolution on the average.
+        let too_quick = revolution.response < 0.25 * revolution.period();
         // Sectors all in step with a clock would make pairs coherent, by that much squared.
-        if revolution.common.powi(2) > 0.5 * folding.coherence {
+        if too_quick {
+            Rotation::None(revolution)
+        } else if revolution.common.powi(2) > 0.5 * folding.coherence {
             Rotation::Clock(revolution)
         } else if folding.coherence >= CERTAIN.max(chance) {
             Rotation::Found(revolution)
@@ -165,7 +174,6 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     let window = prober.window();
     let size = window.end - window.start;
     let count = SECTORS.min((size / prober.block()) as usize).max(1) as u64;
-    // From the end to the beginning: what the drive reads ahead is never asked for.
     let mut first: Vec<u64> = (0..count)
         .rev()
         .map(|part| {
@@ -175,7 +183,8 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
         .collect();
     first.dedup();
     let mut second = first.clone();
-    second.rotate_left(first.len() / 2);
+    second.reverse();
+    second.rotate_left(first.len() / 4);
     for order in [&mut first, &mut second] {
         order.chunks_mut(8).for_each(|few| prober.random.shuffle(few));
     }
@@ -188,7 +197,9 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
 pub fn verdict(rotation: &Rotation) -> Option<Verdict> {
     let coherence = |found: &Revolution| {
         format!(
-            "highest coherence {:.2} of {} pairs of reads (chance alone reaches {:.2}); {} more were answered by the cache",
+            "half of the reads take no longer than {:.3} ms; highest coherence {:.2} of {} pairs of reads \
+             (chance alone reaches {:.2}); {} more were answered by the cache",
+            1e3 * found.response,
             found.folding.coherence,
             found.pairs - found.cached,
             folding::chance(found.pairs - found.cached),

@@ -7,7 +7,7 @@
 use std::collections::VecDeque;
 
 use super::geometry::{Geometry, Place, SECTOR, Shape};
-use crate::stats::random::Random;
+use crate::drive::random::Random;
 
 /// What a simulated hard disk is like. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]

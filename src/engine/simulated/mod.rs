@@ -5,9 +5,11 @@
 mod drives;
 pub mod geometry;
 pub mod hdd;
+mod hdd_model;
 mod model;
 mod settings;
 pub mod ssd;
+mod ssd_model;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -48,6 +50,8 @@ pub const KINDS: &[Kind] = &[
     drives::CLIFF,
     drives::FAILING,
     drives::ZONES,
+    hdd_model::HDD,
+    ssd_model::SSD,
 ];
 
 /// A simulated drive, ready to be measured.

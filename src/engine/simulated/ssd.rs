@@ -2,7 +2,7 @@
 //! erasing, and compression if asked for. Times are nanoseconds since the clock's origin.
 
 use super::hdd::{Access, Answer};
-use crate::stats::random::Random;
+use crate::drive::random::Random;
 
 /// Bytes that one unit reads or programs at a time.
 const PAGE: u64 = 16 << 10;
@@ -159,7 +159,7 @@ impl Ssd {
 
     /// Pages lie on the units in turn, scattered so that no stride meets one unit only.
     fn unit_of(&self, page: u64) -> usize {
-        (Random::new(page).bits() % self.units.len() as u64) as usize
+        (crate::drive::random::scatter(page) % self.units.len() as u64) as usize
     }
 
     /// Bytes per second that all units program together.
