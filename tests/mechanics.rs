@@ -51,3 +51,42 @@ fn nothing_rotates_in_a_solid_state_drive() {
         }
     }
 }
+
+/// A parameter of the drive in milliseconds.
+fn truth(drive: &str, key: &str) -> f64 {
+    let text = drive.split(',').find_map(|part| part.strip_prefix(&format!("{key}="))).unwrap();
+    match text.strip_suffix("us") {
+        Some(micro) => micro.parse::<f64>().unwrap() / 1e3,
+        None => text.trim_end_matches("ms").parse().unwrap(),
+    }
+}
+
+fn seeks(test: &str, figure: &str, key: &str, tolerance: f64) {
+    let mut wrong = Vec::new();
+    for (index, rpm) in RPM.into_iter().enumerate() {
+        let drive = drive(index, rpm);
+        let findings = run(test, &drive, &[]);
+        let found = findings.figure(figure);
+        let expected = truth(&drive, key);
+        let miss = found.map_or(f64::NAN, |found| found.value / 1e6 / expected - 1.0);
+        println!(
+            "{drive}\n   {:?} miss {miss:.4} {:?}",
+            found.map(|f| (f.low, f.value, f.high, f.observations)),
+            findings.verdicts
+        );
+        if !(miss.abs() < tolerance) {
+            wrong.push(format!("{drive}: {miss}"));
+        }
+    }
+    assert!(wrong.is_empty(), "{wrong:#?}");
+}
+
+#[test]
+fn full_stroke_is_found_within_2_per_cent() {
+    seeks("full-stroke", "full_stroke_seek", "full", 0.02);
+}
+
+#[test]
+fn track_to_track_is_found_within_5_per_cent() {
+    seeks("track-to-track", "track_to_track_seek", "t2t", 0.05);
+}

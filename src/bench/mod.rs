@@ -10,6 +10,7 @@ use crate::drive::Target;
 use crate::engine::Plan;
 
 pub mod common;
+pub mod full_stroke;
 pub mod job;
 pub mod mechanics;
 pub mod parameter;
@@ -17,6 +18,7 @@ pub mod random_read;
 pub mod rotation;
 pub mod runner;
 pub mod sequential_read;
+pub mod track_to_track;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
@@ -27,6 +29,8 @@ pub static TESTS: &[&dyn Test] = &[
     &sequential_read::SequentialRead,
     &random_read::RandomRead,
     &rotation::RotationSpeed,
+    &full_stroke::FullStroke,
+    &track_to_track::TrackToTrack,
 ];
 
 /// The test of that name or alias.

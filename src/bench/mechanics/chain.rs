@@ -1,54 +1,21 @@
 //! Reads chains of neighbouring sectors, against the direction in which drives read ahead, and
 //! finds the tracks that they lie on.
 
-use super::command::Command;
+use super::clockwork::{Clockwork, SECTOR};
 use super::layout::{self, Layout, Sample};
-use super::{Probe, Prober};
+use super::Prober;
 use crate::bench::BenchError;
-use crate::stats::circular::{Resultant, wrap};
+use crate::stats::circular::Resultant;
 
-/// Bytes of the sectors in which tracks are counted.
-pub const SECTOR: f64 = 512.0;
 /// Reads on each track of a chain.
 pub const PER_TRACK: f64 = 8.0;
 
-/// What the reading of chains needs to know.
-#[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Clockwork {
-    /// One revolution in seconds.
-    pub revolution: f64,
-    /// Time of a command.
-    pub command: Command,
-}
-
-impl Clockwork {
-    /// The samples of probes that the medium itself answered.
-    #[must_use]
-    pub fn samples(&self, probes: &[Probe]) -> Vec<Sample> {
-        probes
-            .iter()
-            .filter(|probe| !self.command.is_cached(probe.response()))
-            .map(|probe| Sample {
-                sector: probe.address as f64 / SECTOR,
-                angle: wrap(probe.end / self.revolution),
-            })
-            .collect()
-    }
-}
-
-/// Addresses that go down from `top` over so many tracks of `length` sectors, `per_track` on each
-/// on the average, at uneven distances.
+/// Addresses of a chain, going down at uneven distances.
 #[must_use]
-pub fn descending(
-    prober: &mut Prober<'_, '_>,
-    top: u64,
-    length: f64,
-    tracks: f64,
-    per_track: f64,
-) -> Vec<u64> {
-    let gap = length * SECTOR / per_track;
-    let (mut place, mut addresses) = (top as f64, Vec::new());
-    for _ in 0..(tracks * per_track) as usize {
+pub fn descending(prober: &mut Prober<'_, '_>, chain: &Chain) -> Vec<u64> {
+    let gap = chain.length * SECTOR / chain.per_track;
+    let (mut place, mut addresses) = (chain.top as f64, Vec::new());
+    for _ in 0..(chain.tracks * chain.per_track) as usize {
         let address = prober.aligned(place.max(0.0) as u64);
         if addresses.last() != Some(&address) {
             addresses.push(address);
@@ -58,7 +25,20 @@ pub fn descending(
     addresses
 }
 
-/// The tracks below `top`, whose length is roughly known (to a factor of two).
+/// A chain to be read: where, and how much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Chain {
+    /// Its highest address.
+    pub top: u64,
+    /// What is thought of the length of its tracks, in sectors.
+    pub length: f64,
+    /// Tracks that it shall reach over.
+    pub tracks: f64,
+    /// Reads on each.
+    pub per_track: f64,
+}
+
+/// The tracks of a chain. Where their length is known only to a factor of two, `certain` is false.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -66,14 +46,17 @@ pub fn tracks(
     prober: &mut Prober<'_, '_>,
     clockwork: &Clockwork,
     phase: (&str, f64),
-    top: u64,
-    about: f64,
-    tracks: f64,
+    chain: Chain,
+    certain: bool,
 ) -> Result<Option<(Layout, Vec<Sample>)>, BenchError> {
-    let addresses = descending(prober, top, about, tracks, PER_TRACK);
+    let addresses = descending(prober, &chain);
     let probes = prober.read(phase.0, phase.1, &addresses)?;
     let samples = clockwork.samples(&probes);
-    let found = layout::rough(&samples, 0.45 * about..2.2 * about)
+    let about = match certain {
+        true => Some(chain.length),
+        false => layout::rough(&samples, 0.45 * chain.length..2.2 * chain.length),
+    };
+    let found = about
         .and_then(|length| layout::fit(&samples, length))
         .filter(|layout| layout.coherence > 0.7);
     Ok(found.map(|layout| (layout, samples)))
@@ -100,7 +83,9 @@ pub fn first_length(
         let mut addresses = Vec::new();
         for _ in 0..PIECES {
             // Pieces lie apart, so that no track's end is in all of them.
-            addresses.extend(descending(prober, next.max(0.0) as u64, piece, 1.0, READS));
+            let top = next.max(0.0) as u64;
+            let chain = Chain { top, length: piece, tracks: 1.0, per_track: READS };
+            addresses.extend(descending(prober, &chain));
             next -= (7.3 * piece + 3000.0) * SECTOR;
         }
         let probes = prober.read("length of a track", share / 5.0, &addresses)?;

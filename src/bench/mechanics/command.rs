@@ -2,6 +2,7 @@
 
 use crate::bench::BenchError;
 use crate::bench::mechanics::{Probe, Prober};
+use crate::session::document::{Severity, Verdict};
 use crate::stats::robust;
 
 /// Places at which a block is read twice in a row.
@@ -63,6 +64,18 @@ fn of(probes: &[Probe], revolution: f64) -> Command {
         },
         _ => Command { time: 0.0, spread: 0.0, known: false },
     }
+}
+
+/// Says that the figures still hold the time of a command.
+#[must_use]
+pub fn unknown() -> Verdict {
+    Verdict::new(
+        "command-time-unknown",
+        Severity::Note,
+        "a block that was read twice in a row took a whole revolution the second time: no cache \
+         answered, and the time of a command alone could not be measured",
+        "seek times include it: usually 0.1 to 0.3 ms",
+    )
 }
 
 #[cfg(test)]

@@ -7,6 +7,7 @@
 use std::collections::BTreeMap;
 
 use crate::stats::circular::{Resultant, signed, wrap};
+use crate::stats::robust;
 
 /// Residual angles beyond this do not belong to the track.
 const OUTLYING: f64 = 0.08;
@@ -41,6 +42,7 @@ pub struct Layout {
 #[must_use]
 pub fn rough(samples: &[Sample], bounds: std::ops::Range<f64>) -> Option<f64> {
     const CLOSE: f64 = 0.26;
+    const TOGETHER: f64 = 0.06;
     let score = |length: f64| {
         let (mut sum, mut pairs) = (0.0, 0_usize);
         for (index, one) in samples.iter().enumerate() {
@@ -48,7 +50,7 @@ pub fn rough(samples: &[Sample], bounds: std::ops::Range<f64>) -> Option<f64> {
                 let distance = one.sector - other.sector;
                 if distance.abs() <= CLOSE * length {
                     let miss = one.angle - other.angle - distance / length;
-                    sum += (std::f64::consts::TAU * miss).cos();
+                    sum += (1.0 - signed(miss).abs() / TOGETHER).max(0.0);
                     pairs += 1;
                 }
             }
@@ -80,8 +82,7 @@ pub fn fit(samples: &[Sample], about: f64) -> Option<Layout> {
         let part: Vec<Sample> =
             samples.iter().copied().filter(|sample| sample.sector <= until).collect();
         let boundary;
-        (length, boundary) = search(&part, length, width, width / 25.0);
-        length = straighten(&part, length, boundary)?.0;
+        (length, boundary) = search(&part, length, width, width / 25.0)?;
         if piece >= tracks {
             break boundary;
         }
@@ -97,9 +98,11 @@ pub fn fit(samples: &[Sample], about: f64) -> Option<Layout> {
     })
 }
 
-/// The best length within `width` (a share) of `about`, in steps of `step`, and its boundary.
-fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> (f64, f64) {
+/// The length within `width` (a share) of `about`, and the boundary, that fit best: the best places
+/// of a grid in steps of `step` are straightened, and the best of those is taken.
+fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64, f64)> {
     const BOUNDARIES: usize = 32;
+    const BEST: usize = 16;
     let origin = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
     let steps = (width / step).ceil() as i32;
     let lengths = (-steps..=steps).map(|index| about * (1.0 + step * f64::from(index)));
@@ -108,10 +111,19 @@ fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> (f64, f64) {
             (length, origin - length * part as f64 / BOUNDARIES as f64)
         })
     });
-    places
+    let mut scored: Vec<(f64, (f64, f64))> = places
         .map(|(length, boundary)| (score(samples, length, boundary), (length, boundary)))
+        .collect();
+    scored.sort_by(|left, right| right.0.total_cmp(&left.0));
+    scored
+        .into_iter()
+        .take(BEST)
+        .filter_map(|(_, (length, boundary))| {
+            let (length, _) = straighten(samples, length, boundary)?;
+            Some((score(samples, length, boundary), (length, boundary)))
+        })
         .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map_or((about, origin), |(_, best)| best)
+        .map(|(_, best)| best)
 }
 
 fn track_of(sample: &Sample, length: f64, boundary: f64) -> i64 {
@@ -137,23 +149,28 @@ fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
 }
 
 /// Least squares of the angle against the sector, with one slope for all tracks and an intercept
-/// for each: the length and its standard error.
+/// for each: the length and its standard error. Samples far from their track's line, as those just
+/// across its end are, are left out.
 fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64, f64)> {
-    let mut error = f64::INFINITY;
-    for _ in 0..3 {
+    let (mut error, mut bound) = (f64::INFINITY, OUTLYING);
+    for _ in 0..4 {
         let tracks = by_track(samples, length, boundary);
         let mut points: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut misses = Vec::with_capacity(samples.len());
         for sample in samples {
             let track = track_of(sample, length, boundary);
             let along = sample.sector - boundary;
             let miss = signed(sample.angle - along / length - tracks[&track].direction());
-            if miss.abs() < OUTLYING {
+            misses.push(miss.abs());
+            if miss.abs() < bound {
                 points.entry(track).or_default().push((along, miss));
             }
         }
         let (slope, slope_error) = common_slope(points.values())?;
         length = 1.0 / (1.0 / length + slope);
         error = slope_error * length * length;
+        // Six times the median: four standard deviations of normal noise.
+        bound = (6.0 * robust::median(misses)?).clamp(0.006, OUTLYING);
     }
     (length > 0.0).then_some((length, error))
 }
@@ -219,7 +236,7 @@ pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     let (_, period, split) = (2..=longest)
         .filter_map(|period| Some(worth((split(skews, period, whole)?, period))))
         .min_by(|left, right| left.0.total_cmp(&right.0))?;
-    let clear = split.unexplained < 0.35 && signed(split.odd - split.even).abs() > 4.0 * split.noise;
+    let clear = split.unexplained < 0.8 && signed(split.odd - split.even).abs() > 6.0 * split.noise;
     clear.then_some(Cylinder {
         tracks: period as u32,
         head_skew: split.even,
@@ -245,7 +262,7 @@ fn split(skews: &[(i64, f64)], period: i64, whole: f64) -> Option<Split> {
                 skews.iter().filter(here).map(|skew| skew.1).collect()
             };
             let (odd, even) = (side(true), side(false));
-            if odd.len() < 2 || even.len() < 2 {
+            if odd.len() < 3 || even.len() < 3 {
                 return None;
             }
             let count = skews.len() as f64;

@@ -54,10 +54,10 @@ fn too_few_samples_give_nothing() {
 }
 
 proptest! {
-    #![proptest_config(ProptestConfig::with_cases(24))]
+    #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn tracks_are_found_within_a_per_cent(
+    fn six_tracks_are_found_within_two_per_cent(
         length in 100..4000_u32,
         heads in 1..10_i64,
         head_skew in 0.02..0.3_f64,
@@ -72,6 +72,6 @@ proptest! {
         prop_assert!(layout.is_some(), "about {about}");
         let layout = layout.unwrap();
         let miss = layout.sectors_per_track / length - 1.0;
-        prop_assert!(miss.abs() < 0.015, "{} for {length} from {about}", layout.sectors_per_track);
+        prop_assert!(miss.abs() < 0.02, "{} for {length} from {about}", layout.sectors_per_track);
     }
 }

@@ -2,17 +2,20 @@
 //! the command's own time, the layout of tracks, and the edges of response times.
 
 pub mod chain;
+pub mod clockwork;
 pub mod command;
 pub mod layout;
 pub mod probing;
 pub mod revolution;
 pub mod rotational;
+pub mod walk;
 
 use super::common;
 use super::{Forecast, Parameters};
 use crate::drive::Target;
-use crate::session::document::{Severity, Verdict};
+use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 
+pub use clockwork::{Clockwork, SECTOR};
 pub use probing::{Probe, Prober};
 pub use revolution::{Revolution, Rotation};
 pub use rotational::RotationalPart;
@@ -30,6 +33,35 @@ pub fn forecast(target: &Target, parameters: &Parameters, what: &str) -> Forecas
         reads: limits.bytes,
         writes: None,
     }
+}
+
+/// How the rotational part lies in the revolution: a bar for each twentieth. A platter's bars are
+/// about equally high.
+#[must_use]
+pub fn distribution(part: &RotationalPart) -> Series {
+    const BARS: usize = 20;
+    let mut counts = [0_u32; BARS];
+    for share in &part.shares {
+        counts[((share * BARS as f64) as usize).min(BARS - 1)] += 1;
+    }
+    let bar = |(index, count): (usize, &u32)| [(index as f64 + 0.5) / BARS as f64, f64::from(*count)];
+    Series {
+        name: "rotational-part".to_owned(),
+        x: Axis::new("part of the revolution waited", Unit::Revolution),
+        y: Axis::new("reads", Unit::Count),
+        points: counts.iter().enumerate().map(bar).collect(),
+    }
+}
+
+/// A seek time as a figure: the edge of the responses, less what is not the arm's (`other`, in
+/// seconds).
+#[must_use]
+pub fn seek_figure(name: &str, part: &RotationalPart, other: f64) -> Figure {
+    let net = |seconds: f64| 1e9 * (seconds - other);
+    let (low, high) = part.edge.limits;
+    Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
+        .within(net(low), net(high))
+        .from_observations(part.edge.inside as u64)
 }
 
 /// The verdict for a limit or a stop that came before the figure was certain.
