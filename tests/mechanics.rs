@@ -90,3 +90,47 @@ fn full_stroke_is_found_within_2_per_cent() {
 fn track_to_track_is_found_within_5_per_cent() {
     seeks("track-to-track", "track_to_track_seek", "t2t", 0.05);
 }
+
+/// The simulated disk itself, as it was asked for.
+fn disk(drive: &str) -> diskscope::engine::simulated::hdd::Hdd {
+    use diskscope::engine::simulated::{Settings, hdd::Hdd};
+    Hdd::new(diskscope::engine::simulated::hdd_settings(&Settings::parse(drive).unwrap()).unwrap())
+}
+
+#[test]
+fn average_seek_is_found_within_5_per_cent() {
+    for (index, rpm) in RPM.into_iter().enumerate() {
+        let drive = drive(index, rpm);
+        let findings = run("seek-curve", &drive, &[]);
+        let found = findings.figure("average_seek").unwrap();
+        let settings = disk(&drive).settings().clone();
+        let miss = found.value / settings.seek(settings.cylinders / 3) - 1.0;
+        println!("{drive}\n   {:?} {miss:.4} {:?}", (found.low, found.value, found.high), findings.verdicts);
+        assert!(miss.abs() < 0.05, "{drive}: {miss}");
+    }
+}
+
+#[test]
+fn sectors_per_track_are_found_within_1_per_cent() {
+    for (index, rpm) in RPM.into_iter().enumerate() {
+        let drive = drive(index, rpm);
+        let findings = run("geometry", &drive, &[]);
+        let disk = disk(&drive);
+        let zones = disk.geometry().zones();
+        let ends = [("outer", zones[0]), ("inner", zones[zones.len() - 1])];
+        let figure = |name: &str| findings.figure(name).map(|figure| figure.value);
+        println!(
+            "{drive}\n   zones {} -> {:?} surfaces {:?} {:?}",
+            zones.len(),
+            figure("zones"),
+            figure("surfaces"),
+            findings.verdicts
+        );
+        for (end, zone) in ends {
+            let found = figure(&format!("sectors_per_track_{end}")).unwrap_or(f64::NAN);
+            let miss = found / f64::from(zone.sectors_per_track) - 1.0;
+            println!("   {end} {} -> {found} {miss:.5}", zone.sectors_per_track);
+            assert!(miss.abs() < 0.01, "{drive} {end}: {miss}");
+        }
+    }
+}

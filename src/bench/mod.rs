@@ -11,12 +11,14 @@ use crate::engine::Plan;
 
 pub mod common;
 pub mod full_stroke;
+pub mod geometry;
 pub mod job;
 pub mod mechanics;
 pub mod parameter;
 pub mod random_read;
 pub mod rotation;
 pub mod runner;
+pub mod seek_curve;
 pub mod sequential_read;
 pub mod track_to_track;
 
@@ -31,6 +33,8 @@ pub static TESTS: &[&dyn Test] = &[
     &rotation::RotationSpeed,
     &full_stroke::FullStroke,
     &track_to_track::TrackToTrack,
+    &seek_curve::SeekDistance,
+    &geometry::Geometry,
 ];
 
 /// The test of that name or alias.

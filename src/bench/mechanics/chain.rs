@@ -58,7 +58,7 @@ pub fn tracks(
     };
     let found = about
         .and_then(|length| layout::fit(&samples, length))
-        .filter(|layout| layout.coherence > 0.7);
+        .filter(|layout| layout.coherence > 0.5);
     Ok(found.map(|layout| (layout, samples)))
 }
 

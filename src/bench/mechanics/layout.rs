@@ -9,6 +9,8 @@ use std::collections::BTreeMap;
 use crate::stats::circular::{Resultant, signed, wrap};
 use crate::stats::robust;
 
+/// What a sample on another track counts for, in revolutions.
+const ELSEWHERE: f64 = 0.05;
 /// Residual angles beyond this do not belong to the track.
 const OUTLYING: f64 = 0.08;
 
@@ -102,7 +104,7 @@ pub fn fit(samples: &[Sample], about: f64) -> Option<Layout> {
 /// of a grid in steps of `step` are straightened, and the best of those is taken.
 fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64, f64)> {
     const BOUNDARIES: usize = 32;
-    const BEST: usize = 16;
+    const BEST: usize = 24;
     let origin = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
     let steps = (width / step).ceil() as i32;
     let lengths = (-steps..=steps).map(|index| about * (1.0 + step * f64::from(index)));
@@ -140,12 +142,26 @@ fn by_track(samples: &[Sample], length: f64, boundary: f64) -> BTreeMap<i64, Res
     tracks
 }
 
-/// How well the samples of each track agree, 0 to 1. A track with a single sample says nothing.
-fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
+/// How far each sample is from its track's line, in revolutions.
+fn misses(samples: &[Sample], length: f64, boundary: f64) -> Vec<f64> {
     let tracks = by_track(samples, length, boundary);
-    let agreeing: f64 = tracks.values().map(|track| track.sum() - 1.0).sum();
-    let most = samples.len() as f64 - tracks.len() as f64;
-    if most > 0.0 { agreeing / most } else { 0.0 }
+    let miss = |sample: &Sample| {
+        let begin = tracks[&track_of(sample, length, boundary)].direction();
+        signed(sample.angle - (sample.sector - boundary) / length - begin)
+    };
+    samples.iter().map(miss).collect()
+}
+
+/// How well the samples lie on the lines of their tracks, 0 to 1: the mean distance, where a
+/// sample that is on another track counts for [`ELSEWHERE`] however far it is. A track with a
+/// single sample says nothing.
+fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
+    let of = |sample: &Sample| track_of(sample, length, boundary);
+    let tracks = 1 + samples.windows(2).filter(|two| of(&two[0]) != of(&two[1])).count();
+    let freedom = samples.len() as f64 - tracks as f64;
+    let distance = |miss: f64| miss.abs().min(ELSEWHERE) / ELSEWHERE;
+    let sum: f64 = misses(samples, length, boundary).into_iter().map(distance).sum();
+    if freedom > 0.0 { 1.0 - sum / freedom } else { 0.0 }
 }
 
 /// Least squares of the angle against the sector, with one slope for all tracks and an intercept
@@ -154,23 +170,20 @@ fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
 fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64, f64)> {
     let (mut error, mut bound) = (f64::INFINITY, OUTLYING);
     for _ in 0..4 {
-        let tracks = by_track(samples, length, boundary);
+        let misses = misses(samples, length, boundary);
         let mut points: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
-        let mut misses = Vec::with_capacity(samples.len());
-        for sample in samples {
-            let track = track_of(sample, length, boundary);
-            let along = sample.sector - boundary;
-            let miss = signed(sample.angle - along / length - tracks[&track].direction());
-            misses.push(miss.abs());
+        for (sample, miss) in samples.iter().zip(&misses) {
             if miss.abs() < bound {
-                points.entry(track).or_default().push((along, miss));
+                let track = track_of(sample, length, boundary);
+                points.entry(track).or_default().push((sample.sector - boundary, *miss));
             }
         }
         let (slope, slope_error) = common_slope(points.values())?;
         length = 1.0 / (1.0 / length + slope);
         error = slope_error * length * length;
         // Six times the median: four standard deviations of normal noise.
-        bound = (6.0 * robust::median(misses)?).clamp(0.006, OUTLYING);
+        let typical = robust::median(misses.into_iter().map(f64::abs))?;
+        bound = (6.0 * typical).clamp(0.006, OUTLYING);
     }
     (length > 0.0).then_some((length, error))
 }

@@ -8,7 +8,9 @@ pub mod layout;
 pub mod probing;
 pub mod revolution;
 pub mod rotational;
+pub mod stroke;
 pub mod walk;
+pub mod zones;
 
 use super::common;
 use super::{Forecast, Parameters};

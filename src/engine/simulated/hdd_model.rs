@@ -53,8 +53,11 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
     Ok(simulation)
 }
 
-/// The disk's settings from the parameters.
-fn read(settings: &Settings) -> Result<Disk, SimError> {
+/// The disk's settings from its parameters.
+///
+/// # Errors
+/// When a value cannot be read, or no disk can be like that.
+pub fn read(settings: &Settings) -> Result<Disk, SimError> {
     let default = Disk::default();
     let time = |key: &str, default: f64| {
         settings.duration_ns(key, default as u64).map(|time| time as f64)

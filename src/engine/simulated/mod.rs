@@ -21,6 +21,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot};
 use crate::drive::Target;
 
+pub use hdd_model::read as hdd_settings;
 pub use model::{Completion, Model, SimRequest};
 pub use settings::{PREFIX, Settings, SimError};
 pub use station::{Service, Station};
