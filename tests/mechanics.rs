@@ -2,7 +2,18 @@
 
 mod support;
 
-use support::run;
+use diskscope::engine::simulated::{Settings, Simulated};
+use diskscope::session::document::Findings;
+use support::run_on;
+
+/// Runs a test on a simulated drive in virtual time; `set` are parameters of the test.
+fn run(test: &str, drive: &str, set: &[(&'static str, &str)]) -> Findings {
+    let name = format!("{drive},clock=virtual");
+    let simulation = Settings::parse(&name).and_then(Settings::build).unwrap();
+    let target = simulation.target.clone();
+    run_on(test, &target, &Simulated::new(simulation), set)
+}
+
 
 const RPM: [f64; 9] = [4200.0, 5400.0, 5411.0, 5900.0, 7200.0, 7193.0, 10_000.0, 14_990.0, 15_000.0];
 #[test]

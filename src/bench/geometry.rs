@@ -17,6 +17,8 @@ pub struct Geometry;
 
 /// Places sampled evenly over the drive.
 const PLACES: u64 = 32;
+/// Tracks of the samples at both ends, which are to be exact.
+const END_TRACKS: f64 = 32.0;
 /// Intervals between places that are halved afterwards, at most.
 const HALVINGS: usize = 200;
 
@@ -123,7 +125,7 @@ impl Survey {
         let Some(outer) = chain::first_length(prober, &self.clockwork, 0.05, begin)? else {
             return Ok(false);
         };
-        let tracks = ((begin - window.start) as f64 / SECTOR / outer * 0.9).min(16.0);
+        let tracks = ((begin - window.start) as f64 / SECTOR / outer * 0.9).min(END_TRACKS);
         let chain = Chain { top: begin, length: outer, tracks, per_track: 8.0 };
         let Some(layout) = self.sample(prober, ("outer tracks", 0.05), chain)? else {
             return Ok(false);
@@ -133,7 +135,7 @@ impl Survey {
         let Some(inner) = chain::first_length(prober, &self.clockwork, 0.05, window.end)? else {
             return Ok(false);
         };
-        let chain = Chain { top: window.end, length: inner, tracks: 16.0, per_track: 8.0 };
+        let chain = Chain { top: window.end, length: inner, tracks: END_TRACKS, per_track: 8.0 };
         let Some(layout) = self.sample(prober, ("inner tracks", 0.05), chain)? else {
             return Ok(false);
         };
@@ -196,22 +198,23 @@ impl Survey {
     fn boundaries(&mut self, prober: &mut Prober<'_, '_>) -> Result<(), BenchError> {
         let window = prober.window();
         let finest = ((window.end - window.start) / 2048) as f64;
+        let mut failures = 0;
         for _ in 0..HALVINGS {
             let Some(middle) = zones::widest_step(&self.places, finest) else {
                 break;
             };
-            if prober.over() {
+            if prober.over() || failures > HALVINGS / 10 {
                 break;
             }
             let known = self.places.len();
-            self.at(prober, ("boundaries of zones", 0.2 / HALVINGS as f64), middle as u64)?;
-            if self.places.len() == known {
-                // Nothing to be told there: no use in asking for it again.
-                break;
-            }
+            // Not exactly in the middle: where nothing can be told, the next try lies elsewhere.
+            let aside = finest * (prober.random.share() - 0.5);
+            let phase = ("boundaries of zones", 0.2 / HALVINGS as f64);
+            self.at(prober, phase, (middle + aside) as u64)?;
+            failures += usize::from(self.places.len() == known);
             self.report(prober);
         }
-        let zones = zones::group(&self.places);
+        let zones = zones::group(&self.places, 2.0 * finest);
         if zones::widest_step(&self.places, finest).is_none() {
             prober.bench.figure(Figure::new("zones", zones.len() as f64, Unit::Count));
         }

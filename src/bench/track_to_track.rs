@@ -129,9 +129,7 @@ fn cylinder(
         per_track: 4.0,
     };
     let found = chain::tracks(prober, clockwork, ("cylinders", 0.1), long, true)?;
-    let Some((tracks, _)) = found else {
-        return Ok(Some((near, None)));
-    };
+    let tracks = found.map_or(near, |(tracks, _)| tracks);
     let cylinder = layout::cylinder(&tracks.skews).map(|cylinder| cylinder.tracks);
     Ok(Some((tracks, cylinder)))
 }
@@ -149,13 +147,22 @@ fn jumps(
             let size = Figure::new("cylinder_size", length * SECTOR, Unit::Bytes);
             prober.bench.figure(size);
         }
-        None => prober.bench.verdict(Verdict::new(
+        None if layout::all_alike(&tracks.skews) => prober.bench.verdict(Verdict::new(
             "cylinder-not-told",
             Severity::Note,
             "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
              or there is one surface only",
             "the jumps are one track long",
         )),
+        None => {
+            prober.bench.verdict(Verdict::new(
+                "cylinder-not-told",
+                Severity::Invalid,
+                format!("the skews of {} tracks show no order", tracks.skews.len()),
+                "stop other users of the drive and repeat",
+            ));
+            return None;
+        }
     }
     let span = prober.bench.parameters.bytes("span").map(|span| span as f64 / SECTOR);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {

@@ -1,7 +1,6 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
 use diskscope::bench::{self, Observer, Parameters, Progress, runner};
-use diskscope::engine::simulated::{Settings, Simulated};
 use diskscope::engine::{Control, Engine};
 use diskscope::drive::Target;
 use diskscope::session::document::Findings;
@@ -12,14 +11,6 @@ pub struct Silent;
 impl Observer for Silent {
     fn progress(&mut self, _: &Progress) {}
     fn phase_finished(&mut self, _: &Findings) {}
-}
-
-/// Runs a test on a simulated drive in virtual time; `set` are parameters of the test.
-pub fn run(test: &str, drive: &str, set: &[(&'static str, &str)]) -> Findings {
-    let name = format!("{drive},clock=virtual");
-    let simulation = Settings::parse(&name).and_then(Settings::build).unwrap();
-    let target = simulation.target.clone();
-    run_on(test, &target, &Simulated::new(simulation), set)
 }
 
 /// Runs a test on a target through an engine.

@@ -53,11 +53,12 @@ pub fn tracks(
     let probes = prober.read(phase.0, phase.1, &addresses)?;
     let samples = clockwork.samples(&probes);
     let about = match certain {
-        true => Some(chain.length),
-        false => layout::rough(&samples, 0.45 * chain.length..2.2 * chain.length),
+        true => Some((chain.length, 0.02)),
+        false => layout::rough(&samples, 0.45 * chain.length..2.2 * chain.length)
+            .map(|length| (length, 0.25)),
     };
     let found = about
-        .and_then(|length| layout::fit(&samples, length))
+        .and_then(|(length, width)| layout::fit(&samples, length, width))
         .filter(|layout| layout.coherence > 0.5);
     Ok(found.map(|layout| (layout, samples)))
 }

@@ -67,10 +67,11 @@ pub fn rough(samples: &[Sample], bounds: std::ops::Range<f64>) -> Option<f64> {
         .map(|(_, length)| length)
 }
 
-/// The tracks near a first value: length and boundary that make the samples of every single track
-/// lie on one line, whatever the skews. `None` when there are too few samples, or none fits.
+/// The tracks near a first value that is known to a share of `width`: length and boundary that make
+/// the samples of every single track lie on one line, whatever the skews. `None` when there are
+/// too few samples, or none fits.
 #[must_use]
-pub fn fit(samples: &[Sample], about: f64) -> Option<Layout> {
+pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
     if samples.len() < 8 {
         return None;
     }
@@ -78,17 +79,17 @@ pub fn fit(samples: &[Sample], about: f64) -> Option<Layout> {
     let first = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
     let last = samples.iter().map(|sample| sample.sector).fold(0.0, f64::max);
     let tracks = (last - first) / about;
-    let (mut length, mut width, mut piece) = (about, 0.25, 5.0);
+    let (mut length, mut width, mut piece) = (about, width, 5.0);
     let boundary = loop {
         let until = first + piece * about;
         let part: Vec<Sample> =
             samples.iter().copied().filter(|sample| sample.sector <= until).collect();
         let boundary;
-        (length, boundary) = search(&part, length, width, width / 25.0)?;
+        (length, boundary) = search(&part, length, width, (width / 25.0).max(0.001))?;
         if piece >= tracks {
             break boundary;
         }
-        (width, piece) = (0.02 / piece, piece * 3.0);
+        (width, piece) = (width.min(0.03 / piece), piece * 3.0);
     };
     let (length, error) = straighten(samples, length, boundary)?;
     Some(Layout {
@@ -165,41 +166,50 @@ fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
 }
 
 /// Least squares of the angle against the sector, with one slope for all tracks and an intercept
-/// for each: the length and its standard error. Samples far from their track's line, as those just
-/// across its end are, are left out.
+/// for each: the length and its standard error. Samples far from their track's line, late answers
+/// and those across its end, lose their weight (Tukey's biweight; Beaton and Tukey 1974).
 fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64, f64)> {
     let (mut error, mut bound) = (f64::INFINITY, OUTLYING);
-    for _ in 0..4 {
+    for _ in 0..5 {
         let misses = misses(samples, length, boundary);
-        let mut points: BTreeMap<i64, Vec<(f64, f64)>> = BTreeMap::new();
+        let mut tracks: BTreeMap<i64, Vec<Point>> = BTreeMap::new();
         for (sample, miss) in samples.iter().zip(&misses) {
-            if miss.abs() < bound {
-                let track = track_of(sample, length, boundary);
-                points.entry(track).or_default().push((sample.sector - boundary, *miss));
-            }
+            let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
+            let point = Point { along: sample.sector - boundary, miss: *miss, weight };
+            tracks.entry(track_of(sample, length, boundary)).or_default().push(point);
         }
-        let (slope, slope_error) = common_slope(points.values())?;
+        let (slope, slope_error) = common_slope(tracks.values())?;
         length = 1.0 / (1.0 / length + slope);
         error = slope_error * length * length;
-        // Six times the median: four standard deviations of normal noise.
+        // Seven times the median is about five standard deviations of normal noise.
         let typical = robust::median(misses.into_iter().map(f64::abs))?;
-        bound = (6.0 * typical).clamp(0.006, OUTLYING);
+        bound = (7.0 * typical).clamp(0.006, OUTLYING);
     }
     (length > 0.0).then_some((length, error))
 }
 
+/// A sample relative to its track's line.
+struct Point {
+    along: f64,
+    miss: f64,
+    weight: f64,
+}
+
 /// The slope that groups of points have in common, and its standard error.
-fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<(f64, f64)>>) -> Option<(f64, f64)> {
+fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<Point>>) -> Option<(f64, f64)> {
     let (mut spread, mut common, mut squares, mut freedom) = (0.0, 0.0, 0.0, -1.0);
     for group in groups {
-        let count = group.len() as f64;
-        let mean_x = group.iter().map(|point| point.0).sum::<f64>() / count;
-        let mean_y = group.iter().map(|point| point.1).sum::<f64>() / count;
-        for (x, y) in group {
-            spread += (x - mean_x).powi(2);
-            common += (x - mean_x) * (y - mean_y);
-            squares += (y - mean_y).powi(2);
+        let sum = |of: &dyn Fn(&Point) -> f64| -> f64 {
+            group.iter().map(|point| point.weight * of(point)).sum()
+        };
+        let count = sum(&|_| 1.0);
+        if count <= 0.0 {
+            continue;
         }
+        let (x, y) = (sum(&|point| point.along) / count, sum(&|point| point.miss) / count);
+        spread += sum(&|point| (point.along - x).powi(2));
+        common += sum(&|point| (point.along - x) * (point.miss - y));
+        squares += sum(&|point| (point.miss - y).powi(2));
         freedom += count - 1.0;
     }
     if spread <= 0.0 || freedom < 2.0 {
@@ -238,67 +248,106 @@ pub struct Cylinder {
 #[must_use]
 pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     const MOST: i64 = 64;
+    const PLAIN: f64 = 0.8;
+    const CERTAIN: f64 = 6.0;
     let (first, last) = (skews.first()?.0, skews.last()?.0);
-    let longest = MOST.min((last - first) / 2);
+    let center = center(skews)?;
+    let deviations = bounded(skews, center)?;
+    let whole = spread(deviations.iter().map(|deviation| deviation.1));
+    let splits = (2..=MOST.min((last - first) / 3)).filter_map(|period| split(&deviations, period));
     // One more track in the period explains a little by chance alone: it has to pay for that.
-    let worth = |(fit, period): (Split, i64)| (fit.unexplained + 0.002 * period as f64, period, fit);
-    let whole = spread(&skews.iter().map(|skew| skew.1).collect::<Vec<_>>());
-    if whole < 1e-12 {
-        return None;
-    }
-    let (_, period, split) = (2..=longest)
-        .filter_map(|period| Some(worth((split(skews, period, whole)?, period))))
-        .min_by(|left, right| left.0.total_cmp(&right.0))?;
-    let clear = split.unexplained < 0.8 && signed(split.odd - split.even).abs() > 6.0 * split.noise;
-    clear.then_some(Cylinder {
-        tracks: period as u32,
-        head_skew: split.even,
-        cylinder_skew: split.odd,
+    let cost = |split: &Split| split.inside / whole + 0.002 * split.period as f64;
+    let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
+    let clear = best.inside < PLAIN * whole && best.difference.abs() > CERTAIN * best.noise;
+    let middle = |odd: bool| {
+        let there = skews.iter().filter(|(track, _)| best.is_odd(*track) == odd);
+        robust::median(there.map(|(_, skew)| signed(skew - center))).map(|way| wrap(center + way))
+    };
+    clear.then_some(())?;
+    Some(Cylinder {
+        tracks: u32::try_from(best.period).ok()?,
+        head_skew: middle(false)?,
+        cylinder_skew: middle(true)?,
     })
+}
+
+/// Whether so many skews are so much alike that no cylinder hides in them.
+#[must_use]
+pub fn all_alike(skews: &[(i64, f64)]) -> bool {
+    const MANY: usize = 30;
+    const ALIKE: f64 = 0.012;
+    let Some(center) = center(skews) else {
+        return false;
+    };
+    let typical = robust::median(skews.iter().map(|skew| signed(skew.1 - center).abs()));
+    skews.len() >= MANY && typical.is_some_and(|typical| typical < ALIKE)
+}
+
+/// The middle skew.
+fn center(skews: &[(i64, f64)]) -> Option<f64> {
+    let mean = skews.iter().map(|skew| skew.1).collect::<Resultant>().direction();
+    let way = robust::median(skews.iter().map(|skew| signed(skew.1 - mean)))?;
+    Some(wrap(mean + way))
+}
+
+/// Deviations from the middle; wild ones count for no more than is needed to stand out.
+fn bounded(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64)>> {
+    let deviations = skews.iter().map(|(track, skew)| (*track, signed(skew - center)));
+    let typical = robust::median(deviations.clone().map(|(_, deviation)| deviation.abs()))?;
+    let bound = (6.0 * typical).clamp(0.004, 0.1);
+    Some(deviations.map(|(track, deviation)| (track, deviation.clamp(-bound, bound))).collect())
 }
 
 /// Skews told apart by their place in a period.
 struct Split {
-    odd: f64,
-    even: f64,
-    unexplained: f64,
+    period: i64,
+    place: i64,
+    /// Mean of the odd ones less that of the others.
+    difference: f64,
+    /// Standard error of the difference.
     noise: f64,
+    /// Mean square deviation that stays.
+    inside: f64,
 }
 
-/// The place in the period whose skews differ most from the rest; `unexplained` is the share of
-/// the spread that stays.
-fn split(skews: &[(i64, f64)], period: i64, whole: f64) -> Option<Split> {
-    (0..period)
-        .filter_map(|place| {
-            let side = |odd: bool| -> Vec<f64> {
-                let here = |(track, _): &&(i64, f64)| (track.rem_euclid(period) == place) == odd;
-                skews.iter().filter(here).map(|skew| skew.1).collect()
-            };
-            let (odd, even) = (side(true), side(false));
-            if odd.len() < 3 || even.len() < 3 {
-                return None;
-            }
-            let count = skews.len() as f64;
-            let inside =
-                (odd.len() as f64 * spread(&odd) + even.len() as f64 * spread(&even)) / count;
-            let direction = |part: &[f64]| part.iter().copied().collect::<Resultant>().direction();
-            let noise = inside.sqrt() * (1.0 / odd.len() as f64 + 1.0 / even.len() as f64).sqrt();
-            Some(Split {
-                odd: direction(&odd),
-                even: direction(&even),
-                unexplained: inside / whole,
-                noise,
-            })
+impl Split {
+    fn is_odd(&self, track: i64) -> bool {
+        track.rem_euclid(self.period) == self.place
+    }
+}
+
+/// The place in the period whose skews differ most from the rest.
+fn split(deviations: &[(i64, f64)], period: i64) -> Option<Split> {
+    let at = |place: i64| {
+        let is_odd = |track: i64| track.rem_euclid(period) == place;
+        let side = |odd: bool| -> Vec<f64> {
+            let there = deviations.iter().filter(|(track, _)| is_odd(*track) == odd);
+            there.map(|(_, deviation)| *deviation).collect()
+        };
+        let (odd, even) = (side(true), side(false));
+        if odd.len() < 3 || even.len() < 3 {
+            return None;
+        }
+        let (m, n) = (odd.len() as f64, even.len() as f64);
+        let [square, other_square] = [&odd, &even].map(|part| spread(part.iter().copied()));
+        let inside = (m * square + n * other_square) / (m + n);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        Some(Split {
+            period,
+            place,
+            difference: mean(&odd) - mean(&even),
+            noise: (inside * (1.0 / m + 1.0 / n)).sqrt(),
+            inside,
         })
-        .min_by(|left, right| left.unexplained.total_cmp(&right.unexplained))
+    };
+    (0..period).filter_map(at).min_by(|left, right| left.inside.total_cmp(&right.inside))
 }
 
-/// Mean square distance from the mean direction; a wild skew counts for no more than a tenth of
-/// a turn.
-fn spread(angles: &[f64]) -> f64 {
-    let mean = angles.iter().copied().collect::<Resultant>().direction();
-    let square = |angle: &f64| signed(angle - mean).clamp(-0.1, 0.1).powi(2);
-    angles.iter().map(square).sum::<f64>() / angles.len().max(1) as f64
+/// Mean square deviation from the mean.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    values.map(|value| (value - mean).powi(2)).sum::<f64>() / count
 }
 
 #[cfg(test)]

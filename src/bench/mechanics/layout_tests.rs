@@ -22,7 +22,7 @@ fn samples(length: f64, heads: i64, skew: [f64; 2], tracks: f64, noise: f64, see
 fn a_literal_track_is_found_from_far_away() {
     let samples = samples(1000.0, 4, [0.11, 0.15], 5.0, 0.0, 1);
     let about = rough(&samples, 500.0..2000.0).unwrap();
-    let layout = fit(&samples, about).unwrap();
+    let layout = fit(&samples, about, 0.25).unwrap();
     assert!((layout.sectors_per_track - 1000.0).abs() < 1.0, "{layout:?}");
     assert!(layout.coherence > 0.99);
 }
@@ -30,7 +30,7 @@ fn a_literal_track_is_found_from_far_away() {
 #[test]
 fn the_cylinder_shows_in_the_skews() {
     let samples = samples(640.0, 6, [0.108, 0.144], 60.0, 0.004, 2);
-    let layout = fit(&samples, 640.0).unwrap();
+    let layout = fit(&samples, 640.0, 0.02).unwrap();
     let cylinder = cylinder(&layout.skews).unwrap();
     assert_eq!(cylinder.tracks, 6);
     assert!((cylinder.head_skew - 0.108).abs() < 0.004, "{cylinder:?}");
@@ -41,14 +41,15 @@ fn the_cylinder_shows_in_the_skews() {
 fn equal_skews_tell_no_cylinder() {
     for noise in [0.0, 0.004] {
         let samples = samples(640.0, 4, [0.1, 0.1], 60.0, noise, 3);
-        let layout = fit(&samples, 640.0).unwrap();
+        let layout = fit(&samples, 640.0, 0.02).unwrap();
         assert_eq!(cylinder(&layout.skews), None, "noise {noise}");
+        assert!(all_alike(&layout.skews));
     }
 }
 
 #[test]
 fn too_few_samples_give_nothing() {
-    assert_eq!(fit(&samples(640.0, 4, [0.1, 0.1], 0.5, 0.0, 3), 640.0), None);
+    assert_eq!(fit(&samples(640.0, 4, [0.1, 0.1], 0.5, 0.0, 3), 640.0, 0.02), None);
     assert_eq!(rough(&[], 100.0..200.0), None);
     assert_eq!(cylinder(&[]), None);
 }
@@ -68,7 +69,7 @@ proptest! {
         let length = f64::from(length);
         let samples = samples(length, heads, [head_skew, cylinder_skew], 6.0, 0.004, seed);
         let about = rough(&samples, length * off * 0.5..length * off * 2.0).unwrap();
-        let layout = fit(&samples, about);
+        let layout = fit(&samples, about, 0.25);
         prop_assert!(layout.is_some(), "about {about}");
         let layout = layout.unwrap();
         let miss = layout.sectors_per_track / length - 1.0;

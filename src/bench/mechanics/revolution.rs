@@ -234,15 +234,28 @@ pub fn verdict(rotation: &Rotation) -> Option<Verdict> {
     Some(Verdict::new(code, severity, evidence, advice))
 }
 
-/// One round, for a test that needs the revolution: the revolution, or a verdict that says why
-/// there is none.
+/// One round, and more only where that leaves doubts, for a test that needs the revolution: the
+/// revolution, or a verdict that says why there is none.
 ///
 /// # Errors
 /// When the reads could not be started.
 pub fn find(prober: &mut Prober<'_, '_>, share: f64) -> Result<Option<Revolution>, BenchError> {
+    const ROUNDS: u32 = 3;
+    const BEYOND_DOUBT: f64 = 0.85;
     let mut pairs = Pairs::default();
-    pairs.round(prober, "speed of rotation", share)?;
-    let rotation = pairs.rotation();
+    let mut rotation = Rotation::Unknown(0);
+    for _ in 0..ROUNDS {
+        pairs.round(prober, "speed of rotation", share / f64::from(ROUNDS))?;
+        rotation = pairs.rotation();
+        let clear = match &rotation {
+            Rotation::Found(found) => found.folding.coherence >= BEYOND_DOUBT,
+            Rotation::None(_) | Rotation::Clock(_) => true,
+            Rotation::Doubtful(_) | Rotation::Unknown(_) => false,
+        };
+        if clear || prober.over() {
+            break;
+        }
+    }
     if let Some(verdict) = verdict(&rotation) {
         prober.bench.verdict(verdict);
     }

@@ -38,9 +38,10 @@ pub fn widest_step(places: &[Place], finest: f64) -> Option<f64> {
         .map(|two| 0.5 * (two[0].address + two[1].address))
 }
 
-/// Joins neighbours with equally long tracks: begin and mean length of each zone.
+/// Joins neighbours with equally long tracks: begin and mean length of each zone. A single place
+/// with neighbours nearer than `finest` lies across a boundary and is none of its own.
 #[must_use]
-pub fn group(places: &[Place]) -> Vec<(f64, f64)> {
+pub fn group(places: &[Place], finest: f64) -> Vec<(f64, f64)> {
     let mut zones: Vec<Vec<Place>> = Vec::new();
     for place in places {
         match zones.last_mut() {
@@ -48,7 +49,17 @@ pub fn group(places: &[Place]) -> Vec<(f64, f64)> {
             _ => zones.push(vec![*place]),
         }
     }
-    zones.iter().map(|zone| (zone[0].address, mean(zone).sectors_per_track)).collect()
+    let across = |index: usize| {
+        let (Some(before), Some(after)) = (index.checked_sub(1), zones.get(index + 1)) else {
+            return false;
+        };
+        let last = zones[before][zones[before].len() - 1].address;
+        zones[index].len() == 1 && after[0].address - last < 2.0 * finest
+    };
+    (0..zones.len())
+        .filter(|index| !across(*index))
+        .map(|index| (zones[index][0].address, mean(&zones[index]).sectors_per_track))
+        .collect()
 }
 
 fn mean(zone: &[Place]) -> Place {
@@ -80,10 +91,12 @@ mod tests {
     #[test]
     fn steps_are_zones_and_noise_is_none() {
         let places = places(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
-        let zones = group(&places);
+        let zones = group(&places, 0.1);
         assert_eq!(zones.iter().map(|zone| zone.0).collect::<Vec<_>>(), [0.0, 3.0, 5.0]);
+        assert_eq!(group(&places[3..], 1.5).len(), 2);
+        assert_eq!(group(&places, 1.5).len(), 3);
         assert_eq!(widest_step(&places, 0.5), Some(4.5));
         assert_eq!(widest_step(&places, 1.0), None);
-        assert!(group(&[]).is_empty());
+        assert!(group(&[], 0.1).is_empty());
     }
 }
