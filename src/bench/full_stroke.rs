@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, RotationalPart};
-use super::mechanics::{self, Clockwork, Prober};
+use super::mechanics::{self, Clockwork, Command, Prober};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
 };
@@ -79,7 +79,7 @@ impl Test for FullStroke {
             return Ok(());
         };
         prober.bench.phase_finished();
-        let other = clockwork.command.time + passing(&mut prober, &clockwork)?;
+        let passing = passing(&mut prober, &clockwork)?;
         let mut responses = Vec::new();
         let mut part = None;
         let batches = batches(&prober, &clockwork);
@@ -94,7 +94,7 @@ impl Test for FullStroke {
             responses.extend(moves.map(|(_, probe)| (probe.address, probe.response())));
             if responses.len() >= ENOUGH {
                 part = rotational::analyse(&responses, Some(clockwork.revolution));
-                report(&mut prober, &responses, part.as_ref(), other);
+                report(&mut prober, &responses, part.as_ref(), (&clockwork.command, passing));
                 prober.bench.phase_finished();
             }
         }
@@ -143,12 +143,12 @@ fn report(
     prober: &mut Prober<'_, '_>,
     responses: &[(u64, f64)],
     part: Option<&RotationalPart>,
-    other: f64,
+    (command, passing): (&Command, f64),
 ) {
     let Some(part) = part else {
         return;
     };
-    prober.bench.figure(mechanics::seek_figure("full_stroke_seek", part, other));
+    prober.bench.figure(mechanics::seek_figure("full_stroke_seek", part, command, passing));
     prober.bench.series(mechanics::distribution(part));
     let points = |values: &mut dyn Iterator<Item = f64>| {
         values.enumerate().map(|(index, value)| [index as f64, 1e9 * value]).collect()

@@ -93,7 +93,6 @@ impl Test for SeekDistance {
         let passing = stroke
             .sectors_per_track
             .map_or(0.0, |length| clockwork.passing(prober.block(), length));
-        let other = clockwork.command.time + passing;
         let mut probes: Vec<Seek> = Vec::new();
         let mut doubts = 0;
         let batches = batches(&prober, &clockwork);
@@ -110,7 +109,7 @@ impl Test for SeekDistance {
             }));
             let envelope = envelope(&mut probes, clockwork.revolution);
             doubts = envelope.iter().filter(|piece| piece.part.doubt().is_some()).count();
-            report(&mut prober, &clockwork, &probes, &envelope, other);
+            report(&mut prober, &clockwork, &probes, &envelope, passing);
             prober.bench.phase_finished();
         }
         conclude(&mut prober, probes.len(), doubts);
@@ -186,7 +185,7 @@ fn report(
     clockwork: &Clockwork,
     probes: &[Seek],
     envelope: &[Piece],
-    other: f64,
+    passing: f64,
 ) {
     let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
         points.map(|(distance, seconds)| [distance, 1e9 * seconds]).collect()
@@ -209,14 +208,14 @@ fn report(
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
     prober.bench.series(series("seek-curve", drawn));
-    if let Some(figure) = average(probes, &curve, clockwork, other) {
+    if let Some(figure) = average(probes, &curve, clockwork, passing) {
         prober.bench.figure(figure);
     }
 }
 
 /// The seek over a third of the stroke: the edge of all responses at distances around it, each
 /// brought to that distance along the curve.
-fn average(probes: &[Seek], curve: &SeekCurve, clockwork: &Clockwork, other: f64) -> Option<Figure> {
+fn average(probes: &[Seek], curve: &SeekCurve, clockwork: &Clockwork, passing: f64) -> Option<Figure> {
     const THIRD: f64 = 1.0 / 3.0;
     const AROUND: std::ops::Range<f64> = 0.22..0.45;
     let brought = |seek: &Seek| seek.response - curve.at(seek.distance) + curve.at(THIRD);
@@ -226,7 +225,7 @@ fn average(probes: &[Seek], curve: &SeekCurve, clockwork: &Clockwork, other: f64
         .map(|seek| (0, brought(seek)))
         .collect();
     let part = rotational::analyse(&near, Some(clockwork.revolution))?;
-    Some(mechanics::seek_figure("average_seek", &part, other))
+    Some(mechanics::seek_figure("average_seek", &part, &clockwork.command, passing))
 }
 
 fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {

@@ -6,7 +6,7 @@ use super::mechanics::chain::{self, Chain};
 use super::mechanics::layout::{self, Layout};
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::walk::{Jump, Jumps, Walk};
-use super::mechanics::{self, Clockwork, Prober, SECTOR};
+use super::mechanics::{self, Clockwork, Command, Prober, SECTOR};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
     Value, common,
@@ -103,7 +103,7 @@ impl Test for TrackToTrack {
             return Ok(());
         };
         let passing = clockwork.passing(prober.block(), tracks.sectors_per_track);
-        walk(&mut prober, &clockwork, jumps, clockwork.command.time + passing)
+        walk(&mut prober, &clockwork, jumps, passing)
     }
 }
 
@@ -191,7 +191,7 @@ fn walk(
     prober: &mut Prober<'_, '_>,
     clockwork: &Clockwork,
     jumps: Jumps,
-    other: f64,
+    passing: f64,
 ) -> Result<(), BenchError> {
     let mut walk = Walk::new(jumps);
     let mut part: Option<RotationalPart> = None;
@@ -216,7 +216,7 @@ fn walk(
         }
         if walk.even.len() >= ENOUGH {
             part = analyse(&walk, clockwork);
-            report(prober, &walk, part.as_ref(), other);
+            report(prober, &walk, part.as_ref(), (&clockwork.command, passing));
             prober.bench.phase_finished();
         }
     }
@@ -246,11 +246,16 @@ fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
     prober.time_left().map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize).max(1)
 }
 
-fn report(prober: &mut Prober<'_, '_>, walk: &Walk, part: Option<&RotationalPart>, other: f64) {
+fn report(
+    prober: &mut Prober<'_, '_>,
+    walk: &Walk,
+    part: Option<&RotationalPart>,
+    (command, passing): (&Command, f64),
+) {
     let Some(part) = part else {
         return;
     };
-    prober.bench.figure(mechanics::seek_figure("track_to_track_seek", part, other));
+    prober.bench.figure(mechanics::seek_figure("track_to_track_seek", part, command, passing));
     prober.bench.series(mechanics::distribution(part));
     prober.bench.series(Series {
         name: "jump-responses".to_owned(),

@@ -85,7 +85,7 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
         let part: Vec<Sample> =
             samples.iter().copied().filter(|sample| sample.sector <= until).collect();
         let boundary;
-        (length, boundary) = search(&part, length, width, (width / 25.0).max(0.001))?;
+        (length, boundary) = search(&part, length, width, width / 25.0)?;
         if piece >= tracks {
             break boundary;
         }

@@ -17,6 +17,7 @@ use super::{Forecast, Parameters};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 
+pub use command::Command;
 pub use clockwork::{Clockwork, SECTOR};
 pub use probing::{Probe, Prober};
 pub use revolution::{Revolution, Rotation};
@@ -55,14 +56,14 @@ pub fn distribution(part: &RotationalPart) -> Series {
     }
 }
 
-/// A seek time as a figure: the edge of the responses, less what is not the arm's (`other`, in
-/// seconds).
+/// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
+/// block (in seconds). The spread of commands adds to the limits of the edge.
 #[must_use]
-pub fn seek_figure(name: &str, part: &RotationalPart, other: f64) -> Figure {
-    let net = |seconds: f64| 1e9 * (seconds - other);
+pub fn seek_figure(name: &str, part: &RotationalPart, command: &Command, passing: f64) -> Figure {
+    let net = |seconds: f64| 1e9 * (seconds - command.time - passing);
     let (low, high) = part.edge.limits;
     Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
-        .within(net(low), net(high))
+        .within(net(low - command.spread), net(high + command.spread))
         .from_observations(part.edge.inside as u64)
 }
 
