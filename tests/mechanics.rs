@@ -145,3 +145,47 @@ fn sectors_per_track_are_found_within_1_per_cent() {
         }
     }
 }
+
+const ALL: [&str; 5] = ["rotation", "full-stroke", "track-to-track", "seek-curve", "geometry"];
+
+#[test]
+fn what_does_not_rotate_gets_no_number() {
+    for drive in ["sim:ssd", "sim:ssd,jitter=0us", "sim:constant,latency=8ms", "sim:constant"] {
+        for test in ALL {
+            let findings = run(test, drive, &[]);
+            assert!(findings.figures.is_empty(), "{test} on {drive}: {:?}", findings.figures);
+            let verdicts: Vec<_> = findings.verdicts.iter().map(|verdict| &verdict.code).collect();
+            assert!(verdicts.iter().any(|code| *code == "does-not-rotate"), "{verdicts:?}");
+        }
+    }
+}
+
+#[test]
+fn a_limit_anywhere_leaves_what_is_certain_or_says_what_is_missing() {
+    for test in ALL {
+        for requests in ["1", "40", "200", "300", "700"] {
+            let findings = run(test, "sim:hdd", &[("requests", requests)]);
+            if let Some(speed) = findings.figure("rotation_speed") {
+                assert!((speed.value / 7200.0 - 1.0).abs() < 1e-4, "{test} {requests}: {speed:?}");
+            } else {
+                let told = findings.verdicts.iter().any(|verdict| verdict.code == "too-few-probes");
+                assert!(told, "{test} {requests}: {:?}", findings.verdicts);
+            }
+        }
+    }
+}
+
+#[test]
+fn a_span_below_a_cylinder_is_refused_a_number() {
+    let findings = run("track-to-track", "sim:hdd", &[("span", "512KiB")]);
+    assert!(findings.figure("track_to_track_seek").is_none());
+    assert!(findings.verdicts.iter().any(|verdict| verdict.code == "span-below-cylinder"));
+}
+
+#[test]
+fn a_small_window_is_enough_for_the_speed() {
+    let set = [("window-begin", "10GB"), ("window-end", "10100MB")];
+    let findings = run("rotation", "sim:hdd,rpm=5900", &set);
+    let speed = findings.figure("rotation_speed").unwrap().value;
+    assert!((speed / 5900.0 - 1.0).abs() < 1e-4, "{speed}");
+}

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::mechanics::chain::{self, Chain};
-use super::mechanics::layout::{self, Layout, Sample};
+use super::mechanics::layout::{Layout, Sample};
 use super::mechanics::zones::{self, Place};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
@@ -11,6 +11,7 @@ use super::{
 };
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+use crate::stats::circular::Resultant;
 
 /// Where the sectors lie.
 pub struct Geometry;
@@ -96,8 +97,8 @@ impl Test for Geometry {
         if survey.ends(&mut prober)? {
             survey.everywhere(&mut prober)?;
             survey.boundaries(&mut prober)?;
-        } else if !prober.over() {
-            prober.bench.verdict(not_told());
+        } else {
+            prober.bench.verdict(mechanics::no_tracks(prober.over()));
         }
         let missing = mechanics::too_few("places", survey.places.len(), PLACES as usize);
         if survey.places.len() < PLACES as usize && prober.over() {
@@ -154,25 +155,30 @@ impl Survey {
         const TRACKS: f64 = 96.0;
         let top = begin + ((TRACKS + 8.0) * length * SECTOR) as u64;
         let chain = Chain { top, length, tracks: TRACKS, per_track: 4.0 };
-        let found = chain::tracks(prober, &self.clockwork, ("skew", 0.1), chain, true)?;
-        let Some((layout, samples)) = found else {
+        let Some(found) = chain::cylinders(prober, &self.clockwork, 0.1, chain)? else {
+            prober.bench.verdict(surfaces_not_told("no order in the angles of a long chain"));
             return Ok(());
         };
-        prober.bench.series(angles(&samples, 8.0 * layout.sectors_per_track));
+        let layout = &found.layout;
+        prober.bench.series(angles(&found.samples, 8.0 * layout.sectors_per_track));
         let revolution = |name: &str, value: f64| Figure::new(name, value, Unit::Revolution);
-        match layout::cylinder(&layout.skews) {
+        let tracks = layout.skews.len();
+        match found.cylinder {
             Some(cylinder) => {
                 prober.bench.figure(Figure::new("surfaces", f64::from(cylinder.tracks), Unit::Count));
                 prober.bench.figure(revolution("head_skew", cylinder.head_skew));
                 prober.bench.figure(revolution("cylinder_skew", cylinder.cylinder_skew));
             }
+            None if found.decided() => {
+                let skews = layout.skews.iter().map(|skew| skew.1);
+                let skew = skews.collect::<Resultant>().direction();
+                prober.bench.figure(revolution("track_skew", skew));
+                let evidence = format!("the skews of {tracks} tracks are all alike");
+                prober.bench.verdict(surfaces_not_told(&evidence));
+            }
             None => {
-                let skew: crate::stats::circular::Resultant =
-                    layout.skews.iter().map(|skew| skew.1).collect();
-                if skew.length() > 0.9 {
-                    prober.bench.figure(revolution("track_skew", skew.direction()));
-                }
-                prober.bench.verdict(surfaces_not_told(layout.skews.len()));
+                let evidence = format!("the skews of {tracks} tracks show no order");
+                prober.bench.verdict(surfaces_not_told(&evidence));
             }
         }
         Ok(())
@@ -299,21 +305,12 @@ fn angles(samples: &[Sample], sectors: f64) -> Series {
     }
 }
 
-fn not_told() -> Verdict {
-    Verdict::new(
-        "tracks-not-told",
-        Severity::Invalid,
-        "it rotates, but the angles of neighbouring sectors do not lie on tracks",
-        "stop other users of the drive and repeat; a RAID or a drive with a large cache may hide them",
-    )
-}
-
-fn surfaces_not_told(skews: usize) -> Verdict {
+fn surfaces_not_told(evidence: &str) -> Verdict {
     Verdict::new(
         "surfaces-not-told",
         Severity::Note,
-        format!("the skews of {skews} tracks are all alike"),
+        evidence,
         "there is one surface, or changing the head takes as long as moving the arm, or the drive \
-         changes the head after many tracks only",
+         changes the head after many tracks only; or other users disturbed: then repeat",
     )
 }

@@ -2,8 +2,7 @@
 
 use std::time::Duration;
 
-use super::mechanics::chain::{self, Chain};
-use super::mechanics::layout::{self, Layout};
+use super::mechanics::chain::{self, Chain, Cylinders};
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::walk::{Jump, Jumps, Walk};
 use super::mechanics::{self, Clockwork, Command, Prober, SECTOR};
@@ -95,24 +94,23 @@ impl Test for TrackToTrack {
             return Ok(());
         };
         prober.bench.phase_finished();
-        let Some((tracks, cylinder)) = cylinder(&mut prober, &clockwork)? else {
-            prober.bench.verdict(no_tracks());
+        let Some(cylinders) = cylinder(&mut prober, &clockwork)? else {
+            prober.bench.verdict(mechanics::no_tracks(prober.over()));
             return Ok(());
         };
-        let Some(jumps) = jumps(&mut prober, &tracks, cylinder) else {
+        let Some(jumps) = jumps(&mut prober, &cylinders) else {
             return Ok(());
         };
-        let passing = clockwork.passing(prober.block(), tracks.sectors_per_track);
+        let passing = clockwork.passing(prober.block(), jumps.track);
         walk(&mut prober, &clockwork, jumps, passing)
     }
 }
 
-/// The tracks in the middle of the window, and how many of them make a cylinder where the skews
-/// tell.
+/// The tracks in the middle of the window, and how many of them make a cylinder.
 fn cylinder(
     prober: &mut Prober<'_, '_>,
     clockwork: &Clockwork,
-) -> Result<Option<(Layout, Option<u32>)>, BenchError> {
+) -> Result<Option<Cylinders>, BenchError> {
     let window = prober.window();
     let top = window.start + (window.end - window.start) / 2;
     let Some(length) = chain::first_length(prober, clockwork, 0.05, top)? else {
@@ -122,32 +120,23 @@ fn cylinder(
     let Some((near, _)) = chain::tracks(prober, clockwork, ("tracks", 0.05), short, false)? else {
         return Ok(None);
     };
-    let long = Chain {
-        top: top.saturating_sub((10.0 * length * SECTOR) as u64),
-        length: near.sectors_per_track,
-        tracks: 72.0,
-        per_track: 4.0,
-    };
-    let found = chain::tracks(prober, clockwork, ("cylinders", 0.1), long, true)?;
-    let tracks = found.map_or(near, |(tracks, _)| tracks);
-    let cylinder = layout::cylinder(&tracks.skews).map(|cylinder| cylinder.tracks);
-    Ok(Some((tracks, cylinder)))
+    let length = near.sectors_per_track;
+    // Clear of what was read just now.
+    let top = top + (100.0 * length * SECTOR) as u64;
+    let long = Chain { top, length, tracks: 72.0, per_track: 4.0 };
+    chain::cylinders(prober, clockwork, 0.1, long)
 }
 
 /// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
-fn jumps(
-    prober: &mut Prober<'_, '_>,
-    tracks: &Layout,
-    cylinder: Option<u32>,
-) -> Option<Jumps> {
-    let track = tracks.sectors_per_track;
-    let length = track * f64::from(cylinder.unwrap_or(1));
-    match cylinder {
+fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
+    let track = found.layout.sectors_per_track;
+    let length = track * f64::from(found.cylinder.map_or(1, |cylinder| cylinder.tracks));
+    match found.cylinder {
         Some(_) => {
             let size = Figure::new("cylinder_size", length * SECTOR, Unit::Bytes);
             prober.bench.figure(size);
         }
-        None if layout::all_alike(&tracks.skews) => prober.bench.verdict(Verdict::new(
+        None if found.decided() => prober.bench.verdict(Verdict::new(
             "cylinder-not-told",
             Severity::Note,
             "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
@@ -158,7 +147,7 @@ fn jumps(
             prober.bench.verdict(Verdict::new(
                 "cylinder-not-told",
                 Severity::Invalid,
-                format!("the skews of {} tracks show no order", tracks.skews.len()),
+                format!("the skews of {} tracks show no order", found.layout.skews.len()),
                 "stop other users of the drive and repeat",
             ));
             return None;
@@ -263,13 +252,4 @@ fn report(
         y: Axis::new("response", Unit::Nanoseconds),
         points: walk.even.iter().map(|jump| [jump.more, 1e9 * jump.response]).collect(),
     });
-}
-
-fn no_tracks() -> Verdict {
-    Verdict::new(
-        "tracks-not-told",
-        Severity::Invalid,
-        "the angles of neighbouring sectors do not lie on tracks",
-        "stop other users of the drive and repeat; a RAID or a drive with a large cache may hide them",
-    )
 }

@@ -28,6 +28,11 @@ impl Resultant {
     /// Adds one angle.
     pub fn add(&mut self, turns: f64) {
         let (sin, cos) = (TAU * turns).sin_cos();
+        self.add_vector(cos, sin);
+    }
+
+    /// Adds one angle that is known as a unit vector.
+    pub fn add_vector(&mut self, cos: f64, sin: f64) {
         self.cos += cos;
         self.sin += sin;
         self.count += 1;

@@ -2,7 +2,7 @@
 //! finds the tracks that they lie on.
 
 use super::clockwork::{Clockwork, SECTOR};
-use super::layout::{self, Layout, Sample};
+use super::layout::{self, Cylinder, Layout, Sample};
 use super::Prober;
 use crate::bench::BenchError;
 use crate::stats::circular::Resultant;
@@ -61,6 +61,53 @@ pub fn tracks(
         .and_then(|(length, width)| layout::fit(&samples, length, width))
         .filter(|layout| layout.coherence > 0.5);
     Ok(found.map(|layout| (layout, samples)))
+}
+
+/// What a long chain tells of the cylinder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Cylinders {
+    /// Its tracks.
+    pub layout: Layout,
+    /// Its samples.
+    pub samples: Vec<Sample>,
+    /// The cylinder, where one skew in so many differs.
+    pub cylinder: Option<Cylinder>,
+}
+
+impl Cylinders {
+    /// Whether it is certain how many tracks make a cylinder, or that the skews hide none.
+    #[must_use]
+    pub fn decided(&self) -> bool {
+        self.cylinder.is_some() || layout::all_alike(&self.layout.skews)
+    }
+}
+
+/// Reads a long chain of tracks of a known length, and up to two more above it where noise hides
+/// the order of the skews. `None` where none of them shows tracks.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn cylinders(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    share: f64,
+    chain: Chain,
+) -> Result<Option<Cylinders>, BenchError> {
+    const TRIES: u32 = 3;
+    let mut best: Option<Cylinders> = None;
+    let reach = ((chain.tracks + 8.0) * chain.length * SECTOR) as u64;
+    for attempt in 0..TRIES {
+        let chain = Chain { top: chain.top + u64::from(attempt) * reach, ..chain };
+        let phase = ("skew of tracks", share / f64::from(TRIES));
+        if let Some((layout, samples)) = tracks(prober, clockwork, phase, chain, true)? {
+            let cylinder = layout::cylinder(&layout.skews);
+            best = Some(Cylinders { layout, samples, cylinder });
+        }
+        if prober.over() || best.as_ref().is_some_and(Cylinders::decided) {
+            break;
+        }
+    }
+    Ok(best)
 }
 
 /// A first length of the tracks below `top`, nothing known: angles over a piece that is certainly

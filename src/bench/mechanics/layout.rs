@@ -4,7 +4,7 @@
 //! jumps by the skew, which hides the time for switching to the next head or cylinder (Ruemmler
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
-use std::collections::BTreeMap;
+use std::f64::consts::TAU;
 
 use crate::stats::circular::{Resultant, signed, wrap};
 use crate::stats::robust;
@@ -75,17 +75,18 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
     if samples.len() < 8 {
         return None;
     }
+    let mut ascending = samples.to_vec();
+    ascending.sort_by(|left, right| left.sector.total_cmp(&right.sector));
+    let samples = &ascending[..];
     // A short piece bears a wide search; the longer the piece, the more exact the length must be.
-    let first = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
-    let last = samples.iter().map(|sample| sample.sector).fold(0.0, f64::max);
+    let (first, last) = (samples[0].sector, samples[samples.len() - 1].sector);
     let tracks = (last - first) / about;
     let (mut length, mut width, mut piece) = (about, width, 5.0);
     let boundary = loop {
         let until = first + piece * about;
-        let part: Vec<Sample> =
-            samples.iter().copied().filter(|sample| sample.sector <= until).collect();
+        let part = &samples[..samples.partition_point(|sample| sample.sector <= until)];
         let boundary;
-        (length, boundary) = search(&part, length, width, width / 25.0)?;
+        (length, boundary) = search(part, length, width, width / 25.0)?;
         if piece >= tracks {
             break boundary;
         }
@@ -96,7 +97,7 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
         sectors_per_track: length,
         error,
         boundary,
-        coherence: score(samples, length, boundary),
+        coherence: score(&turned(samples, length), length, boundary),
         skews: skews(samples, length, boundary),
     })
 }
@@ -106,62 +107,72 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
 fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64, f64)> {
     const BOUNDARIES: usize = 32;
     const BEST: usize = 24;
-    let origin = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
+    let origin = samples.first()?.sector;
     let steps = (width / step).ceil() as i32;
-    let lengths = (-steps..=steps).map(|index| about * (1.0 + step * f64::from(index)));
-    let places = lengths.flat_map(|length| {
-        (0..BOUNDARIES).map(move |part| {
-            (length, origin - length * part as f64 / BOUNDARIES as f64)
-        })
-    });
-    let mut scored: Vec<(f64, (f64, f64))> = places
-        .map(|(length, boundary)| (score(samples, length, boundary), (length, boundary)))
-        .collect();
-    scored.sort_by(|left, right| right.0.total_cmp(&left.0));
+    let mut scored = Vec::new();
+    for index in -steps..=steps {
+        let length = about * (1.0 + step * f64::from(index));
+        let turned = turned(samples, length);
+        for part in 0..BOUNDARIES {
+            let boundary = origin - length * part as f64 / BOUNDARIES as f64;
+            scored.push((score(&turned, length, boundary), (length, boundary)));
+        }
+    }
+    scored.sort_by(|left: &(f64, _), right| right.0.total_cmp(&left.0));
     scored
         .into_iter()
         .take(BEST)
         .filter_map(|(_, (length, boundary))| {
             let (length, _) = straighten(samples, length, boundary)?;
-            Some((score(samples, length, boundary), (length, boundary)))
+            Some((score(&turned(samples, length), length, boundary), (length, boundary)))
         })
         .max_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, best)| best)
 }
 
-fn track_of(sample: &Sample, length: f64, boundary: f64) -> i64 {
-    ((sample.sector - boundary) / length).floor() as i64
+/// A sample with its way along the track taken off: what is left is where its track begins.
+#[derive(Debug, Clone, Copy)]
+struct Turned {
+    sector: f64,
+    begin: f64,
+    cos: f64,
+    sin: f64,
 }
 
-/// The samples' angles with their way along the track taken off, by track.
-fn by_track(samples: &[Sample], length: f64, boundary: f64) -> BTreeMap<i64, Resultant> {
-    let mut tracks: BTreeMap<i64, Resultant> = BTreeMap::new();
-    for sample in samples {
-        let begin = sample.angle - (sample.sector - boundary) / length;
-        tracks.entry(track_of(sample, length, boundary)).or_default().add(begin);
-    }
-    tracks
-}
-
-/// How far each sample is from its track's line, in revolutions.
-fn misses(samples: &[Sample], length: f64, boundary: f64) -> Vec<f64> {
-    let tracks = by_track(samples, length, boundary);
-    let miss = |sample: &Sample| {
-        let begin = tracks[&track_of(sample, length, boundary)].direction();
-        signed(sample.angle - (sample.sector - boundary) / length - begin)
+fn turned(samples: &[Sample], length: f64) -> Vec<Turned> {
+    let turn = |sample: &Sample| {
+        let begin = wrap(sample.angle - sample.sector / length);
+        let (sin, cos) = (TAU * begin).sin_cos();
+        Turned { sector: sample.sector, begin, cos, sin }
     };
-    samples.iter().map(miss).collect()
+    samples.iter().map(turn).collect()
+}
+
+/// The samples of one track each, in their order.
+fn tracks_of(
+    turned: &[Turned],
+    length: f64,
+    boundary: f64,
+) -> impl Iterator<Item = (i64, &[Turned], Resultant)> {
+    let track = move |one: &Turned| ((one.sector - boundary) / length).floor() as i64;
+    turned.chunk_by(move |one, next| track(one) == track(next)).map(move |part| {
+        let mut sum = Resultant::default();
+        part.iter().for_each(|one| sum.add_vector(one.cos, one.sin));
+        (track(&part[0]), part, sum)
+    })
 }
 
 /// How well the samples lie on the lines of their tracks, 0 to 1: the mean distance, where a
 /// sample that is on another track counts for [`ELSEWHERE`] however far it is. A track with a
 /// single sample says nothing.
-fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
-    let of = |sample: &Sample| track_of(sample, length, boundary);
-    let tracks = 1 + samples.windows(2).filter(|two| of(&two[0]) != of(&two[1])).count();
-    let freedom = samples.len() as f64 - tracks as f64;
-    let distance = |miss: f64| miss.abs().min(ELSEWHERE) / ELSEWHERE;
-    let sum: f64 = misses(samples, length, boundary).into_iter().map(distance).sum();
+fn score(turned: &[Turned], length: f64, boundary: f64) -> f64 {
+    let (mut sum, mut freedom) = (0.0, 0.0);
+    for (_, part, begin) in tracks_of(turned, length, boundary) {
+        let begin = begin.direction();
+        let distance = |one: &Turned| signed(one.begin - begin).abs().min(ELSEWHERE);
+        sum += part.iter().map(distance).sum::<f64>() / ELSEWHERE;
+        freedom += part.len() as f64 - 1.0;
+    }
     if freedom > 0.0 { 1.0 - sum / freedom } else { 0.0 }
 }
 
@@ -171,18 +182,24 @@ fn score(samples: &[Sample], length: f64, boundary: f64) -> f64 {
 fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64, f64)> {
     let (mut error, mut bound) = (f64::INFINITY, OUTLYING);
     for _ in 0..5 {
-        let misses = misses(samples, length, boundary);
-        let mut tracks: BTreeMap<i64, Vec<Point>> = BTreeMap::new();
-        for (sample, miss) in samples.iter().zip(&misses) {
-            let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
-            let point = Point { along: sample.sector - boundary, miss: *miss, weight };
-            tracks.entry(track_of(sample, length, boundary)).or_default().push(point);
+        let turned = turned(samples, length);
+        let mut misses = Vec::with_capacity(samples.len());
+        let mut tracks = Vec::new();
+        for (_, part, begin) in tracks_of(&turned, length, boundary) {
+            let begin = begin.direction();
+            let point = |one: &Turned| {
+                let miss = signed(one.begin - begin);
+                let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
+                Point { along: one.sector - boundary, miss, weight }
+            };
+            tracks.push(part.iter().map(point).collect::<Vec<Point>>());
+            misses.extend(tracks.last().into_iter().flatten().map(|point| point.miss.abs()));
         }
-        let (slope, slope_error) = common_slope(tracks.values())?;
+        let (slope, slope_error) = common_slope(tracks.iter())?;
         length = 1.0 / (1.0 / length + slope);
         error = slope_error * length * length;
         // Seven times the median is about five standard deviations of normal noise.
-        let typical = robust::median(misses.into_iter().map(f64::abs))?;
+        let typical = robust::median(misses)?;
         bound = (7.0 * typical).clamp(0.006, OUTLYING);
     }
     (length > 0.0).then_some((length, error))
@@ -221,13 +238,15 @@ fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<Point>>) -> Option<(f64
 }
 
 fn skews(samples: &[Sample], length: f64, boundary: f64) -> Vec<(i64, f64)> {
-    let tracks = by_track(samples, length, boundary);
+    let turned = turned(samples, length);
+    let tracks: Vec<(i64, Resultant)> = tracks_of(&turned, length, boundary)
+        .map(|(track, _, begin)| (track, begin))
+        .collect();
     let clear = |track: &Resultant| track.count() >= 2 && track.length() > 0.9;
     tracks
-        .iter()
-        .zip(tracks.iter().skip(1))
-        .filter(|((left, a), (right, b))| *left + 1 == **right && clear(a) && clear(b))
-        .map(|((_, a), (right, b))| (*right, wrap(b.direction() - a.direction())))
+        .windows(2)
+        .filter(|two| two[0].0 + 1 == two[1].0 && clear(&two[0].1) && clear(&two[1].1))
+        .map(|two| (two[1].0, wrap(two[1].1.direction() - two[0].1.direction())))
         .collect()
 }
 

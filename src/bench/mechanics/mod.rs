@@ -77,3 +77,19 @@ pub fn too_few(what: &str, found: usize, needed: usize) -> Verdict {
         "let it run to its end, or raise --duration, --bytes and --requests",
     )
 }
+
+/// The verdict where angles do not show tracks: because a limit came first, or for no good reason.
+#[must_use]
+pub fn no_tracks(over: bool) -> Verdict {
+    let (code, severity, evidence) = match over {
+        true => ("too-few-probes", Severity::Warning, "it ended before the length of a track was known"),
+        false => (
+            "tracks-not-told",
+            Severity::Invalid,
+            "it rotates, but the angles of neighbouring sectors do not lie on tracks",
+        ),
+    };
+    let advice = "let it run to its end, and stop other users of the drive; a RAID or a drive with a \
+                  large cache may hide its tracks";
+    Verdict::new(code, severity, evidence, advice)
+}
