@@ -40,6 +40,16 @@ pub fn reading_plan(
     plan(target, parameters, Operation::Read, pattern)
 }
 
+/// What the page cache may do.
+#[must_use]
+pub fn cache_mode(parameters: &Parameters) -> CacheMode {
+    match parameters.word("cache") {
+        "drop" => CacheMode::Drop,
+        "keep" => CacheMode::Keep,
+        _ => CacheMode::Bypass,
+    }
+}
+
 /// A plan with whatever of the common parameters the test has.
 ///
 /// # Errors
@@ -62,11 +72,7 @@ pub fn plan(
     plan.ramp = parameters.duration("ramp").unwrap_or_default();
     plan.seed = parameters.count("seed").unwrap_or(1);
     plan.rate = parameters.number("rate");
-    plan.cache = match parameters.word("cache") {
-        "drop" => CacheMode::Drop,
-        "keep" => CacheMode::Keep,
-        _ => CacheMode::Bypass,
-    };
+    plan.cache = cache_mode(parameters);
     plan.sync = match parameters.word("sync") {
         "dsync" => SyncMode::DataSync,
         "sync" => SyncMode::Sync,

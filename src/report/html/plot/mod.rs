@@ -98,7 +98,7 @@ impl Plot<'_> {
         let bars = matches!(self.shape, Shape::Bars | Shape::StackedBars);
         let inset = if bars { 22.0 } else { 0.0 };
         let x = Scale::over(values(0), self.log_x, false, [LEFT + inset, RIGHT - inset])
-            .from_near_zero();
+            .down_to_near_zero();
         let stacked = marks::stacked(&self.curves);
         let heights = stacked.iter().flatten().map(|bar| bar[2]);
         let y = match self.shape {
