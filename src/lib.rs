@@ -3,7 +3,9 @@
 //! Two streams meet in [`runtime`] alone: what the kernel says flows up to the screen, what the
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
+pub mod app;
 pub mod bench;
+pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod model;
@@ -11,6 +13,8 @@ pub mod printable;
 pub mod probe;
 pub mod report;
 pub mod roots;
+pub mod runtime;
 pub mod session;
 pub mod stats;
+pub mod ui;
 pub mod units;

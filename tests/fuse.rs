@@ -27,7 +27,7 @@ struct Spindle {
 
 impl Spindle {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let size = self.drive.lock().unwrap().size();
+        let size = self.drive.lock().expect("no reader panicked").size();
         let disk = inode == DISK;
         FileAttr {
             ino: inode,
@@ -37,7 +37,11 @@ impl Spindle {
             mtime: UNIX_EPOCH,
             ctime: UNIX_EPOCH,
             crtime: UNIX_EPOCH,
-            kind: if disk { FileType::RegularFile } else { FileType::Directory },
+            kind: if disk {
+                FileType::RegularFile
+            } else {
+                FileType::Directory
+            },
             perm: if disk { 0o444 } else { 0o555 },
             nlink: 1,
             uid: 0,
@@ -87,8 +91,17 @@ impl Filesystem for Spindle {
         reply: ReplyData,
     ) {
         let now = self.began.elapsed().as_nanos() as f64;
-        let access = Access { address: offset, bytes: size, write: false };
-        match self.drive.lock().unwrap().serve(&access, now) {
+        let access = Access {
+            address: offset,
+            bytes: size,
+            write: false,
+        };
+        match self
+            .drive
+            .lock()
+            .expect("no reader panicked")
+            .serve(&access, now)
+        {
             Answer::Done(at) => {
                 self.wait_until(at);
                 reply.data(&vec![0; size as usize]);
@@ -107,9 +120,16 @@ fn the_speed_of_a_real_file_that_spins_is_found() {
         println!("not tried: /dev/fuse cannot be opened here");
         return;
     }
-    let settings = Settings { rpm: 15_000.0, full_stroke: 8e6, ..Settings::default() };
+    let settings = Settings {
+        rpm: 15_000.0,
+        full_stroke: 8e6,
+        ..Settings::default()
+    };
     let mount = tempfile::tempdir().unwrap();
-    let spindle = Spindle { drive: Mutex::new(Hdd::new(settings)), began: Instant::now() };
+    let spindle = Spindle {
+        drive: Mutex::new(Hdd::new(settings)),
+        began: Instant::now(),
+    };
     let mut options = Config::default();
     options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
     let session = match fuser::spawn_mount(spindle, mount.path(), &options) {
@@ -120,16 +140,29 @@ fn the_speed_of_a_real_file_that_spins_is_found() {
         }
     };
     let disk = mount.path().join("disk");
-    let opened = engine::open(&Roots::default(), disk.to_str().unwrap(), Choice::Auto, None);
+    let opened = engine::open(
+        &Roots::default(),
+        disk.to_str().unwrap(),
+        Choice::Auto,
+        None,
+    );
     let opened = opened.unwrap();
-    let findings = run_on("rotation", &opened.target, opened.engine(), &[("duration", "5s")]);
+    let findings = run_on(
+        "rotation",
+        &opened.target,
+        opened.engine(),
+        &[("duration", "5s")],
+    );
     drop(opened);
     drop(session);
     let speed = findings.figure("rotation_speed").map(|figure| figure.value);
     println!("{speed:?} {:?} {:?}", findings.figures, findings.verdicts);
     // A machine with much else to do delays answers, which is told: then there is no number to
     // hold against the truth.
-    let doubtful = findings.verdicts.iter().any(|verdict| verdict.code.starts_with("rotation-doubt"));
+    let doubtful = findings
+        .verdicts
+        .iter()
+        .any(|verdict| verdict.code.starts_with("rotation-doubt"));
     match speed {
         Some(speed) if !doubtful => assert!((speed / 15_000.0 - 1.0).abs() < 2e-4, "{speed}"),
         _ => println!("not certain: {:?}", findings.verdicts),

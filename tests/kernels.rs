@@ -39,6 +39,14 @@ fn lay(from: &Path, over: &Path) {
     }
 }
 
+/// Moves a sample to another time.
+fn shift(sample: &mut Sample, at: Duration) {
+    sample.at = at;
+    for process in &mut sample.processes {
+        process.read_at = at;
+    }
+}
+
 /// Two samples of a kernel and the view of the second.
 fn watched(kernel: &str, interval: Duration) -> (Sample, Live) {
     let root = tempfile::tempdir().unwrap();
@@ -50,11 +58,11 @@ fn watched(kernel: &str, interval: Duration) -> (Sample, Live) {
     });
     let mut first = collector.collect();
     let uptime = first.host.uptime.unwrap();
-    first.at = uptime;
+    shift(&mut first, uptime);
     modeler.update(Arc::new(first));
     lay(&tree(kernel, "after"), root.path());
     let mut second = collector.collect();
-    second.at = uptime + interval;
+    shift(&mut second, uptime + interval);
     let live = modeler.update(Arc::new(second.clone()));
     (second, live)
 }

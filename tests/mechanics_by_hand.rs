@@ -14,9 +14,10 @@ use diskscope::roots::Roots;
 #[test]
 #[ignore = "needs a drive named in DISKSCOPE_TARGET"]
 fn measure() {
-    let (Ok(name), Ok(tests)) =
-        (std::env::var("DISKSCOPE_TARGET"), std::env::var("DISKSCOPE_TESTS"))
-    else {
+    let (Ok(name), Ok(tests)) = (
+        std::env::var("DISKSCOPE_TARGET"),
+        std::env::var("DISKSCOPE_TESTS"),
+    ) else {
         println!("not tried: DISKSCOPE_TARGET and DISKSCOPE_TESTS name no drive and no tests");
         return;
     };
@@ -26,7 +27,10 @@ fn measure() {
         let findings = run_on(test, &opened.target, opened.engine(), &[]);
         println!("{test}: {:.1} s", began.elapsed().as_secs_f64());
         for figure in &findings.figures {
-            println!("   {} {:.3} [{:?} {:?}] of {:?}", figure.name, figure.value, figure.low, figure.high, figure.observations);
+            println!(
+                "   {} {:.3} [{:?} {:?}] of {:?}",
+                figure.name, figure.value, figure.low, figure.high, figure.observations
+            );
         }
         for verdict in &findings.verdicts {
             println!("   {}: {}", verdict.code, verdict.evidence);

@@ -20,11 +20,11 @@ fn directory() -> Option<PathBuf> {
 
 /// The rotational part of one trace, nothing known of the drive.
 fn part(name: &str, revolution: Option<f64>) -> Option<RotationalPart> {
-    let text = std::fs::read_to_string(directory()?.join(name)).unwrap();
+    let text = std::fs::read_to_string(directory()?.join(name)).expect("a trace");
     let probe = |line: &str| {
         let columns: Vec<&str> = line.split('\t').collect();
-        let milliseconds: f64 = columns[4].parse().unwrap();
-        (columns[1].parse().unwrap(), milliseconds / 1e3)
+        let milliseconds: f64 = columns[4].parse().expect("milliseconds");
+        (columns[1].parse().expect("an address"), milliseconds / 1e3)
     };
     let probes: Vec<(u64, f64)> = text.lines().skip(1).map(probe).collect();
     assert_eq!(probes.len(), 5000);
@@ -33,7 +33,11 @@ fn part(name: &str, revolution: Option<f64>) -> Option<RotationalPart> {
 
 /// One revolution in seconds.
 fn revolution(trace: &str) -> f64 {
-    60.0 / if trace.starts_with("st") { 7200.0 } else { 5400.0 }
+    60.0 / if trace.starts_with("st") {
+        7200.0
+    } else {
+        5400.0
+    }
 }
 
 #[test]
@@ -48,7 +52,11 @@ fn the_revolution_is_found_within_2_per_cent_from_responses_alone() {
             return;
         };
         let miss = part.edge.width / revolution(trace) - 1.0;
-        println!("{trace}: {:.3} ms {:+.2} %", 1e3 * part.edge.width, 100.0 * miss);
+        println!(
+            "{trace}: {:.3} ms {:+.2} %",
+            1e3 * part.edge.width,
+            100.0 * miss
+        );
         assert!(miss.abs() < 0.02, "{trace}: {miss}");
         assert_eq!(part.doubt(), None, "{trace}");
     }
@@ -62,7 +70,10 @@ fn a_span_below_a_cylinder_is_doubtful() {
             let Some(part) = part(&trace, known) else {
                 return;
             };
-            println!("{trace} {known:?}: {:.1} {:.2}", part.unevenness, part.inside);
+            println!(
+                "{trace} {known:?}: {:.1} {:.2}",
+                part.unevenness, part.inside
+            );
             assert!(part.doubt().is_some(), "{trace}");
         }
     }
@@ -78,7 +89,10 @@ fn full_stroke_is_the_edge_of_the_band_and_not_its_fastest_probe() {
             return;
         };
         let middle = part.shares[part.shares.len() / 2];
-        println!("{trace}: edge {:.2} ms, middle {middle:.3}", 1e3 * part.edge.lower);
+        println!(
+            "{trace}: edge {:.2} ms, middle {middle:.3}",
+            1e3 * part.edge.lower
+        );
         assert!((middle - 0.5).abs() < 0.05, "{trace}: {middle}");
         assert_eq!(part.doubt(), None, "{trace}");
     }

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, RotationalPart};
-use super::mechanics::{self, Clockwork, Command, Prober};
+use super::mechanics::{self, Clockwork, Prober};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
 };
@@ -46,20 +46,8 @@ are what a platter must give; if they are not, the result is called doubtful. Ty
         common::CACHE,
     ],
     charts: &[
-        Chart {
-            title: "Response times, end to end",
-            series: &["stroke-responses", "stroke-edge"],
-            shape: Shape::Scatter,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Rotational part",
-            series: &["rotational-part"],
-            shape: Shape::Bars,
-            log_x: false,
-            from_zero: true,
-        },
+        Chart::new("Response times, end to end", Shape::Scatter, &["stroke-responses", "stroke-edge"]),
+        Chart::new("Rotational part", Shape::Bars, &["rotational-part"]),
     ],
     headline: &["full_stroke_seek", "revolution_time"],
 };
@@ -70,7 +58,11 @@ impl Test for FullStroke {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(target, parameters, "at both ends in turn"))
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "at both ends in turn",
+        ))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -94,7 +86,12 @@ impl Test for FullStroke {
             responses.extend(moves.map(|(_, probe)| (probe.address, probe.response())));
             if responses.len() >= ENOUGH {
                 part = rotational::analyse(&responses, Some(clockwork.revolution));
-                report(&mut prober, &responses, part.as_ref(), (&clockwork.command, passing));
+                report(
+                    &mut prober,
+                    &responses,
+                    part.as_ref(),
+                    (&clockwork, passing),
+                );
                 prober.bench.phase_finished();
             }
         }
@@ -102,7 +99,9 @@ impl Test for FullStroke {
             Some(part) => part.doubt(),
             None => Some(mechanics::too_few("full stroke", responses.len(), ENOUGH)),
         };
-        verdict.into_iter().for_each(|verdict| prober.bench.verdict(verdict));
+        verdict
+            .into_iter()
+            .for_each(|verdict| prober.bench.verdict(verdict));
         Ok(())
     }
 }
@@ -111,14 +110,19 @@ impl Test for FullStroke {
 fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
     const FULL_STROKE: f64 = 0.018;
     let one = BATCH as f64 * (0.5 * clockwork.revolution + FULL_STROKE);
-    prober.time_left().map_or(10, |left| (left.as_secs_f64() / one).ceil() as usize).max(1)
+    prober
+        .time_left()
+        .map_or(10, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
 }
 
 /// Places at one end and the other in turn, random within a thousandth of the window.
 fn alternate(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     let window = prober.window();
     let size = window.end - window.start;
-    let end = (size / 1000).max((size / 100).min(16 << 20)).max(prober.block());
+    let end = (size / 1000)
+        .max((size / 100).min(16 << 20))
+        .max(prober.block());
     (0..=BATCH)
         .map(|index| match index % 2 {
             0 => prober.anywhere(&(window.start..window.start + end)),
@@ -143,15 +147,23 @@ fn report(
     prober: &mut Prober<'_, '_>,
     responses: &[(u64, f64)],
     part: Option<&RotationalPart>,
-    (command, passing): (&Command, f64),
+    (clockwork, passing): (&Clockwork, f64),
 ) {
     let Some(part) = part else {
         return;
     };
-    prober.bench.figure(mechanics::seek_figure("full_stroke_seek", part, command, passing));
+    prober.bench.figure(mechanics::seek_figure(
+        "full_stroke_seek",
+        part,
+        clockwork,
+        passing,
+    ));
     prober.bench.series(mechanics::distribution(part));
     let points = |values: &mut dyn Iterator<Item = f64>| {
-        values.enumerate().map(|(index, value)| [index as f64, 1e9 * value]).collect()
+        values
+            .enumerate()
+            .map(|(index, value)| [index as f64, 1e9 * value])
+            .collect()
     };
     let series = |name: &str, points: Vec<[f64; 2]>| Series {
         name: name.to_owned(),
@@ -162,5 +174,7 @@ fn report(
     let edge = vec![part.edge.lower; responses.len()];
     let all = points(&mut responses.iter().map(|(_, response)| *response));
     prober.bench.series(series("stroke-responses", all));
-    prober.bench.series(series("stroke-edge", points(&mut edge.into_iter())));
+    prober
+        .bench
+        .series(series("stroke-edge", points(&mut edge.into_iter())));
 }

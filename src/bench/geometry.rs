@@ -53,27 +53,9 @@ show their surfaces this way; then the test says so.",
         common::CACHE,
     ],
     charts: &[
-        Chart {
-            title: "Sectors per track",
-            series: &["sectors-per-track"],
-            shape: Shape::Steps,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Angles of neighbouring sectors",
-            series: &["angle-over-address"],
-            shape: Shape::Scatter,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Where the sectors lie",
-            series: &["platter"],
-            shape: Shape::Polar,
-            log_x: false,
-            from_zero: true,
-        },
+        Chart::new("Sectors per track", Shape::Steps, &["sectors-per-track"]),
+        Chart::new("Angles of neighbouring sectors", Shape::Scatter, &["angle-over-address"]),
+        Chart::new("Where the sectors lie", Shape::Polar, &["platter"]),
     ],
     headline: &["sectors_per_track_outer", "sectors_per_track_inner", "zones", "surfaces"],
 };
@@ -84,7 +66,11 @@ impl Test for Geometry {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(target, parameters, "neighbours at many places"))
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "neighbours at many places",
+        ))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -93,7 +79,11 @@ impl Test for Geometry {
             return Ok(());
         };
         prober.bench.phase_finished();
-        let mut survey = Survey { clockwork, places: Vec::new(), rings: Vec::new() };
+        let mut survey = Survey {
+            clockwork,
+            places: Vec::new(),
+            rings: Vec::new(),
+        };
         if survey.ends(&mut prober)? {
             survey.everywhere(&mut prober)?;
             survey.boundaries(&mut prober)?;
@@ -127,20 +117,34 @@ impl Survey {
             return Ok(false);
         };
         let tracks = ((begin - window.start) as f64 / SECTOR / outer * 0.9).min(END_TRACKS);
-        let chain = Chain { top: begin, length: outer, tracks, per_track: 8.0 };
+        let chain = Chain {
+            top: begin,
+            length: outer,
+            tracks,
+            per_track: 8.0,
+        };
         let Some(layout) = self.sample(prober, ("outer tracks", 0.05), chain)? else {
             return Ok(false);
         };
-        prober.bench.figure(sectors("sectors_per_track_outer", &layout));
+        prober
+            .bench
+            .figure(sectors("sectors_per_track_outer", &layout));
         self.cylinder(prober, begin, layout.sectors_per_track)?;
         let Some(inner) = chain::first_length(prober, &self.clockwork, 0.05, window.end)? else {
             return Ok(false);
         };
-        let chain = Chain { top: window.end, length: inner, tracks: END_TRACKS, per_track: 8.0 };
+        let chain = Chain {
+            top: window.end,
+            length: inner,
+            tracks: END_TRACKS,
+            per_track: 8.0,
+        };
         let Some(layout) = self.sample(prober, ("inner tracks", 0.05), chain)? else {
             return Ok(false);
         };
-        prober.bench.figure(sectors("sectors_per_track_inner", &layout));
+        prober
+            .bench
+            .figure(sectors("sectors_per_track_inner", &layout));
         self.report(prober);
         Ok(true)
     }
@@ -154,20 +158,37 @@ impl Survey {
     ) -> Result<(), BenchError> {
         const TRACKS: f64 = 96.0;
         let top = begin + ((TRACKS + 8.0) * length * SECTOR) as u64;
-        let chain = Chain { top, length, tracks: TRACKS, per_track: 4.0 };
+        let chain = Chain {
+            top,
+            length,
+            tracks: TRACKS,
+            per_track: 4.0,
+        };
         let Some(found) = chain::cylinders(prober, &self.clockwork, 0.1, chain)? else {
-            prober.bench.verdict(surfaces_not_told("no order in the angles of a long chain"));
+            prober
+                .bench
+                .verdict(surfaces_not_told("no order in the angles of a long chain"));
             return Ok(());
         };
         let layout = &found.layout;
-        prober.bench.series(angles(&found.samples, 8.0 * layout.sectors_per_track));
+        prober
+            .bench
+            .series(angles(&found.samples, 8.0 * layout.sectors_per_track));
         let revolution = |name: &str, value: f64| Figure::new(name, value, Unit::Revolution);
         let tracks = layout.skews.len();
         match found.cylinder {
             Some(cylinder) => {
-                prober.bench.figure(Figure::new("surfaces", f64::from(cylinder.tracks), Unit::Count));
-                prober.bench.figure(revolution("head_skew", cylinder.head_skew));
-                prober.bench.figure(revolution("cylinder_skew", cylinder.cylinder_skew));
+                prober.bench.figure(Figure::new(
+                    "surfaces",
+                    f64::from(cylinder.tracks),
+                    Unit::Count,
+                ));
+                prober
+                    .bench
+                    .figure(revolution("head_skew", cylinder.head_skew));
+                prober
+                    .bench
+                    .figure(revolution("cylinder_skew", cylinder.cylinder_skew));
             }
             None if found.decided() => {
                 let skews = layout.skews.iter().map(|skew| skew.1);
@@ -222,7 +243,9 @@ impl Survey {
         }
         let zones = zones::group(&self.places, 2.0 * finest);
         if zones::widest_step(&self.places, finest).is_none() {
-            prober.bench.figure(Figure::new("zones", zones.len() as f64, Unit::Count));
+            prober
+                .bench
+                .figure(Figure::new("zones", zones.len() as f64, Unit::Count));
         }
         Ok(())
     }
@@ -235,12 +258,19 @@ impl Survey {
         top: u64,
     ) -> Result<(), BenchError> {
         let near = self.places.iter().min_by(|left, right| {
-            (left.address - top as f64).abs().total_cmp(&(right.address - top as f64).abs())
+            (left.address - top as f64)
+                .abs()
+                .total_cmp(&(right.address - top as f64).abs())
         });
         let Some(length) = near.map(|place| place.sectors_per_track) else {
             return Ok(());
         };
-        let chain = Chain { top, length, tracks: 5.0, per_track: 8.0 };
+        let chain = Chain {
+            top,
+            length,
+            tracks: 5.0,
+            per_track: 8.0,
+        };
         self.sample(prober, phase, chain)?;
         Ok(())
     }
@@ -258,13 +288,18 @@ impl Survey {
         let window = prober.window();
         let share = (chain.top - window.start) as f64 / (window.end - window.start) as f64;
         // The innermost track has about half the radius of the outermost.
-        self.rings.extend(samples.iter().map(|sample| [sample.angle, 1.0 - 0.5 * share]));
+        self.rings.extend(
+            samples
+                .iter()
+                .map(|sample| [sample.angle, 1.0 - 0.5 * share]),
+        );
         self.places.push(Place {
             address: chain.top as f64,
             sectors_per_track: layout.sectors_per_track,
             error: layout.error,
         });
-        self.places.sort_by(|left, right| left.address.total_cmp(&right.address));
+        self.places
+            .sort_by(|left, right| left.address.total_cmp(&right.address));
         Ok(Some(layout))
     }
 
@@ -273,7 +308,11 @@ impl Survey {
             name: "sectors-per-track".to_owned(),
             x: Axis::new("address", Unit::Bytes),
             y: Axis::new("sectors per track", Unit::Sectors),
-            points: self.places.iter().map(|place| [place.address, place.sectors_per_track]).collect(),
+            points: self
+                .places
+                .iter()
+                .map(|place| [place.address, place.sectors_per_track])
+                .collect(),
         });
         prober.bench.series(Series {
             name: "platter".to_owned(),
@@ -292,7 +331,10 @@ fn sectors(name: &str, layout: &Layout) -> Figure {
 
 /// The angles of the first so many sectors of a chain.
 fn angles(samples: &[Sample], sectors: f64) -> Series {
-    let first = samples.iter().map(|sample| sample.sector).fold(f64::INFINITY, f64::min);
+    let first = samples
+        .iter()
+        .map(|sample| sample.sector)
+        .fold(f64::INFINITY, f64::min);
     Series {
         name: "angle-over-address".to_owned(),
         x: Axis::new("address", Unit::Bytes),

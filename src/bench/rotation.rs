@@ -16,7 +16,9 @@ pub struct RotationSpeed;
 /// Rounds of reads at most.
 const ROUNDS: usize = 3;
 /// Speeds that drives are sold with, in revolutions per minute.
-const CLASSES: [f64; 8] = [3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
+const CLASSES: [f64; 8] = [
+    3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0,
+];
 /// How far a drive may be from the speed that it is sold with, as a share.
 const TOLERANCE: f64 = 0.005;
 /// Points of the drawn spectrum.
@@ -53,27 +55,9 @@ reads, about 256 blocks in each of up to three rounds.",
         common::CACHE,
     ],
     charts: &[
-        Chart {
-            title: "Coherence against speed",
-            series: &["coherence-spectrum"],
-            shape: Shape::Line,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Where the sectors lie",
-            series: &["platter"],
-            shape: Shape::Polar,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Angle against address",
-            series: &["angle-over-address"],
-            shape: Shape::Scatter,
-            log_x: false,
-            from_zero: true,
-        },
+        Chart::new("Coherence against speed", Shape::Line, &["coherence-spectrum"]),
+        Chart::new("Where the sectors lie", Shape::Polar, &["platter"]),
+        Chart::new("Angle against address", Shape::Scatter, &["angle-over-address"]),
     ],
     headline: &["rotation_speed", "revolution_time", "rotation_coherence"],
 };
@@ -84,7 +68,11 @@ impl Test for RotationSpeed {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(target, parameters, "128 places twice, up to three times"))
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "128 places twice, up to three times",
+        ))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -137,20 +125,29 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
         1.0 - 0.5 * share
     };
     let fast = revolution::cache_bound(probes);
-    let from_medium: Vec<Probe> =
-        probes.iter().copied().filter(|probe| probe.response() > fast).collect();
+    let from_medium: Vec<Probe> = probes
+        .iter()
+        .copied()
+        .filter(|probe| probe.response() > fast)
+        .collect();
     let angles: Vec<(u64, f64)> = angles(&from_medium, found.period()).collect();
     prober.bench.series(Series {
         name: "platter".to_owned(),
         x: Axis::new("angle", Unit::Revolution),
         y: Axis::new("radius", Unit::Ratio),
-        points: angles.iter().map(|(address, angle)| [*angle, outwards(*address)]).collect(),
+        points: angles
+            .iter()
+            .map(|(address, angle)| [*angle, outwards(*address)])
+            .collect(),
     });
     prober.bench.series(Series {
         name: "angle-over-address".to_owned(),
         x: Axis::new("address", Unit::Bytes),
         y: Axis::new("angle", Unit::Revolution),
-        points: angles.iter().map(|(address, angle)| [*address as f64, *angle]).collect(),
+        points: angles
+            .iter()
+            .map(|(address, angle)| [*address as f64, *angle])
+            .collect(),
     });
 }
 
@@ -158,7 +155,9 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
 fn spectrum(found: &Revolution) -> Series {
     let piece = found.spectrum.len().div_ceil(SPECTRUM_POINTS).max(1);
     let highest = |piece: &[(f64, f64)]| {
-        let top = piece.iter().max_by(|left, right| left.1.total_cmp(&right.1))?;
+        let top = piece
+            .iter()
+            .max_by(|left, right| left.1.total_cmp(&right.1))?;
         Some([top.0 * 60.0, top.1])
     };
     Series {

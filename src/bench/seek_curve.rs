@@ -56,20 +56,8 @@ random tracks. Typical: 4 to 9 ms.",
         common::CACHE,
     ],
     charts: &[
-        Chart {
-            title: "Response against distance",
-            series: &["seek-responses", "seek-envelope", "seek-curve"],
-            shape: Shape::Scatter,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Seek against distance, short ones wide",
-            series: &["seek-envelope", "seek-curve"],
-            shape: Shape::Line,
-            log_x: true,
-            from_zero: true,
-        },
+        Chart::new("Response against distance", Shape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
+        Chart::new("Seek against distance, short ones wide", Shape::Line, &["seek-envelope", "seek-curve"]).log_x(),
     ],
     headline: &["average_seek", "revolution_time"],
 };
@@ -80,7 +68,11 @@ impl Test for SeekDistance {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(target, parameters, "at distances of all lengths"))
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "at distances of all lengths",
+        ))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -108,7 +100,10 @@ impl Test for SeekDistance {
                 response: after.response(),
             }));
             let envelope = envelope(&mut probes, clockwork.revolution);
-            doubts = envelope.iter().filter(|piece| piece.part.doubt().is_some()).count();
+            doubts = envelope
+                .iter()
+                .filter(|piece| piece.part.doubt().is_some())
+                .count();
             report(&mut prober, &clockwork, &probes, &envelope, passing);
             prober.bench.phase_finished();
         }
@@ -136,7 +131,10 @@ struct Piece {
 fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
     const SEEK: f64 = 0.005;
     let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
-    prober.time_left().map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize).max(1)
+    prober
+        .time_left()
+        .map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
 }
 
 /// Places at distances from one another of which half are even over the logarithm and half over
@@ -177,7 +175,10 @@ fn envelope(probes: &mut [Seek], revolution: f64) -> Vec<Piece> {
             part: rotational::analyse(&responses, Some(revolution))?,
         })
     };
-    probes.chunks(probes.len().div_ceil(pieces)).filter_map(piece).collect()
+    probes
+        .chunks(probes.len().div_ceil(pieces))
+        .filter_map(piece)
+        .collect()
 }
 
 fn report(
@@ -188,7 +189,9 @@ fn report(
     passing: f64,
 ) {
     let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
-        points.map(|(distance, seconds)| [distance, 1e9 * seconds]).collect()
+        points
+            .map(|(distance, seconds)| [distance, 1e9 * seconds])
+            .collect()
     };
     let series = |name: &str, points: Vec<[f64; 2]>| Series {
         name: name.to_owned(),
@@ -198,12 +201,16 @@ fn report(
     };
     let all = points(&mut probes.iter().map(|seek| (seek.distance, seek.response)));
     prober.bench.series(series("seek-responses", all));
-    let edges: Vec<(f64, f64)> =
-        envelope.iter().map(|piece| (piece.distance, piece.part.edge.lower)).collect();
+    let edges: Vec<(f64, f64)> = envelope
+        .iter()
+        .map(|piece| (piece.distance, piece.part.edge.lower))
+        .collect();
     let Some(curve) = fits::seek_curve(&edges) else {
         return;
     };
-    prober.bench.series(series("seek-envelope", points(&mut edges.iter().copied())));
+    prober
+        .bench
+        .series(series("seek-envelope", points(&mut edges.iter().copied())));
     // Denser towards short distances, where it bends.
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
@@ -215,7 +222,12 @@ fn report(
 
 /// The seek over a third of the stroke: the edge of all responses at distances around it, each
 /// brought to that distance along the curve.
-fn average(probes: &[Seek], curve: &SeekCurve, clockwork: &Clockwork, passing: f64) -> Option<Figure> {
+fn average(
+    probes: &[Seek],
+    curve: &SeekCurve,
+    clockwork: &Clockwork,
+    passing: f64,
+) -> Option<Figure> {
     const THIRD: f64 = 1.0 / 3.0;
     const AROUND: std::ops::Range<f64> = 0.22..0.45;
     let brought = |seek: &Seek| seek.response - curve.at(seek.distance) + curve.at(THIRD);
@@ -225,13 +237,20 @@ fn average(probes: &[Seek], curve: &SeekCurve, clockwork: &Clockwork, passing: f
         .map(|seek| (0, brought(seek)))
         .collect();
     let part = rotational::analyse(&near, Some(clockwork.revolution))?;
-    Some(mechanics::seek_figure("average_seek", &part, &clockwork.command, passing))
+    Some(mechanics::seek_figure(
+        "average_seek",
+        &part,
+        clockwork,
+        passing,
+    ))
 }
 
 fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {
     let needed = ENOUGH_PIECES * PER_PIECE;
     if probes < needed {
-        prober.bench.verdict(mechanics::too_few("seek curve", probes, needed));
+        prober
+            .bench
+            .verdict(mechanics::too_few("seek curve", probes, needed));
     }
     // One piece in a hundred is doubtful by chance; in short ones the seek itself varies.
     if doubts > 3 {

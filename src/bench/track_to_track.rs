@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::mechanics::chain::{self, Chain, Cylinders};
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::walk::{Jump, Jumps, Walk};
-use super::mechanics::{self, Clockwork, Command, Prober, SECTOR};
+use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
     Value, common,
@@ -61,20 +61,8 @@ do not move the arm at all, and the test says so in place of a number.",
         common::CACHE,
     ],
     charts: &[
-        Chart {
-            title: "Response against jump",
-            series: &["jump-responses"],
-            shape: Shape::Scatter,
-            log_x: false,
-            from_zero: true,
-        },
-        Chart {
-            title: "Rotational part",
-            series: &["rotational-part"],
-            shape: Shape::Bars,
-            log_x: false,
-            from_zero: true,
-        },
+        Chart::new("Response against jump", Shape::Scatter, &["jump-responses"]),
+        Chart::new("Rotational part", Shape::Bars, &["rotational-part"]),
     ],
     headline: &["track_to_track_seek", "cylinder_size", "revolution_time"],
 };
@@ -85,7 +73,11 @@ impl Test for TrackToTrack {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(target, parameters, "in jumps of one cylinder"))
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "in jumps of one cylinder",
+        ))
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
@@ -116,14 +108,24 @@ fn cylinder(
     let Some(length) = chain::first_length(prober, clockwork, 0.05, top)? else {
         return Ok(None);
     };
-    let short = Chain { top, length, tracks: 6.0, per_track: 8.0 };
+    let short = Chain {
+        top,
+        length,
+        tracks: 6.0,
+        per_track: 8.0,
+    };
     let Some((near, _)) = chain::tracks(prober, clockwork, ("tracks", 0.05), short, false)? else {
         return Ok(None);
     };
     let length = near.sectors_per_track;
     // Clear of what was read just now.
     let top = top + (100.0 * length * SECTOR) as u64;
-    let long = Chain { top, length, tracks: 72.0, per_track: 4.0 };
+    let long = Chain {
+        top,
+        length,
+        tracks: 72.0,
+        per_track: 4.0,
+    };
     chain::cylinders(prober, clockwork, 0.1, long)
 }
 
@@ -153,7 +155,11 @@ fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
             return None;
         }
     }
-    let span = prober.bench.parameters.bytes("span").map(|span| span as f64 / SECTOR);
+    let span = prober
+        .bench
+        .parameters
+        .bytes("span")
+        .map(|span| span as f64 / SECTOR);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {
         prober.bench.verdict(Verdict::new(
             "span-below-cylinder",
@@ -173,7 +179,12 @@ fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
     // Not so far that the length of the tracks changes much; far enough to read none twice soon.
     let reach = ((window.end - window.start) as f64 / 50.0).max(400.0 * length * SECTOR);
     let to = from.saturating_sub(reach as u64).max(window.start);
-    Some(Jumps { from, to, length, track })
+    Some(Jumps {
+        from,
+        to,
+        length,
+        track,
+    })
 }
 
 fn walk(
@@ -205,15 +216,21 @@ fn walk(
         }
         if walk.even.len() >= ENOUGH {
             part = analyse(&walk, clockwork);
-            report(prober, &walk, part.as_ref(), (&clockwork.command, passing));
+            report(prober, &walk, part.as_ref(), (clockwork, passing));
             prober.bench.phase_finished();
         }
     }
     let verdict = match &part {
         Some(part) => part.doubt(),
-        None => Some(mechanics::too_few("track to track", walk.even.len(), ENOUGH)),
+        None => Some(mechanics::too_few(
+            "track to track",
+            walk.even.len(),
+            ENOUGH,
+        )),
     };
-    verdict.into_iter().for_each(|verdict| prober.bench.verdict(verdict));
+    verdict
+        .into_iter()
+        .for_each(|verdict| prober.bench.verdict(verdict));
     Ok(())
 }
 
@@ -225,31 +242,46 @@ fn analyse(walk: &Walk, clockwork: &Clockwork) -> Option<RotationalPart> {
     };
     let even = of(&mut walk.even.iter())?;
     let all = of(&mut walk.even.iter().chain(&walk.aimed))?;
-    Some(RotationalPart { edge: all.edge, ..even })
+    Some(RotationalPart {
+        edge: all.edge,
+        ..even
+    })
 }
 
 /// How many batches the time allows; twelve where nothing limits it.
 fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
     const SEEK: f64 = 0.0015;
     let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
-    prober.time_left().map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize).max(1)
+    prober
+        .time_left()
+        .map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
 }
 
 fn report(
     prober: &mut Prober<'_, '_>,
     walk: &Walk,
     part: Option<&RotationalPart>,
-    (command, passing): (&Command, f64),
+    (clockwork, passing): (&Clockwork, f64),
 ) {
     let Some(part) = part else {
         return;
     };
-    prober.bench.figure(mechanics::seek_figure("track_to_track_seek", part, command, passing));
+    prober.bench.figure(mechanics::seek_figure(
+        "track_to_track_seek",
+        part,
+        clockwork,
+        passing,
+    ));
     prober.bench.series(mechanics::distribution(part));
     prober.bench.series(Series {
         name: "jump-responses".to_owned(),
         x: Axis::new("jump beyond the mean", Unit::Revolution),
         y: Axis::new("response", Unit::Nanoseconds),
-        points: walk.even.iter().map(|jump| [jump.more, 1e9 * jump.response]).collect(),
+        points: walk
+            .even
+            .iter()
+            .map(|jump| [jump.more, 1e9 * jump.response])
+            .collect(),
     });
 }

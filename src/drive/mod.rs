@@ -8,10 +8,12 @@ pub mod ioctl;
 pub mod mounts;
 pub mod random;
 pub mod scratch;
+pub mod settings;
 pub mod target;
 
 pub(crate) use error::failed;
 pub use error::{DriveError, ErrorKind};
 pub use guard::{Conflict, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
+pub use settings::Settings;
 pub use target::{Access, Durability, Medium, Mode, Target, TargetKind};

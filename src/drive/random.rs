@@ -147,7 +147,10 @@ mod tests {
         let drawn: Vec<f64> = (0..10_000).map(|_| random.normal()).collect();
         let mean = drawn.iter().sum::<f64>() / 1e4;
         let square = drawn.iter().map(|value| value * value).sum::<f64>() / 1e4;
-        assert!(mean.abs() < 0.05 && (square - 1.0).abs() < 0.05, "{mean} {square}");
+        assert!(
+            mean.abs() < 0.05 && (square - 1.0).abs() < 0.05,
+            "{mean} {square}"
+        );
     }
 
     #[test]

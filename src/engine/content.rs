@@ -6,7 +6,7 @@ use crate::drive::random::Random;
 /// A unit in which drives compress; partly compressible data has its zeros at the front of each.
 const UNIT: usize = 4096;
 /// All repeated blocks are made from this seed.
-const REPEATED: u64 = 0x0d15_c0;
+const REPEATED: u64 = 0x000d_15c0;
 
 /// Keeps buffers filled with what the plan asks for.
 #[derive(Debug)]

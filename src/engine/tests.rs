@@ -210,6 +210,9 @@ fn nobody_writes_a_file_without_consent() {
     assert_ne!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
 }
 
+/// What makes a good plan a bad one.
+type Change<'a> = &'a dyn Fn(&mut Plan);
+
 #[test]
 fn plans_that_do_not_fit_name_the_option() {
     let opened = open(
@@ -226,7 +229,7 @@ fn plans_that_do_not_fit_name_the_option() {
         change(&mut plan);
         plan.validate(&opened.target).unwrap_err().to_string()
     };
-    let cases: [(&str, &dyn Fn(&mut Plan)); 14] = [
+    let cases: [(&str, Change<'_>); 14] = [
         ("--depth 0", &|plan| plan.depth = 0),
         ("--depth 5000", &|plan| plan.depth = 5000),
         ("--workers 0", &|plan| plan.workers = 0),
@@ -255,4 +258,40 @@ fn plans_that_do_not_fit_name_the_option() {
         let text = complaint(change);
         assert!(text.contains(expected), "{expected}: {text}");
     }
+}
+
+#[test]
+fn written_data_is_flushed_and_the_file_closed() {
+    both(|opened| {
+        for flush in [
+            Flush::Nothing,
+            Flush::Fsync,
+            Flush::Fdatasync,
+            Flush::SyncFileRange,
+        ] {
+            let mut plan = plan(&opened.target, Pattern::Sequential);
+            plan.operation = Operation::Write;
+            plan.cache = CacheMode::Keep;
+            plan.block_size = BlockSize::Fixed(4000);
+            plan.align = 4000;
+            plan.limits.requests = Some(100);
+            plan.finish = Some(flush);
+            let outcome = execute(opened, &plan);
+            assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
+            let finish = outcome.finish.unwrap();
+            assert!(finish.sync + finish.close > Duration::ZERO);
+        }
+    });
+}
+
+#[test]
+fn workers_take_the_class_that_is_asked_for() {
+    both(|opened| {
+        for priority in [Priority::Idle, Priority::BestEffort(7)] {
+            let mut plan = plan(&opened.target, Pattern::Random);
+            plan.limits.requests = Some(10);
+            plan.priority = Some(priority);
+            assert_eq!(execute(opened, &plan).tally.requests(), 10);
+        }
+    });
 }

@@ -40,7 +40,11 @@ pub fn same<'s>(sample: &'s Sample, process: &Process) -> Option<&'s Process> {
     (found.identity.start_ticks == wanted.start_ticks).then_some(found)
 }
 
-/// What a process moved between two samples, and the time between them.
+/// What a process moved between two readings of its counters, and the time between them.
+///
+/// The counters of a process that has moved nothing for a while are not read for every sample. In
+/// the samples between it counts as quiet still, and what it did meanwhile is spread over the time
+/// since the reading before.
 #[must_use]
 pub fn moved(before: &Sample, now: &Sample, process: &Process) -> Option<(ProcessIo, Duration)> {
     let elapsed = now
@@ -49,12 +53,24 @@ pub fn moved(before: &Sample, now: &Sample, process: &Process) -> Option<(Proces
         .filter(|time| !time.is_zero())?;
     let after = process.io.value()?;
     let began_since = process.identity.started + CLOCK_GRAIN >= before.at;
-    let earlier = match same(before, process) {
-        Some(earlier) => earlier.io.value()?,
-        None if began_since => ProcessIo::default(),
+    let (earlier, elapsed) = match same(before, process) {
+        Some(earlier) => (
+            earlier.io.value()?,
+            between_readings(earlier, process, elapsed),
+        ),
+        None if began_since => (ProcessIo::default(), elapsed),
         None => return None,
     };
     Some((difference(&earlier, &after)?, elapsed))
+}
+
+/// Time between the readings of a process's counters; that between the samples where they were
+/// not read anew.
+fn between_readings(earlier: &Process, now: &Process, samples: Duration) -> Duration {
+    now.read_at
+        .checked_sub(earlier.read_at)
+        .filter(|time| !time.is_zero())
+        .unwrap_or(samples)
 }
 
 fn difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
@@ -102,9 +118,10 @@ fn cached(moved: &ProcessIo) -> Option<f64> {
 
 /// Several threads may wait at once, and a long wait is counted when it ends: 1 is the most.
 fn waited(before: &Sample, now: &Sample, process: &Process) -> Option<f64> {
-    let elapsed = now.at.checked_sub(before.at)?.as_secs_f64();
-    let earlier = same(before, process)?.waited?;
-    let waited = process.waited?.checked_sub(earlier)?.as_secs_f64();
+    let earlier = same(before, process)?;
+    let samples = now.at.checked_sub(before.at)?;
+    let elapsed = between_readings(earlier, process, samples).as_secs_f64();
+    let waited = process.waited?.checked_sub(earlier.waited?)?.as_secs_f64();
     (elapsed > 0.0).then(|| (waited / elapsed).min(1.0))
 }
 

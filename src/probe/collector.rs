@@ -71,7 +71,7 @@ impl Collector {
         }
         self.disks.clone_from(&disks);
         let waits = self.wait_source();
-        self.processes.update(&self.roots, waits);
+        self.processes.update(&self.roots, waits, at);
         if waits == WaitSource::Taskstats {
             self.ask_taskstats();
         }

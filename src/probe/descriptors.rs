@@ -20,8 +20,8 @@ use crate::roots::Roots;
 
 /// Smallest regular file worth a mention if nobody writes to it.
 const SMALLEST_BYTES: u64 = 1 << 20;
-/// Takes about 250 entries: the most descriptors that one look examines.
-const LISTING_BYTES: usize = 8192;
+/// Takes about 125 entries: the most descriptors that one look examines.
+const LISTING_BYTES: usize = 4096;
 
 /// The descriptors of one process.
 #[derive(Debug)]

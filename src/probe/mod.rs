@@ -4,8 +4,10 @@
 mod collector;
 mod descriptors;
 pub mod diskstats;
+mod entry;
 mod handle;
 pub mod host;
+mod identifier;
 mod mounts;
 pub mod process;
 mod processes;

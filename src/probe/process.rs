@@ -71,6 +71,13 @@ pub fn effective_user(text: &[u8]) -> Option<u32> {
     u32::try_from(number(fields(line).nth(1)?)?).ok()
 }
 
+/// The process that a thread belongs to, from `/proc/PID/status`.
+#[must_use]
+pub fn thread_group(text: &[u8]) -> Option<u32> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"Tgid:"))?;
+    u32::try_from(number(fields(line).next()?)?).ok()
+}
+
 /// Position and flags of a descriptor from `/proc/PID/fdinfo/FD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorInfo {
@@ -145,8 +152,9 @@ mod tests {
 
     #[test]
     fn the_effective_user_counts() {
-        let status = b"Name:\tsudo\nUid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\n";
+        let status = b"Name:\tsudo\nTgid:\t12\nUid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\n";
         assert_eq!(effective_user(status), Some(0));
+        assert_eq!(thread_group(status), Some(12));
     }
 
     #[test]

@@ -8,25 +8,28 @@
 use std::collections::BTreeMap;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
+use std::time::Duration;
 
 use rustix::io::Errno;
 
-use super::descriptors::Descriptors;
-use super::handle::{Budget, Handle};
-use super::process::{effective_user, io, stat, ticks};
-use super::sample::{Identity, Known, Notice, OpenFile, Process, ProcessIo};
-use super::text::{open, pread_all};
-use super::users::Users;
+use super::entry::Entry;
+use super::handle::Budget;
+use super::identifier::Identifier;
+use super::process::{io, stat};
+use super::sample::{Known, Notice, Process, ProcessIo};
+use super::text::open;
 use crate::roots::Roots;
 
-/// A process that has moved less than this since the last sample is not looked at more closely.
-const MOVED_BYTES: u64 = 4096;
-/// A process that began between two samples and has moved less than this neither.
-const BEGAN_WITH_BYTES: u64 = 64 * 1024;
-/// Quiet processes are looked at once in so many samples.
-const TURNS: u32 = 8;
+/// State and identity of processes that move nothing are looked at once in so many samples.
+const TURNS: u32 = 16;
+/// A process that has moved nothing for so many samples is quiet ...
+const QUIET_AFTER: u32 = 4;
+/// ... and its counters are read once in so many samples.
+const QUIET_TURNS: u32 = 4;
 /// `/proc` is listed at least once in so many samples, even when no process seems to have begun.
-const LISTED_EVERY: u64 = 4;
+const LISTED_EVERY: u64 = 8;
+/// When more process ids than this were given out, listing all is cheaper than trying each.
+const TRIED_AT_MOST: u64 = 64;
 
 /// Where waiting for I/O is to be had from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -43,25 +46,12 @@ pub enum WaitSource {
 #[derive(Debug)]
 pub struct Processes {
     proc: Option<OwnedFd>,
-    users: Users,
+    identifier: Identifier,
     known: BTreeMap<u32, Entry>,
     budget: Budget,
-    ticks_per_second: u64,
     last_created: Option<u64>,
     sample: u64,
-    buffer: Vec<u8>,
-}
-
-/// What is kept of one process.
-#[derive(Debug)]
-struct Entry {
-    process: Process,
-    io: Handle,
-    stat: Handle,
-    descriptors: Option<Descriptors>,
-    age: u32,
-    /// Whether it deserves a closer look in this sample.
-    attended: bool,
+    at: Duration,
 }
 
 impl Processes {
@@ -70,19 +60,19 @@ impl Processes {
     pub fn new(roots: &Roots) -> Self {
         Self {
             proc: open(rustix::fs::CWD, roots.proc.as_path()).ok(),
-            users: Users::read(roots),
+            identifier: Identifier::new(roots),
             known: BTreeMap::new(),
             budget: Budget::from_limit(),
-            ticks_per_second: rustix::param::clock_ticks_per_second(),
             last_created: None,
             sample: 0,
-            buffer: Vec::with_capacity(4096),
+            at: Duration::ZERO,
         }
     }
 
-    /// Reads them all.
-    pub fn update(&mut self, roots: &Roots, waits: WaitSource) {
+    /// Reads them all; `at` is the time of the sample.
+    pub fn update(&mut self, roots: &Roots, waits: WaitSource, at: Duration) {
         self.sample += 1;
+        self.at = at;
         let Some(proc) = self.proc.take() else {
             return;
         };
@@ -102,7 +92,7 @@ impl Processes {
     }
 
     /// Notes how long a process has waited for I/O.
-    pub fn set_waited(&mut self, pid: u32, waited: Option<std::time::Duration>) {
+    pub fn set_waited(&mut self, pid: u32, waited: Option<Duration>) {
         if let Some(entry) = self.known.get_mut(&pid) {
             entry.process.waited = waited;
         }
@@ -130,22 +120,33 @@ impl Processes {
         }
     }
 
-    /// Takes up processes that have begun, and forgets those that are no longer listed.
+    /// Takes up processes that have begun.
     ///
     /// The last word of `/proc/loadavg` is the process id given out last: while it stays the same
-    /// nothing has begun, and the listing (a good part of the cost) can be left out.
+    /// nothing has begun, and when it has risen a little it is known what to try. Listing `/proc`
+    /// is a good part of the cost of a sample.
     fn list(&mut self, proc: BorrowedFd<'_>, roots: &Roots) {
         let created = super::text::read(&roots.proc.join("loadavg")).and_then(|text| {
             let last = text.trim_ascii().rsplit(|byte| *byte == b' ').next()?;
             super::text::number(last)
         });
-        let due = created.is_none()
-            || created != self.last_created
-            || self.sample.is_multiple_of(LISTED_EVERY);
-        self.last_created = created;
-        if !due {
-            return;
+        let before = std::mem::replace(&mut self.last_created, created);
+        let begun = match (before, created) {
+            (Some(before), Some(now)) if now >= before && now - before <= TRIED_AT_MOST => {
+                before + 1..=now
+            }
+            _ => return self.list_all(proc, roots),
+        };
+        if self.sample.is_multiple_of(LISTED_EVERY) {
+            return self.list_all(proc, roots);
         }
+        for pid in begun.filter_map(|pid| u32::try_from(pid).ok()) {
+            self.take_up(proc, pid);
+        }
+    }
+
+    /// Takes up processes that have begun, and forgets those that are no longer listed.
+    fn list_all(&mut self, proc: BorrowedFd<'_>, roots: &Roots) {
         let mut listed = pids(roots);
         listed.sort_unstable();
         let budget = &mut self.budget;
@@ -157,34 +158,16 @@ impl Processes {
             stays
         });
         for pid in listed {
-            if !self.known.contains_key(&pid)
-                && let Some(identity) = self.identify(proc, pid)
-            {
-                self.known.insert(pid, Entry::new(identity));
-            }
+            self.take_up(proc, pid);
         }
     }
 
-    /// Who a process is; `None` when it is gone.
-    fn identify(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<Identity> {
-        let mut read = |name: &str| {
-            let file = open(proc, format!("{pid}/{name}")).ok()?;
-            pread_all(file.as_fd(), &mut self.buffer).ok()?;
-            Some(self.buffer.clone())
-        };
-        let text = read("stat")?;
-        let stat = stat(&text)?;
-        let arguments = read("cmdline").unwrap_or_default();
-        let user = read("status").and_then(|text| effective_user(&text));
-        Some(Identity {
-            pid,
-            parent: stat.parent,
-            start_ticks: stat.start_ticks,
-            started: ticks(stat.start_ticks, self.ticks_per_second),
-            name: stat.name.to_vec(),
-            arguments,
-            user: user.map(|user| self.users.name(user)),
-        })
+    fn take_up(&mut self, proc: BorrowedFd<'_>, pid: u32) {
+        if !self.known.contains_key(&pid)
+            && let Some(identity) = self.identifier.identify(proc, pid)
+        {
+            self.known.insert(pid, Entry::new(identity));
+        }
     }
 
     /// Reads one process; `false` when it is gone.
@@ -196,10 +179,15 @@ impl Processes {
         waits: WaitSource,
         roots: &Roots,
     ) -> bool {
+        if self.may_rest(pid, entry) {
+            entry.attended = false;
+            return true;
+        }
         let before = entry.process.io;
         let alive = match self.read_io(proc, pid, entry) {
             Ok(io) => {
                 entry.process.io = io;
+                entry.process.read_at = self.at;
                 true
             }
             Err(Gone) => false,
@@ -209,8 +197,16 @@ impl Processes {
             return self.replace(proc, pid, entry);
         }
         let moved = entry.has_moved(before, self.sample == 1);
-        let in_turn = pid.wrapping_add(self.sample as u32).is_multiple_of(TURNS);
-        entry.attended = moved || entry.age < 2 || in_turn || entry.process.state == Some('D');
+        let unmoved = before == entry.process.io;
+        entry.still = if unmoved {
+            entry.still.saturating_add(1)
+        } else {
+            0
+        };
+        entry.attended = moved
+            || entry.age < 2
+            || self.is_turn_of(pid, TURNS)
+            || entry.process.state == Some('D');
         // A descriptor that is not kept does not prove that it is still the same process.
         let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
         if (entry.attended || unproven || waits == WaitSource::Stat)
@@ -224,9 +220,21 @@ impl Processes {
         true
     }
 
+    /// Whether it has been quiet for a while and it is not its turn.
+    fn may_rest(&self, pid: u32, entry: &Entry) -> bool {
+        entry.still >= QUIET_AFTER
+            && entry.process.state != Some('D')
+            && entry.descriptors.is_none()
+            && !self.is_turn_of(pid, QUIET_TURNS)
+    }
+
+    fn is_turn_of(&self, pid: u32, turns: u32) -> bool {
+        pid.wrapping_add(self.sample as u32).is_multiple_of(turns)
+    }
+
     /// Another process may have been given the number at once.
     fn replace(&mut self, proc: BorrowedFd<'_>, pid: u32, entry: &mut Entry) -> bool {
-        match self.identify(proc, pid) {
+        match self.identifier.identify(proc, pid) {
             Some(identity) => {
                 *entry = Entry::new(identity);
                 true
@@ -292,7 +300,7 @@ impl Processes {
         // A count of 0 is as likely a process that began before accounting was switched on.
         entry.process.waited = match waits {
             WaitSource::Stat => {
-                (now.waited_ticks > 0).then(|| ticks(now.waited_ticks, self.ticks_per_second))
+                (now.waited_ticks > 0).then(|| self.identifier.time(now.waited_ticks))
             }
             WaitSource::Taskstats => entry.process.waited,
             WaitSource::None => None,
@@ -300,7 +308,7 @@ impl Processes {
         // Between fork and exec it still had its parent's name and arguments.
         let changed = identity.name != now.name || identity.parent != now.parent;
         if (changed || (entry.age == 1 && self.sample > 2))
-            && let Some(fresh) = self.identify(proc, pid)
+            && let Some(fresh) = self.identifier.identify(proc, pid)
             && fresh != **identity
         {
             entry.process.identity = Arc::new(fresh);
@@ -311,73 +319,6 @@ impl Processes {
 
 /// The process has ended.
 struct Gone;
-
-impl Entry {
-    fn new(identity: Identity) -> Self {
-        Self {
-            process: Process {
-                identity: Arc::new(identity),
-                io: Known::Absent,
-                waited: None,
-                state: None,
-                files: Arc::default(),
-            },
-            io: Handle::NotOpen,
-            stat: Handle::NotOpen,
-            descriptors: None,
-            age: 0,
-            attended: false,
-        }
-    }
-
-    /// Whether it has moved bytes worth a closer look since `before`.
-    fn has_moved(&self, before: Known<ProcessIo>, first_sample: bool) -> bool {
-        let total = |io: ProcessIo| {
-            io.asked_read
-                .wrapping_add(io.asked_write)
-                .wrapping_add(io.read)
-                .wrapping_add(io.written)
-        };
-        match (before.value(), self.process.io.value()) {
-            (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MOVED_BYTES,
-            // At the first sample of all nobody knows who is active.
-            (None, Some(now)) => !first_sample && self.age == 0 && total(now) >= BEGAN_WITH_BYTES,
-            _ => false,
-        }
-    }
-
-    /// Looks at what it has open, if it moves or is being followed.
-    fn look(&mut self, proc: BorrowedFd<'_>, pid: u32, moved: bool, roots: &Roots) {
-        if moved {
-            if self.descriptors.is_none() {
-                self.descriptors = Descriptors::open(proc, pid);
-            }
-            if let Some(descriptors) = &mut self.descriptors {
-                descriptors.look(roots);
-            }
-        } else if self
-            .descriptors
-            .as_ref()
-            .is_some_and(Descriptors::any_moved)
-        {
-            if let Some(descriptors) = &mut self.descriptors {
-                descriptors.refresh(roots);
-            }
-        } else {
-            self.descriptors = None;
-        }
-        self.process.files = self
-            .descriptors
-            .as_ref()
-            .map_or_else(Arc::<[OpenFile]>::default, Descriptors::files);
-    }
-
-    fn close(&mut self, budget: &mut Budget) {
-        self.io.refuse(budget);
-        self.stat.refuse(budget);
-        self.descriptors = None;
-    }
-}
 
 /// The numbers among the names in `/proc`.
 fn pids(roots: &Roots) -> Vec<u32> {

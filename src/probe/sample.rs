@@ -144,6 +144,9 @@ pub struct Process {
     pub identity: Arc<Identity>,
     /// Its I/O counters.
     pub io: Known<ProcessIo>,
+    /// When they were read, on the clock of [`Sample::at`]: of a process that has moved nothing
+    /// for a while this may be a few samples ago.
+    pub read_at: Duration,
     /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
     pub waited: Option<Duration>,
     /// Kernel's one-letter state, as of the last time that it was looked at.
@@ -270,7 +273,7 @@ impl Notice {
                 "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
             }
             Self::OthersIoNotPermitted => {
-                "I/O of other users' processes: not permitted, run as root to see it"
+                "I/O of some processes: not permitted (other users' processes show theirs to root)"
             }
             Self::NoIoAccounting => {
                 "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"

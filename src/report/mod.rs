@@ -1,4 +1,5 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
+pub mod tests_page;
 pub mod text;
 pub mod watch;

@@ -7,8 +7,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use crate::session::document::{
-    Figure, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session, Severity,
-    TargetRecord,
+    self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
+    Severity, TargetRecord, Unit,
 };
 use crate::units;
 
@@ -44,7 +44,16 @@ pub fn session(session: &Session) -> String {
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
-    section(&mut text, "FIGURES", &figures(&run.findings.figures));
+    for table in &run.findings.tables {
+        if !is_part(&table.name) {
+            section(
+                &mut text,
+                &table.name.to_uppercase(),
+                &crossed(table, &run.findings),
+            );
+        }
+    }
+    section(&mut text, "FIGURES", &figures(&listed(&run.findings)));
     for (word, latency) in [
         ("READS", &run.findings.latency.read),
         ("WRITES", &run.findings.latency.write),
@@ -54,7 +63,12 @@ pub fn run(run: &Run) -> String {
             section(&mut text, &title, &histogram(latency));
         }
     }
-    for series in &run.findings.series {
+    for series in run
+        .findings
+        .series
+        .iter()
+        .filter(|series| !is_part(&series.name))
+    {
         let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
         section(&mut text, &title, &curve(series));
     }
@@ -89,13 +103,7 @@ fn heading(run: &Run) -> String {
     if let Some(error) = &run.error {
         let _ = writeln!(text, "  {}\n  {}", error.message, error.advice);
     }
-    let set = |(name, value): (&String, &serde_json::Value)| match value {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(word) => Some(format!("{name} {word}")),
-        other => Some(format!("{name} {other}")),
-    };
-    let parameters: Vec<String> = run.parameters.iter().filter_map(set).collect();
-    wrap(&mut text, "  ", &parameters.join(", "));
+    wrap(&mut text, "  ", &parameters(run).join(", "));
     let mut engine = format!("engine {}", run.engine.name);
     if !run.engine.features.is_empty() {
         let _ = write!(engine, ": {}", run.engine.features.join(", "));
@@ -105,6 +113,25 @@ fn heading(run: &Run) -> String {
     }
     wrap(&mut text, "  ", &engine);
     text
+}
+
+/// Every parameter that is set, as the user writes it.
+fn parameters(run: &Run) -> Vec<String> {
+    let written = |name: &str, value: &serde_json::Value| match value {
+        serde_json::Value::Null => None,
+        serde_json::Value::String(word) => Some(word.clone()),
+        other => match (run.parameter_units.get(name), other.as_u64()) {
+            (Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
+            (Some(Unit::Nanoseconds), Some(time)) => {
+                Some(units::exact_duration(Duration::from_nanos(time)))
+            }
+            (Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
+            _ => Some(other.to_string()),
+        },
+    };
+    let all = run.parameters.iter();
+    all.filter_map(|(name, value)| Some(format!("{name} {}", written(name, value)?)))
+        .collect()
 }
 
 fn target(target: &TargetRecord) -> String {
@@ -123,6 +150,36 @@ fn target(target: &TargetRecord) -> String {
         let _ = write!(text, ", {word}");
     }
     text
+}
+
+/// Whether a name belongs to a part of a larger test: its summary speaks for it, the document has
+/// it in full.
+fn is_part(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// The figures that no table shows already.
+fn listed(findings: &Findings) -> Vec<Figure> {
+    let rows = findings.tables.iter().flat_map(|table| &table.rows);
+    let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
+    let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
+    findings.figures.iter().filter(unseen).cloned().collect()
+}
+
+/// A table of figures; what the run lacks is `n/a`.
+fn crossed(table: &document::Table, findings: &Findings) -> String {
+    let mut drawn = plain_table();
+    let headings = std::iter::once("").chain(table.columns.iter().map(String::as_str));
+    drawn.add_row(headings);
+    for row in &table.rows {
+        let cell = |name: &String| {
+            let figure = findings.figure(name);
+            figure.map_or_else(|| "n/a".to_owned(), Figure::text)
+        };
+        drawn.add_row(std::iter::once(row.name.clone()).chain(row.cells.iter().map(cell)));
+    }
+    (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
+    indented(&drawn)
 }
 
 /// Figures as a table: name, value, limits, observations.

@@ -81,6 +81,9 @@ pub struct Run {
     pub target: TargetRecord,
     /// The test's parameters by name: bytes, nanoseconds, per second, or words.
     pub parameters: BTreeMap<String, serde_json::Value>,
+    /// Units of those parameters that have one.
+    #[serde(default)]
+    pub parameter_units: BTreeMap<String, Unit>,
     /// What executed the requests.
     pub engine: EngineRecord,
     /// What the test found.
@@ -101,6 +104,9 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// Response times by direction.
     pub latency: LatencyByDirection,
+    /// Figures that are best read side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
     /// Curves.
     pub series: Vec<Series>,
     /// What is to be thought of the figures.
@@ -111,6 +117,12 @@ pub struct Findings {
 }
 
 impl Findings {
+    /// Whether nothing was found at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
     /// The figure of that name, if it was determined.
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<&Figure> {
@@ -151,6 +163,48 @@ impl Findings {
             Some(known) => *known = verdict,
             None => self.verdicts.push(verdict),
         }
+    }
+
+    /// Sets a table, in place of an earlier one of that name.
+    pub fn put_table(&mut self, table: Table) {
+        match self
+            .tables
+            .iter_mut()
+            .find(|known| known.name == table.name)
+        {
+            Some(known) => *known = table,
+            None => self.tables.push(table),
+        }
+    }
+
+    /// Takes over what a part of a larger test found: every name gets `prefix/` in front. The
+    /// part's distributions are taken where there are none yet.
+    pub fn absorb(&mut self, prefix: &str, part: &Self) {
+        let named = |name: &str| format!("{prefix}/{name}");
+        for figure in &part.figures {
+            self.put_figure(Figure {
+                name: named(&figure.name),
+                ..figure.clone()
+            });
+        }
+        for series in &part.series {
+            self.put_series(Series {
+                name: named(&series.name),
+                ..series.clone()
+            });
+        }
+        for verdict in &part.verdicts {
+            self.put_verdict(Verdict {
+                code: named(&verdict.code),
+                ..verdict.clone()
+            });
+        }
+        for table in &part.tables {
+            self.put_table(table.prefixed(prefix));
+        }
+        let latency = &part.latency;
+        self.latency.read = self.latency.read.take().or_else(|| latency.read.clone());
+        self.latency.write = self.latency.write.take().or_else(|| latency.write.clone());
     }
 
     /// The series of that name, if there is one.
@@ -288,6 +342,61 @@ impl Figure {
     pub fn from_observations(mut self, observations: u64) -> Self {
         self.observations = Some(observations);
         self
+    }
+}
+
+/// Figures arranged in rows and columns. It holds their names alone, so that table and list cannot
+/// disagree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    /// Name, which is its heading too.
+    pub name: String,
+    /// Headings of the columns.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+}
+
+/// One row of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TableRow {
+    /// Heading of the row.
+    pub name: String,
+    /// For each column the name of the figure that belongs there; a figure that the run lacks is
+    /// unknown.
+    pub cells: Vec<String>,
+}
+
+impl Table {
+    /// A table whose cells are the figures `ROW_COLUMN`: columns as `(heading, ending)`, rows as
+    /// `(heading, beginning)` of the names.
+    #[must_use]
+    pub fn crossed(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
+        let row = |(heading, beginning): &(&str, &str)| TableRow {
+            name: (*heading).to_owned(),
+            cells: columns
+                .iter()
+                .map(|(_, ending)| format!("{beginning}_{ending}"))
+                .collect(),
+        };
+        Self {
+            name: name.to_owned(),
+            columns: columns
+                .iter()
+                .map(|(heading, _)| (*heading).to_owned())
+                .collect(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    /// The same table of a part's figures.
+    fn prefixed(&self, prefix: &str) -> Self {
+        let mut table = self.clone();
+        table.name = format!("{prefix}/{}", self.name);
+        for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+            *cell = format!("{prefix}/{cell}");
+        }
+        table
     }
 }
 

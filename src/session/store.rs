@@ -49,18 +49,10 @@ fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Store
     }
 }
 
-/// Where sessions are kept: `$XDG_STATE_HOME/diskscope/sessions`, or the same below
-/// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
+/// Where sessions are kept: `sessions` in the program's state directory.
 #[must_use]
 pub fn directory() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-        .map(|state| state.join("diskscope/sessions"))
+    crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
 #[derive(Serialize)]
@@ -131,6 +123,12 @@ impl Journal {
     /// When the file cannot be written.
     pub fn append(&mut self, run: &Run) -> Result<(), StoreError> {
         self.line(&Line::Run(run))
+    }
+
+    /// Takes the journal away: there is nothing to keep.
+    pub fn discard(self) {
+        // An empty journal that stays is untidy, not wrong.
+        let _ = fs::remove_file(&self.path);
     }
 
     /// Puts the whole document in the journal's place and says where it is.
@@ -293,6 +291,7 @@ mod tests {
                 file_system: None,
             },
             parameters: std::collections::BTreeMap::new(),
+            parameter_units: std::collections::BTreeMap::new(),
             engine: super::super::document::EngineRecord::default(),
             findings: Findings::default(),
             kernel: None,

@@ -24,7 +24,10 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
     let mean_y = points.iter().map(|point| point.1).sum::<f64>() / count;
     let spread: f64 = points.iter().map(|(x, _)| (x - mean_x).powi(2)).sum();
-    let common: f64 = points.iter().map(|(x, y)| (x - mean_x) * (y - mean_y)).sum();
+    let common: f64 = points
+        .iter()
+        .map(|(x, y)| (x - mean_x) * (y - mean_y))
+        .sum();
     (spread > 0.0).then(|| Line {
         intercept: mean_y - common / spread * mean_x,
         slope: common / spread,
@@ -85,7 +88,13 @@ fn misfit(points: &[(f64, f64)], curve: &SeekCurve) -> f64 {
 
 /// Least squares of `a + b sqrt(min(d, k)) + e max(d - k, 0)`: continuous whatever a, b and e are.
 fn continuous(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
-    let row = |distance: f64| [1.0, distance.min(cutoff).sqrt(), (distance - cutoff).max(0.0)];
+    let row = |distance: f64| {
+        [
+            1.0,
+            distance.min(cutoff).sqrt(),
+            (distance - cutoff).max(0.0),
+        ]
+    };
     let mut normal = [[0.0; 4]; 3];
     for (distance, time) in points {
         let terms = row(*distance);
@@ -104,7 +113,8 @@ fn continuous(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
 /// Solves three linear equations by elimination with pivots; `None` when they are not independent.
 fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     for column in 0..3 {
-        let pivot = (column..3).max_by(|a, b| rows[*a][column].abs().total_cmp(&rows[*b][column].abs()))?;
+        let pivot =
+            (column..3).max_by(|a, b| rows[*a][column].abs().total_cmp(&rows[*b][column].abs()))?;
         rows.swap(column, pivot);
         let lead = rows[column];
         if lead[column].abs() < 1e-12 * (1.0 + lead[3].abs()) {

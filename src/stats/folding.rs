@@ -79,7 +79,10 @@ fn turn_through(sums: &mut [(f64, f64)], first: f64, each: f64) {
         for sum in sums {
             sum.0 += cos;
             sum.1 += sin;
-            (cos, sin) = (cos * step_cos - sin * step_sin, sin * step_cos + cos * step_sin);
+            (cos, sin) = (
+                cos * step_cos - sin * step_sin,
+                sin * step_cos + cos * step_sin,
+            );
         }
     }
 }
@@ -123,8 +126,13 @@ pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<Fol
         frequency = through_whole_numbers(differences, frequency).unwrap_or(frequency);
     }
     let near = fitting(differences, frequency);
-    let squares: f64 = near.iter().map(|(difference, _)| difference * difference).sum();
-    let misses = near.iter().map(|(difference, whole)| difference * frequency - whole);
+    let squares: f64 = near
+        .iter()
+        .map(|(difference, _)| difference * difference)
+        .sum();
+    let misses = near
+        .iter()
+        .map(|(difference, whole)| difference * frequency - whole);
     let variance = misses.map(|miss| miss * miss).sum::<f64>() / near.len().max(2) as f64;
     let half_width = 1.96 * (variance / squares.max(f64::MIN_POSITIVE)).sqrt();
     Some(Folding {
@@ -168,8 +176,14 @@ fn fitting(differences: &[f64], frequency: f64) -> Vec<(f64, f64)> {
 /// Least squares through the origin: whole numbers of periods against differences.
 fn through_whole_numbers(differences: &[f64], frequency: f64) -> Option<f64> {
     let near = fitting(differences, frequency);
-    let products: f64 = near.iter().map(|(difference, whole)| difference * whole).sum();
-    let squares: f64 = near.iter().map(|(difference, _)| difference * difference).sum();
+    let products: f64 = near
+        .iter()
+        .map(|(difference, whole)| difference * whole)
+        .sum();
+    let squares: f64 = near
+        .iter()
+        .map(|(difference, _)| difference * difference)
+        .sum();
     (squares > 0.0 && products > 0.0).then(|| products / squares)
 }
 

@@ -2,9 +2,13 @@
 
 pub mod anderson_darling;
 pub mod circular;
+pub mod concurrency;
 pub mod fits;
 pub mod folding;
 pub mod latency;
+pub mod response_model;
 pub mod robust;
+pub mod segments;
+pub mod steady_state;
 pub mod timeline;
 pub mod uniform;

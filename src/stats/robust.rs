@@ -15,7 +15,10 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 /// The values in ascending order; what is not finite is left out.
 #[must_use]
 pub fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
-    let mut sorted: Vec<f64> = values.into_iter().filter(|value| value.is_finite()).collect();
+    let mut sorted: Vec<f64> = values
+        .into_iter()
+        .filter(|value| value.is_finite())
+        .collect();
     sorted.sort_by(f64::total_cmp);
     sorted
 }

@@ -70,9 +70,15 @@ fn pieces(ascending: &[f64], width: f64) -> Vec<Piece> {
     let mut from = ascending[0] - width;
     while leaves < ascending.len() {
         // The window's begin at which it takes the next one in, and at which it loses the first.
-        let entering = ascending.get(enters).map_or(f64::INFINITY, |value| value - width);
+        let entering = ascending
+            .get(enters)
+            .map_or(f64::INFINITY, |value| value - width);
         let to = entering.min(ascending[leaves]);
-        pieces.push(Piece { from, to, inside: enters - leaves });
+        pieces.push(Piece {
+            from,
+            to,
+            inside: enters - leaves,
+        });
         from = to;
         if entering <= ascending[leaves] {
             enters += 1;
@@ -175,7 +181,10 @@ mod tests {
         sample.sort_by(f64::total_cmp);
         let found = of_known_width(&sample, 8.0).unwrap();
         assert!((found.lower - 18.0).abs() < 0.02, "{found:?}");
-        assert!(found.limits.0 <= 18.0 && 18.0 <= found.limits.1, "{found:?}");
+        assert!(
+            found.limits.0 <= 18.0 && 18.0 <= found.limits.1,
+            "{found:?}"
+        );
     }
 
     #[test]

@@ -1,9 +1,9 @@
 //! Reads chains of neighbouring sectors, against the direction in which drives read ahead, and
 //! finds the tracks that they lie on.
 
+use super::Prober;
 use super::clockwork::{Clockwork, SECTOR};
 use super::layout::{self, Cylinder, Layout, Sample};
-use super::Prober;
 use crate::bench::BenchError;
 use crate::stats::circular::Resultant;
 
@@ -97,11 +97,18 @@ pub fn cylinders(
     let mut best: Option<Cylinders> = None;
     let reach = ((chain.tracks + 8.0) * chain.length * SECTOR) as u64;
     for attempt in 0..TRIES {
-        let chain = Chain { top: chain.top + u64::from(attempt) * reach, ..chain };
+        let chain = Chain {
+            top: chain.top + u64::from(attempt) * reach,
+            ..chain
+        };
         let phase = ("skew of tracks", share / f64::from(TRIES));
         if let Some((layout, samples)) = tracks(prober, clockwork, phase, chain, true)? {
             let cylinder = layout::cylinder(&layout.skews);
-            best = Some(Cylinders { layout, samples, cylinder });
+            best = Some(Cylinders {
+                layout,
+                samples,
+                cylinder,
+            });
         }
         if prober.over() || best.as_ref().is_some_and(Cylinders::decided) {
             break;
@@ -132,13 +139,20 @@ pub fn first_length(
         for _ in 0..PIECES {
             // Pieces lie apart, so that no track's end is in all of them.
             let top = next.max(0.0) as u64;
-            let chain = Chain { top, length: piece, tracks: 1.0, per_track: READS };
+            let chain = Chain {
+                top,
+                length: piece,
+                tracks: 1.0,
+                per_track: READS,
+            };
             addresses.extend(descending(prober, &chain));
             next -= (7.3 * piece + 3000.0) * SECTOR;
         }
         let probes = prober.read("length of a track", share / 5.0, &addresses)?;
-        let pieces: Vec<Vec<Sample>> =
-            probes.chunks(addresses.len().div_ceil(PIECES)).map(|part| clockwork.samples(part)).collect();
+        let pieces: Vec<Vec<Sample>> = probes
+            .chunks(addresses.len().div_ceil(PIECES))
+            .map(|part| clockwork.samples(part))
+            .collect();
         let slope = common_slope(&pieces, &slopes, piece);
         if slope * piece >= 0.5 {
             return Ok(Some(1.0 / slope));
@@ -155,7 +169,9 @@ fn common_slope(pieces: &[Vec<Sample>], range: &std::ops::Range<f64>, piece: f64
     const STEPS: usize = 200;
     let fits = |slope: f64| -> f64 {
         let turned = |samples: &Vec<Sample>| {
-            let begins = samples.iter().map(|sample| sample.angle - slope * sample.sector);
+            let begins = samples
+                .iter()
+                .map(|sample| sample.angle - slope * sample.sector);
             begins.collect::<Resultant>().sum()
         };
         pieces.iter().map(turned).sum()

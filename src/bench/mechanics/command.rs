@@ -54,7 +54,11 @@ fn of(probes: &[Probe], revolution: f64) -> Command {
         .filter(|two| two[0].address == two[1].address)
         .map(|two| two[1].response())
         .collect();
-    let quick: Vec<f64> = again.iter().copied().filter(|time| *time < 0.5 * revolution).collect();
+    let quick: Vec<f64> = again
+        .iter()
+        .copied()
+        .filter(|time| *time < 0.5 * revolution)
+        .collect();
     let known = quick.len() >= 4 && 2 * quick.len() > again.len();
     match (known, robust::median(quick.iter().copied())) {
         (true, Some(time)) => Command {
@@ -62,7 +66,11 @@ fn of(probes: &[Probe], revolution: f64) -> Command {
             spread: robust::median_absolute_deviation(&quick).unwrap_or(0.0),
             known,
         },
-        _ => Command { time: 0.0, spread: 0.0, known: false },
+        _ => Command {
+            time: 0.0,
+            spread: 0.0,
+            known: false,
+        },
     }
 }
 

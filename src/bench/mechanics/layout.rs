@@ -124,7 +124,10 @@ fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64,
         .take(BEST)
         .filter_map(|(_, (length, boundary))| {
             let (length, _) = straighten(samples, length, boundary)?;
-            Some((score(&turned(samples, length), length, boundary), (length, boundary)))
+            Some((
+                score(&turned(samples, length), length, boundary),
+                (length, boundary),
+            ))
         })
         .max_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, best)| best)
@@ -143,7 +146,12 @@ fn turned(samples: &[Sample], length: f64) -> Vec<Turned> {
     let turn = |sample: &Sample| {
         let begin = wrap(sample.angle - sample.sector / length);
         let (sin, cos) = (TAU * begin).sin_cos();
-        Turned { sector: sample.sector, begin, cos, sin }
+        Turned {
+            sector: sample.sector,
+            begin,
+            cos,
+            sin,
+        }
     };
     samples.iter().map(turn).collect()
 }
@@ -155,11 +163,13 @@ fn tracks_of(
     boundary: f64,
 ) -> impl Iterator<Item = (i64, &[Turned], Resultant)> {
     let track = move |one: &Turned| ((one.sector - boundary) / length).floor() as i64;
-    turned.chunk_by(move |one, next| track(one) == track(next)).map(move |part| {
-        let mut sum = Resultant::default();
-        part.iter().for_each(|one| sum.add_vector(one.cos, one.sin));
-        (track(&part[0]), part, sum)
-    })
+    turned
+        .chunk_by(move |one, next| track(one) == track(next))
+        .map(move |part| {
+            let mut sum = Resultant::default();
+            part.iter().for_each(|one| sum.add_vector(one.cos, one.sin));
+            (track(&part[0]), part, sum)
+        })
 }
 
 /// How well the samples lie on the lines of their tracks, 0 to 1: the mean distance, where a
@@ -173,7 +183,11 @@ fn score(turned: &[Turned], length: f64, boundary: f64) -> f64 {
         sum += part.iter().map(distance).sum::<f64>() / ELSEWHERE;
         freedom += part.len() as f64 - 1.0;
     }
-    if freedom > 0.0 { 1.0 - sum / freedom } else { 0.0 }
+    if freedom > 0.0 {
+        1.0 - sum / freedom
+    } else {
+        0.0
+    }
 }
 
 /// Least squares of the angle against the sector, with one slope for all tracks and an intercept
@@ -190,10 +204,20 @@ fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64
             let point = |one: &Turned| {
                 let miss = signed(one.begin - begin);
                 let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
-                Point { along: one.sector - boundary, miss, weight }
+                Point {
+                    along: one.sector - boundary,
+                    miss,
+                    weight,
+                }
             };
             tracks.push(part.iter().map(point).collect::<Vec<Point>>());
-            misses.extend(tracks.last().into_iter().flatten().map(|point| point.miss.abs()));
+            misses.extend(
+                tracks
+                    .last()
+                    .into_iter()
+                    .flatten()
+                    .map(|point| point.miss.abs()),
+            );
         }
         let (slope, slope_error) = common_slope(tracks.iter())?;
         length = 1.0 / (1.0 / length + slope);
@@ -223,7 +247,10 @@ fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<Point>>) -> Option<(f64
         if count <= 0.0 {
             continue;
         }
-        let (x, y) = (sum(&|point| point.along) / count, sum(&|point| point.miss) / count);
+        let (x, y) = (
+            sum(&|point| point.along) / count,
+            sum(&|point| point.miss) / count,
+        );
         spread += sum(&|point| (point.along - x).powi(2));
         common += sum(&|point| (point.along - x) * (point.miss - y));
         squares += sum(&|point| (point.miss - y).powi(2));
@@ -304,17 +331,27 @@ pub fn all_alike(skews: &[(i64, f64)]) -> bool {
 
 /// The middle skew.
 fn center(skews: &[(i64, f64)]) -> Option<f64> {
-    let mean = skews.iter().map(|skew| skew.1).collect::<Resultant>().direction();
+    let mean = skews
+        .iter()
+        .map(|skew| skew.1)
+        .collect::<Resultant>()
+        .direction();
     let way = robust::median(skews.iter().map(|skew| signed(skew.1 - mean)))?;
     Some(wrap(mean + way))
 }
 
 /// Deviations from the middle; wild ones count for no more than is needed to stand out.
 fn bounded(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64)>> {
-    let deviations = skews.iter().map(|(track, skew)| (*track, signed(skew - center)));
+    let deviations = skews
+        .iter()
+        .map(|(track, skew)| (*track, signed(skew - center)));
     let typical = robust::median(deviations.clone().map(|(_, deviation)| deviation.abs()))?;
     let bound = (6.0 * typical).clamp(0.004, 0.1);
-    Some(deviations.map(|(track, deviation)| (track, deviation.clamp(-bound, bound))).collect())
+    Some(
+        deviations
+            .map(|(track, deviation)| (track, deviation.clamp(-bound, bound)))
+            .collect(),
+    )
 }
 
 /// Skews told apart by their place in a period.
@@ -359,7 +396,9 @@ fn split(deviations: &[(i64, f64)], period: i64) -> Option<Split> {
             inside,
         })
     };
-    (0..period).filter_map(at).min_by(|left, right| left.inside.total_cmp(&right.inside))
+    (0..period)
+        .filter_map(at)
+        .min_by(|left, right| left.inside.total_cmp(&right.inside))
 }
 
 /// Mean square deviation from the mean.

@@ -3,7 +3,14 @@ use crate::drive::random::Random;
 use proptest::prelude::*;
 
 /// Samples of a medium with these tracks, read with that noise (in revolutions).
-fn samples(length: f64, heads: i64, skew: [f64; 2], tracks: f64, noise: f64, seed: u64) -> Vec<Sample> {
+fn samples(
+    length: f64,
+    heads: i64,
+    skew: [f64; 2],
+    tracks: f64,
+    noise: f64,
+    seed: u64,
+) -> Vec<Sample> {
     let mut random = Random::new(seed);
     let count = (tracks * 8.0) as usize;
     (0..count)
@@ -13,7 +20,10 @@ fn samples(length: f64, heads: i64, skew: [f64; 2], tracks: f64, noise: f64, see
             let cylinders = (track / heads as f64).floor();
             let begin = (track - cylinders) * skew[0] + cylinders * skew[1];
             let angle = begin + sector / length + noise * random.normal();
-            Sample { sector, angle: wrap(angle) }
+            Sample {
+                sector,
+                angle: wrap(angle),
+            }
         })
         .collect()
 }
@@ -23,7 +33,10 @@ fn a_literal_track_is_found_from_far_away() {
     let samples = samples(1000.0, 4, [0.11, 0.15], 5.0, 0.0, 1);
     let about = rough(&samples, 500.0..2000.0).unwrap();
     let layout = fit(&samples, about, 0.25).unwrap();
-    assert!((layout.sectors_per_track - 1000.0).abs() < 1.0, "{layout:?}");
+    assert!(
+        (layout.sectors_per_track - 1000.0).abs() < 1.0,
+        "{layout:?}"
+    );
     assert!(layout.coherence > 0.99);
 }
 
@@ -34,7 +47,10 @@ fn the_cylinder_shows_in_the_skews() {
     let cylinder = cylinder(&layout.skews).unwrap();
     assert_eq!(cylinder.tracks, 6);
     assert!((cylinder.head_skew - 0.108).abs() < 0.004, "{cylinder:?}");
-    assert!((cylinder.cylinder_skew - 0.144).abs() < 0.004, "{cylinder:?}");
+    assert!(
+        (cylinder.cylinder_skew - 0.144).abs() < 0.004,
+        "{cylinder:?}"
+    );
 }
 
 #[test]
@@ -49,7 +65,10 @@ fn equal_skews_tell_no_cylinder() {
 
 #[test]
 fn too_few_samples_give_nothing() {
-    assert_eq!(fit(&samples(640.0, 4, [0.1, 0.1], 0.5, 0.0, 3), 640.0, 0.02), None);
+    assert_eq!(
+        fit(&samples(640.0, 4, [0.1, 0.1], 0.5, 0.0, 3), 640.0, 0.02),
+        None
+    );
     assert_eq!(rough(&[], 100.0..200.0), None);
     assert_eq!(cylinder(&[]), None);
 }

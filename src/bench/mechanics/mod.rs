@@ -17,8 +17,8 @@ use super::{Forecast, Parameters};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 
-pub use command::Command;
 pub use clockwork::{Clockwork, SECTOR};
+pub use command::Command;
 pub use probing::{Probe, Prober};
 pub use revolution::{Revolution, Rotation};
 pub use rotational::RotationalPart;
@@ -47,7 +47,8 @@ pub fn distribution(part: &RotationalPart) -> Series {
     for share in &part.shares {
         counts[((share * BARS as f64) as usize).min(BARS - 1)] += 1;
     }
-    let bar = |(index, count): (usize, &u32)| [(index as f64 + 0.5) / BARS as f64, f64::from(*count)];
+    let bar =
+        |(index, count): (usize, &u32)| [(index as f64 + 0.5) / BARS as f64, f64::from(*count)];
     Series {
         name: "rotational-part".to_owned(),
         x: Axis::new("part of the revolution waited", Unit::Revolution),
@@ -59,11 +60,18 @@ pub fn distribution(part: &RotationalPart) -> Series {
 /// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
 /// block (in seconds). The spread of commands adds to the limits of the edge.
 #[must_use]
-pub fn seek_figure(name: &str, part: &RotationalPart, command: &Command, passing: f64) -> Figure {
-    let net = |seconds: f64| 1e9 * (seconds - command.time - passing);
+pub fn seek_figure(
+    name: &str,
+    part: &RotationalPart,
+    clockwork: &Clockwork,
+    passing: f64,
+) -> Figure {
+    let other = clockwork.electronics(part.edge.lower) + passing;
+    let net = |seconds: f64| 1e9 * (seconds - other);
+    let spread = clockwork.command.spread;
     let (low, high) = part.edge.limits;
     Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
-        .within(net(low - command.spread), net(high + command.spread))
+        .within(net(low - spread), net(high + spread))
         .from_observations(part.edge.inside as u64)
 }
 
@@ -82,7 +90,11 @@ pub fn too_few(what: &str, found: usize, needed: usize) -> Verdict {
 #[must_use]
 pub fn no_tracks(over: bool) -> Verdict {
     let (code, severity, evidence) = match over {
-        true => ("too-few-probes", Severity::Warning, "it ended before the length of a track was known"),
+        true => (
+            "too-few-probes",
+            Severity::Warning,
+            "it ended before the length of a track was known",
+        ),
         false => (
             "tracks-not-told",
             Severity::Invalid,

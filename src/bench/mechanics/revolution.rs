@@ -3,7 +3,7 @@
 use crate::bench::BenchError;
 use crate::bench::mechanics::{Probe, Prober};
 use crate::session::document::{Severity, Verdict};
-use crate::stats::circular::{Resultant, wrap};
+use crate::stats::circular::{Resultant, signed, wrap};
 use crate::stats::folding::{self, Folding};
 use crate::stats::robust;
 
@@ -47,6 +47,9 @@ pub struct Revolution {
     pub common: f64,
     /// Median response in seconds.
     pub response: f64,
+    /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
+    /// processors wait, the deeper they sleep. 0 where that is not certain.
+    pub waking: f64,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
@@ -63,6 +66,8 @@ impl Revolution {
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     differences: Vec<f64>,
+    /// Logarithm of the second response over the first, for each of them.
+    ratios: Vec<f64>,
     cached: usize,
     /// Completion times of different sectors, by round: only within one do they share a clock.
     rounds: Vec<Vec<f64>>,
@@ -100,6 +105,8 @@ impl Pairs {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
                 Some(earlier) if earlier.response() > fast && probe.response() > fast => {
                     self.differences.push(probe.end - earlier.end);
+                    self.ratios
+                        .push((probe.response() / earlier.response()).ln());
                     self.responses.push(probe.response());
                 }
                 Some(_) => self.cached += 1,
@@ -124,6 +131,7 @@ impl Pairs {
             cached: self.cached,
             common: self.common(folding.frequency),
             response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
+            waking: self.waking(folding.frequency),
             spectrum,
         };
         let chance = folding::chance(self.differences.len());
@@ -141,6 +149,33 @@ impl Pairs {
         } else {
             Rotation::None(revolution)
         }
+    }
+
+    /// The slope of the differences' misses against the logarithm of the waiting: least squares
+    /// through the origin, where it is three standard errors above 0.
+    fn waking(&self, frequency: f64) -> f64 {
+        const NEAR: f64 = 0.05;
+        let misses = self
+            .differences
+            .iter()
+            .map(|difference| signed(difference * frequency));
+        let near: Vec<(f64, f64)> = self
+            .ratios
+            .iter()
+            .copied()
+            .zip(misses)
+            .filter(|(_, miss)| miss.abs() < NEAR)
+            .collect();
+        let sum =
+            |of: &dyn Fn(f64, f64) -> f64| -> f64 { near.iter().map(|(x, y)| of(*x, *y)).sum() };
+        let spread = sum(&|x, _| x * x);
+        if near.len() < ENOUGH || spread <= 0.0 {
+            return 0.0;
+        }
+        let slope = sum(&|x, y| x * y) / spread;
+        let variance = sum(&|x, y| (y - slope * x).powi(2)) / (near.len() - 1) as f64;
+        let certain = slope > 3.0 * (variance / spread).sqrt();
+        if certain { slope / frequency } else { 0.0 }
     }
 
     fn common(&self, frequency: f64) -> f64 {
@@ -177,7 +212,8 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     let mut first: Vec<u64> = (0..count)
         .rev()
         .map(|part| {
-            let begin = window.start + (u128::from(size) * u128::from(part) / u128::from(count)) as u64;
+            let begin =
+                window.start + (u128::from(size) * u128::from(part) / u128::from(count)) as u64;
             prober.anywhere(&(begin..begin + (size / count).max(1)))
         })
         .collect();
@@ -186,7 +222,9 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     second.reverse();
     second.rotate_left(first.len() / 4);
     for order in [&mut first, &mut second] {
-        order.chunks_mut(8).for_each(|few| prober.random.shuffle(few));
+        order
+            .chunks_mut(8)
+            .for_each(|few| prober.random.shuffle(few));
     }
     first.extend(second);
     first
@@ -274,7 +312,9 @@ pub fn report(prober: &mut Prober<'_, '_>, found: &Revolution) {
     let (folding, pairs) = (&found.folding, (found.pairs - found.cached) as u64);
     let (low, high) = folding.limits;
     let figure = |name: &str, value: f64, low: f64, high: f64, unit: Unit| {
-        Figure::new(name, value, unit).within(low, high).from_observations(pairs)
+        Figure::new(name, value, unit)
+            .within(low, high)
+            .from_observations(pairs)
     };
     prober.bench.figure(figure(
         "rotation_speed",

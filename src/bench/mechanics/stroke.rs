@@ -1,9 +1,9 @@
 //! How far the arm moves between two addresses: not as far as the bytes say, for outer tracks hold
 //! more of them.
 
+use super::Prober;
 use super::chain::{self, Chain};
 use super::clockwork::{Clockwork, SECTOR};
-use super::Prober;
 use crate::bench::BenchError;
 
 /// Places at which the length of tracks is sampled.
@@ -41,8 +41,14 @@ impl Stroke {
                     None => break,
                 },
             };
-            let chain = Chain { top, length, tracks: 4.0, per_track: 8.0 };
-            let found = chain::tracks(prober, clockwork, ("length of tracks", share), chain, false)?;
+            let chain = Chain {
+                top,
+                length,
+                tracks: 4.0,
+                per_track: 8.0,
+            };
+            let found =
+                chain::tracks(prober, clockwork, ("length of tracks", share), chain, false)?;
             lengths.extend(found.map(|(layout, _)| (top as f64, layout.sectors_per_track)));
         }
         Ok(Self::new(&lengths, window.start as f64, window.end as f64))
@@ -52,11 +58,18 @@ impl Stroke {
     #[must_use]
     pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
         let Some((_, first)) = lengths.first() else {
-            return Self { points: vec![(begin, 0.0), (end, 1.0)], sectors_per_track: None };
+            return Self {
+                points: vec![(begin, 0.0), (end, 1.0)],
+                sectors_per_track: None,
+            };
         };
         let mut points = vec![(begin, 0.0)];
         let (mut at, mut length, mut tracks) = (begin, *first, 0.0);
-        for (address, next) in lengths.iter().copied().chain([(end, lengths[lengths.len() - 1].1)]) {
+        for (address, next) in lengths
+            .iter()
+            .copied()
+            .chain([(end, lengths[lengths.len() - 1].1)])
+        {
             if address <= at {
                 continue;
             }
@@ -66,7 +79,10 @@ impl Stroke {
         }
         let mean = (end - begin) / SECTOR / tracks;
         points.iter_mut().for_each(|point| point.1 /= tracks);
-        Self { points, sectors_per_track: Some(mean) }
+        Self {
+            points,
+            sectors_per_track: Some(mean),
+        }
     }
 
     /// The arm's position at an address, 0 at the window's begin to 1 at its end.
@@ -78,13 +94,18 @@ impl Stroke {
     /// The address at a position.
     #[must_use]
     pub fn address(&self, position: f64) -> u64 {
-        interpolate(&self.points, position, |(address, position)| (*position, *address)).max(0.0) as u64
+        interpolate(&self.points, position, |(address, position)| {
+            (*position, *address)
+        })
+        .max(0.0) as u64
     }
 }
 
 /// The straight line between neighbouring points; `of` yields what is known and what is sought.
 fn interpolate(points: &[(f64, f64)], x: f64, of: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
-    let after = points.partition_point(|point| of(point).0 < x).clamp(1, points.len() - 1);
+    let after = points
+        .partition_point(|point| of(point).0 < x)
+        .clamp(1, points.len() - 1);
     let ((x0, y0), (x1, y1)) = (of(&points[after - 1]), of(&points[after]));
     let share = ((x - x0) / (x1 - x0)).clamp(0.0, 1.0);
     y0 + share * (y1 - y0)

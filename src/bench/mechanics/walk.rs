@@ -45,7 +45,12 @@ impl Walk {
     /// A walk that is still to begin.
     #[must_use]
     pub fn new(jumps: Jumps) -> Self {
-        Self { jumps, at: jumps.from, even: Vec::new(), aimed: Vec::new() }
+        Self {
+            jumps,
+            at: jumps.from,
+            even: Vec::new(),
+            aimed: Vec::new(),
+        }
     }
 
     /// Jumps of even length within half a track of the mean.
@@ -100,7 +105,12 @@ impl Walk {
         phase: (&str, f64),
         more: &[f64],
     ) -> Result<Vec<Jump>, BenchError> {
-        let Jumps { from, to, length, track } = self.jumps;
+        let Jumps {
+            from,
+            to,
+            length,
+            track,
+        } = self.jumps;
         let mut addresses = vec![prober.aligned(self.at)];
         for more in more {
             let jump = ((length + more * track) * SECTOR) as u64;
@@ -112,7 +122,10 @@ impl Walk {
             addresses.push(prober.aligned(self.at));
         }
         let probes = prober.read(phase.0, phase.1, &addresses)?;
-        Ok(clockwork.moves(&probes).filter_map(|two| self.measured(two)).collect())
+        Ok(clockwork
+            .moves(&probes)
+            .filter_map(|two| self.measured(two))
+            .collect())
     }
 
     /// The jump between two reads; `None` where the walk began anew.

@@ -21,7 +21,11 @@ fn step(left: &Place, right: &Place) -> f64 {
     let difference = (left.sectors_per_track - right.sectors_per_track).abs();
     let error = left.error.hypot(right.error);
     let share = difference / left.sectors_per_track;
-    if difference > CERTAIN * error && share > SAME { share } else { 0.0 }
+    if difference > CERTAIN * error && share > SAME {
+        share
+    } else {
+        0.0
+    }
 }
 
 /// The middle of the widest interval that still hides a boundary, wider than `finest` bytes;
@@ -58,7 +62,12 @@ pub fn group(places: &[Place], finest: f64) -> Vec<(f64, f64)> {
     };
     (0..zones.len())
         .filter(|index| !across(*index))
-        .map(|index| (zones[index][0].address, mean(&zones[index]).sectors_per_track))
+        .map(|index| {
+            (
+                zones[index][0].address,
+                mean(&zones[index]).sectors_per_track,
+            )
+        })
         .collect()
 }
 
@@ -92,7 +101,10 @@ mod tests {
     fn steps_are_zones_and_noise_is_none() {
         let places = places(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
         let zones = group(&places, 0.1);
-        assert_eq!(zones.iter().map(|zone| zone.0).collect::<Vec<_>>(), [0.0, 3.0, 5.0]);
+        assert_eq!(
+            zones.iter().map(|zone| zone.0).collect::<Vec<_>>(),
+            [0.0, 3.0, 5.0]
+        );
         assert_eq!(group(&places[3..], 1.5).len(), 2);
         assert_eq!(group(&places, 1.5).len(), 3);
         assert_eq!(widest_step(&places, 0.5), Some(4.5));

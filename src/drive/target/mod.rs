@@ -2,6 +2,8 @@
 
 mod medium;
 mod open;
+#[cfg(test)]
+mod tests;
 
 use super::identity::Drive;
 

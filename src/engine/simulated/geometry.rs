@@ -77,13 +77,22 @@ impl Geometry {
                 several => f64::from(zone) / f64::from(several - 1),
             };
             let sectors_per_track = ((outer + (inner - outer) * inwards).round() as u32).max(1);
-            zones.push(Zone { first_sector, first_cylinder, cylinders, sectors_per_track });
+            zones.push(Zone {
+                first_sector,
+                first_cylinder,
+                cylinders,
+                sectors_per_track,
+            });
             first_sector +=
                 u64::from(cylinders) * u64::from(shape.heads) * u64::from(sectors_per_track);
             first_cylinder += cylinders;
         }
         // A whole number of 4 KiB blocks, as real drives have.
-        Self { zones, shape, sectors: first_sector / 8 * 8 }
+        Self {
+            zones,
+            shape,
+            sectors: first_sector / 8 * 8,
+        }
     }
 
     /// Sectors of the medium.
@@ -101,7 +110,9 @@ impl Geometry {
     /// Where a sector lies.
     #[must_use]
     pub fn place(&self, sector: u64) -> Place {
-        let index = self.zones.partition_point(|zone| zone.first_sector <= sector);
+        let index = self
+            .zones
+            .partition_point(|zone| zone.first_sector <= sector);
         let zone = &self.zones[index.max(1) - 1];
         let within = sector - zone.first_sector;
         let per_track = u64::from(zone.sectors_per_track);
@@ -150,7 +161,10 @@ mod tests {
         let outer = geometry.zones()[0].sectors_per_track;
         assert_eq!((outer, geometry.zones()[2].sectors_per_track), (667, 333));
         let first = geometry.place(0);
-        assert_eq!((first.cylinder, first.head, first.left_on_track), (0, 0, 667));
+        assert_eq!(
+            (first.cylinder, first.head, first.left_on_track),
+            (0, 0, 667)
+        );
         let second = geometry.place(667);
         assert_eq!((second.cylinder, second.head, second.angle), (0, 1, 0.125));
         let third = geometry.place(2 * 667);

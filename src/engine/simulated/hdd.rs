@@ -260,16 +260,15 @@ impl Hdd {
 
     fn read(&mut self, access: &Access, begin: f64, wire: f64) -> f64 {
         let sectors = access.sectors();
-        let within = |piece: &std::ops::Range<u64>| {
-            piece.start <= sectors.start && sectors.end <= piece.end
-        };
+        let within =
+            |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
         if self.cached.iter().any(within) || self.random.share() < self.settings.cache_hits {
             return begin + wire;
         }
-        if let Some(done) = self.from_stream(&sectors, begin) {
+        if let Some(done) = self.stream_ahead(&sectors, begin) {
             return done.max(begin + wire);
         }
-        let done = self.to_medium(&sectors, begin);
+        let done = self.reach_medium(&sectors, begin);
         let done = done + self.misfortune();
         self.stream = Some(Stream {
             from: sectors.start,
@@ -281,7 +280,7 @@ impl Hdd {
     }
 
     /// When the drive has it that read on by itself; `None` when this request is not on its way.
-    fn from_stream(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
+    fn stream_ahead(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
         let mut stream = self.stream?;
         if sectors.start < stream.from || sectors.end > stream.stop || stream.stop <= stream.next {
             return None;
@@ -310,7 +309,7 @@ impl Hdd {
             self.dirty += f64::from(access.bytes);
             return begin + wire;
         }
-        self.to_medium(&sectors, begin) + self.misfortune()
+        self.reach_medium(&sectors, begin) + self.misfortune()
     }
 
     /// What the write cache gave to the medium since it was asked last.
@@ -321,11 +320,15 @@ impl Hdd {
     }
 
     /// Moves the arm and waits for the sectors: when the last one has passed.
-    fn to_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
+    fn reach_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         self.keep_what_was_read(begin);
         let place = self.geometry.place(sectors.start);
         let seek = self.seek_to(&place);
-        let jitter = if seek > 0.0 { self.random.normal().abs() * self.settings.jitter } else { 0.0 };
+        let jitter = if seek > 0.0 {
+            self.random.normal().abs() * self.settings.jitter
+        } else {
+            0.0
+        };
         self.pass(sectors, begin + seek + jitter)
     }
 

@@ -60,7 +60,9 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
 pub fn read(settings: &Settings) -> Result<Disk, SimError> {
     let default = Disk::default();
     let time = |key: &str, default: f64| {
-        settings.duration_ns(key, default as u64).map(|time| time as f64)
+        settings
+            .duration_ns(key, default as u64)
+            .map(|time| time as f64)
     };
     let disk = Disk {
         capacity: settings.size("size", default.capacity)?,
@@ -130,7 +132,12 @@ struct Queue {
 
 impl Queue {
     fn new(drive: Hdd) -> Self {
-        Self { drive, waiting: Vec::new(), done: None, free_ns: 0 }
+        Self {
+            drive,
+            waiting: Vec::new(),
+            done: None,
+            free_ns: 0,
+        }
     }
 
     /// When the next service begins; `None` while nothing waits.
@@ -146,8 +153,10 @@ impl Queue {
         let impatient = here
             .iter()
             .position(|index| begin_ns - self.waiting[*index].since_ns > PATIENCE_NS);
-        let accesses: Vec<Access> =
-            here.iter().map(|index| access(&self.waiting[*index].request)).collect();
+        let accesses: Vec<Access> = here
+            .iter()
+            .map(|index| access(&self.waiting[*index].request))
+            .collect();
         let chosen = impatient.or_else(|| self.drive.choose(&accesses, begin_ns as f64))?;
         let Waiting { id, request, .. } = self.waiting.remove(here[chosen]);
         let (at, result) = match self.drive.serve(&accesses[chosen], begin_ns as f64) {
@@ -155,17 +164,29 @@ impl Queue {
             Answer::Failed(at) => (at, Err(libc::EIO)),
         };
         self.free_ns = at.ceil() as u64;
-        Some(Completion { at_ns: self.free_ns, id, result })
+        Some(Completion {
+            at_ns: self.free_ns,
+            id,
+            result,
+        })
     }
 }
 
 fn access(request: &SimRequest) -> Access {
-    Access { address: request.address, bytes: request.bytes, write: request.writes }
+    Access {
+        address: request.address,
+        bytes: request.bytes,
+        write: request.writes,
+    }
 }
 
 impl Model for Queue {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
-        self.waiting.push(Waiting { since_ns: now_ns, id, request });
+        self.waiting.push(Waiting {
+            since_ns: now_ns,
+            id,
+            request,
+        });
     }
 
     fn advance(&mut self, until_ns: u64) -> Option<Completion> {
@@ -207,7 +228,11 @@ mod tests {
 
     #[test]
     fn the_queue_serves_what_is_near_first_and_nobody_starves() {
-        let disk = Disk { outliers: 0.0, jitter: 0.0, ..Disk::default() };
+        let disk = Disk {
+            outliers: 0.0,
+            jitter: 0.0,
+            ..Disk::default()
+        };
         let mut queue = Queue::new(Hdd::new(disk));
         let request = |address: u64| SimRequest {
             address,
@@ -219,7 +244,9 @@ mod tests {
         assert!(queue.advance(1000).is_none());
         // Nearer than what is being served, but that began already.
         (1..20).for_each(|id| queue.submit(1000, id, request(id << 28)));
-        let order: Vec<u64> = std::iter::from_fn(|| queue.advance(u64::MAX)).map(|one| one.id).collect();
+        let order: Vec<u64> = std::iter::from_fn(|| queue.advance(u64::MAX))
+            .map(|one| one.id)
+            .collect();
         assert_eq!(order.len(), 20);
         assert_eq!(order[0], 0);
         assert_ne!(order, (0..20).collect::<Vec<_>>());

@@ -16,7 +16,11 @@ fn exact() -> Settings {
 }
 
 fn read(sector: u64) -> Access {
-    Access { address: sector * SECTOR, bytes: 512, write: false }
+    Access {
+        address: sector * SECTOR,
+        bytes: 512,
+        write: false,
+    }
 }
 
 fn time(answer: Answer) -> f64 {
@@ -35,7 +39,11 @@ fn a_sector_half_a_track_on_comes_after_half_a_revolution() {
 
 #[test]
 fn the_platter_turns_while_the_host_waits() {
-    let mut drive = Hdd::new(Settings { read_ahead: 0, segments: 0, ..exact() });
+    let mut drive = Hdd::new(Settings {
+        read_ahead: 0,
+        segments: 0,
+        ..exact()
+    });
     let first = time(drive.serve(&read(500), 0.0));
     let second = time(drive.serve(&read(500), first + 23.7e6));
     assert!((second - first - 30e6).abs() < 1.0, "{first} {second}");
@@ -65,12 +73,21 @@ fn a_sequential_stream_runs_at_the_speed_of_the_medium() {
     let mut drive = Hdd::new(exact());
     let mut now = 0.0;
     for request in 0..100_u64 {
-        let access = Access { address: request * 128 * 1024, bytes: 128 * 1024, write: false };
+        let access = Access {
+            address: request * 128 * 1024,
+            bytes: 128 * 1024,
+            write: false,
+        };
         now = time(drive.serve(&access, now));
     }
     let revolutions = 256.0 * 100.0 / 1000.0;
     let ideal = revolutions * 10e6;
-    assert!(now > ideal && now < 1.25 * ideal, "{} ms, ideal {}", now / 1e6, ideal / 1e6);
+    assert!(
+        now > ideal && now < 1.25 * ideal,
+        "{} ms, ideal {}",
+        now / 1e6,
+        ideal / 1e6
+    );
 }
 
 #[test]
@@ -94,7 +111,10 @@ fn the_queue_prefers_what_comes_first() {
 
 #[test]
 fn the_failing_range_fails() {
-    let mut drive = Hdd::new(Settings { failing: 51_200..102_400, ..exact() });
+    let mut drive = Hdd::new(Settings {
+        failing: 51_200..102_400,
+        ..exact()
+    });
     assert!(matches!(drive.serve(&read(99), 0.0), Answer::Done(_)));
     assert!(matches!(drive.serve(&read(100), 0.0), Answer::Failed(_)));
     assert!(matches!(drive.serve(&read(200), 0.0), Answer::Done(_)));
@@ -102,8 +122,15 @@ fn the_failing_range_fails() {
 
 #[test]
 fn a_write_cache_answers_at_once_until_it_is_full() {
-    let mut drive = Hdd::new(Settings { write_cache: 1 << 20, ..exact() });
-    let write = |address: u64| Access { address, bytes: 512 << 10, write: true };
+    let mut drive = Hdd::new(Settings {
+        write_cache: 1 << 20,
+        ..exact()
+    });
+    let write = |address: u64| Access {
+        address,
+        bytes: 512 << 10,
+        write: true,
+    };
     let first = time(drive.serve(&write(0), 0.0));
     let second = time(drive.serve(&write(1 << 30), first));
     let third = time(drive.serve(&write(2 << 30), second)) - second;

@@ -77,7 +77,10 @@ impl Ssd {
     /// An idle drive with an empty buffer.
     #[must_use]
     pub fn new(settings: Settings) -> Self {
-        let unit = Unit { free_at: 0.0, writable: settings.erase_every as f64 };
+        let unit = Unit {
+            free_at: 0.0,
+            writable: settings.erase_every as f64,
+        };
         Self {
             units: vec![unit; settings.units.max(1)],
             random: Random::new(settings.seed),
@@ -116,7 +119,8 @@ impl Ssd {
     }
 
     fn read(&mut self, access: &Access, begin: f64) -> f64 {
-        let pages = access.address / PAGE..(access.address + u64::from(access.bytes)).div_ceil(PAGE);
+        let pages =
+            access.address / PAGE..(access.address + u64::from(access.bytes)).div_ceil(PAGE);
         let mut done = begin;
         for page in pages {
             let jitter = self.random.normal().abs() * self.settings.jitter;
@@ -130,7 +134,11 @@ impl Ssd {
 
     /// Into the buffer at once; when that is full, as fast as the units program.
     fn write(&mut self, access: &Access, begin: f64, entropy: f64) -> f64 {
-        let share = if self.settings.compression { entropy.clamp(0.05, 1.0) } else { 1.0 };
+        let share = if self.settings.compression {
+            entropy.clamp(0.05, 1.0)
+        } else {
+            1.0
+        };
         let bytes = f64::from(access.bytes) * share;
         self.drain(begin);
         if self.buffered + bytes <= self.settings.write_buffer as f64 {
@@ -179,7 +187,10 @@ mod tests {
     use super::*;
 
     fn exact() -> Settings {
-        Settings { jitter: 0.0, ..Settings::default() }
+        Settings {
+            jitter: 0.0,
+            ..Settings::default()
+        }
     }
 
     fn time(answer: Answer) -> f64 {
@@ -189,7 +200,11 @@ mod tests {
     }
 
     fn access(address: u64, bytes: u32, write: bool) -> Access {
-        Access { address, bytes, write }
+        Access {
+            address,
+            bytes,
+            write,
+        }
     }
 
     #[test]
@@ -211,7 +226,11 @@ mod tests {
     #[test]
     fn the_buffer_fills_and_compression_stretches_it() {
         let slow_after = |compression: bool, entropy: f64| {
-            let mut drive = Ssd::new(Settings { compression, write_buffer: 16 << 20, ..exact() });
+            let mut drive = Ssd::new(Settings {
+                compression,
+                write_buffer: 16 << 20,
+                ..exact()
+            });
             let mut now = 0.0;
             (0..10_000_u64).find(|index| {
                 let begin = now;

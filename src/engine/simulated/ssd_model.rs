@@ -32,11 +32,15 @@ pub const SSD: Kind = Kind {
 fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
     let default = Flash::default();
     let time = |key: &str, default: f64| {
-        settings.duration_ns(key, default as u64).map(|time| time as f64)
+        settings
+            .duration_ns(key, default as u64)
+            .map(|time| time as f64)
     };
     let flash = Flash {
         capacity: settings.drive_size()?,
-        units: settings.count("units", default.units as u32)?.clamp(1, 4096) as usize,
+        units: settings
+            .count("units", default.units as u32)?
+            .clamp(1, 4096) as usize,
         read: time("read", default.read)?,
         program: time("program", default.program)?.max(1.0),
         erase: time("erase", default.erase)?,
@@ -48,7 +52,11 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
         jitter: time("jitter", default.jitter)?,
         seed: u64::from(settings.count("seed", 1)?),
     };
-    let model = Queue { drive: Ssd::new(flash), done: BinaryHeap::new(), submitted: 0 };
+    let model = Queue {
+        drive: Ssd::new(flash),
+        done: BinaryHeap::new(),
+        submitted: 0,
+    };
     Ok(settings.finish(Box::new(model))?.rotating(false))
 }
 
@@ -72,12 +80,22 @@ fn entropy(data: DataKind) -> f64 {
 
 impl Model for Queue {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
-        let access =
-            Access { address: request.address, bytes: request.bytes, write: request.writes };
+        let access = Access {
+            address: request.address,
+            bytes: request.bytes,
+            write: request.writes,
+        };
         // The units serve in the order of submission: nothing that comes later changes it.
-        let answer = self.drive.serve(&access, now_ns as f64, entropy(request.data));
+        let answer = self
+            .drive
+            .serve(&access, now_ns as f64, entropy(request.data));
         let (Answer::Done(at) | Answer::Failed(at)) = answer;
-        self.done.push(Reverse((at.ceil() as u64, self.submitted, id, request.bytes)));
+        self.done.push(Reverse((
+            at.ceil() as u64,
+            self.submitted,
+            id,
+            request.bytes,
+        )));
         self.submitted += 1;
     }
 
@@ -86,6 +104,10 @@ impl Model for Queue {
             return None;
         }
         let Reverse((at_ns, _, id, bytes)) = self.done.pop()?;
-        Some(Completion { at_ns, id, result: Ok(bytes) })
+        Some(Completion {
+            at_ns,
+            id,
+            result: Ok(bytes),
+        })
     }
 }

@@ -11,14 +11,16 @@ pub trait Service: Send {
     fn serve(&mut self, start_ns: u64, request: SimRequest) -> (u64, Result<u32, i32>);
 }
 
+/// What is decided: time of the end, order of submission, number, result.
+type Decided = (u64, u64, u64, Result<u32, i32>);
+
 /// A queue in front of equal servers.
 #[derive(Debug)]
 pub struct Station<S> {
     service: S,
     /// When each server is free.
     servers: BinaryHeap<Reverse<u64>>,
-    /// What is decided: time, order of submission, number, result.
-    done: BinaryHeap<Reverse<(u64, u64, u64, Result<u32, i32>)>>,
+    done: BinaryHeap<Reverse<Decided>>,
     submitted: u64,
 }
 

@@ -64,6 +64,7 @@ fn process(pid: u32, name: &str, arguments: &str, read: u64, files: &[Open]) -> 
             read,
             ..ProcessIo::default()
         }),
+        read_at: Duration::ZERO,
         waited: None,
         state: Some('R'),
         files: files.iter().map(|open| open.0.clone()).collect(),

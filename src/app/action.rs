@@ -1,0 +1,146 @@
+//! What happens to the state, and what the state wants done outside.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::key::Key;
+use crate::bench::{Job, Progress};
+use crate::drive::Target;
+use crate::model::Live;
+use crate::session::document::{KernelCounts, Run, Session};
+
+/// Something happened.
+#[derive(Debug, Clone)]
+pub enum Action {
+    /// A key was pressed.
+    Key(Key),
+    /// Text was pasted.
+    Paste(String),
+    /// The wheel of the mouse was turned: up, or down.
+    Wheel {
+        /// Whether upwards.
+        up: bool,
+    },
+    /// The services have something to tell.
+    News(News),
+}
+
+/// What the services tell.
+#[derive(Debug, Clone)]
+pub enum News {
+    /// A sample was taken.
+    Sample(Arc<Live>),
+    /// How the benchmark is getting on; the latest only.
+    Progress(Arc<RunView>),
+    /// The benchmark ended, however it did.
+    Ended(Box<Result<Saved, String>>),
+    /// What can be measured, the default first.
+    Targets(Vec<Choice>),
+    /// A path that was typed: what it is, or why it cannot be measured.
+    Inspected(Box<Result<Choice, String>>),
+    /// The saved sessions, the latest first.
+    Sessions(Result<Vec<SessionEntry>, String>),
+    /// A saved session was read.
+    Opened(Box<Result<(PathBuf, Session), String>>),
+    /// A session was exported to that file.
+    Exported(Result<PathBuf, String>),
+}
+
+/// What a running benchmark shows.
+#[derive(Debug, Clone, Default)]
+pub struct RunView {
+    /// Bytes of the scratch file that are filled, and how many shall be; `None` afterwards.
+    pub preparing: Option<(u64, u64)>,
+    /// The test itself.
+    pub progress: Progress,
+    /// The device's own counts since the test began, where the kernel keeps any.
+    pub kernel: Option<KernelCounts>,
+}
+
+/// A run that ended and where it is kept.
+#[derive(Debug, Clone)]
+pub struct Saved {
+    /// What was measured.
+    pub run: Run,
+    /// The file that the session is saved in; `None` where it could not be saved.
+    pub path: Option<PathBuf>,
+    /// What went wrong beside the test, such as a session that could not be saved.
+    pub problems: Vec<String>,
+}
+
+/// Where a choice of the launcher comes from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Group {
+    /// A scratch file in a directory.
+    Directory,
+    /// A block device.
+    Drive,
+    /// A regular file.
+    File,
+}
+
+/// Something that can be measured.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Choice {
+    /// As it goes into the job: a path.
+    pub name: String,
+    /// Where it comes from.
+    pub group: Group,
+    /// Model, or what file system it lies on.
+    pub label: String,
+    /// Size in bytes of the drive, or free space of the file system.
+    pub size_bytes: Option<u64>,
+    /// What kind it is, one or two words: `NVMe`, `disk`, `ext4`.
+    pub kind: String,
+    /// Who uses it; empty: nobody.
+    pub users: String,
+    /// The facts that parameters and forecast rest on, or why it cannot be measured.
+    pub target: Result<Target, String>,
+}
+
+/// One saved session in the list.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SessionEntry {
+    /// Its file.
+    pub path: PathBuf,
+    /// When it began, RFC 3339.
+    pub started: String,
+    /// Its tests, with what they were run on.
+    pub summary: String,
+    /// The most telling figure, such as `83.9k IOPS`.
+    pub headline: String,
+    /// How its last run ended.
+    pub state: String,
+}
+
+/// What shall be done outside.
+#[derive(Debug, Clone)]
+pub enum Effect {
+    /// End the program.
+    Quit,
+    /// Stop as a job of the shell.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Sample at this interval.
+    SetInterval(Duration),
+    /// Stop sampling, or go on.
+    Pause(bool),
+    /// List all processes, or those that move something.
+    ShowAll(bool),
+    /// Look for what can be measured.
+    ListTargets,
+    /// See what this path is.
+    Inspect(String),
+    /// Start a benchmark.
+    Start(Box<Job>),
+    /// Stop the benchmark and keep what was measured.
+    Stop,
+    /// List the saved sessions.
+    ListSessions,
+    /// Read a saved session.
+    Open(PathBuf),
+    /// Copy the saved session to where the user is.
+    Export(PathBuf),
+}

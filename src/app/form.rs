@@ -1,0 +1,189 @@
+//! The form of a test's parameters, made from their descriptions.
+
+use super::action::Choice;
+use super::text::Text;
+use crate::bench::{BenchError, Forecast, Job, Kind, Parameter, Parameters, Test, Value};
+use crate::drive::{Target, TargetKind};
+
+/// Size of the scratch file: a parameter of the job, not of the test.
+const SCRATCH_SIZE: Parameter = Parameter {
+    name: "scratch-size",
+    kind: Kind::Size { least: 1 << 20 },
+    help: "bytes of the scratch file that is made in this directory and gone afterwards",
+    default: |target| Value::Bytes(target.size),
+};
+
+/// The engine: a parameter of the job, not of the test.
+const ENGINE: Parameter = Parameter {
+    name: "engine",
+    kind: Kind::Word(&["auto", "uring", "pread"]),
+    help: "what submits the requests; auto takes io_uring where the kernel lets it",
+    default: |_| Value::Word(String::from("auto")),
+};
+
+/// One line of the form.
+#[derive(Debug, Clone)]
+pub struct Entry {
+    /// What it sets.
+    pub parameter: Parameter,
+    /// The default for the target.
+    pub default: Value,
+    /// What the user set instead.
+    pub set: Option<Value>,
+}
+
+impl Entry {
+    /// What it is set to.
+    #[must_use]
+    pub fn value(&self) -> &Value {
+        self.set.as_ref().unwrap_or(&self.default)
+    }
+}
+
+/// A value that is being typed.
+#[derive(Debug, Clone)]
+pub struct Editing {
+    /// What was typed so far.
+    pub text: Text,
+    /// What is wrong with it, once it was tried.
+    pub error: Option<String>,
+}
+
+/// The form: one line for each parameter.
+#[derive(Debug, Clone, Default)]
+pub struct Form {
+    /// The lines.
+    pub entries: Vec<Entry>,
+    /// The line that is selected.
+    pub cursor: usize,
+    /// The value of that line, while it is being typed.
+    pub editing: Option<Editing>,
+}
+
+impl Form {
+    /// The form for a test on a target. What was set in an earlier form is kept where the
+    /// parameter still exists.
+    #[must_use]
+    pub fn new(test: &dyn Test, target: &Target, earlier: &Self) -> Self {
+        let scratch = (target.kind == TargetKind::Scratch).then_some(SCRATCH_SIZE);
+        let parameters = scratch
+            .into_iter()
+            .chain(test.description().parameters.iter().copied())
+            .chain([ENGINE]);
+        let entries: Vec<_> = parameters
+            .map(|parameter| Entry {
+                default: (parameter.default)(target),
+                set: earlier.set_value(parameter.name).cloned(),
+                parameter,
+            })
+            .collect();
+        Self {
+            cursor: earlier.cursor.min(entries.len().saturating_sub(1)),
+            entries,
+            editing: None,
+        }
+    }
+
+    fn set_value(&self, name: &str) -> Option<&Value> {
+        let entry = self
+            .entries
+            .iter()
+            .find(|entry| entry.parameter.name == name)?;
+        entry.set.as_ref()
+    }
+
+    /// The line that is selected.
+    #[must_use]
+    pub fn selected(&self) -> Option<&Entry> {
+        self.entries.get(self.cursor)
+    }
+
+    /// Begins to type the selected value.
+    pub fn edit(&mut self) {
+        self.editing = self.selected().map(|entry| Editing {
+            text: Text::new(&entry.value().to_string()),
+            error: None,
+        });
+    }
+
+    /// Takes what was typed, if it is a value; an empty text means the default.
+    pub fn accept(&mut self) {
+        let Some(editing) = &mut self.editing else {
+            return;
+        };
+        let Some(entry) = self.entries.get_mut(self.cursor) else {
+            return;
+        };
+        let typed = editing.text.as_string();
+        if typed.trim().is_empty() {
+            entry.set = None;
+            self.editing = None;
+            return;
+        }
+        match entry.parameter.parse(&typed) {
+            Ok(value) => {
+                entry.set = (value != entry.default).then_some(value);
+                self.editing = None;
+            }
+            Err(error) => editing.error = Some(error.reason),
+        }
+    }
+
+    /// Back to the default of the selected line.
+    pub fn reset(&mut self) {
+        if let Some(entry) = self.entries.get_mut(self.cursor) {
+            entry.set = None;
+        }
+    }
+
+    /// The next or previous word, where the selected parameter takes words.
+    pub fn cycle(&mut self, forward: bool) {
+        let Some(entry) = self.entries.get_mut(self.cursor) else {
+            return;
+        };
+        let (Kind::Word(words) | Kind::WordOrPercent(words)) = entry.parameter.kind else {
+            return;
+        };
+        let now = entry.value().to_string();
+        let place = words.iter().position(|word| *word == now).unwrap_or(0);
+        let step = if forward { 1 } else { words.len() - 1 };
+        let value = Value::Word(words[(place + step) % words.len()].to_owned());
+        entry.set = (value != entry.default).then_some(value);
+    }
+
+    /// The job that the form describes.
+    #[must_use]
+    pub fn job(&self, test: &'static dyn Test, choice: &Choice) -> Job {
+        let mut job = Job::new(test, &choice.name);
+        for entry in &self.entries {
+            let Some(value) = &entry.set else { continue };
+            match (entry.parameter.name, value) {
+                (name, Value::Bytes(bytes)) if name == SCRATCH_SIZE.name => {
+                    job.scratch_bytes = Some(*bytes);
+                }
+                (name, Value::Word(word)) if name == ENGINE.name => job.engine.clone_from(word),
+                (name, value) => job.set.push((name, value.clone())),
+            }
+        }
+        job
+    }
+
+    /// What the job will do.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    pub fn forecast(
+        &self,
+        test: &'static dyn Test,
+        choice: &Choice,
+        target: &Target,
+    ) -> Result<Forecast, BenchError> {
+        let job = self.job(test, choice);
+        let target = Target {
+            size: job.scratch_bytes.unwrap_or(target.size),
+            ..target.clone()
+        };
+        let parameters: Parameters = job.parameters(&target);
+        test.forecast(&target, &parameters)
+    }
+}

@@ -1,0 +1,373 @@
+//! The key table: which key means what, where. The help, the bottom line and `docs/keys.md` are
+//! drawn from it.
+
+use super::Screen;
+use super::key::{Code, Key};
+
+/// Where a binding holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Everywhere, unless the context binds the key itself or takes text.
+    Anywhere,
+    /// The Live screen.
+    Live,
+    /// Typing the filter of the process list.
+    Filter,
+    /// The launcher, its lists of targets and tests.
+    Launcher,
+    /// The launcher's form.
+    Form,
+    /// Typing a value or a path.
+    Field,
+    /// A benchmark that runs.
+    Running,
+    /// The result of a run.
+    Result,
+    /// The list of saved sessions.
+    Sessions,
+    /// The help.
+    Help,
+    /// A question that wants yes or no.
+    Question,
+}
+
+impl Context {
+    /// Every context, in the order in which the help lists them.
+    pub const ALL: [Self; 11] = [
+        Self::Anywhere,
+        Self::Live,
+        Self::Filter,
+        Self::Launcher,
+        Self::Form,
+        Self::Field,
+        Self::Running,
+        Self::Result,
+        Self::Sessions,
+        Self::Help,
+        Self::Question,
+    ];
+
+    /// Its heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Anywhere => "Everywhere",
+            Self::Live => "Live",
+            Self::Filter => "Live, typing a filter",
+            Self::Launcher => "Bench, choosing",
+            Self::Form => "Bench, parameters",
+            Self::Field => "Bench, typing",
+            Self::Running => "Bench, running",
+            Self::Result => "Result",
+            Self::Sessions => "Sessions",
+            Self::Help => "Help",
+            Self::Question => "Questions",
+        }
+    }
+
+    /// Whether characters are typed into a text here, so that the keys of [`Context::Anywhere`]
+    /// hold only together with Ctrl.
+    #[must_use]
+    pub fn takes_text(self) -> bool {
+        matches!(self, Self::Filter | Self::Field)
+    }
+
+    /// Whether nothing but its own keys and those with Ctrl hold here.
+    #[must_use]
+    fn is_modal(self) -> bool {
+        self.takes_text() || matches!(self, Self::Help | Self::Question)
+    }
+}
+
+/// What a key asks for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Command {
+    /// Leave the program.
+    Quit,
+    /// Open or close the help.
+    Help,
+    /// Stop the program as a job of the shell.
+    Suspend,
+    /// Draw everything anew.
+    Redraw,
+    /// Go to a screen.
+    Show(Screen),
+    /// Go to the launcher.
+    Launch,
+    /// One line up.
+    Up,
+    /// One line down.
+    Down,
+    /// One page up.
+    PageUp,
+    /// One page down.
+    PageDown,
+    /// To the first line.
+    First,
+    /// To the last line.
+    Last,
+    /// To the next pane, column or chart.
+    Next,
+    /// To the previous pane, column or chart.
+    Previous,
+    /// The other order.
+    Reverse,
+    /// Type a filter.
+    Filter,
+    /// Take no more samples, or go on.
+    Pause,
+    /// A longer interval.
+    Slower,
+    /// A shorter interval.
+    Faster,
+    /// Show or hide devices that are idle.
+    Idle,
+    /// Show or hide processes that move nothing.
+    All,
+    /// Take what is selected or typed.
+    Accept,
+    /// Leave without taking it.
+    Cancel,
+    /// Start the benchmark.
+    Start,
+    /// Type a path.
+    Path,
+    /// The next of the words that a parameter takes.
+    NextWord,
+    /// The previous of the words that a parameter takes.
+    PreviousWord,
+    /// Back to the default value.
+    Default,
+    /// Stop the benchmark.
+    Stop,
+    /// Write the session to a file.
+    Export,
+    /// Read the list again.
+    Reload,
+    /// Yes.
+    Yes,
+    /// No.
+    No,
+}
+
+/// One line of the key table.
+#[derive(Debug, Clone, Copy)]
+pub struct Binding {
+    /// Where it holds.
+    pub context: Context,
+    /// Any of these keys.
+    pub keys: &'static [Key],
+    /// What it does.
+    pub command: Command,
+    /// One line for the help.
+    pub help: &'static str,
+    /// A word for the bottom line; empty: not there.
+    pub hint: &'static str,
+}
+
+const fn bind(
+    context: Context,
+    keys: &'static [Key],
+    command: Command,
+    help: &'static str,
+    hint: &'static str,
+) -> Binding {
+    Binding {
+        context,
+        keys,
+        command,
+        help,
+        hint,
+    }
+}
+
+const UP: &[Key] = &[Key::new(Code::Up), Key::char('k')];
+const DOWN: &[Key] = &[Key::new(Code::Down), Key::char('j')];
+const PAGE_UP: &[Key] = &[Key::new(Code::PageUp)];
+const PAGE_DOWN: &[Key] = &[Key::new(Code::PageDown)];
+const HOME: &[Key] = &[Key::new(Code::Home), Key::char('g')];
+const END: &[Key] = &[Key::new(Code::End), Key::char('G')];
+const LEFT: &[Key] = &[Key::new(Code::Left)];
+const RIGHT: &[Key] = &[Key::new(Code::Right)];
+const TAB: &[Key] = &[Key::new(Code::Tab)];
+const BACK_TAB: &[Key] = &[Key::new(Code::BackTab)];
+const ENTER: &[Key] = &[Key::new(Code::Enter)];
+const ESC: &[Key] = &[Key::new(Code::Esc)];
+
+/// Every binding.
+#[rustfmt::skip]
+pub static KEYS: &[Binding] = &[
+    bind(Context::Anywhere, &[Key::char('1')], Command::Show(Screen::Live), "Live: what uses the disks", ""),
+    bind(Context::Anywhere, &[Key::char('2')], Command::Show(Screen::Bench), "Bench: measure a drive", ""),
+    bind(Context::Anywhere, &[Key::char('4')], Command::Show(Screen::Sessions), "Sessions: what was measured before", ""),
+    bind(Context::Anywhere, &[Key::char('b')], Command::Launch, "to the launcher of benchmarks", ""),
+    bind(Context::Anywhere, &[Key::char('?'), Key::new(Code::Function(1))], Command::Help, "this help", ""),
+    bind(Context::Anywhere, &[Key::char('q'), Key::control('c')], Command::Quit, "quit", ""),
+    bind(Context::Anywhere, &[Key::control('z')], Command::Suspend, "suspend; fg comes back", ""),
+    bind(Context::Anywhere, &[Key::control('l')], Command::Redraw, "draw the screen anew", ""),
+
+    bind(Context::Live, &[Key::char('/')], Command::Filter, "show only processes with this text", "filter"),
+    bind(Context::Live, &[Key::char('s'), Key::new(Code::Right)], Command::Next, "sort processes by the next column", "sort"),
+    bind(Context::Live, &[Key::char('S'), Key::new(Code::Left)], Command::Previous, "sort processes by the previous column", ""),
+    bind(Context::Live, &[Key::char('r')], Command::Reverse, "reverse the order", "reverse"),
+    bind(Context::Live, &[Key::char(' ')], Command::Pause, "pause sampling, or go on", "pause"),
+    bind(Context::Live, &[Key::char('+'), Key::char('=')], Command::Slower, "longer interval", "longer"),
+    bind(Context::Live, &[Key::char('-')], Command::Faster, "shorter interval", "shorter"),
+    bind(Context::Live, &[Key::char('i')], Command::Idle, "show or hide idle devices", "idle"),
+    bind(Context::Live, &[Key::char('a')], Command::All, "show or hide processes that move nothing", "all"),
+    bind(Context::Live, UP, Command::Up, "one process up", ""),
+    bind(Context::Live, DOWN, Command::Down, "one process down", ""),
+    bind(Context::Live, PAGE_UP, Command::PageUp, "one page up", ""),
+    bind(Context::Live, PAGE_DOWN, Command::PageDown, "one page down", ""),
+    bind(Context::Live, HOME, Command::First, "to the first process", ""),
+    bind(Context::Live, END, Command::Last, "to the last process", ""),
+    bind(Context::Live, ESC, Command::Cancel, "forget the filter and the selection", ""),
+
+    bind(Context::Filter, ENTER, Command::Accept, "keep the filter", "keep"),
+    bind(Context::Filter, ESC, Command::Cancel, "forget the filter", "forget"),
+
+    bind(Context::Launcher, ENTER, Command::Accept, "take it; on a test: start", "take, start"),
+    bind(Context::Launcher, &[Key::new(Code::Tab), Key::new(Code::Right)], Command::Next, "to the next list", "next list"),
+    bind(Context::Launcher, &[Key::new(Code::BackTab), Key::new(Code::Left)], Command::Previous, "to the previous list", ""),
+    bind(Context::Launcher, &[Key::char('s')], Command::Start, "start the benchmark", "start"),
+    bind(Context::Launcher, &[Key::char('/')], Command::Path, "type a path to measure", "type a path"),
+    bind(Context::Launcher, &[Key::char('r')], Command::Reload, "look for drives again", ""),
+    bind(Context::Launcher, UP, Command::Up, "one line up", ""),
+    bind(Context::Launcher, DOWN, Command::Down, "one line down", ""),
+    bind(Context::Launcher, HOME, Command::First, "to the first line", ""),
+    bind(Context::Launcher, END, Command::Last, "to the last line", ""),
+
+    bind(Context::Form, ENTER, Command::Accept, "change this parameter", "change"),
+    bind(Context::Form, RIGHT, Command::NextWord, "the next choice", ""),
+    bind(Context::Form, LEFT, Command::PreviousWord, "the previous choice", ""),
+    bind(Context::Form, &[Key::char('d'), Key::new(Code::Delete)], Command::Default, "back to the default", "default"),
+    bind(Context::Form, TAB, Command::Next, "to the list of targets", "next list"),
+    bind(Context::Form, BACK_TAB, Command::Previous, "to the list of tests", ""),
+    bind(Context::Form, &[Key::char('s')], Command::Start, "start the benchmark", "start"),
+    bind(Context::Form, UP, Command::Up, "one parameter up", ""),
+    bind(Context::Form, DOWN, Command::Down, "one parameter down", ""),
+    bind(Context::Form, HOME, Command::First, "to the first parameter", ""),
+    bind(Context::Form, END, Command::Last, "to the last parameter", ""),
+    bind(Context::Form, ESC, Command::Cancel, "to the list of tests", ""),
+
+    bind(Context::Field, ENTER, Command::Accept, "take what was typed", "take"),
+    bind(Context::Field, ESC, Command::Cancel, "leave it as it was", "leave"),
+
+    bind(Context::Running, &[Key::new(Code::Esc), Key::char('x')], Command::Stop, "stop; what was measured is kept", "stop and keep what was measured"),
+
+    bind(Context::Result, &[Key::char('e')], Command::Export, "write the session as JSON here", "export JSON"),
+    bind(Context::Result, &[Key::new(Code::Right), Key::new(Code::Tab)], Command::Next, "the next chart", "chart"),
+    bind(Context::Result, &[Key::new(Code::Left), Key::new(Code::BackTab)], Command::Previous, "the previous chart", ""),
+    bind(Context::Result, UP, Command::Up, "scroll the figures up", ""),
+    bind(Context::Result, DOWN, Command::Down, "scroll the figures down", ""),
+    bind(Context::Result, &[Key::new(Code::Esc), Key::new(Code::Enter)], Command::Cancel, "back", "back"),
+
+    bind(Context::Sessions, ENTER, Command::Accept, "open the session", "open"),
+    bind(Context::Sessions, UP, Command::Up, "one session up", ""),
+    bind(Context::Sessions, DOWN, Command::Down, "one session down", ""),
+    bind(Context::Sessions, HOME, Command::First, "to the first session", ""),
+    bind(Context::Sessions, END, Command::Last, "to the last session", ""),
+    bind(Context::Sessions, &[Key::char('r')], Command::Reload, "read the list again", "read again"),
+
+    bind(Context::Help, &[Key::new(Code::Esc), Key::char('?'), Key::char('q'), Key::new(Code::Enter)], Command::Cancel, "close the help", "close"),
+    bind(Context::Help, UP, Command::Up, "scroll up", ""),
+    bind(Context::Help, DOWN, Command::Down, "scroll down", "scroll"),
+
+    bind(Context::Question, &[Key::char('y'), Key::new(Code::Enter)], Command::Yes, "yes", "yes"),
+    bind(Context::Question, &[Key::char('n'), Key::new(Code::Esc)], Command::No, "no", "no"),
+];
+
+/// Lines that the table takes as a list with a heading and a gap for each context.
+#[must_use]
+pub fn lines() -> usize {
+    KEYS.len() + 2 * Context::ALL.len()
+}
+
+/// The bindings of a context, in order.
+pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {
+    KEYS.iter()
+        .filter(move |binding| binding.context == context)
+}
+
+/// What a key means in a context: its own binding, or the one that holds everywhere.
+#[must_use]
+pub fn find(context: Context, key: Key) -> Option<Command> {
+    let bound = |context| {
+        of(context)
+            .find(|binding| binding.keys.contains(&key))
+            .map(|binding| binding.command)
+    };
+    bound(context).or_else(|| {
+        let reaches = key.control || !context.is_modal();
+        reaches.then(|| bound(Context::Anywhere)).flatten()
+    })
+}
+
+/// The keys of a binding as people read them: `q, Ctrl-C`.
+#[must_use]
+pub fn names(binding: &Binding) -> String {
+    let names: Vec<_> = binding.keys.iter().map(ToString::to_string).collect();
+    names.join(", ")
+}
+
+/// The whole table as a Markdown document: `docs/keys.md`.
+#[must_use]
+pub fn markdown() -> String {
+    let mut text = String::from(
+        "# Keys\n\nThe same list is on the screen with `?`. It is made from the key table in \
+         `src/app/keymap.rs`;\na test compares the two.\n",
+    );
+    for context in Context::ALL {
+        text.push_str(&format!(
+            "\n## {}\n\n| key | does |\n|---|---|\n",
+            context.title()
+        ));
+        for binding in of(context) {
+            text.push_str(&format!("| `{}` | {} |\n", names(binding), binding.help));
+        }
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::HashSet;
+
+    use super::*;
+
+    #[test]
+    fn no_key_is_bound_twice_in_a_context() {
+        let mut seen = HashSet::new();
+        for binding in KEYS {
+            for key in binding.keys {
+                assert!(seen.insert((binding.context, *key)), "{binding:?}: {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn a_text_takes_letters_but_control_keys_still_hold() {
+        assert_eq!(find(Context::Filter, Key::char('q')), None);
+        assert_eq!(
+            find(Context::Filter, Key::control('c')),
+            Some(Command::Quit)
+        );
+        assert_eq!(find(Context::Live, Key::char('q')), Some(Command::Quit));
+    }
+
+    #[test]
+    fn a_context_hides_what_holds_everywhere() {
+        assert_eq!(find(Context::Help, Key::char('q')), Some(Command::Cancel));
+        assert_eq!(find(Context::Question, Key::char('1')), None);
+    }
+
+    #[test]
+    fn the_document_holds_the_table() {
+        let document = include_str!("../../docs/keys.md");
+        assert_eq!(
+            document,
+            markdown(),
+            "write docs/keys.md anew from app::keymap::markdown()"
+        );
+    }
+}

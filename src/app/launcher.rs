@@ -1,0 +1,277 @@
+//! The launcher: what to measure, with which test, and how.
+
+use super::action::{Choice, Effect, Group};
+use super::form::Form;
+use super::key::Key;
+use super::keymap::{Command, Context};
+use super::text::Text;
+use crate::bench::{Forecast, TESTS, Test};
+use crate::drive::Target;
+
+/// A part of the launcher.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pane {
+    /// What to measure.
+    Targets,
+    /// With which test.
+    Tests,
+    /// Its parameters.
+    Form,
+}
+
+/// A path that is being typed.
+#[derive(Debug, Clone, Default)]
+pub struct PathEntry {
+    /// What was typed so far.
+    pub text: Text,
+    /// What is wrong with it, once it was tried.
+    pub error: Option<String>,
+}
+
+/// The launcher.
+#[derive(Debug, Clone)]
+pub struct LauncherState {
+    /// What can be measured; `None` until the list has arrived.
+    pub choices: Option<Vec<Choice>>,
+    /// The selected one.
+    pub target: usize,
+    /// The selected test, a place in [`TESTS`].
+    pub test: usize,
+    /// Its parameters.
+    pub form: Form,
+    /// The part that has the keyboard.
+    pub pane: Pane,
+    /// A path that is being typed.
+    pub path: Option<PathEntry>,
+    /// What the job will do, or why it cannot be done.
+    pub forecast: Option<Result<Forecast, String>>,
+}
+
+impl Default for LauncherState {
+    fn default() -> Self {
+        // Random reads are what most people ask for first, and over within seconds.
+        let favourite = |test: &&dyn Test| test.description().name == "random-read";
+        Self {
+            choices: None,
+            target: 0,
+            test: TESTS.iter().position(favourite).unwrap_or(0),
+            form: Form::default(),
+            pane: Pane::Targets,
+            path: None,
+            forecast: None,
+        }
+    }
+}
+
+impl LauncherState {
+    /// The selected test.
+    #[must_use]
+    pub fn selected_test(&self) -> Option<&'static dyn Test> {
+        TESTS.get(self.test).copied()
+    }
+
+    /// What is selected to be measured.
+    #[must_use]
+    pub fn selected_choice(&self) -> Option<&Choice> {
+        self.choices.as_ref()?.get(self.target)
+    }
+
+    fn selected_target(&self) -> Option<&Target> {
+        self.selected_choice()?.target.as_ref().ok()
+    }
+
+    /// Which keys hold.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        if self.path.is_some() || self.form.editing.is_some() {
+            Context::Field
+        } else if self.pane == Pane::Form {
+            Context::Form
+        } else {
+            Context::Launcher
+        }
+    }
+
+    /// Takes the list of what can be measured; the selection stays where it was.
+    pub fn listed(&mut self, mut choices: Vec<Choice>) {
+        let selected = self.selected_choice().cloned();
+        if let Some(choice) = &selected {
+            match choices.iter().position(|known| known.name == choice.name) {
+                Some(place) => self.target = place,
+                None if choice.group == Group::File => {
+                    choices.push(choice.clone());
+                    self.target = choices.len() - 1;
+                }
+                None => self.target = 0,
+            }
+        }
+        self.choices = Some(choices);
+        self.renew();
+    }
+
+    /// Takes what a typed path turned out to be.
+    pub fn inspected(&mut self, result: Result<Choice, String>) {
+        match result {
+            Ok(choice) => {
+                self.path = None;
+                let choices = self.choices.get_or_insert_default();
+                self.target = match choices.iter().position(|known| known.name == choice.name) {
+                    Some(place) => {
+                        choices[place] = choice;
+                        place
+                    }
+                    None => {
+                        choices.push(choice);
+                        choices.len() - 1
+                    }
+                };
+                self.renew();
+            }
+            Err(message) => {
+                if let Some(path) = &mut self.path {
+                    path.error = Some(message);
+                }
+            }
+        }
+    }
+
+    /// A key that is typed into the path or the value.
+    pub fn typed(&mut self, key: Key) {
+        if let Some(path) = &mut self.path {
+            path.text.press(key);
+            path.error = None;
+        } else if let Some(editing) = &mut self.form.editing {
+            editing.text.press(key);
+            editing.error = None;
+        }
+    }
+
+    /// Obeys a command of this screen.
+    pub fn command(&mut self, command: Command) -> Vec<Effect> {
+        if self.path.is_some() {
+            return self.path_command(command);
+        }
+        if self.form.editing.is_some() {
+            match command {
+                Command::Accept => self.form.accept(),
+                Command::Cancel => self.form.editing = None,
+                _ => {}
+            }
+            self.forecast_anew();
+            return Vec::new();
+        }
+        match command {
+            Command::Next => self.turn(true),
+            Command::Previous => self.turn(false),
+            Command::Start => return self.start(),
+            Command::Path => {
+                self.path = Some(PathEntry {
+                    text: Text::new("/"),
+                    error: None,
+                });
+            }
+            Command::Reload => return vec![Effect::ListTargets],
+            Command::Accept => match self.pane {
+                Pane::Targets => self.pane = Pane::Tests,
+                Pane::Tests => return self.start(),
+                Pane::Form => self.form.edit(),
+            },
+            Command::Cancel => self.pane = Pane::Tests,
+            Command::NextWord => self.form.cycle(true),
+            Command::PreviousWord => self.form.cycle(false),
+            Command::Default => self.form.reset(),
+            movement => self.walk(movement),
+        }
+        self.forecast_anew();
+        Vec::new()
+    }
+
+    fn path_command(&mut self, command: Command) -> Vec<Effect> {
+        match command {
+            Command::Accept => {
+                let typed = self.path.as_ref().map(|path| path.text.as_string());
+                return typed.map(Effect::Inspect).into_iter().collect();
+            }
+            Command::Cancel => self.path = None,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn turn(&mut self, forward: bool) {
+        self.pane = match (self.pane, forward) {
+            (Pane::Targets, true) | (Pane::Form, false) => Pane::Tests,
+            (Pane::Tests, true) | (Pane::Targets, false) => Pane::Form,
+            (Pane::Form, true) | (Pane::Tests, false) => Pane::Targets,
+        };
+    }
+
+    fn walk(&mut self, movement: Command) {
+        let (cursor, count) = match self.pane {
+            Pane::Targets => (&mut self.target, self.choices.as_ref().map_or(0, Vec::len)),
+            Pane::Tests => (&mut self.test, TESTS.len()),
+            Pane::Form => (&mut self.form.cursor, self.form.entries.len()),
+        };
+        *cursor = step(*cursor, count, movement);
+        if self.pane != Pane::Form {
+            self.renew();
+        }
+    }
+
+    fn start(&mut self) -> Vec<Effect> {
+        let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
+            return Vec::new();
+        };
+        if !matches!(self.forecast, Some(Ok(_))) {
+            return Vec::new();
+        }
+        vec![Effect::Start(Box::new(self.form.job(test, choice)))]
+    }
+
+    /// Makes the form anew for the selected test and target.
+    fn renew(&mut self) {
+        if let (Some(test), Some(target)) = (self.selected_test(), self.selected_target()) {
+            self.form = Form::new(test, target, &self.form);
+        }
+        self.forecast_anew();
+    }
+
+    /// Whether the test writes with what the form says.
+    fn writes(&self, test: &'static dyn Test, choice: &Choice, target: &Target) -> bool {
+        test.writes(&self.form.job(test, choice).parameters(target))
+    }
+
+    fn forecast_anew(&mut self) {
+        let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
+            self.forecast = None;
+            return;
+        };
+        self.forecast = Some(match &choice.target {
+            Err(reason) => Err(reason.clone()),
+            Ok(target) if choice.group != Group::Directory && self.writes(test, choice, target) => {
+                Err(
+                    "this test overwrites its target: choose a directory, so that it writes to a \
+                 scratch file, or use `diskscope run ... --overwrite PATH`"
+                        .to_owned(),
+                )
+            }
+            Ok(target) => self
+                .form
+                .forecast(test, choice, target)
+                .map_err(|error| error.to_string()),
+        });
+    }
+}
+
+/// Moves a cursor in a list of `count` lines.
+#[must_use]
+pub fn step(cursor: usize, count: usize, movement: Command) -> usize {
+    let last = count.saturating_sub(1);
+    match movement {
+        Command::Up => cursor.saturating_sub(1),
+        Command::Down => (cursor + 1).min(last),
+        Command::First => 0,
+        Command::Last => last,
+        _ => cursor.min(last),
+    }
+}

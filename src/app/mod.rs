@@ -1,0 +1,157 @@
+//! The state of the interface, what happens to it, and the key table. Pure: no terminal, no
+//! thread, no file.
+//!
+//! [`update()`] takes an [`Action`] and yields [`Effect`]s; everything else here is data.
+
+use std::time::Duration;
+
+pub mod action;
+pub mod form;
+pub mod key;
+pub mod keymap;
+pub mod launcher;
+pub mod live;
+pub mod process;
+pub mod result;
+pub mod running;
+pub mod sessions;
+pub mod text;
+pub mod update;
+
+pub use action::{Action, Choice, Effect, Group, News, RunView, Saved, SessionEntry};
+pub use keymap::{Command, Context};
+pub use update::update;
+
+use launcher::LauncherState;
+use live::LiveState;
+use result::ResultState;
+use running::RunningState;
+use sessions::SessionsState;
+
+/// A screen of its own, with a tab.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Screen {
+    /// What uses the disks.
+    Live,
+    /// Benchmarks.
+    Bench,
+    /// What was measured before.
+    Sessions,
+}
+
+impl Screen {
+    /// Every screen with the key and the word of its tab, from left to right.
+    pub const TABS: [(Self, char, &'static str); 3] = [
+        (Self::Live, '1', "Live"),
+        (Self::Bench, '2', "Bench"),
+        (Self::Sessions, '4', "Sessions"),
+    ];
+}
+
+/// Where the Bench screen is.
+#[derive(Debug, Clone)]
+pub enum Stage {
+    /// Choosing.
+    Launcher,
+    /// Measuring.
+    Running(Box<RunningState>),
+    /// Looking at what was measured.
+    Result(Box<ResultState>),
+}
+
+/// The Bench screen.
+#[derive(Debug, Clone)]
+pub struct BenchState {
+    /// The launcher: kept while a benchmark runs.
+    pub launcher: LauncherState,
+    /// What is shown.
+    pub stage: Stage,
+}
+
+impl BenchState {
+    /// Whether a benchmark runs.
+    #[must_use]
+    pub fn is_running(&self) -> bool {
+        matches!(self.stage, Stage::Running(_))
+    }
+}
+
+/// What lies over the screen.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Overlay {
+    /// The help, scrolled by that many lines.
+    Help(usize),
+    /// Whether to quit although a benchmark runs.
+    QuitWhileRunning,
+}
+
+/// A sentence for the bottom line, until the next key.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Message {
+    /// What it says.
+    pub text: String,
+    /// Whether something went wrong.
+    pub trouble: bool,
+}
+
+/// Everything that the interface knows.
+#[derive(Debug, Clone)]
+pub struct State {
+    /// The screen in front.
+    pub screen: Screen,
+    /// The Live screen.
+    pub live: LiveState,
+    /// The Bench screen.
+    pub bench: BenchState,
+    /// The Sessions screen.
+    pub sessions: SessionsState,
+    /// What lies over it.
+    pub overlay: Option<Overlay>,
+    /// What the bottom line says.
+    pub message: Option<Message>,
+}
+
+impl State {
+    /// The beginning: Live, nothing seen yet.
+    #[must_use]
+    pub fn new(interval: Duration) -> Self {
+        Self {
+            screen: Screen::Live,
+            live: LiveState::new(interval),
+            bench: BenchState {
+                launcher: LauncherState::default(),
+                stage: Stage::Launcher,
+            },
+            sessions: SessionsState::default(),
+            overlay: None,
+            message: None,
+        }
+    }
+
+    /// Which keys hold.
+    #[must_use]
+    pub fn context(&self) -> Context {
+        match (self.overlay, self.screen) {
+            (Some(Overlay::Help(_)), _) => Context::Help,
+            (Some(Overlay::QuitWhileRunning), _) => Context::Question,
+            (None, Screen::Live) if self.live.filtering => Context::Filter,
+            (None, Screen::Live) => Context::Live,
+            (None, Screen::Bench) => match &self.bench.stage {
+                Stage::Launcher => self.bench.launcher.context(),
+                Stage::Running(_) => Context::Running,
+                Stage::Result(_) => Context::Result,
+            },
+            (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
+            (None, Screen::Sessions) => Context::Sessions,
+        }
+    }
+
+    /// The result in front, on whichever screen it is.
+    fn result(&mut self) -> Option<&mut ResultState> {
+        match (self.screen, &mut self.bench.stage) {
+            (Screen::Sessions, _) => self.sessions.open.as_mut(),
+            (Screen::Bench, Stage::Result(result)) => Some(result),
+            _ => None,
+        }
+    }
+}

@@ -1,0 +1,211 @@
+//! What an action does to the state.
+
+use std::path::PathBuf;
+
+use super::action::{Action, Effect, News, Saved};
+use super::key::{Code, Key};
+use super::keymap::{self, Command, Context};
+use super::result::ResultState;
+use super::running::RunningState;
+use super::{Message, Overlay, Screen, Stage, State};
+
+/// Takes an action, changes the state, and says what shall be done outside.
+pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
+    match action {
+        Action::Key(key) => press(state, key),
+        Action::Paste(text) => {
+            if state.context().takes_text() {
+                let letters = text.chars().filter(|letter| !letter.is_control());
+                letters.for_each(|letter| typed(state, Key::char(letter)));
+            }
+            Vec::new()
+        }
+        Action::Wheel { up } => {
+            let code = if up { Code::Up } else { Code::Down };
+            press(state, Key::new(code))
+        }
+        Action::News(news) => {
+            hear(state, news);
+            Vec::new()
+        }
+    }
+}
+
+fn press(state: &mut State, key: Key) -> Vec<Effect> {
+    state.message = None;
+    let context = state.context();
+    let Some(command) = keymap::find(context, key) else {
+        if context.takes_text() {
+            typed(state, key);
+        }
+        return Vec::new();
+    };
+    match command {
+        Command::Quit if state.bench.is_running() => {
+            state.overlay = Some(Overlay::QuitWhileRunning);
+            Vec::new()
+        }
+        Command::Quit => vec![Effect::Quit],
+        Command::Suspend => vec![Effect::Suspend],
+        Command::Redraw => vec![Effect::Redraw],
+        Command::Help => {
+            state.overlay = Some(Overlay::Help(0));
+            Vec::new()
+        }
+        Command::Show(screen) => show(state, screen),
+        Command::Launch => {
+            if !state.bench.is_running() {
+                state.bench.stage = Stage::Launcher;
+            }
+            show(state, Screen::Bench)
+        }
+        command => obey(state, context, command),
+    }
+}
+
+fn typed(state: &mut State, key: Key) {
+    match state.context() {
+        Context::Filter => state.live.filter.press(key),
+        Context::Field => state.bench.launcher.typed(key),
+        _ => {}
+    }
+}
+
+/// Brings a screen to the front; its lists are read anew.
+fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
+    state.screen = screen;
+    match screen {
+        Screen::Live => Vec::new(),
+        Screen::Bench if matches!(state.bench.stage, Stage::Launcher) => vec![Effect::ListTargets],
+        Screen::Bench => Vec::new(),
+        Screen::Sessions => vec![Effect::ListSessions],
+    }
+}
+
+/// Obeys a command of the context.
+fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
+    match context {
+        Context::Help => {
+            help(state, command);
+            Vec::new()
+        }
+        Context::Question => {
+            state.overlay = None;
+            if command == Command::Yes {
+                return vec![Effect::Stop, Effect::Quit];
+            }
+            Vec::new()
+        }
+        Context::Live | Context::Filter => state.live.command(command),
+        Context::Launcher | Context::Form | Context::Field => launch(state, command),
+        Context::Running => match &mut state.bench.stage {
+            Stage::Running(running) => running.command(command),
+            _ => Vec::new(),
+        },
+        Context::Result => result(state, command),
+        Context::Sessions => state.sessions.command(command),
+        Context::Anywhere => Vec::new(),
+    }
+}
+
+fn help(state: &mut State, command: Command) {
+    let Some(Overlay::Help(scroll)) = &mut state.overlay else {
+        return;
+    };
+    match command {
+        Command::Up => *scroll = scroll.saturating_sub(1),
+        Command::Down => *scroll = (*scroll + 1).min(keymap::lines()),
+        _ => state.overlay = None,
+    }
+}
+
+fn launch(state: &mut State, command: Command) -> Vec<Effect> {
+    let effects = state.bench.launcher.command(command);
+    if let Some(Effect::Start(job)) = effects.first() {
+        let running = RunningState::new(Clone::clone(job));
+        state.bench.stage = Stage::Running(Box::new(running));
+    }
+    effects
+}
+
+fn result(state: &mut State, command: Command) -> Vec<Effect> {
+    if command != Command::Cancel {
+        let Some(result) = state.result() else {
+            return Vec::new();
+        };
+        if command == Command::Export && result.path.is_none() {
+            trouble(
+                state,
+                "this session could not be saved: nothing to export".to_owned(),
+            );
+            return Vec::new();
+        }
+        return result.command(command);
+    }
+    if state.screen == Screen::Sessions {
+        state.sessions.open = None;
+        return Vec::new();
+    }
+    state.bench.stage = Stage::Launcher;
+    vec![Effect::ListTargets]
+}
+
+fn trouble(state: &mut State, text: String) {
+    state.message = Some(Message {
+        text,
+        trouble: true,
+    });
+}
+
+fn hear(state: &mut State, news: News) {
+    match news {
+        News::Sample(live) => state.live.sampled(live),
+        News::Progress(view) => {
+            if let Stage::Running(running) = &mut state.bench.stage {
+                running.view = Some(view);
+            }
+        }
+        News::Ended(result) => ended(state, *result),
+        News::Targets(choices) => state.bench.launcher.listed(choices),
+        News::Inspected(result) => state.bench.launcher.inspected(*result),
+        News::Sessions(entries) => state.sessions.listed(entries),
+        News::Opened(result) => match *result {
+            Ok((path, session)) => {
+                state.sessions.open = Some(ResultState::new(session.runs, Some(path)));
+            }
+            Err(message) => trouble(state, message),
+        },
+        News::Exported(result) => exported(state, result),
+    }
+}
+
+fn ended(state: &mut State, result: Result<Saved, String>) {
+    match result {
+        Ok(saved) => {
+            if let Some(problem) = saved.problems.into_iter().next() {
+                trouble(state, problem);
+            }
+            let result = ResultState::new(vec![saved.run], saved.path);
+            state.bench.stage = Stage::Result(Box::new(result));
+        }
+        Err(message) => {
+            state.bench.stage = Stage::Launcher;
+            trouble(state, message);
+        }
+    }
+}
+
+fn exported(state: &mut State, result: Result<PathBuf, String>) {
+    match result {
+        Ok(path) => {
+            state.message = Some(Message {
+                text: format!("exported to {}", path.display()),
+                trouble: false,
+            });
+            if let Some(result) = state.result() {
+                result.exported = Some(path);
+            }
+        }
+        Err(message) => trouble(state, message),
+    }
+}

@@ -1,0 +1,215 @@
+//! The command line: arguments and exit codes; one file per subcommand.
+//!
+//! stdout carries the result only; everything else goes to stderr.
+
+use std::ffi::OsString;
+use std::io::{self, Write};
+use std::process::ExitCode;
+
+use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::drive::Settings;
+
+mod devices;
+mod interface;
+mod run;
+mod show;
+mod signals;
+mod tests;
+mod watch;
+
+/// How the program ends; the numbers are a promise to scripts.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Exit {
+    /// Everything was done.
+    Done = 0,
+    /// It failed; what was measured until then was saved and printed.
+    Failed = 1,
+    /// The command line cannot be understood or does not fit.
+    Usage = 2,
+    /// Refused for safety.
+    Refused = 3,
+    /// Done, but a goal was missed.
+    GoalMissed = 4,
+    /// Interrupted; the partial result was saved and printed.
+    Interrupted = 130,
+}
+
+/// A command that could not do its work: what to say, and how to end.
+#[derive(Debug)]
+pub(crate) struct Failure {
+    exit: Exit,
+    message: String,
+    advice: Option<String>,
+}
+
+impl Failure {
+    fn usage(message: impl ToString) -> Self {
+        Self {
+            exit: Exit::Usage,
+            message: message.to_string(),
+            advice: None,
+        }
+    }
+
+    fn failed(message: impl ToString) -> Self {
+        Self {
+            exit: Exit::Failed,
+            message: message.to_string(),
+            advice: None,
+        }
+    }
+}
+
+/// What every subcommand comes to.
+type Result = std::result::Result<Exit, Failure>;
+
+/// A subcommand: how it is called, and what it does.
+struct Subcommand {
+    command: fn() -> Command,
+    run: fn(&ArgMatches) -> Result,
+}
+
+const SUBCOMMANDS: &[Subcommand] = &[
+    Subcommand {
+        command: run::command,
+        run: run::run,
+    },
+    Subcommand {
+        command: tests::command,
+        run: tests::run,
+    },
+    Subcommand {
+        command: devices::command,
+        run: devices::run,
+    },
+    Subcommand {
+        command: watch::command,
+        run: watch::run,
+    },
+    Subcommand {
+        command: show::command,
+        run: show::run,
+    },
+];
+
+/// The whole command line as clap knows it.
+#[must_use]
+pub fn command() -> Command {
+    let command = Command::new("diskscope")
+        .version(clap::crate_version!())
+        .about("What is using my disks, how far along is that copy, and how good is this drive?")
+        .after_help("Without a command the terminal interface opens, the Live screen first.")
+        .args(interface::arguments());
+    SUBCOMMANDS
+        .iter()
+        .fold(command, |command, one| command.subcommand((one.command)()))
+}
+
+/// The program.
+#[must_use]
+pub fn main() -> ExitCode {
+    ExitCode::from(exit_of(std::env::args_os()) as u8)
+}
+
+fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
+    let matches = match command().try_get_matches_from(arguments) {
+        Ok(matches) => matches,
+        Err(error) => {
+            // Help and version are what was asked for; a reader that went away is no error.
+            let _ = error.print();
+            return if error.use_stderr() {
+                Exit::Usage
+            } else {
+                Exit::Done
+            };
+        }
+    };
+    restore_leftovers();
+    let outcome = match matches.subcommand() {
+        None => interface::run(&matches),
+        Some((name, matches)) => SUBCOMMANDS
+            .iter()
+            .find(|one| (one.command)().get_name() == name)
+            .map_or_else(|| Err(Failure::usage(name)), |one| (one.run)(matches)),
+    };
+    outcome.unwrap_or_else(|failure| {
+        say(&format!("diskscope: {}", failure.message));
+        if let Some(advice) = &failure.advice {
+            say(&format!("  {advice}"));
+        }
+        failure.exit
+    })
+}
+
+/// Puts back the system's settings that a killed run left changed, and says so.
+fn restore_leftovers() {
+    for restored in Settings::default().restore_leftovers() {
+        match restored {
+            Ok((path, value)) => say(&format!(
+                "diskscope: {} is {value} again: a run that was killed had changed it",
+                path.display()
+            )),
+            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
+        }
+    }
+}
+
+/// A line for the person at the terminal; nobody listening is no error.
+fn say(line: &str) {
+    let _ = writeln!(io::stderr().lock(), "{line}");
+}
+
+/// Writes a result to stdout; false when the reader went away (`| head`), which is no error.
+fn print(text: &str) -> std::result::Result<bool, Failure> {
+    let mut stdout = io::stdout().lock();
+    match stdout
+        .write_all(text.as_bytes())
+        .and_then(|()| stdout.flush())
+    {
+        Ok(()) => Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
+        Err(error) => Err(Failure::failed(format!("cannot write to stdout: {error}"))),
+    }
+}
+
+/// A document as one pretty-printed JSON text with a line end.
+fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure> {
+    serde_json::to_string_pretty(document)
+        .map(|text| text + "\n")
+        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// The `--json` switch of commands that print a list.
+fn json_switch() -> Arg {
+    Arg::new("json")
+        .long("json")
+        .action(ArgAction::SetTrue)
+        .help("print JSON instead of text")
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn the_command_line_is_consistent() {
+        command().debug_assert();
+    }
+
+    #[test]
+    fn what_cannot_be_understood_is_a_usage_error() {
+        let exit = |words: &[&str]| exit_of(words.iter().map(OsString::from));
+        assert_eq!(exit(&["diskscope", "dance"]), Exit::Usage);
+        assert_eq!(exit(&["diskscope", "run"]), Exit::Usage);
+        assert_eq!(
+            exit(&["diskscope", "run", "no-such-test", "/tmp"]),
+            Exit::Usage
+        );
+        assert_eq!(
+            exit(&["diskscope", "run", "random-read", "/tmp", "--depth", "0"]),
+            Exit::Usage
+        );
+        assert_eq!(exit(&["diskscope", "--version"]), Exit::Done);
+    }
+}

@@ -1,0 +1,181 @@
+//! `diskscope run TEST TARGET`: one test without the interface.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::{Exit, Failure, Result, json, print, say, signals};
+use crate::bench::{self, Job, Parameter, TESTS};
+use crate::drive::ErrorKind;
+use crate::engine::Control;
+use crate::report::text;
+use crate::roots::Roots;
+use crate::runtime::benchmark::{self, Order, Report};
+use crate::session::document::RunState;
+use crate::session::goal::Wanted;
+use crate::session::store;
+use crate::units;
+
+mod progress;
+
+pub(super) fn command() -> Command {
+    let text = |name: &'static str, value: &'static str, help: &'static str| {
+        Arg::new(name).long(name).value_name(value).help(help)
+    };
+    Command::new("run")
+        .about("Run one test; the result goes to stdout, the progress to stderr")
+        .arg(
+            Arg::new("test")
+                .value_name("TEST")
+                .required(true)
+                .help("see `diskscope tests`"),
+        )
+        .arg(
+            Arg::new("target")
+                .value_name("TARGET")
+                .required(true)
+                .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
+        )
+        .args(parameters().into_values().map(argument))
+        .arg(
+            text("engine", "ENGINE", "auto, uring or pread")
+                .value_parser(["auto", "uring", "pread"])
+                .default_value("auto"),
+        )
+        .arg(text(
+            "scratch-size",
+            "SIZE",
+            "size of the scratch file in a directory",
+        ))
+        .arg(
+            text(
+                "goal",
+                "GOAL",
+                "a service goal such as iops>=1000 or p95<=500ms; repeatable",
+            )
+            .action(ArgAction::Append),
+        )
+        .arg(text(
+            "json",
+            "FILE",
+            "write the session document there; - is stdout",
+        ))
+        .arg(
+            text(
+                "overwrite",
+                "PATH",
+                "consent to lose what is on TARGET; must equal TARGET",
+            )
+            .value_parser(value_parser!(PathBuf)),
+        )
+}
+
+/// Every parameter that some test has, by name.
+fn parameters() -> BTreeMap<&'static str, &'static Parameter> {
+    let all = TESTS.iter().flat_map(|test| test.description().parameters);
+    all.map(|parameter| (parameter.name, parameter)).collect()
+}
+
+fn argument(parameter: &'static Parameter) -> Arg {
+    Arg::new(parameter.name)
+        .long(parameter.name)
+        .value_name(parameter.name.to_uppercase())
+        .help(parameter.help)
+        .allow_hyphen_values(true)
+        .help_heading("Parameters of the tests")
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result {
+    let order = order(matches)?;
+    let output = matches.get_one::<String>("json").map(String::as_str);
+    let control = Arc::new(Control::default());
+    signals::cancel_on_signal(Arc::clone(&control))?;
+    let mut line = progress::Line::new();
+    let report = benchmark::run(&order, &Roots::default(), &control, &mut line);
+    line.clear();
+    let report = report.map_err(|refused| Failure {
+        exit: match refused.kind() {
+            _ if control.is_cancelled() => Exit::Interrupted,
+            ErrorKind::Usage => Exit::Usage,
+            ErrorKind::Refused => Exit::Refused,
+            ErrorKind::Failed => Exit::Failed,
+        },
+        message: refused.to_string(),
+        advice: Some(refused.advice()),
+    })?;
+    deliver(&report, output)?;
+    Ok(exit(&report))
+}
+
+fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
+    let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
+    let test = bench::find(word("test")).ok_or_else(|| {
+        let known: Vec<_> = TESTS.iter().map(|test| test.description().name).collect();
+        Failure::usage(format!(
+            "there is no test {:?}: there are {}",
+            word("test"),
+            known.join(", ")
+        ))
+    })?;
+    let mut job = Job::new(test, word("target"));
+    for name in parameters().into_keys() {
+        if let Some(text) = matches.get_one::<String>(name) {
+            job.set(name, text).map_err(Failure::usage)?;
+        }
+    }
+    job.engine = word("engine").to_owned();
+    job.overwrite = matches.get_one::<PathBuf>("overwrite").cloned();
+    if let Some(text) = matches.get_one::<String>("scratch-size") {
+        let bytes = units::parse_size(text)
+            .map_err(|error| Failure::usage(format!("--scratch-size {text:?}: {error}")))?;
+        job.scratch_bytes = Some(bytes);
+    }
+    let goals = matches.get_many::<String>("goal").unwrap_or_default();
+    let goals: std::result::Result<Vec<Vec<Wanted>>, _> =
+        goals.map(|text| Wanted::parse_all(text)).collect();
+    Ok(Order {
+        job,
+        goals: goals.map_err(Failure::usage)?.concat(),
+        keep_in: store::directory(),
+    })
+}
+
+/// Writes the result to where it was asked for.
+fn deliver(report: &Report, output: Option<&str>) -> std::result::Result<(), Failure> {
+    for problem in &report.problems {
+        say(&format!("diskscope: {problem}"));
+    }
+    if output == Some("-") {
+        print(&json(&report.session)?)?;
+    } else {
+        let texts: Vec<String> = report.session.runs.iter().map(text::run).collect();
+        print(&texts.join("\n"))?;
+        if let Some(file) = output {
+            store::write(Path::new(file), &report.session).map_err(Failure::failed)?;
+        }
+    }
+    if let Some(path) = &report.saved {
+        say(&format!("saved: {}", path.display()));
+    }
+    Ok(())
+}
+
+fn exit(report: &Report) -> Exit {
+    let runs = &report.session.runs;
+    let some = |state| runs.iter().any(|run| run.state == state);
+    if some(RunState::Failed) {
+        Exit::Failed
+    } else if some(RunState::Interrupted) {
+        Exit::Interrupted
+    } else if runs
+        .iter()
+        .flat_map(|run| &run.findings.goals)
+        .any(|goal| goal.met != Some(true))
+    {
+        Exit::GoalMissed
+    } else {
+        Exit::Done
+    }
+}

@@ -1,0 +1,110 @@
+//! The progress line on stderr, when that is a terminal.
+
+use std::io::{self, IsTerminal, Write};
+
+use crate::bench::Progress;
+use crate::engine::Snapshot;
+use crate::runtime::benchmark::{Start, Watcher};
+use crate::session::document::KernelCounts;
+use crate::units;
+
+use super::super::say;
+
+/// Characters of the bar.
+const BAR: usize = 24;
+
+/// One line that is written over and over; silent when stderr is no terminal.
+pub(in crate::cli) struct Line {
+    terminal: bool,
+    width: usize,
+}
+
+impl Line {
+    pub(in crate::cli) fn new() -> Self {
+        Self {
+            terminal: io::stderr().is_terminal(),
+            width: 0,
+        }
+    }
+
+    fn draw(&mut self, text: &str) {
+        if self.terminal {
+            let width = text.chars().count();
+            let blanks = " ".repeat(self.width.saturating_sub(width));
+            // Nobody watching is no error.
+            let mut stderr = io::stderr().lock();
+            let _ = write!(stderr, "\r{text}{blanks}").and_then(|()| stderr.flush());
+            self.width = width;
+        }
+    }
+
+    /// Takes the line away.
+    pub(in crate::cli) fn clear(&mut self) {
+        if self.width > 0 {
+            self.draw("");
+            let _ = write!(io::stderr().lock(), "\r");
+            self.width = 0;
+        }
+    }
+}
+
+fn bar(fraction: f64) -> String {
+    let full = (fraction.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+    format!(
+        "[{}{}] {:>3.0} %",
+        "#".repeat(full),
+        "-".repeat(BAR - full),
+        fraction * 100.0
+    )
+}
+
+/// Rate of the present phase: requests and bytes per second.
+fn rates(snapshot: &Snapshot) -> String {
+    let seconds = snapshot.elapsed.as_secs_f64();
+    if snapshot.ramping || seconds <= 0.0 {
+        return "ramp".to_owned();
+    }
+    let (requests, bytes) = (
+        snapshot.tally.requests() as f64,
+        snapshot.tally.bytes() as f64,
+    );
+    format!(
+        "{} IOPS  {}",
+        units::count(requests / seconds),
+        units::throughput(bytes / seconds)
+    )
+}
+
+impl Watcher for Line {
+    fn preparing(&mut self, done: u64, total: u64) {
+        let share = done as f64 / total.max(1) as f64;
+        self.draw(&format!(
+            "{}  filling the scratch file, {}",
+            bar(share),
+            units::capacity(total as f64)
+        ));
+    }
+
+    fn started(&mut self, start: &Start) {
+        self.clear();
+        // What will be written is said to whoever keeps the log, too.
+        if self.terminal || start.forecast.writes.is_some() {
+            say(&format!("{}: {}", start.test, start.forecast.sentence));
+            if let Some(reason) = &start.engine.reason {
+                say(&format!("engine {}: {reason}", start.engine.name));
+            }
+        }
+    }
+
+    fn progress(&mut self, progress: &Progress, _kernel: Option<&KernelCounts>) {
+        let bar = progress.fraction.map_or_else(String::new, bar);
+        let left = progress.left().map_or_else(String::new, |left| {
+            format!("  {} left", units::waiting(left))
+        });
+        self.draw(&format!(
+            "{bar}  {}  {}{left}",
+            progress.phase,
+            rates(&progress.snapshot)
+        ));
+    }
+}

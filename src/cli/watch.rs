@@ -1,0 +1,105 @@
+//! `diskscope watch`: the Live screen as text or NDJSON.
+
+use std::sync::Arc;
+use std::thread;
+use std::time::{Duration, Instant};
+
+use clap::{Arg, ArgMatches, Command, value_parser};
+
+use super::{Exit, Failure, Result, json_switch, print, say, signals};
+use crate::engine::Control;
+use crate::model::{Live, Modeler};
+use crate::probe::Collector;
+use crate::report::watch;
+use crate::roots::Roots;
+use crate::units;
+
+/// How long a signal may go unnoticed.
+const ATTENTION: Duration = Duration::from_millis(50);
+/// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
+const SHORTEST: Duration = Duration::from_millis(100);
+
+pub(super) fn command() -> Command {
+    Command::new("watch")
+        .about("Print devices, processes and transfers again and again")
+        .arg(
+            Arg::new("interval")
+                .long("interval")
+                .value_name("DURATION")
+                .default_value("1s")
+                .help("time between two samples, such as 500ms or 2s"),
+        )
+        .arg(
+            Arg::new("count")
+                .long("count")
+                .value_name("N")
+                .value_parser(value_parser!(u64).range(1..))
+                .help("stop after this many samples"),
+        )
+        .arg(json_switch().help("one JSON object per sample and line"))
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result {
+    let interval = interval(matches)?;
+    let count = matches.get_one::<u64>("count").copied();
+    let as_json = matches.get_flag("json");
+    let control = Arc::new(Control::default());
+    signals::cancel_on_signal(Arc::clone(&control))?;
+    let (mut collector, mut modeler) = (Collector::new(Roots::default()), Modeler::default());
+    // What the first printed sample is measured against; alone it holds no rate.
+    modeler.update(Arc::new(collector.collect()));
+    let mut due = Instant::now();
+    let (mut printed, mut said) = (0, Vec::new());
+    while count.is_none_or(|count| printed < count) {
+        due += interval;
+        if !wait_until(due, &control) {
+            return Ok(Exit::Interrupted);
+        }
+        let live = modeler.update(Arc::new(collector.collect()));
+        for notice in watch::new_notices(&live, &mut said).lines() {
+            say(notice);
+        }
+        let text = if as_json {
+            line(&live)?
+        } else {
+            watch::text(&live)
+        };
+        if !print(&text)? {
+            break;
+        }
+        printed += 1;
+    }
+    Ok(Exit::Done)
+}
+
+fn line(live: &Live) -> std::result::Result<String, Failure> {
+    watch::line(live)
+        .map(|line| line + "\n")
+        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// The argument `--interval`, at least [`SHORTEST`].
+pub(super) fn interval(matches: &ArgMatches) -> std::result::Result<Duration, Failure> {
+    let text = matches
+        .get_one::<String>("interval")
+        .map_or("1s", String::as_str);
+    let wrong =
+        |reason: &dyn std::fmt::Display| Failure::usage(format!("--interval {text:?}: {reason}"));
+    let interval = units::parse_duration(text).map_err(|error| wrong(&error))?;
+    if interval < SHORTEST {
+        return Err(wrong(&"the shortest interval is 100ms"));
+    }
+    Ok(interval)
+}
+
+/// Waits; false when a signal came meanwhile.
+fn wait_until(due: Instant, control: &Control) -> bool {
+    while !control.is_cancelled() {
+        let left = due.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return true;
+        }
+        thread::sleep(left.min(ATTENTION));
+    }
+    false
+}

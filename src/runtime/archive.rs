@@ -1,0 +1,91 @@
+//! Saved sessions: listed, read, exported.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::SessionEntry;
+use crate::session::document::{Run, RunState, Session};
+use crate::session::store;
+
+/// Sessions that are listed at most: each is read for its line.
+const LISTED: usize = 200;
+
+/// The saved sessions, the latest first. What cannot be read is listed with the reason.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn list(directory: &Path) -> Result<Vec<SessionEntry>, String> {
+    let paths = store::list(directory).map_err(|error| error.to_string())?;
+    let entry = |path: PathBuf| match store::load(&path) {
+        Ok(session) => entry(path, &session),
+        Err(error) => SessionEntry {
+            path,
+            started: String::new(),
+            summary: error.to_string(),
+            headline: String::new(),
+            state: "unreadable".to_owned(),
+        },
+    };
+    Ok(paths.into_iter().take(LISTED).map(entry).collect())
+}
+
+fn entry(path: PathBuf, session: &Session) -> SessionEntry {
+    let last = session.runs.last();
+    let state = last.map_or("empty", |run| match run.state {
+        RunState::Running => "cut off",
+        RunState::Finished => "finished",
+        RunState::Interrupted => "interrupted",
+        RunState::Failed => "failed",
+    });
+    let runs: Vec<_> = session
+        .runs
+        .iter()
+        .map(|run| format!("{} of {}", run.test, run.target.path))
+        .collect();
+    SessionEntry {
+        path,
+        started: session.started.clone(),
+        summary: runs.join(", "),
+        headline: last.and_then(headline).unwrap_or_default(),
+        state: state.to_owned(),
+    }
+}
+
+/// The first of the figures that the test is made for.
+fn headline(run: &Run) -> Option<String> {
+    let names = crate::bench::find(&run.test)?.description().headline;
+    let figure = names.iter().find_map(|name| run.findings.figure(name))?;
+    Some(figure.text())
+}
+
+/// Reads a session.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn open(path: PathBuf) -> Result<(PathBuf, Session), String> {
+    match store::load(&path) {
+        Ok(session) => Ok((path, session)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Writes a saved session as a document into `directory`; an existing file is left alone and the
+/// name gets a number.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
+    let session = store::load(path).map_err(|error| error.to_string())?;
+    let stem = path
+        .file_stem()
+        .map_or_else(|| "session".into(), |stem| stem.to_string_lossy());
+    let name = |number: u32| match number {
+        0 => directory.join(format!("diskscope-{stem}.json")),
+        number => directory.join(format!("diskscope-{stem}-{number}.json")),
+    };
+    let free = (0..1000)
+        .map(name)
+        .find(|path| !path.exists())
+        .ok_or_else(|| format!("{} is full of exports: move some away", directory.display()))?;
+    store::write(&free, &session).map_err(|error| error.to_string())?;
+    Ok(free)
+}

@@ -1,0 +1,110 @@
+//! Benchmarks on a thread of their own: one at a time.
+
+use std::sync::Arc;
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::benchmark::{self, Order, Start, Watcher};
+use super::services::Sources;
+use crate::app::{News, RunView, Saved};
+use crate::bench::{Job, Progress};
+use crate::engine::Control;
+use crate::roots::Roots;
+use crate::session::document::KernelCounts;
+use crate::session::store;
+
+/// How long the end of the program waits for a drive that does not answer.
+const PATIENCE: Duration = Duration::from_secs(10);
+/// How often it looks whether the benchmark has ended.
+const LOOK: Duration = Duration::from_millis(10);
+
+/// A benchmark that runs.
+#[derive(Debug)]
+pub struct Running {
+    control: Arc<Control>,
+    thread: JoinHandle<()>,
+}
+
+impl Running {
+    /// Starts a job; how it gets on goes to `sources`.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(job: Job, roots: Roots, sources: Sources) -> std::io::Result<Self> {
+        let control = Arc::new(Control::default());
+        let switch = Arc::clone(&control);
+        // What an earlier run left there must not be taken for this one.
+        sources.progress.send_replace(None);
+        let thread = thread::Builder::new()
+            .name("benchmark".to_owned())
+            .spawn(move || {
+                let ended = measure(job, &roots, &switch, &sources);
+                // Nobody listens any more once the program ends.
+                let _ = sources.news.blocking_send(News::Ended(Box::new(ended)));
+            })?;
+        Ok(Self { control, thread })
+    }
+
+    /// Asks it to stop; what was measured is kept.
+    pub fn stop(&self) {
+        self.control.cancel();
+    }
+
+    /// Stops it and waits until it is saved.
+    pub fn finish(self) {
+        self.stop();
+        let deadline = Instant::now() + PATIENCE;
+        while !self.thread.is_finished() && Instant::now() < deadline {
+            thread::sleep(LOOK);
+        }
+    }
+}
+
+fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Result<Saved, String> {
+    let order = Order {
+        job,
+        goals: Vec::new(),
+        keep_in: store::directory(),
+    };
+    let mut publisher = Publisher { sources };
+    let report = benchmark::run(&order, roots, control, &mut publisher)
+        .map_err(|refused| format!("{refused}; {}", refused.advice()))?;
+    let run = report.session.runs.into_iter().next();
+    Ok(Saved {
+        run: run.ok_or("nothing was measured")?,
+        path: report.saved,
+        problems: report.problems,
+    })
+}
+
+/// Publishes how a job is getting on.
+struct Publisher<'a> {
+    sources: &'a Sources,
+}
+
+impl Publisher<'_> {
+    fn publish(&self, view: RunView) {
+        self.sources.progress.send_replace(Some(Arc::new(view)));
+    }
+}
+
+impl Watcher for Publisher<'_> {
+    fn preparing(&mut self, done: u64, total: u64) {
+        self.publish(RunView {
+            preparing: Some((done, total)),
+            ..RunView::default()
+        });
+    }
+
+    fn started(&mut self, _: &Start) {
+        self.publish(RunView::default());
+    }
+
+    fn progress(&mut self, progress: &Progress, kernel: Option<&KernelCounts>) {
+        self.publish(RunView {
+            preparing: None,
+            progress: progress.clone(),
+            kernel: kernel.cloned(),
+        });
+    }
+}

@@ -1,0 +1,140 @@
+//! The kernel's own counts of the device under test, since a run began.
+
+use std::fs;
+
+use crate::probe::sample::{Disk, Requests};
+use crate::probe::{diskstats, host};
+use crate::roots::Roots;
+use crate::session::document::KernelCounts;
+
+/// Bytes of a sector in /proc/diskstats, whatever the device's own sectors are.
+const SECTOR: u64 = 512;
+
+/// Remembers the counts at the start of a run and takes later ones against them.
+pub struct KernelView {
+    roots: Roots,
+    device: Option<String>,
+    disk_at_start: Option<Disk>,
+    busy_at_start: Option<u64>,
+}
+
+impl KernelView {
+    /// Takes the counts of this moment as the start. Without a device there is nothing to count.
+    #[must_use]
+    pub fn new(roots: &Roots, device: Option<&str>) -> Self {
+        let mut view = Self {
+            roots: roots.clone(),
+            device: device.map(str::to_owned),
+            disk_at_start: None,
+            busy_at_start: None,
+        };
+        view.disk_at_start = view.disk();
+        view.busy_at_start = view.busy_ticks();
+        view
+    }
+
+    fn disk(&self) -> Option<Disk> {
+        let name = self.device.as_deref()?;
+        let text = fs::read(self.roots.proc.join("diskstats")).ok()?;
+        diskstats::parse(&text)
+            .into_iter()
+            .find(|disk| disk.name == name)
+    }
+
+    fn busy_ticks(&self) -> Option<u64> {
+        let text = fs::read(self.roots.proc.join("stat")).ok()?;
+        host::cpu(&text).map(|ticks| ticks.busy)
+    }
+
+    /// What the device did since the start; `None` where the kernel keeps no counts for it, or
+    /// they went backwards because it is another device by now.
+    #[must_use]
+    pub fn since_start(&self) -> Option<KernelCounts> {
+        difference(self.disk_at_start.as_ref()?, &self.disk()?)
+    }
+
+    /// Time that all processors of the machine were busy since the start, in nanoseconds.
+    #[must_use]
+    pub fn machine_busy_since_start(&self) -> Option<u64> {
+        let ticks = self.busy_ticks()?.checked_sub(self.busy_at_start?)?;
+        Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
+    }
+}
+
+/// Counts between two readings of one device; `None` when any counter went backwards.
+fn difference(before: &Disk, now: &Disk) -> Option<KernelCounts> {
+    let count = |field: fn(&Requests) -> u64, before: &Requests, now: &Requests| {
+        field(now).checked_sub(field(before))
+    };
+    let milliseconds =
+        |before: u64, now: u64| Some(now.checked_sub(before)?.saturating_mul(1_000_000));
+    Some(KernelCounts {
+        device: now.name.clone(),
+        reads: count(|it| it.completed, &before.reads, &now.reads)?,
+        reads_merged: count(|it| it.merged, &before.reads, &now.reads)?,
+        read_bytes: count(|it| it.sectors, &before.reads, &now.reads)? * SECTOR,
+        read_ns: milliseconds(before.reads.ms, now.reads.ms)?,
+        writes: count(|it| it.completed, &before.writes, &now.writes)?,
+        writes_merged: count(|it| it.merged, &before.writes, &now.writes)?,
+        written_bytes: count(|it| it.sectors, &before.writes, &now.writes)? * SECTOR,
+        write_ns: milliseconds(before.writes.ms, now.writes.ms)?,
+        discards: match (&before.discards, &now.discards) {
+            (Some(before), Some(now)) => Some(count(|it| it.completed, before, now)?),
+            _ => None,
+        },
+        flushes: match (&before.flushes, &now.flushes) {
+            (Some(before), Some(now)) => Some(now.completed.checked_sub(before.completed)?),
+            _ => None,
+        },
+        busy_ns: milliseconds(before.busy_ms, now.busy_ms)?,
+        weighted_ns: milliseconds(before.weighted_ms, now.weighted_ms)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const BEFORE: &str = "8 0 sda 100 5 8000 40 200 6 16000 80 0 100 120 7 0 70 3 9 4\n";
+
+    #[test]
+    fn counts_are_taken_against_the_start() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::below(root.path());
+        fs::create_dir_all(&roots.proc).unwrap();
+        let path = roots.proc.join("diskstats");
+        fs::write(&path, BEFORE).unwrap();
+        let view = KernelView::new(&roots, Some("sda"));
+        fs::write(
+            &path,
+            "8 0 sda 110 5 8080 50 200 6 16000 80 2 130 150 7 0 70 3 10 4\n",
+        )
+        .unwrap();
+        let counts = view.since_start().unwrap();
+        assert_eq!(
+            (counts.reads, counts.read_bytes, counts.read_ns),
+            (10, 40_960, 10_000_000)
+        );
+        assert_eq!(
+            (counts.writes, counts.discards, counts.flushes),
+            (0, Some(0), Some(1))
+        );
+        assert_eq!(counts.busy_ns, 30_000_000);
+    }
+
+    #[test]
+    fn a_counter_that_went_backwards_is_unknown() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::below(root.path());
+        fs::create_dir_all(&roots.proc).unwrap();
+        let path = roots.proc.join("diskstats");
+        fs::write(&path, BEFORE).unwrap();
+        let view = KernelView::new(&roots, Some("sda"));
+        fs::write(&path, BEFORE.replace(" 100 5", " 3 5")).unwrap();
+        assert_eq!(view.since_start(), None);
+        fs::write(&path, "").unwrap();
+        assert_eq!(view.since_start(), None);
+        assert_eq!(KernelView::new(&roots, None).since_start(), None);
+        assert_eq!(view.machine_busy_since_start(), None);
+    }
+}

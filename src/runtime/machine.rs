@@ -1,0 +1,100 @@
+//! The machine that a session is measured on, as the document describes it.
+
+use std::fs;
+use std::path::Path;
+
+use jiff::Zoned;
+
+use crate::roots::Roots;
+use crate::session::document::Host;
+
+/// A moment as RFC 3339 with offset, to the second.
+#[must_use]
+pub fn rfc3339(moment: &Zoned) -> String {
+    moment.strftime("%Y-%m-%dT%H:%M:%S%:z").to_string()
+}
+
+/// Name, kernel, processors, memory and hypervisor of this machine.
+#[must_use]
+pub fn describe(roots: &Roots) -> Host {
+    let names = rustix::system::uname();
+    let text = |name: &std::ffi::CStr| {
+        Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
+    };
+    Host {
+        name: text(names.nodename()),
+        kernel: text(names.release()),
+        architecture: text(names.machine()),
+        processors: std::thread::available_parallelism()
+            .ok()
+            .and_then(|count| u32::try_from(count.get()).ok()),
+        memory_bytes: Some(memory(&rustix::system::sysinfo())),
+        virtualization: virtualization(roots),
+    }
+}
+
+fn memory(info: &rustix::system::Sysinfo) -> u64 {
+    info.totalram.saturating_mul(u64::from(info.mem_unit))
+}
+
+/// The hypervisor's name where the firmware tables or the processor tell of one
+/// (systemd's detect-virt looks in the same places).
+fn virtualization(roots: &Roots) -> Option<String> {
+    const VENDORS: [(&str, &str); 8] = [
+        ("QEMU", "QEMU"),
+        ("KVM", "KVM"),
+        ("VMware", "VMware"),
+        ("VirtualBox", "VirtualBox"),
+        ("innotek", "VirtualBox"),
+        ("Xen", "Xen"),
+        ("Microsoft Corporation Virtual", "Hyper-V"),
+        ("Amazon EC2", "Amazon EC2"),
+    ];
+    let read = |path: &Path| fs::read_to_string(path).unwrap_or_default();
+    let dmi = roots.sys.join("class/dmi/id");
+    let firmware = format!(
+        "{} {}",
+        read(&dmi.join("sys_vendor")).trim(),
+        read(&dmi.join("product_name")).trim()
+    );
+    let named = VENDORS.iter().find(|(sign, _)| firmware.contains(sign));
+    let flagged = || {
+        let processors = read(&roots.proc.join("cpuinfo"));
+        let flags = processors.lines().find(|line| line.starts_with("flags"))?;
+        flags
+            .split_whitespace()
+            .any(|flag| flag == "hypervisor")
+            .then(|| "a virtual machine".to_owned())
+    };
+    named.map(|(_, name)| (*name).to_owned()).or_else(flagged)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn the_hypervisor_is_named_or_at_least_noticed() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::below(root.path());
+        assert_eq!(virtualization(&roots), None);
+        fs::create_dir_all(&roots.proc).unwrap();
+        fs::write(
+            roots.proc.join("cpuinfo"),
+            "processor\t: 0\nflags\t\t: fpu hypervisor lm\n",
+        )
+        .unwrap();
+        assert_eq!(virtualization(&roots).as_deref(), Some("a virtual machine"));
+        let dmi = roots.sys.join("class/dmi/id");
+        fs::create_dir_all(&dmi).unwrap();
+        fs::write(dmi.join("sys_vendor"), "QEMU\n").unwrap();
+        fs::write(dmi.join("product_name"), "Standard PC\n").unwrap();
+        assert_eq!(virtualization(&roots).as_deref(), Some("QEMU"));
+    }
+
+    #[test]
+    fn a_moment_has_its_offset() {
+        let moment: Zoned = "2026-01-02T03:04:05+01:00[Europe/Berlin]".parse().unwrap();
+        assert_eq!(rfc3339(&moment), "2026-01-02T03:04:05+01:00");
+    }
+}

@@ -1,0 +1,114 @@
+//! The services on the real machine.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread;
+use std::time::Duration;
+
+use super::jobs::Running;
+use super::sampler::Sampler;
+use super::services::{Services, Sources};
+use super::{archive, targets};
+use crate::app::{Effect, News};
+use crate::model::Modeler;
+use crate::probe::Collector;
+use crate::roots::Roots;
+use crate::session::store;
+
+/// Sampling, measuring and saving on this machine.
+#[derive(Debug)]
+pub struct Machine {
+    roots: Roots,
+    sources: Sources,
+    sampler: Sampler,
+    all_processes: Arc<AtomicBool>,
+    running: Option<Running>,
+}
+
+impl Machine {
+    /// Begins to take samples.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(roots: Roots, interval: Duration, sources: Sources) -> std::io::Result<Self> {
+        let all_processes = Arc::new(AtomicBool::new(false));
+        let (mut collector, mut modeler) = (Collector::new(roots.clone()), Modeler::default());
+        let (live, all) = (sources.live.clone(), Arc::clone(&all_processes));
+        let sampler = Sampler::start(interval, move || {
+            modeler.show_all_processes(all.load(Ordering::Relaxed));
+            let view = modeler.update(Arc::new(collector.collect()));
+            live.send_replace(Some(Arc::new(view)));
+        })?;
+        Ok(Self {
+            roots,
+            sources,
+            sampler,
+            all_processes,
+            running: None,
+        })
+    }
+
+    /// Does something that may take a while on a thread of its own, and tells what came of it.
+    fn ask(&self, question: impl FnOnce(&Roots) -> News + Send + 'static) {
+        let (roots, sources) = (self.roots.clone(), self.sources.clone());
+        thread::spawn(move || {
+            let answer = question(&roots);
+            // Nobody listens any more once the program ends.
+            let _ = sources.news.blocking_send(answer);
+        });
+    }
+
+    fn measure(&mut self, job: crate::bench::Job) {
+        match Running::start(job, self.roots.clone(), self.sources.clone()) {
+            Ok(running) => self.running = Some(running),
+            Err(error) => {
+                let message = format!("cannot start a thread for the benchmark: {error}");
+                self.ask(move |_| News::Ended(Box::new(Err(message))));
+            }
+        }
+    }
+}
+
+impl Services for Machine {
+    fn perform(&mut self, effect: Effect) {
+        match effect {
+            Effect::SetInterval(interval) => self.sampler.set_interval(interval),
+            Effect::Pause(paused) => self.sampler.pause(paused),
+            Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
+            Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
+            Effect::Inspect(path) => {
+                self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
+            }
+            Effect::Start(job) => self.measure(*job),
+            Effect::Stop => {
+                if let Some(running) = &self.running {
+                    running.stop();
+                }
+            }
+            Effect::ListSessions => self.ask(|_| News::Sessions(sessions())),
+            Effect::Open(path) => self.ask(move |_| News::Opened(Box::new(archive::open(path)))),
+            Effect::Export(path) => {
+                self.ask(move |_| News::Exported(archive::export(&path, &here())))
+            }
+            Effect::Quit | Effect::Suspend | Effect::Redraw => {}
+        }
+    }
+
+    fn finish(&mut self) {
+        if let Some(running) = self.running.take() {
+            running.finish();
+        }
+    }
+}
+
+fn here() -> PathBuf {
+    std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
+}
+
+fn sessions() -> Result<Vec<crate::app::SessionEntry>, String> {
+    match store::directory() {
+        Some(directory) => archive::list(&directory),
+        None => Err("neither XDG_STATE_HOME nor HOME is set: nothing is saved".to_owned()),
+    }
+}

@@ -1,0 +1,19 @@
+//! Where all rooms meet: jobs, the terminal, the event loop, and the services behind it.
+
+pub mod archive;
+pub mod benchmark;
+pub mod event_loop;
+pub mod input;
+pub mod interface;
+pub mod jobs;
+mod kernel_view;
+mod machine;
+pub mod machine_services;
+pub mod sampler;
+pub mod services;
+pub mod signals;
+pub mod targets;
+pub mod terminal;
+
+pub use event_loop::Ending;
+pub use interface::{InterfaceError, Options, run};

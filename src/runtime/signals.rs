@@ -1,0 +1,47 @@
+//! Signals, as far as they mean something to the interface.
+
+use std::io;
+
+use rustix::process::Signal;
+use tokio::signal::unix::{SignalKind, signal};
+use tokio::sync::mpsc;
+
+/// Something that concerns the program as a whole.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Notice {
+    /// It shall end: the number of the signal.
+    Terminate(i32),
+    /// It shall stop as a job of the shell (SIGTSTP).
+    Suspend,
+    /// It goes on after a stop (SIGCONT).
+    Resume,
+    /// A thread panicked.
+    Panicked,
+}
+
+/// Passes on the signals that the interface heeds. Needs a running tokio runtime.
+///
+/// # Errors
+/// When a handler cannot be installed.
+pub fn listen(notices: &mpsc::Sender<Notice>) -> io::Result<()> {
+    let table = [
+        (Signal::TERM, Notice::Terminate(Signal::TERM.as_raw())),
+        (Signal::INT, Notice::Terminate(Signal::INT.as_raw())),
+        (Signal::HUP, Notice::Terminate(Signal::HUP.as_raw())),
+        (Signal::QUIT, Notice::Terminate(Signal::QUIT.as_raw())),
+        (Signal::TSTP, Notice::Suspend),
+        (Signal::CONT, Notice::Resume),
+    ];
+    for (number, notice) in table {
+        let mut arrivals = signal(SignalKind::from_raw(number.as_raw()))?;
+        let notices = notices.clone();
+        tokio::spawn(async move {
+            while arrivals.recv().await.is_some() {
+                if notices.send(notice).await.is_err() {
+                    return;
+                }
+            }
+        });
+    }
+    Ok(())
+}

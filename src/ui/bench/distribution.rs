@@ -1,0 +1,106 @@
+//! Response times: histogram with marks, percentiles beside it.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use super::chart::split;
+use crate::session::document::LatencySummary;
+use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::histogram::Histogram;
+use crate::ui::widgets::text::grouped;
+use crate::units;
+
+/// Percentiles that are marked in the histogram.
+const MARKED: [&str; 3] = ["50", "99", "99.9"];
+/// Width of the list of percentiles.
+const LIST: u16 = 18;
+
+/// Draws the distribution of one direction.
+pub(super) fn draw(
+    latency: &LatencySummary,
+    meaning: Meaning,
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (heading, body) = split(area);
+    let word = if meaning == Meaning::Write {
+        "writes"
+    } else {
+        "reads"
+    };
+    let count = grouped(latency.count as f64);
+    Line::from(vec![
+        Span::styled("Response times", look.style(Meaning::Title)),
+        Span::styled(format!("  {count} {word}"), look.style(Meaning::Faint)),
+    ])
+    .render(heading, buf);
+    let percentiles = percentiles(latency);
+    let marked = |(name, value): &(String, u64)| {
+        MARKED
+            .contains(&name.as_str())
+            .then(|| (format!("p{name}"), *value))
+    };
+    let marks: Vec<_> = percentiles.iter().filter_map(marked).collect();
+    let list = LIST.min(body.width / 2);
+    let plot = Rect {
+        width: body.width - list - 2,
+        ..body
+    };
+    let histogram = Histogram {
+        bins: &latency.histogram,
+        marks: &marks,
+        meaning,
+        look,
+    };
+    (&histogram).render(plot, buf);
+    let beside = Rect {
+        x: plot.right() + 2,
+        width: list,
+        ..body
+    };
+    draw_list(latency, &percentiles, look, beside, buf);
+}
+
+/// The known percentiles in ascending order.
+fn percentiles(latency: &LatencySummary) -> Vec<(String, u64)> {
+    let mut known: Vec<_> = latency
+        .percentiles
+        .iter()
+        .map(|(name, value)| (name.clone(), *value))
+        .collect();
+    known.sort_by(|left, right| {
+        let number = |name: &str| name.parse::<f64>().unwrap_or(f64::MAX);
+        number(&left.0).total_cmp(&number(&right.0))
+    });
+    known
+}
+
+fn draw_list(
+    latency: &LatencySummary,
+    percentiles: &[(String, u64)],
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let mut rows = vec![("mean".to_owned(), latency.mean_ns)];
+    let middle = percentiles
+        .iter()
+        .map(|(name, value)| (format!("p{name}"), *value as f64));
+    rows.extend(middle);
+    rows.push(("max".to_owned(), latency.max_ns as f64));
+    // The slow end tells more than the middle: p95 and p98 leave first.
+    for name in ["p98", "p95", "p90", "p99.999", "p99.99"] {
+        if rows.len() > usize::from(area.height) {
+            rows.retain(|(known, _)| known != name);
+        }
+    }
+    for (row, (name, value)) in area.rows().zip(rows) {
+        Line::styled(name, look.style(Meaning::Faint)).render(row, buf);
+        Line::raw(units::latency(value))
+            .right_aligned()
+            .render(row, buf);
+    }
+}

@@ -1,0 +1,91 @@
+//! The figures that a test is made for, large.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
+
+use crate::session::document::Figure;
+use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::digits::large;
+
+/// Rows that it takes.
+pub(super) const HEIGHT: u16 = 4;
+/// Columns between two figures.
+const GAP: u16 = 4;
+
+/// Draws as many as there is room for, the first in the meaning's colour.
+pub(super) fn draw(
+    figures: &[&Figure],
+    meaning: Meaning,
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let mut left = area.x;
+    for (place, figure) in figures.iter().enumerate() {
+        let meaning = if place == 0 { meaning } else { Meaning::Plain };
+        let (number, unit) = split(&figure.text());
+        let lines = if look.ascii { None } else { large(&number) };
+        let digits = lines
+            .as_ref()
+            .map_or(number.width(), |lines| lines[0].width()) as u16;
+        let label = figure.label();
+        let wide = (digits + 1 + unit.width() as u16).max(label.width() as u16);
+        if left + wide > area.right() {
+            return;
+        }
+        let cell = Rect {
+            x: left,
+            width: wide,
+            ..area
+        };
+        draw_number(&number, lines, look.style(meaning), cell, buf);
+        let bottom = |row: u16| Rect {
+            y: area.y + row.min(area.height.saturating_sub(1)),
+            height: 1,
+            ..cell
+        };
+        let beside = Rect {
+            x: cell.x + digits + 1,
+            width: wide - digits - 1,
+            ..bottom(2)
+        };
+        Line::raw(unit).render(beside, buf);
+        Line::styled(label, look.style(Meaning::Faint)).render(bottom(3), buf);
+        left += wide + GAP;
+    }
+}
+
+fn draw_number(
+    number: &str,
+    lines: Option<[String; 3]>,
+    style: ratatui::style::Style,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    match lines {
+        Some(lines) => {
+            for (row, line) in area.rows().zip(lines) {
+                Line::styled(line, style).render(row, buf);
+            }
+        }
+        None => {
+            let row = Rect {
+                y: area.y + 2.min(area.height.saturating_sub(1)),
+                height: 1,
+                ..area
+            };
+            let bold = style.add_modifier(ratatui::style::Modifier::BOLD);
+            Line::from(Span::styled(number.to_owned(), bold)).render(row, buf);
+        }
+    }
+}
+
+/// `83.9k /s` as the number and what follows: `83.9`, `k /s`.
+fn split(text: &str) -> (String, String) {
+    let numeric = |letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-';
+    let end = text.find(|letter| !numeric(letter)).unwrap_or(text.len());
+    (text[..end].to_owned(), text[end..].trim().to_owned())
+}

@@ -1,0 +1,21 @@
+//! The Bench screens: launcher, run, result.
+
+mod chart;
+mod distribution;
+mod headline;
+mod kernel;
+pub(super) mod launcher;
+pub(super) mod result;
+pub(super) mod running;
+
+use crate::bench::Test;
+use crate::ui::look::Meaning;
+
+/// What a test's curves mean: reads or writes.
+fn meaning_of(test: &dyn Test) -> Meaning {
+    if test.description().writes {
+        Meaning::Write
+    } else {
+        Meaning::Read
+    }
+}

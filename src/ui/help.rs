@@ -1,0 +1,84 @@
+//! The help: the key table.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::{Constraint, Layout, Rect};
+use ratatui::text::{Line, Span};
+use ratatui::widgets::{Clear, Widget};
+
+use super::look::{Look, Meaning};
+use crate::app::Context;
+use crate::app::keymap;
+
+/// Width of the column of keys.
+const KEYS: usize = 16;
+/// Width of one column of bindings.
+const COLUMN: u16 = 60;
+
+/// Draws it over everything.
+pub(super) fn draw(scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
+    Clear.render(area, buf);
+    let [top, body, bottom] = Layout::vertical([
+        Constraint::Length(2),
+        Constraint::Min(0),
+        Constraint::Length(1),
+    ])
+    .areas(area);
+    Line::styled(" diskscope: keys", look.style(Meaning::Title)).render(top, buf);
+    let lines = lines(look);
+    let height = usize::from(body.height).max(1);
+    let columns = usize::from((body.width / COLUMN).max(1));
+    let beyond = lines.len().saturating_sub(height * columns);
+    let scroll = scroll.min(beyond);
+    for (place, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
+        let column = (place / height) as u16;
+        let left = body.x + 1 + column * COLUMN;
+        let cell = Rect::new(left, body.y + (place % height) as u16, COLUMN - 2, 1);
+        line.render(cell.intersection(body), buf);
+    }
+    let more = if beyond > scroll {
+        format!(" Esc closes, Down shows {} more lines", beyond - scroll)
+    } else {
+        " Esc closes".to_owned()
+    };
+    Line::styled(more, look.style(Meaning::Faint)).render(bottom, buf);
+}
+
+fn lines(look: Look) -> Vec<Line<'static>> {
+    let mut lines = Vec::new();
+    for context in Context::ALL {
+        if !lines.is_empty() {
+            lines.push(Line::default());
+        }
+        lines.push(Line::styled(context.title(), look.style(Meaning::Title)));
+        for binding in keymap::of(context) {
+            let keys = Span::styled(
+                format!("  {:KEYS$}", keymap::names(binding)),
+                look.style(Meaning::Read),
+            );
+            lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
+        }
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn every_binding_is_listed_when_scrolled_through() {
+        let area = Rect::new(0, 0, 80, 24);
+        let mut seen = String::new();
+        for scroll in 0..keymap::lines() {
+            let mut buf = Buffer::empty(area);
+            draw(scroll, Look::FULL, area, &mut buf);
+            for cell in buf.content() {
+                seen.push_str(cell.symbol());
+            }
+        }
+        for binding in keymap::KEYS {
+            assert!(seen.contains(binding.help), "{}", binding.help);
+            assert!(seen.contains(&keymap::names(binding)), "{binding:?}");
+        }
+    }
+}

@@ -1,0 +1,61 @@
+//! The selected process, described beside the list on wide terminals.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+use crate::app::live::LiveState;
+use crate::model::live::ProcessView;
+use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::text::{unknown, wrapped};
+use crate::units;
+
+/// Width of the names.
+const NAMES: usize = 16;
+
+/// Draws it.
+pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+    let listed = live.processes();
+    let selected = |process: &&&ProcessView| Some((process.pid, process.tid)) == live.selected;
+    let Some(process) = listed.iter().find(selected) else {
+        Line::styled("the selected process is gone", look.style(Meaning::Faint)).render(area, buf);
+        return;
+    };
+    let throughput = |rate: Option<f64>| rate.map(units::throughput);
+    let percent = |share: Option<f64>| share.map(units::percent);
+    let capacity = |bytes: u64| units::capacity(bytes as f64);
+    let facts = [
+        ("parent", Some(process.parent.to_string())),
+        ("user", process.user.clone()),
+        ("from devices", throughput(process.read_bytes_per_s)),
+        ("to devices", throughput(process.write_bytes_per_s)),
+        ("asked to read", throughput(process.asked_read_bytes_per_s)),
+        (
+            "asked to write",
+            throughput(process.asked_write_bytes_per_s),
+        ),
+        ("read in all", process.read_total_bytes.map(capacity)),
+        ("written in all", process.write_total_bytes.map(capacity)),
+        ("from the cache", percent(process.cached)),
+        ("waits for I/O", percent(process.io_wait)),
+    ];
+    let mut lines = vec![Line::styled(
+        format!("PROCESS {}", process.pid),
+        look.style(Meaning::Title),
+    )];
+    for (name, value) in facts {
+        let value = value.map_or_else(|| unknown(look), Span::raw);
+        let name = Span::styled(format!("{name:NAMES$}"), look.style(Meaning::Faint));
+        lines.push(Line::from(vec![name, value]));
+    }
+    lines.push(Line::default());
+    lines.extend(
+        wrapped(&process.command, area.width)
+            .into_iter()
+            .map(Line::raw),
+    );
+    for (row, line) in area.rows().zip(lines) {
+        line.render(row, buf);
+    }
+}

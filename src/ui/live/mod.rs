@@ -1,0 +1,124 @@
+//! The Live screen: what is busy, who does it, when is it over.
+//!
+//! ```text
+//!  DEVICES            read/s  write/s  r MB/s  w MB/s  busy  last samples
+//!  TRANSFERS                                   done     of    rate   left
+//!  PROCESSES                      read MB/s  write MB/s  io wait  command
+//!  notices
+//! ```
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
+
+mod detail;
+mod devices;
+mod processes;
+mod transfers;
+
+use super::look::{Look, Meaning};
+use super::widgets::text::{cut_end, typed};
+use crate::app::live::LiveState;
+
+/// From this width on the selected process is described beside the list.
+const DETAIL_FROM: u16 = 140;
+/// Width of that description.
+const DETAIL: u16 = 46;
+
+/// Draws it.
+pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+    let Some(sample) = &live.sample else {
+        Line::styled(" taking the first sample", look.style(Meaning::Faint)).render(area, buf);
+        return;
+    };
+    let mut area = indented(area);
+    let notices = sample.notices.len().min(2) as u16;
+    let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
+    draw_notices(&sample.notices, look, foot, buf);
+
+    let listed = live.devices();
+    let most = (area.height / 3).max(3);
+    let devices = take_top(&mut area, (listed.len() as u16).clamp(1, most) + 1);
+    devices::draw(&listed, live, look, devices, buf);
+    let gap = take_top(&mut area, 1);
+    if listed.iter().any(|device| !device.serial) {
+        let note = "* busy is not saturation: serves requests in parallel";
+        Line::styled(note, look.style(Meaning::Faint))
+            .right_aligned()
+            .render(gap, buf);
+    }
+
+    let most = (area.height / 2).saturating_sub(2).max(1);
+    let count = (sample.transfers.len() as u16).min(most);
+    let transfers = take_top(&mut area, count + 1);
+    transfers::draw(&sample.transfers, look, transfers, buf);
+    take_top(&mut area, 1);
+
+    if live.filtering || !live.filter.is_empty() {
+        let line = take_bottom(&mut area, 1);
+        draw_filter(live, look, line, buf);
+    }
+    if area.width >= DETAIL_FROM && live.selected.is_some() {
+        let mut pane = area;
+        pane.x = area.right() - DETAIL;
+        pane.width = DETAIL;
+        area.width -= DETAIL + 3;
+        detail::draw(live, look, pane, buf);
+    }
+    processes::draw(live, look, area, buf);
+}
+
+/// A column less on both sides.
+fn indented(area: Rect) -> Rect {
+    Rect::new(
+        area.x + 1,
+        area.y,
+        area.width.saturating_sub(2),
+        area.height,
+    )
+}
+
+fn take_top(area: &mut Rect, height: u16) -> Rect {
+    let height = height.min(area.height);
+    let taken = Rect { height, ..*area };
+    area.y += height;
+    area.height -= height;
+    taken
+}
+
+fn take_bottom(area: &mut Rect, height: u16) -> Rect {
+    let height = height.min(area.height);
+    area.height -= height;
+    Rect {
+        y: area.y + area.height,
+        height,
+        ..*area
+    }
+}
+
+fn draw_notices(notices: &[String], look: Look, area: Rect, buf: &mut Buffer) {
+    for (row, notice) in area.rows().skip(1).zip(notices) {
+        let text = format!("{} {notice}", look.glyphs().dot);
+        Line::styled(cut_end(&text, row.width, look), look.style(Meaning::Faint)).render(row, buf);
+    }
+}
+
+fn draw_filter(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+    let mut line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Title))]);
+    let style = look.style(Meaning::Plain);
+    if live.filtering {
+        line.extend(typed(
+            &live.filter,
+            area.width.saturating_sub(2),
+            look,
+            style,
+        ));
+    } else {
+        line.push_span(Span::styled(live.filter.as_string(), style));
+        let found = live.processes().len();
+        let text = format!("   {found} found, Esc shows all");
+        line.push_span(Span::styled(text, look.style(Meaning::Faint)));
+    }
+    line.render(area, buf);
+}

@@ -1,0 +1,186 @@
+//! Axes: in which unit, from where to where, and where the marks are.
+
+use crate::session::document::Unit;
+
+/// A unit of a quantity that numbers on an axis are written in.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Scale {
+    /// What a value in base units is divided by.
+    pub factor: f64,
+    /// Its name, such as `MB/s`; empty for plain numbers.
+    pub name: &'static str,
+}
+
+const DECIMAL: [f64; 5] = [1e12, 1e9, 1e6, 1e3, 1.0];
+
+/// The unit in which values up to `largest` are written with one to three digits.
+#[must_use]
+pub fn scale(unit: Unit, largest: f64) -> Scale {
+    let names: [&'static str; 5] = match unit {
+        Unit::BytesPerSecond => ["TB/s", "GB/s", "MB/s", "kB/s", "B/s"],
+        Unit::Bytes => ["TB", "GB", "MB", "kB", "B"],
+        Unit::PerSecond => ["T/s", "G/s", "M/s", "k/s", "1/s"],
+        Unit::Nanoseconds => ["", "s", "ms", "us", "ns"],
+        Unit::RevolutionsPerMinute => {
+            return Scale {
+                factor: 1.0,
+                name: "rpm",
+            };
+        }
+        Unit::Ratio => {
+            return Scale {
+                factor: 0.01,
+                name: "%",
+            };
+        }
+        Unit::Revolution => {
+            return Scale {
+                factor: 1.0,
+                name: "rev",
+            };
+        }
+        Unit::Sectors => {
+            return Scale {
+                factor: 1.0,
+                name: "sectors",
+            };
+        }
+        Unit::Count => {
+            return Scale {
+                factor: 1.0,
+                name: "",
+            };
+        }
+    };
+    let fits = |(factor, name): &(f64, &'static str)| !name.is_empty() && largest >= *factor;
+    let (factor, name) = DECIMAL
+        .into_iter()
+        .zip(names)
+        .find(fits)
+        .unwrap_or((1.0, names[4]));
+    Scale { factor, name }
+}
+
+/// Where the marks of an axis are, and how they are labelled.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Ticks {
+    /// Value in base units, and its label.
+    pub marks: Vec<(f64, String)>,
+    /// The unit of the labels.
+    pub scale: Scale,
+}
+
+/// Marks at round values (1, 2 or 5 times a power of ten of the unit), at most `most` of them.
+#[must_use]
+pub fn linear_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Ticks {
+    let scale = scale(unit, bounds[0].abs().max(bounds[1].abs()));
+    let (low, high) = (bounds[0] / scale.factor, bounds[1] / scale.factor);
+    let mut marks = Vec::new();
+    let step = round_step((high - low) / most.max(1) as f64);
+    // Differences beyond what numbers can hold have no marks.
+    if step.is_normal() && step > 0.0 && (low / step).abs() < 1e15 && (high / step).abs() < 1e15 {
+        let digits = usize::try_from(-(step.log10().floor() as i64)).unwrap_or(0);
+        let first = (low / step - 1e-9).ceil() as i64;
+        let last = (high / step + 1e-9).floor() as i64;
+        for index in first..=last {
+            let value = index as f64 * step;
+            marks.push((value * scale.factor, format!("{value:.digits$}")));
+        }
+    }
+    Ticks { marks, scale }
+}
+
+/// The smallest of 1, 2, 5 times a power of ten that is not below `least`.
+fn round_step(least: f64) -> f64 {
+    let power = 10_f64.powf(least.log10().floor());
+    [1.0, 2.0, 5.0, 10.0]
+        .into_iter()
+        .map(|factor| factor * power)
+        .find(|step| *step >= least * (1.0 - 1e-9))
+        .unwrap_or(power * 10.0)
+}
+
+/// Marks of a logarithmic axis: powers of ten of the base unit, or of two for bytes and counts,
+/// each labelled with its own unit; at most `most` of them. `bounds` are above 0.
+#[must_use]
+pub fn log_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
+    let binary = matches!(unit, Unit::Bytes | Unit::Count);
+    let base: f64 = if binary { 2.0 } else { 10.0 };
+    let first = (bounds[0].ln() / base.ln() - 1e-9).ceil() as i32;
+    let last = (bounds[1].ln() / base.ln() + 1e-9).floor() as i32;
+    let count = usize::try_from(last - first + 1).unwrap_or(0);
+    let step = count.div_ceil(most.max(1)).max(1);
+    (first..=last)
+        .step_by(step)
+        .map(|power| {
+            let value = base.powi(power);
+            (value, log_label(unit, value))
+        })
+        .collect()
+}
+
+fn log_label(unit: Unit, value: f64) -> String {
+    match unit {
+        Unit::Bytes => crate::units::block_size(value),
+        Unit::Count => format!("{value:.0}"),
+        unit => {
+            let scale = scale(unit, value * 1.000_001);
+            format!("{:.0} {}", value / scale.factor, scale.name)
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    fn labels(ticks: &[(f64, String)]) -> Vec<&str> {
+        ticks.iter().map(|(_, label)| label.as_str()).collect()
+    }
+
+    #[test]
+    fn labels_are_round_in_their_unit() {
+        let ticks = linear_ticks(Unit::BytesPerSecond, [0.0, 512e6], 5);
+        assert_eq!(ticks.scale.name, "MB/s");
+        assert_eq!(labels(&ticks.marks), ["0", "200", "400"]);
+        let ticks = linear_ticks(Unit::Nanoseconds, [0.0, 1.2e9], 6);
+        assert_eq!(ticks.scale.name, "s");
+        assert_eq!(
+            labels(&ticks.marks),
+            ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2"]
+        );
+        let ticks = linear_ticks(Unit::Ratio, [0.0, 1.0], 4);
+        assert_eq!(labels(&ticks.marks), ["0", "50", "100"]);
+    }
+
+    #[test]
+    fn decades_name_their_unit() {
+        let ticks = log_ticks(Unit::Nanoseconds, [9e3, 2e6], 9);
+        assert_eq!(labels(&ticks), ["10 us", "100 us", "1 ms"]);
+        let ticks = log_ticks(Unit::Bytes, [4096.0, 16_384.0], 9);
+        assert_eq!(labels(&ticks), ["4 KiB", "8 KiB", "16 KiB"]);
+    }
+
+    proptest! {
+        #[test]
+        fn marks_lie_between_the_bounds(
+            low in -1e12..1e12_f64, span in 1e-3..1e13_f64, most in 1..20_usize,
+        ) {
+            let bounds = [low, low + span];
+            let ticks = linear_ticks(Unit::Count, bounds, most);
+            prop_assert!(ticks.marks.len() <= most + 1);
+            let slack = span * 1e-6;
+            for (value, _) in ticks.marks {
+                prop_assert!(value >= bounds[0] - slack && value <= bounds[1] + slack);
+            }
+        }
+
+        #[test]
+        fn decades_are_few_enough(low in 1.0..1e9_f64, ratio in 1.0..1e9_f64, most in 1..20_usize) {
+            let ticks = log_ticks(Unit::Nanoseconds, [low, low * ratio], most);
+            prop_assert!(ticks.len() <= most);
+        }
+    }
+}

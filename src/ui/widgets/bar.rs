@@ -1,0 +1,77 @@
+//! Bars and sparklines of one line.
+
+use ratatui::text::Span;
+
+use crate::ui::look::{Look, Meaning};
+
+/// A bar filled to a share (0 to 1) of `width` columns, to half a column.
+#[must_use]
+pub fn bar(share: f64, width: u16, meaning: Meaning, look: Look) -> [Span<'static>; 2] {
+    let glyphs = look.glyphs();
+    let halves = (share.clamp(0.0, 1.0) * f64::from(width) * 2.0).round() as usize;
+    let width = usize::from(width);
+    let full = (halves / 2).min(width);
+    let mut filled: String = std::iter::repeat_n(glyphs.bar, full).collect();
+    if !halves.is_multiple_of(2) && full < width {
+        filled.push(glyphs.half_bar);
+    }
+    let groove = width - filled.chars().count();
+    let groove = glyphs.groove.to_string().repeat(groove);
+    [
+        Span::styled(filled, look.style(meaning)),
+        Span::styled(groove, look.style(Meaning::Faint)),
+    ]
+}
+
+/// The character for a share (0 to 1) of a column's height.
+#[must_use]
+pub fn level(share: f64, look: Look) -> char {
+    let step = (share.clamp(0.0, 1.0) * 8.0).ceil() as usize;
+    look.glyphs().levels[step.clamp(1, 8) - 1]
+}
+
+/// One column for each value, as high as its share of the largest; blank where it is unknown.
+#[must_use]
+pub fn sparkline(values: &[Option<f64>], look: Look) -> String {
+    let largest = values.iter().flatten().copied().fold(0.0, f64::max);
+    values
+        .iter()
+        .map(|value| match value {
+            None => ' ',
+            Some(_) if largest <= 0.0 => level(0.0, look),
+            // A step less than the full height keeps the lines apart.
+            Some(value) => level(value / largest * 7.0 / 8.0, look),
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(share: f64) -> String {
+        bar(share, 4, Meaning::Good, Look::FULL)
+            .iter()
+            .map(|span| span.content.as_ref())
+            .collect()
+    }
+
+    #[test]
+    fn a_bar_has_its_width_at_every_share() {
+        for percent in 0..=110 {
+            let text = drawn(f64::from(percent) / 100.0);
+            assert_eq!(text.chars().count(), 4, "{text}");
+        }
+        assert_eq!(drawn(0.5), "━━──");
+        assert_eq!(drawn(0.4), "━╸──");
+        assert_eq!(drawn(1.0), "━━━━");
+        assert_eq!(drawn(f64::NAN), "────");
+    }
+
+    #[test]
+    fn a_sparkline_leaves_the_unknown_blank() {
+        let values = [None, Some(0.0), Some(4.0), Some(8.0)];
+        assert_eq!(sparkline(&values, Look::FULL), " ▁▄▇");
+        assert_eq!(sparkline(&[Some(0.0); 2], Look::FULL), "▁▁");
+    }
+}

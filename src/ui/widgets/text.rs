@@ -1,0 +1,157 @@
+//! Text that fits where it goes.
+
+use ratatui::style::Style;
+use ratatui::text::{Line, Span};
+use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
+
+use crate::app::text::Text;
+use crate::ui::look::{Look, Meaning};
+
+/// The text, cut at its end where it is wider than `width` columns.
+#[must_use]
+pub fn cut_end(text: &str, width: u16, look: Look) -> String {
+    let width = usize::from(width);
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = String::new();
+    let mut used = 0;
+    for letter in text.chars() {
+        let wide = letter.width().unwrap_or(0);
+        if used + wide + 1 > width {
+            break;
+        }
+        used += wide;
+        kept.push(letter);
+    }
+    if width > 0 {
+        kept.push(look.glyphs().ellipsis);
+    }
+    kept
+}
+
+/// The text, cut at its beginning where it is wider than `width` columns: of a path the name of
+/// the file is what matters.
+#[must_use]
+pub fn cut_start(text: &str, width: u16, look: Look) -> String {
+    let width = usize::from(width);
+    if text.width() <= width {
+        return text.to_owned();
+    }
+    let mut kept = Vec::new();
+    let mut used = 0;
+    for letter in text.chars().rev() {
+        let wide = letter.width().unwrap_or(0);
+        if used + wide + 1 > width {
+            break;
+        }
+        used += wide;
+        kept.push(letter);
+    }
+    let ellipsis = (width > 0).then_some(look.glyphs().ellipsis);
+    ellipsis.into_iter().chain(kept.into_iter().rev()).collect()
+}
+
+/// A whole number with its thousands apart: `12 345`.
+#[must_use]
+pub fn grouped(number: f64) -> String {
+    let digits = format!("{:.0}", number.abs());
+    let mut text = String::new();
+    if number <= -0.5 {
+        text.push('-');
+    }
+    for (place, digit) in digits.chars().enumerate() {
+        if place > 0 && (digits.len() - place).is_multiple_of(3) {
+            text.push(' ');
+        }
+        text.push(digit);
+    }
+    text
+}
+
+/// What is unknown.
+#[must_use]
+pub fn unknown(look: Look) -> Span<'static> {
+    Span::styled("n/a", look.style(Meaning::Faint))
+}
+
+/// A text that is being typed, with its cursor, the end that is typed at in view.
+#[must_use]
+pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static> {
+    let before = text.before_cursor();
+    let whole = text.as_string();
+    let mut after = whole[before.len()..].chars();
+    let under = after.next().unwrap_or(' ').to_string();
+    let rest: String = after.collect();
+    let room = width.saturating_sub(1);
+    let shown = cut_start(&before, room, look);
+    let left = room.saturating_sub(u16::try_from(shown.width()).unwrap_or(u16::MAX));
+    Line::from(vec![
+        Span::styled(shown, style),
+        Span::styled(under, look.style(Meaning::Selected)),
+        Span::styled(cut_end(&rest, left, look), style),
+    ])
+}
+
+/// The text broken at its spaces into lines of at most `width` columns; a line break stays one.
+#[must_use]
+pub fn wrapped(text: &str, width: u16) -> Vec<String> {
+    let width = usize::from(width.max(1));
+    let mut lines = Vec::new();
+    for paragraph in text.split('\n') {
+        let mut line = String::new();
+        for word in paragraph.split_whitespace() {
+            if !line.is_empty() && line.width() + 1 + word.width() > width {
+                lines.push(std::mem::take(&mut line));
+            }
+            if !line.is_empty() {
+                line.push(' ');
+            }
+            line.push_str(word);
+        }
+        lines.push(line);
+    }
+    lines
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+
+    #[test]
+    fn thousands_are_apart() {
+        for (number, text) in [
+            (0.0, "0"),
+            (999.0, "999"),
+            (1000.0, "1 000"),
+            (1_234_567.4, "1 234 567"),
+            (-4321.0, "-4 321"),
+        ] {
+            assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn paths_keep_their_end() {
+        assert_eq!(cut_start("/srv/img/vm7.raw", 8, Look::FULL), "…vm7.raw");
+        assert_eq!(cut_end("/srv/img/vm7.raw", 8, Look::FULL), "/srv/im…");
+    }
+
+    #[test]
+    fn paragraphs_stay_apart() {
+        assert_eq!(
+            wrapped("one two three\n\nfour", 8),
+            ["one two", "three", "", "four"]
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_cut_fits(text in "\\PC*", width in 0..40_u16) {
+            prop_assert!(cut_end(&text, width, Look::FULL).width() <= usize::from(width));
+            prop_assert!(cut_start(&text, width, Look::FULL).width() <= usize::from(width));
+        }
+    }
+}

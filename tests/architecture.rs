@@ -1,0 +1,205 @@
+//! The arrows of the house, held by a scan of the sources: who may name whom.
+
+#![allow(clippy::unwrap_used)]
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+/// One source file: its path below `src/`, and its lines outside of test modules and comments.
+struct Source {
+    path: String,
+    lines: Vec<String>,
+}
+
+fn sources() -> Vec<Source> {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+    let mut files = Vec::new();
+    collect(&root, &mut files);
+    assert!(files.len() > 50, "only {} sources found", files.len());
+    files
+        .iter()
+        .map(|file| Source {
+            path: file
+                .strip_prefix(&root)
+                .unwrap()
+                .to_string_lossy()
+                .into_owned(),
+            lines: code(&fs::read_to_string(file).unwrap()),
+        })
+        .collect()
+}
+
+fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+    for entry in fs::read_dir(directory).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            collect(&path, files);
+        } else if path.extension().is_some_and(|ending| ending == "rs") {
+            files.push(path);
+        }
+    }
+}
+
+/// What is compiled into the program: up to the test module, comments taken off.
+fn code(text: &str) -> Vec<String> {
+    let program = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
+    program
+        .lines()
+        .map(|line| line.split("//").next().unwrap_or("").to_owned())
+        .collect()
+}
+
+fn is_test(path: &str) -> bool {
+    // `fake.rs` holds a room's stand-in for the room below it, compiled for tests only.
+    let named = path.ends_with("tests.rs") || path.ends_with("/fake.rs");
+    named && path != "cli/tests.rs" || path.contains("/tests/")
+}
+
+/// Lines of a room that hold one of these words.
+fn offences(room: &str, words: &[&str]) -> Vec<String> {
+    let in_room = |source: &&Source| {
+        (source.path.starts_with(&format!("{room}/")) || source.path == format!("{room}.rs"))
+            && !is_test(&source.path)
+    };
+    sources()
+        .iter()
+        .filter(in_room)
+        .flat_map(|source| {
+            let bad = |line: &&String| words.iter().any(|word| line.contains(word));
+            let lines = source.lines.iter().filter(bad);
+            lines.map(|line| format!("{}: {}", source.path, line.trim()))
+        })
+        .collect()
+}
+
+/// Asserts that no line of a room holds one of these words.
+fn forbids(room: &str, words: &[&str]) {
+    let found = offences(room, words);
+    assert!(
+        found.is_empty(),
+        "{room} must not know {words:?}:\n{}",
+        found.join("\n")
+    );
+}
+
+#[test]
+fn no_arrow_runs_back_up() {
+    let above = [
+        ("units", &["crate::"][..]),
+        (
+            "stats",
+            &[
+                "crate::probe",
+                "crate::model",
+                "crate::drive",
+                "crate::engine",
+                "crate::bench",
+            ],
+        ),
+        (
+            "probe",
+            &[
+                "crate::model",
+                "crate::engine",
+                "crate::bench",
+                "crate::session",
+            ],
+        ),
+        (
+            "model",
+            &["crate::engine", "crate::bench", "crate::session"],
+        ),
+        (
+            "drive",
+            &[
+                "crate::bench",
+                "crate::engine",
+                "crate::model",
+                "crate::session",
+            ],
+        ),
+        (
+            "engine",
+            &[
+                "crate::bench",
+                "crate::session",
+                "crate::probe",
+                "crate::model",
+            ],
+        ),
+        ("bench", &["crate::probe", "crate::model", "crate::report"]),
+        (
+            "session",
+            &["crate::engine", "crate::probe", "crate::model"],
+        ),
+        ("report", &["crate::engine", "crate::probe"]),
+    ];
+    for (room, words) in above {
+        forbids(room, words);
+        forbids(
+            room,
+            &["crate::app", "crate::ui", "crate::runtime", "crate::cli"],
+        );
+    }
+    forbids(
+        "app",
+        &["crate::ui", "crate::runtime", "crate::cli", "crate::probe"],
+    );
+    forbids("ui", &["crate::runtime", "crate::cli", "crate::probe"]);
+    forbids("runtime", &["crate::cli"]);
+}
+
+#[test]
+fn only_the_interface_knows_the_screen() {
+    let below = [
+        "probe", "model", "drive", "engine", "bench", "stats", "session", "report", "units", "cli",
+    ];
+    for room in below {
+        forbids(room, &["ratatui", "crossterm"]);
+    }
+    forbids("app", &["ratatui", "crossterm", "tokio"]);
+    forbids("ui", &["crossterm", "tokio"]);
+}
+
+#[test]
+fn the_screen_does_not_know_where_figures_come_from() {
+    forbids(
+        "ui",
+        &[
+            "io_uring", "procfs", "\"/proc", "\"/sys", "std::fs", "rustix", "libc",
+        ],
+    );
+}
+
+#[test]
+fn the_pure_rooms_touch_nothing() {
+    let outside = [
+        "std::fs",
+        "std::thread",
+        "std::process",
+        "rustix",
+        "libc::",
+        "Instant::now",
+    ];
+    for room in ["model", "app", "stats", "units"] {
+        forbids(room, &outside);
+    }
+}
+
+#[test]
+fn unsafe_code_stays_in_its_rooms() {
+    let allowed = |path: &str| path.starts_with("engine/") || path == "drive/ioctl.rs";
+    for source in sources().iter().filter(|source| !allowed(&source.path)) {
+        let found = source.lines.iter().find(|line| line.contains("unsafe "));
+        assert!(found.is_none(), "{}: {found:?}", source.path);
+    }
+}
+
+#[test]
+fn nothing_is_unwrapped_outside_of_tests() {
+    for source in sources().iter().filter(|source| !is_test(&source.path)) {
+        let bad = |line: &&String| line.contains(".unwrap()") || line.contains(".expect(");
+        let found = source.lines.iter().find(bad);
+        assert!(found.is_none(), "{}: {found:?}", source.path);
+    }
+}

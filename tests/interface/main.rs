@@ -1,0 +1,8 @@
+//! The interface as its user meets it: every screen, and the loop behind them.
+
+#![allow(clippy::unwrap_used)]
+
+#[path = "../pictures/canned.rs"]
+mod canned;
+mod driven;
+mod screens;

@@ -1,0 +1,570 @@
+//! Screens with made-up data, for pictures and snapshots.
+
+use std::path::PathBuf;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diskscope::app::key::{Code, Key};
+use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
+use diskscope::bench::{Progress, common};
+use diskscope::drive::{Target, TargetKind};
+use diskscope::engine::{Snapshot, Tally};
+use diskscope::model::Live;
+use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
+use diskscope::session::document::{
+    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, Reproduce, Run, RunState, Series,
+    Severity, TargetRecord, Unit, Verdict,
+};
+use diskscope::stats::latency::Latency;
+
+/// Every screen by name.
+pub fn screens() -> Vec<(&'static str, State)> {
+    vec![
+        ("live", live()),
+        ("launcher", launcher()),
+        ("run", running()),
+        ("result", result()),
+        ("result-sequential", result_sequential()),
+        ("sessions", sessions()),
+        ("help", help()),
+    ]
+}
+
+/// Presses a key.
+pub fn press(state: &mut State, code: Code) {
+    update(state, Action::Key(Key::new(code)));
+}
+
+fn hear(state: &mut State, news: News) {
+    update(state, Action::News(news));
+}
+
+/// A wave between 0 and 1, the same every time.
+fn wave(step: usize, pace: f64, phase: f64) -> f64 {
+    let x = step as f64 * pace + phase;
+    ((x.sin() + (x * 2.7).sin() * 0.5 + (x * 7.1).cos() * 0.25) / 1.75 + 1.0) / 2.0
+}
+
+/// The Live screen, after two minutes.
+pub fn live() -> State {
+    let mut state = State::new(Duration::from_secs(1));
+    for step in 0..120 {
+        hear(&mut state, News::Sample(Arc::new(sample(step))));
+    }
+    state
+}
+
+/// One sample.
+pub fn sample(step: usize) -> Live {
+    Live {
+        time: "2026-02-03T14:05:06Z".to_owned(),
+        interval: Some(Duration::from_secs(1)),
+        host: HostView {
+            name: Some("web-07".to_owned()),
+            kernel: Some("6.1.0-56-amd64".to_owned()),
+            uptime: Some(Duration::from_secs(41 * 86_400 + 7200)),
+            load: Some([1.83, 1.4, 1.1]),
+            pressure_some: Some(0.12),
+            pressure_full: Some(0.04),
+            dirty_bytes: Some(640_000_000),
+            writeback_bytes: Some(172_000_000),
+            drain: Some(Duration::from_secs(9)),
+            ..HostView::default()
+        },
+        devices: devices(step),
+        processes: processes(),
+        process_count: 212,
+        transfers: transfers(),
+        notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".to_owned()],
+    }
+}
+
+fn device(name: &str, label: &str, size: u64, serial: bool) -> DeviceView {
+    DeviceView {
+        name: name.to_owned(),
+        label: label.to_owned(),
+        size_bytes: Some(size),
+        serial,
+        read_ios_per_s: Some(0.0),
+        write_ios_per_s: Some(0.0),
+        read_bytes_per_s: Some(0.0),
+        write_bytes_per_s: Some(0.0),
+        queue_size: Some(0.0),
+        in_flight: Some(0),
+        busy: Some(0.0),
+        ..DeviceView::default()
+    }
+}
+
+fn devices(step: usize) -> Vec<DeviceView> {
+    let nvme = DeviceView {
+        read_ios_per_s: Some(1204.0),
+        write_ios_per_s: Some(310.0),
+        read_bytes_per_s: Some(78.9e6 * wave(step, 0.17, 0.0).powi(2)),
+        write_bytes_per_s: Some(12.1e6),
+        read_await_ns: Some(113_000.0),
+        write_await_ns: Some(41_000.0),
+        queue_size: Some(0.2),
+        request_bytes: Some(65_536.0),
+        busy: Some(0.11),
+        ..device("nvme0n1", "Samsung PM9A3", 1_920_383_410_176, false)
+    };
+    let root = DeviceView {
+        parent: Some("nvme0n1".to_owned()),
+        mounted_at: Some("/".to_owned()),
+        ..DeviceView {
+            name: "nvme0n1p2".to_owned(),
+            label: "ext4".to_owned(),
+            size_bytes: Some(1_919_000_000_000),
+            ..nvme.clone()
+        }
+    };
+    let disk = DeviceView {
+        read_ios_per_s: Some(96.0),
+        write_ios_per_s: Some(41.0),
+        read_bytes_per_s: Some(1.3e6),
+        write_bytes_per_s: Some(98.3e6 * (0.8 + 0.2 * wave(step, 0.4, 1.0))),
+        read_await_ns: Some(11_200_000.0),
+        write_await_ns: Some(48_100_000.0),
+        queue_size: Some(6.9),
+        in_flight: Some(7),
+        request_bytes: Some(733_184.0),
+        busy: Some(0.97),
+        mounted_at: Some("/mnt/backup".to_owned()),
+        ..device("sda", "ST8000NM000A", 8_001_563_222_016, true)
+    };
+    let stick = DeviceView {
+        read_ios_per_s: None,
+        write_ios_per_s: None,
+        read_bytes_per_s: None,
+        write_bytes_per_s: None,
+        queue_size: None,
+        busy: None,
+        in_flight: None,
+        ..device("sdb", "SanDisk Ultra", 61_524_148_224, true)
+    };
+    vec![
+        nvme,
+        root,
+        disk,
+        stick,
+        device("sdc", "ST8000NM000A", 8_001_563_222_016, true),
+    ]
+}
+
+fn transfers() -> Vec<TransferView> {
+    let copy = TransferView {
+        pid: 4711,
+        command: "cp".to_owned(),
+        source: Some("/srv/img/vm7.raw".to_owned()),
+        destination: Some("/mnt/backup/vm7.raw".to_owned()),
+        position_bytes: Some(61_200_000_000),
+        size_bytes: Some(98_000_000_000),
+        rate_bytes_per_s: Some(101e6),
+        eta: Some(Duration::from_secs(364)),
+        eta_low: Some(Duration::from_secs(350)),
+        eta_high: Some(Duration::from_secs(400)),
+        state: TransferState::Moving,
+    };
+    vec![
+        copy.clone(),
+        TransferView {
+            pid: 5120,
+            command: "sha256sum".to_owned(),
+            source: Some("/srv/iso/debian-12.5.0-amd64-DVD-1.iso".to_owned()),
+            destination: None,
+            position_bytes: Some(3_100_000_000),
+            size_bytes: Some(3_990_000_000),
+            rate_bytes_per_s: Some(412e6),
+            eta: Some(Duration::from_millis(2200)),
+            eta_low: Some(Duration::from_millis(1900)),
+            eta_high: Some(Duration::from_millis(2600)),
+            state: TransferState::Moving,
+        },
+        TransferView {
+            pid: 6001,
+            command: "dd".to_owned(),
+            source: None,
+            destination: Some("/dev/sdb".to_owned()),
+            position_bytes: None,
+            size_bytes: None,
+            rate_bytes_per_s: None,
+            eta: None,
+            eta_low: None,
+            eta_high: None,
+            state: TransferState::NoPosition,
+        },
+    ]
+}
+
+fn process(pid: u32, user: &str, read: f64, write: f64, command: &str) -> ProcessView {
+    ProcessView {
+        pid,
+        tid: pid,
+        user: Some(user.to_owned()),
+        command: command.to_owned(),
+        read_bytes_per_s: Some(read),
+        write_bytes_per_s: Some(write),
+        asked_read_bytes_per_s: Some(read * 1.02),
+        asked_write_bytes_per_s: Some(write),
+        io_wait: None,
+        state: Some('S'),
+        parent: 1,
+        ..ProcessView::default()
+    }
+}
+
+fn processes() -> Vec<ProcessView> {
+    let copy = ProcessView {
+        io_wait: Some(0.88),
+        state: Some('D'),
+        ..process(
+            4711,
+            "backup",
+            101.2e6,
+            98.3e6,
+            "cp --sparse=always /srv/img/vm7.raw /mnt/backup",
+        )
+    };
+    let mut database = process(
+        993,
+        "postgres",
+        12.1e6,
+        11.8e6,
+        "postgres: background writer",
+    );
+    database.asked_read_bytes_per_s = Some(190e6);
+    database.cached = Some(0.94);
+    database.io_wait = Some(0.03);
+    let mut other = process(1, "root", 0.0, 0.0, "/sbin/init");
+    other.read_bytes_per_s = None;
+    other.write_bytes_per_s = None;
+    other.asked_read_bytes_per_s = None;
+    vec![
+        copy,
+        process(
+            5120,
+            "jane",
+            412e6,
+            0.0,
+            "sha256sum /srv/iso/debian-12.5.0-amd64-DVD-1.iso",
+        ),
+        database,
+        process(1207, "www-data", 0.82e6, 0.0, "nginx: worker process"),
+        process(2210, "root", 0.0, 0.31e6, "rsyslogd -n -iNONE"),
+        process(871, "root", 0.0, 4096.0, "[jbd2/nvme0n1p2-8]"),
+        other,
+    ]
+}
+
+fn target(name: &str, kind: TargetKind, size: u64) -> Target {
+    Target {
+        name: name.to_owned(),
+        kind,
+        size,
+        logical_block: 512,
+        physical_block: 4096,
+        memory_alignment: 512,
+        direct: true,
+        drive: None,
+        file_system: None,
+    }
+}
+
+/// What the launcher offers.
+pub fn choices() -> Vec<Choice> {
+    let directory = |name: &str, label: &str, kind: &str, size| Choice {
+        name: name.to_owned(),
+        group: Group::Directory,
+        label: label.to_owned(),
+        size_bytes: Some(size),
+        kind: kind.to_owned(),
+        users: String::new(),
+        target: Ok(target(name, TargetKind::Scratch, 1 << 30)),
+    };
+    let drive = |name: &str, label: &str, kind: &str, users: &str, size| Choice {
+        name: name.to_owned(),
+        group: Group::Drive,
+        label: label.to_owned(),
+        size_bytes: Some(size),
+        kind: kind.to_owned(),
+        users: users.to_owned(),
+        target: Ok(target(name, TargetKind::BlockDevice, size)),
+    };
+    vec![
+        directory("/home/jane", "this directory", "ext4", 812_000_000_000),
+        directory("/tmp", "memory", "tmpfs", 16_000_000_000),
+        directory("/mnt/backup", "ST8000NM000A", "xfs", 2_100_000_000_000),
+        drive(
+            "/dev/nvme0n1",
+            "Samsung PM9A3",
+            "nvme",
+            "/ (ext4)",
+            1_920_383_410_176,
+        ),
+        drive(
+            "/dev/sda",
+            "ST8000NM000A",
+            "disk",
+            "/mnt/backup (xfs)",
+            8_001_563_222_016,
+        ),
+        Choice {
+            target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
+            ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
+        },
+    ]
+}
+
+/// The launcher with its list.
+pub fn launcher() -> State {
+    let mut state = live();
+    press(&mut state, Code::Char('b'));
+    hear(&mut state, News::Targets(choices()));
+    state
+}
+
+/// Some 840,000 response times with a tail.
+fn latencies() -> Latency {
+    let mut latency = Latency::default();
+    for step in 0..84_000_usize {
+        let spread = (0..6)
+            .map(|phase| wave(step, 0.731, f64::from(phase) * 1.9))
+            .sum::<f64>();
+        let mut nanoseconds = 68_000.0 * ((spread - 3.0) * 0.85).exp();
+        if step.is_multiple_of(97) {
+            nanoseconds *= 2.4 + wave(step, 0.31, 0.5) * 2.0;
+        }
+        if step.is_multiple_of(2503) {
+            nanoseconds *= 6.0;
+        }
+        latency.record(nanoseconds as u64);
+    }
+    let once = latency.clone();
+    (1..7).for_each(|_| latency.merge(&once));
+    latency
+}
+
+fn tally(seconds: f64) -> Tally {
+    let mut tally = Tally::default();
+    tally.read.latency = latencies();
+    for step in 0..(seconds * 10.0) as usize {
+        let rate = 7600.0 + 900.0 * wave(step, 0.21, 0.4) - 1500.0 * (-(step as f64) / 6.0).exp();
+        for _ in 0..rate as u64 {
+            tally
+                .read
+                .timeline
+                .record(step as u64 * 100_000_000 + 5, 4096);
+        }
+    }
+    tally.read.bytes = tally.read.latency.count() * 4096;
+    tally
+}
+
+fn kernel() -> KernelCounts {
+    KernelCounts {
+        device: "nvme0n1".to_owned(),
+        reads: 588_012,
+        read_bytes: 588_012 * 4096,
+        read_ns: 588_012 * 71_000,
+        busy_ns: 7_190_000_000,
+        weighted_ns: 7_200_000_000 * 31,
+        ..KernelCounts::default()
+    }
+}
+
+/// Random reads, 7.2 seconds old.
+pub fn run_view() -> RunView {
+    let progress = Progress {
+        phase: "random reads".to_owned(),
+        fraction: Some(0.72),
+        elapsed: Duration::from_millis(7200),
+        snapshot: Snapshot {
+            elapsed: Duration::from_millis(7200),
+            ramping: false,
+            fraction: Some(0.72),
+            tally: tally(7.2),
+        },
+        ..Progress::default()
+    };
+    RunView {
+        preparing: None,
+        progress,
+        kernel: Some(kernel()),
+    }
+}
+
+/// A benchmark that runs.
+pub fn running() -> State {
+    let mut state = launcher();
+    press(&mut state, Code::Enter);
+    press(&mut state, Code::Enter);
+    hear(&mut state, News::Progress(Arc::new(run_view())));
+    state
+}
+
+fn run(test: &str, findings: Findings) -> Run {
+    Run {
+        test: test.to_owned(),
+        state: RunState::Finished,
+        error: None,
+        started: "2026-02-03T14:05:06+01:00".to_owned(),
+        elapsed_ns: 10_000_000_000,
+        target: TargetRecord {
+            path: "/home/jane".to_owned(),
+            kind: "scratch".to_owned(),
+            size_bytes: 1 << 30,
+            logical_block_bytes: 512,
+            physical_block_bytes: 4096,
+            device: Some("nvme0n1".to_owned()),
+            model: Some("Samsung PM9A3".to_owned()),
+            serial: None,
+            firmware: None,
+            transport: Some("nvme".to_owned()),
+            rotational: Some(false),
+            file_system: Some("ext4".to_owned()),
+        },
+        parameters: [("depth".to_owned(), 32.into())].into(),
+        parameter_units: Default::default(),
+        engine: EngineRecord {
+            name: "uring".to_owned(),
+            ..EngineRecord::default()
+        },
+        findings,
+        kernel: Some(kernel()),
+        cpu: Some(Cpu::default()),
+        reproduce: Reproduce::default(),
+    }
+}
+
+/// A run of random reads.
+pub fn random_read() -> Run {
+    let latency = latencies();
+    let rates = tally(10.0).read.timeline.rates(10_000_000_000);
+    let mut findings = Findings::default();
+    let count = latency.count();
+    let nanoseconds = |name: &str, value: f64| Figure::new(name, value, Unit::Nanoseconds);
+    findings.figures = vec![
+        Figure::new("iops", 83_915.2, Unit::PerSecond).from_observations(count),
+        Figure::new("throughput", 343_716_659.2, Unit::BytesPerSecond),
+        nanoseconds("latency_mean", latency.mean().unwrap_or(0.0)),
+    ];
+    for percent in common::PERCENTILES {
+        if let Some(value) = latency.percentile(percent) {
+            findings
+                .figures
+                .push(nanoseconds(&format!("latency_p{percent}"), value as f64));
+        }
+    }
+    findings.latency.read = common::summary(&latency);
+    findings.series = vec![Series {
+        name: "iops-over-time".to_owned(),
+        x: Axis::new("time", Unit::Nanoseconds),
+        y: Axis::new("IOPS", Unit::PerSecond),
+        points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
+    }];
+    findings.verdicts = vec![Verdict::new(
+        "generator-busy",
+        Severity::Warning,
+        "the thread that sent the requests used 93 % of a processor",
+        "the drive may be faster: try --workers 2",
+    )];
+    run("random-read", findings)
+}
+
+/// The result of random reads.
+pub fn result() -> State {
+    let mut state = running();
+    let saved = Saved {
+        run: random_read(),
+        path: Some(PathBuf::from(
+            "/home/jane/.local/state/diskscope/sessions/20260203-140506-random-read.json",
+        )),
+        problems: Vec::new(),
+    };
+    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    state
+}
+
+fn sequential_read() -> Run {
+    let zones: Vec<[f64; 2]> = (0..100)
+        .map(|zone| {
+            let step = (zone / 7) as f64;
+            let rate = 262e6 - step * 8.9e6 - 4e6 * wave(zone, 2.1, 0.0);
+            [zone as f64 * 80e9, rate]
+        })
+        .collect();
+    let rate = |name: &str, value: f64| Figure::new(name, value, Unit::BytesPerSecond);
+    let findings = Findings {
+        figures: vec![
+            rate("throughput_mean", 201.3e6),
+            rate("throughput_min", 129.4e6),
+            rate("throughput_max", 261.8e6),
+        ],
+        series: vec![Series {
+            name: "throughput-over-address".to_owned(),
+            x: Axis::new("address", Unit::Bytes),
+            y: Axis::new("throughput", Unit::BytesPerSecond),
+            points: zones,
+        }],
+        ..Findings::default()
+    };
+    run("sequential-read", findings)
+}
+
+/// The result of sequential reads of a hard disk.
+pub fn result_sequential() -> State {
+    let mut state = running();
+    let saved = Saved {
+        run: sequential_read(),
+        path: None,
+        problems: Vec::new(),
+    };
+    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    state
+}
+
+/// Three saved sessions.
+pub fn sessions() -> State {
+    let mut state = live();
+    press(&mut state, Code::Char('4'));
+    let entry = |started: &str, summary: &str, headline: &str, state: &str| SessionEntry {
+        path: PathBuf::from(format!(
+            "/home/jane/.local/state/diskscope/sessions/{}.json",
+            started.replace([':', '-'], "")
+        )),
+        started: started.to_owned(),
+        summary: summary.to_owned(),
+        headline: headline.to_owned(),
+        state: state.to_owned(),
+    };
+    let entries = vec![
+        entry(
+            "2026-02-03T14:05:06",
+            "random-read of /home/jane",
+            "83.9k /s",
+            "finished",
+        ),
+        entry(
+            "2026-02-03T13:40:10",
+            "sequential-read of /dev/sda",
+            "201 MB/s",
+            "interrupted",
+        ),
+        entry(
+            "2026-01-17T09:12:44",
+            "random-read of /dev/sda",
+            "118 /s",
+            "finished",
+        ),
+    ];
+    hear(&mut state, News::Sessions(Ok(entries)));
+    state
+}
+
+/// The help.
+pub fn help() -> State {
+    let mut state = live();
+    press(&mut state, Code::Char('?'));
+    state
+}

@@ -1,0 +1,34 @@
+//! Draws a picture of each screen, from the real widgets and made-up data:
+//! `cargo run --example pictures [DIRECTORY] [WIDTHxHEIGHT]`.
+
+mod canned;
+mod svg;
+
+use std::path::Path;
+
+use diskscope::app::State;
+use diskscope::ui::{self, Look};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+fn main() -> std::io::Result<()> {
+    let mut arguments = std::env::args().skip(1);
+    let directory = arguments.next().unwrap_or_else(|| "assets".to_owned());
+    let size = arguments.next().unwrap_or_else(|| "120x40".to_owned());
+    let (width, height) = size
+        .split_once('x')
+        .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
+        .ok_or_else(|| std::io::Error::other(format!("{size} is no size such as 120x40")))?;
+    for (name, state) in canned::screens() {
+        let picture = svg::draw(&drawn(&state, width, height));
+        std::fs::write(Path::new(&directory).join(format!("{name}.svg")), picture)?;
+    }
+    Ok(())
+}
+
+fn drawn(state: &State, width: u16, height: u16) -> Buffer {
+    let area = Rect::new(0, 0, width, height);
+    let mut buffer = Buffer::empty(area);
+    ui::draw(state, &Look::FULL, area, &mut buffer);
+    buffer
+}

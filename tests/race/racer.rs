@@ -1,0 +1,164 @@
+//! Who runs: each racer makes random reads of 4 KiB with every response time recorded.
+
+use std::path::Path;
+use std::process::{Command, Stdio};
+
+use serde_json::Value;
+
+/// Seconds of one lap.
+const SECONDS: u32 = 3;
+
+/// What one lap showed.
+#[derive(Debug, Clone, Copy)]
+pub struct Lap {
+    pub iops: f64,
+    pub cpu_us_per_request: f64,
+    pub p50_us: f64,
+    pub p99_us: f64,
+}
+
+/// A program with its options.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Racer {
+    Diskscope,
+    /// fio with registered buffers and files.
+    Fio,
+    /// The same, without its map of blocks already read, and submitting in batches: its best.
+    FioTuned,
+}
+
+impl Racer {
+    pub const ALL: [Self; 3] = [Self::Diskscope, Self::Fio, Self::FioTuned];
+
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Diskscope => "diskscope",
+            Self::Fio => "fio",
+            Self::FioTuned => "fio tuned",
+        }
+    }
+
+    pub fn run(self, path: &Path, depth: u32) -> Lap {
+        let before = children_cpu_us();
+        let output = self
+            .command(path, depth)
+            .stderr(Stdio::null())
+            .output()
+            .unwrap();
+        let cpu_us = children_cpu_us() - before;
+        assert!(output.status.success(), "{self:?}");
+        let document: Value = serde_json::from_slice(&output.stdout).unwrap();
+        match self {
+            Self::Diskscope => ours(&document, cpu_us),
+            _ => fios(&document, cpu_us),
+        }
+    }
+
+    fn command(self, path: &Path, depth: u32) -> Command {
+        let path = path.to_str().unwrap();
+        if self == Self::Diskscope {
+            let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+            command.args([
+                "run",
+                "random-read",
+                path,
+                "--block-size",
+                "4KiB",
+                "--json",
+                "-",
+            ]);
+            command.args([
+                "--duration",
+                &format!("{SECONDS}s"),
+                "--depth",
+                &depth.to_string(),
+            ]);
+            command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+            return command;
+        }
+        let mut command = Command::new("fio");
+        command.args([
+            "--name=race",
+            "--rw=randread",
+            "--bs=4k",
+            "--direct=1",
+            "--ioengine=io_uring",
+        ]);
+        command.args([
+            "--fixedbufs",
+            "--registerfiles",
+            "--thread",
+            "--time_based",
+            "--lat_percentiles=1",
+        ]);
+        command.args([
+            "--output-format=json",
+            "--readonly",
+            "--allow_file_create=0",
+        ]);
+        command.args([
+            format!("--filename={path}"),
+            format!("--iodepth={depth}"),
+            format!("--runtime={SECONDS}"),
+        ]);
+        if self == Self::FioTuned {
+            command.args([
+                "--norandommap".to_owned(),
+                format!("--iodepth_batch_submit={depth}"),
+            ]);
+        }
+        command
+    }
+}
+
+pub fn fio_is_here() -> bool {
+    Command::new("fio")
+        .arg("--version")
+        .stdout(Stdio::null())
+        .status()
+        .is_ok()
+}
+
+fn ours(document: &Value, cpu_us: f64) -> Lap {
+    let run = &document["runs"][0];
+    let figure = |name: &str| {
+        let figures = run["figures"].as_array().unwrap();
+        let one = figures.iter().find(|figure| figure["name"] == name);
+        one.and_then(|figure| figure["value"].as_f64()).unwrap()
+    };
+    Lap {
+        iops: figure("iops"),
+        cpu_us_per_request: cpu_us / run["latency"]["read"]["count"].as_f64().unwrap(),
+        p50_us: figure("latency_p50") / 1e3,
+        p99_us: figure("latency_p99") / 1e3,
+    }
+}
+
+fn fios(document: &Value, cpu_us: f64) -> Lap {
+    let read = &document["jobs"][0]["read"];
+    let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap() / 1e3;
+    Lap {
+        iops: read["iops"].as_f64().unwrap(),
+        cpu_us_per_request: cpu_us / read["total_ios"].as_f64().unwrap(),
+        p50_us: percentile("50.000000"),
+        p99_us: percentile("99.000000"),
+    }
+}
+
+/// User and system time of all children that were waited for, in microseconds.
+fn children_cpu_us() -> f64 {
+    // Fields 16 and 17 of /proc/self/stat, in clock ticks (proc_pid_stat(5)); a lap of seconds
+    // makes their grain of 10 ms a matter of parts in a thousand.
+    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
+    let fields: Vec<&str> = stat
+        .rsplit_once(')')
+        .unwrap()
+        .1
+        .split_whitespace()
+        .collect();
+    let ticks: f64 = [fields[13], fields[14]]
+        .iter()
+        .map(|field| field.parse::<f64>().unwrap())
+        .sum();
+    ticks * 1e6 / rustix::param::clock_ticks_per_second() as f64
+}
