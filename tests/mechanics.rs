@@ -110,7 +110,7 @@ fn track_to_track_is_found_within_5_per_cent() {
 fn disk(drive: &str) -> diskscope::engine::simulated::hdd::Hdd {
     use diskscope::engine::simulated::{Settings, hdd::Hdd};
     Hdd::new(
-        diskscope::engine::simulated::hdd_settings(
+        diskscope::engine::simulated::hard_disk(
             &Settings::parse(drive).expect("as the drive was made"),
         )
         .expect("as the drive was made"),

@@ -4,6 +4,8 @@
 pub mod chain;
 pub mod clockwork;
 pub mod command;
+pub mod cylinder;
+pub mod findings;
 pub mod layout;
 pub mod probing;
 pub mod revolution;
