@@ -1,8 +1,6 @@
 //! The simulated hard disk as a real file, served through FUSE in real time, and measured by the
 //! engine that real drives get. Says in one line why where FUSE is not to be had.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 mod support;
 
 use std::ffi::OsStr;
@@ -29,7 +27,7 @@ struct Spindle {
 
 impl Spindle {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
-        let size = self.drive.lock().unwrap().size();
+        let size = self.drive.lock().expect("no reader panicked").size();
         let disk = inode == DISK;
         FileAttr {
             ino: inode,
@@ -98,7 +96,12 @@ impl Filesystem for Spindle {
             bytes: size,
             write: false,
         };
-        match self.drive.lock().unwrap().serve(&access, now) {
+        match self
+            .drive
+            .lock()
+            .expect("no reader panicked")
+            .serve(&access, now)
+        {
             Answer::Done(at) => {
                 self.wait_until(at);
                 reply.data(&vec![0; size as usize]);

@@ -22,11 +22,11 @@ fn directory() -> Option<PathBuf> {
 
 /// The rotational part of one trace, nothing known of the drive.
 fn part(name: &str, revolution: Option<f64>) -> Option<RotationalPart> {
-    let text = std::fs::read_to_string(directory()?.join(name)).unwrap();
+    let text = std::fs::read_to_string(directory()?.join(name)).expect("a trace");
     let probe = |line: &str| {
         let columns: Vec<&str> = line.split('\t').collect();
-        let milliseconds: f64 = columns[4].parse().unwrap();
-        (columns[1].parse().unwrap(), milliseconds / 1e3)
+        let milliseconds: f64 = columns[4].parse().expect("milliseconds");
+        (columns[1].parse().expect("an address"), milliseconds / 1e3)
     };
     let probes: Vec<(u64, f64)> = text.lines().skip(1).map(probe).collect();
     assert_eq!(probes.len(), 5000);

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, RotationalPart};
-use super::mechanics::{self, Clockwork, Command, Prober};
+use super::mechanics::{self, Clockwork, Prober};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
 };
@@ -90,7 +90,7 @@ impl Test for FullStroke {
                     &mut prober,
                     &responses,
                     part.as_ref(),
-                    (&clockwork.command, passing),
+                    (&clockwork, passing),
                 );
                 prober.bench.phase_finished();
             }
@@ -147,7 +147,7 @@ fn report(
     prober: &mut Prober<'_, '_>,
     responses: &[(u64, f64)],
     part: Option<&RotationalPart>,
-    (command, passing): (&Command, f64),
+    (clockwork, passing): (&Clockwork, f64),
 ) {
     let Some(part) = part else {
         return;
@@ -155,7 +155,7 @@ fn report(
     prober.bench.figure(mechanics::seek_figure(
         "full_stroke_seek",
         part,
-        command,
+        clockwork,
         passing,
     ));
     prober.bench.series(mechanics::distribution(part));

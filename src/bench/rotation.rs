@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::mechanics::revolution::{self, Pairs, Revolution, Rotation, angles};
-use super::mechanics::{self, Probe, Prober};
+use super::mechanics::{self, Probe, Prober, findings};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
 };
@@ -94,12 +94,12 @@ impl Test for RotationSpeed {
 }
 
 fn report(prober: &mut Prober<'_, '_>, rotation: &Rotation, probes: &[Probe]) {
-    if let Some(verdict) = revolution::verdict(rotation) {
+    if let Some(verdict) = findings::verdict(rotation) {
         prober.bench.verdict(verdict);
     }
     match rotation {
         Rotation::Found(found) | Rotation::Doubtful(found) => {
-            revolution::report(prober, found);
+            findings::report(prober, found);
             draw(prober, found, probes);
             class(prober, found);
         }

@@ -240,7 +240,7 @@ fn average(
     Some(mechanics::seek_figure(
         "average_seek",
         &part,
-        &clockwork.command,
+        clockwork,
         passing,
     ))
 }

@@ -5,7 +5,7 @@ use std::time::Duration;
 use super::mechanics::chain::{self, Chain, Cylinders};
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::walk::{Jump, Jumps, Walk};
-use super::mechanics::{self, Clockwork, Command, Prober, SECTOR};
+use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
     Value, common,
@@ -216,7 +216,7 @@ fn walk(
         }
         if walk.even.len() >= ENOUGH {
             part = analyse(&walk, clockwork);
-            report(prober, &walk, part.as_ref(), (&clockwork.command, passing));
+            report(prober, &walk, part.as_ref(), (clockwork, passing));
             prober.bench.phase_finished();
         }
     }
@@ -262,7 +262,7 @@ fn report(
     prober: &mut Prober<'_, '_>,
     walk: &Walk,
     part: Option<&RotationalPart>,
-    (command, passing): (&Command, f64),
+    (clockwork, passing): (&Clockwork, f64),
 ) {
     let Some(part) = part else {
         return;
@@ -270,7 +270,7 @@ fn report(
     prober.bench.figure(mechanics::seek_figure(
         "track_to_track_seek",
         part,
-        command,
+        clockwork,
         passing,
     ));
     prober.bench.series(mechanics::distribution(part));

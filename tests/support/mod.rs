@@ -1,7 +1,5 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
-#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
-
 use diskscope::bench::{self, Observer, Parameters, Progress, runner};
 use diskscope::drive::Target;
 use diskscope::engine::{Control, Engine};
@@ -22,7 +20,7 @@ pub fn run_on(
     engine: &dyn Engine,
     set: &[(&'static str, &str)],
 ) -> Findings {
-    let test = bench::find(test).unwrap();
+    let test = bench::find(test).expect("a test and parameters that there are");
     let description = test.description();
     let mut parameters = Parameters::defaults(description.parameters, target);
     for (name, text) in set {
@@ -30,8 +28,13 @@ pub fn run_on(
             .parameters
             .iter()
             .find(|known| known.name == *name)
-            .unwrap();
-        parameters.set(known.name, known.parse(text).unwrap());
+            .expect("a test and parameters that there are");
+        parameters.set(
+            known.name,
+            known
+                .parse(text)
+                .expect("a test and parameters that there are"),
+        );
     }
     let finished = runner::run(
         test,

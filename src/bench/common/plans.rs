@@ -6,6 +6,16 @@ use crate::bench::{BenchError, Parameters, check_window};
 use crate::drive::Target;
 use crate::engine::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
 
+/// What the page cache may do.
+#[must_use]
+pub fn cache_mode(parameters: &Parameters) -> CacheMode {
+    match parameters.word("cache") {
+        "drop" => CacheMode::Drop,
+        "keep" => CacheMode::Keep,
+        _ => CacheMode::Bypass,
+    }
+}
+
 /// The limits that these parameters set.
 #[must_use]
 pub fn limits(parameters: &Parameters) -> Limits {
@@ -38,16 +48,6 @@ pub fn reading_plan(
     pattern: Pattern,
 ) -> Result<Plan, BenchError> {
     plan(target, parameters, Operation::Read, pattern)
-}
-
-/// What the page cache may do.
-#[must_use]
-pub fn cache_mode(parameters: &Parameters) -> CacheMode {
-    match parameters.word("cache") {
-        "drop" => CacheMode::Drop,
-        "keep" => CacheMode::Keep,
-        _ => CacheMode::Bypass,
-    }
 }
 
 /// A plan with whatever of the common parameters the test has.

@@ -3,7 +3,8 @@
 
 use super::Prober;
 use super::clockwork::{Clockwork, SECTOR};
-use super::layout::{self, Cylinder, Layout, Sample};
+use super::cylinder::{self, Cylinder};
+use super::layout::{self, Layout, Sample};
 use crate::bench::BenchError;
 use crate::stats::circular::Resultant;
 
@@ -78,7 +79,7 @@ impl Cylinders {
     /// Whether it is certain how many tracks make a cylinder, or that the skews hide none.
     #[must_use]
     pub fn decided(&self) -> bool {
-        self.cylinder.is_some() || layout::all_alike(&self.layout.skews)
+        self.cylinder.is_some() || cylinder::all_alike(&self.layout.skews)
     }
 }
 
@@ -103,7 +104,7 @@ pub fn cylinders(
         };
         let phase = ("skew of tracks", share / f64::from(TRIES));
         if let Some((layout, samples)) = tracks(prober, clockwork, phase, chain, true)? {
-            let cylinder = layout::cylinder(&layout.skews);
+            let cylinder = cylinder::cylinder(&layout.skews);
             best = Some(Cylinders {
                 layout,
                 samples,

@@ -16,6 +16,8 @@ pub struct Clockwork {
     pub revolution: f64,
     /// Time of a command.
     pub command: Command,
+    /// How much later an answer is seen for each e-fold of waiting for it, in seconds.
+    pub waking: f64,
 }
 
 impl Clockwork {
@@ -35,6 +37,7 @@ impl Clockwork {
         Ok(Some(Self {
             revolution: found.period(),
             command,
+            waking: found.waking,
         }))
     }
 
@@ -59,6 +62,18 @@ impl Clockwork {
             .windows(2)
             .filter(move |two| !cached(&two[0]) && !cached(&two[1]))
             .map(|two| (two[0], two[1]))
+    }
+
+    /// What of a response in seconds is the command's and the computer's, and neither the arm's nor
+    /// the platter's. Commands are measured on quick answers of the cache; after a long wait the
+    /// computer itself takes longer to wake up.
+    #[must_use]
+    pub fn electronics(&self, response: f64) -> f64 {
+        let time = self.command.time;
+        if time <= 0.0 || response <= time {
+            return time;
+        }
+        time + self.waking * (response / time).ln()
     }
 
     /// Seconds in which a block passes under the head on a track of so many sectors.

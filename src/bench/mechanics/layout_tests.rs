@@ -1,4 +1,5 @@
 use super::*;
+use crate::bench::mechanics::cylinder::{all_alike, cylinder};
 use crate::drive::random::Random;
 use proptest::prelude::*;
 

@@ -4,6 +4,8 @@
 pub mod chain;
 pub mod clockwork;
 pub mod command;
+pub mod cylinder;
+pub mod findings;
 pub mod layout;
 pub mod probing;
 pub mod revolution;
@@ -60,11 +62,18 @@ pub fn distribution(part: &RotationalPart) -> Series {
 /// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
 /// block (in seconds). The spread of commands adds to the limits of the edge.
 #[must_use]
-pub fn seek_figure(name: &str, part: &RotationalPart, command: &Command, passing: f64) -> Figure {
-    let net = |seconds: f64| 1e9 * (seconds - command.time - passing);
+pub fn seek_figure(
+    name: &str,
+    part: &RotationalPart,
+    clockwork: &Clockwork,
+    passing: f64,
+) -> Figure {
+    let other = clockwork.electronics(part.edge.lower) + passing;
+    let net = |seconds: f64| 1e9 * (seconds - other);
+    let spread = clockwork.command.spread;
     let (low, high) = part.edge.limits;
     Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
-        .within(net(low - command.spread), net(high + command.spread))
+        .within(net(low - spread), net(high + spread))
         .from_observations(part.edge.inside as u64)
 }
 

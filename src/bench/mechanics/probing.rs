@@ -4,6 +4,7 @@ use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bench::budget::Budget;
 use crate::bench::common;
 use crate::bench::{Bench, BenchError, check_window};
 use crate::drive::random::Random;
@@ -45,20 +46,17 @@ pub struct Prober<'b, 'a> {
     /// Where addresses come from.
     pub random: Random,
     plan: Plan,
-    left: Limits,
+    budget: Budget,
 }
 
 impl<'b, 'a> Prober<'b, 'a> {
-    /// A prober with the test's window, limits and seed; it reads one physical block at a time.
+    /// A prober with the test's window, limits and seed; it reads one logical block at a time.
     ///
     /// # Errors
     /// When the window does not hold one block.
     pub fn new(bench: &'b mut Bench<'a>) -> Result<Self, BenchError> {
-        let block = bench
-            .target
-            .physical_block
-            .max(bench.target.logical_block)
-            .max(512);
+        // The smallest request: its place is the most exact.
+        let block = bench.target.logical_block.max(512);
         let window = common::window(bench.target, bench.parameters);
         let mut plan = Plan::reading(Pattern::Addresses(Arc::new([])), block, window);
         plan.cache = common::cache_mode(bench.parameters);
@@ -66,7 +64,7 @@ impl<'b, 'a> Prober<'b, 'a> {
         check_window(&plan)?;
         Ok(Self {
             random: Random::new(plan.seed),
-            left: common::limits(bench.parameters),
+            budget: Budget::new(common::limits(bench.parameters)),
             bench,
             plan,
         })
@@ -87,16 +85,18 @@ impl<'b, 'a> Prober<'b, 'a> {
     /// What the duration leaves; `None` without such a limit.
     #[must_use]
     pub fn time_left(&self) -> Option<Duration> {
-        self.left.duration
+        self.left()?.duration
+    }
+
+    /// What the limits leave; `None` when one is used up.
+    fn left(&self) -> Option<Limits> {
+        self.budget.share(1, self.block(), Limits::default())
     }
 
     /// Whether the test shall come to its end: stopped, failed, or a limit reached.
     #[must_use]
     pub fn over(&self) -> bool {
-        self.bench.stopped()
-            || self.left.duration == Some(Duration::ZERO)
-            || self.left.bytes.is_some_and(|bytes| bytes < self.block())
-            || self.left.requests == Some(0)
+        self.bench.stopped() || self.left().is_none()
     }
 
     /// The block at or before a byte, within the window.
@@ -125,21 +125,18 @@ impl<'b, 'a> Prober<'b, 'a> {
         share: f64,
         addresses: &[u64],
     ) -> Result<Vec<Probe>, BenchError> {
-        if self.over() || addresses.is_empty() {
+        let Some(left) = self
+            .left()
+            .filter(|_| !self.bench.stopped() && !addresses.is_empty())
+        else {
             return Ok(Vec::new());
-        }
+        };
         let mut plan = self.plan.clone();
         plan.pattern = Pattern::Addresses(addresses.into());
         plan.log = addresses.len();
-        plan.limits = self.left;
+        plan.limits = left;
         let outcome = self.bench.execute(phase, share, &plan)?;
-        let (requests, bytes) = (outcome.tally.requests(), outcome.tally.bytes());
-        self.left.duration = self
-            .left
-            .duration
-            .map(|left| left.saturating_sub(outcome.elapsed));
-        self.left.bytes = self.left.bytes.map(|left| left.saturating_sub(bytes));
-        self.left.requests = self.left.requests.map(|left| left.saturating_sub(requests));
+        self.budget.spend(&outcome);
         Ok(outcome.log.iter().map(Probe::from).collect())
     }
 }

@@ -1,9 +1,8 @@
 //! Does it rotate, and how fast? By folding the times between two reads of the same sectors.
 
 use crate::bench::BenchError;
-use crate::bench::mechanics::{Probe, Prober};
-use crate::session::document::{Severity, Verdict};
-use crate::stats::circular::{Resultant, wrap};
+use crate::bench::mechanics::{Probe, Prober, findings};
+use crate::stats::circular::{Resultant, signed, wrap};
 use crate::stats::folding::{self, Folding};
 use crate::stats::robust;
 
@@ -47,6 +46,9 @@ pub struct Revolution {
     pub common: f64,
     /// Median response in seconds.
     pub response: f64,
+    /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
+    /// processors wait, the deeper they sleep. 0 where that is not certain.
+    pub waking: f64,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
@@ -63,6 +65,8 @@ impl Revolution {
 #[derive(Debug, Clone, Default)]
 pub struct Pairs {
     differences: Vec<f64>,
+    /// Logarithm of the second response over the first, for each of them.
+    ratios: Vec<f64>,
     cached: usize,
     /// Completion times of different sectors, by round: only within one do they share a clock.
     rounds: Vec<Vec<f64>>,
@@ -100,6 +104,8 @@ impl Pairs {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
                 Some(earlier) if earlier.response() > fast && probe.response() > fast => {
                     self.differences.push(probe.end - earlier.end);
+                    self.ratios
+                        .push((probe.response() / earlier.response()).ln());
                     self.responses.push(probe.response());
                 }
                 Some(_) => self.cached += 1,
@@ -124,6 +130,7 @@ impl Pairs {
             cached: self.cached,
             common: self.common(folding.frequency),
             response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
+            waking: self.waking(folding.frequency),
             spectrum,
         };
         let chance = folding::chance(self.differences.len());
@@ -141,6 +148,33 @@ impl Pairs {
         } else {
             Rotation::None(revolution)
         }
+    }
+
+    /// The slope of the differences' misses against the logarithm of the waiting: least squares
+    /// through the origin, where it is three standard errors above 0.
+    fn waking(&self, frequency: f64) -> f64 {
+        const NEAR: f64 = 0.05;
+        let misses = self
+            .differences
+            .iter()
+            .map(|difference| signed(difference * frequency));
+        let near: Vec<(f64, f64)> = self
+            .ratios
+            .iter()
+            .copied()
+            .zip(misses)
+            .filter(|(_, miss)| miss.abs() < NEAR)
+            .collect();
+        let sum =
+            |of: &dyn Fn(f64, f64) -> f64| -> f64 { near.iter().map(|(x, y)| of(*x, *y)).sum() };
+        let spread = sum(&|x, _| x * x);
+        if near.len() < ENOUGH || spread <= 0.0 {
+            return 0.0;
+        }
+        let slope = sum(&|x, y| x * y) / spread;
+        let variance = sum(&|x, y| (y - slope * x).powi(2)) / (near.len() - 1) as f64;
+        let certain = slope > 3.0 * (variance / spread).sqrt();
+        if certain { slope / frequency } else { 0.0 }
     }
 
     fn common(&self, frequency: f64) -> f64 {
@@ -195,48 +229,6 @@ fn order(prober: &mut Prober<'_, '_>) -> Vec<u64> {
     first
 }
 
-/// The verdict for what does not rotate beyond doubt; `None` for what does.
-#[must_use]
-pub fn verdict(rotation: &Rotation) -> Option<Verdict> {
-    let coherence = |found: &Revolution| {
-        format!(
-            "half of the reads take no longer than {:.3} ms; highest coherence {:.2} of {} pairs of reads \
-             (chance alone reaches {:.2}); {} more were answered by the cache",
-            1e3 * found.response,
-            found.folding.coherence,
-            found.pairs - found.cached,
-            folding::chance(found.pairs - found.cached),
-            found.cached
-        )
-    };
-    let (code, severity, evidence, advice) = match rotation {
-        Rotation::Found(_) => return None,
-        Rotation::Doubtful(found) => (
-            "rotation-doubtful",
-            Severity::Warning,
-            coherence(found),
-            "stop other users of the drive and repeat; with a large cache, widen the window",
-        ),
-        Rotation::None(found) => (
-            "does-not-rotate",
-            Severity::Invalid,
-            coherence(found),
-            "an SSD, a virtual disk, a RAID or a cache answers here: its mechanics cannot be measured",
-        ),
-        Rotation::Clock(found) => (
-            "does-not-rotate",
-            Severity::Invalid,
-            format!(
-                "all sectors are ready in step with a clock of {:.1} Hz (coherence of different sectors {:.2})",
-                found.folding.frequency, found.common
-            ),
-            "a virtual disk or a rate limit answers on a timer: its mechanics cannot be measured",
-        ),
-        Rotation::Unknown(pairs) => return Some(super::too_few("rotation", *pairs, ENOUGH)),
-    };
-    Some(Verdict::new(code, severity, evidence, advice))
-}
-
 /// One round, and more only where that leaves doubts, for a test that needs the revolution: the
 /// revolution, or a verdict that says why there is none.
 ///
@@ -259,43 +251,14 @@ pub fn find(prober: &mut Prober<'_, '_>, share: f64) -> Result<Option<Revolution
             break;
         }
     }
-    if let Some(verdict) = verdict(&rotation) {
+    if let Some(verdict) = findings::verdict(&rotation) {
         prober.bench.verdict(verdict);
     }
     match rotation {
         Rotation::Found(revolution) | Rotation::Doubtful(revolution) => {
-            report(prober, &revolution);
+            findings::report(prober, &revolution);
             Ok(Some(revolution))
         }
         Rotation::None(_) | Rotation::Clock(_) | Rotation::Unknown(_) => Ok(None),
     }
-}
-
-/// Sets the figures of the rotation.
-pub fn report(prober: &mut Prober<'_, '_>, found: &Revolution) {
-    use crate::session::document::{Figure, Unit};
-    let (folding, pairs) = (&found.folding, (found.pairs - found.cached) as u64);
-    let (low, high) = folding.limits;
-    let figure = |name: &str, value: f64, low: f64, high: f64, unit: Unit| {
-        Figure::new(name, value, unit)
-            .within(low, high)
-            .from_observations(pairs)
-    };
-    prober.bench.figure(figure(
-        "rotation_speed",
-        folding.frequency * 60.0,
-        low * 60.0,
-        high * 60.0,
-        Unit::RevolutionsPerMinute,
-    ));
-    prober.bench.figure(figure(
-        "revolution_time",
-        1e9 / folding.frequency,
-        1e9 / high,
-        1e9 / low,
-        Unit::Nanoseconds,
-    ));
-    prober.bench.figure(
-        Figure::new("rotation_coherence", folding.coherence, Unit::Ratio).from_observations(pairs),
-    );
 }

@@ -19,7 +19,7 @@ pub struct RotationalPart {
     pub edge: Uniform,
     /// Share of the responses within one revolution above the edge.
     pub inside: f64,
-    /// A² of Anderson and Darling for [`OBSERVATIONS`] of them.
+    /// A² of Anderson and Darling for as many as 300 of them.
     pub unevenness: f64,
     /// How the responses within lie in the revolution, ascending, 0 to 1.
     pub shares: Vec<f64>,

@@ -6,6 +6,7 @@ mod drives;
 pub mod geometry;
 pub mod hdd;
 mod hdd_model;
+mod hdd_settings;
 mod model;
 mod settings;
 pub mod ssd;
@@ -21,7 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot};
 use crate::drive::Target;
 
-pub use hdd_model::read as hdd_settings;
+pub use hdd_model::read as hard_disk;
 pub use model::{Completion, Model, SimRequest};
 pub use settings::{PREFIX, Settings, SimError};
 pub use station::{Service, Station};
