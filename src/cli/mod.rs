@@ -5,17 +5,23 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::Settings;
+use crate::units;
 
 mod devices;
 mod interface;
+mod pace;
+mod record;
+mod replay;
 mod run;
 mod show;
 mod signals;
 mod tests;
+mod trace;
 mod watch;
 
 /// How the program ends; the numbers are a promise to scripts.
@@ -59,6 +65,12 @@ impl Failure {
             advice: None,
         }
     }
+
+    /// The same with a sentence about what to do.
+    fn advise(mut self, advice: impl ToString) -> Self {
+        self.advice = Some(advice.to_string());
+        self
+    }
 }
 
 /// What every subcommand comes to.
@@ -86,6 +98,18 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: watch::command,
         run: watch::run,
+    },
+    Subcommand {
+        command: trace::command,
+        run: trace::run,
+    },
+    Subcommand {
+        command: record::command,
+        run: record::run,
+    },
+    Subcommand {
+        command: replay::command,
+        run: replay::run,
     },
     Subcommand {
         command: show::command,
@@ -178,6 +202,16 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An option's duration, where it was given.
+fn duration(matches: &ArgMatches, name: &str) -> std::result::Result<Option<Duration>, Failure> {
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    units::parse_duration(text)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("--{name} {text:?}: {error}")))
 }
 
 /// The `--json` switch of commands that print a list.

@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 /// Everything that is known of one moment.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// When it was taken, RFC 3339.
     pub time: String,
     /// Time since the sample before; `None` for the first.
-    #[serde(rename = "interval_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "interval_ns", with = "nanoseconds", default)]
     pub interval: Option<Duration>,
     /// The machine.
     pub host: HostView,
@@ -31,14 +31,15 @@ pub struct Live {
 }
 
 /// The machine as a whole.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct HostView {
     /// Host name.
     pub name: Option<String>,
     /// Kernel release.
     pub kernel: Option<String>,
     /// Time since boot.
-    #[serde(rename = "uptime_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "uptime_ns", with = "nanoseconds", default)]
     pub uptime: Option<Duration>,
     /// Load averages of 1, 5 and 15 minutes.
     pub load: Option<[f64; 3]>,
@@ -61,12 +62,13 @@ pub struct HostView {
     pub writeback_bytes: Option<u64>,
     /// How long until what is dirty is on disk at the present rate of writing; `None` when
     /// nothing is dirty or no rate is known.
-    #[serde(rename = "drain_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub drain: Option<Duration>,
 }
 
 /// One block device over the interval (iostat -x, sysstat's iostat.c).
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct DeviceView {
     /// Kernel's name.
     pub name: String,
@@ -125,7 +127,8 @@ pub struct DeviceView {
 }
 
 /// One process over the interval.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct ProcessView {
     /// Process id.
     pub pid: u32,
@@ -158,7 +161,7 @@ pub struct ProcessView {
 }
 
 /// How far a process is through a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct TransferView {
     /// Process id.
     pub pid: u32,
@@ -175,20 +178,20 @@ pub struct TransferView {
     /// Smoothed rate.
     pub rate_bytes_per_s: Option<f64>,
     /// Likely time left.
-    #[serde(rename = "eta_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "eta_ns", with = "nanoseconds", default)]
     pub eta: Option<Duration>,
     /// Time left if it goes on at the best of the recent rates.
-    #[serde(rename = "eta_low_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "eta_low_ns", with = "nanoseconds", default)]
     pub eta_low: Option<Duration>,
     /// Time left if it goes on at the worst of the recent rates.
-    #[serde(rename = "eta_high_ns", serialize_with = "nanoseconds")]
+    #[serde(rename = "eta_high_ns", with = "nanoseconds", default)]
     pub eta_high: Option<Duration>,
     /// Where it stands.
     pub state: TransferState,
 }
 
 /// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferState {
     /// The position moves.
@@ -201,12 +204,27 @@ pub enum TransferState {
     Finished,
 }
 
-/// Serialises a duration as whole nanoseconds.
-fn nanoseconds<S: Serializer>(value: &Option<Duration>, serializer: S) -> Result<S::Ok, S::Error> {
-    match value {
-        Some(duration) => {
-            serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+/// Durations as whole nanoseconds.
+mod nanoseconds {
+    use std::time::Duration;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(
+        value: &Option<Duration>,
+        serializer: S,
+    ) -> Result<S::Ok, S::Error> {
+        match value {
+            Some(duration) => {
+                serializer.serialize_u64(u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX))
+            }
+            None => serializer.serialize_none(),
         }
-        None => serializer.serialize_none(),
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        deserializer: D,
+    ) -> Result<Option<Duration>, D::Error> {
+        Ok(Option::deserialize(deserializer)?.map(Duration::from_nanos))
     }
 }

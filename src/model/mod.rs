@@ -6,6 +6,7 @@ pub mod history;
 pub mod live;
 pub mod modeler;
 pub mod processes;
+pub mod requests;
 pub mod transfers;
 
 pub use history::History;

@@ -14,7 +14,8 @@ mod processes;
 pub mod sample;
 mod taskstats;
 mod text;
+pub mod trace;
 mod users;
 
-pub use collector::Collector;
+pub use collector::{Collector, now};
 pub use sample::Sample;

@@ -60,7 +60,7 @@ pub fn run(run: &Run) -> String {
     ] {
         if let Some(latency) = latency {
             let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
-            section(&mut text, &title, &histogram(latency));
+            section(&mut text, &title, &bars(latency));
         }
     }
     for series in run
@@ -226,8 +226,9 @@ pub(super) fn indented(table: &Table) -> String {
         .collect()
 }
 
-/// Bars over the range of response times, percentiles beside them.
-fn histogram(latency: &LatencySummary) -> String {
+/// Bars over the range of response times, percentiles below them.
+#[must_use]
+pub(super) fn bars(latency: &LatencySummary) -> String {
     let bins = joined(&latency.histogram);
     let most = bins.iter().map(|bin| bin[2]).max().unwrap_or(1).max(1);
     let mut text = String::new();

@@ -17,11 +17,11 @@ use diskscope::session::document::{
 };
 use diskscope::stats::latency::Latency;
 
-/// Makes the state that a screen shows.
-pub type Screen = fn() -> State;
+/// Makes the state that a picture shows.
+pub type MakeState = fn() -> State;
 
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, Screen)> {
+pub fn screens() -> Vec<(&'static str, MakeState)> {
     vec![
         ("live", live),
         ("launcher", launcher),
@@ -435,6 +435,7 @@ fn run(test: &str, findings: Findings) -> Run {
         },
         findings,
         kernel: Some(kernel()),
+        stages: None,
         cpu: Some(Cpu::default()),
         reproduce: Reproduce::default(),
     }
