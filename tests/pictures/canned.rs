@@ -17,11 +17,11 @@ use diskscope::session::document::{
 };
 use diskscope::stats::latency::Latency;
 
-/// Makes the state that a picture shows.
-pub type MakeState = fn() -> State;
+/// Makes the state that a screen shows.
+pub type Screen = fn() -> State;
 
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, MakeState)> {
+pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),
@@ -357,7 +357,7 @@ fn tally(seconds: f64) -> Tally {
             tally
                 .read
                 .timeline
-                .record(step as u64 * 100_000_000 + 5, 4096);
+                .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
     tally.read.bytes = tally.read.latency.count() * 4096;

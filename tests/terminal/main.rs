@@ -250,10 +250,10 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
 /// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
 fn rows_down_to(name: &str) -> usize {
     let parameters = bench::find("random-read").unwrap().description().parameters;
-    let row = parameters
+    1 + parameters
         .iter()
-        .position(|parameter| parameter.name == name);
-    1 + row.unwrap()
+        .position(|parameter| parameter.name == name)
+        .unwrap()
 }
 
 /// The one document that was exported; nothing else is left in the directory but the state.
