@@ -9,7 +9,7 @@ use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
 use crate::model::requests::RequestsView;
-use crate::session::document::{KernelCounts, Run, Session};
+use crate::session::document::{KernelCounts, Run, Session, StageSplit};
 
 /// Something happened.
 #[derive(Debug, Clone)]
@@ -66,6 +66,8 @@ pub struct RunView {
     pub progress: Progress,
     /// The device's own counts since the test began, where the kernel keeps any.
     pub kernel: Option<KernelCounts>,
+    /// Where the requests' time went, where the kernel could be asked.
+    pub stages: Option<StageSplit>,
 }
 
 /// A run that ended and where it is kept.

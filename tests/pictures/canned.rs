@@ -14,22 +14,25 @@ use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, T
 use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, Reproduce, Run, RunState, Series,
-    Severity, TargetRecord, Unit, Verdict,
+    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, LatencyByDirection, LatencySummary,
+    Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit, Verdict,
 };
 use diskscope::stats::latency::Latency;
 
+/// Makes the state that a screen shows.
+pub type Screen = fn() -> State;
+
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, State)> {
+pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
-        ("live", live()),
-        ("launcher", launcher()),
-        ("run", running()),
-        ("result", result()),
-        ("result-sequential", result_sequential()),
-        ("requests", requests()),
-        ("sessions", sessions()),
-        ("help", help()),
+        ("live", live),
+        ("launcher", launcher),
+        ("run", running),
+        ("result", result),
+        ("result-sequential", result_sequential),
+        ("requests", requests),
+        ("sessions", sessions),
+        ("help", help),
     ]
 }
 
@@ -423,7 +426,7 @@ fn tally(seconds: f64) -> Tally {
             tally
                 .read
                 .timeline
-                .record(step as u64 * 100_000_000 + 5, 4096);
+                .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
     tally.read.bytes = tally.read.latency.count() * 4096;
@@ -460,6 +463,7 @@ pub fn run_view() -> RunView {
         preparing: None,
         progress,
         kernel: Some(kernel()),
+        stages: Some(stages()),
     }
 }
 
@@ -501,9 +505,28 @@ fn run(test: &str, findings: Findings) -> Run {
         },
         findings,
         kernel: Some(kernel()),
-        stages: None,
+        stages: Some(stages()),
         cpu: Some(Cpu::default()),
         reproduce: Reproduce::default(),
+    }
+}
+
+/// Little in the kernel's queue, nearly all in the drive.
+fn stages() -> StageSplit {
+    let split = |factor: u64| {
+        let mut latency = Latency::default();
+        (1..1000).for_each(|step| latency.record(step * factor));
+        LatencyByDirection {
+            read: LatencySummary::of(&latency),
+            write: None,
+        }
+    };
+    StageSplit {
+        device: "nvme0n1".to_owned(),
+        requests: 999,
+        lost: 0,
+        queue: split(11),
+        drive: split(700),
     }
 }
 
@@ -587,7 +610,9 @@ pub fn result_sequential() -> State {
     let mut state = running();
     let saved = Saved {
         run: sequential_read(),
-        path: None,
+        path: Some(PathBuf::from(
+            "/home/jane/.local/state/diskscope/sessions/20260203-134010-sequential-read.json",
+        )),
         problems: Vec::new(),
     };
     hear(&mut state, News::Ended(Box::new(Ok(saved))));
