@@ -48,7 +48,8 @@ pub enum Exit {
 pub(crate) struct Failure {
     exit: Exit,
     message: String,
-    advice: Option<String>,
+    /// Facts and advice, a line each.
+    more: Vec<String>,
 }
 
 impl Failure {
@@ -56,7 +57,7 @@ impl Failure {
         Self {
             exit: Exit::Usage,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
     }
 
@@ -64,13 +65,13 @@ impl Failure {
         Self {
             exit: Exit::Failed,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
     }
 
     /// The same with a sentence about what to do.
     fn advise(mut self, advice: impl ToString) -> Self {
-        self.advice = Some(advice.to_string());
+        self.more.push(advice.to_string());
         self
     }
 }
@@ -169,8 +170,8 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         say(&format!("diskscope: {}", failure.message));
-        if let Some(advice) = &failure.advice {
-            say(&format!("  {advice}"));
+        for line in &failure.more {
+            say(&format!("  {line}"));
         }
         failure.exit
     })

@@ -64,12 +64,7 @@ pub fn run(run: &Run) -> String {
             section(&mut text, &title, &bars(latency));
         }
     }
-    for series in run
-        .findings
-        .series
-        .iter()
-        .filter(|series| !is_part(&series.name))
-    {
+    for series in run.findings.series.iter().filter(is_curve) {
         let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
         section(&mut text, &title, &curve(series));
     }
@@ -138,6 +133,11 @@ fn target(target: &TargetRecord) -> String {
 /// it in full.
 pub(super) fn is_part(name: &str) -> bool {
     name.contains('/')
+}
+
+/// Whether a series is worth rows of text: a line between two points only frames another.
+fn is_curve(series: &&Series) -> bool {
+    series.points.len() > 2 && !is_part(&series.name)
 }
 
 /// The figures that no table shows already.
@@ -275,7 +275,7 @@ fn curve(series: &Series) -> String {
         .map(|chunk| {
             let mean = chunk.iter().map(|point| point[1]).sum::<f64>() / chunk.len() as f64;
             let length = (mean / most * BAR as f64).max(0.0).round() as usize;
-            let x = series.x.unit.format(chunk[0][0]);
+            let x = series.x.format(chunk[0][0]);
             format!(
                 "  {x:>10} {:>12}  {}\n",
                 series.y.unit.format(mean),

@@ -13,7 +13,7 @@ use super::stages::StageWatch;
 use crate::bench::runner::{self, Finished};
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
-use crate::engine::{self, Choice, Control, EngineError, OpenError};
+use crate::engine::{self, Choice, Control, EngineError, OpenError, Opened};
 use crate::roots::Roots;
 use crate::session::document::{
     Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
@@ -77,6 +77,14 @@ pub enum Refused {
     /// The target cannot be had.
     #[error(transparent)]
     Target(#[from] OpenError),
+    /// Writing is not permitted; what is known of the target stands beside it.
+    #[error("{refusal}")]
+    Writing {
+        /// Why not.
+        refusal: OpenError,
+        /// Model, serial number, size, partitions, signatures, who uses it.
+        facts: Vec<String>,
+    },
     /// The parameters do not fit the target.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -93,10 +101,19 @@ impl Refused {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Target(error) => error.kind(),
+            Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(_)) => ErrorKind::Failed,
+        }
+    }
+
+    /// What is known of a target that may not be written, a line each.
+    #[must_use]
+    pub fn facts(&self) -> &[String] {
+        match self {
+            Self::Writing { facts, .. } => facts,
+            Self::Target(_) | Self::Bench(_) => &[],
         }
     }
 
@@ -104,7 +121,7 @@ impl Refused {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Target(error) => error.advice(),
+            Self::Target(error) | Self::Writing { refusal: error, .. } => error.advice(),
             Self::Bench(error) => error.advice(),
         }
     }
@@ -128,7 +145,7 @@ pub fn run(
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
-        opened.permit_writing(job.overwrite.as_deref())?;
+        permit(&mut opened, job)?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -165,6 +182,19 @@ pub fn run(
         }
         _ => Ok(keeper.finish(finished, &order.goals)),
     }
+}
+
+/// Permits writing, or refuses it with all that is known of the target.
+fn permit(opened: &mut Opened, job: &Job) -> Result<(), Refused> {
+    opened
+        .permit_writing(job.overwrite.as_deref())
+        .map_err(|refusal| {
+            let inspection = opened.inspect().ok().flatten();
+            Refused::Writing {
+                refusal,
+                facts: inspection.map_or_else(Vec::new, |inspection| inspection.facts()),
+            }
+        })
 }
 
 /// The run as it stands, and the journal that it goes to.

@@ -17,11 +17,11 @@ use diskscope::session::document::{
 };
 use diskscope::stats::latency::Latency;
 
-/// Makes the state that a picture shows.
-pub type MakeState = fn() -> State;
+/// Makes the state that a screen shows.
+pub type Screen = fn() -> State;
 
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, MakeState)> {
+pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),
