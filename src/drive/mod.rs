@@ -1,7 +1,9 @@
 //! What a target is: size, block sizes, alignment, identity, who uses it, and whether it may be
 //! written. Knows nothing of tests.
 
+pub mod advice;
 mod error;
+pub mod file_systems;
 pub mod guard;
 pub mod identity;
 pub mod ioctl;
@@ -11,7 +13,9 @@ pub mod scratch;
 pub mod target;
 
 pub(crate) use error::failed;
+pub use advice::Advice;
 pub use error::{DriveError, ErrorKind};
+pub use file_systems::FileSystem;
 pub use guard::{Conflict, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
 pub use target::{Access, Durability, Medium, Mode, Target, TargetKind};
