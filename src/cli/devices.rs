@@ -104,7 +104,11 @@ fn branch(
     let indent = "  ".repeat(depth);
     let name = format!("{indent}{}", drive.name);
     let size = units::capacity(drive.size_bytes as f64);
-    let _ = writeln!(text, "{name:<14} {size:>8}  {}", about(drive, file_systems).join(", "));
+    let _ = writeln!(
+        text,
+        "{name:<14} {size:>8}  {}",
+        about(drive, file_systems).join(", ")
+    );
     // A member of several devices is shown below each of them; a circle cannot be stacked.
     let below = |other: &&Drive| {
         other.parent.as_ref() == Some(&drive.name) || other.slaves.contains(&drive.name)
@@ -131,7 +135,12 @@ fn about(drive: &Drive, file_systems: &[FileSystem]) -> Vec<String> {
                 .map(|it| if it { "rotating" } else { "not rotating" }.to_owned()),
         );
         words.extend(drive.sector_kind());
-        words.extend(drive.details.temperature_celsius.map(|warm| format!("{warm:.0} C")));
+        words.extend(
+            drive
+                .details
+                .temperature_celsius
+                .map(|warm| format!("{warm:.0} C")),
+        );
         words.extend(
             drive
                 .scheduler

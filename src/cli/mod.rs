@@ -9,6 +9,7 @@ use std::process::ExitCode;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 mod devices;
+mod files;
 mod interface;
 mod run;
 mod show;
@@ -80,6 +81,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: devices::command,
         run: devices::run,
+    },
+    Subcommand {
+        command: files::command,
+        run: files::run,
     },
     Subcommand {
         command: watch::command,

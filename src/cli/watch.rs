@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::thread;
 use std::time::{Duration, Instant};
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Exit, Failure, Result, json_switch, print, say, signals};
 use crate::engine::Control;
@@ -36,6 +36,12 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u64).range(1..))
                 .help("stop after this many samples"),
         )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .action(ArgAction::SetTrue)
+                .help("list the threads of busy processes too"),
+        )
         .arg(json_switch().help("one JSON object per sample and line"))
 }
 
@@ -46,6 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let control = Arc::new(Control::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let (mut collector, mut modeler) = (Collector::new(Roots::default()), Modeler::default());
+    collector.show_threads(matches.get_flag("threads"));
     // What the first printed sample is measured against; alone it holds no rate.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();

@@ -108,7 +108,11 @@ fn describe(roots: &Roots, mount: &Mount, device: (u32, u32)) -> FileSystem {
         device,
         at: harmless(&mount.at),
         kind: harmless(&mount.file_system),
-        options: mount.options.iter().map(|option| harmless(option)).collect(),
+        options: mount
+            .options
+            .iter()
+            .map(|option| harmless(option))
+            .collect(),
         usage: (!mount.file_system.starts_with("fuse"))
             .then(|| usage(&here))
             .flatten(),
@@ -168,7 +172,10 @@ mod tests {
         std::fs::write(proc.join("mountinfo"), table).unwrap();
         let found = list(&Roots::below(root.path()));
         assert_eq!(found.len(), 1, "a second place is no second file system");
-        assert_eq!((found[0].at.as_str(), found[0].kind.as_str()), ("/", "ext4"));
+        assert_eq!(
+            (found[0].at.as_str(), found[0].kind.as_str()),
+            ("/", "ext4")
+        );
         assert_eq!(found[0].options, ["rw", "relatime", "errors=remount-ro"]);
         assert!(!found[0].strict_access_times());
     }

@@ -12,8 +12,8 @@ pub mod random;
 pub mod scratch;
 pub mod target;
 
-pub(crate) use error::failed;
 pub use advice::Advice;
+pub(crate) use error::failed;
 pub use error::{DriveError, ErrorKind};
 pub use file_systems::FileSystem;
 pub use guard::{Conflict, Inspection, Refusal, WritePermit};

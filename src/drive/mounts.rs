@@ -101,7 +101,10 @@ fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
     let file_system = back.next()?.to_owned();
     let source = unescape(back.next()?);
     let mut options: Vec<String> = Vec::new();
-    for option in own_options.split(',').chain(back.next().unwrap_or_default().split(',')) {
+    for option in own_options
+        .split(',')
+        .chain(back.next().unwrap_or_default().split(','))
+    {
         if !option.is_empty() && options.iter().all(|known| known != option) {
             options.push(option.to_owned());
         }

@@ -5,7 +5,11 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use serde::{Serialize, Serializer};
+
+use crate::drive::{Drive, FileSystem};
 
 /// Everything that is known of one moment.
 #[derive(Debug, Clone, PartialEq, Serialize)]
@@ -26,8 +30,16 @@ pub struct Live {
     pub process_count: usize,
     /// Large files that some process moves through, the largest remainder first.
     pub transfers: Vec<TransferView>,
+    /// Files that grow, the fastest first.
+    pub growing: Vec<GrowingFile>,
     /// What could not be read and why, each said once, such as a missing permission.
     pub notices: Vec<String>,
+    /// Facts about the block devices; not part of the stream, as they hardly change.
+    #[serde(skip)]
+    pub drives: Arc<[Drive]>,
+    /// File systems on block devices.
+    #[serde(skip)]
+    pub file_systems: Arc<[FileSystem]>,
 }
 
 /// The machine as a whole.
@@ -63,6 +75,17 @@ pub struct HostView {
     /// nothing is dirty or no rate is known.
     #[serde(rename = "drain_ns", serialize_with = "nanoseconds")]
     pub drain: Option<Duration>,
+    /// From so many bytes dirty and written back on the kernel writes back in the background.
+    pub background_from_bytes: Option<u64>,
+    /// From so many bytes dirty and written back on writers are made to wait.
+    pub throttled_from_bytes: Option<u64>,
+    /// How long until writers are made to wait, if dirty memory goes on growing as it does; 0 when
+    /// they are already, `None` while it does not grow.
+    #[serde(rename = "throttle_ns", serialize_with = "nanoseconds")]
+    pub throttle: Option<Duration>,
+    /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
+    /// `None` while none reads.
+    pub cache_hits: Option<f64>,
 }
 
 /// One block device over the interval (iostat -x, sysstat's iostat.c).
@@ -76,6 +99,8 @@ pub struct DeviceView {
     pub size_bytes: Option<u64>,
     /// Whether it is a part of, or lies on, another device; the name of that device.
     pub parent: Option<String>,
+    /// The devices that it is a part of or lies on.
+    pub lies_on: Vec<String>,
     /// Where its file system is mounted.
     pub mounted_at: Option<String>,
     /// Whether it serves one request at a time as far as is known, so that busy is saturation.
@@ -155,10 +180,39 @@ pub struct ProcessView {
     pub read_total_bytes: Option<u64>,
     /// Bytes sent to devices since it began, cancelled ones taken off.
     pub write_total_bytes: Option<u64>,
+    /// Bytes fetched from devices since it was seen first.
+    pub read_accumulated_bytes: Option<u64>,
+    /// Bytes sent to devices since it was seen first, cancelled ones taken off.
+    pub write_accumulated_bytes: Option<u64>,
+    /// Share of the interval, 0 to 1, spent waiting for memory to be swapped in.
+    pub swap_in: Option<f64>,
+    /// How many threads it has; `None` until it was looked at.
+    pub threads: Option<u32>,
+    /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
+    pub priority: Option<String>,
+    /// Function of the kernel that it waits in.
+    pub blocked_in: Option<String>,
+    /// Devices that it works on, as far as its open files tell: those whose files moved first.
+    pub devices: Vec<String>,
 }
 
-/// How far a process is through a file.
-#[derive(Debug, Clone, PartialEq, Serialize)]
+/// A file that some process makes longer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
+pub struct GrowingFile {
+    /// The file.
+    pub path: String,
+    /// Process id of who has it open for writing.
+    pub pid: u32,
+    /// Name of that program.
+    pub command: String,
+    /// Its length.
+    pub size_bytes: u64,
+    /// By how much it grows.
+    pub growth_bytes_per_s: f64,
+}
+
+/// How far a process is through a file, or through all files that its arguments name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize)]
 pub struct TransferView {
     /// Process id.
     pub pid: u32,
@@ -185,13 +239,49 @@ pub struct TransferView {
     pub eta_high: Option<Duration>,
     /// Where it stands.
     pub state: TransferState,
+    /// Files that have arrived, of a job of several files; `None` where nobody can tell.
+    pub files_done: Option<u64>,
+    /// Files that shall be copied, of a job of several files, as far as they were counted.
+    pub files_total: Option<u64>,
+    /// Bytes of it that may be in memory only: at most what it has written, and at most what is
+    /// dirty or being written in all.
+    pub unwritten_bytes: Option<u64>,
+    /// Which end it waits for.
+    pub waits_for: Option<Bottleneck>,
+    /// Why it is slower than both ends could be.
+    pub throttled: Option<Throttle>,
+}
+
+/// What a transfer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bottleneck {
+    /// The device that is read.
+    Source,
+    /// The device that is written.
+    Destination,
+    /// One device that is both.
+    Both,
+    /// No device: the program computes, or waits for something else.
+    Program,
+}
+
+/// What holds a transfer back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Throttle {
+    /// The kernel: as much is dirty as may be.
+    DirtyMemory,
+    /// Its own arguments, such as `--bwlimit` of rsync or `-L` of pv.
+    OwnLimit,
 }
 
 /// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum TransferState {
     /// The position moves.
+    #[default]
     Moving,
     /// It has not moved for a while.
     Stalled,

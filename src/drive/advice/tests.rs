@@ -39,7 +39,10 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
 }
 
 fn commands(advice: &[Advice]) -> Vec<&str> {
-    advice.iter().map(|advice| advice.command.as_str()).collect()
+    advice
+        .iter()
+        .map(|advice| advice.command.as_str())
+        .collect()
 }
 
 #[test]
@@ -95,7 +98,10 @@ fn a_partition_that_straddles_blocks() {
     let advice = advise(&part, &[], None);
     assert_eq!(advice[0].code, "misaligned-partition");
     assert!(advice[0].reason.contains("32256") && advice[0].reason.contains("4096"));
-    assert_eq!(advice[0].command, "parted /dev/nvme0n1 align-check minimal 12");
+    assert_eq!(
+        advice[0].command,
+        "parted /dev/nvme0n1 align-check minimal 12"
+    );
     part.aligned = None;
     assert!(advise(&part, &[], None).is_empty(), "unknown is no fault");
 }
@@ -105,7 +111,10 @@ fn a_cache_that_is_off_and_a_loop_that_caches_twice() {
     let mut disk = drive(DriveKind::Disk, "sata", true);
     disk.scheduler = Some("mq-deadline".to_owned());
     disk.write_cache = Some("write through".to_owned());
-    assert_eq!(commands(&advise(&disk, &[], None)), ["hdparm -W 1 /dev/sda"]);
+    assert_eq!(
+        commands(&advise(&disk, &[], None)),
+        ["hdparm -W 1 /dev/sda"]
+    );
     disk.rotational = Some(false);
     assert!(advise(&disk, &[], None).is_empty(), "it may need none");
 

@@ -71,12 +71,14 @@ impl Drive {
     /// 512n, 512e or 4Kn: sectors as the kernel addresses them and as the medium holds them.
     #[must_use]
     pub fn sector_kind(&self) -> Option<String> {
-        Some(match (self.logical_block_bytes?, self.physical_block_bytes?) {
-            (512, 512) => "512n".to_owned(),
-            (512, 4096) => "512e".to_owned(),
-            (4096, 4096) => "4Kn".to_owned(),
-            (logical, physical) => format!("{logical}/{physical}"),
-        })
+        Some(
+            match (self.logical_block_bytes?, self.physical_block_bytes?) {
+                (512, 512) => "512n".to_owned(),
+                (512, 4096) => "512e".to_owned(),
+                (4096, 4096) => "4Kn".to_owned(),
+                (logical, physical) => format!("{logical}/{physical}"),
+            },
+        )
     }
 }
 

@@ -81,9 +81,19 @@ fn pcie(place: &Path) -> Option<Link> {
 
 /// `sata_spd` of the port's link (kernel Documentation/ABI/testing/sysfs-ata).
 fn sata(place: &Path) -> Option<Link> {
-    let links = entries(place).into_iter().filter(|it| it.starts_with("link"));
+    let links = entries(place)
+        .into_iter()
+        .filter(|it| it.starts_with("link"));
     let speed = links
-        .filter_map(|link| word(&place.join(&link).join("ata_link").join(&link).join("sata_spd")))
+        .filter_map(|link| {
+            word(
+                &place
+                    .join(&link)
+                    .join("ata_link")
+                    .join(&link)
+                    .join("sata_spd"),
+            )
+        })
         .find(|speed| speed.contains("Gbps"))?;
     let gigabits: f64 = speed.split(' ').next()?.parse().ok()?;
     Some(Link {
@@ -97,7 +107,9 @@ fn sata(place: &Path) -> Option<Link> {
 /// `negotiated_linkrate` of the phys of a port (drivers/scsi/scsi_transport_sas.c).
 fn sas(place: &Path) -> Option<Link> {
     let name = place.file_name()?.to_str()?;
-    let phys = entries(place).into_iter().filter(|it| it.starts_with("phy-"));
+    let phys = entries(place)
+        .into_iter()
+        .filter(|it| it.starts_with("phy-"));
     let rate = name.starts_with("port-").then_some(phys)?.find_map(|phy| {
         let own = place.join(&phy).join("sas_phy").join(&phy);
         word(&own.join("negotiated_linkrate"))
@@ -128,7 +140,10 @@ fn usb(place: &Path) -> Option<Link> {
         rate => rate * 0.08,
     };
     Some(Link {
-        name: format!("USB {speed} Mbit/s {}", if queued { "UAS" } else { "bulk only" }),
+        name: format!(
+            "USB {speed} Mbit/s {}",
+            if queued { "UAS" } else { "bulk only" }
+        ),
         ceiling_bytes_per_s: (ceiling * 1e6) as u64,
         parallel_requests: (!queued).then_some(1),
     })
