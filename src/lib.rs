@@ -11,6 +11,7 @@ pub mod engine;
 pub mod model;
 pub mod printable;
 pub mod probe;
+pub mod recording;
 pub mod report;
 pub mod roots;
 pub mod runtime;

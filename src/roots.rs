@@ -39,3 +39,17 @@ impl Roots {
         }
     }
 }
+
+/// Where this program keeps what outlives it: `$XDG_STATE_HOME/diskscope`, or the same below
+/// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
+#[must_use]
+pub fn state_directory() -> Option<PathBuf> {
+    let absolute = |name| {
+        std::env::var_os(name)
+            .map(PathBuf::from)
+            .filter(|path| path.is_absolute())
+    };
+    absolute("XDG_STATE_HOME")
+        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+        .map(|state| state.join("diskscope"))
+}

@@ -133,6 +133,9 @@ pub fn exact_size(bytes: u64) -> String {
 /// A duration as [`parse_duration`] reads it back, exactly.
 #[must_use]
 pub fn exact_duration(duration: Duration) -> String {
+    if duration.is_zero() {
+        return "0s".to_owned();
+    }
     let nanoseconds = duration.as_nanos();
     [
         ("h", 3_600_000_000_000),
@@ -334,6 +337,12 @@ mod tests {
         assert_eq!(waiting(Duration::from_millis(2800)), "2.8 s");
         assert_eq!(waiting(Duration::from_secs(364)), "6m04s");
         assert_eq!(waiting(Duration::from_secs(11_520)), "3h12m");
+    }
+
+    #[test]
+    fn no_time_is_written_in_seconds() {
+        assert_eq!(exact_duration(Duration::ZERO), "0s");
+        assert_eq!(parse_duration("0s"), Ok(Duration::ZERO));
     }
 
     proptest! {

@@ -236,6 +236,11 @@ impl LauncherState {
         self.forecast_anew();
     }
 
+    /// Whether the test writes with what the form says.
+    fn writes(&self, test: &'static dyn Test, choice: &Choice, target: &Target) -> bool {
+        test.writes(&self.form.job(test, choice).parameters(target))
+    }
+
     fn forecast_anew(&mut self) {
         let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
             self.forecast = None;
@@ -243,11 +248,13 @@ impl LauncherState {
         };
         self.forecast = Some(match &choice.target {
             Err(reason) => Err(reason.clone()),
-            Ok(_) if test.description().writes && choice.group != Group::Directory => Err(
-                "this test overwrites its target: choose a directory, so that it writes to a \
+            Ok(target) if choice.group != Group::Directory && self.writes(test, choice, target) => {
+                Err(
+                    "this test overwrites its target: choose a directory, so that it writes to a \
                  scratch file, or use `diskscope run ... --overwrite PATH`"
-                    .to_owned(),
-            ),
+                        .to_owned(),
+                )
+            }
             Ok(target) => self
                 .form
                 .forecast(test, choice, target)

@@ -1,7 +1,7 @@
 //! The state of the interface, what happens to it, and the key table. Pure: no terminal, no
 //! thread, no file.
 //!
-//! [`update`] takes an [`Action`] and yields [`Effect`]s; everything else here is data.
+//! [`update()`] takes an [`Action`] and yields [`Effect`]s; everything else here is data.
 
 use std::time::Duration;
 

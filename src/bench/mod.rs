@@ -9,19 +9,66 @@ use std::time::Duration;
 use crate::drive::Target;
 use crate::engine::Plan;
 
+pub mod beside;
+mod block_size;
+pub mod block_size_read;
+pub mod block_size_write;
+pub mod budget;
 pub mod common;
+pub mod compression;
+mod concurrency;
+pub mod concurrency_read;
+pub mod concurrency_write;
+pub mod interference;
 pub mod job;
+pub mod mixed;
 pub mod parameter;
+mod part;
+mod passes;
+pub mod quartet;
+mod random;
 pub mod random_read;
+pub mod random_write;
+pub mod read_ahead;
+pub mod read_modify_write;
+pub mod reorder;
 pub mod runner;
+mod sequential;
 pub mod sequential_read;
+pub mod sequential_write;
+pub mod steady_state;
+pub mod survey;
+#[cfg(test)]
+mod tests;
+pub mod write_cache;
+pub mod write_sync_close;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
 
 /// Every test, in the order in which they are listed.
-pub static TESTS: &[&dyn Test] = &[&sequential_read::SequentialRead, &random_read::RandomRead];
+pub static TESTS: &[&dyn Test] = &[
+    &sequential_read::SequentialRead,
+    &sequential_write::SequentialWrite,
+    &random_read::RandomRead,
+    &random_write::RandomWrite,
+    &mixed::Mixed,
+    &concurrency_read::ConcurrencyRead,
+    &concurrency_write::ConcurrencyWrite,
+    &block_size_read::BlockSizeRead,
+    &block_size_write::BlockSizeWrite,
+    &write_sync_close::WriteSyncClose,
+    &read_modify_write::ReadModifyWrite,
+    &steady_state::SteadyState,
+    &read_ahead::ReadAhead,
+    &reorder::Reorder,
+    &interference::Interference,
+    &compression::Compression,
+    &write_cache::WriteCache,
+    &quartet::Quartet,
+    &survey::Survey,
+];
 
 /// The test of that name or alias.
 #[must_use]
@@ -37,6 +84,12 @@ pub fn find(name: &str) -> Option<&'static dyn Test> {
 pub trait Test: Sync + Send {
     /// What it is, as data.
     fn description(&self) -> &'static Description;
+
+    /// Whether it writes with these parameters: what it needs consent for.
+    fn writes(&self, parameters: &Parameters) -> bool {
+        let _ = parameters;
+        self.description().writes
+    }
 
     /// What it will do with these parameters.
     ///
@@ -70,7 +123,7 @@ pub struct Description {
     /// What it does, how to read its chart, what it costs: paragraphs for the info pane and for
     /// `docs/tests.md`.
     pub explanation: &'static str,
-    /// Whether it writes to the target.
+    /// Whether it may write to the target; [`Test::writes`] knows for given parameters.
     pub writes: bool,
     /// What can be set.
     pub parameters: &'static [Parameter],
@@ -91,6 +144,8 @@ pub enum Shape {
     Steps,
     /// A bar for each x.
     Bars,
+    /// A bar for each x, in which the series lie one on the other.
+    StackedBars,
     /// Points around a centre: x is the angle in revolutions, y the radius.
     Polar,
 }
@@ -106,8 +161,53 @@ pub struct Chart {
     pub shape: Shape,
     /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
+    /// Whether the vertical axis is logarithmic.
+    pub log_y: bool,
     /// Whether the vertical axis begins at 0; otherwise it spans the points.
     pub from_zero: bool,
+    /// Figures whose values are marked on the horizontal axis; those that a run lacks are left out.
+    pub marks: &'static [&'static str],
+}
+
+impl Chart {
+    /// A chart with linear axes, the vertical one from 0, and no marks.
+    #[must_use]
+    pub const fn new(title: &'static str, shape: Shape, series: &'static [&'static str]) -> Self {
+        Self {
+            title,
+            series,
+            shape,
+            log_x: false,
+            log_y: false,
+            from_zero: true,
+            marks: &[],
+        }
+    }
+
+    /// The same chart with a logarithmic horizontal axis.
+    #[must_use]
+    pub const fn log_x(self) -> Self {
+        Self {
+            log_x: true,
+            ..self
+        }
+    }
+
+    /// The same chart with a logarithmic vertical axis.
+    #[must_use]
+    pub const fn log_y(self) -> Self {
+        Self {
+            log_y: true,
+            from_zero: false,
+            ..self
+        }
+    }
+
+    /// The same chart with these figures marked on its horizontal axis.
+    #[must_use]
+    pub const fn marked(self, marks: &'static [&'static str]) -> Self {
+        Self { marks, ..self }
+    }
 }
 
 /// What a test will do, said before it starts.

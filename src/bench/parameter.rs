@@ -34,6 +34,10 @@ impl Position {
 pub enum Value {
     /// Bytes.
     Bytes(u64),
+    /// Anything between these two in bytes, both in.
+    Range(u64, u64),
+    /// A part of the whole, 0 to 1.
+    Share(f64),
     /// A time.
     Duration(Duration),
     /// A plain number.
@@ -67,11 +71,12 @@ impl Value {
     pub fn to_json(&self) -> serde_json::Value {
         match self {
             Self::Bytes(bytes) => (*bytes).into(),
+            Self::Range(from, to) => vec![*from, *to].into(),
             Self::Duration(duration) => u64::try_from(duration.as_nanos())
                 .unwrap_or(u64::MAX)
                 .into(),
             Self::Count(count) => (*count).into(),
-            Self::Number(number) | Self::Rate(number) => (*number).into(),
+            Self::Number(number) | Self::Rate(number) | Self::Share(number) => (*number).into(),
             Self::Position(Position::Bytes(bytes)) => (*bytes).into(),
             Self::Position(Position::Percent(percent)) => format!("{percent}%").into(),
             Self::Word(word) => word.as_str().into(),
@@ -87,6 +92,11 @@ impl std::fmt::Display for Value {
             Self::Bytes(bytes) | Self::Position(Position::Bytes(bytes)) => {
                 f.write_str(&units::exact_size(*bytes))
             }
+            Self::Range(from, to) => {
+                write!(f, "{}-{}", units::exact_size(*from), units::exact_size(*to))
+            }
+            // Rounded so that 0.7 * 100 is written as 70.
+            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
             Self::Duration(duration) => f.write_str(&units::exact_duration(*duration)),
             Self::Count(count) => write!(f, "{count}"),
             Self::Number(number) => write!(f, "{number}"),
@@ -106,6 +116,13 @@ pub enum Kind {
         /// Smallest value that makes sense.
         least: u64,
     },
+    /// A size such as `4KiB`, or a range such as `4KiB-64KiB`, at least this many bytes.
+    SizeOrRange {
+        /// Smallest value that makes sense.
+        least: u64,
+    },
+    /// A part of the whole such as `70%`.
+    Share,
     /// A duration such as `10s`.
     Duration,
     /// A whole number within these bounds, both in.
@@ -182,6 +199,8 @@ impl Parameter {
                 let bytes = units::parse_size(text).map_err(|error| error.to_string())?;
                 at_least(bytes, least, Value::Bytes(bytes))
             }
+            Kind::SizeOrRange { least } => range(text, least),
+            Kind::Share => share(text).map(Value::Share),
             Kind::Duration => units::parse_duration(text)
                 .map(Value::Duration)
                 .map_err(|error| error.to_string()),
@@ -211,6 +230,30 @@ impl Parameter {
     }
 }
 
+/// `4KiB` or `4KiB-64KiB`.
+fn range(text: &str, least: u64) -> Result<Value, String> {
+    let size = |text: &str| units::parse_size(text).map_err(|error| error.to_string());
+    let Some((from, to)) = text.split_once('-').filter(|(from, _)| !from.is_empty()) else {
+        let bytes = size(text)?;
+        return at_least(bytes, least, Value::Bytes(bytes));
+    };
+    let (from, to) = (size(from)?, size(to)?);
+    if from > to {
+        return Err("write the smaller size first, such as 4KiB-64KiB".to_owned());
+    }
+    at_least(from, least, Value::Range(from, to))
+}
+
+/// `70%`, as a part of 1.
+fn share(text: &str) -> Result<f64, String> {
+    let percent = text.strip_suffix('%').map(str::trim).map(str::parse::<f64>);
+    match percent {
+        Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
+        Some(_) => Err("a share goes from 0% to 100%".to_owned()),
+        None => Err("write a share such as 70%".to_owned()),
+    }
+}
+
 fn at_least(value: u64, least: u64, parsed: Value) -> Result<Value, String> {
     if value < least {
         return Err(format!("must be at least {}", units::exact_size(least)));
@@ -227,14 +270,8 @@ fn word(text: &str, words: &[&str]) -> Result<Value, String> {
 }
 
 fn position(text: &str) -> Result<Position, String> {
-    if let Some(percent) = text.strip_suffix('%') {
-        return percent
-            .trim()
-            .parse::<f64>()
-            .ok()
-            .filter(|percent| (0.0..=100.0).contains(percent))
-            .map(Position::Percent)
-            .ok_or_else(|| "a share goes from 0% to 100%".to_owned());
+    if text.ends_with('%') {
+        return share(text).map(|share| Position::Percent(share * 100.0));
     }
     units::parse_size(text)
         .map(Position::Bytes)
@@ -277,6 +314,26 @@ impl Parameters {
     pub fn bytes(&self, name: &str) -> Option<u64> {
         match self.get(name) {
             Some(Value::Bytes(bytes)) => Some(*bytes),
+            _ => None,
+        }
+    }
+
+    /// The smallest and the largest size in bytes, alike where one size was given; `None` where it
+    /// is unset.
+    #[must_use]
+    pub fn sizes(&self, name: &str) -> Option<(u64, u64)> {
+        match self.get(name) {
+            Some(Value::Bytes(bytes)) => Some((*bytes, *bytes)),
+            Some(Value::Range(from, to)) => Some((*from, *to)),
+            _ => None,
+        }
+    }
+
+    /// A part of 1; `None` where it is unset.
+    #[must_use]
+    pub fn share(&self, name: &str) -> Option<f64> {
+        match self.get(name) {
+            Some(Value::Share(share)) => Some(*share),
             _ => None,
         }
     }

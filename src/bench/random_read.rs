@@ -1,12 +1,10 @@
 //! Random reads: how many requests per second a drive serves, and how long each takes.
 
-use super::common::{self, place, reading_plan, report_throughput};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test};
+use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, random};
 use crate::drive::Target;
-use crate::engine::Pattern;
-use crate::units;
+use crate::engine::Operation;
 
-/// Reads of one size at uniformly random places.
+/// Reads at random places.
 pub struct RandomRead;
 
 static DESCRIPTION: Description = Description {
@@ -14,8 +12,8 @@ static DESCRIPTION: Description = Description {
     aliases: &["rndread"],
     summary: "reads at random places: IOPS and response times",
     explanation: "\
-Reads blocks of one size at random, aligned places all over the window and keeps a fixed number of \
-them in flight. This is what databases, mail servers and virtual machines do to a drive.
+Reads blocks at random, aligned places all over the window and keeps a fixed number of them in \
+flight. This is what databases, mail servers and virtual machines do to a drive.
 
 The chart shows the requests completed per second over the run: a level line is a drive that keeps \
 its promise, a falling one gets tired or hot. The histogram shows response times on a logarithmic \
@@ -23,13 +21,19 @@ axis: one narrow hill is good; two hills mean that some requests were answered b
 to wait for something else. p99 is the time that 99 of 100 requests beat: the slow rest is what \
 people complain about.
 
+With --rate requests arrive at that pace whatever the drive does, as from many independent users, \
+and each counts from the moment at which it should have begun: a stall is not hidden.
+
 It only reads. A hard disk does 70 to 200 of these per second, a SATA SSD up to 90,000, an NVMe SSD \
 several 100,000 with enough requests in flight.",
     writes: false,
     parameters: &[
-        common::BLOCK_SIZE,
+        common::BLOCK_SIZES,
         common::DEPTH,
         common::WORKERS,
+        common::PATTERN,
+        common::ZIPF,
+        common::RATE,
         common::DURATION,
         common::BYTES,
         common::REQUESTS,
@@ -38,16 +42,11 @@ several 100,000 with enough requests in flight.",
         common::WINDOW_END,
         common::ALIGN,
         common::SEED,
+        common::SLOWER_THAN,
         common::CACHE,
     ],
-    charts: &[Chart {
-        title: "IOPS over the run",
-        series: &["iops-over-time"],
-        shape: Shape::Line,
-        log_x: false,
-        from_zero: true,
-    }],
-    headline: &["iops", "throughput", "latency_mean", "latency_p50", "latency_p99"],
+    charts: &[random::CHART],
+    headline: random::HEADLINE,
 };
 
 impl Test for RandomRead {
@@ -56,28 +55,14 @@ impl Test for RandomRead {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let plan = reading_plan(target, parameters, Pattern::Random)?;
-        let in_flight = u64::from(plan.depth) * u64::from(plan.workers);
-        let block = units::block_size(f64::from(plan.block_size.largest()));
-        Ok(Forecast {
-            sentence: format!(
-                "reads {block} at random places of {}, {in_flight} in flight",
-                place(target)
-            ),
-            duration: plan.limits.duration.map(|duration| duration + plan.ramp),
-            reads: plan.limits.bytes,
-            writes: None,
-        })
+        random::forecast(Operation::Read, target, parameters)
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let plan = reading_plan(bench.target, bench.parameters, Pattern::Random)?;
-        bench.measure("random reads", 1.0, &plan, &mut report_throughput)?;
-        Ok(())
+        random::run(Operation::Read, bench)
     }
 
     fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let plan = reading_plan(target, parameters, Pattern::Random).ok()?;
-        Some(common::fio_command("randread", &plan))
+        random::fio(Operation::Read, target, parameters)
     }
 }

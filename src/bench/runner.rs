@@ -4,7 +4,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::{BenchError, Parameters, Test};
-use crate::drive::Target;
+use crate::drive::{Settings, Target};
 use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot, Tally};
 use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
 
@@ -67,13 +67,15 @@ pub struct Bench<'a> {
     pub target: &'a Target,
     /// The test's parameters.
     pub parameters: &'a Parameters,
-    engine: &'a dyn Engine,
-    control: &'a Control,
-    observer: &'a mut dyn Observer,
-    began: Instant,
-    done: f64,
-    cpu: CpuTime,
-    failure: Option<EngineError>,
+    /// The system's settings, for a test that changes one for a while.
+    pub settings: &'a Settings,
+    pub(super) engine: &'a dyn Engine,
+    pub(super) control: &'a Control,
+    pub(super) observer: &'a mut dyn Observer,
+    pub(super) began: Instant,
+    pub(super) done: f64,
+    pub(super) cpu: CpuTime,
+    pub(super) failure: Option<EngineError>,
     /// What was found so far: the test adds to it, and replaces what it knows better now.
     pub findings: Findings,
 }
@@ -87,7 +89,7 @@ impl Bench<'_> {
     /// # Errors
     /// When the phase could not be started.
     pub fn execute(&mut self, phase: &str, share: f64, plan: &Plan) -> Result<Outcome, BenchError> {
-        self.phase(phase, share, plan, None)
+        self.phase(phase, share, plan, None, &mut |_| {})
     }
 
     /// Executes one phase that is reported while it lasts: `report` turns what was counted into
@@ -102,18 +104,20 @@ impl Bench<'_> {
         plan: &Plan,
         report: &mut Report<'_>,
     ) -> Result<Outcome, BenchError> {
-        let outcome = self.phase(phase, share, plan, Some(report))?;
+        let outcome = self.phase(phase, share, plan, Some(report), &mut |_| {})?;
         report(&mut self.findings, &outcome.tally, outcome.elapsed);
         self.phase_finished();
         Ok(outcome)
     }
 
-    fn phase(
+    /// Executes one phase; `clock` hears its time 5 to 10 times a second.
+    pub(super) fn phase(
         &mut self,
         phase: &str,
         share: f64,
         plan: &Plan,
         mut report: Option<&mut Report<'_>>,
+        clock: &mut dyn FnMut(Duration),
     ) -> Result<Outcome, BenchError> {
         let (began, done, observer) = (self.began, self.done, &mut *self.observer);
         let mut progress = Progress {
@@ -123,6 +127,7 @@ impl Bench<'_> {
         };
         let mut reported = Instant::now();
         let mut outcome = self.engine.execute(plan, self.control, &mut |snapshot| {
+            clock(snapshot.elapsed);
             progress.elapsed = began.elapsed();
             progress.fraction = snapshot.fraction.map(|fraction| done + share * fraction);
             progress.snapshot = snapshot.clone();
@@ -139,12 +144,23 @@ impl Bench<'_> {
             observer.progress(&progress);
         })?;
         self.done += share;
+        self.account(&mut outcome);
+        Ok(outcome)
+    }
+
+    /// Keeps what an outcome says of the test as a whole: its failure and processor time.
+    pub(super) fn account(&mut self, outcome: &mut Outcome) {
         self.cpu.user += outcome.cpu.user;
         self.cpu.system += outcome.cpu.system;
         if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
             self.failure = Some(error);
         }
-        Ok(outcome)
+    }
+
+    /// What the test still has to do for this share is left out, such as phases after an early
+    /// end: the progress jumps.
+    pub fn skip(&mut self, share: f64) {
+        self.done += share;
     }
 
     /// Whether the test shall come to its end: the user stopped it, or a request failed.
@@ -183,9 +199,26 @@ pub fn run(
     control: &Control,
     observer: &mut dyn Observer,
 ) -> Finished {
+    let settings = Settings::default();
+    run_with(
+        test, target, parameters, &settings, engine, control, observer,
+    )
+}
+
+/// Like [`run`], with the system's settings found elsewhere.
+pub fn run_with(
+    test: &dyn Test,
+    target: &Target,
+    parameters: &Parameters,
+    settings: &Settings,
+    engine: &dyn Engine,
+    control: &Control,
+    observer: &mut dyn Observer,
+) -> Finished {
     let mut bench = Bench {
         target,
         parameters,
+        settings,
         engine,
         control,
         observer,

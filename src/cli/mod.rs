@@ -5,16 +5,24 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
+
+use crate::drive::Settings;
+use crate::units;
 
 mod devices;
 mod files;
 mod interface;
+mod pace;
+mod record;
+mod replay;
 mod run;
 mod show;
 mod signals;
 mod tests;
+mod trace;
 mod watch;
 
 /// How the program ends; the numbers are a promise to scripts.
@@ -58,6 +66,12 @@ impl Failure {
             advice: None,
         }
     }
+
+    /// The same with a sentence about what to do.
+    fn advise(mut self, advice: impl ToString) -> Self {
+        self.advice = Some(advice.to_string());
+        self
+    }
 }
 
 /// What every subcommand comes to.
@@ -89,6 +103,18 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: watch::command,
         run: watch::run,
+    },
+    Subcommand {
+        command: trace::command,
+        run: trace::run,
+    },
+    Subcommand {
+        command: record::command,
+        run: record::run,
+    },
+    Subcommand {
+        command: replay::command,
+        run: replay::run,
     },
     Subcommand {
         command: show::command,
@@ -128,6 +154,7 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
             };
         }
     };
+    restore_leftovers();
     let outcome = match matches.subcommand() {
         None => interface::run(&matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -142,6 +169,19 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
         }
         failure.exit
     })
+}
+
+/// Puts back the system's settings that a killed run left changed, and says so.
+fn restore_leftovers() {
+    for restored in Settings::default().restore_leftovers() {
+        match restored {
+            Ok((path, value)) => say(&format!(
+                "diskscope: {} is {value} again: a run that was killed had changed it",
+                path.display()
+            )),
+            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
+        }
+    }
 }
 
 /// A line for the person at the terminal; nobody listening is no error.
@@ -167,6 +207,16 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An option's duration, where it was given.
+fn duration(matches: &ArgMatches, name: &str) -> std::result::Result<Option<Duration>, Failure> {
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    units::parse_duration(text)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("--{name} {text:?}: {error}")))
 }
 
 /// The `--json` switch of commands that print a list.

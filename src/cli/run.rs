@@ -133,11 +133,11 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
         job.scratch_bytes = Some(bytes);
     }
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
-    let goals: std::result::Result<Vec<Wanted>, _> =
-        goals.map(|text| Wanted::parse(text)).collect();
+    let goals: std::result::Result<Vec<Vec<Wanted>>, _> =
+        goals.map(|text| Wanted::parse_all(text)).collect();
     Ok(Order {
         job,
-        goals: goals.map_err(Failure::usage)?,
+        goals: goals.map_err(Failure::usage)?.concat(),
         keep_in: store::directory(),
     })
 }

@@ -80,6 +80,8 @@ fn as_json(test: &Description) -> serde_json::Value {
 fn kind_word(kind: Kind) -> &'static str {
     match kind {
         Kind::Size { .. } => "size",
+        Kind::SizeOrRange { .. } => "size-or-range",
+        Kind::Share => "share",
         Kind::Duration => "duration",
         Kind::Count { .. } => "count",
         Kind::Number { .. } => "number",

@@ -10,6 +10,7 @@ pub mod ioctl;
 pub mod mounts;
 pub mod random;
 pub mod scratch;
+pub mod settings;
 pub mod target;
 
 pub use advice::Advice;
@@ -18,4 +19,5 @@ pub use error::{DriveError, ErrorKind};
 pub use file_systems::FileSystem;
 pub use guard::{Conflict, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
+pub use settings::Settings;
 pub use target::{Access, Durability, Medium, Mode, Target, TargetKind};

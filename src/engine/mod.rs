@@ -13,6 +13,7 @@ mod area;
 mod buffers;
 mod content;
 mod feeder;
+mod finish;
 mod open;
 pub mod outcome;
 pub mod plan;
@@ -29,8 +30,10 @@ mod uring;
 mod validate;
 
 pub use open::{Choice, OpenError, Opened, open};
-pub use outcome::{CpuTime, Direction, End, Outcome, Request, Snapshot, Tally};
-pub use plan::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
+pub use outcome::{CpuTime, Direction, End, FinishTimes, Outcome, Request, Snapshot, Tally};
+pub use plan::{
+    BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,
+};
 
 /// Executes plans on one medium.
 pub trait Engine: std::fmt::Debug + Send + Sync {
@@ -43,6 +46,11 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     /// Why a better engine was not taken, where there was a reason.
     fn reason(&self) -> Option<String> {
         None
+    }
+
+    /// Whether its time is no real time: two executions of it cannot overlap.
+    fn has_virtual_time(&self) -> bool {
+        false
     }
 
     /// Executes the plan to its end, to its failure or until `control` stops it. Blocks; `observe`
@@ -109,6 +117,16 @@ pub enum EngineError {
     /// The medium could not be opened as the plan wants it.
     #[error(transparent)]
     Drive(#[from] crate::drive::DriveError),
+    /// What was written could not be made durable.
+    #[error("{method} of {target} failed: {source}: what was written may not be on it")]
+    Flush {
+        /// `fsync`, `fdatasync` or `sync_file_range`.
+        method: &'static str,
+        /// Name of the target.
+        target: String,
+        /// What the kernel said.
+        source: std::io::Error,
+    },
     /// A worker panicked: a defect of this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
     Worker,
@@ -120,6 +138,10 @@ impl EngineError {
     pub fn advice(&self) -> String {
         let text = match self {
             Self::Plan(_) => "change the parameter that the message names",
+            Self::Start { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
+                "run it as root"
+            }
+            Self::Flush { .. } => "see the kernel's log (dmesg)",
             Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",
             Self::Request { source, .. } => match source.raw_os_error() {
                 Some(libc::EIO | libc::ENODATA | libc::EREMOTEIO) => {

@@ -90,6 +90,15 @@ pub struct CpuTime {
     pub system: Duration,
 }
 
+/// What making the data durable and closing the descriptor took.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct FinishTimes {
+    /// The flush that the plan asked for; zero where it asked for none.
+    pub sync: Duration,
+    /// `close(2)`.
+    pub close: Duration,
+}
+
 /// What an execution found, complete or not.
 #[derive(Debug)]
 pub struct Outcome {
@@ -103,4 +112,6 @@ pub struct Outcome {
     pub log: Vec<Request>,
     /// Processor time, the ramp included.
     pub cpu: CpuTime,
+    /// The steps after the last request, if the plan asked for them; not part of `elapsed`.
+    pub finish: Option<FinishTimes>,
 }

@@ -120,6 +120,32 @@ pub enum DataKind {
     Compressible(u8),
 }
 
+/// What makes written data durable after the last request.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Flush {
+    /// Nothing.
+    Nothing,
+    /// `fsync(2)`: data and all attributes.
+    Fsync,
+    /// `fdatasync(2)`: data and what is needed to find it.
+    Fdatasync,
+    /// `sync_file_range(2)` over the window, waiting before and after: pages only, neither
+    /// attributes nor the drive's cache.
+    SyncFileRange,
+}
+
+/// I/O scheduling class of the threads that send the requests (`ioprio_set(2)`; the schedulers bfq
+/// and mq-deadline heed it, see kernel Documentation/block/ioprio.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Priority {
+    /// Only when nobody else wants the drive.
+    Idle,
+    /// The usual class; 0 is the highest level, 7 the lowest.
+    BestEffort(u8),
+    /// Before everybody else, level 0 to 7; needs `CAP_SYS_NICE`.
+    Realtime(u8),
+}
+
 /// What an engine is asked to do: how to address the medium, how hard, and for how long.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
@@ -129,7 +155,8 @@ pub struct Plan {
     pub pattern: Pattern,
     /// How much at a time.
     pub block_size: BlockSize,
-    /// Every address is a multiple of this many bytes; at least the medium's own alignment.
+    /// Every address is a multiple of this many bytes: past the page cache a multiple of the
+    /// medium's own alignment, through it any number.
     pub align: u64,
     /// The bytes of the medium that may be touched.
     pub window: Range<u64>,
@@ -154,6 +181,11 @@ pub struct Plan {
     pub seed: u64,
     /// Room for a log of single requests; 0 keeps none. What does not fit is left out.
     pub log: usize,
+    /// What follows the last request: this flush, then closing the descriptor, both timed apart in
+    /// [`Outcome::finish`](super::Outcome::finish). Needs a plan with one worker.
+    pub finish: Option<Flush>,
+    /// I/O class of the workers; unset: the program's own.
+    pub priority: Option<Priority>,
 }
 
 impl Plan {
@@ -176,6 +208,8 @@ impl Plan {
             rate: None,
             seed: 1,
             log: 0,
+            finish: None,
+            priority: None,
         }
     }
 }

@@ -9,7 +9,7 @@ use super::buffers::Buffers;
 use super::feeder::{Assigned, LaneId, Next};
 use super::run::{self, Lane, Maker, Work};
 use super::source::{Source, moved};
-use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, threads};
+use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish, threads};
 
 /// More threads than this tell more of the scheduler than of the drive.
 const MAX_THREADS: u32 = 1024;
@@ -64,16 +64,20 @@ impl Engine for Pread {
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         let wait_awake = (threads as usize) < cores.max(2);
         let (target, shared_plan) = (self.source.medium.target.name.clone(), plan.clone());
+        let lanes_file = Arc::clone(&file);
         let maker: Maker = Arc::new(move |_: LaneId| {
             Ok(Box::new(Caller {
-                file: Arc::clone(&file),
+                file: Arc::clone(&lanes_file),
                 buffers: Buffers::new(&shared_plan, 1)?,
                 target: target.clone(),
                 paced: shared_plan.rate.is_some(),
                 wait_awake,
             }) as Box<dyn Work>)
         });
-        run::execute(plan, plan.depth, &maker, control, observe)
+        let mut outcome = run::execute(plan, plan.depth, &maker, control, observe)?;
+        drop(maker);
+        finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
+        Ok(outcome)
     }
 }
 

@@ -217,9 +217,11 @@ impl<'a> Crew<'a> {
         };
         let (gate, maker, sender) = (Arc::clone(&self.gate), Arc::clone(maker), sender.clone());
         let shared = Arc::clone(&self.shared);
+        let priority = self.plan.priority;
         let body = move || {
             let result = catch_unwind(AssertUnwindSafe(|| {
-                let mut work = match maker(id) {
+                let prepared = threads::take_priority(priority).and_then(|()| maker(id));
+                let mut work = match prepared {
                     Ok(work) => work,
                     Err(error) => return Some(Message::NotReady(error)),
                 };
@@ -321,6 +323,7 @@ impl<'a> Crew<'a> {
             tally: Tally::default(),
             log: Vec::new(),
             cpu: CpuTime::default(),
+            finish: None,
         };
         let mut last_end_ns = 0;
         for report in self.reports {

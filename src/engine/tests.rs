@@ -260,27 +260,38 @@ fn plans_that_do_not_fit_name_the_option() {
     }
 }
 
-/// By hand, against fio: `cargo test --release race -- --ignored --nocapture`.
 #[test]
-#[ignore = "measures; needs a quiet machine"]
-fn race() {
-    let directory = std::env::var("RACE_DIRECTORY").unwrap_or_else(|_| ".".to_owned());
-    let opened = open(&Roots::default(), &directory, Choice::Uring, Some(1 << 30)).unwrap();
-    opened.prepare(&Control::default(), &mut |_, _| {}).unwrap();
-    for depth in [1, 32, 128, 1, 32, 128] {
-        let mut plan = plan(&opened.target, Pattern::Random);
-        plan.depth = depth;
-        plan.limits.duration = Some(Duration::from_secs(4));
-        let outcome = execute(&opened, &plan);
-        let requests = outcome.tally.requests() as f64;
-        let cpu = (outcome.cpu.user + outcome.cpu.system).as_nanos() as f64;
-        println!(
-            "depth {depth}: {:.0} IOPS, {:.0} ns of CPU a request, mean {:.1} us, p99 {:?} ns, {:?}",
-            requests / outcome.elapsed.as_secs_f64(),
-            cpu / requests,
-            outcome.tally.read.latency.mean().unwrap() / 1e3,
-            outcome.tally.read.latency.percentile(99.0),
-            opened.engine().features(),
-        );
-    }
+fn written_data_is_flushed_and_the_file_closed() {
+    both(|opened| {
+        for flush in [
+            Flush::Nothing,
+            Flush::Fsync,
+            Flush::Fdatasync,
+            Flush::SyncFileRange,
+        ] {
+            let mut plan = plan(&opened.target, Pattern::Sequential);
+            plan.operation = Operation::Write;
+            plan.cache = CacheMode::Keep;
+            plan.block_size = BlockSize::Fixed(4000);
+            plan.align = 4000;
+            plan.limits.requests = Some(100);
+            plan.finish = Some(flush);
+            let outcome = execute(opened, &plan);
+            assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
+            let finish = outcome.finish.unwrap();
+            assert!(finish.sync + finish.close > Duration::ZERO);
+        }
+    });
+}
+
+#[test]
+fn workers_take_the_class_that_is_asked_for() {
+    both(|opened| {
+        for priority in [Priority::Idle, Priority::BestEffort(7)] {
+            let mut plan = plan(&opened.target, Pattern::Random);
+            plan.limits.requests = Some(10);
+            plan.priority = Some(priority);
+            assert_eq!(execute(opened, &plan).tally.requests(), 10);
+        }
+    });
 }

@@ -2,7 +2,14 @@
 
 use std::time::Duration;
 
+use super::EngineError;
 use super::outcome::CpuTime;
+use super::plan::Priority;
+
+/// The calling thread alone (include/uapi/linux/ioprio.h).
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+/// Where the class begins in the kernel's number.
+const IOPRIO_CLASS_SHIFT: u32 = 13;
 
 /// Processor time that the calling thread has used (getrusage(2), RUSAGE_THREAD).
 #[must_use]
@@ -28,6 +35,29 @@ pub fn processor_time() -> CpuTime {
 /// save power (prctl(2), PR_SET_TIMERSLACK). A wish: it cannot fail in a way that matters.
 pub fn wake_punctually() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
+}
+
+/// Gives the calling thread an I/O class, if one is asked for (ioprio_set(2)).
+///
+/// # Errors
+/// When the kernel refuses, as it does the realtime class without `CAP_SYS_NICE`.
+pub fn take_priority(priority: Option<Priority>) -> Result<(), EngineError> {
+    let (class, level, word) = match priority {
+        None => return Ok(()),
+        Some(Priority::Realtime(level)) => (1, level, "realtime"),
+        Some(Priority::BestEffort(level)) => (2, level, "best-effort"),
+        Some(Priority::Idle) => (3, 0, "idle"),
+    };
+    let number = (class << IOPRIO_CLASS_SHIFT) | libc::c_int::from(level.min(7));
+    // SAFETY: ioprio_set takes three numbers and no pointer; 0 means the calling thread.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, 0, number) };
+    if answer == 0 {
+        return Ok(());
+    }
+    Err(EngineError::Start {
+        tried: format!("take the I/O class {word}"),
+        source: std::io::Error::last_os_error(),
+    })
 }
 
 /// The time that was used between two readings.

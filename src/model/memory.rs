@@ -5,6 +5,9 @@ use std::time::Duration;
 use crate::probe::Sample;
 use crate::probe::sample::Memory;
 
+/// Longer than this nobody knows what will be.
+const FORESEEABLE: Duration = Duration::from_secs(3600);
+
 /// What is dirty or on its way, in bytes.
 #[must_use]
 pub fn unwritten(memory: &Memory) -> Option<u64> {
@@ -19,7 +22,10 @@ pub fn drain(memory: &Memory, written: Option<f64>) -> Option<Duration> {
     if dirty == 0 {
         return None;
     }
-    Duration::try_from_secs_f64(dirty as f64 / rate).ok()
+    // A trickle says nothing about how fast they could: the kernel has not begun yet.
+    Duration::try_from_secs_f64(dirty as f64 / rate)
+        .ok()
+        .filter(|time| *time <= FORESEEABLE)
 }
 
 /// From so many unwritten bytes on writers are slowed down: half way between the limit of the
@@ -74,6 +80,7 @@ mod tests {
         let dirty = memory(800, 200);
         assert_eq!(drain(&dirty, Some(100.0)), Some(Duration::from_secs(10)));
         assert_eq!(drain(&dirty, Some(0.0)), None);
+        assert_eq!(drain(&dirty, Some(0.1)), None, "a trickle");
         assert_eq!(drain(&dirty, None), None);
         assert_eq!(drain(&Memory::default(), Some(1.0)), None);
         assert_eq!(drain(&memory(0, 0), Some(1.0)), None);

@@ -10,6 +10,7 @@ mod memory;
 pub mod modeler;
 pub mod places;
 pub mod processes;
+pub mod requests;
 pub mod stack;
 pub mod transfers;
 

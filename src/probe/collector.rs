@@ -169,7 +169,7 @@ fn is_another(now: &Disk, before: &Disk) -> bool {
 }
 
 /// Time since boot, suspension included.
-fn now() -> Duration {
+pub fn now() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),

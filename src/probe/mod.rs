@@ -18,7 +18,8 @@ pub mod sample;
 mod taskstats;
 mod text;
 mod threads;
+pub mod trace;
 mod users;
 
-pub use collector::Collector;
+pub use collector::{Collector, now};
 pub use sample::Sample;

@@ -1,4 +1,6 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
+pub mod requests;
+pub mod tests_page;
 pub mod text;
 pub mod watch;

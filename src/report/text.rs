@@ -7,8 +7,8 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use crate::session::document::{
-    Figure, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session, Severity,
-    TargetRecord, Unit,
+    self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
+    Severity, TargetRecord, Unit,
 };
 use crate::units;
 
@@ -44,17 +44,31 @@ pub fn session(session: &Session) -> String {
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
-    section(&mut text, "FIGURES", &figures(&run.findings.figures));
+    for table in &run.findings.tables {
+        if !is_part(&table.name) {
+            section(
+                &mut text,
+                &table.name.to_uppercase(),
+                &crossed(table, &run.findings),
+            );
+        }
+    }
+    section(&mut text, "FIGURES", &figures(&listed(&run.findings)));
     for (word, latency) in [
         ("READS", &run.findings.latency.read),
         ("WRITES", &run.findings.latency.write),
     ] {
         if let Some(latency) = latency {
             let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
-            section(&mut text, &title, &histogram(latency));
+            section(&mut text, &title, &bars(latency));
         }
     }
-    for series in &run.findings.series {
+    for series in run
+        .findings
+        .series
+        .iter()
+        .filter(|series| !is_part(&series.name))
+    {
         let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
         section(&mut text, &title, &curve(series));
     }
@@ -138,6 +152,36 @@ fn target(target: &TargetRecord) -> String {
     text
 }
 
+/// Whether a name belongs to a part of a larger test: its summary speaks for it, the document has
+/// it in full.
+fn is_part(name: &str) -> bool {
+    name.contains('/')
+}
+
+/// The figures that no table shows already.
+fn listed(findings: &Findings) -> Vec<Figure> {
+    let rows = findings.tables.iter().flat_map(|table| &table.rows);
+    let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
+    let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
+    findings.figures.iter().filter(unseen).cloned().collect()
+}
+
+/// A table of figures; what the run lacks is `n/a`.
+fn crossed(table: &document::Table, findings: &Findings) -> String {
+    let mut drawn = plain_table();
+    let headings = std::iter::once("").chain(table.columns.iter().map(String::as_str));
+    drawn.add_row(headings);
+    for row in &table.rows {
+        let cell = |name: &String| {
+            let figure = findings.figure(name);
+            figure.map_or_else(|| "n/a".to_owned(), Figure::text)
+        };
+        drawn.add_row(std::iter::once(row.name.clone()).chain(row.cells.iter().map(cell)));
+    }
+    (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
+    indented(&drawn)
+}
+
 /// Figures as a table: name, value, limits, observations.
 #[must_use]
 pub fn figures(figures: &[Figure]) -> String {
@@ -182,8 +226,9 @@ pub(super) fn indented(table: &Table) -> String {
         .collect()
 }
 
-/// Bars over the range of response times, percentiles beside them.
-fn histogram(latency: &LatencySummary) -> String {
+/// Bars over the range of response times, percentiles below them.
+#[must_use]
+pub(super) fn bars(latency: &LatencySummary) -> String {
     let bins = joined(&latency.histogram);
     let most = bins.iter().map(|bin| bin[2]).max().unwrap_or(1).max(1);
     let mut text = String::new();

@@ -1,6 +1,7 @@
 //! A view of the moment as text of 80 columns, or as one line of JSON.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use unicode_width::UnicodeWidthChar;
 
@@ -13,6 +14,8 @@ use crate::units::{self, three_digits};
 
 /// Columns of a terminal that has not been asked.
 const WIDTH: usize = 80;
+/// Writers that wait later than this are nobody's trouble yet.
+const SOON: Duration = Duration::from_secs(300);
 /// Files listed that grow.
 const GROWING: usize = 3;
 /// Processes listed, the busiest.
@@ -97,13 +100,9 @@ fn heading(live: &Live) -> String {
 
 /// How near dirty memory is to where writers have to wait.
 fn limit(host: &HostView) -> String {
-    match (host.throttle, host.throttled_from_bytes) {
-        (Some(left), _) if left.is_zero() => ", writers are throttled".to_owned(),
-        (Some(left), Some(limit)) => format!(
-            ", throttled at {} in {}",
-            units::capacity(limit as f64),
-            units::waiting(left)
-        ),
+    match host.throttle {
+        Some(left) if left.is_zero() => ", writers wait".to_owned(),
+        Some(left) if left <= SOON => format!(", writers wait in {}", units::waiting(left)),
         _ => String::new(),
     }
 }
@@ -370,8 +369,6 @@ fn shortened(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
 
     use super::*;

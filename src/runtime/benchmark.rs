@@ -9,6 +9,7 @@ use jiff::Zoned;
 
 use super::kernel_view::KernelView;
 use super::machine;
+use super::stages::StageWatch;
 use crate::bench::runner::{self, Finished};
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
@@ -126,7 +127,7 @@ pub fn run(
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
-    if job.test.description().writes {
+    if job.test.writes(&parameters) {
         opened.permit_writing(job.overwrite.as_deref())?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
@@ -173,6 +174,7 @@ struct Keeper {
     journal: Option<Journal>,
     problems: Vec<String>,
     kernel: KernelView,
+    stages: StageWatch,
     began: Instant,
     appended: Instant,
 }
@@ -210,6 +212,7 @@ impl Keeper {
                 "neither XDG_STATE_HOME nor HOME is set: the session is not saved".to_owned(),
             );
         }
+        let device = target.drive.as_ref().map(|drive| drive.name.as_str());
         let began = Instant::now();
         Self {
             run: Run {
@@ -224,16 +227,15 @@ impl Keeper {
                 engine,
                 findings: Findings::default(),
                 kernel: None,
+                stages: None,
                 cpu: None,
                 reproduce: reproduce(job, target, parameters),
             },
             session,
             journal,
             problems,
-            kernel: KernelView::new(
-                roots,
-                target.drive.as_ref().map(|drive| drive.name.as_str()),
-            ),
+            kernel: KernelView::new(roots, device),
+            stages: StageWatch::start(roots, device),
             began,
             appended: began,
         }
@@ -244,6 +246,7 @@ impl Keeper {
         self.run.findings = findings.clone();
         self.run.elapsed_ns = nanoseconds(self.began.elapsed());
         self.run.kernel = self.kernel.since_start();
+        self.run.stages = self.stages.so_far();
         self.appended = Instant::now();
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.append(&self.run)
@@ -271,6 +274,8 @@ impl Keeper {
             system_ns: nanoseconds(finished.cpu.system),
             machine_busy_ns: self.kernel.machine_busy_since_start(),
         });
+        // The last requests are still in the kernel's buffer until the capture ends.
+        self.stages.end();
         self.append(&findings);
         self.run.elapsed_ns = nanoseconds(finished.elapsed);
         verdicts::judge(&mut self.run);

@@ -115,7 +115,7 @@ where
             Turn::Nothing => {}
             Turn::Draw => dirty = true,
             Turn::DrawAll => {
-                terminal.clear().map_err(failed_to_draw)?;
+                forget(terminal)?;
                 dirty = true;
             }
             Turn::End(ending) => return Ok(ending),
@@ -132,6 +132,15 @@ fn draw<B: Backend>(
         .draw(|frame| ui::draw(state, look, frame.area(), frame.buffer_mut()))
         .map_err(failed_to_draw)?;
     Ok(())
+}
+
+/// Forgets what is on the screen, so that the next frame draws all of it.
+///
+/// Not `Terminal::clear`: that asks the terminal where the cursor is, and the answer would go to
+/// the input stream.
+fn forget<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), LoopError> {
+    let size = terminal.size().map_err(failed_to_draw)?;
+    terminal.resize(size.into()).map_err(failed_to_draw)
 }
 
 fn failed_to_draw(error: impl std::fmt::Display) -> LoopError {

@@ -9,9 +9,11 @@ pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod requests;
 pub mod sampler;
 pub mod services;
 pub mod signals;
+mod stages;
 pub mod targets;
 pub mod terminal;
 

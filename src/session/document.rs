@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::latency::{Latency, PERCENTILES};
 use crate::units;
 
 /// What [`Session::schema`] always says.
@@ -91,6 +92,9 @@ pub struct Run {
     pub findings: Findings,
     /// The device's own counts over the run, where the kernel keeps any for the target.
     pub kernel: Option<KernelCounts>,
+    /// Where the requests' time went, where the kernel could be asked (root, tracefs).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageSplit>,
     /// Processor time of the run.
     pub cpu: Option<Cpu>,
     /// How to do the same again.
@@ -104,6 +108,9 @@ pub struct Findings {
     pub figures: Vec<Figure>,
     /// Response times by direction.
     pub latency: LatencyByDirection,
+    /// Figures that are best read side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
     /// Curves.
     pub series: Vec<Series>,
     /// What is to be thought of the figures.
@@ -160,6 +167,48 @@ impl Findings {
             Some(known) => *known = verdict,
             None => self.verdicts.push(verdict),
         }
+    }
+
+    /// Sets a table, in place of an earlier one of that name.
+    pub fn put_table(&mut self, table: Table) {
+        match self
+            .tables
+            .iter_mut()
+            .find(|known| known.name == table.name)
+        {
+            Some(known) => *known = table,
+            None => self.tables.push(table),
+        }
+    }
+
+    /// Takes over what a part of a larger test found: every name gets `prefix/` in front. The
+    /// part's distributions are taken where there are none yet.
+    pub fn absorb(&mut self, prefix: &str, part: &Self) {
+        let named = |name: &str| format!("{prefix}/{name}");
+        for figure in &part.figures {
+            self.put_figure(Figure {
+                name: named(&figure.name),
+                ..figure.clone()
+            });
+        }
+        for series in &part.series {
+            self.put_series(Series {
+                name: named(&series.name),
+                ..series.clone()
+            });
+        }
+        for verdict in &part.verdicts {
+            self.put_verdict(Verdict {
+                code: named(&verdict.code),
+                ..verdict.clone()
+            });
+        }
+        for table in &part.tables {
+            self.put_table(table.prefixed(prefix));
+        }
+        let latency = &part.latency;
+        self.latency.read = self.latency.read.take().or_else(|| latency.read.clone());
+        self.latency.write = self.latency.write.take().or_else(|| latency.write.clone());
     }
 
     /// The series of that name, if there is one.
@@ -300,6 +349,61 @@ impl Figure {
     }
 }
 
+/// Figures arranged in rows and columns. It holds their names alone, so that table and list cannot
+/// disagree.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Table {
+    /// Name, which is its heading too.
+    pub name: String,
+    /// Headings of the columns.
+    pub columns: Vec<String>,
+    /// The rows.
+    pub rows: Vec<TableRow>,
+}
+
+/// One row of a [`Table`].
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct TableRow {
+    /// Heading of the row.
+    pub name: String,
+    /// For each column the name of the figure that belongs there; a figure that the run lacks is
+    /// unknown.
+    pub cells: Vec<String>,
+}
+
+impl Table {
+    /// A table whose cells are the figures `ROW_COLUMN`: columns as `(heading, ending)`, rows as
+    /// `(heading, beginning)` of the names.
+    #[must_use]
+    pub fn crossed(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
+        let row = |(heading, beginning): &(&str, &str)| TableRow {
+            name: (*heading).to_owned(),
+            cells: columns
+                .iter()
+                .map(|(_, ending)| format!("{beginning}_{ending}"))
+                .collect(),
+        };
+        Self {
+            name: name.to_owned(),
+            columns: columns
+                .iter()
+                .map(|(heading, _)| (*heading).to_owned())
+                .collect(),
+            rows: rows.iter().map(row).collect(),
+        }
+    }
+
+    /// The same table of a part's figures.
+    fn prefixed(&self, prefix: &str) -> Self {
+        let mut table = self.clone();
+        table.name = format!("{prefix}/{}", self.name);
+        for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
+            *cell = format!("{prefix}/{cell}");
+        }
+        table
+    }
+}
+
 /// Response times of reads and of writes; absent where none were made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyByDirection {
@@ -329,6 +433,23 @@ pub struct LatencySummary {
     pub percentiles: BTreeMap<String, u64>,
     /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
     pub histogram: Vec<[u64; 3]>,
+}
+
+impl LatencySummary {
+    /// What is kept of many response times; `None` when there are none.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Option<Self> {
+        let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
+        Some(Self {
+            count: latency.count(),
+            mean_ns: latency.mean()?,
+            stddev_ns: latency.standard_deviation().unwrap_or(0.0),
+            min_ns: latency.min()?,
+            max_ns: latency.max()?,
+            percentiles: PERCENTILES.into_iter().filter_map(percentile).collect(),
+            histogram: latency.bins(16),
+        })
+    }
 }
 
 /// Name and unit of a chart's axis.
@@ -505,6 +626,23 @@ pub struct KernelCounts {
     pub busy_ns: u64,
     /// Requests in flight, integrated over time.
     pub weighted_ns: u64,
+}
+
+/// Where the time of the run's own requests went: in the kernel's queue or in the drive, from the
+/// block layer's trace events. What a thread of the kernel writes back later is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageSplit {
+    /// Name of the device, such as `sda`.
+    pub device: String,
+    /// Requests that were followed.
+    pub requests: u64,
+    /// Events that the kernel lost: where there are any, some requests are missing.
+    pub lost: u64,
+    /// From the block layer's entrance until they were given to the driver (Q2D): splitting,
+    /// merging, waiting in the scheduler's queue.
+    pub queue: LatencyByDirection,
+    /// In the driver and the drive (D2C).
+    pub drive: LatencyByDirection,
 }
 
 /// Processor time of a run.

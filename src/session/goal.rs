@@ -13,6 +13,13 @@ pub struct Wanted {
     unit: Unit,
 }
 
+/// Goals that have a name: what a web server, a video player and a backup store ask of a drive.
+pub const PRESETS: [(&str, &[&str]); 3] = [
+    ("web-server", &["iops>=1000", "p95<=500ms"]),
+    ("video-player", &["max<=40ms"]),
+    ("backup-store", &["throughput_min>=70MB/s"]),
+];
+
 /// A text that is no goal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--goal {text:?}: {reason}")]
@@ -22,6 +29,18 @@ pub struct GoalError {
 }
 
 impl Wanted {
+    /// Reads the name of one of the [`PRESETS`], which may stand for several goals, or a goal as
+    /// [`parse`](Self::parse) does.
+    ///
+    /// # Errors
+    /// When it is neither.
+    pub fn parse_all(text: &str) -> Result<Vec<Self>, GoalError> {
+        match PRESETS.iter().find(|(name, _)| *name == text.trim()) {
+            Some((_, goals)) => goals.iter().map(|goal| Self::parse(goal)).collect(),
+            None => Self::parse(text).map(|goal| vec![goal]),
+        }
+    }
+
     /// Reads `iops>=1000`, `p95<=500ms`, `max<=40ms`, `throughput_min>=70MB/s`.
     ///
     /// `mean`, `max` and `pNN` stand for the response times `latency_mean`, `latency_max` and
@@ -38,9 +57,10 @@ impl Wanted {
             (Some((name, limit)), None) => (name, limit, true),
             (None, Some((name, limit))) => (name, limit, false),
             _ => {
-                return Err(error(
-                    "write NAME>=LIMIT or NAME<=LIMIT, such as p95<=500ms".to_owned(),
-                ));
+                return Err(error(format!(
+                    "write NAME>=LIMIT or NAME<=LIMIT, such as p95<=500ms, or one of {}",
+                    PRESETS.map(|(name, _)| name).join(", ")
+                )));
             }
         };
         let (limit, unit) = quantity(limit.trim()).map_err(error)?;
@@ -149,6 +169,23 @@ mod tests {
                 "{text}"
             );
         }
+    }
+
+    #[test]
+    fn presets_stand_for_their_goals() {
+        for (name, goals) in PRESETS {
+            let wanted = Wanted::parse_all(name).unwrap();
+            let texts: Vec<&str> = wanted.iter().map(|goal| goal.text.as_str()).collect();
+            assert_eq!(texts, goals);
+        }
+        assert_eq!(Wanted::parse_all("iops>=5").unwrap().len(), 1);
+        let message = Wanted::parse_all("mail-server").unwrap_err().to_string();
+        assert!(message.contains("web-server"), "{message}");
+        let web = Wanted::parse_all("web-server").unwrap();
+        assert!(
+            web.iter()
+                .all(|goal| goal.check(&findings()).met == Some(true))
+        );
     }
 
     #[test]

@@ -49,18 +49,10 @@ fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Store
     }
 }
 
-/// Where sessions are kept: `$XDG_STATE_HOME/diskscope/sessions`, or the same below
-/// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
+/// Where sessions are kept: `sessions` in the program's state directory.
 #[must_use]
 pub fn directory() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
-    absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
-        .map(|state| state.join("diskscope/sessions"))
+    crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
 #[derive(Serialize)]
@@ -303,6 +295,7 @@ mod tests {
             engine: super::super::document::EngineRecord::default(),
             findings: Findings::default(),
             kernel: None,
+            stages: None,
             cpu: None,
             reproduce: Reproduce::default(),
         }

@@ -9,6 +9,9 @@ const DIGITS: u8 = 3;
 /// A percentile is known only when at least this many observations lie beyond it.
 pub const OBSERVATIONS_BEYOND: u64 = 10;
 
+/// Percentiles that are reported, in percent.
+pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
+
 /// Response times of many requests: exact count, mean, spread and extremes, and a histogram with
 /// three significant digits from 1 ns to an hour.
 ///

@@ -17,16 +17,19 @@ use diskscope::session::document::{
 };
 use diskscope::stats::latency::Latency;
 
+/// Makes the state that a picture shows.
+pub type MakeState = fn() -> State;
+
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, State)> {
+pub fn screens() -> Vec<(&'static str, MakeState)> {
     vec![
-        ("live", live()),
-        ("launcher", launcher()),
-        ("run", running()),
-        ("result", result()),
-        ("result-sequential", result_sequential()),
-        ("sessions", sessions()),
-        ("help", help()),
+        ("live", live),
+        ("launcher", launcher),
+        ("run", running),
+        ("result", result),
+        ("result-sequential", result_sequential),
+        ("sessions", sessions),
+        ("help", help),
     ]
 }
 
@@ -438,6 +441,7 @@ fn run(test: &str, findings: Findings) -> Run {
         },
         findings,
         kernel: Some(kernel()),
+        stages: None,
         cpu: Some(Cpu::default()),
         reproduce: Reproduce::default(),
     }
@@ -523,7 +527,9 @@ pub fn result_sequential() -> State {
     let mut state = running();
     let saved = Saved {
         run: sequential_read(),
-        path: None,
+        path: Some(PathBuf::from(
+            "/home/jane/.local/state/diskscope/sessions/20260203-134010-sequential-read.json",
+        )),
         problems: Vec::new(),
     };
     hear(&mut state, News::Ended(Box::new(Ok(saved))));

@@ -87,7 +87,8 @@ impl Watcher for Line {
 
     fn started(&mut self, start: &Start) {
         self.clear();
-        if self.terminal {
+        // What will be written is said to whoever keeps the log, too.
+        if self.terminal || start.forecast.writes.is_some() {
             say(&format!("{}: {}", start.test, start.forecast.sentence));
             if let Some(reason) = &start.engine.reason {
                 say(&format!("engine {}: {reason}", start.engine.name));

@@ -126,6 +126,10 @@ impl Engine for Simulated {
         vec![clock.to_owned()]
     }
 
+    fn has_virtual_time(&self) -> bool {
+        !self.real_time
+    }
+
     fn execute(
         &self,
         plan: &Plan,

@@ -9,7 +9,7 @@ use crate::engine::plan::Plan;
 use crate::engine::progress::Progress;
 use crate::engine::recorder::{self, Recorder, Slot};
 use crate::engine::source::moved;
-use crate::engine::{Control, EngineError, run, threads};
+use crate::engine::{Control, EngineError, finish, run, threads};
 
 /// How often, in real time, the hand on the switch is looked at and `observe` is called.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -235,6 +235,7 @@ impl<'a> Run<'a> {
             tally,
             log,
             cpu,
+            finish: finish::nothing_left(self.plan),
         }
     }
 }

@@ -12,7 +12,7 @@ use self::queue::Queue;
 pub use self::ring::Setup;
 use super::run::{self, Maker, Work};
 use super::source::Source;
-use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot};
+use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish};
 use crate::roots::Roots;
 
 /// The engine on io_uring.
@@ -94,14 +94,18 @@ impl Engine for Uring {
         self.used.no_buffers.store(false, Ordering::Relaxed);
         let (setup, used) = (self.setup, Arc::clone(&self.used));
         let (source, shared_plan) = (self.source.clone(), plan.clone());
+        let lanes_file = Arc::clone(&file);
         let maker: Maker = Arc::new(move |_| {
-            let queue = Queue::new(setup, &shared_plan, &source, Arc::clone(&file))?;
+            let queue = Queue::new(setup, &shared_plan, &source, Arc::clone(&lanes_file))?;
             // Said once for all workers: what one could not have is not listed.
             used.no_file.fetch_or(!queue.has_file(), Ordering::Relaxed);
             used.no_buffers
                 .fetch_or(!queue.has_buffers(), Ordering::Relaxed);
             Ok(Box::new(queue) as Box<dyn Work>)
         });
-        run::execute(plan, 1, &maker, control, observe)
+        let mut outcome = run::execute(plan, 1, &maker, control, observe)?;
+        drop(maker);
+        finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
+        Ok(outcome)
     }
 }

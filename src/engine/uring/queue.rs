@@ -76,7 +76,9 @@ impl Queue {
                 tried: format!("set up io_uring for {} requests", plan.depth),
                 source,
             })?;
-        let has_file = ring::register_file(&ring, file.as_raw_fd());
+        // A registered file stays open in the ring, which the kernel takes down when it likes: a
+        // plan that times the closing must hold the only reference.
+        let has_file = plan.finish.is_none() && ring::register_file(&ring, file.as_raw_fd());
         // SAFETY: the ring is declared before the buffers and so dropped before them.
         let has_buffers = unsafe { ring::register_memory(&ring, buffers.area().range()) };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);

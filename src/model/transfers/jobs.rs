@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::model::live::{TransferState, TransferView};
+use crate::model::live::{Throttle, TransferState, TransferView};
 use crate::printable::printable;
 use crate::probe::Sample;
 use crate::probe::jobs::arguments::Order;
@@ -11,6 +11,7 @@ use crate::probe::sample::Process;
 
 use super::SHOWN_AFTERWARDS;
 use super::estimate::{Estimate, Left};
+use super::limits::is_limited;
 
 /// The jobs that are being followed.
 #[derive(Debug, Default)]
@@ -23,6 +24,7 @@ struct Followed {
     command: String,
     source: String,
     destination: Option<String>,
+    limited: bool,
     last: JobCount,
     estimate: Estimate,
     finished: Option<Duration>,
@@ -77,6 +79,7 @@ impl Followed {
                 .destination
                 .as_ref()
                 .map(|path| printable(path.as_os_str().as_encoded_bytes())),
+            limited: is_limited(&identity.name, &identity.arguments),
             last: job.clone(),
             estimate: Estimate::default(),
             finished: None,
@@ -141,6 +144,8 @@ impl Followed {
             state,
             files_done: count.files_done,
             files_total: Some(count.files),
+            throttled: (self.limited && state != TransferState::Finished)
+                .then_some(Throttle::OwnLimit),
             ..TransferView::default()
         }
     }

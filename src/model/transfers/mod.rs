@@ -104,7 +104,7 @@ impl Tracker {
             // The file of the moment waits for what the job waits for.
             if let Some(file) = files.iter().find(|file| file.pid == job.pid) {
                 job.waits_for = file.waits_for;
-                job.throttled = file.throttled;
+                job.throttled = file.throttled.or(job.throttled);
             }
         }
         views.extend(files);

@@ -248,11 +248,10 @@ fn verdict_lines(run: &Run, look: Look, width: u16) -> Vec<Line<'static>> {
         );
     }
     if lines.is_empty() {
-        let text = format!(
-            "{} nothing speaks against these figures",
-            look.glyphs().well
-        );
-        lines.push(Line::styled(text, look.style(Meaning::Good)));
+        let well = look.glyphs().well;
+        let text = format!("{well} nothing speaks against these figures");
+        let text = wrapped(&text, width).into_iter();
+        lines.extend(text.map(|line| Line::styled(line, look.style(Meaning::Good))));
     }
     lines
 }

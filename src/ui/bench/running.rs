@@ -23,13 +23,11 @@ use crate::ui::widgets::text::{cut_end, grouped};
 use crate::units;
 
 /// What is drawn while a test has no curve of its own yet.
-static OVER_TIME: Chart = Chart {
-    title: "Throughput over time",
-    series: &["throughput-over-time"],
-    shape: Shape::Line,
-    log_x: false,
-    from_zero: true,
-};
+static OVER_TIME: Chart = Chart::new(
+    "Throughput over time",
+    Shape::Line,
+    &["throughput-over-time"],
+);
 
 /// Draws it.
 pub(in crate::ui) fn draw(running: &RunningState, look: Look, area: Rect, buf: &mut Buffer) {

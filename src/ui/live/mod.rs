@@ -99,12 +99,8 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
 
 fn draw_notices(notices: &[String], look: Look, area: Rect, buf: &mut Buffer) {
     for (row, notice) in area.rows().skip(1).zip(notices) {
-        let text = cut_end(notice, row.width.saturating_sub(5), look);
-        let line = Line::from(vec![
-            Span::styled("n/a  ", look.style(Meaning::Faint)),
-            Span::styled(text, look.style(Meaning::Faint)),
-        ]);
-        line.render(row, buf);
+        let text = format!("{} {notice}", look.glyphs().dot);
+        Line::styled(cut_end(&text, row.width, look), look.style(Meaning::Faint)).render(row, buf);
     }
 }
 

@@ -78,7 +78,11 @@ impl Plot<'_> {
             }
             points.map(|[x, y]| [self.across(*x), *y]).collect()
         };
-        self.curves.iter().map(placed).collect()
+        let mut curves: Vec<Vec<[f64; 2]>> = self.curves.iter().map(placed).collect();
+        if self.shape == Shape::StackedBars {
+            stack(&mut curves);
+        }
+        curves
     }
 
     fn bounds(&self, curves: &[Vec<[f64; 2]>]) -> Option<([f64; 2], [f64; 2])> {
@@ -125,7 +129,7 @@ impl Plot<'_> {
 
     fn ticks(&self, x: [f64; 2], y: [f64; 2], area: Rect) -> (Vec<(f64, String)>, Ticks) {
         let apart = if area.height < LOW { 2 } else { MARK_HEIGHT };
-        let rows = usize::from((area.height / apart).max(1));
+        let rows = usize::from(area.height / apart + 1);
         let vertical = linear_ticks(self.y.unit, y, rows);
         let columns = usize::from((area.width / MARK_WIDTH).max(1));
         if self.log_x {
@@ -291,7 +295,12 @@ impl Plot<'_> {
             .x_bounds(whole)
             .y_bounds(whole)
             .paint(|context| {
-                for (curve, points) in self.curves.iter().zip(curves) {
+                let mut pairs: Vec<_> = self.curves.iter().zip(curves).collect();
+                if self.shape == Shape::StackedBars {
+                    // The whole stack first: what lies lower in it is drawn over it.
+                    pairs.reverse();
+                }
+                for (curve, points) in pairs {
                     let colour = self.look.colour_of(curve.meaning);
                     let points: Vec<_> = points
                         .iter()
@@ -305,13 +314,26 @@ impl Plot<'_> {
                             let points = by_column(&steps(&points, 1.0), whole, columns);
                             paint_line(context, &points, colour);
                         }
-                        Shape::Bars => paint_bars(context, &points, pixel, ground, colour),
+                        Shape::Bars | Shape::StackedBars => {
+                            paint_bars(context, &points, pixel, ground, colour)
+                        }
                         Shape::Scatter | Shape::Polar => paint_points(context, &points, colour),
                     }
                     context.layer();
                 }
             });
         canvas.render(plot, buf);
+    }
+}
+
+/// Puts each curve on top of those before it, where they have a point at the same place.
+fn stack(curves: &mut [Vec<[f64; 2]>]) {
+    for upper in 1..curves.len() {
+        let (below, above) = curves.split_at_mut(upper);
+        for point in &mut above[0] {
+            let under = below[upper - 1].iter().find(|under| under[0] == point[0]);
+            point[1] += under.map_or(0.0, |under| under[1]);
+        }
     }
 }
 
@@ -413,6 +435,18 @@ mod tests {
                 .collect::<String>()
         };
         (0..height).map(row).collect::<Vec<_>>().join("\n")
+    }
+
+    #[test]
+    fn stacked_curves_stand_on_each_other() {
+        let mut curves = vec![
+            vec![[1.0, 10.0], [2.0, 20.0]],
+            vec![[1.0, 1.0], [3.0, 3.0]],
+            vec![[1.0, 5.0]],
+        ];
+        stack(&mut curves);
+        assert_eq!(curves[1], [[1.0, 11.0], [3.0, 3.0]]);
+        assert_eq!(curves[2], [[1.0, 16.0]]);
     }
 
     #[test]

@@ -1,0 +1,64 @@
+//! What the size of writes does to throughput and response time.
+
+use super::{Bench, BenchError, Description, Forecast, Parameters, Test, block_size, common};
+use crate::drive::Target;
+use crate::engine::Operation;
+
+/// A sweep over the block size with writes at random places.
+pub struct BlockSizeWrite;
+
+static DESCRIPTION: Description = Description {
+    name: "block-size-write",
+    aliases: &[],
+    summary: "writes of 512 B to 16 MiB: access time, media speed, which block and tree node suit",
+    explanation: "\
+Writes blocks of 512 bytes (or the smallest that the drive takes) up to 16 MiB in powers of two, one at \
+a time, at random places. Small blocks show what an access costs, large ones how fast bytes flow.
+
+Response time is access time plus size over throughput: a straight line, which is fitted, and from \
+which the rest follows. The charts show throughput, response time with the fitted line, and \
+throughput and IOPS as shares of their best: they cross near the balanced block size, which \
+spends half its time on access and half on transfer. Larger blocks waste little on access, smaller \
+ones answer sooner. A tree on this drive (a database's index) is fastest with nodes of the size \
+given, for keys and pointers of the sizes that you set; the time of a lookup is for that node, \
+nothing cached. The kernel splits requests above its limit into several: the line may bend there.
+
+It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
+    writes: true,
+    parameters: &[
+        block_size::MIN_BLOCK,
+        block_size::MAX_BLOCK,
+        block_size::KEY_SIZE,
+        block_size::POINTER_SIZE,
+        block_size::ENTRIES,
+        block_size::DURATION,
+        common::WRITTEN_BYTES,
+        common::REQUESTS,
+        common::SYNC,
+        common::DATA,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::SEED,
+        common::CACHE,
+    ],
+    charts: block_size::CHARTS,
+    headline: block_size::HEADLINE,
+};
+
+impl Test for BlockSizeWrite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        block_size::forecast(Operation::Write, target, parameters)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        block_size::run(Operation::Write, bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        block_size::fio(Operation::Write, target, parameters)
+    }
+}

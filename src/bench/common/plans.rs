@@ -1,0 +1,128 @@
+//! From parameters to plans.
+
+use std::ops::Range;
+
+use crate::bench::{BenchError, Parameters, check_window};
+use crate::drive::Target;
+use crate::engine::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
+
+/// The limits that these parameters set.
+#[must_use]
+pub fn limits(parameters: &Parameters) -> Limits {
+    Limits {
+        duration: parameters.duration("duration"),
+        bytes: parameters.bytes("bytes"),
+        requests: parameters.count("requests"),
+    }
+}
+
+/// The part of the target that is measured.
+#[must_use]
+pub fn window(target: &Target, parameters: &Parameters) -> Range<u64> {
+    let begin = parameters
+        .position("window-begin", target.size)
+        .unwrap_or(0);
+    let end = parameters
+        .position("window-end", target.size)
+        .unwrap_or(target.size);
+    begin..end
+}
+
+/// A reading plan with whatever of the common parameters the test has.
+///
+/// # Errors
+/// When a size does not fit 32 bits, or the window does not hold one block.
+pub fn reading_plan(
+    target: &Target,
+    parameters: &Parameters,
+    pattern: Pattern,
+) -> Result<Plan, BenchError> {
+    plan(target, parameters, Operation::Read, pattern)
+}
+
+/// A plan with whatever of the common parameters the test has.
+///
+/// # Errors
+/// When a size does not fit 32 bits, or the window does not hold one block.
+pub fn plan(
+    target: &Target,
+    parameters: &Parameters,
+    operation: Operation,
+    pattern: Pattern,
+) -> Result<Plan, BenchError> {
+    let block_size = request_size(parameters)?;
+    let smallest = block_size.smallest();
+    let mut plan = Plan::reading(pattern, smallest, window(target, parameters));
+    plan.operation = operation;
+    plan.block_size = block_size;
+    plan.align = parameters.bytes("align").unwrap_or(u64::from(smallest));
+    plan.depth = small(parameters.count("depth"));
+    plan.workers = small(parameters.count("workers"));
+    plan.limits = limits(parameters);
+    plan.ramp = parameters.duration("ramp").unwrap_or_default();
+    plan.seed = parameters.count("seed").unwrap_or(1);
+    plan.rate = parameters.number("rate");
+    plan.cache = match parameters.word("cache") {
+        "drop" => CacheMode::Drop,
+        "keep" => CacheMode::Keep,
+        _ => CacheMode::Bypass,
+    };
+    plan.sync = match parameters.word("sync") {
+        "dsync" => SyncMode::DataSync,
+        "sync" => SyncMode::Sync,
+        _ => SyncMode::None,
+    };
+    plan.data = data(parameters.word("data"));
+    check_window(&plan)?;
+    Ok(plan)
+}
+
+/// Where `--pattern` and `--zipf` send random requests.
+#[must_use]
+pub fn random_pattern(parameters: &Parameters) -> Pattern {
+    match (parameters.word("pattern"), parameters.number("zipf")) {
+        ("zipf", Some(theta)) => Pattern::Zipf { theta },
+        _ => Pattern::Random,
+    }
+}
+
+fn data(word: &str) -> DataKind {
+    match word {
+        "zero" => DataKind::Zero,
+        "repeat" => DataKind::Repeat,
+        // Anything else that the parameter lets through is a percentage, or `random`.
+        _ => word
+            .parse()
+            .map_or(DataKind::Random, DataKind::Compressible),
+    }
+}
+
+/// A small number, as the form's bounds guarantee; 1 where the test lacks the parameter.
+fn small(count: Option<u64>) -> u32 {
+    count
+        .and_then(|count| u32::try_from(count).ok())
+        .unwrap_or(1)
+}
+
+/// Bytes as the length of one request.
+///
+/// # Errors
+/// When it is more than 1 GiB.
+pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
+    u32::try_from(bytes)
+        .ok()
+        .filter(|size| *size <= 1 << 30)
+        .ok_or_else(|| {
+            BenchError::Parameters(format!("--block-size {bytes}: the largest request is 1GiB"))
+        })
+}
+
+fn request_size(parameters: &Parameters) -> Result<BlockSize, BenchError> {
+    let (from, to) = parameters.sizes("block-size").unwrap_or((4096, 4096));
+    let (from, to) = (request_bytes(from)?, request_bytes(to)?);
+    Ok(if from == to {
+        BlockSize::Fixed(from)
+    } else {
+        BlockSize::Range(from, to)
+    })
+}

@@ -1,0 +1,66 @@
+//! How many writes in flight suit a drive.
+
+use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, concurrency};
+use crate::drive::Target;
+use crate::engine::Operation;
+
+/// A sweep over the queue depth with writes at random places.
+pub struct ConcurrencyWrite;
+
+static DESCRIPTION: Description = Description {
+    name: "concurrency-write",
+    aliases: &["cncwrite"],
+    summary: "random writes with 1 to 256 in flight: which queue depth suits the drive",
+    explanation: "\
+Keeps first one request in flight, then 2, 4, 8 ... up to 256, at random places, and looks at what \
+that does to throughput and to response times. This is how a drive behaves as more and more users \
+come at once, and what a queue depth, a thread pool or a database's io concurrency should be set to.
+
+IOPS grow with the depth until the drive is busy all over; from then on only response times grow. The \
+score is 1 / (alpha/T + (1 - alpha)/L) with T the throughput and L the reciprocal of p90, each as a \
+share of the best of the sweep: alpha is the weight of throughput, 0.8 unless said otherwise; a lower \
+one prefers quick answers. The depth with the best score is the optimal one; the knee is where the curve \
+of IOPS bends. By Little's law IOPS times mean response time is the depth that was really reached: where \
+it falls short, the figures are this machine's and not the drive's.
+
+The sweep ends early when two doublings in a row bring nothing. It overwrites what is there, 8 GiB \
+at most unless --bytes says otherwise.",
+    writes: true,
+    parameters: &[
+        common::BLOCK_SIZE,
+        concurrency::MAX_DEPTH,
+        concurrency::ALPHA,
+        concurrency::EARLY_STOP,
+        common::SYNC,
+        common::DATA,
+        concurrency::DURATION,
+        common::WRITTEN_BYTES,
+        common::REQUESTS,
+        common::RAMP,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::ALIGN,
+        common::SEED,
+        common::CACHE,
+    ],
+    charts: concurrency::CHARTS,
+    headline: concurrency::HEADLINE,
+};
+
+impl Test for ConcurrencyWrite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        concurrency::forecast(Operation::Write, target, parameters)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        concurrency::run(Operation::Write, bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        concurrency::fio(Operation::Write, target, parameters)
+    }
+}

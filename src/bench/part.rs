@@ -1,0 +1,90 @@
+//! A test within a larger test.
+
+use std::sync::Arc;
+
+use super::runner::{Bench, Observer, Progress};
+use super::{BenchError, Parameters, Test};
+use crate::engine::CpuTime;
+use crate::session::document::Findings;
+
+/// Passes on what a part says, in the words of the whole.
+struct PartObserver<'a> {
+    whole: &'a mut dyn Observer,
+    findings: &'a Findings,
+    name: &'static str,
+    began: std::time::Instant,
+    done: f64,
+    share: f64,
+}
+
+impl PartObserver<'_> {
+    fn merged(&self, part: &Findings) -> Findings {
+        let mut findings = self.findings.clone();
+        findings.absorb(self.name, part);
+        findings
+    }
+}
+
+impl Observer for PartObserver<'_> {
+    fn progress(&mut self, progress: &Progress) {
+        self.whole.progress(&Progress {
+            phase: format!("{}: {}", self.name, progress.phase),
+            fraction: Some(self.done + self.share * progress.fraction.unwrap_or(0.0)),
+            elapsed: self.began.elapsed(),
+            snapshot: progress.snapshot.clone(),
+            findings: Arc::new(self.merged(&progress.findings)),
+        });
+    }
+
+    fn phase_finished(&mut self, part: &Findings) {
+        let findings = self.merged(part);
+        self.whole.phase_finished(&findings);
+    }
+}
+
+impl Bench<'_> {
+    /// Runs another test as a part of this one. `share` is how much of the whole (0 to 1) it stands
+    /// for. What it finds is added with `NAME/` in front of every name, however it ends.
+    ///
+    /// # Errors
+    /// When the part could not be measured at all; the whole may go on with the next.
+    pub fn part(
+        &mut self,
+        test: &dyn Test,
+        parameters: &Parameters,
+        share: f64,
+    ) -> Result<(), BenchError> {
+        let name = test.description().name;
+        let before = self.findings.clone();
+        let mut observer = PartObserver {
+            whole: &mut *self.observer,
+            findings: &before,
+            name,
+            began: self.began,
+            done: self.done,
+            share,
+        };
+        let mut part = Bench {
+            target: self.target,
+            parameters,
+            settings: self.settings,
+            engine: self.engine,
+            control: self.control,
+            observer: &mut observer,
+            began: std::time::Instant::now(),
+            done: 0.0,
+            cpu: CpuTime::default(),
+            failure: None,
+            findings: Findings::default(),
+        };
+        let result = test.run(&mut part);
+        let (findings, cpu, failure) = (part.findings, part.cpu, part.failure);
+        self.findings.absorb(name, &findings);
+        self.cpu.user += cpu.user;
+        self.cpu.system += cpu.system;
+        self.failure = failure;
+        self.done += share;
+        self.phase_finished();
+        result
+    }
+}

@@ -1,0 +1,67 @@
+//! Random writes: how many requests per second a drive takes, and how long each takes.
+
+use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, random};
+use crate::drive::Target;
+use crate::engine::Operation;
+
+/// Writes at random places.
+pub struct RandomWrite;
+
+static DESCRIPTION: Description = Description {
+    name: "random-write",
+    aliases: &["rndwrite"],
+    summary: "writes at random places: IOPS and response times",
+    explanation: "\
+Writes blocks at random, aligned places all over the window and keeps a fixed number of them in \
+flight. This is what databases, mail servers and virtual machines do to a drive.
+
+The chart shows the requests completed per second over the run. Most drives take writes into a cache \
+first: a curve that falls after some seconds shows where that is full, and only the level after it \
+lasts. --sync dsync asks for every write to be safe before it counts, as a database's log does: a \
+disk then does one per revolution, an SSD without a capacitor a few thousand a second. \
+Figures beyond that mean that somebody promises what a power cut would break.
+
+The bytes are random and different in every request unless --data says otherwise, because many \
+drives compress. It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
+    writes: true,
+    parameters: &[
+        common::BLOCK_SIZES,
+        common::DEPTH,
+        common::WORKERS,
+        common::PATTERN,
+        common::ZIPF,
+        common::RATE,
+        common::SYNC,
+        common::DATA,
+        common::DURATION,
+        common::WRITTEN_BYTES,
+        common::REQUESTS,
+        common::RAMP,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::ALIGN,
+        common::SEED,
+        common::SLOWER_THAN,
+        common::CACHE,
+    ],
+    charts: &[random::CHART],
+    headline: random::HEADLINE,
+};
+
+impl Test for RandomWrite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        random::forecast(Operation::Write, target, parameters)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        random::run(Operation::Write, bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        random::fio(Operation::Write, target, parameters)
+    }
+}

@@ -1,0 +1,382 @@
+//! How far ahead the kernel should read.
+
+use std::time::Duration;
+
+use super::budget::Budget;
+use super::common::{self, place, series};
+use super::{
+    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
+    Value,
+};
+use crate::drive::settings::{Guard, SettingError};
+use crate::drive::{DriveKind, Target};
+use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
+use crate::session::document::{Figure, Severity, Unit, Verdict};
+use crate::units;
+
+/// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
+pub struct ReadAhead;
+
+/// Settings that are tried, in KiB.
+const STEPS: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+/// A setting is as good as the best from this share of its throughput on.
+const AS_GOOD: f64 = 0.95;
+
+const STEP_BYTES: Parameter = Parameter {
+    name: "step-bytes",
+    kind: Kind::Size { least: 4096 },
+    help: "bytes read with each setting",
+    default: |target| Value::Bytes((256 << 20).min(target.size)),
+};
+
+static DESCRIPTION: Description = Description {
+    name: "read-ahead",
+    aliases: &[],
+    summary: "sequential reads through the page cache with read-ahead of 4 KiB to 8 MiB (root)",
+    explanation: "\
+Reads a file's worth of data in sequence through the page cache, 16 KiB at a time as many programs do, \
+with the device's read_ahead_kb set to 4, 8, 16 ... 8192. The cache is dropped each time.
+
+The chart shows throughput against the setting. It rises until the kernel asks early enough that the \
+drive never waits for the program; from there on a larger setting only costs memory and makes \
+random readers drag in what they do not need. Set the smallest value on the plateau.
+
+It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
+old value is put back on every way out; if the program is killed, at its next start.",
+    writes: false,
+    parameters: &[
+        STEP_BYTES,
+        common::BLOCK_SIZE.with_default(|_| Value::Bytes(16 << 10)),
+        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(60))),
+        common::BYTES,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+    ],
+    charts: &[
+        Chart::new(
+            "Throughput against read-ahead",
+            Shape::Line,
+            &["throughput-against-read-ahead"],
+        )
+        .log_x()
+        .marked(&["best_read_ahead_size", "present_read_ahead_size"]),
+    ],
+    headline: &[
+        "best_read_ahead_size",
+        "best_read_ahead_throughput",
+        "present_read_ahead_size",
+        "read_ahead_gain",
+    ],
+};
+
+fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
+    let mut plan = common::reading_plan(target, parameters, Pattern::Sequential)?;
+    plan.cache = CacheMode::Drop;
+    Ok(plan)
+}
+
+/// Each step reads a place of its own as far as the window goes, for the drive has a cache too.
+fn place_of(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
+    let window = &plan.window;
+    let places = ((window.end - window.start) / bytes.max(1)).max(1);
+    let begin = window.start + (step as u64 % places) * bytes / plan.align * plan.align;
+    begin..(begin + bytes).min(window.end)
+}
+
+/// The device whose setting counts: a partition has its parent's.
+fn device(target: &Target) -> Option<&str> {
+    let drive = target.drive.as_ref()?;
+    match (drive.kind, &drive.parent) {
+        (DriveKind::Partition, Some(parent)) => Some(parent),
+        _ => Some(&drive.name),
+    }
+}
+
+impl Test for ReadAhead {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        let plan = whole_plan(target, parameters)?;
+        let all = parameters
+            .bytes("step-bytes")
+            .unwrap_or(0)
+            .saturating_mul(STEPS.len() as u64);
+        let bytes = plan.limits.bytes.unwrap_or(all).min(all);
+        Ok(Forecast {
+            sentence: format!(
+                "reads {} of {} in sequence with {} settings of the read-ahead, and puts the old one \
+                 back",
+                units::capacity(bytes as f64),
+                place(target),
+                STEPS.len()
+            ),
+            duration: plan.limits.duration,
+            reads: Some(bytes),
+            writes: None,
+        })
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let whole = whole_plan(bench.target, bench.parameters)?;
+        let guard = device(bench.target)
+            .map(|device| bench.settings.guard(&bench.settings.read_ahead(device)));
+        let mut budget = Budget::new(whole.limits);
+        match guard {
+            Some(Ok(guard)) => sweep(bench, &whole, &mut budget, guard),
+            Some(Err(error)) => {
+                present_only(bench, &whole, &budget, &error.to_string(), error.advice())
+            }
+            None => present_only(
+                bench,
+                &whole,
+                &budget,
+                "no block device is known for this target",
+                "name a block device, or a directory on one",
+            ),
+        }
+    }
+
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        Some(common::fio_command(&whole_plan(target, parameters).ok()?))
+    }
+}
+
+/// Measures what there is when the setting cannot be changed.
+fn present_only(
+    bench: &mut Bench<'_>,
+    whole: &Plan,
+    budget: &Budget,
+    why: &str,
+    advice: &str,
+) -> Result<(), BenchError> {
+    bench.verdict(Verdict::new(
+        "setting-not-changeable",
+        Severity::Warning,
+        format!("only the present read-ahead was measured: {why}"),
+        advice,
+    ));
+    if let Some(outcome) = step(bench, "the present setting", 1.0, whole, budget, (0, 1))? {
+        put_rate(bench, "present_read_ahead_throughput", rate(&outcome));
+    }
+    Ok(())
+}
+
+fn sweep(
+    bench: &mut Bench<'_>,
+    whole: &Plan,
+    budget: &mut Budget,
+    mut guard: Guard,
+) -> Result<(), BenchError> {
+    let present = guard.original().parse::<u32>().ok();
+    if let Some(kib) = present {
+        put_size(bench, "present_read_ahead_size", kib);
+    }
+    let mut points: Vec<(u32, f64)> = Vec::new();
+    for (index, kib) in STEPS.into_iter().enumerate() {
+        if let Err(error) = guard.set(&kib.to_string()) {
+            bench.verdict(not_changed(&error));
+            break;
+        }
+        let phase = format!("read-ahead {}", units::block_size(f64::from(kib) * 1024.0));
+        let share = 1.0 / STEPS.len() as f64;
+        let place = (index, STEPS.len() - index);
+        let Some(outcome) = step(bench, &phase, share, whole, budget, place)? else {
+            break;
+        };
+        budget.spend(&outcome);
+        points.push((kib, rate(&outcome)));
+        report(bench, &points, present);
+        bench.phase_finished();
+        if bench.stopped() {
+            break;
+        }
+    }
+    if let Err(error) = guard.put_back() {
+        bench.verdict(Verdict::new(
+            "setting-not-restored",
+            Severity::Warning,
+            format!("the old read-ahead is not back: {error}"),
+            "the next start of diskscope tries again; or write it by hand",
+        ));
+    }
+    Ok(())
+}
+
+fn step(
+    bench: &mut Bench<'_>,
+    phase: &str,
+    share: f64,
+    whole: &Plan,
+    budget: &Budget,
+    (index, left): (usize, usize),
+) -> Result<Option<Outcome>, BenchError> {
+    let bytes = bench
+        .parameters
+        .bytes("step-bytes")
+        .unwrap_or(256 << 20)
+        .max(whole.align);
+    let own = Limits {
+        bytes: Some(bytes),
+        ..Limits::default()
+    };
+    let Some(limits) = budget.share(left as u64, whole.align, own) else {
+        return Ok(None);
+    };
+    let plan = Plan {
+        window: place_of(index, whole, bytes),
+        limits,
+        ..whole.clone()
+    };
+    bench.execute(phase, share, &plan).map(Some)
+}
+
+fn rate(outcome: &Outcome) -> f64 {
+    outcome.tally.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
+}
+
+fn put_rate(bench: &mut Bench<'_>, name: &str, value: f64) {
+    bench.figure(Figure::new(name, value, Unit::BytesPerSecond));
+}
+
+fn put_size(bench: &mut Bench<'_>, name: &str, kib: u32) {
+    bench.figure(Figure::new(name, f64::from(kib) * 1024.0, Unit::Bytes));
+}
+
+fn report(bench: &mut Bench<'_>, points: &[(u32, f64)], present: Option<u32>) {
+    let curve = points
+        .iter()
+        .map(|(kib, rate)| [f64::from(*kib) * 1024.0, *rate]);
+    bench.series(series(
+        "throughput-against-read-ahead",
+        ("read-ahead", Unit::Bytes),
+        ("throughput", Unit::BytesPerSecond),
+        curve.collect(),
+    ));
+    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
+    let Some((kib, best)) = points
+        .iter()
+        .find(|point| point.1 >= AS_GOOD * most)
+        .copied()
+    else {
+        return;
+    };
+    put_size(bench, "best_read_ahead_size", kib);
+    put_rate(bench, "best_read_ahead_throughput", best);
+    // The present setting need not be a power of two: the next step below stands for it.
+    let now = present.and_then(|present| {
+        points
+            .iter()
+            .rev()
+            .find(|(kib, _)| *kib <= present.max(STEPS[0]))
+    });
+    if let Some((_, now)) = now.filter(|_| points.len() == STEPS.len()) {
+        put_rate(bench, "present_read_ahead_throughput", *now);
+        bench.figure(Figure::new("read_ahead_gain", best / now, Unit::Ratio));
+    }
+}
+
+fn not_changed(error: &SettingError) -> Verdict {
+    Verdict::new(
+        "setting-not-changeable",
+        Severity::Warning,
+        format!("the sweep ended: {error}"),
+        error.advice(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::super::tests::fake::{self, Fake, Nobody, codes, value};
+    use super::super::{find, runner};
+    use super::*;
+    use crate::drive::Settings;
+    use crate::engine::Control;
+    use crate::roots::Roots;
+
+    /// A directory with a device `sim:constant` whose read-ahead can be set.
+    fn system() -> (tempfile::TempDir, Settings, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = Settings::new(
+            Roots::below(directory.path()),
+            directory.path().join("records"),
+        );
+        let file = settings.read_ahead("sim:constant");
+        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        fs::write(&file, "128\n").unwrap();
+        (directory, settings, file)
+    }
+
+    fn target() -> Target {
+        let choice = crate::engine::Choice::Auto;
+        crate::engine::open(&Roots::default(), "sim:constant", choice, None)
+            .unwrap()
+            .target
+    }
+
+    #[test]
+    fn the_smallest_setting_on_the_plateau_is_found_and_the_old_one_put_back() {
+        let (_directory, settings, file) = system();
+        let seen = file.clone();
+        let fake = Fake::new(move |_| {
+            let kib: u64 = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
+            // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
+            Some(4_000_000 / kib.min(512))
+        });
+        let (target, test) = (target(), find("read-ahead").unwrap());
+        let parameters = fake::parameters(test, &target, &[("step-bytes", "1MiB")]);
+        let control = Control::default();
+        let finished = runner::run_with(
+            test,
+            &target,
+            &parameters,
+            &settings,
+            &fake,
+            &control,
+            &mut Nobody,
+        );
+        assert_eq!(
+            value(&finished, "best_read_ahead_size"),
+            f64::from(512 << 10)
+        );
+        assert_eq!(
+            value(&finished, "present_read_ahead_size"),
+            f64::from(128 << 10)
+        );
+        assert!((value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
+        assert!(codes(&finished).is_empty());
+        assert_eq!(fs::read_to_string(file).unwrap().trim(), "128");
+        let plans = fake.plans.lock().unwrap();
+        assert_eq!(plans.len(), 12);
+        assert!(plans.iter().all(|plan| plan.cache == CacheMode::Drop));
+        assert_ne!(plans[0].window, plans[1].window);
+    }
+
+    #[test]
+    fn without_the_setting_the_present_one_is_measured() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = Settings::new(
+            Roots::below(directory.path()),
+            directory.path().join("records"),
+        );
+        let fake = Fake::new(|_| Some(1000));
+        let (target, test) = (target(), find("read-ahead").unwrap());
+        let parameters = fake::parameters(test, &target, &[]);
+        let control = Control::default();
+        let finished = runner::run_with(
+            test,
+            &target,
+            &parameters,
+            &settings,
+            &fake,
+            &control,
+            &mut Nobody,
+        );
+        assert_eq!(codes(&finished), ["setting-not-changeable"]);
+        value(&finished, "present_read_ahead_throughput");
+    }
+}

@@ -1,0 +1,377 @@
+//! What sequential-read and sequential-write share: zones, their rates, and what they mean.
+
+use std::ops::Range;
+
+use super::budget::Budget;
+use super::common::{self, place, series};
+use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use crate::drive::Target;
+use crate::engine::{Limits, Operation, Outcome, Pattern, Plan};
+use crate::session::document::{Figure, Severity, Unit, Verdict};
+use crate::stats::latency::Latency;
+use crate::stats::segments::{Segment, segments};
+use crate::units;
+
+/// Zones of the window.
+const ZONES: u64 = 100;
+/// Bytes moved in each zone, unless the zone is smaller.
+const BYTES_PER_ZONE: u64 = 128 << 20;
+/// Measured zones that make a zone of the drive: fewer are a hiccup.
+const LEAST_ZONES: usize = 3;
+/// From this ratio of beginning to end on, a place is worth advice.
+const WORTH_ADVICE: f64 = 1.15;
+
+/// Size of the requests.
+pub(super) const BLOCK_SIZE: Parameter = common::BLOCK_SIZE.with_default(|_| Value::Bytes(1 << 20));
+/// Requests in flight.
+pub(super) const DEPTH: Parameter = common::DEPTH.with_default(|_| Value::Count(4));
+/// No limit in time: every zone is measured in full.
+pub(super) const DURATION: Parameter = common::DURATION.with_default(|_| Value::Unset);
+/// Bytes of each zone.
+pub(super) const ZONE_BYTES: Parameter = Parameter {
+    name: "zone-bytes",
+    kind: Kind::Size { least: 1 },
+    help: "bytes moved in each of the 100 zones; other limits are shared out to the zones",
+    default: |_| Value::Bytes(BYTES_PER_ZONE),
+};
+
+/// The chart of both.
+pub(super) const CHARTS: &[Chart] = &[Chart::new(
+    "Throughput against address",
+    Shape::Steps,
+    &["throughput-over-address", "zones-over-address"],
+)];
+
+/// The headline of both.
+pub(super) const HEADLINE: &[&str] = &[
+    "throughput_mean",
+    "throughput_min",
+    "throughput_max",
+    "zones",
+    "full_copy_time",
+];
+
+/// One piece of the address space, measured.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct Zone {
+    offset: u64,
+    bytes: u64,
+    rate: f64,
+}
+
+fn whole_plan(
+    operation: Operation,
+    target: &Target,
+    parameters: &Parameters,
+) -> Result<Plan, BenchError> {
+    common::plan(target, parameters, operation, Pattern::Sequential)
+}
+
+pub(super) fn forecast(
+    operation: Operation,
+    target: &Target,
+    parameters: &Parameters,
+) -> Result<Forecast, BenchError> {
+    let plan = whole_plan(operation, target, parameters)?;
+    let zones = zones(&plan, parameters);
+    let planned: u64 = zones.iter().map(|zone| zone.end - zone.start).sum();
+    let most = plan.limits.bytes.unwrap_or(planned).min(planned);
+    let amount = if operation.writes() {
+        format!("writes at most {}", common::written_share(most, target))
+    } else {
+        format!("reads at most {}", units::capacity(most as f64))
+    };
+    Ok(Forecast {
+        sentence: format!(
+            "{amount} in {} zones of {}, ascending, {} at a time",
+            zones.len(),
+            place(target),
+            common::blocks(plan.block_size),
+        ),
+        duration: plan.limits.duration,
+        reads: (!operation.writes()).then_some(most),
+        writes: operation.writes().then_some(most),
+    })
+}
+
+pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    let whole = whole_plan(operation, bench.target, bench.parameters)?;
+    let zones = zones(&whole, bench.parameters);
+    let block = u64::from(whole.block_size.largest());
+    let mut budget = Budget::new(whole.limits);
+    let mut latency = Latency::default();
+    let mut measured = Vec::with_capacity(zones.len());
+    for (index, zone) in zones.iter().enumerate() {
+        let own = Limits {
+            bytes: Some(zone.end - zone.start),
+            ..Limits::default()
+        };
+        let Some(limits) = budget.share((zones.len() - index) as u64, block, own) else {
+            break;
+        };
+        let plan = Plan {
+            window: zone.clone(),
+            limits,
+            ..whole.clone()
+        };
+        let phase = format!("zone {} of {}", index + 1, zones.len());
+        let outcome = bench.execute(&phase, 1.0 / zones.len() as f64, &plan)?;
+        budget.spend(&outcome);
+        let tally = &outcome.tally;
+        latency.merge(&tally.read.latency);
+        latency.merge(&tally.write.latency);
+        measured.extend(zone_of(zone.start, &outcome));
+        report(bench, operation, &measured, &latency);
+        bench.phase_finished();
+        if bench.stopped() {
+            break;
+        }
+    }
+    conclude(bench, &measured, whole.window);
+    Ok(())
+}
+
+pub(super) fn fio(
+    operation: Operation,
+    target: &Target,
+    parameters: &Parameters,
+) -> Option<String> {
+    let plan = whole_plan(operation, target, parameters).ok()?;
+    Some(common::fio_command(&plan))
+}
+
+/// The pieces to measure: at the beginning of each zone, a whole number of blocks, none twice.
+fn zones(plan: &Plan, parameters: &Parameters) -> Vec<Range<u64>> {
+    let block = u64::from(plan.block_size.largest());
+    let start = plan.window.start.next_multiple_of(plan.align);
+    let blocks = plan.window.end.saturating_sub(start) / block;
+    let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
+    let count = ZONES.min(blocks);
+    (0..count)
+        .map(|zone| {
+            let (first, next) = (blocks * zone / count, blocks * (zone + 1) / count);
+            let begin = start + first * block;
+            begin..begin + each.min(next - first) * block
+        })
+        .collect()
+}
+
+fn zone_of(offset: u64, outcome: &Outcome) -> Option<Zone> {
+    let (bytes, seconds) = (outcome.tally.bytes(), outcome.elapsed.as_secs_f64());
+    (bytes > 0 && seconds > 0.0).then(|| Zone {
+        offset,
+        bytes,
+        rate: bytes as f64 / seconds,
+    })
+}
+
+/// The figures of the zones measured so far.
+fn report(bench: &mut Bench<'_>, operation: Operation, zones: &[Zone], latency: &Latency) {
+    let by_rate = |left: &&Zone, right: &&Zone| left.rate.total_cmp(&right.rate);
+    // Of zones alike the first: the last of the reversed ones.
+    let fastest = zones.iter().rev().max_by(by_rate);
+    let (Some(slowest), Some(fastest)) = (zones.iter().min_by(by_rate), fastest) else {
+        return;
+    };
+    let observations = zones.len() as u64;
+    let rate = |name, value| {
+        Figure::new(name, value, Unit::BytesPerSecond).from_observations(observations)
+    };
+    let offset = |name, zone: &Zone| Figure::new(name, zone.offset as f64, Unit::Bytes);
+    let mean = mean_rate(zones);
+    bench.figure(rate("throughput_mean", mean));
+    bench.figure(rate("throughput_min", slowest.rate));
+    bench.figure(rate("throughput_max", fastest.rate));
+    bench.figure(offset("throughput_min_offset", slowest));
+    bench.figure(offset("throughput_max_offset", fastest));
+    common::report_latency(&mut bench.findings, latency);
+    let summary = common::summary(latency);
+    if operation.writes() {
+        bench.findings.latency.write = summary;
+    } else {
+        bench.findings.latency.read = summary;
+    }
+    let points = zones.iter().map(|zone| [zone.offset as f64, zone.rate]);
+    bench.series(series(
+        "throughput-over-address",
+        ("address", Unit::Bytes),
+        ("throughput", Unit::BytesPerSecond),
+        points.collect(),
+    ));
+}
+
+/// Bytes over time of all zones together: what moving them one after the other gives.
+fn mean_rate(zones: &[Zone]) -> f64 {
+    let bytes: f64 = zones.iter().map(|zone| zone.bytes as f64).sum();
+    let seconds: f64 = zones.iter().map(|zone| zone.bytes as f64 / zone.rate).sum();
+    bytes / seconds
+}
+
+/// What the whole curve says: the drive's own zones, where a fast partition belongs, how long a
+/// copy of everything takes.
+fn conclude(bench: &mut Bench<'_>, zones: &[Zone], window: Range<u64>) {
+    let rates: Vec<f64> = zones.iter().map(|zone| zone.rate).collect();
+    if rates.len() < 4 * LEAST_ZONES {
+        return;
+    }
+    let steps = segments(&rates, LEAST_ZONES);
+    bench.figure(Figure::new("zones", steps.len() as f64, Unit::Count));
+    let copy_ns = bench.target.size as f64 / mean_rate(zones) * 1e9;
+    bench.figure(Figure::new("full_copy_time", copy_ns, Unit::Nanoseconds));
+    let edges = steps.iter().flat_map(|step| {
+        let end = zones
+            .get(step.range.end)
+            .map_or(window.end, |zone| zone.offset);
+        [
+            [zones[step.range.start].offset as f64, step.mean],
+            [end as f64, step.mean],
+        ]
+    });
+    bench.series(series(
+        "zones-over-address",
+        ("address", Unit::Bytes),
+        ("throughput", Unit::BytesPerSecond),
+        edges.collect(),
+    ));
+    if let Some(verdict) = placement(&rates, &steps, bench.target.rotational()) {
+        bench.verdict(verdict);
+    }
+}
+
+/// Where a fast partition belongs, or that it does not matter although it should.
+fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Option<Verdict> {
+    let tenth = (rates.len() / 10).max(1);
+    let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+    let (begin, end) = (mean(&rates[..tenth]), mean(&rates[rates.len() - tenth..]));
+    let falls = steps
+        .windows(2)
+        .all(|pair| pair[1].mean < pair[0].mean * 1.05);
+    if begin / end >= WORTH_ADVICE && falls {
+        return Some(Verdict::new(
+            "fast-start",
+            Severity::Note,
+            format!(
+                "the first tenth gives {}, the last {}",
+                units::throughput(begin),
+                units::throughput(end)
+            ),
+            format!(
+                "a fast partition belongs at the start, where it is {} times faster than at the end",
+                units::three_digits(begin / end)
+            ),
+        ));
+    }
+    (rotational == Some(true) && steps.len() == 1).then(|| {
+        Verdict::new(
+            "no-zones",
+            Severity::Note,
+            format!(
+                "the kernel says that it rotates, but it gives {} everywhere",
+                units::throughput(mean(rates))
+            ),
+            "a virtual disk, a cache, or an interface slower than the disk's outer tracks would \
+             look like this",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::find;
+    use super::super::tests::fake::{self, Fake};
+    use super::*;
+    use crate::session::document::RunState;
+
+    const SIZE: u64 = 100 << 30;
+
+    /// 200 MB/s in the first half, 100 MB/s in the second.
+    fn two_speeds(asked: &fake::Asked<'_>) -> Option<u64> {
+        let rate = if asked.address < SIZE / 2 { 200 } else { 100 };
+        Some(u64::from(asked.bytes) * 1000 / rate * u64::from(asked.plan.depth))
+    }
+
+    #[test]
+    fn zones_lie_in_the_window_and_do_not_overlap() {
+        let target = fake::target(SIZE);
+        let test = find("seqread").unwrap();
+        for set in [
+            &[][..],
+            &[("window-begin", "3%"), ("window-end", "50GB")],
+            &[("block-size", "64MiB"), ("window-end", "1GB")],
+        ] {
+            let parameters = fake::parameters(test, &target, set);
+            let plan = whole_plan(Operation::Read, &target, &parameters).unwrap();
+            let zones = zones(&plan, &parameters);
+            assert!(!zones.is_empty());
+            assert!(zones.windows(2).all(|pair| pair[0].end <= pair[1].start));
+            assert!(zones[0].start >= plan.window.start);
+            assert!(zones.last().unwrap().end <= plan.window.end);
+        }
+    }
+
+    #[test]
+    fn a_disk_with_two_speeds_has_two_zones_and_a_better_half() {
+        let fake = Fake::new(two_speeds);
+        let target = fake::target(SIZE);
+        let finished = fake::run(find("seqread").unwrap(), &target, &[], &fake);
+        let findings = &finished.findings;
+        let value = |name| findings.figure(name).unwrap().value;
+        assert_eq!(finished.state, RunState::Finished);
+        assert!((value("throughput_max") / 200e6 - 1.0).abs() < 0.01);
+        assert!((value("throughput_min") / 100e6 - 1.0).abs() < 0.01);
+        assert!((value("throughput_mean") / 133.3e6 - 1.0).abs() < 0.01);
+        assert_eq!(value("zones"), 2.0);
+        assert_eq!(value("throughput_max_offset"), 0.0);
+        assert!(value("throughput_min_offset") >= SIZE as f64 / 2.0 - 1e9);
+        let copy = SIZE as f64 / value("throughput_mean") * 1e9;
+        assert!((value("full_copy_time") / copy - 1.0).abs() < 1e-9);
+        let verdict = findings
+            .verdicts
+            .iter()
+            .find(|verdict| verdict.code == "fast-start");
+        assert!(
+            verdict.unwrap().advice.contains("2.00 times"),
+            "{verdict:?}"
+        );
+    }
+
+    #[test]
+    fn a_short_test_still_reaches_the_end_of_the_drive() {
+        for set in [("duration", "2s"), ("bytes", "200MiB"), ("requests", "150")] {
+            let fake = Fake::new(two_speeds);
+            let target = fake::target(SIZE);
+            let finished = fake::run(find("seqwrite").unwrap(), &target, &[set], &fake);
+            let curve = finished.findings.series("throughput-over-address").unwrap();
+            let last = curve.points.last().unwrap()[0];
+            assert!(last >= SIZE as f64 * 0.7, "{set:?} ends at {last}");
+        }
+    }
+
+    #[test]
+    fn a_level_drive_gets_no_advice() {
+        let fake = Fake::new(|_| Some(1_000_000));
+        let finished = fake::run(
+            find("seqread").unwrap(),
+            &fake::target(SIZE),
+            &[("bytes", "1GiB"), ("depth", "1")],
+            &fake,
+        );
+        assert_eq!(finished.findings.figure("zones").unwrap().value, 1.0);
+        assert!(finished.findings.verdicts.is_empty());
+    }
+
+    #[test]
+    fn a_failure_keeps_the_zones_before() {
+        let fake = Fake::new(|asked| (asked.address < SIZE / 2).then_some(1_000_000));
+        let target = fake::target(SIZE);
+        let finished = fake::run(
+            find("seqread").unwrap(),
+            &target,
+            &[("zone-bytes", "4MiB")],
+            &fake,
+        );
+        assert_eq!(finished.state, RunState::Failed);
+        let curve = finished.findings.series("throughput-over-address").unwrap();
+        assert_eq!(curve.points.len(), 50);
+    }
+}

@@ -1,0 +1,59 @@
+//! Sequential writes over the whole address space: how fast, and where.
+
+use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, sequential};
+use crate::drive::Target;
+use crate::engine::Operation;
+
+/// Large writes in 100 even zones of the window, ascending.
+pub struct SequentialWrite;
+
+static DESCRIPTION: Description = Description {
+    name: "sequential-write",
+    aliases: &["seqwrite"],
+    summary: "large writes over the whole drive: MB/s, and where it is fast and slow",
+    explanation: "\
+Splits the window into 100 even zones and writes a large piece at the beginning of each, in \
+ascending order. This is what copying, backups and video recording do to a drive.
+
+The chart shows throughput against the address. A hard disk falls from its outer to its inner tracks \
+in steps. An SSD that starts high and falls to a lower level after some gigabytes has filled its \
+cache: steady-state says how large that is. Shingled disks (SMR) collapse to a few MB/s.
+
+It overwrites what is there: by default up to 128 MiB in each zone, 12.8 GiB in all, which is said \
+beforehand. A limit in time, bytes or requests is shared out, so that a short test still reaches the \
+end of the drive.",
+    writes: true,
+    parameters: &[
+        sequential::BLOCK_SIZE,
+        sequential::DEPTH,
+        sequential::ZONE_BYTES,
+        sequential::DURATION,
+        common::BYTES,
+        common::REQUESTS,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::SYNC,
+        common::DATA,
+        common::CACHE,
+    ],
+    charts: sequential::CHARTS,
+    headline: sequential::HEADLINE,
+};
+
+impl Test for SequentialWrite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        sequential::forecast(Operation::Write, target, parameters)
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        sequential::run(Operation::Write, bench)
+    }
+
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+        sequential::fio(Operation::Write, target, parameters)
+    }
+}

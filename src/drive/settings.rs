@@ -1,0 +1,397 @@
+//! Settings of the system that a test changes, and that are put back whatever happens.
+//!
+//! Before a setting is changed, a record of its old value is on disk. The guard puts the value back
+//! and removes the record; after a kill the record is still there, and the next start puts the value
+//! back ([`Settings::restore_leftovers`]).
+
+use std::fs::{self, File};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use serde::{Deserialize, Serialize};
+
+use crate::roots::{self, Roots};
+
+/// Ending of a record's name.
+const RECORD: &str = "setting.json";
+
+/// What went wrong with a setting.
+#[derive(Debug, thiserror::Error)]
+pub enum SettingError {
+    /// The file system said no.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        tried: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+    /// There is nowhere to keep the record without which nothing is changed.
+    #[error("neither XDG_STATE_HOME nor HOME is set: there is no place to note the old value")]
+    NoPlace,
+}
+
+impl SettingError {
+    /// What to do about it, one sentence.
+    #[must_use]
+    pub fn advice(&self) -> &'static str {
+        match self {
+            Self::Io { source, .. } => match source.kind() {
+                io::ErrorKind::PermissionDenied => "run it as root",
+                io::ErrorKind::NotFound => "this kernel or driver has no such setting",
+                _ => "the kernel or the drive does not let it be changed",
+            },
+            Self::NoPlace => "set HOME or XDG_STATE_HOME",
+        }
+    }
+}
+
+fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SettingError {
+    let path = path.to_owned();
+    move |source| SettingError::Io {
+        tried,
+        path,
+        source,
+    }
+}
+
+/// The old value of one setting, as long as it is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+struct Record {
+    /// The setting's file.
+    path: PathBuf,
+    /// What it was.
+    original: String,
+    /// What it was changed to, one after the other: anything else was set by somebody else, who
+    /// shall keep it.
+    ours: Vec<String>,
+    /// Who changed it.
+    process: u32,
+    /// When that process began, in the kernel's ticks since boot: the number alone is given anew.
+    process_start: Option<u64>,
+}
+
+/// Changes settings of the system, and puts them back.
+#[derive(Debug, Clone)]
+pub struct Settings {
+    roots: Roots,
+    records: Option<PathBuf>,
+}
+
+impl Default for Settings {
+    /// The system's own settings, with records in `settings` of the program's state directory.
+    fn default() -> Self {
+        Self {
+            roots: Roots::default(),
+            records: roots::state_directory().map(|state| state.join("settings")),
+        }
+    }
+}
+
+impl Settings {
+    /// Settings below other roots, with records in that directory.
+    #[must_use]
+    pub fn new(roots: Roots, records: PathBuf) -> Self {
+        Self {
+            roots,
+            records: Some(records),
+        }
+    }
+
+    /// The read-ahead of a block device in KiB (kernel Documentation/ABI/stable/sysfs-block); a
+    /// partition has its parent's.
+    #[must_use]
+    pub fn read_ahead(&self, device: &str) -> PathBuf {
+        self.block(device).join("queue/read_ahead_kb")
+    }
+
+    /// The write cache of a SCSI or SATA drive, `write back` or `write through` (drivers/scsi/sd.c,
+    /// `cache_type`); `None` where the device is none.
+    #[must_use]
+    pub fn write_cache(&self, device: &str) -> Option<PathBuf> {
+        let disks = self.block(device).join("device/scsi_disk");
+        let disk = fs::read_dir(disks).ok()?.next()?.ok()?;
+        Some(disk.path().join("cache_type"))
+    }
+
+    fn block(&self, device: &str) -> PathBuf {
+        self.roots.sys.join("class/block").join(device)
+    }
+
+    /// What a setting is now; of a choice such as `[none] mq-deadline` the word in brackets.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn read(&self, path: &Path) -> Result<String, SettingError> {
+        read(path)
+    }
+
+    /// Prepares a setting to be changed. It is put back when the guard goes.
+    ///
+    /// # Errors
+    /// When it cannot be read, or its old value cannot be noted.
+    pub fn guard(&self, path: &Path) -> Result<Guard, SettingError> {
+        let directory = self.records.as_ref().ok_or(SettingError::NoPlace)?;
+        fs::create_dir_all(directory).map_err(io_error("make the directory", directory))?;
+        let process = std::process::id();
+        let record = Record {
+            path: path.to_owned(),
+            original: read(path)?,
+            ours: Vec::new(),
+            process,
+            process_start: self.process_start(process),
+        };
+        static NEXT: AtomicU64 = AtomicU64::new(0);
+        let number = NEXT.fetch_add(1, Ordering::Relaxed);
+        let file = directory.join(format!("{process}-{number}.{RECORD}"));
+        Ok(Guard { record, file })
+    }
+
+    /// Puts back what a killed process left changed. Settings of a process that is still there,
+    /// and settings that somebody else has changed since, are left alone. Says of each setting
+    /// which it is and what it was put back to.
+    #[must_use]
+    pub fn restore_leftovers(&self) -> Vec<Result<(PathBuf, String), SettingError>> {
+        let Some(entries) = self
+            .records
+            .as_ref()
+            .and_then(|path| fs::read_dir(path).ok())
+        else {
+            return Vec::new();
+        };
+        let records = entries
+            .filter_map(|entry| Some(entry.ok()?.path()))
+            .filter(|path| path.to_string_lossy().ends_with(RECORD));
+        records
+            .filter_map(|file| self.restore_leftover(&file))
+            .collect()
+    }
+
+    fn restore_leftover(&self, file: &Path) -> Option<Result<(PathBuf, String), SettingError>> {
+        let record = fs::read(file)
+            .ok()
+            .and_then(|text| serde_json::from_slice::<Record>(&text).ok());
+        let Some(record) = record else {
+            // Renaming is atomic, so this is no half-written record of ours.
+            return None;
+        };
+        let alive = record.process_start.is_some()
+            && self.process_start(record.process) == record.process_start;
+        if alive {
+            return None;
+        }
+        let restored = restore(&record, file).transpose()?;
+        Some(restored.map(|()| (record.path, record.original)))
+    }
+
+    /// When a process began, in ticks since boot (proc_pid_stat(5), field 22).
+    fn process_start(&self, process: u32) -> Option<u64> {
+        let path = self.roots.proc.join(process.to_string()).join("stat");
+        let text = fs::read_to_string(path).ok()?;
+        // The command's name in parentheses may hold anything; field 3 follows it.
+        let (_, fields) = text.rsplit_once(')')?;
+        fields.split_whitespace().nth(19)?.parse().ok()
+    }
+}
+
+fn read(path: &Path) -> Result<String, SettingError> {
+    let text = fs::read_to_string(path).map_err(io_error("read", path))?;
+    let chosen = text
+        .split_once('[')
+        .and_then(|(_, rest)| rest.split_once(']'))
+        .map(|(word, _)| word);
+    Ok(chosen.unwrap_or(text.trim()).to_owned())
+}
+
+fn write(path: &Path, value: &str) -> Result<(), SettingError> {
+    fs::write(path, value).map_err(io_error("change", path))
+}
+
+/// Puts a setting back and removes its record. `None` where there was nothing to put back: the
+/// device is gone, or somebody else has set it since.
+fn restore(record: &Record, file: &Path) -> Result<Option<()>, SettingError> {
+    let ours = match read(&record.path) {
+        Ok(now) => record.ours.contains(&now) && now != record.original,
+        Err(SettingError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => false,
+        Err(error) => return Err(error),
+    };
+    if ours {
+        write(&record.path, &record.original)?;
+    }
+    match fs::remove_file(file) {
+        Err(error) if error.kind() != io::ErrorKind::NotFound => {
+            Err(io_error("remove", file)(error))
+        }
+        _ => Ok(ours.then_some(())),
+    }
+}
+
+/// A setting that may be changed as long as this lives.
+#[derive(Debug)]
+pub struct Guard {
+    record: Record,
+    file: PathBuf,
+}
+
+impl Guard {
+    /// What it was at the beginning.
+    #[must_use]
+    pub fn original(&self) -> &str {
+        &self.record.original
+    }
+
+    /// Changes the setting; the old value is on disk before.
+    ///
+    /// # Errors
+    /// When the old value cannot be noted, or the kernel does not take the new one (or takes
+    /// another instead).
+    pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
+        self.record.ours.push(value.to_owned());
+        self.note()?;
+        write(&self.record.path, value)?;
+        let now = read(&self.record.path)?;
+        if now != value {
+            // Whatever it has become is our doing.
+            self.record.ours.push(now);
+            self.note()?;
+            let refused = io::Error::other(format!("it did not take {value:?}"));
+            return Err(io_error("change", &self.record.path)(refused));
+        }
+        Ok(())
+    }
+
+    /// Puts the setting back and says whether that worked; dropping does the same in silence.
+    ///
+    /// # Errors
+    /// When the kernel does not take the old value: the record stays for the next start.
+    pub fn put_back(self) -> Result<(), SettingError> {
+        restore(&self.record, &self.file).map(|_| ())
+    }
+
+    fn note(&self) -> Result<(), SettingError> {
+        let text = serde_json::to_vec(&self.record)
+            .map_err(io::Error::from)
+            .map_err(io_error("write", &self.file))?;
+        let partial = self.file.with_extension("partial");
+        let written = File::create(&partial)
+            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_data()))
+            .and_then(|()| fs::rename(&partial, &self.file));
+        written.map_err(io_error("write", &self.file))
+    }
+}
+
+impl Drop for Guard {
+    fn drop(&mut self) {
+        // A value that cannot be put back now is tried again at the next start: the record stays.
+        let _ = restore(&self.record, &self.file);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    struct Place {
+        _directory: tempfile::TempDir,
+        settings: Settings,
+        setting: PathBuf,
+        records: PathBuf,
+    }
+
+    fn place() -> Place {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let queue = root.join("sys/class/block/sda/queue");
+        fs::create_dir_all(&queue).unwrap();
+        fs::write(queue.join("read_ahead_kb"), "128\n").unwrap();
+        let own = root.join(format!("proc/{}", std::process::id()));
+        fs::create_dir_all(&own).unwrap();
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        fs::write(own.join("stat"), stat).unwrap();
+        let records = root.join("records");
+        let settings = Settings::new(Roots::below(root), records.clone());
+        Place {
+            setting: settings.read_ahead("sda"),
+            settings,
+            records,
+            _directory: directory,
+        }
+    }
+
+    fn records(place: &Place) -> usize {
+        fs::read_dir(&place.records).map_or(0, Iterator::count)
+    }
+
+    #[test]
+    fn a_guard_puts_the_setting_back() {
+        let place = place();
+        let mut guard = place.settings.guard(&place.setting).unwrap();
+        for value in ["4", "8192"] {
+            guard.set(value).unwrap();
+            assert_eq!(read(&place.setting).unwrap(), value);
+            assert_eq!(records(&place), 1);
+        }
+        drop(guard);
+        assert_eq!(read(&place.setting).unwrap(), "128");
+        assert_eq!(records(&place), 0);
+    }
+
+    #[test]
+    fn the_next_start_puts_back_what_a_kill_left() {
+        let place = place();
+        let mut guard = place.settings.guard(&place.setting).unwrap();
+        guard.set("4").unwrap();
+        // A kill: nothing is dropped, the process is gone.
+        std::mem::forget(guard);
+        assert!(
+            place.settings.restore_leftovers().is_empty(),
+            "it still lives"
+        );
+        fs::remove_dir_all(place.settings.roots.proc.clone()).unwrap();
+        let restored = place.settings.restore_leftovers();
+        assert!(
+            matches!(&restored[..], [Ok((path, value))] if *path == place.setting && value == "128")
+        );
+        assert_eq!(read(&place.setting).unwrap(), "128");
+        assert!(place.settings.restore_leftovers().is_empty());
+    }
+
+    #[test]
+    fn what_somebody_else_set_meanwhile_stays() {
+        let place = place();
+        let mut guard = place.settings.guard(&place.setting).unwrap();
+        guard.set("4").unwrap();
+        fs::write(&place.setting, "512\n").unwrap();
+        guard.put_back().unwrap();
+        assert_eq!(read(&place.setting).unwrap(), "512");
+        assert_eq!(records(&place), 0);
+    }
+
+    #[test]
+    fn a_device_that_is_gone_leaves_no_record() {
+        let place = place();
+        let mut guard = place.settings.guard(&place.setting).unwrap();
+        guard.set("4").unwrap();
+        fs::remove_file(&place.setting).unwrap();
+        guard.put_back().unwrap();
+        assert_eq!(records(&place), 0);
+    }
+
+    #[test]
+    fn a_choice_is_the_word_in_brackets() {
+        let place = place();
+        fs::write(&place.setting, "none [mq-deadline] bfq\n").unwrap();
+        assert_eq!(read(&place.setting).unwrap(), "mq-deadline");
+    }
+
+    #[test]
+    fn nothing_is_changed_without_a_record() {
+        let place = place();
+        fs::write(&place.records, "no directory").unwrap();
+        assert!(place.settings.guard(&place.setting).is_err());
+        assert_eq!(read(&place.setting).unwrap(), "128");
+    }
+}

@@ -1,0 +1,101 @@
+//! `docs/tests.md`: every test as the program itself describes it.
+
+use std::fmt::Write as _;
+
+use crate::bench::{Description, Parameter, TESTS, Value};
+use crate::drive::Target;
+
+/// The page, in Markdown.
+#[must_use]
+pub fn page() -> String {
+    let mut text = String::from(
+        "# The tests\n\n\
+         What each test does, how to read its chart, and what it costs. Written from the program's \
+         own descriptions,\nwhich the launcher and `diskscope tests` show too. Defaults are those of \
+         an ordinary drive; some depend on the target.\n\n\
+         | test | other names | measures | writes |\n|---|---|---|---|\n",
+    );
+    for test in TESTS {
+        let test = test.description();
+        let _ = writeln!(
+            text,
+            "| [{0}](#{0}) | {1} | {2} | {3} |",
+            test.name,
+            test.aliases.join(", "),
+            test.summary,
+            if test.writes { "yes" } else { "" }
+        );
+    }
+    for test in TESTS {
+        section(&mut text, test.description());
+    }
+    text
+}
+
+fn section(text: &mut String, test: &Description) {
+    let _ = writeln!(
+        text,
+        "\n## {}\n\n{}\n",
+        test.name,
+        test.explanation.trim_end()
+    );
+    text.push_str("| parameter | default | meaning |\n|---|---|---|\n");
+    for parameter in test.parameters {
+        let _ = writeln!(
+            text,
+            "| `--{}` | {} | {} |",
+            parameter.name,
+            default_of(parameter),
+            parameter.help
+        );
+    }
+    if !test.headline.is_empty() {
+        let names: Vec<String> = test
+            .headline
+            .iter()
+            .map(|name| format!("`{name}`"))
+            .collect();
+        let _ = writeln!(text, "\nFigures first: {}.", names.join(", "));
+    }
+    for chart in test.charts {
+        let _ = writeln!(text, "\nChart: {}.", chart.title);
+    }
+}
+
+fn default_of(parameter: &Parameter) -> String {
+    match (parameter.default)(&Target::ordinary()) {
+        Value::Unset => String::new(),
+        value => format!("`{value}`"),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// `DISKSCOPE_BLESS=1 cargo test` writes the page anew.
+    #[test]
+    fn the_page_in_the_repository_is_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tests.md");
+        if std::env::var_os("DISKSCOPE_BLESS").is_some() {
+            std::fs::write(path, page()).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap_or_default();
+        assert!(
+            written == page(),
+            "docs/tests.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_page_in"
+        );
+    }
+
+    #[test]
+    fn every_test_and_parameter_is_on_it() {
+        let page = page();
+        for test in TESTS {
+            let test = test.description();
+            assert!(page.contains(&format!("\n## {}\n", test.name)));
+            for parameter in test.parameters {
+                assert!(page.contains(&format!("`--{}`", parameter.name)));
+            }
+        }
+    }
+}

@@ -1,0 +1,266 @@
+//! The program in a pseudo-terminal: every way out gives the terminal back, and a benchmark is run
+//! with the keyboard alone.
+
+#![allow(clippy::unwrap_used)]
+
+mod pty;
+
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use diskscope::bench;
+use diskscope::session::document::RunState;
+use diskscope::session::store;
+use pty::Terminal;
+use rustix::process::Signal;
+
+/// Whether setsid(1) is there; says why not.
+fn possible() -> bool {
+    let found = Command::new("setsid").arg("--version").output().is_ok();
+    if !found {
+        eprintln!("skipped: setsid(1) is missing, which gives the program its terminal");
+    }
+    found
+}
+
+fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+fn diskscope(arguments: &[&str], directory: &Path) -> Terminal {
+    let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
+    Terminal::start(program, arguments, directory)
+}
+
+/// The interface with services that fail in a given way.
+fn mishap(way: &str, directory: &Path) -> Terminal {
+    let tests = std::env::current_exe().unwrap();
+    let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/mishaps");
+    assert!(
+        program.exists(),
+        "{} is built by `cargo test`",
+        program.display()
+    );
+    Terminal::start(&program, &[way], directory)
+}
+
+#[test]
+fn quitting_gives_the_terminal_back() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let mut terminal = diskscope(&["--mouse"], directory.path());
+    terminal.see("DEVICES");
+    terminal.keys("q");
+    assert_eq!(terminal.end().code(), Some(0));
+    terminal.assert_restored();
+}
+
+#[test]
+fn signals_give_the_terminal_back() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
+        let mut terminal = diskscope(&[], directory.path());
+        terminal.see("DEVICES");
+        terminal.signal(signal);
+        assert_eq!(terminal.end().code(), Some(130), "{signal:?}");
+        terminal.assert_restored();
+    }
+}
+
+#[test]
+fn a_dropped_connection_ends_the_program() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let mut terminal = diskscope(&[], directory.path());
+    terminal.see("DEVICES");
+    terminal.hang_up();
+    assert!(!terminal.end().success());
+}
+
+#[test]
+fn a_panic_on_any_thread_gives_the_terminal_back_and_is_told() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    for way in ["thread", "loop"] {
+        let mut terminal = mishap(way, directory.path());
+        terminal.see("[1 Live]");
+        terminal.keys("4");
+        assert!(!terminal.end().success(), "{way}");
+        terminal.assert_restored();
+        assert!(
+            terminal.shown().contains("made to panic"),
+            "{}",
+            terminal.shown()
+        );
+    }
+}
+
+#[test]
+fn an_error_gives_the_terminal_back_and_is_told() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let mut terminal = mishap("error", directory.path());
+    assert!(!terminal.end().success());
+    terminal.assert_restored();
+    assert!(
+        terminal.shown().contains("made to fail"),
+        "{}",
+        terminal.shown()
+    );
+}
+
+#[test]
+fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    for way in ["key", "signal"] {
+        let mut terminal = Terminal::start(Path::new("/bin/sh"), &["-i"], directory.path());
+        terminal.keys("PS1='ready> '; set -m\n");
+        terminal.see("ready> ");
+        terminal.keys(concat!(env!("CARGO_BIN_EXE_diskscope"), "\n"));
+        terminal.see("DEVICES");
+        if way == "key" {
+            terminal.keys("\x1a");
+        } else {
+            suspend_children(&terminal);
+        }
+        terminal.wait("the shell", |screen| !screen.alternate_screen());
+        terminal.keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
+        terminal.see("its 0");
+        terminal.keys("fg\n");
+        terminal.wait("the interface", vt100::Screen::alternate_screen);
+        terminal.see("DEVICES");
+        terminal.keys("q");
+        terminal.wait("the shell", |screen| !screen.alternate_screen());
+        terminal.keys("exit\n");
+        terminal.end();
+    }
+}
+
+/// Sends SIGTSTP to the program that the shell has started.
+fn suspend_children(shell: &Terminal) {
+    let children = format!("/proc/{0}/task/{0}/children", shell.id());
+    let child = std::fs::read_to_string(children).unwrap();
+    let id = child.split_whitespace().next().unwrap().parse().unwrap();
+    let child = rustix::process::Pid::from_raw(id).unwrap();
+    rustix::process::kill_process(child, Signal::TSTP).unwrap();
+}
+
+#[test]
+fn resizes_are_followed_down_to_too_small() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let mut terminal = diskscope(&[], directory.path());
+    terminal.see("DEVICES");
+    terminal.resize(10, 40);
+    terminal.see("40x10 is too small");
+    terminal.resize(24, 80);
+    terminal.see("DEVICES");
+    terminal.keys("q");
+    assert!(terminal.end().success());
+}
+
+#[test]
+fn a_benchmark_is_run_with_the_keyboard_alone() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let mut terminal = diskscope(&[], directory.path());
+    start_benchmark(&mut terminal, "1s");
+    terminal.see("JSON saved in");
+    terminal.keys("e");
+    terminal.see("exported to");
+    terminal.keys("q");
+    assert!(terminal.end().success());
+    terminal.assert_restored();
+
+    let exported = exports(directory.path());
+    let session = store::load(&exported).unwrap();
+    let run = &session.runs[0];
+    assert_eq!(
+        (run.test.as_str(), run.state),
+        ("random-read", RunState::Finished)
+    );
+    assert_eq!(run.target.size_bytes, 64 << 20);
+    assert!(run.findings.figure("iops").unwrap().value > 0.0);
+    assert!(
+        !run.findings
+            .series("iops-over-time")
+            .unwrap()
+            .points
+            .is_empty()
+    );
+}
+
+#[test]
+fn what_was_measured_is_saved_when_the_program_is_left() {
+    if !possible() {
+        return;
+    }
+    for way in ["keys", "signal"] {
+        let directory = directory();
+        let mut terminal = diskscope(&[], directory.path());
+        start_benchmark(&mut terminal, "50s");
+        terminal.see("IOPS   ");
+        if way == "keys" {
+            terminal.keys("qy");
+        } else {
+            terminal.signal(Signal::HUP);
+        }
+        terminal.end();
+        terminal.assert_restored();
+        let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
+        let session = store::load(&saved[0]).unwrap();
+        assert_eq!(session.runs[0].state, RunState::Interrupted, "{way}");
+        assert!(session.runs[0].findings.figure("iops").is_some(), "{way}");
+    }
+}
+
+/// From the Live screen: random reads in a scratch file of 64 MiB for that long.
+fn start_benchmark(terminal: &mut Terminal, duration: &str) {
+    terminal.see("DEVICES");
+    terminal.keys("b");
+    terminal.see("scratch-size");
+    terminal.keys("\t\t\r\x1564MiB\r");
+    terminal.see("64MiB");
+    let down = "j".repeat(rows_down_to("duration"));
+    terminal.keys(&format!("{down}\r\x15{duration}\r"));
+    terminal.see("takes up to");
+    terminal.keys("s");
+}
+
+/// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
+fn rows_down_to(name: &str) -> usize {
+    let parameters = bench::find("random-read").unwrap().description().parameters;
+    let row = parameters
+        .iter()
+        .position(|parameter| parameter.name == name);
+    1 + row.unwrap()
+}
+
+/// The one document that was exported; nothing else is left in the directory but the state.
+fn exports(directory: &Path) -> PathBuf {
+    let names: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.ends_with("state"))
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    names[0].clone()
+}

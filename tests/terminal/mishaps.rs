@@ -1,0 +1,53 @@
+//! The interface with services that fail on purpose, for the tests of the terminal: on a thread
+//! (`thread`) or in the loop (`loop`) when the list of sessions is asked for, or at once (`error`).
+
+use std::io;
+use std::process::ExitCode;
+use std::time::Duration;
+
+use diskscope::app::Effect;
+use diskscope::runtime::Options;
+use diskscope::runtime::interface::run_with;
+use diskscope::runtime::services::{Services, Sources};
+
+struct Mishaps {
+    way: String,
+    _sources: Sources,
+}
+
+impl Services for Mishaps {
+    fn perform(&mut self, effect: Effect) {
+        match (effect, self.way.as_str()) {
+            (Effect::ListSessions, "thread") => {
+                std::thread::spawn(|| panic!("made to panic on a thread"));
+            }
+            (Effect::ListSessions, _) => panic!("made to panic in the loop"),
+            _ => {}
+        }
+    }
+}
+
+fn main() -> ExitCode {
+    let way = std::env::args().nth(1).unwrap_or_default();
+    let options = Options {
+        ascii: false,
+        mouse: true,
+        interval: Duration::from_secs(1),
+    };
+    let ended = run_with(&options, |sources| {
+        if way == "error" {
+            return Err(io::Error::other("made to fail"));
+        }
+        Ok(Mishaps {
+            way,
+            _sources: sources,
+        })
+    });
+    match ended {
+        Ok(_) => ExitCode::SUCCESS,
+        Err(error) => {
+            eprintln!("{error}");
+            ExitCode::FAILURE
+        }
+    }
+}

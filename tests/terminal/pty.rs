@@ -1,0 +1,201 @@
+//! A program in a pseudo-terminal, its keys and its screen.
+
+use std::fs::{File, OpenOptions};
+use std::io::{Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, kill_process};
+use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
+use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+
+/// A program in a terminal of 100 x 30.
+pub struct Terminal {
+    master: Option<File>,
+    slave: OwnedFd,
+    before: Termios,
+    child: Child,
+    screen: vt100::Parser,
+}
+
+impl Terminal {
+    /// Starts a program as the leader of a session of its own, in `directory`.
+    pub fn start(program: &Path, arguments: &[&str], directory: &Path) -> Self {
+        let master =
+            openpt(OpenptFlags::RDWR | OpenptFlags::NOCTTY | OpenptFlags::CLOEXEC).unwrap();
+        grantpt(&master).unwrap();
+        unlockpt(&master).unwrap();
+        let name = ptsname(&master, Vec::new()).unwrap();
+        let path = Path::new(std::ffi::OsStr::from_bytes(name.to_bytes()));
+        let slave: OwnedFd = OpenOptions::new()
+            .read(true)
+            .write(true)
+            .open(path)
+            .unwrap()
+            .into();
+        let size = Winsize {
+            ws_row: 30,
+            ws_col: 100,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        tcsetwinsize(&master, size).unwrap();
+        let before = tcgetattr(&slave).unwrap();
+        let stream = || Stdio::from(slave.try_clone().unwrap());
+        // setsid(1) makes the terminal the controlling one, as sshd does.
+        let child = Command::new("setsid")
+            .arg("--ctty")
+            .arg(program)
+            .args(arguments)
+            .current_dir(directory)
+            .env("XDG_STATE_HOME", directory.join("state"))
+            // What a panic says must fit the screen that is looked at.
+            .env("RUST_BACKTRACE", "0")
+            .env("TERM", "xterm-256color")
+            .env_remove("NO_COLOR")
+            .stdin(stream())
+            .stdout(stream())
+            .stderr(stream())
+            .spawn()
+            .unwrap();
+        Self {
+            master: Some(master.into()),
+            slave,
+            before,
+            child,
+            screen: vt100::Parser::new(30, 100, 0),
+        }
+    }
+
+    /// The program's process id.
+    pub fn id(&self) -> u32 {
+        self.child.id()
+    }
+
+    /// Types.
+    pub fn keys(&mut self, keys: &str) {
+        self.master
+            .as_mut()
+            .unwrap()
+            .write_all(keys.as_bytes())
+            .unwrap();
+    }
+
+    /// Sends a signal to the program.
+    pub fn signal(&self, signal: Signal) {
+        kill_process(Pid::from_child(&self.child), signal).unwrap();
+    }
+
+    /// Makes the terminal larger or smaller.
+    pub fn resize(&mut self, rows: u16, columns: u16) {
+        let size = Winsize {
+            ws_row: rows,
+            ws_col: columns,
+            ws_xpixel: 0,
+            ws_ypixel: 0,
+        };
+        self.screen.screen_mut().set_size(rows, columns);
+        tcsetwinsize(self.master.as_ref().unwrap(), size).unwrap();
+    }
+
+    /// The connection breaks.
+    pub fn hang_up(&mut self) {
+        self.master = None;
+    }
+
+    /// Waits until the screen shows this text.
+    pub fn see(&mut self, text: &str) {
+        self.wait(text, |screen| screen.contents().contains(text));
+    }
+
+    /// Waits until the screen looks as wanted.
+    pub fn wait(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
+        let deadline = Instant::now() + PATIENCE;
+        while !wanted(self.screen.screen()) {
+            let shown = self.screen.screen().contents();
+            assert!(
+                Instant::now() < deadline,
+                "waited for {what:?}, saw:\n{shown}"
+            );
+            assert!(
+                self.read() || self.running(),
+                "waited for {what:?}, ended with:\n{shown}"
+            );
+        }
+    }
+
+    fn running(&mut self) -> bool {
+        self.child.try_wait().unwrap().is_none()
+    }
+
+    /// Reads what was drawn, if anything came within a tenth of a second.
+    fn read(&mut self) -> bool {
+        let Some(master) = &mut self.master else {
+            return false;
+        };
+        let tenth = Timespec {
+            tv_sec: 0,
+            tv_nsec: 100_000_000,
+        };
+        let mut events = [PollFd::new(master, PollFlags::IN)];
+        if poll(&mut events, Some(&tenth)).unwrap() == 0 {
+            return false;
+        }
+        let mut bytes = [0; 16_384];
+        let count = master.read(&mut bytes).unwrap_or(0);
+        self.screen.process(&bytes[..count]);
+        count > 0
+    }
+
+    /// Waits for the program's end.
+    pub fn end(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + PATIENCE;
+        loop {
+            let more = self.read();
+            if let Some(status) = self.child.try_wait().unwrap()
+                && !more
+            {
+                return status;
+            }
+            assert!(
+                Instant::now() < deadline,
+                "{}",
+                self.screen.screen().contents()
+            );
+        }
+    }
+
+    /// What the terminal shows now.
+    pub fn shown(&self) -> String {
+        self.screen.screen().contents()
+    }
+
+    /// Asserts that the terminal is as it was before.
+    pub fn assert_restored(&self) {
+        let (now, before) = (tcgetattr(&self.slave).unwrap(), &self.before);
+        assert_eq!(now.local_modes, before.local_modes);
+        assert_eq!(now.input_modes, before.input_modes);
+        assert_eq!(now.output_modes, before.output_modes);
+        let screen = self.screen.screen();
+        assert!(!screen.alternate_screen(), "still on the alternate screen");
+        assert!(!screen.hide_cursor(), "the cursor is still hidden");
+        assert!(!screen.bracketed_paste(), "pasted text is still bracketed");
+        let mouse = screen.mouse_protocol_mode();
+        assert_eq!(mouse, vt100::MouseProtocolMode::None);
+    }
+}
+
+impl Drop for Terminal {
+    fn drop(&mut self) {
+        // A test that failed leaves nothing running.
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
