@@ -196,6 +196,30 @@ fn class(prober: &mut Prober<'_, '_>, found: &Revolution) {
         ),
     };
     prober.bench.verdict(verdict);
+    reported(prober, speed);
+}
+
+/// Compares with what the drive reports, where it does.
+fn reported(prober: &mut Prober<'_, '_>, speed: f64) {
+    let drive = prober.bench.target.drive.as_ref();
+    let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
+        return;
+    };
+    let off = speed / f64::from(rate) - 1.0;
+    let evidence = format!(
+        "the drive reports {rate} rpm and makes {speed:.2}: {:+.3} %",
+        100.0 * off
+    );
+    prober.bench.verdict(match off.abs() <= TOLERANCE {
+        true => Verdict::new("rotation-as-reported", Severity::Note, evidence, "nothing to do"),
+        false => Verdict::new(
+            "rotation-differs",
+            Severity::Warning,
+            evidence,
+            "some drives report the speed of their class only; else the spindle may be failing: see \
+             the SMART values",
+        ),
+    });
 }
 
 /// Compares with what the kernel claims.

@@ -47,7 +47,7 @@ pub struct Revolution {
     /// Median response in seconds.
     pub response: f64,
     /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
-    /// processors wait, the deeper they sleep. 0 where that is not certain.
+    /// processors wait, the deeper they sleep. At least 0.
     pub waking: f64,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
@@ -151,7 +151,7 @@ impl Pairs {
     }
 
     /// The slope of the differences' misses against the logarithm of the waiting: least squares
-    /// through the origin, where it is three standard errors above 0.
+    /// through the origin; never below 0.
     fn waking(&self, frequency: f64) -> f64 {
         const NEAR: f64 = 0.05;
         let misses = self
@@ -172,9 +172,7 @@ impl Pairs {
             return 0.0;
         }
         let slope = sum(&|x, y| x * y) / spread;
-        let variance = sum(&|x, y| (y - slope * x).powi(2)) / (near.len() - 1) as f64;
-        let certain = slope > 3.0 * (variance / spread).sqrt();
-        if certain { slope / frequency } else { 0.0 }
+        slope.max(0.0) / frequency
     }
 
     fn common(&self, frequency: f64) -> f64 {

@@ -40,6 +40,7 @@ pub const HDD: Kind = Kind {
 
 fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
     let disk = read(settings)?;
+    let rate = disk.rpm.round() as u32;
     let drive = Hdd::new(disk);
     let size = drive.size();
     let mut simulation = settings.finish(Box::new(Queue::new(drive)))?.rotating(true);
@@ -47,6 +48,7 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
     simulation.target.size = size;
     if let Some(drive) = &mut simulation.target.drive {
         drive.size_bytes = size;
+        drive.rotation_rate = Some(rate);
     }
     // Made to be watched: a second of this drive takes a second, unless something else is asked.
     simulation.real_time |= !settings.is_given("clock");

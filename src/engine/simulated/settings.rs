@@ -199,6 +199,7 @@ impl Settings {
             logical_block_bytes: Some(logical),
             physical_block_bytes: Some(physical.max(logical)),
             rotational: None,
+            rotation_rate: None,
             removable: None,
             read_only: None,
             vendor: None,
