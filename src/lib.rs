@@ -4,6 +4,7 @@
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
 pub mod app;
+pub mod axis;
 pub mod bench;
 pub mod cli;
 pub mod drive;
@@ -11,6 +12,7 @@ pub mod engine;
 pub mod model;
 pub mod printable;
 pub mod probe;
+pub mod recording;
 pub mod report;
 pub mod roots;
 pub mod runtime;

@@ -3,6 +3,8 @@
 //!
 //! Runs where the traces are: in the directory that DISKSCOPE_TRACES names, or beside the clone.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 use std::path::PathBuf;
 
 use diskscope::bench::mechanics::rotational::{self, RotationalPart};

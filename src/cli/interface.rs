@@ -4,7 +4,7 @@ use std::io::{self, IsTerminal};
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-use super::watch::interval;
+use super::pace::interval;
 use super::{Exit, Failure, Result};
 use crate::runtime::{self, Ending, Options};
 

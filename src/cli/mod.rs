@@ -5,17 +5,26 @@
 use std::ffi::OsString;
 use std::io::{self, Write};
 use std::process::ExitCode;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::Settings;
+use crate::units;
 
+mod compare;
 mod devices;
+mod files;
 mod interface;
+mod pace;
+mod record;
+mod replay;
+mod report;
 mod run;
 mod show;
 mod signals;
 mod tests;
+mod trace;
 mod watch;
 
 /// How the program ends; the numbers are a promise to scripts.
@@ -40,7 +49,8 @@ pub enum Exit {
 pub(crate) struct Failure {
     exit: Exit,
     message: String,
-    advice: Option<String>,
+    /// Facts and advice, a line each.
+    more: Vec<String>,
 }
 
 impl Failure {
@@ -48,7 +58,7 @@ impl Failure {
         Self {
             exit: Exit::Usage,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
     }
 
@@ -56,8 +66,14 @@ impl Failure {
         Self {
             exit: Exit::Failed,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
+    }
+
+    /// The same with a sentence about what to do.
+    fn advise(mut self, advice: impl ToString) -> Self {
+        self.more.push(advice.to_string());
+        self
     }
 }
 
@@ -84,12 +100,36 @@ const SUBCOMMANDS: &[Subcommand] = &[
         run: devices::run,
     },
     Subcommand {
+        command: files::command,
+        run: files::run,
+    },
+    Subcommand {
         command: watch::command,
         run: watch::run,
     },
     Subcommand {
+        command: trace::command,
+        run: trace::run,
+    },
+    Subcommand {
+        command: record::command,
+        run: record::run,
+    },
+    Subcommand {
+        command: replay::command,
+        run: replay::run,
+    },
+    Subcommand {
         command: show::command,
         run: show::run,
+    },
+    Subcommand {
+        command: compare::command,
+        run: compare::run,
+    },
+    Subcommand {
+        command: report::command,
+        run: report::run,
     },
 ];
 
@@ -135,8 +175,8 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         say(&format!("diskscope: {}", failure.message));
-        if let Some(advice) = &failure.advice {
-            say(&format!("  {advice}"));
+        for line in &failure.more {
+            say(&format!("  {line}"));
         }
         failure.exit
     })
@@ -178,6 +218,16 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An option's duration, where it was given.
+fn duration(matches: &ArgMatches, name: &str) -> std::result::Result<Option<Duration>, Failure> {
+    let Some(text) = matches.get_one::<String>(name) else {
+        return Ok(None);
+    };
+    units::parse_duration(text)
+        .map(Some)
+        .map_err(|error| Failure::usage(format!("--{name} {text:?}: {error}")))
 }
 
 /// The `--json` switch of commands that print a list.

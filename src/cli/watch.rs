@@ -1,23 +1,16 @@
 //! `diskscope watch`: the Live screen as text or NDJSON.
 
 use std::sync::Arc;
-use std::thread;
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json_switch, print, say, signals};
+use super::{Exit, Failure, Result, json_switch, pace, print, say, signals};
 use crate::engine::Control;
 use crate::model::{Live, Modeler};
 use crate::probe::Collector;
 use crate::report::watch;
 use crate::roots::Roots;
-use crate::units;
-
-/// How long a signal may go unnoticed.
-const ATTENTION: Duration = Duration::from_millis(50);
-/// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
-const SHORTEST: Duration = Duration::from_millis(100);
 
 pub(super) fn command() -> Command {
     Command::new("watch")
@@ -36,23 +29,30 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u64).range(1..))
                 .help("stop after this many samples"),
         )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .action(ArgAction::SetTrue)
+                .help("list the threads of busy processes too"),
+        )
         .arg(json_switch().help("one JSON object per sample and line"))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let interval = interval(matches)?;
+    let interval = pace::interval(matches)?;
     let count = matches.get_one::<u64>("count").copied();
     let as_json = matches.get_flag("json");
     let control = Arc::new(Control::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let (mut collector, mut modeler) = (Collector::new(Roots::default()), Modeler::default());
+    collector.show_threads(matches.get_flag("threads"));
     // What the first printed sample is measured against; alone it holds no rate.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();
     let (mut printed, mut said) = (0, Vec::new());
     while count.is_none_or(|count| printed < count) {
         due += interval;
-        if !wait_until(due, &control) {
+        if !pace::wait_until(due, &control) {
             return Ok(Exit::Interrupted);
         }
         let live = modeler.update(Arc::new(collector.collect()));
@@ -76,30 +76,4 @@ fn line(live: &Live) -> std::result::Result<String, Failure> {
     watch::line(live)
         .map(|line| line + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
-}
-
-/// The argument `--interval`, at least [`SHORTEST`].
-pub(super) fn interval(matches: &ArgMatches) -> std::result::Result<Duration, Failure> {
-    let text = matches
-        .get_one::<String>("interval")
-        .map_or("1s", String::as_str);
-    let wrong =
-        |reason: &dyn std::fmt::Display| Failure::usage(format!("--interval {text:?}: {reason}"));
-    let interval = units::parse_duration(text).map_err(|error| wrong(&error))?;
-    if interval < SHORTEST {
-        return Err(wrong(&"the shortest interval is 100ms"));
-    }
-    Ok(interval)
-}
-
-/// Waits; false when a signal came meanwhile.
-fn wait_until(due: Instant, control: &Control) -> bool {
-    while !control.is_cancelled() {
-        let left = due.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return true;
-        }
-        thread::sleep(left.min(ATTENTION));
-    }
-    false
 }

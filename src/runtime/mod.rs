@@ -3,15 +3,18 @@
 pub mod archive;
 pub mod benchmark;
 pub mod event_loop;
+mod follower;
 pub mod input;
 pub mod interface;
 pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod requests;
 pub mod sampler;
 pub mod services;
 pub mod signals;
+mod stages;
 pub mod targets;
 pub mod terminal;
 

@@ -9,6 +9,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::stats::latency::{Latency, PERCENTILES};
 use crate::units;
 
 /// What [`Session::schema`] always says.
@@ -91,6 +92,9 @@ pub struct Run {
     pub findings: Findings,
     /// The device's own counts over the run, where the kernel keeps any for the target.
     pub kernel: Option<KernelCounts>,
+    /// Where the requests' time went, where the kernel could be asked (root, tracefs).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageSplit>,
     /// Processor time of the run.
     pub cpu: Option<Cpu>,
     /// How to do the same again.
@@ -431,6 +435,23 @@ pub struct LatencySummary {
     pub histogram: Vec<[u64; 3]>,
 }
 
+impl LatencySummary {
+    /// What is kept of many response times; `None` when there are none.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Option<Self> {
+        let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
+        Some(Self {
+            count: latency.count(),
+            mean_ns: latency.mean()?,
+            stddev_ns: latency.standard_deviation().unwrap_or(0.0),
+            min_ns: latency.min()?,
+            max_ns: latency.max()?,
+            percentiles: PERCENTILES.into_iter().filter_map(percentile).collect(),
+            histogram: latency.bins(16),
+        })
+    }
+}
+
 /// Name and unit of a chart's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
@@ -448,6 +469,20 @@ impl Axis {
             name: name.to_owned(),
             unit,
         }
+    }
+}
+
+/// Axes whose bytes are sizes of blocks and buffers: people count them in binary units.
+const BINARY_AXES: [&str; 3] = ["block size", "record size", "read-ahead"];
+
+impl Axis {
+    /// A value on it as people read it.
+    #[must_use]
+    pub fn format(&self, value: f64) -> String {
+        if self.unit == Unit::Bytes && BINARY_AXES.contains(&self.name.as_str()) {
+            return units::block_size(value);
+        }
+        self.unit.format(value)
     }
 }
 
@@ -605,6 +640,23 @@ pub struct KernelCounts {
     pub busy_ns: u64,
     /// Requests in flight, integrated over time.
     pub weighted_ns: u64,
+}
+
+/// Where the time of the run's own requests went: in the kernel's queue or in the drive, from the
+/// block layer's trace events. What a thread of the kernel writes back later is not in it.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct StageSplit {
+    /// Name of the device, such as `sda`.
+    pub device: String,
+    /// Requests that were followed.
+    pub requests: u64,
+    /// Events that the kernel lost: where there are any, some requests are missing.
+    pub lost: u64,
+    /// From the block layer's entrance until they were given to the driver (Q2D): splitting,
+    /// merging, waiting in the scheduler's queue.
+    pub queue: LatencyByDirection,
+    /// In the driver and the drive (D2C).
+    pub drive: LatencyByDirection,
 }
 
 /// Processor time of a run.

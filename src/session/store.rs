@@ -295,6 +295,7 @@ mod tests {
             engine: super::super::document::EngineRecord::default(),
             findings: Findings::default(),
             kernel: None,
+            stages: None,
             cpu: None,
             reproduce: Reproduce::default(),
         }

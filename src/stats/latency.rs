@@ -9,6 +9,9 @@ const DIGITS: u8 = 3;
 /// A percentile is known only when at least this many observations lie beyond it.
 pub const OBSERVATIONS_BEYOND: u64 = 10;
 
+/// Percentiles that are reported, in percent.
+pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
+
 /// Response times of many requests: exact count, mean, spread and extremes, and a histogram with
 /// three significant digits from 1 ns to an hour.
 ///
@@ -109,7 +112,17 @@ impl Latency {
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
         // A rounding error must not take away the tenth observation.
-        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64).then(|| {
+        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64)
+            .then(|| self.at_rank(percent))
+            .flatten()
+    }
+
+    /// The response time in nanoseconds at this percentage (0 to 100) of the observations in
+    /// ascending order, however few lie beyond it: not a percentile of the drive, but a bound for
+    /// one. `None` when nothing was recorded.
+    #[must_use]
+    pub fn at_rank(&self, percent: f64) -> Option<u64> {
+        (self.count() > 0).then(|| {
             self.histogram
                 .value_at_percentile(percent)
                 .clamp(self.min, self.max)

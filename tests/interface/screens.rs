@@ -32,7 +32,8 @@ fn text(buffer: &Buffer) -> String {
 
 #[test]
 fn screens_of_80_columns() {
-    for (name, state) in canned::screens() {
+    for (name, screen) in canned::screens() {
+        let state = screen();
         // Colours and weights included: they carry meaning.
         let buffer = drawn(&state, Look::FULL, 80, 24);
         insta::assert_debug_snapshot!(format!("{name}-80x24"), buffer);
@@ -41,7 +42,8 @@ fn screens_of_80_columns() {
 
 #[test]
 fn screens_of_160_columns() {
-    for (name, mut state) in canned::screens() {
+    for (name, screen) in canned::screens() {
+        let mut state = screen();
         if name == "live" {
             canned::press(&mut state, Code::Down);
         }
@@ -56,7 +58,8 @@ fn without_colour_and_beyond_ascii_nothing_is_lost() {
         ascii: true,
         colour: false,
     };
-    for (name, state) in canned::screens() {
+    for (name, screen) in canned::screens() {
+        let state = screen();
         let buffer = drawn(&state, look, 100, 30);
         assert!(text(&buffer).is_ascii(), "{name}");
         for cell in &buffer.content {
@@ -68,7 +71,8 @@ fn without_colour_and_beyond_ascii_nothing_is_lost() {
 
 #[test]
 fn the_background_is_the_terminals_own() {
-    for (name, state) in canned::screens() {
+    for (name, screen) in canned::screens() {
+        let state = screen();
         let buffer = drawn(&state, Look::FULL, 120, 40);
         let painted = buffer.content.iter().find(|cell| cell.bg != Color::Reset);
         assert!(painted.is_none(), "{name}: {painted:?}");
@@ -120,7 +124,7 @@ proptest! {
     ) {
         let mut state = match screen {
             0 => State::new(Duration::from_secs(1)),
-            screen => canned::screens().swap_remove(screen - 1).1,
+            screen => canned::screens()[screen - 1].1(),
         };
         for key in keys {
             update(&mut state, Action::Key(key));

@@ -19,8 +19,8 @@ fn main() -> std::io::Result<()> {
         .split_once('x')
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
         .ok_or_else(|| std::io::Error::other(format!("{size} is no size such as 120x40")))?;
-    for (name, state) in canned::screens() {
-        let picture = svg::draw(&drawn(&state, width, height));
+    for (name, screen) in canned::screens() {
+        let picture = svg::draw(&drawn(&screen(), width, height));
         std::fs::write(Path::new(&directory).join(format!("{name}.svg")), picture)?;
     }
     Ok(())

@@ -137,6 +137,8 @@ fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
         } else {
             suspend_children(&terminal);
         }
+        // Only a program that has stopped leaves what is typed to the shell.
+        terminal.see("Stopped");
         terminal.wait("the shell", |screen| !screen.alternate_screen());
         terminal.keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
         terminal.see("its 0");
@@ -182,18 +184,7 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
     }
     let directory = directory();
     let mut terminal = diskscope(&[], directory.path());
-    terminal.see("DEVICES");
-    terminal.keys("b");
-    terminal.see("scratch-size");
-    // To the form; a scratch file of 64 MiB, one second.
-    terminal.keys("\t\t\r\x1564MiB\r");
-    terminal.see("64MiB");
-    terminal.keys(&format!(
-        "{}\r\x151s\r",
-        "j".repeat(rows_down_to("duration"))
-    ));
-    terminal.see("takes up to 1.0 s");
-    terminal.keys("s");
+    start_benchmark(&mut terminal, "1s");
     terminal.see("JSON saved in");
     terminal.keys("e");
     terminal.see("exported to");
@@ -217,6 +208,43 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
             .points
             .is_empty()
     );
+}
+
+#[test]
+fn what_was_measured_is_saved_when_the_program_is_left() {
+    if !possible() {
+        return;
+    }
+    for way in ["keys", "signal"] {
+        let directory = directory();
+        let mut terminal = diskscope(&[], directory.path());
+        start_benchmark(&mut terminal, "50s");
+        terminal.see("IOPS   ");
+        if way == "keys" {
+            terminal.keys("qy");
+        } else {
+            terminal.signal(Signal::HUP);
+        }
+        terminal.end();
+        terminal.assert_restored();
+        let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
+        let session = store::load(&saved[0]).unwrap();
+        assert_eq!(session.runs[0].state, RunState::Interrupted, "{way}");
+        assert!(session.runs[0].findings.figure("iops").is_some(), "{way}");
+    }
+}
+
+/// From the Live screen: random reads in a scratch file of 64 MiB for that long.
+fn start_benchmark(terminal: &mut Terminal, duration: &str) {
+    terminal.see("DEVICES");
+    terminal.keys("b");
+    terminal.see("scratch-size");
+    terminal.keys("\t\t\r\x1564MiB\r");
+    terminal.see("64MiB");
+    let down = "j".repeat(rows_down_to("duration"));
+    terminal.keys(&format!("{down}\r\x15{duration}\r"));
+    terminal.see("takes up to");
+    terminal.keys("s");
 }
 
 /// How far below the form's first row, the size of the scratch file, a parameter of random-read is.

@@ -2,12 +2,12 @@
 
 use std::time::Duration;
 
+use crate::bench::confidence;
 use crate::engine::Tally;
 use crate::session::document::{Axis, Figure, Findings, LatencySummary, Series, Unit};
 use crate::stats::latency::Latency;
 
-/// Percentiles that are reported, in percent.
-pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
+pub use crate::stats::latency::PERCENTILES;
 
 /// Rate, throughput and response times of an outcome, as figures, series and distributions.
 pub fn report_throughput(findings: &mut Findings, tally: &Tally, elapsed: Duration) {
@@ -35,6 +35,7 @@ pub fn report_throughput(findings: &mut Findings, tally: &Tally, elapsed: Durati
     findings.latency.write = summary(&tally.write.latency);
     let mut timeline = tally.read.timeline.clone();
     timeline.merge(&tally.write.timeline);
+    confidence::bound(findings, &all, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates(elapsed_ns);
     findings.put_series(over_time("iops-over-time", Unit::PerSecond, &rates, 1));
@@ -110,14 +111,5 @@ pub fn report_latency(findings: &mut Findings, latency: &Latency) {
 /// A distribution as the document keeps it; `None` when it is empty.
 #[must_use]
 pub fn summary(latency: &Latency) -> Option<LatencySummary> {
-    let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
-    Some(LatencySummary {
-        count: latency.count(),
-        mean_ns: latency.mean()?,
-        stddev_ns: latency.standard_deviation().unwrap_or(0.0),
-        min_ns: latency.min()?,
-        max_ns: latency.max()?,
-        percentiles: PERCENTILES.into_iter().filter_map(percentile).collect(),
-        histogram: latency.bins(16),
-    })
+    LatencySummary::of(latency)
 }

@@ -1,5 +1,7 @@
 //! Who a drive is, as the kernel tells every user.
 
+mod details;
+mod link;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -9,6 +11,8 @@ mod udev;
 
 use serde::Serialize;
 
+pub use details::Details;
+pub use link::Link;
 pub use read::{by_number, list, read};
 pub(crate) use read::{entries, name_of};
 pub use text::harmless;
@@ -112,6 +116,9 @@ pub struct Drive {
     pub aligned: Option<bool>,
     /// Who uses it.
     pub users: Vec<Use>,
+    /// What its queue and its hardware are capable of.
+    #[serde(flatten)]
+    pub details: Details,
 }
 
 impl Drive {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::text::harmless;
 use super::udev::Udev;
-use super::{Drive, DriveKind, Use};
+use super::{Details, Drive, DriveKind, Use};
 use crate::drive::mounts::{self, Mount, Swap};
 use crate::roots::Roots;
 
@@ -102,29 +102,29 @@ pub(crate) fn entries(directory: &Path) -> Vec<String> {
 }
 
 /// Content of a one-line file, made harmless; `None` when it is missing or empty.
-fn word(path: &Path) -> Option<String> {
+pub(super) fn word(path: &Path) -> Option<String> {
     let text = harmless(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)
 }
 
 /// A number in a file.
-fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+pub(super) fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     word(path)?.parse().ok()
 }
 
 /// A flag, 0 or 1, in a file.
-fn flag(path: &Path) -> Option<bool> {
+pub(super) fn flag(path: &Path) -> Option<bool> {
     number::<u32>(path).map(|value| value != 0)
 }
 
 /// Where one device's facts lie in sysfs: partitions share those of the whole.
-struct Place {
+pub(super) struct Place {
     /// Directory of the device itself.
-    own: PathBuf,
+    pub(super) own: PathBuf,
     /// Directory of the whole that it is part of, or the same.
-    whole: PathBuf,
+    pub(super) whole: PathBuf,
     /// Name of that whole, where the device is a part.
-    parent: Option<String>,
+    pub(super) parent: Option<String>,
 }
 
 impl Place {
@@ -144,7 +144,7 @@ impl Place {
         })
     }
 
-    fn queue(&self, name: &str) -> PathBuf {
+    pub(super) fn queue(&self, name: &str) -> PathBuf {
         self.whole.join("queue").join(name)
     }
 
@@ -159,6 +159,8 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
     let udev = Udev::read(roots, device_number);
     let names = Names::read(&place, &udev);
     let kind = kind_of(name, &place);
+    let transport = super::transport::of(kind, &place.whole, udev.get("ID_BUS").as_deref());
+    let details = Details::read(&place, kind, transport.as_deref());
     Some(Drive {
         name: harmless(name),
         path: roots.dev.join(name).display().to_string(),
@@ -175,7 +177,7 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
         model: names.model,
         serial: names.serial,
         firmware: names.firmware,
-        transport: super::transport::of(kind, &place.whole, udev.get("ID_BUS").as_deref()),
+        transport,
         scheduler: word(&place.queue("scheduler")).map(|text| chosen(&text)),
         queue_depth: number(&place.device("queue_depth")),
         read_ahead_kib: number(&place.queue("read_ahead_kb")),
@@ -189,6 +191,7 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
         backing_file: word(&place.own.join("loop/backing_file")),
         users: users(&place, usage.of(device_number)),
         parent: place.parent,
+        details,
     })
 }
 

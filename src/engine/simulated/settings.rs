@@ -2,6 +2,7 @@
 
 use super::model::Model;
 use super::{KINDS, Kind, Simulation};
+use crate::drive::identity::Details;
 use crate::drive::{Drive, DriveKind, Target, TargetKind};
 use crate::units;
 
@@ -217,6 +218,7 @@ impl Settings {
             backing_file: None,
             aligned: None,
             users: Vec::new(),
+            details: Details::default(),
         }
     }
 }

@@ -187,14 +187,13 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
             .flatten()
             .map(|latency| latency.count)
             .sum::<u64>();
-        kernel::draw(
-            run.kernel.as_ref(),
-            run.elapsed_ns,
-            Some(ours),
-            look,
-            third,
-            buf,
-        );
+        let said = kernel::Said {
+            counts: run.kernel.as_ref(),
+            stages: run.stages.as_ref(),
+            elapsed_ns: run.elapsed_ns,
+            ours: Some(ours),
+        };
+        kernel::draw(said, look, third, buf);
     }
 }
 
@@ -248,11 +247,10 @@ fn verdict_lines(run: &Run, look: Look, width: u16) -> Vec<Line<'static>> {
         );
     }
     if lines.is_empty() {
-        let text = format!(
-            "{} nothing speaks against these figures",
-            look.glyphs().well
-        );
-        lines.push(Line::styled(text, look.style(Meaning::Good)));
+        let well = look.glyphs().well;
+        let text = format!("{well} nothing speaks against these figures");
+        let text = wrapped(&text, width).into_iter();
+        lines.extend(text.map(|line| Line::styled(line, look.style(Meaning::Good))));
     }
     lines
 }

@@ -16,10 +16,10 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line, Points};
 use unicode_width::UnicodeWidthStr;
 
-use super::axis::{Ticks, linear_ticks, log_ticks};
-use super::reduce::by_column;
+use crate::axis::{Ticks, linear_ticks, log_ticks};
 use crate::bench::Shape;
 use crate::session::document::Axis;
+use crate::stats::reduce::by_column;
 use crate::ui::look::{Look, Meaning};
 
 /// One curve of a chart.
@@ -129,7 +129,7 @@ impl Plot<'_> {
 
     fn ticks(&self, x: [f64; 2], y: [f64; 2], area: Rect) -> (Vec<(f64, String)>, Ticks) {
         let apart = if area.height < LOW { 2 } else { MARK_HEIGHT };
-        let rows = usize::from((area.height / apart).max(1));
+        let rows = usize::from(area.height / apart + 1);
         let vertical = linear_ticks(self.y.unit, y, rows);
         let columns = usize::from((area.width / MARK_WIDTH).max(1));
         if self.log_x {
@@ -315,7 +315,7 @@ impl Plot<'_> {
                             paint_line(context, &points, colour);
                         }
                         Shape::Bars | Shape::StackedBars => {
-                            paint_bars(context, &points, pixel, ground, colour)
+                            paint_bars(context, &points, pixel, ground, colour);
                         }
                         Shape::Scatter | Shape::Polar => paint_points(context, &points, colour),
                     }

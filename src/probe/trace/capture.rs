@@ -1,0 +1,172 @@
+//! A capture: an instance, and a thread that empties it.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::thread::{self, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::decode::{Decoder, WANTED, Wanted};
+use super::drain::Drain;
+use super::error::TraceError;
+use super::event::{BlockEvent, Number};
+use super::instance::Instance;
+use super::names::Names;
+use super::page::PageFormat;
+use super::tracefs::Tracefs;
+use crate::probe::collector::now;
+use crate::roots::Roots;
+
+/// Buffer of each processor: at 300,000 events a second of 64 bytes it lasts 400 ms.
+const BUFFER_KIB: u32 = 8 * 1024;
+/// How long the thread sleeps after it found something.
+const SHORTEST_NAP: Duration = Duration::from_millis(5);
+/// How long it sleeps at most while nothing happens.
+const LONGEST_NAP: Duration = Duration::from_millis(40);
+/// How often the kernel's counts of lost events are read.
+const COUNT_EVERY: Duration = Duration::from_secs(1);
+
+/// What is captured.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Settings {
+    /// Devices, of a drive also its partitions: the numbers in whose name events come. Empty: all.
+    pub devices: Vec<Number>,
+    /// Leaves out all events that are not needed to tell the kernel's queue from the drive, so as
+    /// to cost little beside a benchmark.
+    pub coarse: bool,
+}
+
+/// What the thread hands over.
+#[derive(Debug, Clone, Copy)]
+pub struct Batch<'e> {
+    /// Events in order of time, also from one batch to the next.
+    pub events: &'e [BlockEvent],
+    /// Events lost since the beginning.
+    pub lost: u64,
+    /// Up to when everything was handed over, on the events' clock.
+    pub until: u64,
+}
+
+/// Follows requests until it is stopped or dropped; nothing of it stays behind in the kernel.
+#[derive(Debug)]
+pub struct Capture {
+    stop: Arc<AtomicBool>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Capture {
+    /// Begins. `sink` is called on the capture's own thread, about every 5 ms while there is
+    /// something to tell and once more at the end; what it takes is taken from the time in which
+    /// the buffers may fill.
+    ///
+    /// # Errors
+    /// When requests cannot be followed here, and why.
+    pub fn start(
+        roots: &Roots,
+        settings: &Settings,
+        sink: impl FnMut(Batch<'_>) + Send + 'static,
+    ) -> Result<Self, TraceError> {
+        let tracefs = Tracefs::open(roots)?;
+        let events = tracefs.root().join("events");
+        let (decoder, missing) = Decoder::read(&events);
+        let is_wanted =
+            |one: &&Wanted| !missing.contains(one) && (!settings.coarse || one.is_coarse());
+        if let Some(one) = missing.iter().find(|one| one.required) {
+            return Err(TraceError::NoEvents { event: one.path });
+        }
+        let header = events.join("header_page");
+        let format = PageFormat::read(&header)
+            .map_err(TraceError::of("reading", &header))?
+            .ok_or(TraceError::Format { path: header })?;
+        let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
+        let names = Names::new(&roots.proc, instance.tracefs());
+        let drain = Drain::open(&instance.processors()?, decoder, format, names)?;
+        instance.enable(WANTED.iter().filter(is_wanted), &settings.devices)?;
+        let stop = Arc::new(AtomicBool::new(false));
+        let worker = Worker {
+            drain,
+            instance,
+            stop: Arc::clone(&stop),
+            lost: 0,
+        };
+        let thread = thread::Builder::new()
+            .name("requests".to_owned())
+            .spawn(move || worker.run(sink))
+            .map_err(TraceError::of("starting a thread for", &roots.tracing))?;
+        Ok(Self {
+            stop,
+            thread: Some(thread),
+        })
+    }
+
+    /// Ends after everything recorded until now was handed over. Returns when the instance is
+    /// gone.
+    pub fn stop(mut self) {
+        self.end();
+    }
+
+    fn end(&mut self) {
+        self.stop.store(true, Ordering::Relaxed);
+        if let Some(thread) = self.thread.take() {
+            thread.thread().unpark();
+            // A panic on the thread was reported by the hook; the instance went with its stack.
+            let _ = thread.join();
+        }
+    }
+}
+
+impl Drop for Capture {
+    fn drop(&mut self) {
+        self.end();
+    }
+}
+
+/// What the thread works on. The order matters: the buffers have to be closed before the
+/// instance can be removed.
+struct Worker {
+    drain: Drain,
+    instance: Instance,
+    stop: Arc<AtomicBool>,
+    lost: u64,
+}
+
+impl Worker {
+    fn run(mut self, mut sink: impl FnMut(Batch<'_>)) {
+        let mut nap = SHORTEST_NAP;
+        let mut counted = Instant::now();
+        while !self.stop.load(Ordering::Relaxed) {
+            let started = nanoseconds(now());
+            match self.drain.read() {
+                Ok(0) => nap = (nap * 2).min(LONGEST_NAP),
+                Ok(_) => nap = SHORTEST_NAP,
+                Err(_) => break,
+            }
+            if counted.elapsed() >= COUNT_EVERY {
+                self.lost = self.drain.lost();
+                counted = Instant::now();
+            }
+            self.hand_over(Some(started), &mut sink);
+            thread::park_timeout(nap);
+        }
+        // Without this the reading might never come to an end on a busy machine.
+        let _ = self.instance.pause();
+        let _ = self.drain.read();
+        self.lost = self.drain.lost();
+        self.hand_over(None, &mut sink);
+    }
+
+    fn hand_over(&mut self, started: Option<u64>, sink: &mut impl FnMut(Batch<'_>)) {
+        let lost = self.lost;
+        let until = started.unwrap_or_else(|| nanoseconds(now()));
+        self.drain.settle(started, |events| {
+            sink(Batch {
+                events,
+                lost,
+                until,
+            });
+        });
+    }
+}
+
+fn nanoseconds(duration: Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

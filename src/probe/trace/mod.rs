@@ -1,0 +1,20 @@
+//! Single requests: the block layer's trace events, read in binary from a buffer of our own.
+//!
+//! [`Capture`] makes an instance in tracefs, switches on the events of [`decode::WANTED`] in it,
+//! and empties it on a thread of its own. What comes out are [`BlockEvent`]s in order of time;
+//! what they mean is the model's business.
+
+mod capture;
+pub mod decode;
+mod drain;
+mod error;
+pub mod event;
+pub mod format;
+mod instance;
+mod names;
+pub mod page;
+mod tracefs;
+
+pub use capture::{Batch, Capture, Settings};
+pub use error::TraceError;
+pub use event::{BlockEvent, Step};

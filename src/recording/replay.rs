@@ -1,0 +1,111 @@
+//! Walks through a recording.
+
+use super::frame::Mark;
+use super::reader::{ReadError, Recording};
+use crate::model::history::KEPT;
+use crate::model::{History, Live};
+
+/// A place in a recording, and the ways to another.
+#[derive(Debug)]
+pub struct Replay {
+    recording: Recording,
+    at: usize,
+}
+
+impl Replay {
+    /// Stands at the first view.
+    #[must_use]
+    pub fn new(recording: Recording) -> Self {
+        Self { recording, at: 0 }
+    }
+
+    /// The recording.
+    #[must_use]
+    pub fn recording(&self) -> &Recording {
+        &self.recording
+    }
+
+    /// Number of the view at which it stands, from 0.
+    #[must_use]
+    pub fn position(&self) -> usize {
+        self.at
+    }
+
+    /// Goes to a view, or the last one if there are not so many.
+    pub fn seek(&mut self, view: usize) {
+        self.at = view.min(self.recording.len().saturating_sub(1));
+    }
+
+    /// Goes forwards, or backwards by a negative number; no further than to the ends. False when
+    /// it did not move.
+    pub fn step(&mut self, by: isize) -> bool {
+        let before = self.at;
+        self.seek(self.at.saturating_add_signed(by));
+        self.at != before
+    }
+
+    /// Goes to the last view that is not later than a time in milliseconds since 1970, or to the
+    /// first one.
+    pub fn seek_time(&mut self, time_ms: u64) {
+        let later = self
+            .recording
+            .marks()
+            .position(|mark| mark.time_ms > time_ms);
+        self.seek(later.map_or(usize::MAX, |later| later.saturating_sub(1)));
+    }
+
+    /// Goes to the view at which the drives moved most bytes per second; the first of them where
+    /// there are several. False when no rate is known.
+    pub fn seek_busiest(&mut self) -> bool {
+        let busiest = self
+            .recording
+            .marks()
+            .enumerate()
+            .filter_map(|(view, mark)| Some((mark.bytes_per_s?, view)))
+            .max_by_key(|(rate, view)| (*rate, std::cmp::Reverse(*view)));
+        match busiest {
+            Some((_, view)) => {
+                self.at = view;
+                true
+            }
+            None => false,
+        }
+    }
+
+    /// What is known of the view without opening it.
+    #[must_use]
+    pub fn mark(&self) -> Option<Mark> {
+        self.recording.mark(self.at)
+    }
+
+    /// The view; `None` when the recording is empty.
+    ///
+    /// # Errors
+    /// As [`Recording::view`].
+    pub fn view(&mut self) -> Result<Option<Live>, ReadError> {
+        self.recording.view(self.at)
+    }
+
+    /// Requests since the view before, lines of JSON.
+    ///
+    /// # Errors
+    /// As [`Recording::requests`].
+    pub fn requests(&mut self) -> Result<Vec<u8>, ReadError> {
+        self.recording.requests(self.at)
+    }
+
+    /// The past of the devices as it was known at this view, for sparklines. After a jump it is
+    /// put together anew from up to [`KEPT`] views.
+    ///
+    /// # Errors
+    /// As [`Recording::view`].
+    pub fn history(&mut self) -> Result<History, ReadError> {
+        let mut history = History::default();
+        for view in self.at.saturating_sub(KEPT - 1)..=self.at {
+            if let Some(live) = self.recording.view(view)? {
+                history.record(&live);
+            }
+        }
+        Ok(history)
+    }
+}

@@ -1,0 +1,216 @@
+//! Recordings are read as they were written, up to where they are damaged.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use diskscope::model::live::DeviceView;
+use diskscope::model::{Live, Modeler};
+use diskscope::recording::{Appended, Mark, Recorder, Recording, Replay};
+
+/// Views of a busy day, all different.
+fn views(count: usize) -> Vec<Live> {
+    (0..count).map(view).collect()
+}
+
+fn view(index: usize) -> Live {
+    let mut live = Modeler::default().update(Arc::default());
+    let time = jiff::Timestamp::from_second(1_700_000_000 + 10 * index as i64).unwrap();
+    live.time = time.to_string();
+    live.interval = (index > 0).then(|| std::time::Duration::from_nanos(10_000_000_001));
+    live.devices = (0..3)
+        .map(|device| DeviceView {
+            name: format!("sd{device}"),
+            parent: (device == 2).then(|| "sd1".to_owned()),
+            read_bytes_per_s: Some((index * 7919 % 1000) as f64 / 3.0),
+            write_bytes_per_s: Some(0.1 + device as f64),
+            ..DeviceView::default()
+        })
+        .collect();
+    live
+}
+
+struct Place {
+    directory: tempfile::TempDir,
+}
+
+impl Place {
+    fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir().unwrap(),
+        }
+    }
+
+    fn file(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+}
+
+fn record(path: &Path, views: &[Live]) {
+    let mut recorder = Recorder::create(path, None).unwrap();
+    for live in views {
+        assert_eq!(recorder.view(live).unwrap(), Appended::Yes);
+    }
+    recorder.finish(1, "enough").unwrap();
+    let size = std::fs::metadata(path).unwrap().len();
+    assert!(size > 0);
+}
+
+#[test]
+fn views_come_back_exactly_in_any_order() {
+    let place = Place::new();
+    let path = place.file("day");
+    let written = views(200);
+    record(&path, &written);
+    let mut recording = Recording::open(&path).unwrap();
+    assert_eq!(recording.len(), 200);
+    assert!(recording.damage().is_none() && recording.is_ended());
+    for index in [0, 199, 59, 60, 61, 61, 3, 150, 149] {
+        assert_eq!(
+            recording.view(index).unwrap().as_ref(),
+            Some(&written[index])
+        );
+    }
+    assert_eq!(recording.view(200).unwrap(), None);
+}
+
+#[test]
+fn a_replay_steps_jumps_and_finds_the_busiest_moment() {
+    let place = Place::new();
+    let path = place.file("day");
+    record(&path, &views(100));
+    let mut replay = Replay::new(Recording::open(&path).unwrap());
+    assert!(!replay.step(-1));
+    assert!(replay.step(5));
+    assert_eq!(replay.position(), 5);
+    replay.seek(1000);
+    assert_eq!(replay.position(), 99);
+    assert!(!replay.step(1));
+    replay.seek_time(1_700_000_100_999);
+    assert_eq!(replay.position(), 10);
+    replay.seek_time(0);
+    assert_eq!(replay.position(), 0);
+    assert!(replay.seek_busiest());
+    let busiest = (0..100).max_by_key(|index| index * 7919 % 1000).unwrap();
+    assert_eq!(replay.position(), busiest);
+    // The third device lies on the second and does not count again.
+    let rate = (busiest * 7919 % 1000) as f64 / 3.0 * 2.0 + 1.2;
+    assert_eq!(replay.mark().unwrap().bytes_per_s, Some(rate as u64));
+    let history = replay.history().unwrap();
+    assert_eq!(history.of("sd0").unwrap().len(), busiest + 1);
+}
+
+#[test]
+fn requests_belong_to_the_view_after_them() {
+    let place = Place::new();
+    let path = place.file("day");
+    let mut recorder = Recorder::create(&path, None).unwrap();
+    let mark = Mark {
+        time_ms: 1,
+        bytes_per_s: None,
+    };
+    recorder.view(&view(0)).unwrap();
+    recorder.requests(mark, b"{\"sector\":1}\n").unwrap();
+    recorder.requests(mark, b"{\"sector\":2}\n").unwrap();
+    recorder.view(&view(1)).unwrap();
+    recorder.view(&view(2)).unwrap();
+    drop(recorder);
+    let mut recording = Recording::open(&path).unwrap();
+    assert!(!recording.is_ended(), "as after a kill");
+    assert_eq!(recording.requests(0).unwrap(), b"");
+    assert_eq!(
+        recording.requests(1).unwrap(),
+        b"{\"sector\":1}\n{\"sector\":2}\n"
+    );
+    assert_eq!(recording.requests(2).unwrap(), b"");
+    assert_eq!(recording.view(2).unwrap(), Some(view(2)));
+}
+
+#[test]
+fn the_limit_holds_and_leaves_a_whole_recording() {
+    let place = Place::new();
+    let path = place.file("small");
+    let mut recorder = Recorder::create(&path, Some(3000)).unwrap();
+    let mut written = 0;
+    while recorder.view(&view(written)).unwrap() == Appended::Yes {
+        written += 1;
+    }
+    assert_eq!(recorder.view(&view(written)).unwrap(), Appended::Full);
+    recorder.finish(1, "the limit was reached").unwrap();
+    assert!(std::fs::metadata(&path).unwrap().len() <= 3000);
+    let mut recording = Recording::open(&path).unwrap();
+    assert!(written > 0 && recording.len() == written && recording.is_ended());
+    assert!(recording.view(written - 1).unwrap().is_some());
+}
+
+#[test]
+fn a_file_cut_anywhere_opens_up_to_the_cut() {
+    let place = Place::new();
+    let whole = place.file("whole");
+    let written = views(70);
+    record(&whole, &written);
+    let bytes = std::fs::read(&whole).unwrap();
+    let cut = place.file("cut");
+    let mut most = 0;
+    for length in (0..bytes.len()).step_by(37) {
+        std::fs::write(&cut, &bytes[..length]).unwrap();
+        let Ok(mut recording) = Recording::open(&cut) else {
+            assert!(length < 16, "only without a head is it no recording");
+            continue;
+        };
+        assert!(recording.len() >= most);
+        most = recording.len();
+        if let Some(damage) = recording.damage() {
+            assert_eq!(damage.offset + damage.left, length as u64);
+        }
+        if most > 0 {
+            let last = recording.view(most - 1).unwrap();
+            assert_eq!(last.as_ref(), Some(&written[most - 1]));
+        }
+    }
+    assert_eq!(most, 70);
+}
+
+#[test]
+fn a_flipped_bit_anywhere_is_noticed() {
+    let place = Place::new();
+    let whole = place.file("whole");
+    let written = views(20);
+    record(&whole, &written);
+    let bytes = std::fs::read(&whole).unwrap();
+    let flipped = place.file("flipped");
+    for at in (16..bytes.len()).step_by(11) {
+        let mut copy = bytes.clone();
+        copy[at] ^= 1 << (at % 8);
+        std::fs::write(&flipped, &copy).unwrap();
+        let mut recording = Recording::open(&flipped).unwrap();
+        let damage = recording.damage().expect("it is noticed").clone();
+        assert!(damage.offset <= at as u64);
+        assert!(damage.to_string().contains("damaged at byte"));
+        for (index, live) in written.iter().take(recording.len()).enumerate() {
+            assert_eq!(recording.view(index).unwrap().as_ref(), Some(live));
+        }
+    }
+}
+
+#[test]
+fn what_is_no_recording_is_refused_by_name() {
+    let place = Place::new();
+    let path = place.file("other");
+    for content in [
+        &b""[..],
+        b"hello, this is a text file",
+        b"DSKSCOPE\x63\0\0\0\0\0\0\0",
+    ] {
+        std::fs::write(&path, content).unwrap();
+        let message = Recording::open(&path).unwrap_err().to_string();
+        assert!(
+            message.contains("other is no diskscope recording"),
+            "{message}"
+        );
+    }
+    assert!(Recording::open(&place.file("missing")).is_err());
+    let message = Recorder::create(&path, None).unwrap_err().to_string();
+    assert!(message.contains("exists already"), "{message}");
+}

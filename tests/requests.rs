@@ -1,0 +1,385 @@
+//! Real requests of real loop devices are followed, each once, and nothing stays behind.
+//! Needs root and loop devices; says so and passes over where there are none.
+
+#![allow(clippy::unwrap_used)]
+
+use std::path::{Path, PathBuf};
+use std::process::{Child, Command, Stdio};
+use std::sync::mpsc::{Receiver, channel};
+use std::time::{Duration, Instant};
+
+use diskscope::model::requests::{Operation, Request, Stages};
+use diskscope::probe::trace::Capture;
+use diskscope::roots::Roots;
+use diskscope::runtime::requests::{Detail, Scope, Told, follow};
+use serde_json::Value;
+
+const BLOCK: u64 = 4096;
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// A loop device on a file of 64 MiB, detached when it is dropped.
+struct Loop {
+    device: String,
+    _directory: tempfile::TempDir,
+}
+
+impl Loop {
+    fn attach() -> Option<Self> {
+        if !rustix::process::geteuid().is_root() {
+            println!("skipped: needs root");
+            return None;
+        }
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = directory.path().join("disk");
+        std::fs::write(&file, vec![0x5a; 64 << 20]).unwrap();
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Some(Self {
+                device: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
+                _directory: directory,
+            }),
+            _ => {
+                println!("skipped: no loop device to be had");
+                None
+            }
+        }
+    }
+
+    fn dd(&self, words: &[&str]) -> u32 {
+        let mut dd = Command::new("dd")
+            .args(words)
+            .arg("status=none")
+            .spawn()
+            .unwrap();
+        assert!(dd.wait().unwrap().success());
+        dd.id()
+    }
+
+    fn read(&self, count: u64) -> u32 {
+        self.dd(&[
+            &format!("if={}", self.device),
+            "of=/dev/null",
+            "bs=4k",
+            &format!("count={count}"),
+            "iflag=direct",
+        ])
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+    }
+}
+
+/// A capture whose requests are collected.
+struct Eye {
+    capture: Capture,
+    told: Receiver<Told>,
+}
+
+impl Eye {
+    fn open(device: &str) -> Option<Self> {
+        let scope = Scope::of(&Roots::default(), device).unwrap();
+        let (sender, told) = channel();
+        match follow(&Roots::default(), scope, Detail::Full, move |batch| {
+            let _ = sender.send(batch);
+        }) {
+            Ok(capture) => Some(Self { capture, told }),
+            Err(error) => {
+                println!("skipped: {error}");
+                None
+            }
+        }
+    }
+
+    fn close(self) -> (Vec<Request>, Told) {
+        self.capture.stop();
+        let mut all = Vec::new();
+        let mut last = Told::default();
+        for told in self.told {
+            all.extend(told.requests.iter().cloned());
+            last = told;
+        }
+        (all, last)
+    }
+}
+
+/// Instances of this program in the kernel, on a tracefs of the test's own.
+fn instances() -> Vec<String> {
+    let tracefs = Mounted::new();
+    let entries = std::fs::read_dir(tracefs.0.path().join("instances")).unwrap();
+    entries
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.starts_with("diskscope-"))
+        .collect()
+}
+
+fn instances_of(pid: u32) -> Vec<String> {
+    let prefix = format!("diskscope-{pid}-");
+    let mut all = instances();
+    all.retain(|name| name.starts_with(&prefix));
+    all
+}
+
+/// tracefs mounted on a temporary directory.
+struct Mounted(tempfile::TempDir);
+
+impl Mounted {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let mounted = Command::new("mount")
+            .args(["-t", "tracefs", "none"])
+            .arg(directory.path())
+            .status()
+            .unwrap();
+        assert!(mounted.success());
+        Self(directory)
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let _ = Command::new("umount").arg(self.0.path()).status();
+    }
+}
+
+#[test]
+fn every_request_of_a_counted_workload_is_told_once() {
+    let Some(disk) = Loop::attach() else { return };
+    let Some(eye) = Eye::open(&disk.device) else {
+        return;
+    };
+    let pid = disk.read(500);
+    let (all, last) = eye.close();
+    let reads: Vec<&Request> = all
+        .iter()
+        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+        .collect();
+    let sectors: Vec<u64> = reads.iter().map(|request| request.sector).collect();
+    let expected: Vec<u64> = (0..500).map(|block| block * BLOCK / 512).collect();
+    assert_eq!(sectors, expected, "one at a time, in order, each once");
+    for request in &reads {
+        assert_eq!(request.operation, Operation::Read);
+        assert_eq!((request.bytes, request.error), (BLOCK, 0));
+        let Stages { q2d, d2c, q2c, .. } = request.times.stages();
+        assert_eq!(q2d.unwrap() + d2c.unwrap(), q2c.unwrap());
+    }
+    assert_eq!((last.lost, last.gaps.unseen), (0, 0));
+}
+
+#[test]
+fn a_large_write_is_told_in_parts_that_add_up() {
+    let Some(disk) = Loop::attach() else { return };
+    let Some(eye) = Eye::open(&disk.device) else {
+        return;
+    };
+    let output = format!("of={}", disk.device);
+    let pid = disk.dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
+    let (all, _) = eye.close();
+    let mut writes: Vec<(u64, u64)> = all
+        .iter()
+        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+        .filter(|request| request.operation == Operation::Write)
+        .map(|request| (request.sector, request.bytes / 512))
+        .collect();
+    writes.sort_unstable();
+    let end = writes.iter().fold(0, |end, (sector, sectors)| {
+        assert_eq!(*sector, end, "neither a gap nor twice the same");
+        end + sectors
+    });
+    assert_eq!(end, (8 << 20) / 512);
+}
+
+#[test]
+fn nothing_stays_behind_in_the_kernel() {
+    let Some(disk) = Loop::attach() else { return };
+    let was_mounted = is_mounted();
+    let Some(eye) = Eye::open(&disk.device) else {
+        return;
+    };
+    let pid = std::process::id();
+    assert!(!instances_of(pid).is_empty());
+    assert_eq!(is_mounted(), was_mounted, "nobody else sees our mount");
+    drop(eye);
+    let tracefs = Mounted::new();
+    let enabled = tracefs.0.path().join("events/block/enable");
+    assert_eq!(std::fs::read_to_string(enabled).unwrap().trim(), "0");
+}
+
+fn is_mounted() -> bool {
+    std::fs::read_to_string("/proc/self/mountinfo")
+        .unwrap()
+        .lines()
+        .any(|line| line.contains(" /sys/kernel/tracing "))
+}
+
+/// The program itself, reading a device.
+fn trace(device: &str, words: &[&str]) -> Child {
+    Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["trace", device])
+        .args(words)
+        .stdin(Stdio::null())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap()
+}
+
+fn wait_for_instance(pid: u32) {
+    let begin = Instant::now();
+    while instances_of(pid).is_empty() {
+        assert!(begin.elapsed() < PATIENCE, "it does not begin");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+fn signal(child: &Child, signal: rustix::process::Signal) {
+    let pid = rustix::process::Pid::from_child(child);
+    rustix::process::kill_process(pid, signal).unwrap();
+}
+
+#[test]
+fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start() {
+    let Some(disk) = Loop::attach() else { return };
+    let Some(eye) = Eye::open(&disk.device) else {
+        return;
+    };
+    drop(eye);
+    let mut killed = trace(&disk.device, &["--duration", "1h"]);
+    wait_for_instance(killed.id());
+    signal(&killed, rustix::process::Signal::KILL);
+    killed.wait().unwrap();
+    assert!(!instances_of(killed.id()).is_empty());
+
+    let ended = trace(&disk.device, &["--duration", "1h", "--json"]);
+    wait_for_instance(ended.id());
+    assert_eq!(instances_of(killed.id()), Vec::<String>::new());
+    signal(&ended, rustix::process::Signal::TERM);
+    let pid = ended.id();
+    let output = ended.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(130));
+    assert_eq!(instances_of(pid), Vec::<String>::new());
+    let last = String::from_utf8(output.stdout).unwrap();
+    let last: Value = serde_json::from_str(last.lines().last().unwrap()).unwrap();
+    assert_eq!(last["summary"]["lost"], 0);
+}
+
+#[test]
+fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty() {
+    let Some(disk) = Loop::attach() else { return };
+    let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+    let Some(below) = device_below(directory.path()) else {
+        println!("skipped: the directory lies on no block device");
+        return;
+    };
+    let Some(eye) = Eye::open(&below) else { return };
+    let file = directory.path().join("file");
+    let pid = disk.dd(&[
+        "if=/dev/zero",
+        &format!("of={}", file.display()),
+        "bs=1M",
+        "count=8",
+    ]);
+    // The thread of the kernel that syncs a whole file system is another than dd.
+    let mut sync = Command::new("sync").arg("-f").arg(&file).spawn().unwrap();
+    assert!(sync.wait().unwrap().success());
+    let (all, _) = eye.close();
+    let written: u64 = all
+        .iter()
+        .filter(|request| request.dirtied_by.is_some_and(|actor| actor.pid == pid))
+        .map(|request| request.bytes)
+        .sum();
+    assert_eq!(written, 8 << 20);
+    let name = |request: &Request| request.charged().unwrap().name;
+    let charged = all.iter().find(|request| request.dirtied_by.is_some());
+    assert_eq!(name(charged.unwrap()).bytes(), b"dd");
+}
+
+fn device_below(path: &Path) -> Option<String> {
+    let output = Command::new("findmnt")
+        .args(["-no", "SOURCE", "-T"])
+        .arg(path)
+        .output()
+        .ok()?;
+    let source = String::from_utf8(output.stdout).ok()?.trim().to_owned();
+    let path = PathBuf::from(&source).canonicalize().ok()?;
+    path.starts_with("/dev")
+        .then(|| path.to_string_lossy().into_owned())
+}
+
+/// blktrace and this program watch the same workload and must see the same requests.
+#[test]
+fn blktrace_sees_the_same() {
+    let Some(disk) = Loop::attach() else { return };
+    let traced = Command::new("sh")
+        .arg("-c")
+        .arg("blktrace -V >/dev/null 2>&1 && blkparse -V >/dev/null 2>&1")
+        .status()
+        .unwrap();
+    if !traced.success() {
+        println!("skipped: blktrace is not installed");
+        return;
+    }
+    let directory = tempfile::tempdir().unwrap();
+    let mut blktrace = Command::new("blktrace")
+        .args(["-d", &disk.device, "-w", "4", "-o", "out", "-D"])
+        .arg(directory.path())
+        .stdout(Stdio::null())
+        .stderr(Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::thread::sleep(Duration::from_secs(1));
+    if blktrace.try_wait().unwrap().is_some() {
+        println!("skipped: blktrace does not run here (debugfs, CONFIG_BLK_DEV_IO_TRACE?)");
+        return;
+    }
+    let Some(eye) = Eye::open(&disk.device) else {
+        blktrace.kill().unwrap();
+        blktrace.wait().unwrap();
+        return;
+    };
+    let pid = disk.read(300);
+    let (all, _) = eye.close();
+    blktrace.wait().unwrap();
+    let parsed = Command::new("blkparse")
+        .args([
+            "-i",
+            "out",
+            "-a",
+            "complete",
+            "-q",
+            "-f",
+            "%a %S %n\\n",
+            "-D",
+        ])
+        .arg(directory.path())
+        .output()
+        .unwrap();
+    let mut theirs: Vec<(u64, u64)> = String::from_utf8_lossy(&parsed.stdout)
+        .lines()
+        .filter_map(|line| line.strip_prefix("C "))
+        .filter_map(|line| {
+            let (sector, sectors) = line.split_once(' ')?;
+            Some((sector.parse().ok()?, sectors.trim().parse().ok()?))
+        })
+        .collect();
+    if theirs.is_empty() {
+        println!("skipped: blktrace recorded nothing here");
+        return;
+    }
+    let mut ours: Vec<(u64, u64)> = all
+        .iter()
+        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+        .map(|request| (request.sector, request.bytes / 512))
+        .collect();
+    ours.sort_unstable();
+    // Before and after the workload udev may look at the device.
+    theirs.retain(|request| ours.contains(request));
+    theirs.sort_unstable();
+    theirs.dedup();
+    assert_eq!(ours, theirs);
+}
