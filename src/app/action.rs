@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key::Key;
+use super::live::{Deed, Victim};
 use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
+use crate::model::files::{DeletedView, FileView};
 use crate::session::document::{KernelCounts, Run, Session};
 
 /// Something happened.
@@ -45,6 +47,14 @@ pub enum News {
     Opened(Box<Result<(PathBuf, Session), String>>),
     /// A session was exported to that file.
     Exported(Result<PathBuf, String>),
+    /// What a process has open, or why that cannot be told.
+    Files(u32, Result<Vec<FileView>, String>),
+    /// Deleted files that hold space.
+    Deleted(Vec<DeletedView>),
+    /// What came of something that was done to a process or to the system.
+    Done(Result<String, String>),
+    /// Whether delay accounting is switched on from here now, or what went wrong.
+    Accounting(Result<bool, String>),
 }
 
 /// What a running benchmark shows.
@@ -129,6 +139,16 @@ pub enum Effect {
     Pause(bool),
     /// List all processes, or those that move something.
     ShowAll(bool),
+    /// List threads too.
+    ShowThreads(bool),
+    /// List what a process has open.
+    ListFiles(u32),
+    /// Look for deleted files that hold space.
+    ListDeleted,
+    /// Do something to a process.
+    Do(Victim, Deed),
+    /// Switch delay accounting on, or put it back.
+    Account(bool),
     /// Look for what can be measured.
     ListTargets,
     /// See what this path is.
