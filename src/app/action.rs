@@ -5,9 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key::Key;
+use super::live::{Deed, Victim};
 use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
+use crate::model::files::{DeletedView, FileView};
 use crate::model::requests::RequestsView;
 use crate::session::document::{KernelCounts, Run, Session, StageSplit};
 
@@ -55,6 +57,14 @@ pub enum News {
     Opened(Box<Result<(PathBuf, Session), String>>),
     /// A session was exported to that file.
     Exported(Result<PathBuf, String>),
+    /// What a process has open, or why that cannot be told.
+    Files(u32, Result<Vec<FileView>, String>),
+    /// Deleted files that hold space.
+    Deleted(Vec<DeletedView>),
+    /// What came of something that was done to a process or to the system.
+    Done(Result<String, String>),
+    /// Whether delay accounting is switched on from here now, or what went wrong.
+    Accounting(Result<bool, String>),
 }
 
 /// What a running benchmark shows.
@@ -143,6 +153,16 @@ pub enum Effect {
     ShowAll(bool),
     /// Follow the requests of this device, or of none.
     Follow(Option<String>),
+    /// List threads too.
+    ShowThreads(bool),
+    /// List what a process has open.
+    ListFiles(u32),
+    /// Look for deleted files that hold space.
+    ListDeleted,
+    /// Do something to a process.
+    Do(Victim, Deed),
+    /// Switch delay accounting on, or put it back.
+    Account(bool),
     /// Look for what can be measured.
     ListTargets,
     /// See what this path is.

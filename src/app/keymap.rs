@@ -31,11 +31,13 @@ pub enum Context {
     Help,
     /// A question that wants yes or no.
     Question,
+    /// A list to choose from.
+    Choice,
 }
 
 impl Context {
     /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Anywhere,
         Self::Live,
         Self::Filter,
@@ -48,6 +50,7 @@ impl Context {
         Self::Sessions,
         Self::Help,
         Self::Question,
+        Self::Choice,
     ];
 
     /// Its heading.
@@ -66,6 +69,7 @@ impl Context {
             Self::Sessions => "Sessions",
             Self::Help => "Help",
             Self::Question => "Questions",
+            Self::Choice => "Choosing what to do to a process",
         }
     }
 
@@ -79,7 +83,7 @@ impl Context {
     /// Whether nothing but its own keys and those with Ctrl hold here.
     #[must_use]
     fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question)
+        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::Choice)
     }
 }
 
@@ -148,6 +152,30 @@ pub enum Command {
     Export,
     /// Read the list again.
     Reload,
+    /// Between the lists of devices and processes.
+    Switch,
+    /// What processes moved since they were seen first, or their rates.
+    Totals,
+    /// Processes below their parents, or in order.
+    Tree,
+    /// Show or hide threads.
+    Threads,
+    /// Memory, pressure and growing files.
+    Memory,
+    /// What the selected process has open.
+    Files,
+    /// Deleted files that hold space.
+    Deleted,
+    /// Only processes on the selected device.
+    OfDevice,
+    /// Give the selected process another I/O class.
+    Class,
+    /// Send the selected process a signal.
+    Signal,
+    /// Switch delay accounting on, or back.
+    Accounting,
+    /// The choice of that number.
+    Pick(u8),
     /// Yes.
     Yes,
     /// No.
@@ -220,13 +248,25 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Live, &[Key::char('-')], Command::Faster, "shorter interval", "shorter"),
     bind(Context::Live, &[Key::char('i')], Command::Idle, "show or hide idle devices", "idle"),
     bind(Context::Live, &[Key::char('a')], Command::All, "show or hide processes that move nothing", "all"),
-    bind(Context::Live, UP, Command::Up, "one process up", ""),
-    bind(Context::Live, DOWN, Command::Down, "one process down", ""),
+    bind(Context::Live, TAB, Command::Switch, "between devices and processes", "devices"),
+    bind(Context::Live, ENTER, Command::Accept, "details of what is selected", "details"),
+    bind(Context::Live, &[Key::char('f')], Command::Files, "what the selected process has open", "files"),
+    bind(Context::Live, &[Key::char('d')], Command::Deleted, "deleted files that still hold space", "deleted"),
+    bind(Context::Live, &[Key::char('m')], Command::Memory, "memory, pressure, files that grow", "memory"),
+    bind(Context::Live, &[Key::char('t')], Command::Totals, "totals since the beginning, or rates", "totals"),
+    bind(Context::Live, &[Key::char('T')], Command::Tree, "processes below their parents", ""),
+    bind(Context::Live, &[Key::char('H')], Command::Threads, "show or hide threads", ""),
+    bind(Context::Live, &[Key::char('o')], Command::OfDevice, "only processes on the selected device", ""),
+    bind(Context::Live, &[Key::char('c')], Command::Class, "another I/O class for the process", ""),
+    bind(Context::Live, &[Key::char('x')], Command::Signal, "send the selected process a signal", ""),
+    bind(Context::Live, &[Key::char('w')], Command::Accounting, "count I/O wait, or put it back", ""),
+    bind(Context::Live, UP, Command::Up, "one line up", ""),
+    bind(Context::Live, DOWN, Command::Down, "one line down", ""),
     bind(Context::Live, PAGE_UP, Command::PageUp, "one page up", ""),
     bind(Context::Live, PAGE_DOWN, Command::PageDown, "one page down", ""),
-    bind(Context::Live, HOME, Command::First, "to the first process", ""),
-    bind(Context::Live, END, Command::Last, "to the last process", ""),
-    bind(Context::Live, ESC, Command::Cancel, "forget the filter and the selection", ""),
+    bind(Context::Live, HOME, Command::First, "to the first line", ""),
+    bind(Context::Live, END, Command::Last, "to the last line", ""),
+    bind(Context::Live, ESC, Command::Cancel, "back; forget filter and selection", ""),
 
     bind(Context::Filter, ENTER, Command::Accept, "keep the filter", "keep"),
     bind(Context::Filter, ESC, Command::Cancel, "forget the filter", "forget"),
@@ -292,6 +332,13 @@ pub static KEYS: &[Binding] = &[
 
     bind(Context::Question, &[Key::char('y'), Key::new(Code::Enter)], Command::Yes, "yes", "yes"),
     bind(Context::Question, &[Key::char('n'), Key::new(Code::Esc)], Command::No, "no", "no"),
+
+    bind(Context::Choice, &[Key::char('1')], Command::Pick(1), "the first", ""),
+    bind(Context::Choice, &[Key::char('2')], Command::Pick(2), "the second", ""),
+    bind(Context::Choice, &[Key::char('3')], Command::Pick(3), "the third", ""),
+    bind(Context::Choice, &[Key::char('4')], Command::Pick(4), "the fourth", ""),
+    bind(Context::Choice, &[Key::char('5')], Command::Pick(5), "the fifth", ""),
+    bind(Context::Choice, ESC, Command::Cancel, "nothing", "nothing"),
 ];
 
 /// Lines that the table takes as a list with a heading and a gap for each context.

@@ -7,6 +7,12 @@ use super::action::Effect;
 use super::keymap::Command;
 use super::process::Order;
 use super::text::Text;
+mod pane;
+pub mod tree;
+
+pub use pane::{Class, Deed, Pane, Signal, Victim};
+
+use crate::model::files::{DeletedView, FileView};
 use crate::model::live::{DeviceView, ProcessView};
 use crate::model::{History, Live};
 
@@ -38,6 +44,22 @@ pub struct LiveState {
     pub filtering: bool,
     /// Process and thread id of the selected process.
     pub selected: Option<(u32, u32)>,
+    /// Name of the selected device.
+    pub device: Option<String>,
+    /// Whether keys move through the devices rather than the processes.
+    pub on_devices: bool,
+    /// Whether processes show what they moved since they were seen first, rather than rates.
+    pub totals: bool,
+    /// Whether processes are listed below their parents.
+    pub tree: bool,
+    /// Whether threads are listed too.
+    pub threads: bool,
+    /// What stands in the place of the lists.
+    pub pane: Pane,
+    /// Lines that the pane is scrolled by.
+    pub scroll: usize,
+    /// Whether delay accounting was switched on from here.
+    pub accounting: bool,
 }
 
 impl LiveState {
@@ -55,13 +77,25 @@ impl LiveState {
             filter: Text::default(),
             filtering: false,
             selected: None,
+            device: None,
+            on_devices: false,
+            totals: false,
+            tree: false,
+            threads: false,
+            pane: Pane::Lists,
+            scroll: 0,
+            accounting: false,
         }
     }
 
     /// Takes a new sample.
-    pub fn sampled(&mut self, live: Arc<Live>) {
+    pub fn sampled(&mut self, live: Arc<Live>) -> Vec<Effect> {
         self.history.record(&live);
         self.sample = Some(live);
+        match (&self.pane, self.selected) {
+            (Pane::Files(_), Some((pid, _))) => vec![Effect::ListFiles(pid)],
+            _ => Vec::new(),
+        }
     }
 
     /// The devices to list: all, or those that do something.
@@ -81,20 +115,49 @@ impl LiveState {
         let mut listed: Vec<_> = processes
             .filter(|process| matches(process, &wanted))
             .collect();
-        listed.sort_by(|left, right| self.order.compare(left, right));
+        listed.sort_by(|left, right| self.order.compare(left, right, self.totals));
+        if self.tree {
+            listed = tree::by_parents(&listed);
+        }
         listed
+    }
+
+    /// The selected process, while it is listed.
+    #[must_use]
+    pub fn process(&self) -> Option<&ProcessView> {
+        let sample = self.sample.as_ref()?;
+        let mut processes = sample.processes.iter();
+        processes.find(|process| Some((process.pid, process.tid)) == self.selected)
+    }
+
+    /// The selected device, while it is there.
+    #[must_use]
+    pub fn selected_device(&self) -> Option<&DeviceView> {
+        let (sample, name) = (self.sample.as_ref()?, self.device.as_ref()?);
+        sample.devices.iter().find(|device| device.name == *name)
     }
 
     /// Obeys a command of this screen.
     pub fn command(&mut self, command: Command) -> Vec<Effect> {
         match command {
             Command::Filter => self.filtering = true,
-            Command::Accept => self.filtering = false,
-            Command::Cancel => {
-                self.filtering = false;
-                self.filter = Text::default();
-                self.selected = None;
+            Command::Accept if self.filtering => self.filtering = false,
+            Command::Accept => self.open(),
+            Command::Cancel => self.cancel(),
+            Command::Switch => self.on_devices = !self.on_devices,
+            Command::Totals => self.totals = !self.totals,
+            Command::Tree => self.tree = !self.tree,
+            Command::Threads => {
+                self.threads = !self.threads;
+                return vec![Effect::ShowThreads(self.threads)];
             }
+            Command::Memory => self.show(Pane::Memory),
+            Command::Deleted => {
+                self.show(Pane::Deleted(None));
+                return vec![Effect::ListDeleted];
+            }
+            Command::Files => return self.list_files(),
+            Command::OfDevice => self.filter_by_device(),
             Command::Next => self.order.step(true),
             Command::Previous => self.order.step(false),
             Command::Reverse => self.order.descending = !self.order.descending,
@@ -109,9 +172,93 @@ impl LiveState {
             }
             Command::Slower => return self.step_interval(true),
             Command::Faster => return self.step_interval(false),
+            movement if self.pane != Pane::Lists => self.scroll(movement),
+            movement if self.on_devices => self.select_device(movement),
             movement => self.select(movement),
         }
         Vec::new()
+    }
+
+    /// Takes the list of what a process has open.
+    pub fn listed_files(&mut self, pid: u32, files: Result<Vec<FileView>, String>) {
+        let wanted = self.selected.is_some_and(|(own, _)| own == pid);
+        if wanted && matches!(self.pane, Pane::Files(_)) {
+            self.pane = Pane::Files(Some(files));
+        }
+    }
+
+    /// Takes the list of deleted files.
+    pub fn listed_deleted(&mut self, files: Vec<DeletedView>) {
+        if matches!(self.pane, Pane::Deleted(_)) {
+            self.pane = Pane::Deleted(Some(files));
+        }
+    }
+
+    fn show(&mut self, pane: Pane) {
+        self.pane = pane;
+        self.scroll = 0;
+    }
+
+    /// Opens what is selected.
+    fn open(&mut self) {
+        if self.on_devices && self.device.is_some() {
+            self.show(Pane::Device);
+        } else if !self.on_devices && self.selected.is_some() {
+            self.show(Pane::Process);
+        }
+    }
+
+    /// Closes the pane; where there is none, forgets filter and selection.
+    fn cancel(&mut self) {
+        if self.filtering || self.pane == Pane::Lists {
+            self.filtering = false;
+            self.filter = Text::default();
+            self.selected = None;
+            self.device = None;
+            self.on_devices = false;
+        } else {
+            self.pane = Pane::Lists;
+        }
+    }
+
+    fn list_files(&mut self) -> Vec<Effect> {
+        let Some((pid, _)) = self.selected else {
+            return Vec::new();
+        };
+        self.show(Pane::Files(None));
+        vec![Effect::ListFiles(pid)]
+    }
+
+    /// Lists only processes that work on the selected device.
+    fn filter_by_device(&mut self) {
+        if let Some(device) = &self.device {
+            self.filter = Text::new(device);
+            self.on_devices = false;
+            self.pane = Pane::Lists;
+        }
+    }
+
+    fn scroll(&mut self, movement: Command) {
+        self.scroll = match movement {
+            Command::Down => self.scroll.saturating_add(1),
+            Command::Up => self.scroll.saturating_sub(1),
+            Command::PageDown => self.scroll.saturating_add(PAGE),
+            Command::PageUp => self.scroll.saturating_sub(PAGE),
+            Command::First => 0,
+            _ => self.scroll,
+        };
+    }
+
+    fn select_device(&mut self, movement: Command) {
+        let names: Vec<String> = self
+            .devices()
+            .iter()
+            .map(|device| device.name.clone())
+            .collect();
+        let place = names
+            .iter()
+            .position(|name| Some(name) == self.device.as_ref());
+        self.device = moved(movement, place, names.len()).map(|place| names[place].clone());
     }
 
     fn step_interval(&mut self, longer: bool) -> Vec<Effect> {
@@ -135,25 +282,28 @@ impl LiveState {
             .iter()
             .map(|process| (process.pid, process.tid))
             .collect();
-        let Some(last) = ids.len().checked_sub(1) else {
-            self.selected = None;
-            return;
-        };
         let place = self
             .selected
             .and_then(|selected| ids.iter().position(|id| *id == selected));
-        let next = match (movement, place) {
-            (Command::First, _) => 0,
-            (Command::Last, _) => last,
-            (Command::Down, Some(place)) => (place + 1).min(last),
-            (Command::Up, Some(place)) => place.saturating_sub(1),
-            (Command::PageDown, Some(place)) => (place + PAGE).min(last),
-            (Command::PageUp, Some(place)) => place.saturating_sub(PAGE),
-            (Command::Down | Command::Up | Command::PageDown | Command::PageUp, None) => 0,
-            _ => return,
-        };
-        self.selected = Some(ids[next]);
+        self.selected = moved(movement, place, ids.len()).map(|place| ids[place]);
     }
+}
+
+/// The place in a list of `count` that a movement leads to; `None` when the list is empty.
+fn moved(movement: Command, place: Option<usize>, count: usize) -> Option<usize> {
+    let last = count.checked_sub(1)?;
+    let Some(place) = place else {
+        return Some(if movement == Command::Last { last } else { 0 });
+    };
+    Some(match movement {
+        Command::First => 0,
+        Command::Last => last,
+        Command::Down => (place + 1).min(last),
+        Command::Up => place.saturating_sub(1),
+        Command::PageDown => (place + PAGE).min(last),
+        Command::PageUp => place.saturating_sub(PAGE),
+        _ => place,
+    })
 }
 
 /// Whether a device is known to do nothing; what is unknown is not idle.
@@ -167,6 +317,10 @@ fn matches(process: &ProcessView, wanted: &str) -> bool {
     wanted.is_empty()
         || process.command.to_lowercase().contains(wanted)
         || process.pid.to_string().starts_with(wanted)
+        || process
+            .devices
+            .iter()
+            .any(|device| device.to_lowercase() == wanted)
         || process
             .user
             .as_ref()

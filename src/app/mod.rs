@@ -24,7 +24,7 @@ pub use keymap::{Command, Context};
 pub use update::update;
 
 use launcher::LauncherState;
-use live::LiveState;
+use live::{Deed, LiveState, Victim};
 use requests::RequestsState;
 use result::ResultState;
 use running::RunningState;
@@ -88,6 +88,12 @@ pub enum Overlay {
     Help(usize),
     /// Whether to quit although a benchmark runs.
     QuitWhileRunning,
+    /// What to do to a process: these, by their numbers.
+    Choose(Victim, &'static [Deed]),
+    /// Whether to do it.
+    Confirm(Victim, Deed),
+    /// Whether to switch delay accounting on.
+    Accounting,
 }
 
 /// A sentence for the bottom line, until the next key.
@@ -141,7 +147,10 @@ impl State {
     pub fn context(&self) -> Context {
         match (self.overlay, self.screen) {
             (Some(Overlay::Help(_)), _) => Context::Help,
-            (Some(Overlay::QuitWhileRunning), _) => Context::Question,
+            (Some(Overlay::QuitWhileRunning | Overlay::Confirm(..) | Overlay::Accounting), _) => {
+                Context::Question
+            }
+            (Some(Overlay::Choose(..)), _) => Context::Choice,
             (None, Screen::Live) if self.live.filtering => Context::Filter,
             (None, Screen::Live) => Context::Live,
             (None, Screen::Bench) => match &self.bench.stage {

@@ -19,6 +19,12 @@ pub enum ProcessColumn {
     Cache,
     /// Share of time spent waiting for block I/O.
     IoWait,
+    /// Share of time spent waiting for memory to be swapped in.
+    SwapIn,
+    /// I/O class and level.
+    Class,
+    /// Devices that it works on.
+    Device,
     /// Kernel's state.
     State,
     /// Command line.
@@ -27,13 +33,16 @@ pub enum ProcessColumn {
 
 impl ProcessColumn {
     /// Every column, from left to right.
-    pub const ALL: [Self; 8] = [
+    pub const ALL: [Self; 11] = [
         Self::Pid,
         Self::User,
         Self::Read,
         Self::Write,
         Self::Cache,
         Self::IoWait,
+        Self::SwapIn,
+        Self::Class,
+        Self::Device,
         Self::State,
         Self::Command,
     ];
@@ -45,7 +54,10 @@ impl ProcessColumn {
 
     /// Whether the largest come first when it is chosen.
     fn descends(self) -> bool {
-        matches!(self, Self::Read | Self::Write | Self::Cache | Self::IoWait)
+        matches!(
+            self,
+            Self::Read | Self::Write | Self::Cache | Self::IoWait | Self::SwapIn
+        )
     }
 }
 
@@ -84,9 +96,10 @@ impl Order {
         self.descending = column.descends();
     }
 
-    /// Compares two processes. What is unknown comes last in both directions.
+    /// Compares two processes by their rates, or, with `totals`, by what they moved since they were
+    /// seen first. What is unknown comes last in both directions.
     #[must_use]
-    pub fn compare(&self, left: &ProcessView, right: &ProcessView) -> Ordering {
+    pub fn compare(&self, left: &ProcessView, right: &ProcessView, totals: bool) -> Ordering {
         let by_number = |of: &dyn Fn(&ProcessView) -> Option<f64>| match (of(left), of(right)) {
             (Some(left), Some(right)) => self.directed(left.total_cmp(&right)),
             (Some(_), None) => Ordering::Less,
@@ -94,13 +107,16 @@ impl Order {
             (None, None) => Ordering::Equal,
         };
         let by = match self.column {
-            None => by_number(&|process| total(process)),
+            None => by_number(&|process| total(process, totals)),
             Some(ProcessColumn::Pid) => self.directed(left.pid.cmp(&right.pid)),
             Some(ProcessColumn::User) => self.directed(left.user.cmp(&right.user)),
-            Some(ProcessColumn::Read) => by_number(&|process| process.read_bytes_per_s),
-            Some(ProcessColumn::Write) => by_number(&|process| process.write_bytes_per_s),
+            Some(ProcessColumn::Read) => by_number(&|process| moved(process, totals).0),
+            Some(ProcessColumn::Write) => by_number(&|process| moved(process, totals).1),
             Some(ProcessColumn::Cache) => by_number(&|process| process.cached),
             Some(ProcessColumn::IoWait) => by_number(&|process| process.io_wait),
+            Some(ProcessColumn::SwapIn) => by_number(&|process| process.swap_in),
+            Some(ProcessColumn::Class) => self.directed(left.priority.cmp(&right.priority)),
+            Some(ProcessColumn::Device) => self.directed(left.devices.cmp(&right.devices)),
             Some(ProcessColumn::State) => self.directed(left.state.cmp(&right.state)),
             Some(ProcessColumn::Command) => self.directed(left.command.cmp(&right.command)),
         };
@@ -116,8 +132,21 @@ impl Order {
     }
 }
 
-fn total(process: &ProcessView) -> Option<f64> {
-    match (process.read_bytes_per_s, process.write_bytes_per_s) {
+/// Bytes read and written: per second, or since it was seen first.
+#[must_use]
+pub fn moved(process: &ProcessView, totals: bool) -> (Option<f64>, Option<f64>) {
+    if totals {
+        let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
+        return (
+            bytes(process.read_accumulated_bytes),
+            bytes(process.write_accumulated_bytes),
+        );
+    }
+    (process.read_bytes_per_s, process.write_bytes_per_s)
+}
+
+fn total(process: &ProcessView, totals: bool) -> Option<f64> {
+    match moved(process, totals) {
         (None, None) => None,
         (read, write) => Some(read.unwrap_or(0.0) + write.unwrap_or(0.0)),
     }
@@ -149,7 +178,7 @@ mod tests {
                 descending,
             };
             let mut sorted: Vec<_> = processes.iter().collect();
-            sorted.sort_by(|left, right| order.compare(left, right));
+            sorted.sort_by(|left, right| order.compare(left, right, false));
             let pids: Vec<_> = sorted.iter().map(|process| process.pid).collect();
             assert_eq!(pids, expected);
         }

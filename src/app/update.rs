@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use super::action::{Action, Effect, News, Saved};
 use super::key::{Code, Key};
 use super::keymap::{self, Command, Context};
+use super::live::{Deed, Victim};
 use super::result::ResultState;
 use super::running::RunningState;
 use super::{Message, Overlay, Screen, Stage, State};
@@ -24,10 +25,7 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
             let code = if up { Code::Up } else { Code::Down };
             press(state, Key::new(code))
         }
-        Action::News(news) => {
-            hear(state, news);
-            Vec::new()
-        }
+        Action::News(news) => hear(state, news),
     }
 }
 
@@ -98,16 +96,20 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
             Vec::new()
         }
         Context::Question => {
-            state.overlay = None;
+            let asked = state.overlay.take();
             if command == Command::Yes {
-                return vec![Effect::Stop, Effect::Quit];
+                return answered(asked);
             }
+            Vec::new()
+        }
+        Context::Choice => {
+            choose(state, command);
             Vec::new()
         }
         Context::Filter if state.screen == Screen::Requests => {
             state.requests.command(command, &state.live)
         }
-        Context::Live | Context::Filter => state.live.command(command),
+        Context::Live | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
         Context::Launcher | Context::Form | Context::Field => launch(state, command),
         Context::Running => match &mut state.bench.stage {
@@ -118,6 +120,52 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         Context::Sessions => state.sessions.command(command),
         Context::Anywhere => Vec::new(),
     }
+}
+
+/// What a yes means.
+fn answered(asked: Option<Overlay>) -> Vec<Effect> {
+    match asked {
+        Some(Overlay::QuitWhileRunning) => vec![Effect::Stop, Effect::Quit],
+        Some(Overlay::Confirm(victim, deed)) => vec![Effect::Do(victim, deed)],
+        Some(Overlay::Accounting) => vec![Effect::Account(true)],
+        _ => Vec::new(),
+    }
+}
+
+fn choose(state: &mut State, command: Command) {
+    let asked = state.overlay.take();
+    if let (Some(Overlay::Choose(victim, deeds)), Command::Pick(number)) = (asked, command) {
+        let deed = usize::from(number).checked_sub(1);
+        let deed = deed.and_then(|place| deeds.get(place));
+        state.overlay = deed.map(|deed| Overlay::Confirm(victim, *deed));
+    }
+}
+
+/// A command of the Live screen; those that change something outside ask before.
+fn live(state: &mut State, command: Command) -> Vec<Effect> {
+    match command {
+        Command::Class => ask(state, &Deed::CLASSES),
+        Command::Signal => ask(state, &Deed::SIGNALS),
+        Command::Accounting if state.live.accounting => return vec![Effect::Account(false)],
+        Command::Accounting => state.overlay = Some(Overlay::Accounting),
+        command => return state.live.command(command),
+    }
+    Vec::new()
+}
+
+fn ask(state: &mut State, deeds: &'static [Deed]) {
+    let Some(process) = state.live.process() else {
+        trouble(
+            state,
+            "select a process first, with the arrow keys".to_owned(),
+        );
+        return;
+    };
+    let victim = Victim {
+        pid: process.pid,
+        start_ticks: process.start_ticks,
+    };
+    state.overlay = Some(Overlay::Choose(victim, deeds));
 }
 
 fn help(state: &mut State, command: Command) {
@@ -169,9 +217,9 @@ fn trouble(state: &mut State, text: String) {
     });
 }
 
-fn hear(state: &mut State, news: News) {
+fn hear(state: &mut State, news: News) -> Vec<Effect> {
     match news {
-        News::Sample(live) => state.live.sampled(live),
+        News::Sample(live) => return state.live.sampled(live),
         News::Requests(view) => state.requests.seen(view),
         News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),
         News::Progress(view) => {
@@ -190,7 +238,29 @@ fn hear(state: &mut State, news: News) {
             Err(message) => trouble(state, message),
         },
         News::Exported(result) => exported(state, result),
+        News::Files(pid, files) => state.live.listed_files(pid, files),
+        News::Deleted(files) => state.live.listed_deleted(files),
+        News::Done(Ok(text)) => good(state, text),
+        News::Done(Err(text)) => trouble(state, text),
+        News::Accounting(Ok(on)) => {
+            state.live.accounting = on;
+            let text = if on {
+                "I/O wait is counted now, of processes that start from here on; put back at the end"
+            } else {
+                "kernel.task_delayacct is as it was before"
+            };
+            good(state, text.to_owned());
+        }
+        News::Accounting(Err(text)) => trouble(state, text),
     }
+    Vec::new()
+}
+
+fn good(state: &mut State, text: String) {
+    state.message = Some(Message {
+        text,
+        trouble: false,
+    });
 }
 
 fn ended(state: &mut State, result: Result<Saved, String>) {

@@ -108,6 +108,13 @@ impl Settings {
         self.block(device).join("queue/read_ahead_kb")
     }
 
+    /// Whether waiting for I/O is counted, 0 or 1 (kernel Documentation/accounting/
+    /// delay-accounting.rst).
+    #[must_use]
+    pub fn delay_accounting(&self) -> PathBuf {
+        self.roots.proc.join("sys/kernel/task_delayacct")
+    }
+
     /// The write cache of a SCSI or SATA drive, `write back` or `write through` (drivers/scsi/sd.c,
     /// `cache_type`); `None` where the device is none.
     #[must_use]

@@ -1,11 +1,14 @@
-//! The recent past of each device, for sparklines and charts. Bounded.
+//! The recent past of each device and of the machine, for sparklines and charts. Bounded.
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::live::{DeviceView, Live};
+use super::live::{DeviceView, HostView, Live};
+use crate::drive::advice::Load;
 
 /// Samples that are kept: ten minutes at one a second.
 pub const KEPT: usize = 600;
+/// Samples that tell what a device is used for.
+const LOAD_SAMPLES: usize = 60;
 
 /// One device at one moment; what was unknown stays unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
@@ -28,6 +31,8 @@ pub struct Point {
     pub request_bytes: Option<f32>,
     /// Share of time in which something was in flight.
     pub busy: Option<f32>,
+    /// Mean size of the reads in bytes.
+    pub read_request_bytes: Option<f32>,
 }
 
 impl Point {
@@ -43,6 +48,7 @@ impl Point {
             queue_size: short(view.queue_size),
             request_bytes: short(view.request_bytes),
             busy: short(view.busy),
+            read_request_bytes: short(view.read_request_bytes),
         }
     }
 
@@ -53,9 +59,39 @@ impl Point {
     }
 }
 
-/// Rings of points by device.
+/// The machine at one moment.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct HostPoint {
+    /// Share of time in which at least one task waited for I/O.
+    pub pressure_some: Option<f32>,
+    /// Share of time in which all tasks waited for I/O.
+    pub pressure_full: Option<f32>,
+    /// Bytes dirty or being written.
+    pub unwritten_bytes: Option<f32>,
+    /// Share of what was read that no device had to deliver.
+    pub cache_hits: Option<f32>,
+}
+
+impl HostPoint {
+    fn of(host: &HostView) -> Self {
+        let short = |value: Option<f64>| value.map(|value| value as f32);
+        let unwritten = host
+            .dirty_bytes
+            .zip(host.writeback_bytes)
+            .map(|(dirty, writeback)| dirty.saturating_add(writeback) as f32);
+        Self {
+            pressure_some: short(host.pressure_some),
+            pressure_full: short(host.pressure_full),
+            unwritten_bytes: unwritten,
+            cache_hits: short(host.cache_hits),
+        }
+    }
+}
+
+/// Rings of points by device, and of the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
+    host: VecDeque<HostPoint>,
     devices: BTreeMap<String, VecDeque<Point>>,
 }
 
@@ -63,6 +99,10 @@ impl History {
     /// Takes note of a view. A device that is not in it gets a gap, and is forgotten once nothing
     /// but gaps is left of it.
     pub fn record(&mut self, live: &Live) {
+        if self.host.len() == KEPT {
+            self.host.pop_front();
+        }
+        self.host.push_back(HostPoint::of(&live.host));
         for view in &live.devices {
             if !self.devices.contains_key(&view.name) {
                 self.devices.insert(view.name.clone(), VecDeque::new());
@@ -76,6 +116,31 @@ impl History {
             ring.push_back(view.map(Point::of).unwrap_or_default());
             view.is_some() || ring.iter().any(|point| *point != Point::default())
         });
+    }
+
+    /// The points of the machine, the oldest first; at most [`KEPT`].
+    #[must_use]
+    pub fn host(&self) -> &VecDeque<HostPoint> {
+        &self.host
+    }
+
+    /// What a device was read with in the last minute or so: the mean over the samples in which
+    /// something was read; `None` when nothing was.
+    #[must_use]
+    pub fn load(&self, device: &str) -> Option<Load> {
+        let (mut count, mut bytes, mut size) = (0.0, 0.0, 0.0);
+        for point in self.latest(device, LOAD_SAMPLES) {
+            if let (Some(rate), Some(request)) = (point.read_bytes_per_s, point.read_request_bytes)
+            {
+                count += 1.0;
+                bytes += f64::from(rate);
+                size += f64::from(request);
+            }
+        }
+        (count > 0.0).then(|| Load {
+            read_bytes_per_s: bytes / count,
+            read_request_bytes: size / count,
+        })
     }
 
     /// The points of a device, the oldest first; at most [`KEPT`].

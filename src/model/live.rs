@@ -163,6 +163,9 @@ pub struct DeviceView {
 pub struct ProcessView {
     /// Process id.
     pub pid: u32,
+    /// When it began, in ticks since boot: with the process id it is unique.
+    #[serde(skip)]
+    pub start_ticks: u64,
     /// Thread id: the same as `pid` where processes are shown whole.
     pub tid: u32,
     /// Owner's name, or number where it has none.

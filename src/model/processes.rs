@@ -205,6 +205,7 @@ fn finish(
 ) -> ProcessView {
     let identity = &process.identity;
     view.parent = identity.parent;
+    view.start_ticks = identity.start_ticks;
     view.command = command_line(&identity.arguments, &identity.name);
     view.user = identity.user.clone();
     if let Some(io) = process.io.value() {

@@ -10,8 +10,9 @@ use super::follower::Follower;
 use super::jobs::Running;
 use super::sampler::Sampler;
 use super::services::{Services, Sources};
-use super::{archive, targets};
+use super::{archive, processes, targets};
 use crate::app::{Effect, News};
+use crate::drive::settings::{Guard, Settings};
 use crate::model::Modeler;
 use crate::probe::Collector;
 use crate::roots::Roots;
@@ -25,6 +26,8 @@ pub struct Machine {
     sampler: Sampler,
     follower: Follower,
     all_processes: Arc<AtomicBool>,
+    threads: Arc<AtomicBool>,
+    accounting: Option<Guard>,
     running: Option<Running>,
 }
 
@@ -37,7 +40,10 @@ impl Machine {
         let all_processes = Arc::new(AtomicBool::new(false));
         let (mut collector, mut modeler) = (Collector::new(roots.clone()), Modeler::default());
         let (live, all) = (sources.live.clone(), Arc::clone(&all_processes));
+        let threads = Arc::new(AtomicBool::new(false));
+        let threads_shown = Arc::clone(&threads);
         let sampler = Sampler::start(interval, move || {
+            collector.show_threads(threads_shown.load(Ordering::Relaxed));
             modeler.show_all_processes(all.load(Ordering::Relaxed));
             let view = modeler.update(Arc::new(collector.collect()));
             live.send_replace(Some(Arc::new(view)));
@@ -49,6 +55,8 @@ impl Machine {
             sampler,
             follower,
             all_processes,
+            threads,
+            accounting: None,
             running: None,
         })
     }
@@ -61,6 +69,27 @@ impl Machine {
             // Nobody listens any more once the program ends.
             let _ = sources.news.blocking_send(answer);
         });
+    }
+
+    /// Tells something that is known already.
+    fn tell(&self, news: News) {
+        self.ask(move |_| news);
+    }
+
+    fn account(&mut self, on: bool) {
+        let done = if on {
+            processes::count_waiting(&Settings::default()).map(|guard| {
+                self.accounting = Some(guard);
+                true
+            })
+        } else {
+            let guard = self.accounting.take();
+            guard
+                .map_or(Ok(()), Guard::put_back)
+                .map(|()| false)
+                .map_err(|error| format!("{error}; {}", error.advice()))
+        };
+        self.tell(News::Accounting(done));
     }
 
     fn measure(&mut self, job: crate::bench::Job) {
@@ -81,6 +110,15 @@ impl Services for Machine {
             Effect::Pause(paused) => self.sampler.pause(paused),
             Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
             Effect::Follow(device) => self.follower.follow(device),
+            Effect::ShowThreads(shown) => self.threads.store(shown, Ordering::Relaxed),
+            Effect::ListFiles(pid) => {
+                self.ask(move |roots| News::Files(pid, processes::files(roots, pid)));
+            }
+            Effect::ListDeleted => self.ask(|roots| News::Deleted(processes::deleted(roots))),
+            Effect::Do(victim, deed) => {
+                self.ask(move |roots| News::Done(processes::act(roots, victim, deed)));
+            }
+            Effect::Account(on) => self.account(on),
             Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
@@ -101,6 +139,8 @@ impl Services for Machine {
     }
 
     fn finish(&mut self) {
+        // Puts delay accounting back.
+        self.accounting = None;
         if let Some(running) = self.running.take() {
             running.finish();
         }

@@ -10,6 +10,7 @@ pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod processes;
 pub mod requests;
 pub mod sampler;
 pub mod services;

@@ -6,23 +6,48 @@ use ratatui::text::Line;
 use ratatui::widgets::{Clear, Widget};
 
 use super::look::{Look, Meaning};
+use crate::app::Overlay;
 
-const LINES: [&str; 3] = [
-    "A benchmark is running.",
-    "Stop it and quit? What was measured until now is saved.",
-    "y quit    n go on",
-];
-
-/// Asks whether to quit although a benchmark runs.
-pub(super) fn draw(look: Look, area: Rect, buf: &mut Buffer) {
-    let height = LINES.len() as u16 + 2;
+/// Asks.
+pub(super) fn draw(overlay: Overlay, look: Look, area: Rect, buf: &mut Buffer) {
+    let lines = lines(overlay);
+    let height = lines.len() as u16 + 2;
     let top = area.y + area.height.saturating_sub(height) / 2;
     let strip = Rect::new(area.x, top, area.width, height).intersection(area);
     Clear.render(strip, buf);
     super::overlay(look.style(Meaning::Selected), strip, buf);
-    for (row, text) in strip.rows().skip(1).zip(LINES) {
+    for (row, text) in strip.rows().skip(1).zip(lines) {
         Line::raw(text)
             .alignment(Alignment::Center)
             .render(row, buf);
+    }
+}
+
+fn lines(overlay: Overlay) -> Vec<String> {
+    let owned = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
+    match overlay {
+        // The help has a screen of its own.
+        Overlay::Help(_) => Vec::new(),
+        Overlay::QuitWhileRunning => owned([
+            "A benchmark is running.",
+            "Stop it and quit? What was measured until now is saved.",
+            "y quit    n go on",
+        ]),
+        Overlay::Accounting => owned([
+            "Count how long processes wait for I/O? It is set back when diskscope ends.",
+            "sysctl kernel.task_delayacct=1",
+            "y switch it on    n leave it",
+        ]),
+        Overlay::Confirm(victim, deed) => vec![
+            format!("Process {}: {}", victim.pid, deed.name()),
+            "y do it    n leave it".to_owned(),
+        ],
+        Overlay::Choose(victim, deeds) => {
+            let choices = deeds.iter().enumerate();
+            let choices = choices.map(|(place, deed)| format!("{}  {}", place + 1, deed.name()));
+            std::iter::once(format!("Process {}", victim.pid))
+                .chain(choices)
+                .collect()
+        }
     }
 }

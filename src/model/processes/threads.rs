@@ -21,6 +21,7 @@ pub(super) fn views(
     let view = |task: &Task| {
         let mut view = ProcessView {
             pid: whole.pid,
+            start_ticks: whole.start_ticks,
             tid: task.tid,
             user: whole.user.clone(),
             command: printable(&task.name),

@@ -2,23 +2,18 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
-use ratatui::text::{Line, Span};
+use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::model::live::ProcessView;
 use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::{unknown, wrapped};
+use crate::ui::widgets::text::wrapped;
 use crate::units;
-
-/// Width of the names.
-const NAMES: usize = 16;
 
 /// Draws it.
 pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
-    let listed = live.processes();
-    let selected = |process: &&&ProcessView| Some((process.pid, process.tid)) == live.selected;
-    let Some(process) = listed.iter().find(selected) else {
+    let Some(process) = live.process() else {
         Line::styled("the selected process is gone", look.style(Meaning::Faint)).render(area, buf);
         return;
     };
@@ -39,15 +34,18 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         ("written in all", process.write_total_bytes.map(capacity)),
         ("from the cache", percent(process.cached)),
         ("waits for I/O", percent(process.io_wait)),
+        ("waits for swap", percent(process.swap_in)),
+        ("I/O class", process.priority.clone()),
+        ("threads", process.threads.map(|count| count.to_string())),
+        ("blocked in", process.blocked_in.clone()),
+        ("works on", works_on(process)),
     ];
     let mut lines = vec![Line::styled(
         format!("PROCESS {}", process.pid),
         look.style(Meaning::Title),
     )];
     for (name, value) in facts {
-        let value = value.map_or_else(|| unknown(look), Span::raw);
-        let name = Span::styled(format!("{name:NAMES$}"), look.style(Meaning::Faint));
-        lines.push(Line::from(vec![name, value]));
+        lines.push(super::fact(name, value, look));
     }
     lines.push(Line::default());
     lines.extend(
@@ -58,4 +56,8 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     for (row, line) in area.rows().zip(lines) {
         line.render(row, buf);
     }
+}
+
+fn works_on(process: &ProcessView) -> Option<String> {
+    (!process.devices.is_empty()).then(|| process.devices.join(", "))
 }

@@ -57,7 +57,7 @@ pub(super) fn draw(
         columns: &COLUMNS,
         rows: devices.len(),
         cell: &cell,
-        selected: None,
+        selected: selected(devices, live),
         sorted: None,
         look,
     };
@@ -71,6 +71,12 @@ pub(super) fn draw(
         };
         Line::styled(text, look.style(Meaning::Faint)).render(row, buf);
     }
+}
+
+/// The selected line, while keys move through the devices.
+fn selected(devices: &[&DeviceView], live: &LiveState) -> Option<usize> {
+    let name = live.device.as_ref().filter(|_| live.on_devices)?;
+    devices.iter().position(|device| device.name == *name)
 }
 
 fn name(device: &DeviceView, listed: &[&DeviceView], look: Look) -> Line<'static> {

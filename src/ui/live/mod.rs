@@ -13,16 +13,21 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 mod detail;
+mod device;
 mod devices;
+mod files;
+mod memory;
 mod processes;
 mod transfers;
 
 use super::look::{Look, Meaning};
-use super::widgets::text::{cut_end, typed};
-use crate::app::live::LiveState;
+use super::widgets::text::{cut_end, typed, unknown};
+use crate::app::live::{LiveState, Pane};
 
 /// From this width on the selected process is described beside the list.
 const DETAIL_FROM: u16 = 140;
+/// Width of the names of facts.
+const NAMES: usize = 16;
 /// Width of that description.
 const DETAIL: u16 = 46;
 
@@ -37,6 +42,10 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
     draw_notices(&sample.notices, look, foot, buf);
 
+    if live.pane != Pane::Lists {
+        pane(live, look, area, buf);
+        return;
+    }
     let listed = live.devices();
     let most = (area.height / 3).max(3);
     let devices = take_top(&mut area, (listed.len() as u16).clamp(1, most) + 1);
@@ -67,6 +76,34 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         detail::draw(live, look, pane, buf);
     }
     processes::draw(live, look, area, buf);
+}
+
+/// What stands in the place of the lists.
+fn pane(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+    match &live.pane {
+        Pane::Lists => {}
+        Pane::Device => device::draw(live, look, area, buf),
+        Pane::Process => detail::draw(live, look, area, buf),
+        Pane::Files(files) => files::draw_opened(live, files.as_ref(), look, area, buf),
+        Pane::Deleted(files) => {
+            files::draw_deleted(files.as_deref(), live.scroll, look, area, buf);
+        }
+        Pane::Memory => memory::draw(live, look, area, buf),
+    }
+}
+
+/// Draws the lines from one on, as many as fit.
+fn scrolled(lines: Vec<Line<'static>>, from: usize, area: Rect, buf: &mut Buffer) {
+    let most = lines.len().saturating_sub(usize::from(area.height));
+    for (row, line) in area.rows().zip(lines.into_iter().skip(from.min(most))) {
+        line.render(row, buf);
+    }
+}
+
+/// A name and what is known under it; `None` is n/a.
+fn fact(name: &str, value: Option<String>, look: Look) -> Line<'static> {
+    let name = Span::styled(format!("{name:NAMES$}"), look.style(Meaning::Faint));
+    Line::from(vec![name, value.map_or_else(|| unknown(look), Span::raw)])
 }
 
 /// A column less on both sides.

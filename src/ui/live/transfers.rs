@@ -6,14 +6,14 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::model::live::{TransferState, TransferView};
+use crate::model::live::{Bottleneck, Throttle, TransferState, TransferView};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{Column, Table};
 use crate::ui::widgets::text::{cut_end, cut_start, unknown};
 use crate::units;
 
-const COLUMNS: [Column; 8] = [
+const COLUMNS: [Column; 9] = [
     Column::words("TRANSFERS", 22, 60, 0),
     Column::words("", 10, 6, 1),
     Column::number("", "", 5, 0),
@@ -22,6 +22,7 @@ const COLUMNS: [Column; 8] = [
     Column::number("MB/s", "MB/s", 6, 0),
     Column::number("left", "left", 7, 0),
     Column::words("likely", 13, 2, 4),
+    Column::words("which end waits", 16, 14, 5),
 ];
 
 /// Draws them.
@@ -50,7 +51,8 @@ pub(super) fn draw(transfers: &[TransferView], look: Look, area: Rect, buf: &mut
             4 => bytes(transfer.size_bytes, look),
             5 => rate(transfer, look),
             6 => left(transfer, look),
-            _ => likely(transfer, look),
+            7 => likely(transfer, look),
+            _ => remark(transfer, width, look),
         }
     };
     let table = Table {
@@ -71,7 +73,7 @@ fn share(transfer: &TransferView) -> Option<f64> {
 
 /// `cp /srv/vm7.raw → /mnt/backup/vm7.raw`, the paths cut at their beginning.
 fn files(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
-    let command = cut_end(&transfer.command, width / 2, look);
+    let command = cut_end(&command(transfer), width * 2 / 3, look);
     let used = u16::try_from(command.width()).unwrap_or(u16::MAX) + 1;
     let room = width.saturating_sub(used);
     let arrow = look.glyphs().arrow;
@@ -142,4 +144,36 @@ fn likely(transfer: &TransferView, look: Look) -> Line<'static> {
         _ => String::new(),
     };
     Line::styled(text, look.style(Meaning::Faint))
+}
+
+/// What it waits for, and what of a finished one is in memory only.
+fn remark(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
+    let unwritten = transfer.unwritten_bytes.filter(|bytes| *bytes > 0);
+    let not_on_disk = |bytes: u64| format!("{} not on disk", units::capacity(bytes as f64));
+    let (text, meaning) = match (transfer.throttled, transfer.waits_for, unwritten) {
+        (Some(Throttle::DirtyMemory), ..) => ("throttled: dirty".to_owned(), Meaning::Waiting),
+        (Some(Throttle::OwnLimit), ..) => ("own limit".to_owned(), Meaning::Faint),
+        (None, None, Some(bytes)) => (not_on_disk(bytes), Meaning::Waiting),
+        (None, Some(end), _) => (end_of(end).to_owned(), Meaning::Faint),
+        (None, None, None) => (String::new(), Meaning::Faint),
+    };
+    Line::styled(cut_end(&text, width, look), look.style(meaning))
+}
+
+fn end_of(end: Bottleneck) -> &'static str {
+    match end {
+        Bottleneck::Source => "source",
+        Bottleneck::Destination => "destination",
+        Bottleneck::Both => "one device",
+        Bottleneck::Program => "no device",
+    }
+}
+
+/// `cp 12/301`: the program, and of a job how many files have arrived.
+fn command(transfer: &TransferView) -> String {
+    match (transfer.files_done, transfer.files_total) {
+        (Some(done), Some(total)) => format!("{} {done}/{total}", transfer.command),
+        (None, Some(total)) => format!("{} {total} files", transfer.command),
+        _ => transfer.command.clone(),
+    }
 }

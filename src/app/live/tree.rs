@@ -1,0 +1,99 @@
+//! Processes below their parents.
+
+use std::collections::HashMap;
+
+use crate::model::live::ProcessView;
+
+/// The same processes, each after its parent where that is listed too; those without keep their
+/// order, and so do brothers.
+#[must_use]
+pub fn by_parents<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
+    let parents = parents(listed);
+    let mut children = vec![Vec::new(); listed.len()];
+    for (place, parent) in parents.iter().enumerate() {
+        if let Some(parent) = parent {
+            children[*parent].push(place);
+        }
+    }
+    let mut taken = vec![false; listed.len()];
+    let mut ordered = Vec::with_capacity(listed.len());
+    // A circle of parents has no first one; process ids that were given anew may make one.
+    let first = (0..listed.len()).filter(|place| parents[*place].is_none());
+    for start in first.chain(0..listed.len()) {
+        let mut waiting = vec![start];
+        while let Some(place) = waiting.pop() {
+            if !std::mem::replace(&mut taken[place], true) {
+                ordered.push(listed[place]);
+                waiting.extend(children[place].iter().rev());
+            }
+        }
+    }
+    ordered
+}
+
+/// How many forefathers of each are listed.
+#[must_use]
+pub fn depths(listed: &[&ProcessView]) -> Vec<usize> {
+    let parents = parents(listed);
+    let depth = |place: usize| {
+        let above = std::iter::successors(parents[place], |place| parents[*place]);
+        above.take(DEEPEST).count()
+    };
+    (0..listed.len()).map(depth).collect()
+}
+
+/// More forefathers than this are a circle.
+const DEEPEST: usize = 64;
+
+/// The places of the parents; of a thread its process.
+fn parents(listed: &[&ProcessView]) -> Vec<Option<usize>> {
+    let places: HashMap<u32, usize> = listed
+        .iter()
+        .enumerate()
+        .filter(|(_, process)| process.pid == process.tid)
+        .map(|(place, process)| (process.pid, place))
+        .collect();
+    let parent = |(place, process): (usize, &&ProcessView)| {
+        let found = places.get(&process.parent).copied();
+        found.filter(|parent| *parent != place)
+    };
+    listed.iter().enumerate().map(parent).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(pid: u32, tid: u32, parent: u32) -> ProcessView {
+        ProcessView {
+            pid,
+            tid,
+            parent,
+            ..ProcessView::default()
+        }
+    }
+
+    #[test]
+    fn children_follow_their_parents() {
+        let all = [
+            process(30, 30, 20),
+            process(10, 10, 1),
+            process(20, 21, 20),
+            process(20, 20, 10),
+            process(99, 99, 98),
+        ];
+        let listed: Vec<_> = all.iter().collect();
+        let ordered = by_parents(&listed);
+        let ids: Vec<_> = ordered.iter().map(|it| it.tid).collect();
+        assert_eq!(ids, [10, 20, 30, 21, 99]);
+        assert_eq!(depths(&ordered), [0, 1, 2, 2, 0]);
+    }
+
+    #[test]
+    fn a_circle_loses_nobody() {
+        let all = [process(1, 1, 2), process(2, 2, 1)];
+        let listed: Vec<_> = all.iter().collect();
+        assert_eq!(by_parents(&listed).len(), 2);
+        assert_eq!(depths(&listed).len(), 2);
+    }
+}
