@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::key::Key;
+use super::replay::{Moment, Travel};
 use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
@@ -32,6 +33,10 @@ pub enum Action {
 pub enum News {
     /// A sample was taken.
     Sample(Arc<Live>),
+    /// A view of a recording.
+    Moment(Box<Moment>),
+    /// The recording cannot be read on, and why.
+    NotReplayed(String),
     /// The requests of the device that is followed; the latest only.
     Requests(Arc<RequestsView>),
     /// Requests cannot be followed: why, and what to do.
@@ -141,6 +146,10 @@ pub enum Effect {
     Pause(bool),
     /// List all processes, or those that move something.
     ShowAll(bool),
+    /// Go to another view of the recording.
+    Travel(Travel),
+    /// Write the view of the recording to a file.
+    ExportView,
     /// Follow the requests of this device, or of none.
     Follow(Option<String>),
     /// Look for what can be measured.

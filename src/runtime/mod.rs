@@ -10,6 +10,7 @@ pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod player;
 pub mod requests;
 pub mod sampler;
 pub mod services;
@@ -19,4 +20,4 @@ pub mod targets;
 pub mod terminal;
 
 pub use event_loop::Ending;
-pub use interface::{InterfaceError, Options, run};
+pub use interface::{InterfaceError, Options, replay, run};
