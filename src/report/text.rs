@@ -135,7 +135,7 @@ fn target(target: &TargetRecord) -> String {
 
 /// Whether a name belongs to a part of a larger test: its summary speaks for it, the document has
 /// it in full.
-fn is_part(name: &str) -> bool {
+pub(super) fn is_part(name: &str) -> bool {
     name.contains('/')
 }
 
@@ -145,7 +145,7 @@ fn is_curve(series: &&Series) -> bool {
 }
 
 /// The figures that no table shows already.
-fn listed(findings: &Findings) -> Vec<Figure> {
+pub(super) fn listed(findings: &Findings) -> Vec<Figure> {
     let rows = findings.tables.iter().flat_map(|table| &table.rows);
     let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
     let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);

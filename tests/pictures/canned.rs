@@ -171,6 +171,9 @@ pub fn sample(step: usize) -> Live {
         processes: processes(),
         process_count: 212,
         transfers: transfers(),
+        growing: Vec::new(),
+        drives: Default::default(),
+        file_systems: Default::default(),
         notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".to_owned()],
     }
 }
@@ -261,6 +264,7 @@ fn transfers() -> Vec<TransferView> {
         eta_low: Some(Duration::from_secs(350)),
         eta_high: Some(Duration::from_secs(400)),
         state: TransferState::Moving,
+        ..TransferView::default()
     };
     vec![
         copy.clone(),
@@ -276,6 +280,7 @@ fn transfers() -> Vec<TransferView> {
             eta_low: Some(Duration::from_millis(1900)),
             eta_high: Some(Duration::from_millis(2600)),
             state: TransferState::Moving,
+            ..TransferView::default()
         },
         TransferView {
             pid: 6001,
@@ -289,6 +294,7 @@ fn transfers() -> Vec<TransferView> {
             eta_low: None,
             eta_high: None,
             state: TransferState::NoPosition,
+            ..TransferView::default()
         },
     ]
 }

@@ -1,26 +1,34 @@
 //! The charts of a run: those that its test describes, and whatever else it left.
 
 use super::plot::{Curve, Plot, distribution};
+use crate::report::text::is_part;
 use crate::session::chart::{Chart, Shape};
-use crate::session::document::{Axis, Figure, Run, Series};
+use crate::session::document::{Axis, Figure, Findings, Series, Unit};
 
 /// How a series is drawn that no chart asks for.
-const PLAIN: Chart = Chart::new("", Shape::Line, &[]);
+fn plain(series: &Series) -> Chart {
+    let around = series.x.unit == Unit::Revolution;
+    Chart::new("", if around { Shape::Polar } else { Shape::Line }, &[])
+}
 
 /// All charts of a run: what the test finds most telling, the distributions of response times, the
 /// test's other charts, the rest.
-pub(super) fn of(run: &Run, charts: &[Chart]) -> String {
+pub(super) fn of(findings: &Findings, charts: &[Chart]) -> String {
     let (first, others) = charts.split_at(charts.len().min(1));
     let mut body = String::new();
-    body.extend(first.iter().map(|chart| described(run, chart)));
-    body.push_str(&distributions(run));
-    body.extend(others.iter().map(|chart| described(run, chart)));
-    for series in &run.findings.series {
+    body.extend(first.iter().map(|chart| described(findings, chart)));
+    body.push_str(&distributions(findings));
+    body.extend(others.iter().map(|chart| described(findings, chart)));
+    for series in findings
+        .series
+        .iter()
+        .filter(|series| !is_part(&series.name))
+    {
         let asked_for = |chart: &Chart| chart.series.contains(&series.name.as_str());
         if !charts.iter().any(asked_for) {
             body.push_str(&plot(
-                run,
-                &PLAIN,
+                findings,
+                &plain(series),
                 &heading(&series.y, &series.x),
                 &[series],
             ));
@@ -43,8 +51,8 @@ pub(super) fn heading(y: &Axis, x: &Axis) -> String {
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
-fn distributions(run: &Run) -> String {
-    let latency = &run.findings.latency;
+fn distributions(findings: &Findings) -> String {
+    let latency = &findings.latency;
     [
         ("Response times of reads", "c0", &latency.read),
         ("Response times of writes", "c1", &latency.write),
@@ -58,19 +66,19 @@ fn distributions(run: &Run) -> String {
 
 /// A chart that the test describes. Series in other units than the first get a picture of their
 /// own: two scales on one paper invite wrong conclusions.
-fn described(run: &Run, chart: &Chart) -> String {
-    let known = |name: &&str| run.findings.series(name);
+fn described(findings: &Findings, chart: &Chart) -> String {
+    let known = |name: &&str| findings.series(name);
     let series: Vec<&Series> = chart.series.iter().filter_map(known).collect();
     let same = |left: &&Series, right: &&Series| {
         (left.x.unit, left.y.unit) == (right.x.unit, right.y.unit)
     };
     series
         .chunk_by(same)
-        .map(|alike| plot(run, chart, chart.title, alike))
+        .map(|alike| plot(findings, chart, chart.title, alike))
         .collect()
 }
 
-fn plot(run: &Run, chart: &Chart, title: &str, series: &[&Series]) -> String {
+fn plot(findings: &Findings, chart: &Chart, title: &str, series: &[&Series]) -> String {
     let Some(first) = series.first() else {
         return String::new();
     };
@@ -80,28 +88,37 @@ fn plot(run: &Run, chart: &Chart, title: &str, series: &[&Series]) -> String {
             figure.value,
         )
     };
+    let unnamed = Axis::new("", first.y.unit);
+    let alike = series.iter().all(|series| series.y.name == first.y.name);
     Plot {
         title,
         x: &first.x,
-        y: &first.y,
+        y: if alike { &first.y } else { &unnamed },
         shape: chart.shape,
         log_x: chart.log_x,
         log_y: chart.log_y,
         from_zero: chart.from_zero,
-        curves: series
-            .iter()
-            .map(|series| Curve {
-                name: series.name.replace('-', " "),
-                points: series.points.clone(),
-            })
-            .collect(),
+        curves: series.iter().map(|series| curve(series, alike)).collect(),
         marks: chart
             .marks
             .iter()
-            .filter_map(|name| run.findings.figure(name))
+            .filter_map(|name| findings.figure(name))
             .filter(|figure| figure.unit == first.x.unit)
             .map(mark)
             .collect(),
     }
     .figure()
+}
+
+/// A series for the legend: by its own name where its quantity does not tell it from the others.
+fn curve(series: &Series, quantities_alike: bool) -> Curve {
+    let name = if quantities_alike {
+        series.name.replace('-', " ")
+    } else {
+        series.y.name.clone()
+    };
+    Curve {
+        name,
+        points: series.points.clone(),
+    }
 }

@@ -37,7 +37,7 @@ pub fn page(
         body.push_str(&session_heading(input));
         for one in &input.session.runs {
             number += 1;
-            body.push_str(&run::section(one, number, presentations(&one.test)));
+            body.push_str(&run::section(one, number, presentations));
         }
         if input.session.runs.is_empty() {
             body.push_str("<p class=\"soft\">There is no run in it.</p>\n");

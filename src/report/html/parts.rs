@@ -3,7 +3,11 @@
 use std::fmt::Write as _;
 
 use super::escape::text;
-use crate::session::document::{Figure, Goal, KernelCounts, Run, Severity, Verdict};
+use crate::report::text::is_part;
+use crate::session::document::{
+    Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit, TableRow,
+    Verdict,
+};
 use crate::units;
 
 /// Cards at the top of a run whose test does not say which figures come first.
@@ -122,29 +126,92 @@ fn margin(value: f64, limit: f64) -> Option<String> {
     Some(format!("{} {side} the limit", units::percent(share.abs())))
 }
 
-/// Every figure with its limits and what it rests on.
+/// Every figure with its limits and what it rests on; a column that would be empty is left out.
 pub(super) fn figures(figures: &[Figure]) -> String {
+    let bounded = figures.iter().any(|figure| figure.low.is_some());
+    let counted = figures.iter().any(|figure| figure.observations.is_some());
+    let column = |shown: bool, tag: &str, class: &str, text: &str| {
+        if shown {
+            format!("<{tag} class=\"n{class}\">{text}</{tag}>")
+        } else {
+            String::new()
+        }
+    };
     let row = |figure: &Figure| {
+        let limits = figure.limits_text().unwrap_or_default();
+        let count = figure.observations.map_or_else(String::new, grouped);
         format!(
-            "<tr><td>{}</td><td class=\"n\">{}</td><td class=\"n soft\">{}</td><td class=\"n soft\">{}</td></tr>",
+            "<tr><td>{}</td><td class=\"n\">{}</td>{}{}</tr>",
             text(&figure.label()),
             figure.text(),
-            figure.limits_text().unwrap_or_default(),
-            figure.observations.map_or_else(String::new, grouped),
+            column(bounded, "td", " soft", &limits),
+            column(counted, "td", " soft", &count),
         )
     };
-    let head = "<th>figure</th><th class=\"n\">value</th><th class=\"n\">95 % limits</th>\
-                <th class=\"n\">observations</th>";
-    let table = table(
-        "Figures",
-        head,
-        &figures.iter().map(row).collect::<String>(),
+    let head = format!(
+        "<th>figure</th><th class=\"n\">value</th>{}{}",
+        column(bounded, "th", "", "95 % limits"),
+        column(counted, "th", "", "observations"),
     );
-    if table.is_empty() {
-        "<div></div>\n".to_owned()
-    } else {
-        format!("<div>{table}</div>\n")
-    }
+    let rows: String = figures.iter().map(row).collect();
+    format!("<div>{}</div>\n", table("Figures", &head, &rows))
+}
+
+/// Figures that are best read side by side; what the run lacks is n/a.
+pub(super) fn tables(findings: &Findings) -> String {
+    let own = findings.tables.iter().filter(|table| !is_part(&table.name));
+    own.map(|crossed| {
+        let headings = crossed.columns.iter();
+        let head: String = std::iter::once("<th></th>".to_owned())
+            .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", text(name))))
+            .collect();
+        let cell = |name: &String| {
+            let figure = findings
+                .figure(name)
+                .map_or_else(|| "n/a".to_owned(), Figure::text);
+            format!("<td class=\"n\">{figure}</td>")
+        };
+        let row = |row: &TableRow| {
+            let cells: String = row.cells.iter().map(cell).collect();
+            format!("<tr><td>{}</td>{cells}</tr>", text(&row.name))
+        };
+        let rows: String = crossed.rows.iter().map(row).collect();
+        table(&text(&crossed.name), &head, &rows)
+    })
+    .collect()
+}
+
+/// Where the traced requests spent their time.
+pub(super) fn stages(stages: Option<&StageSplit>) -> String {
+    let Some(stages) = stages else {
+        return String::new();
+    };
+    let words = |by: &LatencyByDirection| {
+        let each = [("reads", &by.read), ("writes", &by.write)].into_iter();
+        let known = each.filter_map(|(word, summary)| {
+            Some(format!(
+                "{word} {} on average",
+                units::latency(summary.as_ref()?.mean_ns)
+            ))
+        });
+        Some(known.collect::<Vec<_>>().join(", "))
+    };
+    facts(
+        "Where requests spent their time",
+        &[
+            ("device", Some(text(&stages.device))),
+            (
+                "followed",
+                Some(format!("{} requests", grouped(stages.requests))),
+            ),
+            (
+                "lost",
+                (stages.lost > 0).then(|| format!("{} events", grouped(stages.lost))),
+            ),
+            ("queued", words(&stages.queue)),
+            ("in the drive", words(&stages.drive)),
+        ],
+    )
 }
 
 /// A number with its thousands set apart by thin spaces.

@@ -3,15 +3,16 @@
 use std::time::Duration;
 
 use super::escape::text;
-use super::{charts, parts};
+use super::{Presentations, charts, parts};
+use crate::report::text::listed;
 use crate::session::chart::Presentation;
 use crate::session::compare::align::parameters;
-use crate::session::document::{Run, RunState, TargetRecord};
+use crate::session::document::{Figure, Findings, Run, RunState, Series, TargetRecord};
 use crate::units;
 
 /// A run's part of the page.
-pub(super) fn section(run: &Run, number: usize, presentation: Option<Presentation>) -> String {
-    let presentation = presentation.unwrap_or_default();
+pub(super) fn section(run: &Run, number: usize, presentations: &Presentations<'_>) -> String {
+    let presentation = presentations(&run.test).unwrap_or_default();
     let findings = &run.findings;
     [
         format!("<section class=\"run\" id=\"run-{number}\">\n"),
@@ -20,15 +21,18 @@ pub(super) fn section(run: &Run, number: usize, presentation: Option<Presentatio
         parts::verdicts(&findings.verdicts),
         parts::cards(&findings.figures, presentation.headline),
         parts::goals(&findings.goals),
-        charts::of(run, presentation.charts),
+        charts::of(findings, presentation.charts),
+        parts::tables(findings),
         "<div class=\"details\">\n".to_owned(),
-        parts::figures(&findings.figures),
+        parts::figures(&listed(findings)),
         "<div>\n".to_owned(),
         drive(&run.target),
         conduct(run),
         parts::kernel(run.kernel.as_ref()),
+        parts::stages(run.stages.as_ref()),
         "</div>\n</div>\n".to_owned(),
         parts::again(run),
+        of_parts(findings, presentations),
         "</section>\n".to_owned(),
     ]
     .concat()
@@ -57,6 +61,51 @@ fn heading(run: &Run, presentation: &Presentation) -> String {
         units::capacity(run.target.size_bytes as f64),
         text(presentation.summary),
     )
+}
+
+/// What the parts of a larger test found, each like a test of its own.
+fn of_parts(findings: &Findings, presentations: &Presentations<'_>) -> String {
+    let figures = findings.figures.iter().map(|figure| &figure.name);
+    let all = figures.chain(findings.series.iter().map(|series| &series.name));
+    let mut names: Vec<&str> = Vec::new();
+    for (name, _) in all.filter_map(|name| name.split_once('/')) {
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    let shown = names.into_iter().map(|name| {
+        let part = part(findings, name);
+        let presentation = presentations(name).unwrap_or_default();
+        format!(
+            "<div class=\"part\"><h2>{}</h2>\n{}{}</div>\n",
+            text(name),
+            charts::of(&part, presentation.charts),
+            parts::figures(&part.figures),
+        )
+    });
+    shown.collect()
+}
+
+/// The findings of one part under the names that they have in its own test.
+fn part(findings: &Findings, prefix: &str) -> Findings {
+    let own = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('/')?.to_owned());
+    let figures = findings.figures.iter().filter_map(|figure| {
+        Some(Figure {
+            name: own(&figure.name)?,
+            ..figure.clone()
+        })
+    });
+    let series = findings.series.iter().filter_map(|series| {
+        Some(Series {
+            name: own(&series.name)?,
+            ..series.clone()
+        })
+    });
+    Findings {
+        figures: figures.collect(),
+        series: series.collect(),
+        ..Findings::default()
+    }
 }
 
 fn drive(target: &TargetRecord) -> String {

@@ -20,7 +20,7 @@ const WIDTH: f64 = 640.0;
 const HEIGHT: f64 = 300.0;
 /// Where the plotted area begins and ends.
 const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 14.0;
+const RIGHT: f64 = WIDTH - 22.0;
 const TOP: f64 = 34.0;
 const BOTTOM: f64 = HEIGHT - 44.0;
 /// Most columns that a line is reduced to.
@@ -97,8 +97,9 @@ impl Plot<'_> {
         };
         let bars = matches!(self.shape, Shape::Bars | Shape::StackedBars);
         let inset = if bars { 22.0 } else { 0.0 };
-        let x = Scale::over(values(0), self.log_x, false, [LEFT + inset, RIGHT - inset])
-            .from_near_zero();
+        let ends = values(0).chain(self.end_of_steps());
+        let across = [LEFT + inset, RIGHT - inset];
+        let x = Scale::over(ends, self.log_x, false, across).down_to_near_zero();
         let stacked = marks::stacked(&self.curves);
         let heights = stacked.iter().flatten().map(|bar| bar[2]);
         let y = match self.shape {
@@ -126,6 +127,15 @@ impl Plot<'_> {
             svg.push_str("</g>");
         }
         svg
+    }
+
+    /// Where the last step ends, if the others on average are a measure for it.
+    fn end_of_steps(&self) -> Option<f64> {
+        let points = self.curves.iter().flat_map(|curve| &curve.points);
+        let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
+        points.for_each(|[x, _]| (low, high) = (low.min(*x), high.max(*x)));
+        let most = self.curves.iter().map(|curve| curve.points.len()).max()?;
+        (self.shape == Shape::Steps && most > 1).then(|| high + (high - low) / (most - 1) as f64)
     }
 
     /// Upright lines at the named values.
@@ -184,7 +194,7 @@ fn axes((x, x_axis): (&Scale, &Axis), (y, y_axis): (&Scale, &Axis)) -> String {
 /// The horizontal axis.
 fn horizontal(x: &Scale, axis: &Axis) -> String {
     let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {BOTTOM}H{RIGHT}\"/>");
-    for place in x.minor_ticks() {
+    for place in x.minor_ticks(axis) {
         let _ = write!(svg, "<path class=\"base\" d=\"M{place:.1} {BOTTOM}v2\"/>");
     }
     let (marks, unit) = x.ticks(axis, 8);
@@ -207,7 +217,9 @@ fn horizontal(x: &Scale, axis: &Axis) -> String {
 
 fn titled(axis: &Axis, unit: &str) -> String {
     let name = escape::text(&axis.name);
-    if unit.is_empty() {
+    if name.is_empty() {
+        unit.to_owned()
+    } else if unit.is_empty() {
         name
     } else {
         format!("{name}, {unit}")

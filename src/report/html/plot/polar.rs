@@ -63,7 +63,7 @@ pub(super) fn draw(plot: &Plot<'_>) -> String {
 }
 
 fn at(revolutions: f64, radius: f64) -> [f64; 2] {
-    let angle = revolutions * TAU;
+    let angle = revolutions.fract() * TAU;
     [
         CENTRE[0] + radius * angle.sin(),
         CENTRE[1] - radius * angle.cos(),

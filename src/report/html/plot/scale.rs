@@ -1,7 +1,7 @@
 //! From values to places on the paper.
 
 use crate::axis::{linear_ticks, log_ticks};
-use crate::session::document::Axis;
+use crate::session::document::{Axis, Unit};
 
 /// One axis of a chart: which values it spans, and where they lie.
 #[derive(Debug, Clone)]
@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// The same axis from 0 where it begins close to it anyway.
-    pub(super) fn from_near_zero(mut self) -> Self {
+    pub(super) fn down_to_near_zero(mut self) -> Self {
         let [low, high] = self.bounds;
         if !self.log && low > 0.0 && low < high / 10.0 {
             self.bounds[0] = 0.0;
@@ -97,10 +97,12 @@ impl Scale {
         }
     }
 
-    /// Places of the steps between the powers of ten of a logarithmic axis.
-    pub(super) fn minor_ticks(&self) -> Vec<f64> {
+    /// Places of the steps between the powers of ten of a logarithmic axis; bytes and counts go by
+    /// powers of two, between which there is nothing round.
+    pub(super) fn minor_ticks(&self, axis: &Axis) -> Vec<f64> {
         let [low, high] = self.bounds;
-        if !self.log || high / low > 1e9 {
+        let binary = matches!(axis.unit, Unit::Bytes | Unit::Count);
+        if !self.log || binary || high / low > 1e9 {
             return Vec::new();
         }
         let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
@@ -133,7 +135,6 @@ impl Scale {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::document::Unit;
 
     #[test]
     fn values_lie_between_the_ends() {
