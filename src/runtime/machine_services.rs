@@ -134,7 +134,11 @@ impl Services for Machine {
             Effect::Export(path) => {
                 self.ask(move |_| News::Exported(archive::export(&path, &here())))
             }
-            Effect::Quit | Effect::Suspend | Effect::Redraw => {}
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Travel(_)
+            | Effect::ExportView => {}
         }
     }
 
