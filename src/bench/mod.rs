@@ -20,8 +20,11 @@ mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
 mod confidence;
+pub mod full_stroke;
+pub mod geometry;
 pub mod interference;
 pub mod job;
+pub mod mechanics;
 pub mod mixed;
 pub mod parameter;
 mod part;
@@ -33,7 +36,9 @@ pub mod random_write;
 pub mod read_ahead;
 pub mod read_modify_write;
 pub mod reorder;
+pub mod rotation;
 pub mod runner;
+pub mod seek_curve;
 mod sequential;
 pub mod sequential_read;
 pub mod sequential_write;
@@ -41,6 +46,7 @@ pub mod steady_state;
 pub mod survey;
 #[cfg(test)]
 mod tests;
+pub mod track_to_track;
 pub mod write_cache;
 pub mod write_sync_close;
 
@@ -71,6 +77,11 @@ pub static TESTS: &[&dyn Test] = &[
     &compression::Compression,
     &write_cache::WriteCache,
     &quartet::Quartet,
+    &rotation::RotationSpeed,
+    &full_stroke::FullStroke,
+    &track_to_track::TrackToTrack,
+    &seek_curve::SeekDistance,
+    &geometry::Geometry,
     &survey::Survey,
 ];
 

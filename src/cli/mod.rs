@@ -14,6 +14,7 @@ use crate::units;
 
 mod compare;
 mod devices;
+mod files;
 mod interface;
 mod pace;
 mod record;
@@ -97,6 +98,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     Subcommand {
         command: devices::command,
         run: devices::run,
+    },
+    Subcommand {
+        command: files::command,
+        run: files::run,
     },
     Subcommand {
         command: watch::command,

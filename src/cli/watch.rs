@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::time::Instant;
 
-use clap::{Arg, ArgMatches, Command, value_parser};
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Exit, Failure, Result, json_switch, pace, print, say, signals};
 use crate::engine::Control;
@@ -29,6 +29,12 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(u64).range(1..))
                 .help("stop after this many samples"),
         )
+        .arg(
+            Arg::new("threads")
+                .long("threads")
+                .action(ArgAction::SetTrue)
+                .help("list the threads of busy processes too"),
+        )
         .arg(json_switch().help("one JSON object per sample and line"))
 }
 
@@ -39,6 +45,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let control = Arc::new(Control::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let (mut collector, mut modeler) = (Collector::new(Roots::default()), Modeler::default());
+    collector.show_threads(matches.get_flag("threads"));
     // What the first printed sample is measured against; alone it holds no rate.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();

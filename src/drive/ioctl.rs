@@ -1,5 +1,6 @@
-//! The few questions about block devices that need an `ioctl` of their own
-//! (kernel include/uapi/linux/fs.h and include/uapi/linux/loop.h).
+//! The few system calls that no library wraps: questions about block devices by `ioctl` (kernel
+//! include/uapi/linux/fs.h and include/uapi/linux/loop.h), and I/O priorities of processes
+//! (include/uapi/linux/ioprio.h).
 
 use std::fs::File;
 use std::io;
@@ -95,4 +96,86 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
         inode: info.inode,
         special: info.rdevice,
     })
+}
+
+/// Class of an I/O priority (kernel Documentation/block/ioprio.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum IoClass {
+    /// None was set: it follows the nice value.
+    Unset,
+    /// Served before all others.
+    Realtime,
+    /// The ordinary one.
+    BestEffort,
+    /// Served when nobody else wants anything.
+    Idle,
+}
+
+/// One process or thread.
+const IOPRIO_WHO_PROCESS: libc::c_int = 1;
+/// The class stands above the level.
+const IOPRIO_CLASS_SHIFT: libc::c_long = 13;
+
+/// Class and level of a process (ioprio_get(2)).
+///
+/// # Errors
+/// When it is gone, or may not be asked.
+pub fn io_priority(pid: u32) -> io::Result<(IoClass, u8)> {
+    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
+    // SAFETY: ioprio_get takes two numbers and no pointer.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_get, IOPRIO_WHO_PROCESS, pid) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    let class = match answer >> IOPRIO_CLASS_SHIFT {
+        1 => IoClass::Realtime,
+        2 => IoClass::BestEffort,
+        3 => IoClass::Idle,
+        _ => IoClass::Unset,
+    };
+    Ok((class, (answer & 7) as u8))
+}
+
+/// Gives a process another class and level (ioprio_set(2)); its threads each have their own.
+///
+/// # Errors
+/// When it is gone, is another user's, or the class is for the administrator.
+pub fn set_io_priority(pid: u32, class: IoClass, level: u8) -> io::Result<()> {
+    let pid = libc::c_int::try_from(pid).map_err(io::Error::other)?;
+    let class: libc::c_long = match class {
+        IoClass::Unset => 0,
+        IoClass::Realtime => 1,
+        IoClass::BestEffort => 2,
+        IoClass::Idle => 3,
+    };
+    let priority = (class << IOPRIO_CLASS_SHIFT) | libc::c_long::from(level.min(7));
+    // SAFETY: ioprio_set takes three numbers and no pointer.
+    let answer = unsafe { libc::syscall(libc::SYS_ioprio_set, IOPRIO_WHO_PROCESS, pid, priority) };
+    if answer < 0 {
+        return Err(io::Error::last_os_error());
+    }
+    Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_priority_that_was_set_is_told() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let pid = child.id();
+        set_io_priority(pid, IoClass::Idle, 0).unwrap();
+        let idle = io_priority(pid).unwrap();
+        set_io_priority(pid, IoClass::BestEffort, 6).unwrap();
+        let lowered = io_priority(pid).unwrap();
+        child.kill().unwrap();
+        child.wait().unwrap();
+        assert_eq!(idle.0, IoClass::Idle);
+        assert_eq!(lowered, (IoClass::BestEffort, 6));
+        assert!(io_priority(u32::MAX).is_err());
+    }
 }

@@ -1,7 +1,9 @@
 //! What a target is: size, block sizes, alignment, identity, who uses it, and whether it may be
 //! written. Knows nothing of tests.
 
+pub mod advice;
 mod error;
+pub mod file_systems;
 pub mod guard;
 pub mod identity;
 pub mod ioctl;
@@ -11,8 +13,10 @@ pub mod scratch;
 pub mod settings;
 pub mod target;
 
+pub use advice::Advice;
 pub(crate) use error::failed;
 pub use error::{DriveError, ErrorKind};
+pub use file_systems::FileSystem;
 pub use guard::{Conflict, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
 pub use settings::Settings;

@@ -23,6 +23,8 @@ pub struct Mount {
     pub source: String,
     /// Number of the block device that `source` names, where it does.
     pub source_number: Option<(u32, u32)>,
+    /// Options of the mount, then those of the file system, each once.
+    pub options: Vec<String>,
 }
 
 impl Mount {
@@ -30,6 +32,15 @@ impl Mount {
     #[must_use]
     pub fn is_on(&self, number: (u32, u32)) -> bool {
         self.number == number || self.source_number == Some(number)
+    }
+
+    /// The block device that it lies on, where it lies on one.
+    #[must_use]
+    pub fn block_device(&self, roots: &Roots) -> Option<(u32, u32)> {
+        let (major, minor) = self.number;
+        let own = roots.sys.join(format!("dev/block/{major}:{minor}"));
+        let known = self.source_number.is_none() && own.exists();
+        self.source_number.or(known.then_some(self.number))
     }
 }
 
@@ -85,9 +96,19 @@ fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
     let id = front.next()?.parse().ok()?;
     let number = parse_number(front.nth(1)?)?;
     let at = unescape(front.nth(1)?);
+    let own_options = front.next()?;
     let mut back = back.split(' ');
     let file_system = back.next()?.to_owned();
     let source = unescape(back.next()?);
+    let mut options: Vec<String> = Vec::new();
+    for option in own_options
+        .split(',')
+        .chain(back.next().unwrap_or_default().split(','))
+    {
+        if !option.is_empty() && options.iter().all(|known| known != option) {
+            options.push(option.to_owned());
+        }
+    }
     Some(Mount {
         id,
         number,
@@ -95,6 +116,7 @@ fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
         file_system,
         source_number: device_number(roots, &source),
         source,
+        options,
     })
 }
 

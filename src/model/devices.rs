@@ -166,6 +166,7 @@ fn describe(view: &mut DeviceView, drive: &Drive) {
         (None, [only]) => Some(only.clone()),
         (None, _) => None,
     };
+    view.lies_on = drive.parent.iter().chain(&drive.slaves).cloned().collect();
     view.serial = serves_one_at_a_time(drive);
     view.mounted_at = drive.users.iter().find_map(|user| match user {
         Use::Mounted { at, .. } => Some(printable(at.as_bytes())),

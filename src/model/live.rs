@@ -5,7 +5,15 @@
 
 use std::time::Duration;
 
+use std::sync::Arc;
+
 use serde::{Deserialize, Serialize};
+
+use crate::drive::{Drive, FileSystem};
+
+mod transfer;
+
+pub use transfer::{Bottleneck, Throttle, TransferState, TransferView};
 
 /// Everything that is known of one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -26,8 +34,17 @@ pub struct Live {
     pub process_count: usize,
     /// Large files that some process moves through, the largest remainder first.
     pub transfers: Vec<TransferView>,
+    /// Files that grow, the fastest first.
+    #[serde(default)]
+    pub growing: Vec<GrowingFile>,
     /// What could not be read and why, each said once, such as a missing permission.
     pub notices: Vec<String>,
+    /// Facts about the block devices; not part of the stream, as they hardly change.
+    #[serde(skip)]
+    pub drives: Arc<[Drive]>,
+    /// File systems on block devices.
+    #[serde(skip)]
+    pub file_systems: Arc<[FileSystem]>,
 }
 
 /// The machine as a whole.
@@ -64,6 +81,17 @@ pub struct HostView {
     /// nothing is dirty or no rate is known.
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub drain: Option<Duration>,
+    /// From so many bytes dirty and written back on the kernel writes back in the background.
+    pub background_from_bytes: Option<u64>,
+    /// From so many bytes dirty and written back on writers are made to wait.
+    pub throttled_from_bytes: Option<u64>,
+    /// How long until writers are made to wait, if dirty memory goes on growing as it does; 0 when
+    /// they are already, `None` while it does not grow.
+    #[serde(rename = "throttle_ns", with = "nanoseconds", default)]
+    pub throttle: Option<Duration>,
+    /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
+    /// `None` while none reads.
+    pub cache_hits: Option<f64>,
 }
 
 /// One block device over the interval (iostat -x, sysstat's iostat.c).
@@ -78,6 +106,9 @@ pub struct DeviceView {
     pub size_bytes: Option<u64>,
     /// Whether it is a part of, or lies on, another device; the name of that device.
     pub parent: Option<String>,
+    /// The devices that it is a part of or lies on.
+    #[serde(default)]
+    pub lies_on: Vec<String>,
     /// Where its file system is mounted.
     pub mounted_at: Option<String>,
     /// Whether it serves one request at a time as far as is known, so that busy is saturation.
@@ -158,50 +189,36 @@ pub struct ProcessView {
     pub read_total_bytes: Option<u64>,
     /// Bytes sent to devices since it began, cancelled ones taken off.
     pub write_total_bytes: Option<u64>,
+    /// Bytes fetched from devices since it was seen first.
+    pub read_accumulated_bytes: Option<u64>,
+    /// Bytes sent to devices since it was seen first, cancelled ones taken off.
+    pub write_accumulated_bytes: Option<u64>,
+    /// Share of the interval, 0 to 1, spent waiting for memory to be swapped in.
+    pub swap_in: Option<f64>,
+    /// How many threads it has; `None` until it was looked at.
+    pub threads: Option<u32>,
+    /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
+    pub priority: Option<String>,
+    /// Function of the kernel that it waits in.
+    pub blocked_in: Option<String>,
+    /// Devices that it works on, as far as its open files tell: those whose files moved first.
+    #[serde(default)]
+    pub devices: Vec<String>,
 }
 
-/// How far a process is through a file.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct TransferView {
-    /// Process id.
+/// A file that some process makes longer.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct GrowingFile {
+    /// The file.
+    pub path: String,
+    /// Process id of who has it open for writing.
     pub pid: u32,
-    /// Name of the program.
+    /// Name of that program.
     pub command: String,
-    /// File that is read, where one is known.
-    pub source: Option<String>,
-    /// File that is written, where one is known.
-    pub destination: Option<String>,
-    /// How far it is.
-    pub position_bytes: Option<u64>,
-    /// How far it will go.
-    pub size_bytes: Option<u64>,
-    /// Smoothed rate.
-    pub rate_bytes_per_s: Option<f64>,
-    /// Likely time left.
-    #[serde(rename = "eta_ns", with = "nanoseconds", default)]
-    pub eta: Option<Duration>,
-    /// Time left if it goes on at the best of the recent rates.
-    #[serde(rename = "eta_low_ns", with = "nanoseconds", default)]
-    pub eta_low: Option<Duration>,
-    /// Time left if it goes on at the worst of the recent rates.
-    #[serde(rename = "eta_high_ns", with = "nanoseconds", default)]
-    pub eta_high: Option<Duration>,
-    /// Where it stands.
-    pub state: TransferState,
-}
-
-/// Where a transfer stands.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "kebab-case")]
-pub enum TransferState {
-    /// The position moves.
-    Moving,
-    /// It has not moved for a while.
-    Stalled,
-    /// Bytes move, but the kernel tells no position.
-    NoPosition,
-    /// The process closed the file or ended.
-    Finished,
+    /// Its length.
+    pub size_bytes: u64,
+    /// By how much it grows.
+    pub growth_bytes_per_s: f64,
 }
 
 /// Durations as whole nanoseconds.

@@ -2,11 +2,16 @@
 //! in, one view out.
 
 pub mod devices;
+pub mod files;
+mod growing;
 pub mod history;
 pub mod live;
+mod memory;
 pub mod modeler;
+pub mod places;
 pub mod processes;
 pub mod requests;
+pub mod stack;
 pub mod transfers;
 
 pub use history::History;

@@ -1,14 +1,15 @@
 //! Turns samples into views.
 
 use std::sync::Arc;
-use std::time::Duration;
 
 use crate::probe::Sample;
 use crate::probe::sample::{CpuTicks, Host, Notice};
 
 use super::live::{HostView, Live};
+use super::processes::Baseline;
 use super::transfers::Tracker;
-use super::{devices, processes};
+use super::transfers::ends::Scene;
+use super::{devices, growing, memory, processes};
 use crate::printable::printable;
 
 /// What is shown.
@@ -34,6 +35,7 @@ impl Default for Settings {
 pub struct Modeler {
     settings: Settings,
     before: Option<Arc<Sample>>,
+    first: Baseline,
     tracker: Tracker,
 }
 
@@ -50,6 +52,7 @@ impl Modeler {
         Self {
             settings,
             before: None,
+            first: Baseline::default(),
             tracker: Tracker::new(settings.smallest_transfer),
         }
     }
@@ -66,16 +69,29 @@ impl Modeler {
         self.tracker.update(before, &now);
         let devices = devices::views(before, &now);
         let written = devices::written_to_media(&devices, &now.drives);
-        let live = Live {
+        self.first.learn(&now);
+        let mut live = Live {
             time: now.time.clone(),
             interval: before.and_then(|before| now.at.checked_sub(before.at)),
             host: host(before.map(|before| &before.host), &now.host, written),
             devices,
-            processes: processes::views(before, &now, self.settings.all_processes),
+            processes: processes::views(before, &now, &self.first, self.settings.all_processes),
             process_count: now.processes.len(),
-            transfers: self.tracker.views(now.at),
+            transfers: Vec::new(),
+            growing: growing::files(before, &now),
             notices: sentences(&now.notices),
+            drives: Arc::clone(&now.drives),
+            file_systems: Arc::clone(&now.file_systems),
         };
+        if let Some(before) = before {
+            live.host.throttle = memory::throttle(before, &now);
+            live.host.cache_hits = processes::cache_hits(before, &now);
+        }
+        live.transfers = self.tracker.views(&Scene {
+            now: &now,
+            devices: &live.devices,
+            processes: &live.processes,
+        });
         self.before = Some(now);
         live
     }
@@ -114,7 +130,11 @@ fn host(before: Option<&Host>, now: &Host, written: Option<f64>) -> HostView {
         },
         dirty_bytes: now.memory.dirty,
         writeback_bytes: now.memory.writeback,
-        drain: drain(now, written),
+        drain: memory::drain(&now.memory, written),
+        background_from_bytes: now.memory.background_from,
+        throttled_from_bytes: memory::throttled_from(&now.memory),
+        throttle: None,
+        cache_hits: None,
     }
 }
 
@@ -130,36 +150,9 @@ fn cpu_shares(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
     Some((busy.min(1.0), waiting.min(1.0)))
 }
 
-/// How long until what is dirty is on disk, at the rate at which disks are being written to.
-fn drain(host: &Host, written: Option<f64>) -> Option<Duration> {
-    let dirty = host.memory.dirty?.checked_add(host.memory.writeback?)?;
-    let rate = written.filter(|rate| *rate > 0.0)?;
-    if dirty == 0 {
-        return None;
-    }
-    Duration::try_from_secs_f64(dirty as f64 / rate).ok()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::sample::Memory;
-
-    #[test]
-    fn dirty_bytes_drain_at_the_rate_of_the_disks() {
-        let host = Host {
-            memory: Memory {
-                dirty: Some(800),
-                writeback: Some(200),
-                ..Memory::default()
-            },
-            ..Host::default()
-        };
-        assert_eq!(drain(&host, Some(100.0)), Some(Duration::from_secs(10)));
-        assert_eq!(drain(&host, Some(0.0)), None);
-        assert_eq!(drain(&host, None), None);
-        assert_eq!(drain(&Host::default(), Some(1.0)), None);
-    }
 
     #[test]
     fn shares_of_processor_time() {

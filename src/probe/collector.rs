@@ -5,14 +5,15 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
+use super::jobs::Jobs;
 use super::mounts::MountWatch;
 use super::processes::{Processes, WaitSource};
 use super::sample::{Disk, Host, Notice, Sample};
 use super::taskstats::Taskstats;
 use super::text::{read, read_word};
 use super::{diskstats, host};
-use crate::drive::Drive;
 use crate::drive::identity::list;
+use crate::drive::{Drive, FileSystem, file_systems};
 use crate::roots::Roots;
 
 /// Facts about drives are read again after this time at the latest: a file system was mounted, a
@@ -29,6 +30,8 @@ pub struct Collector {
     host: Host,
     disks: Vec<Disk>,
     drives: Arc<[Drive]>,
+    file_systems: Arc<[FileSystem]>,
+    jobs: Jobs,
     drives_read: Option<Duration>,
 }
 
@@ -48,9 +51,17 @@ impl Collector {
             host: Host::default(),
             disks: Vec::new(),
             drives: Arc::default(),
+            file_systems: Arc::default(),
+            jobs: Jobs::default(),
             drives_read: None,
             roots,
         }
+    }
+
+    /// Whether the threads of processes that move something are told one by one, from the next
+    /// sample on.
+    pub fn show_threads(&mut self, shown: bool) {
+        self.processes.show_threads(shown);
     }
 
     /// Takes a sample. What cannot be read is missing from it, and a notice says why.
@@ -82,13 +93,16 @@ impl Collector {
         if self.host.pressure.is_none() {
             notices.push(Notice::NoPressure);
         }
+        let mut processes = self.processes.snapshot();
+        self.jobs.update(&self.roots, &mut processes);
         Sample {
             at,
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
             drives: Arc::clone(&self.drives),
-            processes: self.processes.snapshot(),
+            file_systems: Arc::clone(&self.file_systems),
+            processes,
             notices,
         }
     }
@@ -109,7 +123,7 @@ impl Collector {
         };
         let pids: Vec<u32> = self.processes.attended().collect();
         let processes = &mut self.processes;
-        taskstats.ask(&pids, |pid, waited| processes.set_waited(pid, waited));
+        taskstats.ask(&pids, |pid, delays| processes.set_delays(pid, delays));
     }
 
     /// Whether the facts about drives have to be read again: another set of devices, a device
@@ -138,6 +152,10 @@ impl Collector {
         let drives = list(&self.roots);
         if *drives != *self.drives {
             self.drives = drives.into();
+        }
+        let file_systems = file_systems::list(&self.roots);
+        if *file_systems != *self.file_systems {
+            self.file_systems = file_systems.into();
         }
     }
 }

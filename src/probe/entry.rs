@@ -2,7 +2,6 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
-use std::time::Duration;
 
 use super::descriptors::Descriptors;
 use super::handle::{Budget, Handle};
@@ -32,11 +31,7 @@ impl Entry {
         Self {
             process: Process {
                 identity: Arc::new(identity),
-                io: Known::Absent,
-                read_at: Duration::ZERO,
-                waited: None,
-                state: None,
-                files: Arc::default(),
+                ..Process::default()
             },
             io: Handle::NotOpen,
             stat: Handle::NotOpen,

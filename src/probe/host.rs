@@ -1,5 +1,6 @@
 //! The machine as a whole: load, uptime, memory, pressure, processor time.
 
+use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -24,11 +25,35 @@ pub fn read_host(roots: &Roots, before: &Host) -> Host {
         uptime: read(&proc.join("uptime")).as_deref().and_then(uptime),
         load: read(&proc.join("loadavg")).as_deref().and_then(load),
         cpu: read(&proc.join("stat")).as_deref().and_then(cpu),
-        memory: read(&proc.join("meminfo")).map_or_else(Memory::default, |text| memory(&text)),
+        memory: read_memory(proc),
         pressure: read(&proc.join("pressure/io"))
             .as_deref()
             .and_then(pressure),
     }
+}
+
+fn read_memory(proc: &Path) -> Memory {
+    let mut memory = read(&proc.join("meminfo")).map_or_else(Memory::default, |text| memory(&text));
+    if let Some(text) = read(&proc.join("vmstat")) {
+        let page = rustix::param::page_size() as u64;
+        (memory.background_from, memory.throttled_from) = dirty_limits(&text, page);
+    }
+    memory
+}
+
+/// The limits of dirty memory in bytes from `/proc/vmstat`: from where the kernel writes back in the
+/// background, and from where writers wait (kernel Documentation/admin-guide/sysctl/vm.rst,
+/// `dirty_background_ratio` and `dirty_ratio`, as mm/page-writeback.c works them out).
+#[must_use]
+pub fn dirty_limits(text: &[u8], page: u64) -> (Option<u64>, Option<u64>) {
+    let value = |name: &[u8]| {
+        let line = lines(text).find_map(|line| line.strip_prefix(name))?;
+        number(line.trim_ascii())?.checked_mul(page)
+    };
+    (
+        value(b"nr_dirty_background_threshold "),
+        value(b"nr_dirty_threshold "),
+    )
 }
 
 /// Time since boot from `/proc/uptime`.

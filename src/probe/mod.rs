@@ -8,12 +8,16 @@ mod entry;
 mod handle;
 pub mod host;
 mod identifier;
+pub mod jobs;
 mod mounts;
+mod notice;
+pub mod open_files;
 pub mod process;
 mod processes;
 pub mod sample;
 mod taskstats;
 mod text;
+mod threads;
 pub mod trace;
 mod users;
 

@@ -14,6 +14,8 @@ pub struct Stat<'a> {
     pub state: char,
     /// Parent's process id.
     pub parent: u32,
+    /// How many threads it has.
+    pub threads: u32,
     /// When it began, in ticks since boot.
     pub start_ticks: u64,
     /// Field 42, `delayacct_blkio_ticks`: ticks that its first thread waited for block I/O.
@@ -30,12 +32,14 @@ pub fn stat(text: &[u8]) -> Option<Stat<'_>> {
     let mut words = fields(text.get(close + 1..)?.trim_ascii_end());
     let state = char::from(*words.next()?.first()?);
     let parent = u32::try_from(number(words.next()?)?).ok()?;
-    let start_ticks = number(words.nth(17)?)?;
+    let threads = u32::try_from(number(words.nth(15)?)?).ok()?;
+    let start_ticks = number(words.nth(1)?)?;
     let waited_ticks = words.nth(19).and_then(number).unwrap_or(0);
     Some(Stat {
         name,
         state,
         parent,
+        threads,
         start_ticks,
         waited_ticks,
     })
@@ -129,6 +133,7 @@ mod tests {
         let stat = stat(STAT).unwrap();
         assert_eq!(stat.name, b"a) b (c");
         assert_eq!((stat.state, stat.parent), ('D', 12030));
+        assert_eq!(stat.threads, 1);
         assert_eq!((stat.start_ticks, stat.waited_ticks), (149_866, 42));
     }
 

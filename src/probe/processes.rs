@@ -17,7 +17,9 @@ use super::handle::Budget;
 use super::identifier::Identifier;
 use super::process::{io, stat};
 use super::sample::{Known, Notice, Process, ProcessIo};
+use super::taskstats::Delays;
 use super::text::open;
+use super::threads;
 use crate::roots::Roots;
 
 /// State and identity of processes that move nothing are looked at once in so many samples.
@@ -50,6 +52,7 @@ pub struct Processes {
     known: BTreeMap<u32, Entry>,
     budget: Budget,
     last_created: Option<u64>,
+    threads_shown: bool,
     sample: u64,
     at: Duration,
 }
@@ -64,6 +67,7 @@ impl Processes {
             known: BTreeMap::new(),
             budget: Budget::from_limit(),
             last_created: None,
+            threads_shown: false,
             sample: 0,
             at: Duration::ZERO,
         }
@@ -91,10 +95,16 @@ impl Processes {
             .map(|(pid, _)| *pid)
     }
 
+    /// Whether threads are read too, from the next sample on.
+    pub fn show_threads(&mut self, shown: bool) {
+        self.threads_shown = shown;
+    }
+
     /// Notes how long a process has waited for I/O.
-    pub fn set_waited(&mut self, pid: u32, waited: Option<Duration>) {
+    pub fn set_delays(&mut self, pid: u32, delays: Delays) {
         if let Some(entry) = self.known.get_mut(&pid) {
-            entry.process.waited = waited;
+            entry.process.waited = delays.io;
+            entry.process.swapped = delays.swap_in;
         }
     }
 
@@ -216,8 +226,32 @@ impl Processes {
             return self.replace(proc, pid, entry);
         }
         entry.look(proc, pid, moved, roots);
+        self.look_closer(proc, pid, entry, moved, waits);
         entry.age = entry.age.saturating_add(1);
         true
+    }
+
+    /// What is worth knowing only of processes that move something or hang.
+    fn look_closer(
+        &self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut Entry,
+        moved: bool,
+        waits: WaitSource,
+    ) {
+        let process = &mut entry.process;
+        if !moved && process.state != Some('D') {
+            process.blocked_in = None;
+            process.tasks = None;
+            return;
+        }
+        process.priority = threads::priority(pid);
+        process.blocked_in = threads::blocked_in(proc, pid);
+        process.tasks = (self.threads_shown && process.threads > 1).then(|| {
+            let counted = waits != WaitSource::None;
+            threads::read(proc, pid, counted, &self.identifier).into()
+        });
     }
 
     /// Whether it has been quiet for a while and it is not its turn.
@@ -297,6 +331,7 @@ impl Processes {
             return false;
         }
         entry.process.state = Some(now.state);
+        entry.process.threads = now.threads;
         // A count of 0 is as likely a process that began before accounting was switched on.
         entry.process.waited = match waits {
             WaitSource::Stat => {
@@ -305,6 +340,9 @@ impl Processes {
             WaitSource::Taskstats => entry.process.waited,
             WaitSource::None => None,
         };
+        if waits != WaitSource::Taskstats {
+            entry.process.swapped = None;
+        }
         // Between fork and exec it still had its parent's name and arguments.
         let changed = identity.name != now.name || identity.parent != now.parent;
         if (changed || (entry.age == 1 && self.sample > 2))

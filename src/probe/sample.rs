@@ -3,7 +3,11 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use crate::drive::Drive;
+pub use super::notice::Notice;
+
+use super::jobs::JobCount;
+use crate::drive::ioctl::IoClass;
+use crate::drive::{Drive, FileSystem};
 
 /// Everything that was read at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -18,6 +22,8 @@ pub struct Sample {
     pub disks: Vec<Disk>,
     /// Facts about the block devices, shared between samples for as long as they stay the same.
     pub drives: Arc<[Drive]>,
+    /// File systems on block devices, read together with the facts about drives.
+    pub file_systems: Arc<[FileSystem]>,
     /// Processes by ascending process id.
     pub processes: Vec<Process>,
     /// What could not be read and why.
@@ -68,6 +74,10 @@ pub struct Memory {
     pub dirty: Option<u64>,
     /// Being written.
     pub writeback: Option<u64>,
+    /// From so much dirty and written back on writers are made to wait.
+    pub throttled_from: Option<u64>,
+    /// From so much on the kernel writes back in the background.
+    pub background_from: Option<u64>,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).
@@ -138,7 +148,7 @@ pub struct Flushes {
 }
 
 /// One process.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, Default, PartialEq)]
 pub struct Process {
     /// Who it is; the same allocation in every sample until it executes another program.
     pub identity: Arc<Identity>,
@@ -149,10 +159,46 @@ pub struct Process {
     pub read_at: Duration,
     /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
     pub waited: Option<Duration>,
+    /// Time that it has waited for memory to be swapped in; `None` where nobody counts it.
+    pub swapped: Option<Duration>,
     /// Kernel's one-letter state, as of the last time that it was looked at.
     pub state: Option<char>,
     /// What it has open; empty unless its counters moved or it is being followed.
     pub files: Arc<[OpenFile]>,
+    /// How many threads it has; 0 until it was looked at.
+    pub threads: u32,
+    /// Its I/O priority, as of the last time that it moved something.
+    pub priority: Option<IoPriority>,
+    /// Function of the kernel that it waits in, where the kernel tells.
+    pub blocked_in: Option<Arc<str>>,
+    /// Its threads, where they are asked for and it has moved something.
+    pub tasks: Option<Arc<[Task]>>,
+    /// How far it is with all the files that its arguments name, where it copies several.
+    pub job: Option<JobCount>,
+}
+
+/// One thread of a process.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Task {
+    /// Thread id.
+    pub tid: u32,
+    /// Its name.
+    pub name: Vec<u8>,
+    /// Its own I/O counters.
+    pub io: Known<ProcessIo>,
+    /// Time that it has waited for block I/O; `None` where nobody counts it.
+    pub waited: Option<Duration>,
+    /// Kernel's one-letter state.
+    pub state: Option<char>,
+}
+
+/// A priority of I/O (kernel Documentation/block/ioprio.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct IoPriority {
+    /// Its class.
+    pub class: IoClass,
+    /// 0, the most urgent, to 7; without meaning for the class idle.
+    pub level: u8,
 }
 
 /// Who a process is.
@@ -194,13 +240,14 @@ pub struct ProcessIo {
 }
 
 /// A value, or why there is none.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Known<T> {
     /// It was read.
     Is(T),
     /// The kernel refuses it to this user.
     NotPermitted,
     /// It is not there: a kernel without it, or the process ended meanwhile.
+    #[default]
     Absent,
 }
 
@@ -247,44 +294,4 @@ pub enum FileKind {
     Block((u32, u32)),
     /// A pipe.
     Pipe,
-}
-
-/// What could not be read and why.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Notice {
-    /// `/proc/diskstats` could not be read.
-    NoDiskstats,
-    /// `/proc/PID/io` of other users' processes is refused.
-    OthersIoNotPermitted,
-    /// No process tells its I/O: a kernel without CONFIG_TASK_IO_ACCOUNTING.
-    NoIoAccounting,
-    /// The sysctl `kernel.task_delayacct` is off.
-    DelayAccountingOff,
-    /// No pressure stall information.
-    NoPressure,
-}
-
-impl Notice {
-    /// One sentence for the user: what is missing, why, and what to do.
-    #[must_use]
-    pub fn sentence(self) -> &'static str {
-        match self {
-            Self::NoDiskstats => {
-                "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
-            }
-            Self::OthersIoNotPermitted => {
-                "I/O of some processes: not permitted (other users' processes show theirs to root)"
-            }
-            Self::NoIoAccounting => {
-                "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
-            }
-            Self::DelayAccountingOff => {
-                "I/O wait of processes: n/a, delay accounting is off \
-                 (sysctl kernel.task_delayacct=1 counts it for processes started afterwards)"
-            }
-            Self::NoPressure => {
-                "I/O pressure: n/a, this kernel has no pressure stall information (psi=1?)"
-            }
-        }
-    }
 }

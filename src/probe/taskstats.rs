@@ -36,6 +36,15 @@ mod abi {
     pub(super) const HEADERS: usize = 16 + 4;
 }
 
+/// What the threads of a process have waited for, all together.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Delays {
+    /// For block I/O.
+    pub io: Option<Duration>,
+    /// For memory to be swapped in.
+    pub swap_in: Option<Duration>,
+}
+
 /// A socket to the kernel's taskstats.
 #[derive(Debug)]
 pub struct Taskstats {
@@ -92,7 +101,7 @@ impl Taskstats {
     /// Asks for processes and reports for each the time that all its threads together have waited
     /// for block I/O. Processes that have never waited, or began before delay accounting was
     /// switched on, are not told apart by the kernel and are left out.
-    pub fn ask(&mut self, pids: &[u32], mut report: impl FnMut(u32, Option<Duration>)) {
+    pub fn ask(&mut self, pids: &[u32], mut report: impl FnMut(u32, Delays)) {
         let mut request = Vec::with_capacity(BATCH * 28);
         for batch in pids.chunks(BATCH) {
             request.clear();
@@ -122,16 +131,16 @@ impl Taskstats {
     fn receive(
         &mut self,
         mut answers: usize,
-        report: &mut impl FnMut(u32, Option<Duration>),
+        report: &mut impl FnMut(u32, Delays),
     ) -> Result<(), Errno> {
         while answers > 0 {
             let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
             for message in messages(&self.buffer[..length]) {
                 answers = answers.saturating_sub(1);
                 if message.kind == self.family
-                    && let Some((pid, waited)) = answer(message.payload)
+                    && let Some((pid, delays)) = answer(message.payload)
                 {
-                    report(pid, waited);
+                    report(pid, delays);
                 }
             }
         }
@@ -195,8 +204,8 @@ fn attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     })
 }
 
-/// Process id and time waited from an answer.
-fn answer(payload: &[u8]) -> Option<(u32, Option<Duration>)> {
+/// Process id and times waited from an answer.
+fn answer(payload: &[u8]) -> Option<(u32, Delays)> {
     let (_, aggregate) =
         attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_TGID)?;
     let (mut pid, mut stats) = (None, None);
@@ -207,21 +216,28 @@ fn answer(payload: &[u8]) -> Option<(u32, Option<Duration>)> {
             _ => {}
         }
     }
-    Some((pid?, waited(stats?)))
+    Some((pid?, delays(stats?)?))
 }
 
-/// `blkio_delay_total` of struct taskstats, in nanoseconds; `None` while `blkio_count` is 0.
+/// `blkio_delay_total` and `swapin_delay_total` of struct taskstats, in nanoseconds.
 ///
-/// Version 15 alone has `cpu_delay_max` and `cpu_delay_min` before them; version 16 moved these to
-/// the end, where all versions before had added their fields.
-fn waited(stats: &[u8]) -> Option<Duration> {
-    let count_at = match u16_at(stats, 0)? {
-        15 => 48,
-        _ => 32,
+/// A process that began before accounting was switched on has counts of 0 like one that never
+/// waited. So either is known only once something was counted; then 0 of the other is 0.
+///
+/// Version 15 alone has `cpu_delay_max` and `cpu_delay_min` before them, and the like behind each
+/// pair; version 16 moved these to the end, where all versions before had added their fields.
+fn delays(stats: &[u8]) -> Option<Delays> {
+    let (io_at, swap_at) = match u16_at(stats, 0)? {
+        15 => (48, 80),
+        _ => (32, 48),
     };
-    let count = u64_at(stats, count_at)?;
-    let total = u64_at(stats, count_at + 8)?;
-    (count > 0).then(|| Duration::from_nanos(total))
+    let (io_count, swap_count) = (u64_at(stats, io_at)?, u64_at(stats, swap_at)?);
+    let counted = io_count > 0 || swap_count > 0;
+    let total = |at: usize| u64_at(stats, at + 8).map(Duration::from_nanos);
+    Some(Delays {
+        io: total(io_at).filter(|_| counted),
+        swap_in: total(swap_at).filter(|_| counted),
+    })
 }
 
 fn u16_at(bytes: &[u8], at: usize) -> Option<u16> {
@@ -252,12 +268,19 @@ mod tests {
 
     #[test]
     fn version_15_alone_has_two_fields_more_in_front() {
-        // cpu_count 1, cpu_delay_total 2, blkio_count 3, blkio_delay_total 4
-        assert_eq!(waited(&stats(8)), Some(Duration::from_nanos(4)));
-        assert_eq!(waited(&stats(14)), Some(Duration::from_nanos(4)));
-        assert_eq!(waited(&stats(15)), Some(Duration::from_nanos(6)));
-        assert_eq!(waited(&stats(16)), Some(Duration::from_nanos(4)));
-        assert_eq!(waited(&[0; 20]), None);
+        // cpu_count 1, cpu_delay_total 2, blkio_count 3, blkio_delay_total 4, swapin_count 5 ...
+        let of = |version| {
+            let delays = delays(&stats(version)).unwrap();
+            (
+                delays.io.unwrap().as_nanos(),
+                delays.swap_in.unwrap().as_nanos(),
+            )
+        };
+        assert_eq!((of(8), of(14), of(16)), ((4, 6), (4, 6), (4, 6)));
+        // cpu_delay_max 3, cpu_delay_min 4, blkio 5 to 8, swapin 9 to 12
+        assert_eq!(of(15), (6, 10));
+        assert_eq!(delays(&[0; 20]), None);
+        assert_eq!(delays(&[0; 200]), Some(Delays::default()));
     }
 
     #[test]

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, TargetRecord,
+    Severity, StageSplit, TargetRecord,
 };
 use crate::units;
 
@@ -74,6 +74,10 @@ pub fn run(run: &Run) -> String {
             &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
             &kernel_counts(kernel),
         );
+    }
+    if let Some(stages) = &run.stages {
+        let title = format!("WHERE THE TIME WENT ON {}", stages.device);
+        section(&mut text, &title, &stage_split(stages));
     }
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
@@ -283,6 +287,27 @@ fn curve(series: &Series) -> String {
             )
         })
         .collect()
+}
+
+fn stage_split(stages: &StageSplit) -> String {
+    let mut text = format!("  {} requests followed", stages.requests);
+    if stages.lost > 0 {
+        let _ = write!(text, ", {} EVENTS LOST", stages.lost);
+    }
+    text.push('\n');
+    for (word, queue, drive) in [
+        ("reads", &stages.queue.read, &stages.drive.read),
+        ("writes", &stages.queue.write, &stages.drive.write),
+    ] {
+        for (place, latency) in [("the kernel's queue", queue), ("the drive", drive)] {
+            let Some(latency) = latency else { continue };
+            let p99 = latency.percentiles.get("99");
+            let p99 = p99.map_or_else(|| "n/a".to_owned(), |p99| units::latency(*p99 as f64));
+            let mean = units::latency(latency.mean_ns);
+            let _ = writeln!(text, "  {word} in {place:<18} mean {mean}, p99 {p99}");
+        }
+    }
+    text
 }
 
 fn kernel_counts(kernel: &KernelCounts) -> String {

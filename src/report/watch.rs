@@ -1,15 +1,23 @@
 //! A view of the moment as text of 80 columns, or as one line of JSON.
 
 use std::fmt::Write as _;
+use std::time::Duration;
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::model::Live;
-use crate::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
+use crate::model::live::{
+    Bottleneck, DeviceView, GrowingFile, HostView, ProcessView, Throttle, TransferState,
+    TransferView,
+};
 use crate::units::{self, three_digits};
 
 /// Columns of a terminal that has not been asked.
 const WIDTH: usize = 80;
+/// Writers that wait later than this are nobody's trouble yet.
+const SOON: Duration = Duration::from_secs(300);
+/// Files listed that grow.
+const GROWING: usize = 3;
 /// Processes listed, the busiest.
 const PROCESSES: usize = 10;
 /// Stands for what is not known.
@@ -30,6 +38,7 @@ pub fn text(live: &Live) -> String {
     let mut text = heading(live);
     devices(&mut text, &live.devices);
     transfers(&mut text, &live.transfers);
+    growing(&mut text, &live.growing);
     processes(&mut text, &live.processes, live.process_count);
     text
 }
@@ -74,9 +83,10 @@ fn heading(live: &Live) -> String {
             .drain
             .map(|time| format!(" -> disk in ~{}", units::waiting(time)));
         format!(
-            "dirty {}{}",
+            "dirty {}{}{}",
             units::capacity(bytes as f64),
-            drain.unwrap_or_default()
+            drain.unwrap_or_default(),
+            limit(&live.host)
         )
     }));
     let mut text = fitted(&words.join("  "), WIDTH).trim_end().to_owned();
@@ -86,6 +96,15 @@ fn heading(live: &Live) -> String {
         text.push('\n');
     }
     text
+}
+
+/// How near dirty memory is to where writers have to wait.
+fn limit(host: &HostView) -> String {
+    match host.throttle {
+        Some(left) if left.is_zero() => ", writers wait".to_owned(),
+        Some(left) if left <= SOON => format!(", writers wait in {}", units::waiting(left)),
+        _ => String::new(),
+    }
 }
 
 fn devices(text: &mut String, devices: &[DeviceView]) {
@@ -150,6 +169,47 @@ fn transfers(text: &mut String, transfers: &[TransferView]) {
             fitted(&left(view), 36).trim_end(),
         );
         let _ = writeln!(text, "  {}", route(view, WIDTH - 2));
+        let more = remarks(view);
+        if !more.is_empty() {
+            let _ = writeln!(text, "  {}", fitted(&more.join(", "), WIDTH - 2).trim_end());
+        }
+    }
+}
+
+/// What else is worth a word: files of a job, what waits, what is in memory only.
+fn remarks(view: &TransferView) -> Vec<String> {
+    let mut words = Vec::new();
+    words.extend(view.files_total.map(|total| match view.files_done {
+        Some(done) => format!("{done} of {total} files"),
+        None => format!("{total} files"),
+    }));
+    words.extend(view.waits_for.map(|end| match end {
+        Bottleneck::Source => "waits for the source".to_owned(),
+        Bottleneck::Destination => "waits for the destination".to_owned(),
+        Bottleneck::Both => "one device is both ends".to_owned(),
+        Bottleneck::Program => "waits for no device".to_owned(),
+    }));
+    words.extend(view.throttled.map(|throttle| match throttle {
+        Throttle::DirtyMemory => "throttled: dirty memory is full".to_owned(),
+        Throttle::OwnLimit => "throttled by its own option".to_owned(),
+    }));
+    let unwritten = view.unwritten_bytes.filter(|bytes| *bytes > 0);
+    words.extend(
+        unwritten.map(|bytes| format!("up to {} not on disk", units::capacity(bytes as f64))),
+    );
+    words
+}
+
+/// The files that grow fastest.
+fn growing(text: &mut String, files: &[GrowingFile]) {
+    for file in files.iter().take(GROWING) {
+        let start = format!(
+            "GROWS {:>10} to {:>8}  ",
+            units::throughput(file.growth_bytes_per_s),
+            units::capacity(file.size_bytes as f64),
+        );
+        let room = WIDTH.saturating_sub(columns(&start));
+        let _ = writeln!(text, "{start}{}", shortened(&file.path, room));
     }
 }
 
@@ -309,8 +369,6 @@ fn shortened(text: &str, width: usize) -> String {
 
 #[cfg(test)]
 mod tests {
-    use std::time::Duration;
-
     use proptest::prelude::*;
 
     use super::*;
@@ -371,7 +429,11 @@ mod tests {
                 eta_low: Some(Duration::from_secs(350)),
                 eta_high: Some(Duration::from_secs(400)),
                 state: TransferState::Moving,
+                ..TransferView::default()
             }],
+            growing: Vec::new(),
+            drives: Default::default(),
+            file_systems: Default::default(),
             notices: vec!["I/O wait: n/a".to_owned()],
         }
     }

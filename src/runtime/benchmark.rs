@@ -17,7 +17,7 @@ use crate::engine::{self, Choice, Control, EngineError, OpenError, Opened};
 use crate::roots::Roots;
 use crate::session::document::{
     Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
-    TargetRecord, VERSION,
+    StageSplit, TargetRecord, VERSION,
 };
 use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
@@ -67,8 +67,17 @@ pub trait Watcher {
     fn preparing(&mut self, done: u64, total: u64);
     /// The target is open, the test begins.
     fn started(&mut self, start: &Start);
-    /// The latest state, and the kernel's counts of the same device since the start.
-    fn progress(&mut self, progress: &Progress, kernel: Option<&KernelCounts>);
+    /// The latest state, and what the kernel says of the same device.
+    fn progress(&mut self, progress: &Progress, kernel: Beside<'_>);
+}
+
+/// What the kernel says of the device under test since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Its counts, where it keeps any for the target.
+    pub counts: Option<&'a KernelCounts>,
+    /// Where the requests' time went, as of the last time that the journal was written.
+    pub stages: Option<&'a StageSplit>,
 }
 
 /// Why a job did not begin.
@@ -396,8 +405,12 @@ impl Observer for Recorder<'_> {
         if self.keeper.appended.elapsed() >= JOURNAL_EVERY {
             self.keeper.append(&progress.findings);
         }
-        let kernel = self.keeper.kernel.since_start();
-        self.watcher.progress(progress, kernel.as_ref());
+        let counts = self.keeper.kernel.since_start();
+        let beside = Beside {
+            counts: counts.as_ref(),
+            stages: self.keeper.run.stages.as_ref(),
+        };
+        self.watcher.progress(progress, beside);
     }
 
     fn phase_finished(&mut self, findings: &Findings) {

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::follower::Follower;
 use super::jobs::Running;
 use super::sampler::Sampler;
 use super::services::{Services, Sources};
@@ -22,6 +23,7 @@ pub struct Machine {
     roots: Roots,
     sources: Sources,
     sampler: Sampler,
+    follower: Follower,
     all_processes: Arc<AtomicBool>,
     running: Option<Running>,
 }
@@ -40,10 +42,12 @@ impl Machine {
             let view = modeler.update(Arc::new(collector.collect()));
             live.send_replace(Some(Arc::new(view)));
         })?;
+        let follower = Follower::start(roots.clone(), sources.clone())?;
         Ok(Self {
             roots,
             sources,
             sampler,
+            follower,
             all_processes,
             running: None,
         })
@@ -76,6 +80,7 @@ impl Services for Machine {
             Effect::SetInterval(interval) => self.sampler.set_interval(interval),
             Effect::Pause(paused) => self.sampler.pause(paused),
             Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
+            Effect::Follow(device) => self.follower.follow(device),
             Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))

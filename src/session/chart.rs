@@ -70,6 +70,15 @@ impl Chart {
         }
     }
 
+    /// The same chart with a vertical axis that spans the points, wherever they lie.
+    #[must_use]
+    pub const fn spanning(self) -> Self {
+        Self {
+            from_zero: false,
+            ..self
+        }
+    }
+
     /// The same chart with these figures marked on its horizontal axis.
     #[must_use]
     pub const fn marked(self, marks: &'static [&'static str]) -> Self {

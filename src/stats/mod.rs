@@ -1,7 +1,11 @@
 //! Numbers in, numbers out.
 
+pub mod anderson_darling;
+pub mod circular;
 pub mod concurrency;
 pub mod confidence;
+pub mod fits;
+pub mod folding;
 pub mod latency;
 pub mod reduce;
 pub mod response_model;
@@ -10,3 +14,4 @@ pub mod segments;
 pub mod steady_state;
 pub mod student;
 pub mod timeline;
+pub mod uniform;

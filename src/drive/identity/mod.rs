@@ -1,5 +1,7 @@
 //! Who a drive is, as the kernel tells every user.
 
+mod details;
+mod link;
 mod read;
 #[cfg(test)]
 mod tests;
@@ -9,6 +11,8 @@ mod udev;
 
 use serde::Serialize;
 
+pub use details::Details;
+pub use link::Link;
 pub use read::{by_number, list, read};
 pub(crate) use read::{entries, name_of};
 pub use text::harmless;
@@ -74,6 +78,8 @@ pub struct Drive {
     pub physical_block_bytes: Option<u32>,
     /// What the kernel's `rotational` flag claims.
     pub rotational: Option<bool>,
+    /// Revolutions per minute that the drive says it makes; `None` where it does not say.
+    pub rotation_rate: Option<u32>,
     /// Whether it can be taken out.
     pub removable: Option<bool>,
     /// Whether writing is refused.
@@ -110,6 +116,9 @@ pub struct Drive {
     pub aligned: Option<bool>,
     /// Who uses it.
     pub users: Vec<Use>,
+    /// What its queue and its hardware are capable of.
+    #[serde(flatten)]
+    pub details: Details,
 }
 
 impl Drive {

@@ -6,7 +6,7 @@ use std::path::{Path, PathBuf};
 
 use super::text::harmless;
 use super::udev::Udev;
-use super::{Drive, DriveKind, Use};
+use super::{Details, Drive, DriveKind, Use};
 use crate::drive::mounts::{self, Mount, Swap};
 use crate::roots::Roots;
 
@@ -102,29 +102,29 @@ pub(crate) fn entries(directory: &Path) -> Vec<String> {
 }
 
 /// Content of a one-line file, made harmless; `None` when it is missing or empty.
-fn word(path: &Path) -> Option<String> {
+pub(super) fn word(path: &Path) -> Option<String> {
     let text = harmless(&String::from_utf8_lossy(&fs::read(path).ok()?));
     (!text.is_empty()).then_some(text)
 }
 
 /// A number in a file.
-fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
+pub(super) fn number<T: std::str::FromStr>(path: &Path) -> Option<T> {
     word(path)?.parse().ok()
 }
 
 /// A flag, 0 or 1, in a file.
-fn flag(path: &Path) -> Option<bool> {
+pub(super) fn flag(path: &Path) -> Option<bool> {
     number::<u32>(path).map(|value| value != 0)
 }
 
 /// Where one device's facts lie in sysfs: partitions share those of the whole.
-struct Place {
+pub(super) struct Place {
     /// Directory of the device itself.
-    own: PathBuf,
+    pub(super) own: PathBuf,
     /// Directory of the whole that it is part of, or the same.
-    whole: PathBuf,
+    pub(super) whole: PathBuf,
     /// Name of that whole, where the device is a part.
-    parent: Option<String>,
+    pub(super) parent: Option<String>,
 }
 
 impl Place {
@@ -144,7 +144,7 @@ impl Place {
         })
     }
 
-    fn queue(&self, name: &str) -> PathBuf {
+    pub(super) fn queue(&self, name: &str) -> PathBuf {
         self.whole.join("queue").join(name)
     }
 
@@ -159,6 +159,8 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
     let udev = Udev::read(roots, device_number);
     let names = Names::read(&place, &udev);
     let kind = kind_of(name, &place);
+    let transport = super::transport::of(kind, &place.whole, udev.get("ID_BUS").as_deref());
+    let details = Details::read(&place, kind, transport.as_deref());
     Some(Drive {
         name: harmless(name),
         path: roots.dev.join(name).display().to_string(),
@@ -168,13 +170,14 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
         logical_block_bytes: number(&place.queue("logical_block_size")),
         physical_block_bytes: number(&place.queue("physical_block_size")),
         rotational: flag(&place.queue("rotational")),
+        rotation_rate: rotation_rate(&place.device("vpd_pgb1")),
         removable: flag(&place.whole.join("removable")),
         read_only: flag(&place.own.join("ro")),
         vendor: names.vendor,
         model: names.model,
         serial: names.serial,
         firmware: names.firmware,
-        transport: super::transport::of(kind, &place.whole, udev.get("ID_BUS").as_deref()),
+        transport,
         scheduler: word(&place.queue("scheduler")).map(|text| chosen(&text)),
         queue_depth: number(&place.device("queue_depth")),
         read_ahead_kib: number(&place.queue("read_ahead_kb")),
@@ -188,6 +191,7 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
         backing_file: word(&place.own.join("loop/backing_file")),
         users: users(&place, usage.of(device_number)),
         parent: place.parent,
+        details,
     })
 }
 
@@ -275,4 +279,13 @@ fn unit_serial(path: &Path) -> Option<String> {
     let page = fs::read(path).ok()?;
     let text = harmless(&String::from_utf8_lossy(page.get(4..)?));
     (!text.is_empty()).then_some(text)
+}
+
+/// Vital product data page B1h, Block Device Characteristics (T10 SBC-4, 6.6.3; for ATA drives the
+/// kernel makes it from IDENTIFY DEVICE, word 217): the medium's rotation rate in bytes 4 and 5.
+/// 0 is "not reported" and 1 "does not rotate"; rates begin at 0401h.
+fn rotation_rate(path: &Path) -> Option<u32> {
+    let page = fs::read(path).ok()?;
+    let rate = u16::from_be_bytes([*page.get(4)?, *page.get(5)?]);
+    (0x0401..0xffff).contains(&rate).then_some(u32::from(rate))
 }

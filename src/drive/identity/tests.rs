@@ -158,6 +158,20 @@ fn without_udev_the_serial_comes_from_the_drives_page() {
 }
 
 #[test]
+fn the_rotation_rate_comes_from_the_drives_page() {
+    let tree = hard_disk();
+    for (rate, expected) in [
+        ("\u{15}\u{18}", Some(5400)),
+        ("\0\u{1}", None),
+        ("\0\0", None),
+    ] {
+        let page = format!("\0\u{7f}\0\u{3c}{rate}\0\0");
+        tree.file(&format!("sys/devices/{SDA}/device/vpd_pgb1"), &page);
+        assert_eq!(tree.read("sda").rotation_rate, expected);
+    }
+}
+
+#[test]
 fn an_nvme_drive_whose_name_is_hostile() {
     let tree = Tree::new();
     tree.device(
@@ -263,4 +277,57 @@ fn the_list_holds_empty_slots_and_follows_the_kernels_order() {
 fn what_is_not_there_is_none() {
     assert_eq!(read(&Tree::new().roots(), "sdz"), None);
     assert!(list(&Tree::new().roots()).is_empty());
+}
+
+#[test]
+fn the_way_to_a_drive_has_a_ceiling() {
+    let tree = Tree::new();
+    let port = "pci0000:00/0000:00:17.0/ata1";
+    tree.file(
+        &format!("sys/devices/{port}/link1/ata_link/link1/sata_spd"),
+        "6.0 Gbps\n",
+    );
+    let disk = format!("{port}/host0/target0:0:0/0:0:0:0/block/sda");
+    tree.device(&disk, "8:0", 1 << 20, QUEUE_512E);
+    tree.file(
+        &format!("sys/devices/{disk}/device/hwmon/hwmon2/temp1_input"),
+        "41500\n",
+    );
+    let sda = tree.read("sda");
+    let link = sda.details.link.unwrap();
+    assert_eq!(
+        (link.name.as_str(), link.ceiling_bytes_per_s),
+        ("SATA 6.0 Gbps", 600_000_000)
+    );
+    assert_eq!(link.parallel_requests, Some(32));
+    assert_eq!(sda.details.temperature_celsius, Some(41.5));
+    assert_eq!(sda.details.schedulers, ["none", "mq-deadline", "kyber"]);
+
+    let slot = "pci0000:00/0000:01:00.0";
+    tree.file(
+        &format!("sys/devices/{slot}/current_link_speed"),
+        "16.0 GT/s PCIe\n",
+    );
+    tree.file(&format!("sys/devices/{slot}/current_link_width"), "4\n");
+    tree.device(&format!("{slot}/nvme/nvme0/nvme0n1"), "259:0", 1 << 20, &[]);
+    let link = tree.read("nvme0n1").details.link.unwrap();
+    assert_eq!(
+        (link.name.as_str(), link.ceiling_bytes_per_s),
+        ("PCIe 16.0 GT/s x4", 7_876_000_000)
+    );
+}
+
+#[test]
+fn a_stick_on_usb_2_takes_one_request() {
+    let tree = Tree::new();
+    let port = "pci0000:00/0000:00:14.0/usb1/1-2";
+    tree.file(&format!("sys/devices/{port}/bMaxPacketSize0"), "64\n");
+    tree.file(&format!("sys/devices/{port}/speed"), "480\n");
+    let disk = format!("{port}/1-2:1.0/host6/target6:0:0/6:0:0:0/block/sdb");
+    tree.device(&disk, "8:16", 1 << 20, &[]);
+    let link = tree.read("sdb").details.link.unwrap();
+    assert_eq!(
+        (link.ceiling_bytes_per_s, link.parallel_requests),
+        (35_000_000, Some(1))
+    );
 }

@@ -14,14 +14,20 @@ use crate::probe::sample::FileKind;
 use super::live::TransferView;
 
 mod dd;
+pub mod ends;
 pub mod estimate;
 mod flow;
+mod jobs;
+mod limits;
 mod pairing;
 #[cfg(test)]
 mod tests;
 mod tracked;
 
+use ends::Scene;
 use flow::ProcessFlows;
+pub use flow::open_file;
+use jobs::Jobs;
 use pairing::Place;
 use tracked::{Basis, End, Tracked};
 
@@ -37,6 +43,7 @@ const LEAST_BYTES_PER_S: f64 = 1024.0 * 1024.0;
 pub struct Tracker {
     smallest: u64,
     transfers: Vec<Tracked>,
+    jobs: Jobs,
 }
 
 impl Tracker {
@@ -46,11 +53,13 @@ impl Tracker {
         Self {
             smallest,
             transfers: Vec::new(),
+            jobs: Jobs::default(),
         }
     }
 
     /// Takes note of a sample.
     pub fn update(&mut self, before: Option<&Sample>, now: &Sample) {
+        self.jobs.update(now);
         for transfer in &mut self.transfers {
             transfer.observe(now);
         }
@@ -74,17 +83,32 @@ impl Tracker {
             });
     }
 
-    /// The transfers, those that go on before those that have finished, the largest remainder
-    /// first.
+    /// The transfers: jobs of several files, then single files; those that go on before those that
+    /// have finished, the largest remainder first.
     #[must_use]
-    pub fn views(&self, at: Duration) -> Vec<TransferView> {
+    pub fn views(&self, scene: &Scene<'_>) -> Vec<TransferView> {
+        let at = scene.now.at;
         let mut order: Vec<&Tracked> = self.transfers.iter().collect();
         order
             .sort_by_key(|transfer| (!transfer.is_open(), std::cmp::Reverse(transfer.remaining())));
-        order
+        let files: Vec<TransferView> = order
             .into_iter()
-            .map(|transfer| transfer.view(at))
-            .collect()
+            .map(|transfer| {
+                let mut view = transfer.view(at);
+                ends::complete(&mut view, transfer, scene);
+                view
+            })
+            .collect();
+        let mut views = self.jobs.views(at);
+        for job in &mut views {
+            // The file of the moment waits for what the job waits for.
+            if let Some(file) = files.iter().find(|file| file.pid == job.pid) {
+                job.waits_for = file.waits_for;
+                job.throttled = file.throttled.or(job.throttled);
+            }
+        }
+        views.extend(files);
+        views
     }
 
     /// Sources whose position advanced.

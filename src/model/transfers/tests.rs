@@ -64,10 +64,9 @@ fn process(pid: u32, name: &str, arguments: &str, read: u64, files: &[Open]) -> 
             read,
             ..ProcessIo::default()
         }),
-        read_at: Duration::ZERO,
-        waited: None,
         state: Some('R'),
         files: files.iter().map(|open| open.0.clone()).collect(),
+        ..Process::default()
     }
 }
 
@@ -95,7 +94,11 @@ impl Story {
             ..Sample::default()
         };
         self.tracker.update(self.before.as_ref(), &now);
-        let views = self.tracker.views(now.at);
+        let views = self.tracker.views(&Scene {
+            now: &now,
+            devices: &[],
+            processes: &[],
+        });
         self.before = Some(now);
         views
     }

@@ -11,6 +11,7 @@ use crate::probe::sample::{FileKind, OpenFile, Process};
 use super::dd;
 use super::estimate::{Estimate, Left};
 use super::flow::{Flow, open_file};
+use super::limits;
 use super::pairing::final_path;
 
 /// At its end and still for so long, it is done although the file stays open.
@@ -22,6 +23,7 @@ pub struct End {
     pid: u32,
     start_ticks: u64,
     descriptor: u32,
+    kind: FileKind,
     inode: ((u32, u32), u64),
     path: Arc<[u8]>,
 }
@@ -34,6 +36,7 @@ impl End {
             pid: process.identity.pid,
             start_ticks: process.identity.start_ticks,
             descriptor: file.descriptor,
+            kind: file.kind,
             inode: file.inode,
             path: Arc::clone(&file.path),
         }
@@ -49,6 +52,12 @@ impl End {
     #[must_use]
     pub fn is_of(&self, process: &Process) -> bool {
         self.pid == process.identity.pid && self.start_ticks == process.identity.start_ticks
+    }
+
+    /// What the file is, and its number.
+    #[must_use]
+    pub fn place(&self) -> (FileKind, ((u32, u32), u64)) {
+        (self.kind, self.inode)
     }
 
     fn process<'s>(&self, sample: &'s Sample) -> Option<&'s Process> {
@@ -84,6 +93,8 @@ pub struct Tracked {
     pub source: Option<End>,
     /// Where they go.
     pub destination: Option<End>,
+    /// Whether its own arguments limit its rate.
+    pub limited: bool,
     pid: u32,
     command: String,
     basis: Basis,
@@ -110,6 +121,7 @@ impl Tracked {
         Self {
             source,
             destination,
+            limited: limits::is_limited(&identity.name, &identity.arguments),
             pid: identity.pid,
             command: printable(&identity.name),
             basis,
@@ -271,6 +283,7 @@ impl Tracked {
             eta_low: left.low,
             eta_high: left.high,
             state,
+            ..TransferView::default()
         }
     }
 

@@ -99,7 +99,7 @@ impl Plot<'_> {
         let inset = if bars { 22.0 } else { 0.0 };
         let ends = values(0).chain(self.end_of_steps());
         let across = [LEFT + inset, RIGHT - inset];
-        let x = Scale::over(ends, self.log_x, false, across).begun_at_zero();
+        let x = Scale::over(ends, self.log_x, false, across).down_to_near_zero();
         let stacked = marks::stacked(&self.curves);
         let heights = stacked.iter().flatten().map(|bar| bar[2]);
         let y = match self.shape {

@@ -63,7 +63,7 @@ impl Scale {
     }
 
     /// The same axis from 0 where it begins close to it anyway.
-    pub(super) fn begun_at_zero(mut self) -> Self {
+    pub(super) fn down_to_near_zero(mut self) -> Self {
         let [low, high] = self.bounds;
         if !self.log && low > 0.0 && low < high / 10.0 {
             self.bounds[0] = 0.0;

@@ -1,0 +1,209 @@
+//! What an administrator might change about a drive: each with its reason and the exact command.
+//! Nothing here is ever done by the program itself.
+
+use serde::Serialize;
+
+use super::file_systems::FileSystem;
+use super::{Drive, DriveKind};
+
+/// One piece of advice.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub struct Advice {
+    /// What it is about, for scripts: `misaligned-partition`, `scheduler`, `read-ahead`,
+    /// `access-time`, `write-cache`, `loop-direct-io`.
+    pub code: &'static str,
+    /// What was seen and why it costs something.
+    pub reason: String,
+    /// The command that changes it, or that shows it where no command alone can change it.
+    pub command: String,
+}
+
+/// What a drive was seen to serve, as means over a while.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct Load {
+    /// Bytes read per second.
+    pub read_bytes_per_s: f64,
+    /// Mean size of the reads in bytes.
+    pub read_request_bytes: f64,
+}
+
+/// Sequential reading slower than this is not worth a change, bytes per second.
+const WORTHWHILE_BYTES_PER_S: f64 = 10e6;
+/// Read-ahead that is enough for everything, in KiB.
+const AMPLE_READ_AHEAD_KIB: u32 = 1024;
+/// Read-ahead that is proposed, in KiB.
+const PROPOSED_READ_AHEAD_KIB: u32 = 4096;
+/// Requests are as large as the read-ahead window, or nearly so: it is what limits them.
+const LIMITED: f64 = 0.75;
+
+/// All that can be said of a drive; `load` is what it was seen to do, where that is known.
+#[must_use]
+pub fn advise(drive: &Drive, file_systems: &[FileSystem], load: Option<Load>) -> Vec<Advice> {
+    let mut advice: Vec<Advice> = [
+        misaligned(drive),
+        scheduler(drive),
+        load.and_then(|load| read_ahead(drive, load)),
+        write_cache(drive),
+        loop_direct_io(drive),
+    ]
+    .into_iter()
+    .flatten()
+    .collect();
+    let own = file_systems
+        .iter()
+        .filter(|file_system| file_system.device == drive.number);
+    advice.extend(own.filter_map(access_times));
+    advice
+}
+
+/// A write to a misaligned partition covers parts of two physical blocks, and both must be read
+/// before.
+fn misaligned(drive: &Drive) -> Option<Advice> {
+    if drive.aligned != Some(false) {
+        return None;
+    }
+    let physical = drive.physical_block_bytes?;
+    let start = drive.details.start_bytes?;
+    let number: String = drive
+        .name
+        .chars()
+        .rev()
+        .take_while(char::is_ascii_digit)
+        .collect();
+    let number: String = number.chars().rev().collect();
+    let parent = drive.parent.as_deref()?;
+    Some(Advice {
+        code: "misaligned-partition",
+        reason: format!(
+            "it begins at byte {start}, which is no multiple of the drive's physical blocks of \
+             {physical} bytes: every write reads two blocks first; back it up and make it anew at \
+             a multiple of 1 MiB"
+        ),
+        command: format!("parted /dev/{parent} align-check minimal {number}"),
+    })
+}
+
+/// Kernel Documentation/block/: the schedulers order requests for a disk with one set of arms;
+/// what is fast and parallel only waits for them.
+fn scheduler(drive: &Drive) -> Option<Advice> {
+    let now = drive.scheduler.as_deref()?;
+    let virtual_disk = matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"));
+    let (wanted, reason) = match (drive.kind, drive.rotational?) {
+        (DriveKind::Loop, _) if now != "none" => (
+            "none",
+            "requests are ordered again by the drive below the file",
+        ),
+        (DriveKind::Disk, true) if now == "none" && !virtual_disk => (
+            "mq-deadline",
+            "a disk with arms serves sorted requests faster, and no reader starves behind writes",
+        ),
+        (DriveKind::Disk, false) if drive.transport.as_deref() == Some("nvme") && now != "none" => {
+            (
+                "none",
+                "the drive has queues of its own and gains nothing from ordering; the scheduler \
+                 costs processor time for each request",
+            )
+        }
+        (DriveKind::Disk, false) if now == "bfq" => (
+            "mq-deadline",
+            "nothing turns here: bfq's work for each request limits how many a second it serves",
+        ),
+        _ => return None,
+    };
+    let offered = drive.details.schedulers.iter().any(|name| name == wanted);
+    offered.then(|| Advice {
+        code: "scheduler",
+        reason: format!("scheduler {now}: {reason}"),
+        command: format!("echo {wanted} > /sys/block/{}/queue/scheduler", drive.name),
+    })
+}
+
+/// Buffered sequential reading asks for as much at once as the read-ahead window holds
+/// (blockdev(8), `--setra`).
+fn read_ahead(drive: &Drive, load: Load) -> Option<Advice> {
+    let window = drive.read_ahead_kib.filter(|kib| *kib > 0)?;
+    let sequential = load.read_request_bytes >= LIMITED * f64::from(window) * 1024.0;
+    // A partition has its drive's; a request never grows beyond what the drive takes.
+    let could_grow = drive.max_request_kib.is_none_or(|most| most > window);
+    let whole = drive.kind != DriveKind::Partition;
+    if !(sequential
+        && could_grow
+        && whole
+        && window < AMPLE_READ_AHEAD_KIB
+        && load.read_bytes_per_s >= WORTHWHILE_BYTES_PER_S)
+    {
+        return None;
+    }
+    Some(Advice {
+        code: "read-ahead",
+        reason: format!(
+            "it is read sequentially at {} in requests of {}, as large as the read-ahead of \
+             {window} KiB allows: a larger one keeps the drive streaming",
+            crate::units::throughput(load.read_bytes_per_s),
+            crate::units::block_size((load.read_request_bytes / 1024.0).round() * 1024.0),
+        ),
+        command: format!(
+            "blockdev --setra {} /dev/{}",
+            // blockdev counts sectors of 512 bytes.
+            PROPOSED_READ_AHEAD_KIB * 2,
+            drive.name
+        ),
+    })
+}
+
+/// A disk that may not keep writes for a moment waits a revolution for each.
+fn write_cache(drive: &Drive) -> Option<Advice> {
+    let off = drive.write_cache.as_deref() == Some("write through");
+    let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
+    let command = match drive.transport.as_deref() {
+        Some("sata") => format!("hdparm -W 1 /dev/{}", drive.name),
+        Some("sas" | "scsi") => format!("sdparm --set=WCE=1 --save /dev/{}", drive.name),
+        _ => return None,
+    };
+    (off && disk).then(|| Advice {
+        code: "write-cache",
+        reason: "its write cache is off: each write waits for the platter. File systems flush a \
+                 cache where it matters; leave it off if something else counts on it"
+            .to_owned(),
+        command,
+    })
+}
+
+/// losetup(8), `--direct-io`: without it everything is cached twice.
+fn loop_direct_io(drive: &Drive) -> Option<Advice> {
+    let wanted = drive.kind == DriveKind::Loop
+        && drive.backing_file.is_some()
+        && drive.details.direct_io == Some(false);
+    wanted.then(|| Advice {
+        code: "loop-direct-io",
+        reason: "the file behind it goes through the page cache: everything is kept in memory \
+                 twice, and a flush takes longer"
+            .to_owned(),
+        command: format!("losetup --direct-io=on /dev/{}", drive.name),
+    })
+}
+
+/// mount(8), `relatime`.
+fn access_times(file_system: &FileSystem) -> Option<Advice> {
+    file_system.strict_access_times().then(|| Advice {
+        code: "access-time",
+        reason: format!(
+            "{} on {} notes the time of every access: reading writes",
+            file_system.kind, file_system.at
+        ),
+        command: format!("mount -o remount,relatime {}", quoted(&file_system.at)),
+    })
+}
+
+/// A path as the shell takes it.
+fn quoted(path: &str) -> String {
+    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@:".contains(letter);
+    if path.chars().all(plain) {
+        path.to_owned()
+    } else {
+        format!("'{}'", path.replace('\'', "'\\''"))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,39 @@
+//! Whether a program was told to be slow.
+
+/// Programs with the options that limit their rate: a word, or the beginning of one.
+const LIMITS: [(&[u8], &[&str]); 7] = [
+    (b"rsync", &["--bwlimit"]),
+    (b"pv", &["-L", "--rate-limit"]),
+    (b"scp", &["-l"]),
+    (b"curl", &["--limit-rate"]),
+    (b"wget", &["--limit-rate"]),
+    (b"mbuffer", &["-r", "-R"]),
+    (b"cstream", &["-t"]),
+];
+
+/// Whether the arguments, each ended by a zero byte, limit the rate of the program of this name.
+#[must_use]
+pub fn is_limited(name: &[u8], arguments: &[u8]) -> bool {
+    let options = LIMITS
+        .iter()
+        .find(|(program, _)| *program == name)
+        .map_or(&[][..], |(_, options)| options);
+    arguments.split(|byte| *byte == 0).any(|word| {
+        options
+            .iter()
+            .any(|option| word.starts_with(option.as_bytes()))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn options_that_slow_down_are_seen() {
+        assert!(is_limited(b"rsync", b"rsync\0-a\0--bwlimit=8m\0a\0b\0"));
+        assert!(is_limited(b"pv", b"pv\0-L\x001m\0"));
+        assert!(!is_limited(b"rsync", b"rsync\0-a\0a\0b\0"));
+        assert!(!is_limited(b"cp", b"cp\0--bwlimit=8m\0"));
+    }
+}

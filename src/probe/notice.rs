@@ -1,0 +1,41 @@
+//! What could not be read, said to the user.
+
+/// What could not be read and why.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Notice {
+    /// `/proc/diskstats` could not be read.
+    NoDiskstats,
+    /// `/proc/PID/io` of other users' processes is refused.
+    OthersIoNotPermitted,
+    /// No process tells its I/O: a kernel without CONFIG_TASK_IO_ACCOUNTING.
+    NoIoAccounting,
+    /// The sysctl `kernel.task_delayacct` is off.
+    DelayAccountingOff,
+    /// No pressure stall information.
+    NoPressure,
+}
+
+impl Notice {
+    /// One sentence for the user: what is missing, why, and what to do.
+    #[must_use]
+    pub fn sentence(self) -> &'static str {
+        match self {
+            Self::NoDiskstats => {
+                "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
+            }
+            Self::OthersIoNotPermitted => {
+                "I/O of some processes: not permitted (other users' processes show theirs to root)"
+            }
+            Self::NoIoAccounting => {
+                "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
+            }
+            Self::DelayAccountingOff => {
+                "I/O wait of processes: n/a, delay accounting is off \
+                 (sysctl kernel.task_delayacct=1 counts it for processes started afterwards)"
+            }
+            Self::NoPressure => {
+                "I/O pressure: n/a, this kernel has no pressure stall information (psi=1?)"
+            }
+        }
+    }
+}
