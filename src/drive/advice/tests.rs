@@ -14,6 +14,7 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
         physical_block_bytes: Some(4096),
         rotation_rate: None,
         rotational: Some(rotational),
+        rotation_rate: None,
         removable: Some(false),
         read_only: Some(false),
         vendor: None,
