@@ -4,6 +4,7 @@
 //! user asks flows down to the drive. `docs/architecture.md` draws the house.
 
 pub mod app;
+pub mod axis;
 pub mod bench;
 pub mod cli;
 pub mod drive;

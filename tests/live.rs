@@ -97,6 +97,7 @@ fn dd_into_a_pipe_is_followed_by_its_position() {
         Command::new("dd")
             .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap(),
     );
@@ -221,6 +222,7 @@ fn the_two_ends_of_rsync_are_one_transfer() {
             .arg(&source)
             .arg(directory.path().join("backup/"))
             .stdout(Stdio::null())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap(),
     );
@@ -260,6 +262,7 @@ fn a_pipeline_is_one_transfer() {
         Command::new("dd")
             .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
             .stdout(Stdio::piped())
+            .stderr(Stdio::null())
             .spawn()
             .unwrap(),
     );

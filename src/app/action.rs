@@ -10,7 +10,8 @@ use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
 use crate::model::files::{DeletedView, FileView};
-use crate::session::document::{KernelCounts, Run, Session};
+use crate::model::requests::RequestsView;
+use crate::session::document::{KernelCounts, Run, Session, StageSplit};
 
 /// Something happened.
 #[derive(Debug, Clone)]
@@ -33,6 +34,15 @@ pub enum Action {
 pub enum News {
     /// A sample was taken.
     Sample(Arc<Live>),
+    /// The requests of the device that is followed; the latest only.
+    Requests(Arc<RequestsView>),
+    /// Requests cannot be followed: why, and what to do.
+    NotFollowed {
+        /// Why.
+        message: String,
+        /// What to do.
+        advice: String,
+    },
     /// How the benchmark is getting on; the latest only.
     Progress(Arc<RunView>),
     /// The benchmark ended, however it did.
@@ -66,6 +76,8 @@ pub struct RunView {
     pub progress: Progress,
     /// The device's own counts since the test began, where the kernel keeps any.
     pub kernel: Option<KernelCounts>,
+    /// Where the requests' time went, where the kernel could be asked.
+    pub stages: Option<StageSplit>,
 }
 
 /// A run that ended and where it is kept.
@@ -149,6 +161,8 @@ pub enum Effect {
     Do(Victim, Deed),
     /// Switch delay accounting on, or put it back.
     Account(bool),
+    /// Follow the requests of this device, or of none.
+    Follow(Option<String>),
     /// Look for what can be measured.
     ListTargets,
     /// See what this path is.

@@ -11,7 +11,7 @@ pub enum Context {
     Anywhere,
     /// The Live screen.
     Live,
-    /// Typing the filter of the process list.
+    /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and tests.
     Launcher,
@@ -23,6 +23,8 @@ pub enum Context {
     Running,
     /// The result of a run.
     Result,
+    /// The Requests screen.
+    Requests,
     /// The list of saved sessions.
     Sessions,
     /// The help.
@@ -35,7 +37,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 12] = [
+    pub const ALL: [Self; 13] = [
         Self::Anywhere,
         Self::Live,
         Self::Filter,
@@ -44,6 +46,7 @@ impl Context {
         Self::Field,
         Self::Running,
         Self::Result,
+        Self::Requests,
         Self::Sessions,
         Self::Help,
         Self::Question,
@@ -56,12 +59,13 @@ impl Context {
         match self {
             Self::Anywhere => "Everywhere",
             Self::Live => "Live",
-            Self::Filter => "Live, typing a filter",
+            Self::Filter => "Typing a filter",
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
             Self::Field => "Bench, typing",
             Self::Running => "Bench, running",
             Self::Result => "Result",
+            Self::Requests => "Requests",
             Self::Sessions => "Sessions",
             Self::Help => "Help",
             Self::Question => "Questions",
@@ -227,6 +231,7 @@ const ESC: &[Key] = &[Key::new(Code::Esc)];
 pub static KEYS: &[Binding] = &[
     bind(Context::Anywhere, &[Key::char('1')], Command::Show(Screen::Live), "Live: what uses the disks", ""),
     bind(Context::Anywhere, &[Key::char('2')], Command::Show(Screen::Bench), "Bench: measure a drive", ""),
+    bind(Context::Anywhere, &[Key::char('3')], Command::Show(Screen::Requests), "Requests: single requests of a device", ""),
     bind(Context::Anywhere, &[Key::char('4')], Command::Show(Screen::Sessions), "Sessions: what was measured before", ""),
     bind(Context::Anywhere, &[Key::char('b')], Command::Launch, "to the launcher of benchmarks", ""),
     bind(Context::Anywhere, &[Key::char('?'), Key::new(Code::Function(1))], Command::Help, "this help", ""),
@@ -301,6 +306,18 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Result, UP, Command::Up, "scroll the figures up", ""),
     bind(Context::Result, DOWN, Command::Down, "scroll the figures down", ""),
     bind(Context::Result, &[Key::new(Code::Esc), Key::new(Code::Enter)], Command::Cancel, "back", "back"),
+
+    bind(Context::Requests, &[Key::new(Code::Right), Key::new(Code::Tab)], Command::Next, "follow the next device", "device"),
+    bind(Context::Requests, &[Key::new(Code::Left), Key::new(Code::BackTab)], Command::Previous, "follow the previous device", ""),
+    bind(Context::Requests, &[Key::char(' ')], Command::Pause, "hold the screen, or go on", "hold"),
+    bind(Context::Requests, &[Key::char('/')], Command::Filter, "list only requests with this text", "filter"),
+    bind(Context::Requests, &[Key::char('r')], Command::Reload, "begin anew", "anew"),
+    bind(Context::Requests, UP, Command::Up, "one request up", ""),
+    bind(Context::Requests, DOWN, Command::Down, "one request down", ""),
+    bind(Context::Requests, PAGE_UP, Command::PageUp, "one page up", ""),
+    bind(Context::Requests, PAGE_DOWN, Command::PageDown, "one page down", ""),
+    bind(Context::Requests, HOME, Command::First, "to the newest request", ""),
+    bind(Context::Requests, ESC, Command::Cancel, "forget the filter", ""),
 
     bind(Context::Sessions, ENTER, Command::Accept, "open the session", "open"),
     bind(Context::Sessions, UP, Command::Up, "one session up", ""),

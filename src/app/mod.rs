@@ -12,6 +12,7 @@ pub mod keymap;
 pub mod launcher;
 pub mod live;
 pub mod process;
+pub mod requests;
 pub mod result;
 pub mod running;
 pub mod sessions;
@@ -24,6 +25,7 @@ pub use update::update;
 
 use launcher::LauncherState;
 use live::{Deed, LiveState, Victim};
+use requests::RequestsState;
 use result::ResultState;
 use running::RunningState;
 use sessions::SessionsState;
@@ -35,15 +37,18 @@ pub enum Screen {
     Live,
     /// Benchmarks.
     Bench,
+    /// Single requests.
+    Requests,
     /// What was measured before.
     Sessions,
 }
 
 impl Screen {
     /// Every screen with the key and the word of its tab, from left to right.
-    pub const TABS: [(Self, char, &'static str); 3] = [
+    pub const TABS: [(Self, char, &'static str); 4] = [
         (Self::Live, '1', "Live"),
         (Self::Bench, '2', "Bench"),
+        (Self::Requests, '3', "Requests"),
         (Self::Sessions, '4', "Sessions"),
     ];
 }
@@ -109,6 +114,8 @@ pub struct State {
     pub live: LiveState,
     /// The Bench screen.
     pub bench: BenchState,
+    /// The Requests screen.
+    pub requests: RequestsState,
     /// The Sessions screen.
     pub sessions: SessionsState,
     /// What lies over it.
@@ -128,6 +135,7 @@ impl State {
                 launcher: LauncherState::default(),
                 stage: Stage::Launcher,
             },
+            requests: RequestsState::default(),
             sessions: SessionsState::default(),
             overlay: None,
             message: None,
@@ -150,6 +158,8 @@ impl State {
                 Stage::Running(_) => Context::Running,
                 Stage::Result(_) => Context::Result,
             },
+            (None, Screen::Requests) if self.requests.filtering => Context::Filter,
+            (None, Screen::Requests) => Context::Requests,
             (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
             (None, Screen::Sessions) => Context::Sessions,
         }

@@ -63,6 +63,7 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
 
 fn typed(state: &mut State, key: Key) {
     match state.context() {
+        Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(key),
         Context::Filter => state.live.filter.press(key),
         Context::Field => state.bench.launcher.typed(key),
         _ => {}
@@ -70,14 +71,21 @@ fn typed(state: &mut State, key: Key) {
 }
 
 /// Brings a screen to the front; its lists are read anew.
+/// Single requests are followed only while they are looked at.
 fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
-    state.screen = screen;
-    match screen {
+    let before = std::mem::replace(&mut state.screen, screen);
+    let mut effects = match screen {
         Screen::Live => Vec::new(),
         Screen::Bench if matches!(state.bench.stage, Stage::Launcher) => vec![Effect::ListTargets],
         Screen::Bench => Vec::new(),
+        Screen::Requests if before == screen => Vec::new(),
+        Screen::Requests => state.requests.begin(&state.live),
         Screen::Sessions => vec![Effect::ListSessions],
+    };
+    if before == Screen::Requests && screen != before {
+        effects.push(Effect::Follow(None));
     }
+    effects
 }
 
 /// Obeys a command of the context.
@@ -98,7 +106,11 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
             choose(state, command);
             Vec::new()
         }
+        Context::Filter if state.screen == Screen::Requests => {
+            state.requests.command(command, &state.live)
+        }
         Context::Live | Context::Filter => live(state, command),
+        Context::Requests => state.requests.command(command, &state.live),
         Context::Launcher | Context::Form | Context::Field => launch(state, command),
         Context::Running => match &mut state.bench.stage {
             Stage::Running(running) => running.command(command),
@@ -208,6 +220,8 @@ fn trouble(state: &mut State, text: String) {
 fn hear(state: &mut State, news: News) -> Vec<Effect> {
     match news {
         News::Sample(live) => return state.live.sampled(live),
+        News::Requests(view) => state.requests.seen(view),
+        News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),
         News::Progress(view) => {
             if let Stage::Running(running) = &mut state.bench.stage {
                 running.view = Some(view);

@@ -321,7 +321,7 @@ fn model(bench: &mut Bench<'_>, points: &[Point], limit: Option<f64>) {
     let bytes = |name| parameters.bytes(name).unwrap_or(8) as f64;
     let entries = parameters.count("entries").unwrap_or(1_000_000_000) as f64;
     let node = model.btree(bytes("key-size"), bytes("pointer-size"), entries);
-    let copy_ns = bench.target.size as f64 / model.rate * 1e9;
+    let copy_ns = common::capacity(bench.target) as f64 / model.rate * 1e9;
     let mut put = |name, value, unit| bench.figure(Figure::new(name, value, unit));
     put("access_time", model.access_ns, Unit::Nanoseconds);
     put("media_throughput", model.rate, Unit::BytesPerSecond);

@@ -7,7 +7,8 @@ use super::passes::{self, Pass};
 use super::{Bench, BenchError, Description, Forecast, Parameters, Test, Value};
 use crate::drive::Target;
 use crate::engine::{DataKind, Limits, Operation, Pattern, Plan};
-use crate::session::document::{Severity, Table, Verdict};
+use crate::session::document::{Figure, Findings, Severity, Table, Unit, Verdict};
+use crate::stats::concurrency::in_flight;
 use crate::units;
 
 /// The same writes with random, zero and repeated data.
@@ -15,26 +16,32 @@ pub struct Compression;
 
 /// A ratio beyond this is no noise.
 const FLATTERED: f64 = 1.15;
+/// Passes of the same data that differ by more than this say nothing about data.
+const RESTLESS: f64 = 1.5;
+/// With less of the queue in flight it is this machine that was slow, not the drive.
+const FULL_QUEUE: f64 = 0.8;
+/// How often each kind is written, in turns: a drive that changes its pace hits all kinds alike.
+const CYCLES: usize = 3;
 
 static DESCRIPTION: Description = Description {
     name: "compression",
     aliases: &[],
     summary: "writes random, zero and repeated data: does the drive compress or deduplicate?",
     explanation: "\
-Writes the same amount to the same place with random bytes, with zeros, with one random block over \
-and over, and with random bytes once more. A drive or a storage system that compresses is faster \
+Writes the same amount to the same place with random bytes, with zeros and with one random block over \
+and over, three times in turns. A drive or a storage system that compresses is faster \
 with zeros, one that deduplicates with the repeated block.
 
-Ratios near 1 are good news: what you measure with any data is what you get. Above 1.15 every \
-figure that was measured with zeros or repeated data is flattered; this program writes random bytes \
-unless --data says otherwise. The second random pass guards against a drive that simply \
-changed its pace meanwhile.
+Ratios near 1 are good news: what you measure with any data is what you get. Where every pass with \
+zeros or with the repeated block is faster than every pass with random bytes, and by more than 15 %, \
+figures that were measured with such data are flattered; this program writes random bytes unless \
+--data says otherwise.
 
-It overwrites what is there: 256 MiB in each of 4 passes.",
+It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     writes: true,
     parameters: &[
         common::BLOCK_SIZE.with_default(|_| Value::Bytes(1 << 20)),
-        common::DEPTH.with_default(|_| Value::Count(4)),
+        common::DEPTH.with_default(|_| Value::Count(16)),
         common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
         common::BYTES.with_default(|target| Value::Bytes((1 << 30).min(target.size.saturating_mul(4)))),
         common::REQUESTS,
@@ -46,6 +53,13 @@ It overwrites what is there: 256 MiB in each of 4 passes.",
     charts: &[],
     headline: &["compression_ratio", "deduplication_ratio"],
 };
+
+/// For people, beginning of the figures' names, what is written.
+const KINDS: [(&str, &str, DataKind); 3] = [
+    ("random data", "random", DataKind::Random),
+    ("zeros", "zero", DataKind::Zero),
+    ("one block repeated", "repeat", DataKind::Repeat),
+];
 
 fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
     common::plan(target, parameters, Operation::Write, Pattern::Sequential)
@@ -63,7 +77,7 @@ impl Test for Compression {
         });
         Ok(Forecast {
             sentence: format!(
-                "writes random, zero, repeated and again random data to {}{amount}",
+                "writes random, zero and repeated data in turns to {}{amount}",
                 place(target)
             ),
             duration: plan.limits.duration,
@@ -74,31 +88,27 @@ impl Test for Compression {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let whole = whole_plan(bench.target, bench.parameters)?;
-        let pass = |label: &str, key: &str, data| {
-            let limits = Limits::default();
-            Pass::new(
-                label,
-                key,
-                Plan {
-                    data,
-                    limits,
-                    ..whole.clone()
-                },
-            )
-        };
-        let passes = [
-            pass("random data", "random", DataKind::Random),
-            pass("zeros", "zero", DataKind::Zero),
-            pass("one block repeated", "repeat", DataKind::Repeat),
-            pass("random data again", "random_again", DataKind::Random),
+        let columns = [
+            ("1st", "1_throughput"),
+            ("2nd", "2_throughput"),
+            ("3rd", "3_throughput"),
         ];
-        let rows = passes
-            .each_ref()
-            .map(|pass| (pass.label.as_str(), pass.key.as_str()));
-        let columns = [("throughput", "throughput"), ("mean", "latency")];
+        let rows = KINDS.map(|(label, key, _)| (label, key));
         bench
             .findings
             .put_table(Table::crossed("Kinds of data", &columns, &rows));
+        let limits = Limits::default();
+        let passes: Vec<Pass> = (1..=CYCLES)
+            .flat_map(|cycle| KINDS.map(|kind| (cycle, kind)))
+            .map(|(cycle, (label, key, data))| {
+                let plan = Plan {
+                    data,
+                    limits,
+                    ..whole.clone()
+                };
+                Pass::new(format!("{label}, {cycle}"), format!("{key}_{cycle}"), plan)
+            })
+            .collect();
         passes::all(bench, whole.limits, 1.0, &passes)?;
         conclude(bench);
         Ok(())
@@ -113,37 +123,75 @@ impl Test for Compression {
     }
 }
 
+/// Throughputs of one kind of data, ascending; nothing unless every cycle was made.
+fn throughputs(findings: &Findings, key: &str) -> Option<[f64; CYCLES]> {
+    let mut values = [0.0; CYCLES];
+    for (index, value) in values.iter_mut().enumerate() {
+        *value = findings
+            .figure(&format!("{key}_{}_throughput", index + 1))?
+            .value;
+    }
+    values.sort_by(f64::total_cmp);
+    Some(values)
+}
+
+/// Requests that were in flight on average while random data was written, by Little's law.
+fn random_in_flight(findings: &Findings) -> Option<f64> {
+    let of = |cycle: usize, name: &str| {
+        findings
+            .figure(&format!("random_{cycle}_{name}"))
+            .map(|figure| figure.value)
+    };
+    let reached = |cycle| Some(in_flight(of(cycle, "iops")?, of(cycle, "latency")?));
+    let sum: Option<f64> = (1..=CYCLES).map(reached).sum();
+    Some(sum? / CYCLES as f64)
+}
+
 fn conclude(bench: &mut Bench<'_>) {
-    let findings = &mut bench.findings;
-    let mut ratio = |name, of| passes::put_ratio(findings, name, of, "random_throughput");
-    let zero = ratio("compression_ratio", "zero_throughput");
-    let repeat = ratio("deduplication_ratio", "repeat_throughput");
-    let drift = ratio("drift_ratio", "random_again_throughput");
-    let (Some(zero), Some(repeat), Some(drift)) = (zero, repeat, drift) else {
+    let depth = bench.parameters.count("depth").unwrap_or(1) as f64;
+    let of = |key| throughputs(&bench.findings, key);
+    let (Some(random), Some(zero), Some(repeat)) = (of("random"), of("zero"), of("repeat")) else {
         return;
     };
-    // Whatever the drive's change of pace explains is no compression.
-    let beyond_drift = FLATTERED * drift.max(1.0);
-    let flattered = zero.max(repeat) > beyond_drift;
+    let ratio = |values: [f64; CYCLES]| values[CYCLES / 2] / random[CYCLES / 2];
+    for (name, values) in [("compression_ratio", zero), ("deduplication_ratio", repeat)] {
+        bench.figure(Figure::new(name, ratio(values), Unit::Ratio));
+    }
+    let fastest = random[CYCLES - 1];
+    let flattered = |values: [f64; CYCLES]| values[0] > fastest && ratio(values) > FLATTERED;
     let evidence = format!(
         "zeros are written {} times, a repeated block {} times as fast as random data",
-        units::three_digits(zero),
-        units::three_digits(repeat)
+        units::three_digits(ratio(zero)),
+        units::three_digits(ratio(repeat))
     );
-    let verdict = if flattered {
+    let reached = random_in_flight(&bench.findings);
+    let busy = reached.is_none_or(|reached| reached >= FULL_QUEUE * depth);
+    let verdict = if !busy && (flattered(zero) || flattered(repeat)) {
+        Verdict::new(
+            "data-made-too-slowly",
+            Severity::Warning,
+            format!(
+                "{evidence}, but with random data only {} of {depth} requests were in flight: this \
+                 machine makes random bytes more slowly than the drive takes them",
+                units::three_digits(reached.unwrap_or_default())
+            ),
+            "whether the drive compresses cannot be told: try a smaller --depth, and larger --bytes",
+        )
+    } else if flattered(zero) || flattered(repeat) {
         Verdict::new(
             "drive-compresses",
             Severity::Warning,
             evidence,
             "measure with random data only; figures of other programs that write zeros say nothing",
         )
-    } else if drift.max(1.0 / drift) > FLATTERED {
+    } else if fastest / random[0] > RESTLESS {
         Verdict::new(
             "pace-changed",
             Severity::Warning,
             format!(
-                "the same random data went {} times as fast the second time",
-                units::three_digits(drift)
+                "the same random data was written at {} to {}",
+                units::throughput(random[0]),
+                units::throughput(fastest)
             ),
             "a cache filled up or somebody else used the drive: repeat it, longer and on a quiet \
              drive",

@@ -264,7 +264,7 @@ mod tests {
         let mut timeline = Timeline::default();
         for bucket in 0..30_u64 {
             let requests = if (10..20).contains(&bucket) { 25 } else { 100 };
-            (0..requests).for_each(|_| timeline.record(bucket * 100_000_000, 4096));
+            (0..requests).for_each(|_| timeline.record(bucket * 100_000_000, 4096, 100_000));
         }
         timeline
     }

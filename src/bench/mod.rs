@@ -19,8 +19,12 @@ pub mod compression;
 mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
+mod confidence;
+pub mod full_stroke;
+pub mod geometry;
 pub mod interference;
 pub mod job;
+pub mod mechanics;
 pub mod mixed;
 pub mod parameter;
 mod part;
@@ -32,7 +36,9 @@ pub mod random_write;
 pub mod read_ahead;
 pub mod read_modify_write;
 pub mod reorder;
+pub mod rotation;
 pub mod runner;
+pub mod seek_curve;
 mod sequential;
 pub mod sequential_read;
 pub mod sequential_write;
@@ -40,12 +46,16 @@ pub mod steady_state;
 pub mod survey;
 #[cfg(test)]
 mod tests;
+pub mod track_to_track;
 pub mod write_cache;
 pub mod write_sync_close;
 
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
+
+use crate::session::chart::Presentation;
+pub use crate::session::chart::{Chart, Shape};
 
 /// Every test, in the order in which they are listed.
 pub static TESTS: &[&dyn Test] = &[
@@ -67,6 +77,11 @@ pub static TESTS: &[&dyn Test] = &[
     &compression::Compression,
     &write_cache::WriteCache,
     &quartet::Quartet,
+    &rotation::RotationSpeed,
+    &full_stroke::FullStroke,
+    &track_to_track::TrackToTrack,
+    &seek_curve::SeekDistance,
+    &geometry::Geometry,
     &survey::Survey,
 ];
 
@@ -133,80 +148,15 @@ pub struct Description {
     pub headline: &'static [&'static str],
 }
 
-/// How a series wants to be drawn.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
-    /// Points joined in order of x.
-    Line,
-    /// Points.
-    Scatter,
-    /// Points joined as steps: each y holds until the next x.
-    Steps,
-    /// A bar for each x.
-    Bars,
-    /// A bar for each x, in which the series lie one on the other.
-    StackedBars,
-    /// Points around a centre: x is the angle in revolutions, y the radius.
-    Polar,
-}
-
-/// A chart of a test's result.
-#[derive(Debug, Clone, Copy)]
-pub struct Chart {
-    /// Its heading.
-    pub title: &'static str,
-    /// The series drawn in it, by name; those that a run lacks are left out.
-    pub series: &'static [&'static str],
-    /// How.
-    pub shape: Shape,
-    /// Whether the horizontal axis is logarithmic.
-    pub log_x: bool,
-    /// Whether the vertical axis is logarithmic.
-    pub log_y: bool,
-    /// Whether the vertical axis begins at 0; otherwise it spans the points.
-    pub from_zero: bool,
-    /// Figures whose values are marked on the horizontal axis; those that a run lacks are left out.
-    pub marks: &'static [&'static str],
-}
-
-impl Chart {
-    /// A chart with linear axes, the vertical one from 0, and no marks.
+impl Description {
+    /// How its result wants to be presented.
     #[must_use]
-    pub const fn new(title: &'static str, shape: Shape, series: &'static [&'static str]) -> Self {
-        Self {
-            title,
-            series,
-            shape,
-            log_x: false,
-            log_y: false,
-            from_zero: true,
-            marks: &[],
+    pub fn presentation(&self) -> Presentation {
+        Presentation {
+            summary: self.summary,
+            headline: self.headline,
+            charts: self.charts,
         }
-    }
-
-    /// The same chart with a logarithmic horizontal axis.
-    #[must_use]
-    pub const fn log_x(self) -> Self {
-        Self {
-            log_x: true,
-            ..self
-        }
-    }
-
-    /// The same chart with a logarithmic vertical axis.
-    #[must_use]
-    pub const fn log_y(self) -> Self {
-        Self {
-            log_y: true,
-            from_zero: false,
-            ..self
-        }
-    }
-
-    /// The same chart with these figures marked on its horizontal axis.
-    #[must_use]
-    pub const fn marked(self, marks: &'static [&'static str]) -> Self {
-        Self { marks, ..self }
     }
 }
 

@@ -216,7 +216,7 @@ fn conclude(bench: &mut Bench<'_>, zones: &[Zone], window: Range<u64>) {
     }
     let steps = segments(&rates, LEAST_ZONES);
     bench.figure(Figure::new("zones", steps.len() as f64, Unit::Count));
-    let copy_ns = bench.target.size as f64 / mean_rate(zones) * 1e9;
+    let copy_ns = common::capacity(bench.target) as f64 / mean_rate(zones) * 1e9;
     bench.figure(Figure::new("full_copy_time", copy_ns, Unit::Nanoseconds));
     let edges = steps.iter().flat_map(|step| {
         let end = zones
@@ -230,10 +230,12 @@ fn conclude(bench: &mut Bench<'_>, zones: &[Zone], window: Range<u64>) {
     bench.series(series(
         "zones-over-address",
         ("address", Unit::Bytes),
-        ("throughput", Unit::BytesPerSecond),
+        ("mean of the zone", Unit::BytesPerSecond),
         edges.collect(),
     ));
-    if let Some(verdict) = placement(&rates, &steps, bench.target.rotational()) {
+    if common::is_medium(bench.target)
+        && let Some(verdict) = placement(&rates, &steps, bench.target.rotational())
+    {
         bench.verdict(verdict);
     }
 }

@@ -6,7 +6,7 @@ use super::common::{self, place};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, find,
 };
-use crate::drive::{Target, TargetKind};
+use crate::drive::Target;
 use crate::session::document::{Figure, Findings, Severity, Table, TableRow, Unit, Verdict};
 use crate::units;
 
@@ -131,8 +131,7 @@ const SUMMARY: &[(&str, &str)] = &[
 
 /// The parts that suit a target, with what each gets of the time.
 fn parts(target: &Target, parameters: &Parameters) -> Vec<(&'static dyn Test, Duration)> {
-    let addressed = matches!(target.kind, TargetKind::BlockDevice | TargetKind::Simulated);
-    let may_rotate = target.rotational() == Some(true) && addressed;
+    let may_rotate = target.rotational() == Some(true) && common::is_medium(target);
     let suitable = |part: &&Part| part.suits == Suits::Everything || may_rotate;
     let chosen: Vec<_> = PARTS
         .iter()

@@ -246,6 +246,7 @@ impl Test for WriteSyncClose {
                 return Ok(());
             };
             curves.add(*record, *way, &outcome);
+            only_times(running.bench(), &pass.key);
             put_times(running.bench(), &pass.key, &outcome);
             if *record == USUAL && *way == Way::Buffered {
                 put_usual(running.bench(), &outcome);
@@ -333,6 +334,16 @@ fn put_times(bench: &mut Bench<'_>, key: &str, outcome: &Outcome) {
             Unit::Nanoseconds,
         ));
     }
+}
+
+/// Takes away what is no news of a pass whose times are told apart.
+fn only_times(bench: &mut Bench<'_>, key: &str) {
+    let ending = |name: &str| name.strip_prefix(key).map(str::to_owned);
+    let idle = ["_iops", "_latency", "_latency_p99"];
+    bench
+        .findings
+        .figures
+        .retain(|figure| ending(&figure.name).is_none_or(|ending| !idle.contains(&&*ending)));
 }
 
 fn put_usual(bench: &mut Bench<'_>, outcome: &Outcome) {

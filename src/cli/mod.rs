@@ -12,12 +12,14 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::drive::Settings;
 use crate::units;
 
+mod compare;
 mod devices;
 mod files;
 mod interface;
 mod pace;
 mod record;
 mod replay;
+mod report;
 mod run;
 mod show;
 mod signals;
@@ -47,7 +49,8 @@ pub enum Exit {
 pub(crate) struct Failure {
     exit: Exit,
     message: String,
-    advice: Option<String>,
+    /// Facts and advice, a line each.
+    more: Vec<String>,
 }
 
 impl Failure {
@@ -55,7 +58,7 @@ impl Failure {
         Self {
             exit: Exit::Usage,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
     }
 
@@ -63,13 +66,13 @@ impl Failure {
         Self {
             exit: Exit::Failed,
             message: message.to_string(),
-            advice: None,
+            more: Vec::new(),
         }
     }
 
     /// The same with a sentence about what to do.
     fn advise(mut self, advice: impl ToString) -> Self {
-        self.advice = Some(advice.to_string());
+        self.more.push(advice.to_string());
         self
     }
 }
@@ -120,6 +123,14 @@ const SUBCOMMANDS: &[Subcommand] = &[
         command: show::command,
         run: show::run,
     },
+    Subcommand {
+        command: compare::command,
+        run: compare::run,
+    },
+    Subcommand {
+        command: report::command,
+        run: report::run,
+    },
 ];
 
 /// The whole command line as clap knows it.
@@ -164,8 +175,8 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
     };
     outcome.unwrap_or_else(|failure| {
         say(&format!("diskscope: {}", failure.message));
-        if let Some(advice) = &failure.advice {
-            say(&format!("  {advice}"));
+        for line in &failure.more {
+            say(&format!("  {line}"));
         }
         failure.exit
     })

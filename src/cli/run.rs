@@ -103,7 +103,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
             ErrorKind::Failed => Exit::Failed,
         },
         message: refused.to_string(),
-        advice: Some(refused.advice()),
+        more: refused
+            .facts()
+            .iter()
+            .cloned()
+            .chain([refused.advice()])
+            .collect(),
     })?;
     deliver(&report, output)?;
     Ok(exit(&report))

@@ -63,6 +63,30 @@ impl Random {
         result
     }
 
+    /// Uniform over 0 (in) to 1 (out).
+    pub fn share(&mut self) -> f64 {
+        unit(self.word())
+    }
+
+    /// Uniform over 0 (in) to `bound` (out); 0 for a bound of 0.
+    pub fn below(&mut self, bound: u64) -> u64 {
+        below(self.word(), bound)
+    }
+
+    /// A normal deviate of mean 0 and variance 1 (Box and Muller 1958).
+    pub fn normal(&mut self) -> f64 {
+        let radius = (-2.0 * (1.0 - self.share()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.share()).cos()
+    }
+
+    /// Puts the items into random order (Fisher and Yates).
+    pub fn shuffle<T>(&mut self, items: &mut [T]) {
+        for last in (1..items.len()).rev() {
+            let other = self.below(last as u64 + 1) as usize;
+            items.swap(last, other);
+        }
+    }
+
     /// Fills a buffer with random bytes.
     pub fn fill(&mut self, buffer: &mut [u8]) {
         let (words, rest) = buffer.as_chunks_mut::<8>();
@@ -106,6 +130,27 @@ mod tests {
                 .for_each(|(all, byte)| *all |= byte);
         }
         assert_eq!(ever, [0xff; 21]);
+    }
+
+    #[test]
+    fn a_shuffle_keeps_every_item() {
+        let mut items: Vec<u32> = (0..100).collect();
+        Random::new(3).shuffle(&mut items);
+        assert!(items.windows(2).any(|pair| pair[0] > pair[1]));
+        items.sort_unstable();
+        assert!(items.iter().copied().eq(0..100));
+    }
+
+    #[test]
+    fn normal_deviates_have_mean_0_and_variance_1() {
+        let mut random = Random::new(7);
+        let drawn: Vec<f64> = (0..10_000).map(|_| random.normal()).collect();
+        let mean = drawn.iter().sum::<f64>() / 1e4;
+        let square = drawn.iter().map(|value| value * value).sum::<f64>() / 1e4;
+        assert!(
+            mean.abs() < 0.05 && (square - 1.0).abs() < 0.05,
+            "{mean} {square}"
+        );
     }
 
     #[test]

@@ -194,13 +194,17 @@ impl Settings {
         Some(restored.map(|()| (record.path, record.original)))
     }
 
-    /// When a process began, in ticks since boot (proc_pid_stat(5), field 22).
+    /// When a process that still runs began, in ticks since boot (proc_pid_stat(5), field 22). One
+    /// that has ended and waits for its parent (state Z or X) puts nothing back any more.
     fn process_start(&self, process: u32) -> Option<u64> {
         let path = self.roots.proc.join(process.to_string()).join("stat");
         let text = fs::read_to_string(path).ok()?;
-        // The command's name in parentheses may hold anything; field 3 follows it.
+        // The command's name in parentheses may hold anything; field 3, the state, follows it.
         let (_, fields) = text.rsplit_once(')')?;
-        fields.split_whitespace().nth(19)?.parse().ok()
+        let mut fields = fields.split_whitespace();
+        let ended = matches!(fields.next()?, "Z" | "X" | "x");
+        let start = fields.nth(18)?.parse().ok();
+        start.filter(|_| !ended)
     }
 }
 
@@ -364,6 +368,20 @@ mod tests {
         );
         assert_eq!(read(&place.setting).unwrap(), "128");
         assert!(place.settings.restore_leftovers().is_empty());
+    }
+
+    #[test]
+    fn a_process_that_was_not_yet_buried_is_dead() {
+        let place = place();
+        let mut guard = place.settings.guard(&place.setting).unwrap();
+        guard.set("4").unwrap();
+        std::mem::forget(guard);
+        let own = format!("{}/stat", std::process::id());
+        let stat = place.settings.roots.proc.join(own);
+        let text = fs::read_to_string(&stat).unwrap().replace(") S ", ") Z ");
+        fs::write(&stat, text).unwrap();
+        assert_eq!(place.settings.restore_leftovers().len(), 1);
+        assert_eq!(read(&place.setting).unwrap(), "128");
     }
 
     #[test]

@@ -57,11 +57,13 @@ impl Recorder {
             true => &mut self.fresh.write,
             false => &mut self.fresh.read,
         };
-        direction.latency.record(end_ns.saturating_sub(start_ns));
+        let waited_ns = end_ns.saturating_sub(start_ns);
+        direction.latency.record(waited_ns);
         direction.bytes += u64::from(moved);
+        let at_ns = end_ns.saturating_sub(self.ramp_end_ns);
         direction
             .timeline
-            .record(end_ns.saturating_sub(self.ramp_end_ns), u64::from(moved));
+            .record(at_ns, u64::from(moved), waited_ns);
         self.fresh.short += u64::from(moved < job.bytes);
         self.last_end_ns = self.last_end_ns.max(end_ns);
         if self.log.len() < self.log.capacity() {

@@ -6,9 +6,10 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, TargetRecord, Unit,
+    Severity, StageSplit, TargetRecord,
 };
 use crate::units;
 
@@ -63,12 +64,7 @@ pub fn run(run: &Run) -> String {
             section(&mut text, &title, &bars(latency));
         }
     }
-    for series in run
-        .findings
-        .series
-        .iter()
-        .filter(|series| !is_part(&series.name))
-    {
+    for series in run.findings.series.iter().filter(is_curve) {
         let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
         section(&mut text, &title, &curve(series));
     }
@@ -78,6 +74,10 @@ pub fn run(run: &Run) -> String {
             &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
             &kernel_counts(kernel),
         );
+    }
+    if let Some(stages) = &run.stages {
+        let title = format!("WHERE THE TIME WENT ON {}", stages.device);
+        section(&mut text, &title, &stage_split(stages));
     }
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
@@ -115,25 +115,6 @@ fn heading(run: &Run) -> String {
     text
 }
 
-/// Every parameter that is set, as the user writes it.
-fn parameters(run: &Run) -> Vec<String> {
-    let written = |name: &str, value: &serde_json::Value| match value {
-        serde_json::Value::Null => None,
-        serde_json::Value::String(word) => Some(word.clone()),
-        other => match (run.parameter_units.get(name), other.as_u64()) {
-            (Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
-            (Some(Unit::Nanoseconds), Some(time)) => {
-                Some(units::exact_duration(Duration::from_nanos(time)))
-            }
-            (Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
-            _ => Some(other.to_string()),
-        },
-    };
-    let all = run.parameters.iter();
-    all.filter_map(|(name, value)| Some(format!("{name} {}", written(name, value)?)))
-        .collect()
-}
-
 fn target(target: &TargetRecord) -> String {
     let mut text = match target.kind.as_str() {
         "scratch" => format!("a scratch file in {}", target.path),
@@ -154,12 +135,17 @@ fn target(target: &TargetRecord) -> String {
 
 /// Whether a name belongs to a part of a larger test: its summary speaks for it, the document has
 /// it in full.
-fn is_part(name: &str) -> bool {
+pub(super) fn is_part(name: &str) -> bool {
     name.contains('/')
 }
 
+/// Whether a series is worth rows of text: a line between two points only frames another.
+fn is_curve(series: &&Series) -> bool {
+    series.points.len() > 2 && !is_part(&series.name)
+}
+
 /// The figures that no table shows already.
-fn listed(findings: &Findings) -> Vec<Figure> {
+pub(super) fn listed(findings: &Findings) -> Vec<Figure> {
     let rows = findings.tables.iter().flat_map(|table| &table.rows);
     let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
     let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
@@ -293,7 +279,7 @@ fn curve(series: &Series) -> String {
         .map(|chunk| {
             let mean = chunk.iter().map(|point| point[1]).sum::<f64>() / chunk.len() as f64;
             let length = (mean / most * BAR as f64).max(0.0).round() as usize;
-            let x = series.x.unit.format(chunk[0][0]);
+            let x = series.x.format(chunk[0][0]);
             format!(
                 "  {x:>10} {:>12}  {}\n",
                 series.y.unit.format(mean),
@@ -301,6 +287,27 @@ fn curve(series: &Series) -> String {
             )
         })
         .collect()
+}
+
+fn stage_split(stages: &StageSplit) -> String {
+    let mut text = format!("  {} requests followed", stages.requests);
+    if stages.lost > 0 {
+        let _ = write!(text, ", {} EVENTS LOST", stages.lost);
+    }
+    text.push('\n');
+    for (word, queue, drive) in [
+        ("reads", &stages.queue.read, &stages.drive.read),
+        ("writes", &stages.queue.write, &stages.drive.write),
+    ] {
+        for (place, latency) in [("the kernel's queue", queue), ("the drive", drive)] {
+            let Some(latency) = latency else { continue };
+            let p99 = latency.percentiles.get("99");
+            let p99 = p99.map_or_else(|| "n/a".to_owned(), |p99| units::latency(*p99 as f64));
+            let mean = units::latency(latency.mean_ns);
+            let _ = writeln!(text, "  {word} in {place:<18} mean {mean}, p99 {p99}");
+        }
+    }
+    text
 }
 
 fn kernel_counts(kernel: &KernelCounts) -> String {

@@ -13,11 +13,11 @@ use super::stages::StageWatch;
 use crate::bench::runner::{self, Finished};
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
-use crate::engine::{self, Choice, Control, EngineError, OpenError};
+use crate::engine::{self, Choice, Control, EngineError, OpenError, Opened};
 use crate::roots::Roots;
 use crate::session::document::{
     Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
-    TargetRecord, VERSION,
+    StageSplit, TargetRecord, VERSION,
 };
 use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
@@ -67,8 +67,17 @@ pub trait Watcher {
     fn preparing(&mut self, done: u64, total: u64);
     /// The target is open, the test begins.
     fn started(&mut self, start: &Start);
-    /// The latest state, and the kernel's counts of the same device since the start.
-    fn progress(&mut self, progress: &Progress, kernel: Option<&KernelCounts>);
+    /// The latest state, and what the kernel says of the same device.
+    fn progress(&mut self, progress: &Progress, kernel: Beside<'_>);
+}
+
+/// What the kernel says of the device under test since the start.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Beside<'a> {
+    /// Its counts, where it keeps any for the target.
+    pub counts: Option<&'a KernelCounts>,
+    /// Where the requests' time went, as of the last time that the journal was written.
+    pub stages: Option<&'a StageSplit>,
 }
 
 /// Why a job did not begin.
@@ -77,6 +86,14 @@ pub enum Refused {
     /// The target cannot be had.
     #[error(transparent)]
     Target(#[from] OpenError),
+    /// Writing is not permitted; what is known of the target stands beside it.
+    #[error("{refusal}")]
+    Writing {
+        /// Why not.
+        refusal: OpenError,
+        /// Model, serial number, size, partitions, signatures, who uses it.
+        facts: Vec<String>,
+    },
     /// The parameters do not fit the target.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -93,10 +110,19 @@ impl Refused {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Target(error) => error.kind(),
+            Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(_)) => ErrorKind::Failed,
+        }
+    }
+
+    /// What is known of a target that may not be written, a line each.
+    #[must_use]
+    pub fn facts(&self) -> &[String] {
+        match self {
+            Self::Writing { facts, .. } => facts,
+            Self::Target(_) | Self::Bench(_) => &[],
         }
     }
 
@@ -104,7 +130,7 @@ impl Refused {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Target(error) => error.advice(),
+            Self::Target(error) | Self::Writing { refusal: error, .. } => error.advice(),
             Self::Bench(error) => error.advice(),
         }
     }
@@ -128,7 +154,7 @@ pub fn run(
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
-        opened.permit_writing(job.overwrite.as_deref())?;
+        permit(&mut opened, job)?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -165,6 +191,19 @@ pub fn run(
         }
         _ => Ok(keeper.finish(finished, &order.goals)),
     }
+}
+
+/// Permits writing, or refuses it with all that is known of the target.
+fn permit(opened: &mut Opened, job: &Job) -> Result<(), Refused> {
+    opened
+        .permit_writing(job.overwrite.as_deref())
+        .map_err(|refusal| {
+            let inspection = opened.inspect().ok().flatten();
+            Refused::Writing {
+                refusal,
+                facts: inspection.map_or_else(Vec::new, |inspection| inspection.facts()),
+            }
+        })
 }
 
 /// The run as it stands, and the journal that it goes to.
@@ -366,8 +405,12 @@ impl Observer for Recorder<'_> {
         if self.keeper.appended.elapsed() >= JOURNAL_EVERY {
             self.keeper.append(&progress.findings);
         }
-        let kernel = self.keeper.kernel.since_start();
-        self.watcher.progress(progress, kernel.as_ref());
+        let counts = self.keeper.kernel.since_start();
+        let beside = Beside {
+            counts: counts.as_ref(),
+            stages: self.keeper.run.stages.as_ref(),
+        };
+        self.watcher.progress(progress, beside);
     }
 
     fn phase_finished(&mut self, findings: &Findings) {

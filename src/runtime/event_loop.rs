@@ -106,6 +106,10 @@ where
                 let sample = world.feeds.live.borrow_and_update().clone();
                 tell(sample.map(News::Sample), world, state)?
             }
+            Ok(()) = world.feeds.requests.changed() => {
+                let view = world.feeds.requests.borrow_and_update().clone();
+                tell(view.map(News::Requests), world, state)?
+            }
             Ok(()) = world.feeds.progress.changed() => {
                 let view = world.feeds.progress.borrow_and_update().clone();
                 tell(view.map(News::Progress), world, state)?

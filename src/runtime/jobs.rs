@@ -4,13 +4,12 @@ use std::sync::Arc;
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::benchmark::{self, Order, Start, Watcher};
+use super::benchmark::{self, Beside, Order, Start, Watcher};
 use super::services::Sources;
 use crate::app::{News, RunView, Saved};
 use crate::bench::{Job, Progress};
 use crate::engine::Control;
 use crate::roots::Roots;
-use crate::session::document::KernelCounts;
 use crate::session::store;
 
 /// How long the end of the program waits for a drive that does not answer.
@@ -100,11 +99,12 @@ impl Watcher for Publisher<'_> {
         self.publish(RunView::default());
     }
 
-    fn progress(&mut self, progress: &Progress, kernel: Option<&KernelCounts>) {
+    fn progress(&mut self, progress: &Progress, beside: Beside<'_>) {
         self.publish(RunView {
             preparing: None,
             progress: progress.clone(),
-            kernel: kernel.cloned(),
+            kernel: beside.counts.cloned(),
+            stages: beside.stages.cloned(),
         });
     }
 }

@@ -6,6 +6,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
+use super::follower::Follower;
 use super::jobs::Running;
 use super::sampler::Sampler;
 use super::services::{Services, Sources};
@@ -23,6 +24,7 @@ pub struct Machine {
     roots: Roots,
     sources: Sources,
     sampler: Sampler,
+    follower: Follower,
     all_processes: Arc<AtomicBool>,
     threads: Arc<AtomicBool>,
     accounting: Option<Guard>,
@@ -46,10 +48,12 @@ impl Machine {
             let view = modeler.update(Arc::new(collector.collect()));
             live.send_replace(Some(Arc::new(view)));
         })?;
+        let follower = Follower::start(roots.clone(), sources.clone())?;
         Ok(Self {
             roots,
             sources,
             sampler,
+            follower,
             all_processes,
             threads,
             accounting: None,
@@ -114,6 +118,7 @@ impl Services for Machine {
                 self.ask(move |roots| News::Done(processes::act(roots, victim, deed)));
             }
             Effect::Account(on) => self.account(on),
+            Effect::Follow(device) => self.follower.follow(device),
             Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))

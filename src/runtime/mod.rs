@@ -3,6 +3,7 @@
 pub mod archive;
 pub mod benchmark;
 pub mod event_loop;
+mod follower;
 pub mod input;
 pub mod interface;
 pub mod jobs;

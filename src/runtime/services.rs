@@ -6,6 +6,7 @@ use tokio::sync::{mpsc, watch};
 
 use crate::app::{Effect, News, RunView};
 use crate::model::Live;
+use crate::model::requests::RequestsView;
 
 /// News that wait to be heard before their sender has to wait.
 const BACKLOG: usize = 64;
@@ -25,6 +26,8 @@ pub trait Services {
 pub struct Feeds {
     /// The latest sample.
     pub live: watch::Receiver<Option<Arc<Live>>>,
+    /// The requests that are followed.
+    pub requests: watch::Receiver<Option<Arc<RequestsView>>>,
     /// How the benchmark is getting on.
     pub progress: watch::Receiver<Option<Arc<RunView>>>,
     /// What must not be lost.
@@ -36,6 +39,8 @@ pub struct Feeds {
 pub struct Sources {
     /// The latest sample.
     pub live: watch::Sender<Option<Arc<Live>>>,
+    /// The requests that are followed.
+    pub requests: watch::Sender<Option<Arc<RequestsView>>>,
     /// How the benchmark is getting on.
     pub progress: watch::Sender<Option<Arc<RunView>>>,
     /// What must not be lost.
@@ -46,16 +51,19 @@ pub struct Sources {
 #[must_use]
 pub fn feeds() -> (Sources, Feeds) {
     let (live, live_feed) = watch::channel(None);
+    let (requests, requests_feed) = watch::channel(None);
     let (progress, progress_feed) = watch::channel(None);
     let (news, news_feed) = mpsc::channel(BACKLOG);
     let feeds = Feeds {
         live: live_feed,
+        requests: requests_feed,
         progress: progress_feed,
         news: news_feed,
     };
     (
         Sources {
             live,
+            requests,
             progress,
             news,
         },

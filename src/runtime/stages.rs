@@ -6,10 +6,15 @@ use std::sync::{Arc, Mutex, PoisonError};
 
 use super::requests::{Detail, Scope, Told, follow};
 use crate::model::requests::Operation;
+use crate::probe::now;
 use crate::probe::trace::Capture;
 use crate::roots::Roots;
 use crate::session::document::{LatencyByDirection, LatencySummary, StageSplit};
 use crate::stats::latency::Latency;
+
+/// Requests per second from which on following them would slow the drive down noticeably: the
+/// kernel takes a few hundred nanoseconds for the events of each. What is known by then is kept.
+const TOO_FAST: u64 = 100_000;
 
 /// Follows the requests that this process sends to the device under test, where the kernel allows
 /// it; does nothing otherwise. Ends when it is dropped.
@@ -26,13 +31,18 @@ struct Tally {
     drive: [Latency; 2],
     requests: u64,
     lost: u64,
+    began: u64,
+    until: u64,
 }
 
 impl StageWatch {
     /// Begins to follow the requests to a device, if there is one.
     #[must_use]
     pub fn start(roots: &Roots, device: Option<&str>) -> Self {
-        let tally = Arc::new(Mutex::new(Tally::default()));
+        let tally = Arc::new(Mutex::new(Tally {
+            began: u64::try_from(now().as_nanos()).unwrap_or(0),
+            ..Tally::default()
+        }));
         let scope = device.and_then(|device| Scope::of(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
         let mut ours = Ours::new(roots);
@@ -59,9 +69,11 @@ impl StageWatch {
         }
     }
 
-    /// What is known so far; `None` when nothing is.
-    #[must_use]
-    pub fn so_far(&self) -> Option<StageSplit> {
+    /// What is known so far; `None` when nothing is. Ends where following costs too much.
+    pub fn so_far(&mut self) -> Option<StageSplit> {
+        if self.tally.lock().is_ok_and(|tally| tally.is_too_fast()) {
+            self.end();
+        }
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         (tally.requests > 0).then(|| StageSplit {
             device: self.device.clone(),
@@ -74,8 +86,15 @@ impl StageWatch {
 }
 
 impl Tally {
+    fn is_too_fast(&self) -> bool {
+        let taken = self.until.saturating_sub(self.began);
+        u128::from(self.requests) * 1_000_000_000 > u128::from(TOO_FAST) * u128::from(taken)
+            && taken > 0
+    }
+
     fn add(&mut self, told: &Told, ours: &mut Ours) {
         self.lost = told.lost;
+        self.until = told.until;
         for request in &told.requests {
             let side = match request.operation {
                 Operation::Read => 0,

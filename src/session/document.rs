@@ -472,6 +472,20 @@ impl Axis {
     }
 }
 
+/// Axes whose bytes are sizes of blocks and buffers: people count them in binary units.
+const BINARY_AXES: [&str; 3] = ["block size", "record size", "read-ahead"];
+
+impl Axis {
+    /// A value on it as people read it.
+    #[must_use]
+    pub fn format(&self, value: f64) -> String {
+        if self.unit == Unit::Bytes && BINARY_AXES.contains(&self.name.as_str()) {
+            return units::block_size(value);
+        }
+        self.unit.format(value)
+    }
+}
+
 /// A curve or a cloud of points.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {

@@ -1,8 +1,11 @@
 //! What is saved: the document, its journal, goals, verdicts and comparison. Does not know where
 //! figures come from.
 
+pub mod chart;
+pub mod compare;
 pub mod document;
 pub mod goal;
+pub mod stability;
 pub mod store;
 pub mod verdicts;
 

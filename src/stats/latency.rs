@@ -112,7 +112,17 @@ impl Latency {
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
         // A rounding error must not take away the tenth observation.
-        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64).then(|| {
+        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64)
+            .then(|| self.at_rank(percent))
+            .flatten()
+    }
+
+    /// The response time in nanoseconds at this percentage (0 to 100) of the observations in
+    /// ascending order, however few lie beyond it: not a percentile of the drive, but a bound for
+    /// one. `None` when nothing was recorded.
+    #[must_use]
+    pub fn at_rank(&self, percent: f64) -> Option<u64> {
+        (self.count() > 0).then(|| {
             self.histogram
                 .value_at_percentile(percent)
                 .clamp(self.min, self.max)

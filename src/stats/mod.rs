@@ -1,8 +1,17 @@
 //! Numbers in, numbers out.
 
+pub mod anderson_darling;
+pub mod circular;
 pub mod concurrency;
+pub mod confidence;
+pub mod fits;
+pub mod folding;
 pub mod latency;
+pub mod reduce;
 pub mod response_model;
+pub mod robust;
 pub mod segments;
 pub mod steady_state;
+pub mod student;
 pub mod timeline;
+pub mod uniform;

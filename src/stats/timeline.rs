@@ -12,6 +12,8 @@ pub struct Bucket {
     pub requests: u64,
     /// Bytes that they moved.
     pub bytes: u64,
+    /// Their response times, summed, in nanoseconds.
+    pub waited_ns: u64,
 }
 
 /// Requests and bytes by time since the start. The width of a bucket doubles whenever the run
@@ -34,9 +36,10 @@ impl Default for Timeline {
 }
 
 impl Timeline {
-    /// Records a request that ended `at_ns` nanoseconds after the start.
+    /// Records a request that ended `at_ns` nanoseconds after the start, moved that many bytes and
+    /// took `waited_ns` nanoseconds.
     #[inline]
-    pub fn record(&mut self, at_ns: u64, bytes: u64) {
+    pub fn record(&mut self, at_ns: u64, bytes: u64, waited_ns: u64) {
         let mut index = (at_ns / self.width_ns) as usize;
         while index >= BUCKETS {
             self.widen();
@@ -45,6 +48,7 @@ impl Timeline {
         let bucket = &mut self.buckets[index];
         bucket.requests += 1;
         bucket.bytes += bytes;
+        bucket.waited_ns += waited_ns;
         self.used = self.used.max(index + 1);
     }
 
@@ -55,6 +59,7 @@ impl Timeline {
             self.buckets[index] = Bucket {
                 requests: left.requests + right.requests,
                 bytes: left.bytes + right.bytes,
+                waited_ns: left.waited_ns + right.waited_ns,
             };
         }
         self.buckets[BUCKETS / 2..].fill(Bucket::default());
@@ -72,6 +77,7 @@ impl Timeline {
             let mine = &mut self.buckets[index / ratio];
             mine.requests += bucket.requests;
             mine.bytes += bucket.bytes;
+            mine.waited_ns += bucket.waited_ns;
         }
         self.used = self.used.max(other.used.div_ceil(ratio));
     }
@@ -126,7 +132,7 @@ mod tests {
     fn a_long_run_is_folded_without_losing_anything() {
         let mut timeline = Timeline::default();
         for second in 0..10_000_u64 {
-            timeline.record(second * 1_000_000_000, 512);
+            timeline.record(second * 1_000_000_000, 512, 1);
         }
         let total: u64 = timeline
             .buckets()
@@ -145,8 +151,8 @@ mod tests {
     #[test]
     fn timelines_of_different_width_merge() {
         let (mut short, mut long) = (Timeline::default(), Timeline::default());
-        short.record(50, 1);
-        (0..300).for_each(|second| long.record(second * 1_000_000_000, 1));
+        short.record(50, 1, 1);
+        (0..300).for_each(|second| long.record(second * 1_000_000_000, 1, 1));
         let mut both = short.clone();
         both.merge(&long);
         let mut reversed = long.clone();
@@ -164,8 +170,8 @@ mod tests {
     #[test]
     fn a_stub_of_a_bucket_is_no_rate() {
         let mut timeline = Timeline::default();
-        timeline.record(10, 4096);
-        timeline.record(110_000_000, 4096);
+        timeline.record(10, 4096, 1);
+        timeline.record(110_000_000, 4096, 1);
         assert_eq!(timeline.rates(120_000_000).len(), 1);
         assert_eq!(timeline.rates(160_000_000)[1][1], 1.0 / 0.06);
     }

@@ -31,6 +31,8 @@ pub enum Meaning {
 pub struct Glyphs {
     /// Levels of a column from low to full, eight of them.
     pub levels: [char; 8],
+    /// Few, some, many, most.
+    pub shades: [char; 4],
     /// The filled part of a bar.
     pub bar: char,
     /// Half a column of it.
@@ -67,6 +69,7 @@ pub struct Glyphs {
 
 static UNICODE: Glyphs = Glyphs {
     levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    shades: ['░', '▒', '▓', '█'],
     bar: '━',
     half_bar: '╸',
     groove: '─',
@@ -87,6 +90,7 @@ static UNICODE: Glyphs = Glyphs {
 
 static ASCII: Glyphs = Glyphs {
     levels: ['_', '.', ',', ':', '-', '=', '+', '#'],
+    shades: ['.', ':', '+', '#'],
     bar: '#',
     half_bar: '=',
     groove: '.',

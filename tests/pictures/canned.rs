@@ -11,23 +11,26 @@ use diskscope::drive::{Target, TargetKind};
 use diskscope::engine::{Snapshot, Tally};
 use diskscope::model::Live;
 use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
+use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
+use diskscope::probe::trace::event::{Flags, Name};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, Reproduce, Run, RunState, Series,
-    Severity, TargetRecord, Unit, Verdict,
+    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, LatencyByDirection, LatencySummary,
+    Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit, Verdict,
 };
 use diskscope::stats::latency::Latency;
 
-/// Makes the state that a picture shows.
-pub type MakeState = fn() -> State;
+/// Makes the state that a screen shows.
+pub type Screen = fn() -> State;
 
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, MakeState)> {
+pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),
         ("run", running),
         ("result", result),
         ("result-sequential", result_sequential),
+        ("requests", requests),
         ("sessions", sessions),
         ("help", help),
     ]
@@ -55,6 +58,72 @@ pub fn live() -> State {
         hear(&mut state, News::Sample(Arc::new(sample(step))));
     }
     state
+}
+
+/// The Requests screen: a sequential read beside random writes.
+pub fn requests() -> State {
+    let mut state = live();
+    press(&mut state, Code::Char('3'));
+    let device = state.requests.device.clone().expect("the busiest one");
+    let mut board = Board::new(&device, 0);
+    let requests: Vec<Request> = (0..4000).map(request).collect();
+    board.add(&requests[..3000]);
+    board.view(45_000_000_000);
+    board.add(&requests[3000..]);
+    board.stand(0, Gaps::default(), 3);
+    hear(
+        &mut state,
+        News::Requests(Arc::new(board.view(60_000_000_000))),
+    );
+    state
+}
+
+fn request(step: usize) -> Request {
+    let at = step as u64 * 15_000_000;
+    let is_read = !step.is_multiple_of(3);
+    let slow = (wave(step, 0.013, 0.4) * 30.0).exp2() as u64 % 20_000_000;
+    let (pid, name, flags, sector): (u32, &[u8], &[u8], u64) = if is_read {
+        (4711, b"cp", b"RA", 900_000_000 + step as u64 * 256)
+    } else {
+        (
+            993,
+            b"postgres",
+            b"WS",
+            (wave(step, 91.7, 0.0) * 4e9) as u64,
+        )
+    };
+    let queue = 3_000 + slow / 9;
+    Request {
+        device: (8, 0),
+        operation: if is_read {
+            Operation::Read
+        } else {
+            Operation::Write
+        },
+        flags: Flags::of(flags),
+        sector,
+        bytes: if is_read { 131_072 } else { 8192 },
+        submitter: Some(Actor {
+            pid: if is_read { pid } else { 77 },
+            name: Name::of(if is_read { name } else { b"kworker/u8:1" }),
+        }),
+        dirtied_by: (!is_read).then(|| Actor {
+            pid,
+            name: Name::of(name),
+        }),
+        from: None,
+        times: Times {
+            queued: Some(at),
+            allocated: Some(at + 900),
+            inserted: None,
+            issued: Some(at + queue),
+            completed: at + queue + 80_000 + slow,
+        },
+        merged: 0,
+        split: false,
+        requeued: 0,
+        error: if step == 3998 { -5 } else { 0 },
+    }
 }
 
 /// One sample.
@@ -363,7 +432,7 @@ fn tally(seconds: f64) -> Tally {
             tally
                 .read
                 .timeline
-                .record(step as u64 * 100_000_000 + 5, 4096);
+                .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
     tally.read.bytes = tally.read.latency.count() * 4096;
@@ -400,6 +469,7 @@ pub fn run_view() -> RunView {
         preparing: None,
         progress,
         kernel: Some(kernel()),
+        stages: Some(stages()),
     }
 }
 
@@ -441,9 +511,28 @@ fn run(test: &str, findings: Findings) -> Run {
         },
         findings,
         kernel: Some(kernel()),
-        stages: None,
+        stages: Some(stages()),
         cpu: Some(Cpu::default()),
         reproduce: Reproduce::default(),
+    }
+}
+
+/// Little in the kernel's queue, nearly all in the drive.
+fn stages() -> StageSplit {
+    let split = |factor: u64| {
+        let mut latency = Latency::default();
+        (1..1000).for_each(|step| latency.record(step * factor));
+        LatencyByDirection {
+            read: LatencySummary::of(&latency),
+            write: None,
+        }
+    };
+    StageSplit {
+        device: "nvme0n1".to_owned(),
+        requests: 999,
+        lost: 0,
+        queue: split(11),
+        drive: split(700),
     }
 }
 

@@ -137,6 +137,8 @@ fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
         } else {
             suspend_children(&terminal);
         }
+        // Only a program that has stopped leaves what is typed to the shell.
+        terminal.see("Stopped");
         terminal.wait("the shell", |screen| !screen.alternate_screen());
         terminal.keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
         terminal.see("its 0");
@@ -248,10 +250,10 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
 /// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
 fn rows_down_to(name: &str) -> usize {
     let parameters = bench::find("random-read").unwrap().description().parameters;
-    let row = parameters
+    1 + parameters
         .iter()
-        .position(|parameter| parameter.name == name);
-    1 + row.unwrap()
+        .position(|parameter| parameter.name == name)
+        .unwrap()
 }
 
 /// The one document that was exported; nothing else is left in the directory but the state.

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::bench::confidence;
 use crate::engine::Tally;
 use crate::session::document::{Axis, Figure, Findings, LatencySummary, Series, Unit};
 use crate::stats::latency::Latency;
@@ -34,6 +35,7 @@ pub fn report_throughput(findings: &mut Findings, tally: &Tally, elapsed: Durati
     findings.latency.write = summary(&tally.write.latency);
     let mut timeline = tally.read.timeline.clone();
     timeline.merge(&tally.write.timeline);
+    confidence::bound(findings, &all, &timeline, elapsed);
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates(elapsed_ns);
     findings.put_series(over_time("iops-over-time", Unit::PerSecond, &rates, 1));

@@ -6,6 +6,16 @@ use crate::bench::{BenchError, Parameters, check_window};
 use crate::drive::Target;
 use crate::engine::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
 
+/// What the page cache may do.
+#[must_use]
+pub fn cache_mode(parameters: &Parameters) -> CacheMode {
+    match parameters.word("cache") {
+        "drop" => CacheMode::Drop,
+        "keep" => CacheMode::Keep,
+        _ => CacheMode::Bypass,
+    }
+}
+
 /// The limits that these parameters set.
 #[must_use]
 pub fn limits(parameters: &Parameters) -> Limits {
@@ -62,11 +72,7 @@ pub fn plan(
     plan.ramp = parameters.duration("ramp").unwrap_or_default();
     plan.seed = parameters.count("seed").unwrap_or(1);
     plan.rate = parameters.number("rate");
-    plan.cache = match parameters.word("cache") {
-        "drop" => CacheMode::Drop,
-        "keep" => CacheMode::Keep,
-        _ => CacheMode::Bypass,
-    };
+    plan.cache = cache_mode(parameters);
     plan.sync = match parameters.word("sync") {
         "dsync" => SyncMode::DataSync,
         "sync" => SyncMode::Sync,

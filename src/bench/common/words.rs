@@ -14,6 +14,21 @@ pub fn place(target: &Target) -> String {
     }
 }
 
+/// Bytes of what stands behind a target: of a file the drive that it lies on, where that is known.
+#[must_use]
+pub fn capacity(target: &Target) -> u64 {
+    match (target.kind, &target.drive) {
+        (TargetKind::File | TargetKind::Scratch, Some(drive)) => drive.size_bytes,
+        _ => target.size,
+    }
+}
+
+/// Whether the target's addresses are the medium's own: a file may lie anywhere.
+#[must_use]
+pub fn is_medium(target: &Target) -> bool {
+    matches!(target.kind, TargetKind::BlockDevice | TargetKind::Simulated)
+}
+
 /// `4 KiB`, `4 KiB to 64 KiB`: the requests of a plan in a sentence.
 #[must_use]
 pub fn blocks(size: BlockSize) -> String {

@@ -194,7 +194,7 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
         };
         direction.latency.record(latency);
         direction.bytes += u64::from(bytes);
-        direction.timeline.record(end_ns, u64::from(bytes));
+        direction.timeline.record(end_ns, u64::from(bytes), latency);
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(end_ns));
         let request = Request {
             address,

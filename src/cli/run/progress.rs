@@ -4,8 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::bench::Progress;
 use crate::engine::Snapshot;
-use crate::runtime::benchmark::{Start, Watcher};
-use crate::session::document::KernelCounts;
+use crate::runtime::benchmark::{Beside, Start, Watcher};
 use crate::units;
 
 use super::super::say;
@@ -96,7 +95,7 @@ impl Watcher for Line {
         }
     }
 
-    fn progress(&mut self, progress: &Progress, _kernel: Option<&KernelCounts>) {
+    fn progress(&mut self, progress: &Progress, _: Beside<'_>) {
         let bar = progress.fraction.map_or_else(String::new, bar);
         let left = progress.left().map_or_else(String::new, |left| {
             format!("  {} left", units::waiting(left))

@@ -13,6 +13,7 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4096),
         rotational: Some(rotational),
+        rotation_rate: None,
         removable: Some(false),
         read_only: Some(false),
         vendor: None,

@@ -1,10 +1,14 @@
 //! The facts that stand next to the question whether a medium may be overwritten.
 
+use std::fs;
+use std::path::Path;
+
 use super::conflicts::Conflict;
-use super::{Refusal, conflicts, signatures};
+use super::{Refusal, conflicts, history, signatures};
 use crate::drive::identity::{self, Drive, DriveKind, Use};
 use crate::drive::target::Medium;
 use crate::roots::Roots;
+use crate::units;
 
 /// A partition of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -17,6 +21,8 @@ pub struct Part {
     pub signature: Option<String>,
     /// Where it is mounted.
     pub mounted_at: Vec<String>,
+    /// When and where its file system was last mounted, where that remembers.
+    pub last_mount: Option<String>,
 }
 
 /// What is known of a medium that is about to be overwritten.
@@ -34,6 +40,8 @@ pub struct Inspection {
     pub partitions: Vec<Part>,
     /// File systems, volumes and tables found in its bytes or by udev, such as `ext4`, `gpt`.
     pub signatures: Vec<String>,
+    /// When and where a file system on the whole of it was last mounted, where that remembers.
+    pub last_mount: Option<String>,
     /// Who uses it: with any of these, writing is refused.
     pub conflicts: Vec<Conflict>,
 }
@@ -56,13 +64,14 @@ pub fn inspect(roots: &Roots, medium: &Medium) -> Result<Inspection, Refusal> {
         model: itself.and_then(|drive| drive.model.clone()),
         serial: itself.and_then(|drive| drive.serial.clone()),
         size_bytes: target.size,
-        partitions: itself.map_or_else(Vec::new, |drive| partitions(roots, drive)),
+        partitions: itself.map_or_else(Vec::new, |drive| partitions(roots, medium, drive)),
+        last_mount: history::last_mount(medium.anchor(), 0),
         signatures,
         conflicts: conflicts::find(roots, medium)?,
     })
 }
 
-fn partitions(roots: &Roots, whole: &Drive) -> Vec<Part> {
+fn partitions(roots: &Roots, medium: &Medium, whole: &Drive) -> Vec<Part> {
     let directory = roots.sys.join("class/block").join(&whole.name);
     identity::entries(&directory)
         .iter()
@@ -71,11 +80,56 @@ fn partitions(roots: &Roots, whole: &Drive) -> Vec<Part> {
         .filter(|drive| drive.kind == DriveKind::Partition)
         .map(|drive| Part {
             mounted_at: drive.users.iter().filter_map(mount_point).collect(),
+            last_mount: start(&directory.join(&drive.name))
+                .and_then(|start| history::last_mount(medium.anchor(), start)),
             name: drive.name,
             size_bytes: drive.size_bytes,
             signature: drive.signature,
         })
         .collect()
+}
+
+/// The byte of the whole device at which a partition begins.
+fn start(directory: &Path) -> Option<u64> {
+    let sectors: u64 = fs::read_to_string(directory.join("start"))
+        .ok()?
+        .trim()
+        .parse()
+        .ok()?;
+    sectors.checked_mul(512)
+}
+
+impl Inspection {
+    /// The facts as lines for a person who has to decide.
+    #[must_use]
+    pub fn facts(&self) -> Vec<String> {
+        let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
+        let mut lines = vec![
+            format!("{}, {}", self.name, units::capacity(self.size_bytes as f64)),
+            format!(
+                "model {}, serial {}",
+                known(&self.model),
+                known(&self.serial)
+            ),
+        ];
+        lines.push(match self.signatures.as_slice() {
+            [] => "no known signature in its bytes".to_owned(),
+            signatures => format!("holds {}", signatures.join(", ")),
+        });
+        lines.extend(self.last_mount.clone());
+        for part in &self.partitions {
+            let size = units::capacity(part.size_bytes as f64);
+            let words = [part.signature.as_ref(), part.last_mount.as_ref()];
+            let words: String = words
+                .into_iter()
+                .flatten()
+                .map(|word| format!(", {word}"))
+                .collect();
+            lines.push(format!("partition {}, {size}{words}", part.name));
+        }
+        lines.extend(self.conflicts.iter().map(ToString::to_string));
+        lines
+    }
 }
 
 fn mount_point(user: &Use) -> Option<String> {

@@ -4,6 +4,7 @@
 //! for a block device lives, the kernel keeps file systems, swap and stacked devices off it.
 
 mod conflicts;
+mod history;
 mod inspect;
 mod signatures;
 #[cfg(test)]

@@ -78,6 +78,8 @@ pub struct Drive {
     pub physical_block_bytes: Option<u32>,
     /// What the kernel's `rotational` flag claims.
     pub rotational: Option<bool>,
+    /// Revolutions per minute that the drive says it makes; `None` where it does not say.
+    pub rotation_rate: Option<u32>,
     /// Whether it can be taken out.
     pub removable: Option<bool>,
     /// Whether writing is refused.

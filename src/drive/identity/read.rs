@@ -170,6 +170,7 @@ fn read_with(roots: &Roots, name: &str, usage: &Usage) -> Option<Drive> {
         logical_block_bytes: number(&place.queue("logical_block_size")),
         physical_block_bytes: number(&place.queue("physical_block_size")),
         rotational: flag(&place.queue("rotational")),
+        rotation_rate: rotation_rate(&place.device("vpd_pgb1")),
         removable: flag(&place.whole.join("removable")),
         read_only: flag(&place.own.join("ro")),
         vendor: names.vendor,
@@ -278,4 +279,13 @@ fn unit_serial(path: &Path) -> Option<String> {
     let page = fs::read(path).ok()?;
     let text = harmless(&String::from_utf8_lossy(page.get(4..)?));
     (!text.is_empty()).then_some(text)
+}
+
+/// Vital product data page B1h, Block Device Characteristics (T10 SBC-4, 6.6.3; for ATA drives the
+/// kernel makes it from IDENTIFY DEVICE, word 217): the medium's rotation rate in bytes 4 and 5.
+/// 0 is "not reported" and 1 "does not rotate"; rates begin at 0401h.
+fn rotation_rate(path: &Path) -> Option<u32> {
+    let page = fs::read(path).ok()?;
+    let rate = u16::from_be_bytes([*page.get(4)?, *page.get(5)?]);
+    (0x0401..0xffff).contains(&rate).then_some(u32::from(rate))
 }

@@ -158,6 +158,20 @@ fn without_udev_the_serial_comes_from_the_drives_page() {
 }
 
 #[test]
+fn the_rotation_rate_comes_from_the_drives_page() {
+    let tree = hard_disk();
+    for (rate, expected) in [
+        ("\u{15}\u{18}", Some(5400)),
+        ("\0\u{1}", None),
+        ("\0\0", None),
+    ] {
+        let page = format!("\0\u{7f}\0\u{3c}{rate}\0\0");
+        tree.file(&format!("sys/devices/{SDA}/device/vpd_pgb1"), &page);
+        assert_eq!(tree.read("sda").rotation_rate, expected);
+    }
+}
+
+#[test]
 fn an_nvme_drive_whose_name_is_hostile() {
     let tree = Tree::new();
     tree.device(

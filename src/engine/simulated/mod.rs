@@ -3,8 +3,14 @@
 //! A new drive is one file with a [`Kind`], and one line in [`KINDS`].
 
 mod drives;
+pub mod geometry;
+pub mod hdd;
+mod hdd_model;
+mod hdd_settings;
 mod model;
 mod settings;
+pub mod ssd;
+mod ssd_model;
 mod station;
 #[cfg(test)]
 mod tests;
@@ -16,6 +22,7 @@ use std::sync::{Mutex, PoisonError};
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot};
 use crate::drive::Target;
 
+pub use hdd_model::read as hard_disk;
 pub use model::{Completion, Model, SimRequest};
 pub use settings::{PREFIX, Settings, SimError};
 pub use station::{Service, Station};
@@ -45,6 +52,8 @@ pub const KINDS: &[Kind] = &[
     drives::CLIFF,
     drives::FAILING,
     drives::ZONES,
+    hdd_model::HDD,
+    ssd_model::SSD,
 ];
 
 /// A simulated drive, ready to be measured.

@@ -1,5 +1,7 @@
 //! What a simulated drive is.
 
+use crate::engine::plan::DataKind;
+
 /// One request to a simulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimRequest {
@@ -9,6 +11,8 @@ pub struct SimRequest {
     pub bytes: u32,
     /// Whether it writes.
     pub writes: bool,
+    /// What it writes: some drives compress.
+    pub data: DataKind,
 }
 
 /// A request that a simulated drive has done.

@@ -123,6 +123,27 @@ impl Settings {
         Ok(self.value(key, str::parse::<f64>)?.unwrap_or(default))
     }
 
+    /// A share from 0 to 1, written `0.2` or `20%`.
+    ///
+    /// # Errors
+    /// When it cannot be read.
+    pub fn share(&self, key: &str, default: f64) -> Result<f64, SimError> {
+        let read = |text: &str| {
+            let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
+            let share = number.trim().parse::<f64>().map(|value| value / whole).ok();
+            share
+                .filter(|share| (0.0..=1.0).contains(share))
+                .ok_or("write a share from 0% to 100%")
+        };
+        Ok(self.value(key, read)?.unwrap_or(default))
+    }
+
+    /// Whether a parameter was given.
+    #[must_use]
+    pub fn is_given(&self, key: &str) -> bool {
+        self.values.iter().any(|(name, _)| name == key)
+    }
+
     /// Size of the drive in bytes.
     ///
     /// # Errors
@@ -178,6 +199,7 @@ impl Settings {
             logical_block_bytes: Some(logical),
             physical_block_bytes: Some(physical.max(logical)),
             rotational: None,
+            rotation_rate: None,
             removable: None,
             read_only: None,
             vendor: None,

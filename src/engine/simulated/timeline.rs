@@ -147,6 +147,7 @@ impl<'a> Run<'a> {
                             address: request.job.address,
                             bytes: request.job.bytes,
                             writes: request.job.writes,
+                            data: self.plan.data,
                         };
                         model.submit(now_ns + self.power_ns, id as u64, sim_request);
                     }

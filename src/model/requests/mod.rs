@@ -1,5 +1,6 @@
 //! What the block layer's events mean: requests, where their time went, and who sent them. Pure.
 
+mod board;
 mod charge;
 mod matcher;
 mod operation;
@@ -9,8 +10,9 @@ mod request;
 mod summary;
 
 pub use crate::probe::trace::event::Number;
+pub use board::{Board, OperationView, RequestsView};
 pub use matcher::{Gaps, Matcher};
 pub use operation::Operation;
-pub use picture::{Heat, Scatter};
+pub use picture::{COLUMNS, Counts, Heat, Point, ROWS, Scatter};
 pub use request::{Actor, Line, Request, Stages, Times};
 pub use summary::{Distribution, StageLatency, Summary, Toll};

@@ -134,6 +134,11 @@ impl<'p> Page<'p> {
         Some(bytes)
     }
 
+    /// A page that makes no sense must not stop the program.
+    fn advance(&mut self, delta: u64) {
+        self.time = self.time.wrapping_add(delta);
+    }
+
     /// Padding: the end of a page, or an event that was reserved and given up. The kernel makes
     /// a delta of 0 into 1 when it gives one up, so that 1 does not count.
     fn skip(&mut self, delta: u64) -> Option<()> {
@@ -144,7 +149,7 @@ impl<'p> Page<'p> {
         let length = self.word()? as usize;
         self.bytes(length)?;
         if delta > 1 {
-            self.time += delta;
+            self.advance(delta);
         }
         Some(())
     }
@@ -154,7 +159,7 @@ impl<'p> Page<'p> {
         let upper = self.time & !((1 << STAMP_BITS) - 1);
         let time = upper | stamp;
         self.time = if time < self.time {
-            time + (1 << STAMP_BITS)
+            time.wrapping_add(1 << STAMP_BITS)
         } else {
             time
         };
@@ -176,7 +181,8 @@ impl<'p> Page<'p> {
                 Some(None)
             }
             TIME_EXTEND => {
-                self.time += (u64::from(self.word()?) << DELTA_BITS) + delta;
+                let more = u64::from(self.word()?) << DELTA_BITS;
+                self.advance(more + delta);
                 Some(None)
             }
             TIME_STAMP => {
@@ -190,7 +196,7 @@ impl<'p> Page<'p> {
                     0 => (self.word()? as usize).checked_sub(4)?.next_multiple_of(4),
                     words => words as usize * 4,
                 };
-                self.time += delta;
+                self.advance(delta);
                 let record = self.bytes(length)?;
                 Some(Some((self.time, record)))
             }

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::chart::split;
-use crate::session::document::KernelCounts;
+use crate::session::document::{KernelCounts, LatencyByDirection, StageSplit};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::text::{cut_end, grouped};
 use crate::units;
@@ -14,16 +14,22 @@ use crate::units;
 /// By how much the kernel's count of requests may differ from ours and still be called the same.
 const SAME: f64 = 0.02;
 
-/// Draws it: the counts over `elapsed_ns`; `ours` is how many requests the test made, where that
-/// can be compared.
-pub(super) fn draw(
-    counts: Option<&KernelCounts>,
-    elapsed_ns: u64,
-    ours: Option<u64>,
-    look: Look,
-    area: Rect,
-    buf: &mut Buffer,
-) {
+/// What the kernel said.
+#[derive(Clone, Copy)]
+pub(super) struct Said<'a> {
+    /// Its counts.
+    pub counts: Option<&'a KernelCounts>,
+    /// Where the requests' time went, where it could be asked.
+    pub stages: Option<&'a StageSplit>,
+    /// Time that the counts are over.
+    pub elapsed_ns: u64,
+    /// How many requests the test made, where that can be compared.
+    pub ours: Option<u64>,
+}
+
+/// Draws it.
+pub(super) fn draw(said: Said<'_>, look: Look, area: Rect, buf: &mut Buffer) {
+    let counts = said.counts;
     let (heading, body) = split(area);
     let device = counts.map_or_else(String::new, |counts| format!("  {}", counts.device));
     Line::from(vec![
@@ -36,7 +42,7 @@ pub(super) fn draw(
         Line::styled(text, look.style(Meaning::Faint)).render(body, buf);
         return;
     };
-    for (row, (name, value)) in body.rows().zip(facts(counts, elapsed_ns, ours)) {
+    for (row, (name, value)) in body.rows().zip(facts(counts, said)) {
         Line::styled(format!("{name:10}"), look.style(Meaning::Faint)).render(row, buf);
         let cell = Rect {
             x: row.x + 10.min(row.width),
@@ -47,7 +53,10 @@ pub(super) fn draw(
     }
 }
 
-fn facts(counts: &KernelCounts, elapsed_ns: u64, ours: Option<u64>) -> Vec<(&'static str, String)> {
+fn facts(counts: &KernelCounts, said: Said<'_>) -> Vec<(&'static str, String)> {
+    let Said {
+        elapsed_ns, ours, ..
+    } = said;
     let requests = counts.reads + counts.writes;
     let mut facts = vec![("requests", requests_text(requests, ours))];
     let bytes = counts.read_bytes + counts.written_bytes;
@@ -59,6 +68,11 @@ fn facts(counts: &KernelCounts, elapsed_ns: u64, ours: Option<u64>) -> Vec<(&'st
     facts.push(("merged", grouped(merged as f64)));
     if let Some(mean) = quotient(counts.read_ns + counts.write_ns, requests) {
         facts.push(("await", units::latency(mean)));
+    }
+    if let Some(stages) = said.stages {
+        let mean = |one| mean_of(one).map(units::latency);
+        facts.extend(mean(&stages.queue).map(|text| ("in queue", text)));
+        facts.extend(mean(&stages.drive).map(|text| ("in drive", text)));
     }
     if let Some(busy) = quotient(counts.busy_ns, elapsed_ns) {
         facts.push(("busy", format!("{:.0} %", busy * 100.0)));
@@ -82,6 +96,14 @@ fn requests_text(requests: u64, ours: Option<u64>) -> String {
         }
         _ => count,
     }
+}
+
+/// The mean over reads and writes.
+fn mean_of(latency: &LatencyByDirection) -> Option<f64> {
+    let all = || [&latency.read, &latency.write].into_iter().flatten();
+    let count: u64 = all().map(|one| one.count).sum();
+    let total: f64 = all().map(|one| one.mean_ns * one.count as f64).sum();
+    (count > 0).then(|| total / count as f64)
 }
 
 fn quotient(amount: u64, by: u64) -> Option<f64> {

@@ -187,14 +187,13 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
             .flatten()
             .map(|latency| latency.count)
             .sum::<u64>();
-        kernel::draw(
-            run.kernel.as_ref(),
-            run.elapsed_ns,
-            Some(ours),
-            look,
-            third,
-            buf,
-        );
+        let said = kernel::Said {
+            counts: run.kernel.as_ref(),
+            stages: run.stages.as_ref(),
+            elapsed_ns: run.elapsed_ns,
+            ours: Some(ours),
+        };
+        kernel::draw(said, look, third, buf);
     }
 }
 

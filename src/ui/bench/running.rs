@@ -161,7 +161,13 @@ fn draw_body(running: &RunningState, view: &RunView, look: Look, area: Rect, buf
         }
     }
     let elapsed = u64::try_from(view.progress.elapsed.as_nanos()).unwrap_or(u64::MAX);
-    kernel::draw(view.kernel.as_ref(), elapsed, None, look, right, buf);
+    let said = kernel::Said {
+        counts: view.kernel.as_ref(),
+        stages: view.stages.as_ref(),
+        elapsed_ns: elapsed,
+        ours: None,
+    };
+    kernel::draw(said, look, right, buf);
 }
 
 /// The test's own chart once it has two points, until then what moves in this phase.

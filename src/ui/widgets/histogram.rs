@@ -13,8 +13,8 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::axis::log_ticks;
 use super::bar::level;
+use crate::axis::log_ticks;
 use crate::session::document::Unit;
 use crate::ui::look::{Look, Meaning};
 

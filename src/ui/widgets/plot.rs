@@ -16,10 +16,10 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Context, Line, Points};
 use unicode_width::UnicodeWidthStr;
 
-use super::axis::{Ticks, linear_ticks, log_ticks};
-use super::reduce::by_column;
+use crate::axis::{Ticks, linear_ticks, log_ticks};
 use crate::bench::Shape;
 use crate::session::document::Axis;
+use crate::stats::reduce::by_column;
 use crate::ui::look::{Look, Meaning};
 
 /// One curve of a chart.
@@ -315,7 +315,7 @@ impl Plot<'_> {
                             paint_line(context, &points, colour);
                         }
                         Shape::Bars | Shape::StackedBars => {
-                            paint_bars(context, &points, pixel, ground, colour)
+                            paint_bars(context, &points, pixel, ground, colour);
                         }
                         Shape::Scatter | Shape::Polar => paint_points(context, &points, colour),
                     }

@@ -1,4 +1,4 @@
-//! Long series, made as short as the screen is wide.
+//! Long series, made as short as a chart is wide.
 
 /// At most four points for each of `columns` columns between the bounds: the first, the lowest,
 /// the highest and the last, so that a line through them looks like a line through all. The points

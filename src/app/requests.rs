@@ -1,0 +1,208 @@
+//! The Requests screen: the single requests of one device, and how they are looked at.
+
+use std::sync::Arc;
+
+use super::action::Effect;
+use super::keymap::Command;
+use super::live::LiveState;
+use super::text::Text;
+use crate::model::requests::{Request, RequestsView};
+use crate::printable::printable;
+
+/// Lines that a page key moves.
+const PAGE: usize = 10;
+
+/// The Requests screen.
+#[derive(Debug, Clone, Default)]
+pub struct RequestsState {
+    /// The device that is followed.
+    pub device: Option<String>,
+    /// The latest of it; `None` until it arrives.
+    pub view: Option<Arc<RequestsView>>,
+    /// Why requests cannot be followed, and what to do.
+    pub refused: Option<[String; 2]>,
+    /// Whether the screen is held.
+    pub held: bool,
+    /// Text that a listed request must contain.
+    pub filter: Text,
+    /// Whether the filter is being typed.
+    pub filtering: bool,
+    /// Lines that the list is scrolled by.
+    pub scroll: usize,
+}
+
+impl RequestsState {
+    /// The screen comes to the front: follows the device of the last time, or else the busiest.
+    pub fn begin(&mut self, live: &LiveState) -> Vec<Effect> {
+        let device = self.device.take().or_else(|| busiest(live));
+        self.follow(device)
+    }
+
+    /// Takes a view, unless it is of the device before.
+    pub fn seen(&mut self, view: Arc<RequestsView>) {
+        if !self.held && self.device.as_ref() == Some(&view.device) {
+            self.view = Some(view);
+        }
+    }
+
+    /// The requests to list: filtered, the newest first.
+    #[must_use]
+    pub fn listed(&self) -> Vec<&Request> {
+        let wanted = self.filter.as_string().to_lowercase();
+        self.view
+            .iter()
+            .flat_map(|view| &view.latest)
+            .filter(|request| wanted.is_empty() || matches(request, &wanted))
+            .skip(self.scroll)
+            .collect()
+    }
+
+    /// Obeys a command of this screen.
+    pub fn command(&mut self, command: Command, live: &LiveState) -> Vec<Effect> {
+        match command {
+            Command::Next => return self.step(live, 1),
+            Command::Previous => return self.step(live, -1),
+            Command::Reload => return self.begin(live),
+            Command::Pause => self.held = !self.held,
+            Command::Filter => self.filtering = true,
+            Command::Accept => self.filtering = false,
+            Command::Cancel => {
+                self.filtering = false;
+                self.filter = Text::default();
+                self.scroll = 0;
+            }
+            Command::Up => self.scroll = self.scroll.saturating_sub(1),
+            Command::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
+            Command::Down => self.scroll_down(1),
+            Command::PageDown => self.scroll_down(PAGE),
+            Command::First => self.scroll = 0,
+            _ => {}
+        }
+        Vec::new()
+    }
+
+    fn scroll_down(&mut self, lines: usize) {
+        let most = self.listed().len().saturating_sub(1);
+        self.scroll += lines.min(most);
+    }
+
+    fn follow(&mut self, device: Option<String>) -> Vec<Effect> {
+        self.device.clone_from(&device);
+        self.view = None;
+        self.refused = None;
+        self.held = false;
+        self.scroll = 0;
+        vec![Effect::Follow(device)]
+    }
+
+    fn step(&mut self, live: &LiveState, by: isize) -> Vec<Effect> {
+        let names = devices(live);
+        if names.is_empty() {
+            return Vec::new();
+        }
+        let place = self
+            .device
+            .as_ref()
+            .and_then(|device| names.iter().position(|name| name == device));
+        let next = match place {
+            Some(place) => (place as isize + by).rem_euclid(names.len() as isize) as usize,
+            None => 0,
+        };
+        self.follow(names.get(next).cloned())
+    }
+}
+
+/// Devices that are no part of another one.
+fn devices(live: &LiveState) -> Vec<String> {
+    let all = live.sample.iter().flat_map(|sample| &sample.devices);
+    all.filter(|device| device.parent.is_none())
+        .map(|device| device.name.clone())
+        .collect()
+}
+
+fn busiest(live: &LiveState) -> Option<String> {
+    let rate = |name: &String| {
+        let all = live.sample.iter().flat_map(|sample| &sample.devices);
+        all.filter(|device| device.name == *name)
+            .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?))
+            .sum::<f64>()
+    };
+    // The first of several that are equally busy.
+    devices(live)
+        .into_iter()
+        .rev()
+        .max_by(|left, right| rate(left).total_cmp(&rate(right)))
+}
+
+fn matches(request: &Request, wanted: &str) -> bool {
+    let by = request.charged();
+    by.is_some_and(|actor| {
+        actor.pid.to_string().starts_with(wanted)
+            || printable(actor.name.bytes())
+                .to_lowercase()
+                .contains(wanted)
+    }) || request.operation.word().contains(wanted)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::time::Duration;
+
+    use super::*;
+    use crate::model::Modeler;
+    use crate::model::live::DeviceView;
+
+    fn live(rates: &[(&str, Option<&str>, f64)]) -> LiveState {
+        let mut sample = Modeler::default().update(Arc::default());
+        sample.devices = rates
+            .iter()
+            .map(|(name, parent, rate)| DeviceView {
+                name: (*name).to_owned(),
+                parent: parent.map(str::to_owned),
+                read_bytes_per_s: Some(*rate),
+                write_bytes_per_s: Some(0.0),
+                ..DeviceView::default()
+            })
+            .collect();
+        let mut live = LiveState::new(Duration::from_secs(1));
+        live.sampled(Arc::new(sample));
+        live
+    }
+
+    fn followed(effects: &[Effect]) -> Option<&str> {
+        match effects {
+            [Effect::Follow(device)] => device.as_deref(),
+            _ => None,
+        }
+    }
+
+    #[test]
+    fn the_busiest_drive_is_followed_first_and_the_arrows_go_round() {
+        let live = live(&[
+            ("sda", None, 1.0),
+            ("sda1", Some("sda"), 9.0),
+            ("sdb", None, 5.0),
+        ]);
+        let mut requests = RequestsState::default();
+        assert_eq!(followed(&requests.begin(&live)), Some("sdb"));
+        let effects = requests.command(Command::Next, &live);
+        assert_eq!(followed(&effects), Some("sda"));
+        let effects = requests.command(Command::Previous, &live);
+        assert_eq!(followed(&effects), Some("sdb"));
+        // Coming back goes on with the same device.
+        assert_eq!(followed(&requests.begin(&live)), Some("sdb"));
+    }
+
+    #[test]
+    fn views_of_the_device_before_are_passed_over() {
+        let mut requests = RequestsState {
+            device: Some("sdb".to_owned()),
+            ..RequestsState::default()
+        };
+        let of = |device| Arc::new(crate::model::requests::Board::new(device, 0).view(1));
+        requests.seen(of("sda"));
+        assert!(requests.view.is_none());
+        requests.seen(of("sdb"));
+        assert!(requests.view.is_some());
+    }
+}

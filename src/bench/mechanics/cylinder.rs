@@ -1,0 +1,136 @@
+//! How many tracks make a cylinder: where the arm moves, the skew is another than where only the
+//! head changes.
+
+use crate::stats::circular::{Resultant, signed, wrap};
+use crate::stats::robust;
+
+/// What the skews say of the cylinder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Cylinder {
+    /// Tracks of a cylinder, which is the number of surfaces on drives that fill a cylinder before
+    /// they go on to the next.
+    pub tracks: u32,
+    /// Skew between heads of a cylinder, in revolutions.
+    pub head_skew: f64,
+    /// Skew where the cylinder changes.
+    pub cylinder_skew: f64,
+}
+
+/// Tells the tracks of a cylinder by the one skew in so many that differs from the others. `None`
+/// when all skews are alike: then nothing but the skew itself is known.
+#[must_use]
+pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
+    const MOST: i64 = 64;
+    const PLAIN: f64 = 0.8;
+    const CERTAIN: f64 = 6.0;
+    let (first, last) = (skews.first()?.0, skews.last()?.0);
+    let center = center(skews)?;
+    let deviations = bounded(skews, center)?;
+    let whole = spread(deviations.iter().map(|deviation| deviation.1));
+    let splits = (2..=MOST.min((last - first) / 3)).filter_map(|period| split(&deviations, period));
+    // One more track in the period explains a little by chance alone: it has to pay for that.
+    let cost = |split: &Split| split.inside / whole + 0.002 * split.period as f64;
+    let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
+    let clear = best.inside < PLAIN * whole && best.difference.abs() > CERTAIN * best.noise;
+    let middle = |odd: bool| {
+        let there = skews.iter().filter(|(track, _)| best.is_odd(*track) == odd);
+        robust::median(there.map(|(_, skew)| signed(skew - center))).map(|way| wrap(center + way))
+    };
+    clear.then_some(())?;
+    Some(Cylinder {
+        tracks: u32::try_from(best.period).ok()?,
+        head_skew: middle(false)?,
+        cylinder_skew: middle(true)?,
+    })
+}
+
+/// Whether so many skews are so much alike that no cylinder hides in them.
+#[must_use]
+pub fn all_alike(skews: &[(i64, f64)]) -> bool {
+    const MANY: usize = 30;
+    const ALIKE: f64 = 0.012;
+    let Some(center) = center(skews) else {
+        return false;
+    };
+    let typical = robust::median(skews.iter().map(|skew| signed(skew.1 - center).abs()));
+    skews.len() >= MANY && typical.is_some_and(|typical| typical < ALIKE)
+}
+
+/// The middle skew.
+fn center(skews: &[(i64, f64)]) -> Option<f64> {
+    let mean = skews
+        .iter()
+        .map(|skew| skew.1)
+        .collect::<Resultant>()
+        .direction();
+    let way = robust::median(skews.iter().map(|skew| signed(skew.1 - mean)))?;
+    Some(wrap(mean + way))
+}
+
+/// Deviations from the middle; wild ones count for no more than is needed to stand out.
+fn bounded(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64)>> {
+    let deviations = skews
+        .iter()
+        .map(|(track, skew)| (*track, signed(skew - center)));
+    let typical = robust::median(deviations.clone().map(|(_, deviation)| deviation.abs()))?;
+    let bound = (6.0 * typical).clamp(0.004, 0.1);
+    Some(
+        deviations
+            .map(|(track, deviation)| (track, deviation.clamp(-bound, bound)))
+            .collect(),
+    )
+}
+
+/// Skews told apart by their place in a period.
+struct Split {
+    period: i64,
+    place: i64,
+    /// Mean of the odd ones less that of the others.
+    difference: f64,
+    /// Standard error of the difference.
+    noise: f64,
+    /// Mean square deviation that stays.
+    inside: f64,
+}
+
+impl Split {
+    fn is_odd(&self, track: i64) -> bool {
+        track.rem_euclid(self.period) == self.place
+    }
+}
+
+/// The place in the period whose skews differ most from the rest.
+fn split(deviations: &[(i64, f64)], period: i64) -> Option<Split> {
+    let at = |place: i64| {
+        let is_odd = |track: i64| track.rem_euclid(period) == place;
+        let side = |odd: bool| -> Vec<f64> {
+            let there = deviations.iter().filter(|(track, _)| is_odd(*track) == odd);
+            there.map(|(_, deviation)| *deviation).collect()
+        };
+        let (odd, even) = (side(true), side(false));
+        if odd.len() < 3 || even.len() < 3 {
+            return None;
+        }
+        let (m, n) = (odd.len() as f64, even.len() as f64);
+        let [square, other_square] = [&odd, &even].map(|part| spread(part.iter().copied()));
+        let inside = (m * square + n * other_square) / (m + n);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        Some(Split {
+            period,
+            place,
+            difference: mean(&odd) - mean(&even),
+            noise: (inside * (1.0 / m + 1.0 / n)).sqrt(),
+            inside,
+        })
+    };
+    (0..period)
+        .filter_map(at)
+        .min_by(|left, right| left.inside.total_cmp(&right.inside))
+}
+
+/// Mean square deviation from the mean.
+fn spread(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    values.map(|value| (value - mean).powi(2)).sum::<f64>() / count
+}

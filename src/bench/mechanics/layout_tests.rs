@@ -1,0 +1,98 @@
+use super::*;
+use crate::bench::mechanics::cylinder::{all_alike, cylinder};
+use crate::drive::random::Random;
+use proptest::prelude::*;
+
+/// Samples of a medium with these tracks, read with that noise (in revolutions).
+fn samples(
+    length: f64,
+    heads: i64,
+    skew: [f64; 2],
+    tracks: f64,
+    noise: f64,
+    seed: u64,
+) -> Vec<Sample> {
+    let mut random = Random::new(seed);
+    let count = (tracks * 8.0) as usize;
+    (0..count)
+        .map(|index| {
+            let sector = (5e6 + (index as f64 + random.share()) * length / 8.0).floor();
+            let track = (sector / length).floor();
+            let cylinders = (track / heads as f64).floor();
+            let begin = (track - cylinders) * skew[0] + cylinders * skew[1];
+            let angle = begin + sector / length + noise * random.normal();
+            Sample {
+                sector,
+                angle: wrap(angle),
+            }
+        })
+        .collect()
+}
+
+#[test]
+fn a_literal_track_is_found_from_far_away() {
+    let samples = samples(1000.0, 4, [0.11, 0.15], 5.0, 0.0, 1);
+    let about = rough(&samples, 500.0..2000.0).unwrap();
+    let layout = fit(&samples, about, 0.25).unwrap();
+    assert!(
+        (layout.sectors_per_track - 1000.0).abs() < 1.0,
+        "{layout:?}"
+    );
+    assert!(layout.coherence > 0.99);
+}
+
+#[test]
+fn the_cylinder_shows_in_the_skews() {
+    let samples = samples(640.0, 6, [0.108, 0.144], 60.0, 0.004, 2);
+    let layout = fit(&samples, 640.0, 0.02).unwrap();
+    let cylinder = cylinder(&layout.skews).unwrap();
+    assert_eq!(cylinder.tracks, 6);
+    assert!((cylinder.head_skew - 0.108).abs() < 0.004, "{cylinder:?}");
+    assert!(
+        (cylinder.cylinder_skew - 0.144).abs() < 0.004,
+        "{cylinder:?}"
+    );
+}
+
+#[test]
+fn equal_skews_tell_no_cylinder() {
+    for noise in [0.0, 0.004] {
+        let samples = samples(640.0, 4, [0.1, 0.1], 60.0, noise, 3);
+        let layout = fit(&samples, 640.0, 0.02).unwrap();
+        assert_eq!(cylinder(&layout.skews), None, "noise {noise}");
+        assert!(all_alike(&layout.skews));
+    }
+}
+
+#[test]
+fn too_few_samples_give_nothing() {
+    assert_eq!(
+        fit(&samples(640.0, 4, [0.1, 0.1], 0.5, 0.0, 3), 640.0, 0.02),
+        None
+    );
+    assert_eq!(rough(&[], 100.0..200.0), None);
+    assert_eq!(cylinder(&[]), None);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig::with_cases(64))]
+
+    #[test]
+    fn six_tracks_are_found_within_two_per_cent(
+        length in 100..4000_u32,
+        heads in 1..10_i64,
+        head_skew in 0.02..0.3_f64,
+        cylinder_skew in 0.02..0.3_f64,
+        off in 0.6..1.6_f64,
+        seed in 0..1000_u64,
+    ) {
+        let length = f64::from(length);
+        let samples = samples(length, heads, [head_skew, cylinder_skew], 6.0, 0.004, seed);
+        let about = rough(&samples, length * off * 0.5..length * off * 2.0).unwrap();
+        let layout = fit(&samples, about, 0.25);
+        prop_assert!(layout.is_some(), "about {about}");
+        let layout = layout.unwrap();
+        let miss = layout.sectors_per_track / length - 1.0;
+        prop_assert!(miss.abs() < 0.02, "{} for {length} from {about}", layout.sectors_per_track);
+    }
+}

@@ -1,0 +1,109 @@
+//! What the tests of a hard disk's mechanics share: single reads with exact times, the revolution,
+//! the command's own time, the layout of tracks, and the edges of response times.
+
+pub mod chain;
+pub mod clockwork;
+pub mod command;
+pub mod cylinder;
+pub mod findings;
+pub mod layout;
+pub mod probing;
+pub mod revolution;
+pub mod rotational;
+pub mod stroke;
+pub mod walk;
+pub mod zones;
+
+use super::common;
+use super::{Forecast, Parameters};
+use crate::drive::Target;
+use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+
+pub use clockwork::{Clockwork, SECTOR};
+pub use command::Command;
+pub use probing::{Probe, Prober};
+pub use revolution::{Revolution, Rotation};
+pub use rotational::RotationalPart;
+
+/// The forecast of a test that probes single blocks for a while.
+#[must_use]
+pub fn forecast(target: &Target, parameters: &Parameters, what: &str) -> Forecast {
+    let limits = common::limits(parameters);
+    Forecast {
+        sentence: format!(
+            "reads single blocks of {}, one at a time, {what}",
+            common::place(target)
+        ),
+        duration: limits.duration,
+        reads: limits.bytes,
+        writes: None,
+    }
+}
+
+/// How the rotational part lies in the revolution: a bar for each twentieth. A platter's bars are
+/// about equally high.
+#[must_use]
+pub fn distribution(part: &RotationalPart) -> Series {
+    const BARS: usize = 20;
+    let mut counts = [0_u32; BARS];
+    for share in &part.shares {
+        counts[((share * BARS as f64) as usize).min(BARS - 1)] += 1;
+    }
+    let bar =
+        |(index, count): (usize, &u32)| [(index as f64 + 0.5) / BARS as f64, f64::from(*count)];
+    Series {
+        name: "rotational-part".to_owned(),
+        x: Axis::new("part of the revolution waited", Unit::Revolution),
+        y: Axis::new("reads", Unit::Count),
+        points: counts.iter().enumerate().map(bar).collect(),
+    }
+}
+
+/// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
+/// block (in seconds). The spread of commands adds to the limits of the edge.
+#[must_use]
+pub fn seek_figure(
+    name: &str,
+    part: &RotationalPart,
+    clockwork: &Clockwork,
+    passing: f64,
+) -> Figure {
+    let other = clockwork.electronics(part.edge.lower) + passing;
+    let net = |seconds: f64| 1e9 * (seconds - other);
+    let spread = clockwork.command.spread;
+    let (low, high) = part.edge.limits;
+    Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
+        .within(net(low - spread), net(high + spread))
+        .from_observations(part.edge.inside as u64)
+}
+
+/// The verdict for a limit or a stop that came before the figure was certain.
+#[must_use]
+pub fn too_few(what: &str, found: usize, needed: usize) -> Verdict {
+    Verdict::new(
+        "too-few-probes",
+        Severity::Warning,
+        format!("{what}: {found} usable reads, {needed} are needed"),
+        "let it run to its end, or raise --duration, --bytes and --requests",
+    )
+}
+
+/// The verdict where angles do not show tracks: because a limit came first, or for no good reason.
+#[must_use]
+pub fn no_tracks(over: bool) -> Verdict {
+    let (code, severity, evidence) = match over {
+        true => (
+            "too-few-probes",
+            Severity::Warning,
+            "it ended before the length of a track was known",
+        ),
+        false => (
+            "tracks-not-told",
+            Severity::Invalid,
+            "it rotates, but the angles of neighbouring sectors do not lie on tracks",
+        ),
+    };
+    let advice = "let it run to its end, and stop other users of the drive; a RAID or a drive with a \
+                  large cache may hide its tracks";
+    Verdict::new(code, severity, evidence, advice)
+}

@@ -1,0 +1,83 @@
+//! The rotational part of response times: where it begins, how wide it is, and whether it is the
+//! uniform law that a platter gives.
+
+use crate::session::document::{Severity, Verdict};
+use crate::stats::anderson_darling::CRITICAL_1_PERCENT;
+use crate::stats::robust;
+use crate::stats::uniform::{self, Uniform};
+
+/// The size of sample for which the test of evenness is made: large enough to see what is not a
+/// platter's law, small enough to forgive what every real drive does at the edges.
+const OBSERVATIONS: usize = 300;
+/// Share of the responses that must follow the law.
+const INSIDE: f64 = 0.7;
+
+/// The rotational part of a set of responses.
+#[derive(Debug, Clone, PartialEq)]
+pub struct RotationalPart {
+    /// Where it begins: everything but the rotation. In seconds.
+    pub edge: Uniform,
+    /// Share of the responses within one revolution above the edge.
+    pub inside: f64,
+    /// A² of Anderson and Darling for as many as 300 of them.
+    pub unevenness: f64,
+    /// How the responses within lie in the revolution, ascending, 0 to 1.
+    pub shares: Vec<f64>,
+}
+
+/// Finds the rotational part in `(address, response in seconds)`. Where the revolution is not
+/// known it is estimated from the responses alone, which takes more of them.
+/// `None` for too few.
+#[must_use]
+pub fn analyse(responses: &[(u64, f64)], revolution: Option<f64>) -> Option<RotationalPart> {
+    let ascending = robust::ascending(responses.iter().map(|(_, response)| *response));
+    let width = match revolution {
+        Some(known) => known,
+        None => revolution_of(responses)?,
+    };
+    let edge = uniform::of_known_width(&ascending, width)?;
+    Some(RotationalPart {
+        inside: edge.inside as f64 / ascending.len() as f64,
+        unevenness: edge.unevenness(&ascending, OBSERVATIONS)?,
+        shares: edge.shares(&ascending),
+        edge,
+    })
+}
+
+/// The revolution in seconds from response times alone: the width of their law, by quarters of the
+/// address range, because seeks differ between the outside and the inside.
+fn revolution_of(responses: &[(u64, f64)]) -> Option<f64> {
+    let mut by_address = responses.to_vec();
+    by_address.sort_by_key(|(address, _)| *address);
+    let quarter = by_address.len().div_ceil(4).max(1);
+    let width = |part: &[(u64, f64)]| {
+        let ascending = robust::ascending(part.iter().map(|(_, response)| *response));
+        uniform::of_unknown_width(&ascending).map(|law| law.width)
+    };
+    robust::median(by_address.chunks(quarter).filter_map(width))
+}
+
+impl RotationalPart {
+    /// Why the result is not to be trusted; `None` when nothing speaks against it.
+    #[must_use]
+    pub fn doubt(&self) -> Option<Verdict> {
+        let uneven = self.unevenness > CRITICAL_1_PERCENT;
+        if !uneven && self.inside >= INSIDE {
+            return None;
+        }
+        let evidence = format!(
+            "{:.0} % of the responses lie within one revolution above {:.3} ms; their distribution \
+             there has an Anderson-Darling statistic of {:.1} (an even one stays below {CRITICAL_1_PERCENT})",
+            100.0 * self.inside,
+            1e3 * self.edge.lower,
+            self.unevenness,
+        );
+        Some(Verdict::new(
+            "seek-doubtful",
+            Severity::Warning,
+            evidence,
+            "the waiting times are not those of a platter: stop other users of the drive, and check \
+             that the jumps always leave the cylinder",
+        ))
+    }
+}

@@ -1,0 +1,148 @@
+//! How far the arm moves between two addresses: not as far as the bytes say, for outer tracks hold
+//! more of them.
+
+use super::Prober;
+use super::chain::{self, Chain};
+use super::clockwork::{Clockwork, SECTOR};
+use crate::bench::BenchError;
+
+/// Places at which the length of tracks is sampled.
+const PLACES: usize = 9;
+
+/// The arm's position against the address, from the length of tracks at some places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Stroke {
+    /// Address and position, both ascending; the position is the number of tracks passed.
+    points: Vec<(f64, f64)>,
+    /// Mean sectors of a track; `None` where tracks could not be told.
+    pub sectors_per_track: Option<f64>,
+}
+
+impl Stroke {
+    /// Samples the window. Where tracks cannot be told, positions are the addresses' own shares.
+    ///
+    /// # Errors
+    /// When the reads could not be started.
+    pub fn measure(
+        prober: &mut Prober<'_, '_>,
+        clockwork: &Clockwork,
+        share: f64,
+    ) -> Result<Self, BenchError> {
+        let window = prober.window();
+        let size = window.end - window.start;
+        let mut lengths: Vec<(f64, f64)> = Vec::new();
+        for place in 1..=PLACES as u64 {
+            let top = window.start + size / PLACES as u64 * place;
+            let share = share / PLACES as f64;
+            let length = match lengths.last() {
+                Some((_, length)) => *length,
+                None => match chain::first_length(prober, clockwork, share, top)? {
+                    Some(length) => length,
+                    None => break,
+                },
+            };
+            let chain = Chain {
+                top,
+                length,
+                tracks: 4.0,
+                per_track: 8.0,
+            };
+            let found =
+                chain::tracks(prober, clockwork, ("length of tracks", share), chain, false)?;
+            lengths.extend(found.map(|(layout, _)| (top as f64, layout.sectors_per_track)));
+        }
+        Ok(Self::new(&lengths, window.start as f64, window.end as f64))
+    }
+
+    /// The arm's position from `(address, sectors per track)`, which may be empty.
+    #[must_use]
+    pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
+        let Some((_, first)) = lengths.first() else {
+            return Self {
+                points: vec![(begin, 0.0), (end, 1.0)],
+                sectors_per_track: None,
+            };
+        };
+        let mut points = vec![(begin, 0.0)];
+        let (mut at, mut length, mut tracks) = (begin, *first, 0.0);
+        for (address, next) in lengths
+            .iter()
+            .copied()
+            .chain([(end, lengths[lengths.len() - 1].1)])
+        {
+            if address <= at {
+                continue;
+            }
+            tracks += (address - at) / SECTOR / (0.5 * (length + next));
+            points.push((address, tracks));
+            (at, length) = (address, next);
+        }
+        let mean = (end - begin) / SECTOR / tracks;
+        points.iter_mut().for_each(|point| point.1 /= tracks);
+        Self {
+            points,
+            sectors_per_track: Some(mean),
+        }
+    }
+
+    /// The arm's position at an address, 0 at the window's begin to 1 at its end.
+    #[must_use]
+    pub fn position(&self, address: u64) -> f64 {
+        interpolate(&self.points, address as f64, |point| *point)
+    }
+
+    /// The address at a position.
+    #[must_use]
+    pub fn address(&self, position: f64) -> u64 {
+        interpolate(&self.points, position, |(address, position)| {
+            (*position, *address)
+        })
+        .max(0.0) as u64
+    }
+}
+
+/// The straight line between neighbouring points; `of` yields what is known and what is sought.
+fn interpolate(points: &[(f64, f64)], x: f64, of: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
+    let after = points
+        .partition_point(|point| of(point).0 < x)
+        .clamp(1, points.len() - 1);
+    let ((x0, y0), (x1, y1)) = (of(&points[after - 1]), of(&points[after]));
+    let share = ((x - x0) / (x1 - x0)).clamp(0.0, 1.0);
+    y0 + share * (y1 - y0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn even_tracks_make_positions_shares_of_the_address() {
+        let stroke = Stroke::new(&[(500.0 * SECTOR, 10.0)], 0.0, 1000.0 * SECTOR);
+        assert!((stroke.position(250 * 512) - 0.25).abs() < 1e-12);
+        assert!((stroke.sectors_per_track.unwrap() - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn shorter_tracks_inside_make_the_way_longer() {
+        let stroke = Stroke::new(&[(0.0, 20.0), (5e5, 15.0), (1e6, 10.0)], 0.0, 1e6);
+        // 17.5 sectors a track on the average outside, 12.5 inside.
+        assert!(stroke.position(500_000) < 0.5);
+    }
+
+    #[test]
+    fn unknown_tracks_leave_the_address() {
+        let stroke = Stroke::new(&[], 100.0, 200.0);
+        assert_eq!(stroke.sectors_per_track, None);
+        assert!((stroke.position(150) - 0.5).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn address_and_position_are_inverse(position in 0.0..1.0_f64, inner in 0.3..1.0_f64) {
+            let stroke = Stroke::new(&[(0.0, 1000.0), (1e11, 1000.0 * inner)], 0.0, 1e11);
+            let back = stroke.position(stroke.address(position));
+            prop_assert!((back - position).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,264 @@
+//! Seek curve: how long the arm's way takes against how far it is.
+
+use std::time::Duration;
+
+use super::mechanics::rotational::{self, RotationalPart};
+use super::mechanics::stroke::Stroke;
+use super::mechanics::{self, Clockwork, Prober};
+use super::{
+    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
+};
+use crate::drive::Target;
+use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+use crate::stats::fits::{self, SeekCurve};
+use crate::stats::robust;
+
+/// Seek time over distance.
+pub struct SeekDistance;
+
+/// Probes of one batch.
+const BATCH: usize = 150;
+/// Probes of one piece of the envelope, at least.
+const PER_PIECE: usize = 50;
+/// Pieces of the envelope at most.
+const PIECES: usize = 32;
+/// Pieces without which no curve is drawn.
+const ENOUGH_PIECES: usize = 6;
+/// Shortest distance, as a share of the stroke.
+const SHORTEST: f64 = 2e-5;
+
+static DESCRIPTION: Description = Description {
+    name: "seek-curve",
+    aliases: &["seekcurve"],
+    summary: "time of the arm against the distance, and the average seek",
+    explanation: "\
+Reads single blocks at distances from a few tracks to the whole stroke, short ones as often as long \
+ones. Each response is the command, the seek, and the part of a revolution that was still missing.
+
+Every dot of the chart is one read. They fill a band that is exactly one revolution high: its lower \
+edge is the seek, and what lies above it is rotation. For short distances the band is much higher \
+than its edge: rotation dominates, and a faster arm would help little. For long ones the edge has \
+risen: seeking dominates. The line along the edge is fitted to it: the square root of the distance \
+as long as the arm accelerates and brakes, a straight line beyond, where it coasts at full speed \
+(Ruemmler and Wilkes 1994).
+
+Distances are shares of the stroke: outer tracks hold more bytes, and the test measures how many. \
+The average seek is the one over a third of the stroke, which is the mean distance between two \
+random tracks. Typical: 4 to 9 ms.",
+    writes: false,
+    parameters: &[
+        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(60))),
+        common::BYTES,
+        common::REQUESTS,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::SEED,
+        common::CACHE,
+    ],
+    charts: &[
+        Chart::new("Response against distance", Shape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
+        Chart::new("Seek against distance, short ones wide", Shape::Line, &["seek-envelope", "seek-curve"]).log_x(),
+    ],
+    headline: &["average_seek", "revolution_time"],
+};
+
+impl Test for SeekDistance {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "at distances of all lengths",
+        ))
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let mut prober = Prober::new(bench)?;
+        let Some(clockwork) = Clockwork::find(&mut prober, 0.1)? else {
+            return Ok(());
+        };
+        prober.bench.phase_finished();
+        let stroke = Stroke::measure(&mut prober, &clockwork, 0.1)?;
+        let passing = stroke
+            .sectors_per_track
+            .map_or(0.0, |length| clockwork.passing(prober.block(), length));
+        let mut probes: Vec<Seek> = Vec::new();
+        let mut doubts = 0;
+        let batches = batches(&prober, &clockwork);
+        for batch in 0..batches {
+            if prober.over() {
+                break;
+            }
+            let addresses = leaps(&mut prober, &stroke);
+            let phase = format!("distances, {} of {batches}", batch + 1);
+            let found = prober.read(&phase, 0.8 / batches as f64, &addresses)?;
+            probes.extend(clockwork.moves(&found).map(|(before, after)| Seek {
+                distance: (stroke.position(before.address) - stroke.position(after.address)).abs(),
+                response: after.response(),
+            }));
+            let envelope = envelope(&mut probes, clockwork.revolution);
+            doubts = envelope
+                .iter()
+                .filter(|piece| piece.part.doubt().is_some())
+                .count();
+            report(&mut prober, &clockwork, &probes, &envelope, passing);
+            prober.bench.phase_finished();
+        }
+        conclude(&mut prober, probes.len(), doubts);
+        Ok(())
+    }
+}
+
+/// One read after a move of the arm.
+#[derive(Debug, Clone, Copy)]
+struct Seek {
+    /// Share of the stroke.
+    distance: f64,
+    /// In seconds.
+    response: f64,
+}
+
+/// A range of distances.
+struct Piece {
+    distance: f64,
+    part: RotationalPart,
+}
+
+/// How many batches the time allows; twenty where nothing limits it.
+fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
+    const SEEK: f64 = 0.005;
+    let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
+    prober
+        .time_left()
+        .map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
+}
+
+/// Places at distances from one another of which half are even over the logarithm and half over
+/// the stroke.
+fn leaps(prober: &mut Prober<'_, '_>, stroke: &Stroke) -> Vec<u64> {
+    let mut position = prober.random.share();
+    let mut addresses = Vec::with_capacity(BATCH);
+    for index in 0..BATCH {
+        let share = prober.random.share();
+        let distance = match index % 2 {
+            0 => SHORTEST.powf(share),
+            _ => share,
+        };
+        let (in_wards, out_wards) = (position + distance <= 1.0, position >= distance);
+        position = match (in_wards, out_wards) {
+            (true, true) if prober.random.share() < 0.5 => position - distance,
+            (false, true) => position - distance,
+            (true, _) => position + distance,
+            // Too far from here: from one end to as near to the other as it asks for.
+            (false, false) => f64::from(u8::from(position < 0.5)),
+        };
+        addresses.push(prober.aligned(stroke.address(position)));
+    }
+    addresses
+}
+
+/// The lower edge of the band, in pieces with equally many reads each.
+fn envelope(probes: &mut [Seek], revolution: f64) -> Vec<Piece> {
+    probes.sort_by(|left, right| left.distance.total_cmp(&right.distance));
+    let pieces = (probes.len() / PER_PIECE).min(PIECES);
+    if pieces < ENOUGH_PIECES {
+        return Vec::new();
+    }
+    let piece = |part: &[Seek]| {
+        let responses: Vec<_> = part.iter().map(|seek| (0, seek.response)).collect();
+        Some(Piece {
+            distance: robust::median(part.iter().map(|seek| seek.distance))?,
+            part: rotational::analyse(&responses, Some(revolution))?,
+        })
+    };
+    probes
+        .chunks(probes.len().div_ceil(pieces))
+        .filter_map(piece)
+        .collect()
+}
+
+fn report(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    probes: &[Seek],
+    envelope: &[Piece],
+    passing: f64,
+) {
+    let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
+        points
+            .map(|(distance, seconds)| [distance, 1e9 * seconds])
+            .collect()
+    };
+    let series = |name: &str, points: Vec<[f64; 2]>| Series {
+        name: name.to_owned(),
+        x: Axis::new("distance in strokes", Unit::Ratio),
+        y: Axis::new("time", Unit::Nanoseconds),
+        points,
+    };
+    let all = points(&mut probes.iter().map(|seek| (seek.distance, seek.response)));
+    prober.bench.series(series("seek-responses", all));
+    let edges: Vec<(f64, f64)> = envelope
+        .iter()
+        .map(|piece| (piece.distance, piece.part.edge.lower))
+        .collect();
+    let Some(curve) = fits::seek_curve(&edges) else {
+        return;
+    };
+    prober
+        .bench
+        .series(series("seek-envelope", points(&mut edges.iter().copied())));
+    // Denser towards short distances, where it bends.
+    let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
+    let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
+    prober.bench.series(series("seek-curve", drawn));
+    if let Some(figure) = average(probes, &curve, clockwork, passing) {
+        prober.bench.figure(figure);
+    }
+}
+
+/// The seek over a third of the stroke: the edge of all responses at distances around it, each
+/// brought to that distance along the curve.
+fn average(
+    probes: &[Seek],
+    curve: &SeekCurve,
+    clockwork: &Clockwork,
+    passing: f64,
+) -> Option<Figure> {
+    const THIRD: f64 = 1.0 / 3.0;
+    const AROUND: std::ops::Range<f64> = 0.22..0.45;
+    let brought = |seek: &Seek| seek.response - curve.at(seek.distance) + curve.at(THIRD);
+    let near: Vec<(u64, f64)> = probes
+        .iter()
+        .filter(|seek| AROUND.contains(&seek.distance))
+        .map(|seek| (0, brought(seek)))
+        .collect();
+    let part = rotational::analyse(&near, Some(clockwork.revolution))?;
+    Some(mechanics::seek_figure(
+        "average_seek",
+        &part,
+        clockwork,
+        passing,
+    ))
+}
+
+fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {
+    let needed = ENOUGH_PIECES * PER_PIECE;
+    if probes < needed {
+        prober
+            .bench
+            .verdict(mechanics::too_few("seek curve", probes, needed));
+    }
+    // One piece in a hundred is doubtful by chance; in short ones the seek itself varies.
+    if doubts > 3 {
+        prober.bench.verdict(Verdict::new(
+            "seek-doubtful",
+            Severity::Warning,
+            format!("in {doubts} pieces of the curve the waiting times are not those of a platter"),
+            "stop other users of the drive and repeat",
+        ));
+    }
+}

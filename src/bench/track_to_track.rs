@@ -1,0 +1,287 @@
+//! Track to track: the shortest way of the arm.
+
+use std::time::Duration;
+
+use super::mechanics::chain::{self, Chain, Cylinders};
+use super::mechanics::rotational::{self, RotationalPart};
+use super::mechanics::walk::{Jump, Jumps, Walk};
+use super::mechanics::{self, Clockwork, Prober, SECTOR};
+use super::{
+    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
+    Value, common,
+};
+use crate::drive::Target;
+use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+use crate::units;
+
+/// Time of the shortest seek.
+pub struct TrackToTrack;
+
+/// Jumps of one batch.
+const BATCH: usize = 150;
+/// Jumps without which no figure is given.
+const ENOUGH: usize = 100;
+/// Jumps of even length before the rest is aimed at the edge.
+const EVEN: usize = 450;
+
+const SPAN: Parameter = Parameter {
+    name: "span",
+    kind: Kind::Size { least: 4096 },
+    help: "length of the jumps; unset: one cylinder, as the test finds it",
+    default: |_| Value::Unset,
+};
+
+static DESCRIPTION: Description = Description {
+    name: "track-to-track",
+    aliases: &["tracktotrack"],
+    summary: "time of the arm from one cylinder to the next",
+    explanation: "\
+First finds out how long a cylinder is: reads neighbouring sectors, whose angles rise evenly along \
+a track and jump where the next one begins. The jump is the skew that hides the change of head, and \
+one jump in so many is different, because there the arm moves: that many tracks are a cylinder. It \
+is the shortest jump that is certain to move the arm.
+
+Then walks over the drive in jumps of one cylinder, a little more or less. As in `full-stroke`, the \
+response times spread evenly over one revolution, and the lower edge of the band is the seek. Where \
+that edge lies, a block is just caught or just missed: the second half of the jumps is aimed there.
+
+The first chart shows response against the exact length of the jump: the slanting line is the \
+platter turning on; where it breaks, the block was missed and came a revolution later. Typical: 0.2 \
+to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
+do not move the arm at all, and the test says so in place of a number.",
+    writes: false,
+    parameters: &[
+        SPAN,
+        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(25))),
+        common::BYTES,
+        common::REQUESTS,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::SEED,
+        common::CACHE,
+    ],
+    charts: &[
+        Chart::new("Response against jump", Shape::Scatter, &["jump-responses"]),
+        Chart::new("Rotational part", Shape::Bars, &["rotational-part"]),
+    ],
+    headline: &["track_to_track_seek", "cylinder_size", "revolution_time"],
+};
+
+impl Test for TrackToTrack {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+        Ok(mechanics::forecast(
+            target,
+            parameters,
+            "in jumps of one cylinder",
+        ))
+    }
+
+    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+        let mut prober = Prober::new(bench)?;
+        let Some(clockwork) = Clockwork::find(&mut prober, 0.2)? else {
+            return Ok(());
+        };
+        prober.bench.phase_finished();
+        let Some(cylinders) = cylinder(&mut prober, &clockwork)? else {
+            prober.bench.verdict(mechanics::no_tracks(prober.over()));
+            return Ok(());
+        };
+        let Some(jumps) = jumps(&mut prober, &cylinders) else {
+            return Ok(());
+        };
+        let passing = clockwork.passing(prober.block(), jumps.track);
+        walk(&mut prober, &clockwork, jumps, passing)
+    }
+}
+
+/// The tracks in the middle of the window, and how many of them make a cylinder.
+fn cylinder(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+) -> Result<Option<Cylinders>, BenchError> {
+    let window = prober.window();
+    let top = window.start + (window.end - window.start) / 2;
+    let Some(length) = chain::first_length(prober, clockwork, 0.05, top)? else {
+        return Ok(None);
+    };
+    let short = Chain {
+        top,
+        length,
+        tracks: 6.0,
+        per_track: 8.0,
+    };
+    let Some((near, _)) = chain::tracks(prober, clockwork, ("tracks", 0.05), short, false)? else {
+        return Ok(None);
+    };
+    let length = near.sectors_per_track;
+    // Clear of what was read just now.
+    let top = top + (100.0 * length * SECTOR) as u64;
+    let long = Chain {
+        top,
+        length,
+        tracks: 72.0,
+        per_track: 4.0,
+    };
+    chain::cylinders(prober, clockwork, 0.1, long)
+}
+
+/// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
+fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
+    let track = found.layout.sectors_per_track;
+    let length = track * f64::from(found.cylinder.map_or(1, |cylinder| cylinder.tracks));
+    match found.cylinder {
+        Some(_) => {
+            let size = Figure::new("cylinder_size", length * SECTOR, Unit::Bytes);
+            prober.bench.figure(size);
+        }
+        None if found.decided() => prober.bench.verdict(Verdict::new(
+            "cylinder-not-told",
+            Severity::Note,
+            "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
+             or there is one surface only",
+            "the jumps are one track long",
+        )),
+        None => {
+            prober.bench.verdict(Verdict::new(
+                "cylinder-not-told",
+                Severity::Invalid,
+                format!("the skews of {} tracks show no order", found.layout.skews.len()),
+                "stop other users of the drive and repeat",
+            ));
+            return None;
+        }
+    }
+    let span = prober
+        .bench
+        .parameters
+        .bytes("span")
+        .map(|span| span as f64 / SECTOR);
+    if let Some(span) = span.filter(|span| *span < 0.98 * length) {
+        prober.bench.verdict(Verdict::new(
+            "span-below-cylinder",
+            Severity::Invalid,
+            format!(
+                "a jump of {} stays within a cylinder of {} at times",
+                units::block_size(span * SECTOR),
+                units::block_size(length * SECTOR)
+            ),
+            "leave --span out, or make it larger than a cylinder",
+        ));
+        return None;
+    }
+    let length = span.unwrap_or(length);
+    let window = prober.window();
+    let from = window.start + (window.end - window.start) / 2;
+    // Not so far that the length of the tracks changes much; far enough to read none twice soon.
+    let reach = ((window.end - window.start) as f64 / 50.0).max(400.0 * length * SECTOR);
+    let to = from.saturating_sub(reach as u64).max(window.start);
+    Some(Jumps {
+        from,
+        to,
+        length,
+        track,
+    })
+}
+
+fn walk(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    jumps: Jumps,
+    passing: f64,
+) -> Result<(), BenchError> {
+    let mut walk = Walk::new(jumps);
+    let mut part: Option<RotationalPart> = None;
+    let batches = batches(prober, clockwork);
+    for batch in 0..batches {
+        if prober.over() {
+            break;
+        }
+        let text = format!("cylinder to cylinder, {} of {batches}", batch + 1);
+        let phase = (text.as_str(), 0.6 / batches as f64);
+        match &part {
+            Some(part) if walk.even.len() >= EVEN && walk.aimed.len() < 2 * walk.even.len() => {
+                // What is neither arm nor command is in the edge too: aim at the whole of it.
+                let aim = (part.edge.lower, BATCH);
+                let before = walk.aimed.len();
+                walk.at_the_edge(prober, clockwork, phase, aim)?;
+                if walk.aimed.len() == before {
+                    walk.evenly(prober, clockwork, phase, BATCH)?;
+                }
+            }
+            _ => walk.evenly(prober, clockwork, phase, BATCH)?,
+        }
+        if walk.even.len() >= ENOUGH {
+            part = analyse(&walk, clockwork);
+            report(prober, &walk, part.as_ref(), (clockwork, passing));
+            prober.bench.phase_finished();
+        }
+    }
+    let verdict = match &part {
+        Some(part) => part.doubt(),
+        None => Some(mechanics::too_few(
+            "track to track",
+            walk.even.len(),
+            ENOUGH,
+        )),
+    };
+    verdict
+        .into_iter()
+        .for_each(|verdict| prober.bench.verdict(verdict));
+    Ok(())
+}
+
+/// The edge from all jumps; how even the law is from those that were not aimed.
+fn analyse(walk: &Walk, clockwork: &Clockwork) -> Option<RotationalPart> {
+    let of = |jumps: &mut dyn Iterator<Item = &Jump>| {
+        let responses: Vec<_> = jumps.map(|jump| (jump.address, jump.response)).collect();
+        rotational::analyse(&responses, Some(clockwork.revolution))
+    };
+    let even = of(&mut walk.even.iter())?;
+    let all = of(&mut walk.even.iter().chain(&walk.aimed))?;
+    Some(RotationalPart {
+        edge: all.edge,
+        ..even
+    })
+}
+
+/// How many batches the time allows; twelve where nothing limits it.
+fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
+    const SEEK: f64 = 0.0015;
+    let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
+    prober
+        .time_left()
+        .map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
+}
+
+fn report(
+    prober: &mut Prober<'_, '_>,
+    walk: &Walk,
+    part: Option<&RotationalPart>,
+    (clockwork, passing): (&Clockwork, f64),
+) {
+    let Some(part) = part else {
+        return;
+    };
+    prober.bench.figure(mechanics::seek_figure(
+        "track_to_track_seek",
+        part,
+        clockwork,
+        passing,
+    ));
+    prober.bench.series(mechanics::distribution(part));
+    prober.bench.series(Series {
+        name: "jump-responses".to_owned(),
+        x: Axis::new("jump beyond the mean", Unit::Revolution),
+        y: Axis::new("response", Unit::Nanoseconds),
+        points: walk
+            .even
+            .iter()
+            .map(|jump| [jump.more, 1e9 * jump.response])
+            .collect(),
+    });
+}

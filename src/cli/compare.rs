@@ -1,0 +1,106 @@
+//! `diskscope compare`: sessions against each other, or many drives by one figure.
+
+use std::path::{Path, PathBuf};
+
+use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
+
+use super::{Exit, Failure, Result, json, json_switch, print};
+use crate::report::compare as text;
+use crate::session::compare::fleet::LeftOut;
+use crate::session::compare::{Input, compare, fleet};
+use crate::session::document::Session;
+use crate::session::store;
+
+pub(super) fn command() -> Command {
+    Command::new("compare")
+        .about("Compare saved sessions with the first, or list many drives by one figure")
+        .arg(
+            Arg::new("files")
+                .value_name("FILE")
+                .required(true)
+                .num_args(2..)
+                .value_parser(value_parser!(PathBuf))
+                .help("sessions: documents or journals"),
+        )
+        .arg(
+            Arg::new("by")
+                .long("by")
+                .value_name("FIGURE")
+                .help("list all drives sorted by this figure, such as iops; marks outliers"),
+        )
+        .arg(
+            Arg::new("ignore")
+                .long("ignore")
+                .value_name("PARAMETER")
+                .action(ArgAction::Append)
+                .help("compare although this parameter differs (repeatable)"),
+        )
+        .arg(json_switch())
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result {
+    let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
+    let ignored: Vec<String> = matches
+        .get_many("ignore")
+        .into_iter()
+        .flatten()
+        .cloned()
+        .collect();
+    match matches.get_one::<String>("by") {
+        Some(figure) => by_figure(&paths, figure, &ignored, matches.get_flag("json")),
+        None => with_first(&paths, &ignored, matches.get_flag("json")),
+    }
+}
+
+/// Every file counts here: one that cannot be read ends it.
+fn with_first(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
+    let sessions = paths
+        .iter()
+        .map(|path| Ok((name(path), store::load(path).map_err(Failure::failed)?)))
+        .collect::<std::result::Result<Vec<_>, Failure>>()?;
+    let comparison = compare(&inputs(&sessions), ignored);
+    print(&if as_json {
+        json(&comparison)?
+    } else {
+        text::comparison(&comparison)
+    })?;
+    Ok(if comparison.tests.is_empty() {
+        Exit::Failed
+    } else {
+        Exit::Done
+    })
+}
+
+/// Of many files a few are always damaged: they are named, the others are listed.
+fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool) -> Result {
+    let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
+    for path in paths {
+        match store::load(path) {
+            Ok(session) => sessions.push((name(path), session)),
+            Err(error) => unreadable.push(LeftOut {
+                name: name(path),
+                reason: error.to_string(),
+            }),
+        }
+    }
+    let mut fleet = fleet(&inputs(&sessions), figure, ignored);
+    let complete = unreadable.is_empty() && !fleet.tables.is_empty();
+    fleet.left_out.extend(unreadable);
+    print(&if as_json {
+        json(&fleet)?
+    } else {
+        text::fleet(&fleet)
+    })?;
+    Ok(if complete { Exit::Done } else { Exit::Failed })
+}
+
+fn name(path: &Path) -> String {
+    path.display().to_string()
+}
+
+fn inputs(sessions: &[(String, Session)]) -> Vec<Input<'_>> {
+    sessions
+        .iter()
+        .map(|(name, session)| Input { name, session })
+        .collect()
+}

@@ -1,0 +1,86 @@
+//! When and where a file system was last mounted, as its own superblock remembers.
+
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+
+use jiff::Timestamp;
+
+use crate::printable::printable;
+
+/// Where the superblock of ext2, 3 and 4 begins (kernel Documentation/filesystems/ext4/super.rst).
+const SUPERBLOCK: u64 = 1024;
+/// As much of it as is looked at.
+const LENGTH: usize = 0xc8;
+/// Longest mount point that it keeps.
+const LAST_MOUNTED: std::ops::Range<usize> = 0x88..0xc8;
+
+/// What is remembered of mounting the file system that begins at this byte: how often, when, and
+/// where. `None` where there is no ext file system; the others keep no such record.
+#[must_use]
+pub fn last_mount(medium: &File, offset: u64) -> Option<String> {
+    let mut block = [0_u8; LENGTH];
+    medium.read_exact_at(&mut block, offset + SUPERBLOCK).ok()?;
+    (block[0x38..0x3a] == [0x53, 0xef]).then(|| describe(&block))
+}
+
+fn describe(block: &[u8; LENGTH]) -> String {
+    let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
+    let seconds = u32::from_le_bytes([block[0x2c], block[0x2d], block[0x2e], block[0x2f]]);
+    let when = Timestamp::from_second(i64::from(seconds))
+        .ok()
+        .filter(|_| seconds > 0);
+    let Some(when) = when else {
+        return "never mounted".to_owned();
+    };
+    let place: Vec<u8> = block[LAST_MOUNTED]
+        .iter()
+        .copied()
+        .take_while(|byte| *byte != 0)
+        .collect();
+    let at = match place.as_slice() {
+        [] => String::new(),
+        place => format!(" at {}", printable(place)),
+    };
+    format!(
+        "last mounted {}{at}, {} times since it was checked",
+        when.strftime("%F %R UTC"),
+        short(0x34)
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn medium(change: impl FnOnce(&mut [u8])) -> File {
+        let mut bytes = vec![0; 4096];
+        bytes[1024 + 0x38..1024 + 0x3a].copy_from_slice(&[0x53, 0xef]);
+        change(&mut bytes[1024..]);
+        let file = tempfile::tempfile().unwrap();
+        file.write_all_at(&bytes, 0).unwrap();
+        file
+    }
+
+    #[test]
+    fn the_superblock_remembers_when_and_where() {
+        let file = medium(|block| {
+            block[0x2c..0x30].copy_from_slice(&1_700_000_000_u32.to_le_bytes());
+            block[0x34] = 7;
+            block[0x88..0x8c].copy_from_slice(b"/srv");
+        });
+        assert_eq!(
+            last_mount(&file, 0).as_deref(),
+            Some("last mounted 2023-11-14 22:13 UTC at /srv, 7 times since it was checked")
+        );
+    }
+
+    #[test]
+    fn what_was_never_mounted_says_so_and_what_is_no_ext_says_nothing() {
+        assert_eq!(
+            last_mount(&medium(|_| {}), 0).as_deref(),
+            Some("never mounted")
+        );
+        assert_eq!(last_mount(&medium(|block| block[0x38] = 0), 0), None);
+        assert_eq!(last_mount(&tempfile::tempfile().unwrap(), 0), None);
+    }
+}

@@ -1,0 +1,188 @@
+//! Where the sectors of a simulated hard disk lie: zones, cylinders, heads, tracks, skew.
+
+/// Bytes of a sector of the simulated medium.
+pub const SECTOR: u64 = 512;
+
+/// What a simulated medium looks like.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Shape {
+    /// Size in bytes, about: the last zone ends with a whole cylinder.
+    pub capacity: u64,
+    /// Surfaces.
+    pub heads: u32,
+    /// Tracks of one surface.
+    pub cylinders: u32,
+    /// Groups of cylinders with the same number of sectors per track.
+    pub zones: u32,
+    /// Sectors per track of the innermost zone over those of the outermost.
+    pub inner_ratio: f64,
+    /// By how much of a revolution a track begins later than the one before it on the same
+    /// cylinder: as long as switching heads takes.
+    pub head_skew: f64,
+    /// The same where the cylinder changes.
+    pub cylinder_skew: f64,
+}
+
+/// Cylinders with the same number of sectors per track.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Zone {
+    /// Its first sector.
+    pub first_sector: u64,
+    /// Its first cylinder.
+    pub first_cylinder: u32,
+    /// How many cylinders it has.
+    pub cylinders: u32,
+    /// Sectors of each of its tracks.
+    pub sectors_per_track: u32,
+}
+
+/// Where a sector lies.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Place {
+    /// Cylinder, 0 is the outermost.
+    pub cylinder: u32,
+    /// Surface.
+    pub head: u32,
+    /// Sectors from here to the end of the track, this one included.
+    pub left_on_track: u32,
+    /// Sectors of the track.
+    pub sectors_per_track: u32,
+    /// Angle at which the sector begins, 0 to 1.
+    pub angle: f64,
+}
+
+/// The layout of a simulated medium.
+#[derive(Debug, Clone)]
+pub struct Geometry {
+    zones: Vec<Zone>,
+    shape: Shape,
+    sectors: u64,
+}
+
+impl Geometry {
+    /// Lays the sectors out: zones from the outside in, sectors per track falling evenly.
+    #[must_use]
+    pub fn new(shape: Shape) -> Self {
+        let tracks = f64::from(shape.cylinders) * f64::from(shape.heads);
+        let mean = (shape.capacity / SECTOR) as f64 / tracks;
+        let outer = mean * 2.0 / (1.0 + shape.inner_ratio);
+        let inner = outer * shape.inner_ratio;
+        let (mut first_sector, mut first_cylinder) = (0, 0);
+        let mut zones = Vec::with_capacity(shape.zones as usize);
+        for zone in 0..shape.zones {
+            let cylinders =
+                shape.cylinders / shape.zones + u32::from(zone < shape.cylinders % shape.zones);
+            let inwards = match shape.zones {
+                1 => 0.5,
+                several => f64::from(zone) / f64::from(several - 1),
+            };
+            let sectors_per_track = ((outer + (inner - outer) * inwards).round() as u32).max(1);
+            zones.push(Zone {
+                first_sector,
+                first_cylinder,
+                cylinders,
+                sectors_per_track,
+            });
+            first_sector +=
+                u64::from(cylinders) * u64::from(shape.heads) * u64::from(sectors_per_track);
+            first_cylinder += cylinders;
+        }
+        // A whole number of 4 KiB blocks, as real drives have.
+        Self {
+            zones,
+            shape,
+            sectors: first_sector / 8 * 8,
+        }
+    }
+
+    /// Sectors of the medium.
+    #[must_use]
+    pub fn sectors(&self) -> u64 {
+        self.sectors
+    }
+
+    /// Its zones, the outermost first.
+    #[must_use]
+    pub fn zones(&self) -> &[Zone] {
+        &self.zones
+    }
+
+    /// Where a sector lies.
+    #[must_use]
+    pub fn place(&self, sector: u64) -> Place {
+        let index = self
+            .zones
+            .partition_point(|zone| zone.first_sector <= sector);
+        let zone = &self.zones[index.max(1) - 1];
+        let within = sector - zone.first_sector;
+        let per_track = u64::from(zone.sectors_per_track);
+        let (track, on_track) = (within / per_track, within % per_track);
+        let heads = u64::from(self.shape.heads);
+        let cylinder = zone.first_cylinder + (track / heads) as u32;
+        let head = (track % heads) as u32;
+        let angle = self.track_begin(cylinder, head) + on_track as f64 / per_track as f64;
+        Place {
+            cylinder,
+            head,
+            left_on_track: zone.sectors_per_track - on_track as u32,
+            sectors_per_track: zone.sectors_per_track,
+            angle: angle.fract(),
+        }
+    }
+
+    /// Angle at which a track begins.
+    fn track_begin(&self, cylinder: u32, head: u32) -> f64 {
+        let shape = &self.shape;
+        let per_cylinder = f64::from(shape.heads - 1) * shape.head_skew + shape.cylinder_skew;
+        (f64::from(head) * shape.head_skew + f64::from(cylinder) * per_cylinder).fract()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn shape() -> Shape {
+        Shape {
+            capacity: 1_000_000 * SECTOR,
+            heads: 2,
+            cylinders: 1000,
+            zones: 3,
+            inner_ratio: 0.5,
+            head_skew: 0.125,
+            cylinder_skew: 0.25,
+        }
+    }
+
+    #[test]
+    fn the_first_tracks_of_a_literal_drive() {
+        let geometry = Geometry::new(shape());
+        let outer = geometry.zones()[0].sectors_per_track;
+        assert_eq!((outer, geometry.zones()[2].sectors_per_track), (667, 333));
+        let first = geometry.place(0);
+        assert_eq!(
+            (first.cylinder, first.head, first.left_on_track),
+            (0, 0, 667)
+        );
+        let second = geometry.place(667);
+        assert_eq!((second.cylinder, second.head, second.angle), (0, 1, 0.125));
+        let third = geometry.place(2 * 667);
+        assert_eq!((third.cylinder, third.head, third.angle), (1, 0, 0.375));
+    }
+
+    proptest! {
+        #[test]
+        fn neighbours_are_neighbours(sector in 0..999_000_u64) {
+            let geometry = Geometry::new(shape());
+            let (here, next) = (geometry.place(sector), geometry.place(sector + 1));
+            if here.left_on_track > 1 {
+                prop_assert_eq!((here.cylinder, here.head), (next.cylinder, next.head));
+                prop_assert_eq!(here.left_on_track, next.left_on_track + 1);
+            } else {
+                prop_assert_eq!(next.left_on_track, next.sectors_per_track);
+                prop_assert!(next.cylinder - here.cylinder + next.head.abs_diff(here.head) > 0);
+            }
+        }
+    }
+}

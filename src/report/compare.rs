@@ -1,0 +1,361 @@
+//! Comparisons and fleets as text of 80 columns.
+
+use std::fmt::Write as _;
+
+use super::text::{indented, plain_table, right_align, wrap};
+use crate::printable::printable;
+use crate::session::compare::fleet::{FleetRow, FleetTable};
+use crate::session::compare::{
+    Against, ComparedFigure, ComparedTest, Comparison, Fleet, Mismatch, Overlay, Sample,
+};
+use crate::session::document::{Figure, Severity, Verdict};
+use crate::units;
+
+/// Rows of an overlaid chart; more points are joined.
+const ROWS: usize = 12;
+/// Widest bar of an overlaid chart in characters.
+const BAR: usize = 20;
+/// Longest name of a host or a model in a table.
+const NAME: usize = 15;
+/// Longest name of a target in a table.
+const TARGET: usize = 11;
+
+/// A comparison of two or more sessions.
+#[must_use]
+pub fn comparison(comparison: &Comparison) -> String {
+    let mut text = String::new();
+    for (index, side) in comparison.sides.iter().enumerate() {
+        let host = side.host.as_deref().unwrap_or("unknown host");
+        let words = format!("{}, {host}, {}", side.name, side.started);
+        wrap(
+            &mut text,
+            "  ",
+            &format!("{}  {}", letter(index), safe(&words)),
+        );
+    }
+    for test in &comparison.tests {
+        compared(&mut text, test);
+    }
+    if comparison.tests.is_empty() {
+        text.push_str("\nnothing in them can be compared\n");
+    }
+    if !comparison.mismatches.is_empty() {
+        text.push_str("\nNOT COMPARED\n");
+    }
+    for mismatch in &comparison.mismatches {
+        wrap(&mut text, "  ", &mismatched(mismatch));
+    }
+    text
+}
+
+/// A, B, C ... and beyond the alphabet numbers.
+fn letter(index: usize) -> String {
+    u8::try_from(index)
+        .ok()
+        .filter(|index| *index < 26)
+        .map_or_else(
+            || format!("#{}", index + 1),
+            |index| char::from(b'A' + index).to_string(),
+        )
+}
+
+fn safe(text: &str) -> String {
+    printable(text.as_bytes())
+}
+
+fn compared(text: &mut String, test: &ComparedTest) {
+    let _ = writeln!(text, "\n{}", safe(&test.test).to_uppercase());
+    wrap(text, "  ", &safe(&test.parameters.join(", ")));
+    for (index, measured) in test.measured.iter().enumerate() {
+        let Some(measured) = measured else { continue };
+        let mut words = format!("{}  {}", letter(index), measured.target);
+        if let Some(model) = &measured.model {
+            let _ = write!(words, ", {model}");
+        }
+        if measured.runs > 1 {
+            let _ = write!(words, ", {} runs", measured.runs);
+        }
+        wrap(text, "  ", &safe(&words));
+    }
+    for other in 1..test.measured.len() {
+        if test.measured[other].is_some() {
+            text.push('\n');
+            text.push_str(&figures(&test.figures, other));
+        }
+    }
+    for overlay in &test.charts {
+        text.push_str(&chart(overlay));
+    }
+    cautions(text, test);
+}
+
+/// The figures of the first side and one other, and their ratio.
+fn figures(figures: &[ComparedFigure], other: usize) -> String {
+    let mut table = plain_table();
+    let against = format!("{}/A", letter(other));
+    table.set_header(["", "A", &letter(other), &against, "95 %", ""]);
+    for figure in figures {
+        let (Some(Some(first)), Some(Some(sample))) =
+            (figure.sides.first(), figure.sides.get(other))
+        else {
+            continue;
+        };
+        let value = |sample: &Sample| figure.of(sample).text();
+        let [ratio, limits, words] = ratio(sample.against_first.as_ref());
+        let label = Figure::new(&figure.name, first.value, figure.unit).label();
+        table.add_row([
+            safe(&label),
+            value(first),
+            value(sample),
+            ratio,
+            limits,
+            words,
+        ]);
+    }
+    (1..5).for_each(|column| right_align(&mut table, column));
+    indented(&table)
+}
+
+/// Ratio, its limits, and the judgement, as words.
+fn ratio(against: Option<&Against>) -> [String; 3] {
+    let Some(against) = against else {
+        return [String::new(), String::new(), String::new()];
+    };
+    let limits = match (against.low, against.high) {
+        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
+        _ => String::new(),
+    };
+    let words = match against.judgement {
+        None => "",
+        Some(_) if limits.is_empty() => "cannot tell: no limits",
+        Some(judgement) => judgement.words(),
+    };
+    [format!("{:.3}", against.ratio), limits, words.to_owned()]
+}
+
+/// The curves of an overlay row by row: a bar for each side.
+fn chart(overlay: &Overlay) -> String {
+    let all = || overlay.curves.iter().flat_map(|curve| &curve.points);
+    let most = all().map(|point| point[1]).fold(0.0, f64::max);
+    let [low, high] = all().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], point| {
+        [low.min(point[0]), high.max(point[0])]
+    });
+    if most <= 0.0 || high <= low {
+        return String::new();
+    }
+    let mut text = format!(
+        "\n{}\n",
+        format!("{} AGAINST {}", overlay.y.name, overlay.x.name).to_uppercase()
+    );
+    for row in 0..ROWS {
+        let (from, to) = (
+            edge(overlay, [low, high], row),
+            edge(overlay, [low, high], row + 1),
+        );
+        let mut place = overlay.x.unit.format(from);
+        for curve in &overlay.curves {
+            let within = |point: &&[f64; 2]| point[0] >= from && (point[0] < to || row + 1 == ROWS);
+            let heights: Vec<f64> = curve
+                .points
+                .iter()
+                .filter(within)
+                .map(|point| point[1])
+                .collect();
+            if heights.is_empty() {
+                continue;
+            }
+            let mean = heights.iter().sum::<f64>() / heights.len() as f64;
+            let bar = "#".repeat((mean / most * BAR as f64).max(0.0).round() as usize);
+            let (side, height) = (letter(curve.side), overlay.y.unit.format(mean));
+            let _ = writeln!(text, "  {place:>10}  {side} {height:>12}  {bar}");
+            place.clear();
+        }
+    }
+    text
+}
+
+/// Where a row begins: rows are even, or where the values span decades each is the same number of
+/// times the one before.
+fn edge(overlay: &Overlay, [low, high]: [f64; 2], row: usize) -> f64 {
+    let share = row as f64 / ROWS as f64;
+    if overlay.log_x && low > 0.0 {
+        low * (high / low).powf(share)
+    } else {
+        low + (high - low) * share
+    }
+}
+
+fn cautions(text: &mut String, test: &ComparedTest) {
+    let sides = test.measured.iter().enumerate();
+    let all: Vec<(usize, &Verdict)> = sides
+        .filter_map(|(index, measured)| Some((index, measured.as_ref()?)))
+        .flat_map(|(index, measured)| measured.cautions.iter().map(move |it| (index, it)))
+        .collect();
+    if !all.is_empty() {
+        text.push_str("\nCAUTION\n");
+    }
+    for (side, caution) in all {
+        let severity = match caution.severity {
+            Severity::Invalid => "INVALID",
+            Severity::Warning | Severity::Note => "WARNING",
+        };
+        let words = format!(
+            "{}  {severity} {}: {}",
+            letter(side),
+            caution.code,
+            caution.evidence
+        );
+        wrap(text, "  ", &safe(&words));
+    }
+}
+
+fn mismatched(mismatch: &Mismatch) -> String {
+    let (has, lacks) = (letter(mismatch.side), letter(mismatch.lacking));
+    let test = safe(&mismatch.test);
+    if mismatch.differences.is_empty() {
+        return format!("{test}: {has} has it, {lacks} has no run of it");
+    }
+    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_owned());
+    let differences: Vec<String> = mismatch
+        .differences
+        .iter()
+        .map(|it| {
+            format!(
+                "{} {} ({has}) is not {} ({lacks})",
+                it.parameter,
+                value(&it.first),
+                value(&it.other)
+            )
+        })
+        .collect();
+    let names: Vec<String> = mismatch
+        .differences
+        .iter()
+        .map(|it| format!("--ignore {}", it.parameter))
+        .collect();
+    let differences = safe(&differences.join(", "));
+    format!(
+        "{test}: {differences}; to compare all the same: {}",
+        safe(&names.join(" "))
+    )
+}
+
+/// Many drives by one figure.
+#[must_use]
+pub fn fleet(fleet: &Fleet) -> String {
+    let mut text = String::new();
+    for table in &fleet.tables {
+        let heading = format!("{} of {}", fleet.figure, table.test);
+        let _ = writeln!(text, "{}", safe(&heading).to_uppercase());
+        wrap(&mut text, "  ", &safe(&table.parameters.join(", ")));
+        text.push('\n');
+        text.push_str(&drives(&fleet.figure, table));
+        text.push_str(&summary(table));
+        text.push_str(&doubts(table));
+        text.push('\n');
+    }
+    if fleet.tables.is_empty() {
+        let _ = writeln!(text, "no session has the figure {}\n", safe(&fleet.figure));
+    }
+    for verdict in &fleet.unstable {
+        wrap(
+            &mut text,
+            "  ",
+            &safe(&format!("WARNING {}: {}", verdict.code, verdict.evidence)),
+        );
+    }
+    if !fleet.left_out.is_empty() {
+        text.push_str("LEFT OUT\n");
+    }
+    for one in &fleet.left_out {
+        wrap(
+            &mut text,
+            "  ",
+            &safe(&format!("{}: {}", one.name, one.reason)),
+        );
+    }
+    text
+}
+
+fn drives(name: &str, table: &FleetTable) -> String {
+    let mut rows = plain_table();
+    rows.set_header(["host", "target", "model", "value", "to model", ""]);
+    for row in &table.rows {
+        let figure = Figure::new(name, row.value, table.unit);
+        rows.add_row([
+            short(row.host.as_deref().unwrap_or(&row.name), NAME),
+            short(row.target.trim_start_matches("/dev/"), TARGET),
+            short(row.model.as_deref().unwrap_or("unknown"), NAME),
+            figure.text(),
+            row.peers
+                .as_ref()
+                .map_or_else(String::new, |peers| signed(peers.distance)),
+            remarks(row),
+        ]);
+    }
+    right_align(&mut rows, 3);
+    right_align(&mut rows, 4);
+    indented(&rows)
+}
+
+fn signed(share: f64) -> String {
+    format!(
+        "{}{}",
+        if share >= 0.0 { "+" } else { "" },
+        units::percent(share)
+    )
+}
+
+fn remarks(row: &FleetRow) -> String {
+    let stands_out = row.peers.as_ref().is_some_and(|peers| peers.outlier);
+    let doubtful = if row.cautions.is_empty() { "" } else { "!" };
+    let outlier = if stands_out { "OUTLIER" } else { "" };
+    format!("{outlier} {doubtful}").trim().to_owned()
+}
+
+/// What keeps the figures of marked rows from being believed.
+fn doubts(table: &FleetTable) -> String {
+    let mut text = String::new();
+    for row in table.rows.iter().filter(|row| !row.cautions.is_empty()) {
+        let host = row.host.as_deref().unwrap_or(&row.name);
+        let words = format!("! {host}, {}: {}", row.target, row.cautions.join(", "));
+        wrap(&mut text, "  ", &safe(&words));
+    }
+    text
+}
+
+/// A name short enough for a column.
+fn short(name: &str, most: usize) -> String {
+    let name = safe(name);
+    if name.chars().count() <= most {
+        return name;
+    }
+    // The end tells names of one kind apart better than the beginning.
+    let tail: Vec<char> = name.chars().rev().take(most - 2).collect();
+    format!("..{}", tail.into_iter().rev().collect::<String>())
+}
+
+fn summary(table: &FleetTable) -> String {
+    let outliers = table
+        .rows
+        .iter()
+        .filter(|row| row.peers.as_ref().is_some_and(|it| it.outlier));
+    let unjudged = table.rows.iter().filter(|row| row.peers.is_none()).count();
+    let mut words = format!(
+        "{} drives, {} of them stand out",
+        table.rows.len(),
+        outliers.count()
+    );
+    if unjudged > 0 {
+        let _ = write!(
+            words,
+            "; {unjudged} not judged: fewer than 5 of their model"
+        );
+    }
+    let mut text = String::new();
+    wrap(&mut text, "  ", &words);
+    text
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,142 @@
+//! Sessions as one HTML file that needs nothing else: no script, no font, no picture from
+//! elsewhere. It follows the reader's wish for light or dark and prints.
+
+use std::fmt::Write as _;
+
+use crate::session::chart::Presentation;
+use crate::session::compare::{Comparison, Input};
+
+mod charts;
+mod compare;
+mod escape;
+mod parts;
+mod plot;
+mod run;
+
+/// Says how the result of the test of that name wants to be presented; `None` for a test that
+/// this program does not know.
+pub type Presentations<'a> = dyn Fn(&str) -> Option<Presentation> + 'a;
+
+const STYLE: &str = include_str!("style.css");
+
+/// The page. Where there is a comparison of the sessions it comes first.
+#[must_use]
+pub fn page(
+    inputs: &[Input<'_>],
+    comparison: Option<&Comparison>,
+    presentations: &Presentations<'_>,
+) -> String {
+    let title = title(inputs);
+    let mut body = String::new();
+    if let Some(comparison) = comparison {
+        body.push_str(&compare::section(comparison, presentations));
+    }
+    body.push_str(&contents(inputs));
+    let mut number = 0;
+    for input in inputs {
+        body.push_str(&session_heading(input));
+        for one in &input.session.runs {
+            number += 1;
+            body.push_str(&run::section(one, number, presentations));
+        }
+        if input.session.runs.is_empty() {
+            body.push_str("<p class=\"soft\">There is no run in it.</p>\n");
+        }
+    }
+    format!(
+        "<!DOCTYPE html>\n<html lang=\"en\">\n<head>\n<meta charset=\"utf-8\">\n\
+         <meta name=\"viewport\" content=\"width=device-width, initial-scale=1\">\n\
+         <meta name=\"color-scheme\" content=\"light dark\">\n\
+         <meta http-equiv=\"Content-Security-Policy\" \
+         content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
+         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
+         </body>\n</html>\n"
+    )
+}
+
+fn title(inputs: &[Input<'_>]) -> String {
+    let hosts = inputs
+        .iter()
+        .filter_map(|input| input.session.host.name.as_deref());
+    let mut hosts: Vec<&str> = hosts.collect();
+    hosts.dedup();
+    let on = if hosts.is_empty() {
+        String::new()
+    } else {
+        format!(" of {}", hosts.join(", "))
+    };
+    escape::text(&format!("Drive report{on}"))
+}
+
+/// Who was measured, when, by what.
+fn session_heading(input: &Input<'_>) -> String {
+    let session = input.session;
+    let host = &session.host;
+    let name = host.name.as_deref().unwrap_or("unknown host");
+    let facts = [
+        host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
+        host.architecture.clone(),
+        host.processors.map(|count| format!("{count} processors")),
+        host.memory_bytes
+            .map(|bytes| format!("{} of memory", crate::units::block_size(bytes as f64))),
+        host.virtualization.clone(),
+    ];
+    let facts: Vec<String> = facts.into_iter().flatten().collect();
+    format!(
+        "<header class=\"session\"><h1>{}</h1><p class=\"when\">{}</p><p class=\"soft\">{}</p>\
+         <p class=\"soft\">{} &middot; {}</p></header>\n",
+        escape::text(name),
+        escape::text(&moment(&session.started)),
+        escape::text(&facts.join(", ")),
+        escape::text(&session.program),
+        escape::text(input.name),
+    )
+}
+
+/// `2026-01-02 03:04:05+00:00` for what RFC 3339 writes with a `T` and many decimals.
+fn moment(rfc3339: &str) -> String {
+    let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
+        return rfc3339.to_owned();
+    };
+    let offset = jiff::fmt::strtime::parse("%Y-%m-%dT%H:%M:%S%.f%:z", rfc3339)
+        .ok()
+        .and_then(|parsed| parsed.offset())
+        .unwrap_or(jiff::tz::Offset::UTC);
+    let zoned = time.to_zoned(jiff::tz::TimeZone::fixed(offset));
+    zoned.strftime("%-d %B %Y, %H:%M %:z").to_string()
+}
+
+/// Links to the runs, where there are several.
+fn contents(inputs: &[Input<'_>]) -> String {
+    let runs = || {
+        inputs
+            .iter()
+            .flat_map(|input| input.session.runs.iter().map(move |run| (input, run)))
+    };
+    if runs().count() < 2 {
+        return String::new();
+    }
+    let mut list = String::new();
+    for (index, (input, run)) in runs().enumerate() {
+        let host = input
+            .session
+            .host
+            .name
+            .as_deref()
+            .filter(|_| inputs.len() > 1);
+        let host = host.map_or_else(String::new, |host| {
+            format!(" <span>{}</span>", escape::text(host))
+        });
+        let _ = write!(
+            list,
+            "<li><a href=\"#run-{}\">{} <span>{}</span>{host}</a></li>",
+            index + 1,
+            escape::text(&run.test),
+            escape::text(&run.target.path),
+        );
+    }
+    format!("<nav><ol>{list}</ol></nav>\n")
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,165 @@
+//! Points as lines, steps, bars and dots. Points are places on the paper, if not said otherwise.
+
+use std::collections::BTreeMap;
+use std::fmt::Write as _;
+
+use super::scale::Scale;
+use super::{COLUMNS, Curve, LEFT, RIGHT};
+use crate::stats::reduce::by_column;
+
+/// Most dots that are drawn one by one; of more only each so-manieth.
+const DOTS: usize = 4000;
+/// Widest bar.
+const BAR: f64 = 28.0;
+
+/// A path through the points.
+fn path(points: &[[f64; 2]]) -> String {
+    let mut path = String::new();
+    for (index, [x, y]) in points.iter().enumerate() {
+        let _ = write!(path, "{}{x:.1} {y:.1}", if index == 0 { 'M' } else { 'L' });
+    }
+    path
+}
+
+/// The points joined in order of x; `filled` shades what is below down to `ground`.
+pub(super) fn line(points: &[[f64; 2]], ground: f64, filled: bool) -> String {
+    let points = by_column(points, [LEFT, RIGHT], COLUMNS);
+    let (Some(first), Some(last)) = (points.first(), points.last()) else {
+        return String::new();
+    };
+    let path = path(&points);
+    let mut svg = String::new();
+    if filled {
+        let _ = write!(
+            svg,
+            "<path class=\"area\" d=\"{path}L{:.1} {ground:.1}L{:.1} {ground:.1}Z\"/>",
+            last[0], first[0]
+        );
+    }
+    let _ = write!(svg, "<path class=\"line\" d=\"{path}\"/>");
+    if points.len() <= 40 {
+        svg.push_str(&circles(&points, 2.6));
+    }
+    svg
+}
+
+/// Each height holds until the next point, the last one's to `end` at most.
+pub(super) fn steps(points: &[[f64; 2]], end: f64) -> String {
+    let mut sorted = points.to_vec();
+    sorted.sort_by(|left, right| left[0].total_cmp(&right[0]));
+    let (Some(first), Some(last)) = (sorted.first(), sorted.last()) else {
+        return String::new();
+    };
+    let width = (last[0] - first[0]) / sorted.len().saturating_sub(1).max(1) as f64;
+    let mut path = format!("M{:.1} {:.1}", first[0], first[1]);
+    for [x, y] in &sorted[1..] {
+        let _ = write!(path, "H{x:.1}V{y:.1}");
+    }
+    let _ = write!(path, "H{:.1}", (last[0] + width).min(end));
+    format!("<path class=\"line\" d=\"{path}\"/>")
+}
+
+/// A dot for each point.
+pub(super) fn dots(points: &[[f64; 2]]) -> String {
+    let each = points.len().div_ceil(DOTS).max(1);
+    let kept: Vec<[f64; 2]> = points.iter().step_by(each).copied().collect();
+    circles(&kept, if kept.len() > 400 { 1.4 } else { 2.4 })
+}
+
+fn circles(points: &[[f64; 2]], radius: f64) -> String {
+    let mut svg = String::new();
+    for [x, y] in points {
+        let _ = write!(svg, "<circle cx=\"{x:.1}\" cy=\"{y:.1}\" r=\"{radius}\"/>");
+    }
+    svg
+}
+
+/// A bar for each point; those of several curves stand side by side.
+pub(super) fn bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)) -> String {
+    let all = width_between(points.iter().map(|point| point[0]));
+    let width = all / of.max(1) as f64;
+    let mut svg = String::new();
+    for [x, y] in points {
+        let left = x - all / 2.0 + width * index as f64;
+        svg.push_str(&rectangle(left, width, [*y, ground]));
+    }
+    svg
+}
+
+/// How broad bars may be that stand at these places.
+fn width_between(places: impl Iterator<Item = f64>) -> f64 {
+    let mut places: Vec<f64> = places.collect();
+    places.sort_by(f64::total_cmp);
+    let gaps = places.windows(2).map(|pair| pair[1] - pair[0]);
+    let gap = gaps.filter(|gap| *gap > 0.1).fold(f64::INFINITY, f64::min);
+    (gap * 0.75).clamp(1.0, BAR)
+}
+
+fn rectangle(left: f64, width: f64, [from, to]: [f64; 2]) -> String {
+    let (top, height) = (from.min(to), (from - to).abs());
+    format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>")
+}
+
+/// For each curve its pieces of the stacks, in values: `[x, from, to]`.
+pub(super) fn stacked(curves: &[Curve]) -> Vec<Vec<[f64; 3]>> {
+    let mut tops: BTreeMap<u64, f64> = BTreeMap::new();
+    let piece = |[x, y]: &[f64; 2], tops: &mut BTreeMap<u64, f64>| {
+        let top = tops.entry(x.to_bits()).or_default();
+        let from = *top;
+        *top += y;
+        [*x, from, *top]
+    };
+    curves
+        .iter()
+        .map(|curve| {
+            curve
+                .points
+                .iter()
+                .map(|point| piece(point, &mut tops))
+                .collect()
+        })
+        .collect()
+}
+
+/// The pieces of one curve.
+pub(super) fn stack(pieces: &[[f64; 3]], x: &Scale, y: &Scale) -> String {
+    let width = width_between(pieces.iter().map(|piece| x.place(piece[0])));
+    let drawn = pieces.iter().filter(|piece| x.holds(piece[0]));
+    drawn
+        .map(|[at, from, to]| {
+            rectangle(
+                x.place(*at) - width / 2.0,
+                width,
+                [y.place(*from), y.place(*to)],
+            )
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn steps_hold_until_the_next() {
+        let svg = steps(&[[10.0, 5.0], [20.0, 7.0]], 100.0);
+        assert_eq!(svg, "<path class=\"line\" d=\"M10.0 5.0H20.0V7.0H30.0\"/>");
+    }
+
+    #[test]
+    fn pieces_lie_one_on_the_other() {
+        let curve = |heights: [f64; 2]| Curve {
+            name: String::new(),
+            points: vec![[1.0, heights[0]], [2.0, heights[1]]],
+        };
+        let stacks = stacked(&[curve([1.0, 2.0]), curve([3.0, 4.0])]);
+        assert_eq!(stacks[1], [[1.0, 1.0, 4.0], [2.0, 2.0, 6.0]]);
+    }
+
+    #[test]
+    fn nothing_draws_nothing() {
+        assert_eq!(line(&[], 0.0, true), "");
+        assert_eq!(steps(&[], 1.0), "");
+        assert_eq!(dots(&[]), "");
+    }
+}

@@ -1,0 +1,171 @@
+//! From values to places on the paper.
+
+use crate::axis::{linear_ticks, log_ticks};
+use crate::session::document::{Axis, Unit};
+
+/// One axis of a chart: which values it spans, and where they lie.
+#[derive(Debug, Clone)]
+pub(super) struct Scale {
+    bounds: [f64; 2],
+    log: bool,
+    pixels: [f64; 2],
+}
+
+impl Scale {
+    /// An axis over these values. A logarithmic one spans those above 0 and is linear where there
+    /// are none; `zero` makes a linear one begin at 0.
+    pub(super) fn over(
+        values: impl Iterator<Item = f64>,
+        log: bool,
+        zero: bool,
+        pixels: [f64; 2],
+    ) -> Self {
+        let usable: Vec<f64> = values
+            .filter(|value| value.is_finite() && value.abs() < 1e300)
+            .collect();
+        let log = log && usable.iter().any(|value| *value > 0.0);
+        let spanned = usable.into_iter().filter(|value| !log || *value > 0.0);
+        let [mut low, mut high] = spanned
+            .fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], value| {
+                [low.min(value), high.max(value)]
+            });
+        if zero && !log {
+            (low, high) = (low.min(0.0), high.max(0.0));
+        }
+        if low > high {
+            (low, high) = (0.0, 1.0);
+        }
+        if low == high {
+            // A single value stands in the middle of something.
+            let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
+            (low, high) = if log {
+                (low / 2.0, low * 2.0)
+            } else {
+                (low - room, high + room)
+            };
+        }
+        Self {
+            bounds: [low, high],
+            log,
+            pixels,
+        }
+    }
+
+    /// The same axis with some air above the highest value.
+    pub(super) fn with_headroom(mut self) -> Self {
+        let [low, high] = self.bounds;
+        self.bounds[1] = if self.log {
+            high * 1.15
+        } else {
+            high + (high - low) * 0.06
+        };
+        self
+    }
+
+    /// The same axis from 0 where it begins close to it anyway.
+    pub(super) fn down_to_near_zero(mut self) -> Self {
+        let [low, high] = self.bounds;
+        if !self.log && low > 0.0 && low < high / 10.0 {
+            self.bounds[0] = 0.0;
+        }
+        self
+    }
+
+    /// Whether the value can be drawn at all.
+    pub(super) fn holds(&self, value: f64) -> bool {
+        value.is_finite() && (!self.log || value > 0.0)
+    }
+
+    /// Where a value lies, kept within the axis.
+    pub(super) fn place(&self, value: f64) -> f64 {
+        let [low, high] = self.bounds;
+        let share = if self.log {
+            (value.max(low) / low).ln() / (high / low).ln()
+        } else {
+            (value - low) / (high - low)
+        };
+        let [from, to] = self.pixels;
+        from + share.clamp(0.0, 1.0) * (to - from)
+    }
+
+    /// The place of 0, or of the lowest value where 0 is not on the axis.
+    pub(super) fn ground(&self) -> f64 {
+        if self.log {
+            self.pixels[0]
+        } else {
+            self.place(0.0)
+        }
+    }
+
+    /// Places of the steps between the powers of ten of a logarithmic axis; bytes and counts go by
+    /// powers of two, between which there is nothing round.
+    pub(super) fn minor_ticks(&self, axis: &Axis) -> Vec<f64> {
+        let [low, high] = self.bounds;
+        let binary = matches!(axis.unit, Unit::Bytes | Unit::Count);
+        if !self.log || binary || high / low > 1e9 {
+            return Vec::new();
+        }
+        let (first, last) = (low.log10().floor() as i32, high.log10().ceil() as i32);
+        (first..last)
+            .flat_map(|power| (2..10).map(move |step| f64::from(step) * 10_f64.powi(power)))
+            .filter(|value| *value >= low && *value <= high)
+            .map(|value| self.place(value))
+            .collect()
+    }
+
+    /// Places and labels of the ticks, and the unit that the labels leave out.
+    pub(super) fn ticks(&self, axis: &Axis, most: usize) -> (Vec<(f64, String)>, &'static str) {
+        let at = |marks: Vec<(f64, String)>| {
+            marks
+                .into_iter()
+                .map(|(value, label)| (self.place(value), label))
+                .collect()
+        };
+        if self.log {
+            let marks = log_ticks(axis.unit, self.bounds, most);
+            if marks.len() >= 2 {
+                return (at(marks), "");
+            }
+        }
+        let ticks = linear_ticks(axis.unit, self.bounds, most);
+        (at(ticks.marks), ticks.scale.name)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn values_lie_between_the_ends() {
+        let scale = Scale::over([10.0, 20.0].into_iter(), false, true, [0.0, 100.0]);
+        assert_eq!(
+            [0.0, 10.0, 20.0, 99.0].map(|value| scale.place(value)),
+            [0.0, 50.0, 100.0, 100.0]
+        );
+        let scale = Scale::over([1.0, 100.0, -5.0].into_iter(), true, false, [100.0, 0.0]);
+        assert_eq!(
+            [1.0, 10.0, 100.0].map(|value| scale.place(value).round()),
+            [100.0, 50.0, 0.0]
+        );
+        assert!(!scale.holds(-5.0));
+    }
+
+    #[test]
+    fn odd_values_make_no_odd_axis() {
+        for values in [
+            vec![],
+            vec![0.0],
+            vec![5.0, 5.0],
+            vec![f64::NAN],
+            vec![f64::MAX, -f64::MAX],
+        ] {
+            for (log, zero) in [(true, false), (false, true), (false, false)] {
+                let scale =
+                    Scale::over(values.iter().copied(), log, zero, [0.0, 100.0]).with_headroom();
+                assert!(scale.place(5.0).is_finite(), "{values:?}");
+                scale.ticks(&Axis::new("x", Unit::Bytes), 6);
+            }
+        }
+    }
+}

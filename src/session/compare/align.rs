@@ -1,0 +1,158 @@
+//! Which runs may be compared: those of the same test with the same parameters.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use schemars::JsonSchema;
+use serde::Serialize;
+use serde_json::Value;
+
+use crate::session::document::{Run, Unit};
+use crate::units;
+
+/// Parameters that do not change what is measured, only which requests stand for it.
+const IRRELEVANT: [&str; 1] = ["seed"];
+
+/// A parameter in which two runs of one test differ.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Difference {
+    /// Its name, such as `depth`.
+    pub parameter: String,
+    /// What it is on the first side, as the user writes it; null where it is unset.
+    pub first: Option<String>,
+    /// What it is on the other side.
+    pub other: Option<String>,
+}
+
+/// Whether both runs are of the same test with the same parameters.
+#[must_use]
+pub fn same_measurement(left: &Run, right: &Run) -> bool {
+    left.test == right.test && differences(left, right, &[]).is_empty()
+}
+
+/// The parameters in which two runs differ, those to be passed over left out.
+#[must_use]
+pub fn differences(first: &Run, other: &Run, passed_over: &[String]) -> Vec<Difference> {
+    let names: BTreeSet<&String> = first
+        .parameters
+        .keys()
+        .chain(other.parameters.keys())
+        .collect();
+    let matters = |name: &&String| {
+        !IRRELEVANT.contains(&name.as_str())
+            && !passed_over.contains(name)
+            && set(first, name) != set(other, name)
+    };
+    names
+        .into_iter()
+        .filter(matters)
+        .map(|name| Difference {
+            parameter: name.clone(),
+            first: written(name, &first.parameters, &first.parameter_units),
+            other: written(name, &other.parameters, &other.parameter_units),
+        })
+        .collect()
+}
+
+/// The value of a parameter; an older program that lacks it did as one that leaves it unset.
+fn set<'a>(run: &'a Run, name: &str) -> Option<&'a Value> {
+    run.parameters.get(name).filter(|value| !value.is_null())
+}
+
+/// A parameter as the user writes it; `None` where it is unset.
+#[must_use]
+pub fn written(
+    name: &str,
+    parameters: &BTreeMap<String, Value>,
+    parameter_units: &BTreeMap<String, Unit>,
+) -> Option<String> {
+    let value = parameters.get(name)?;
+    match (value, parameter_units.get(name), value.as_u64()) {
+        (Value::Null, ..) => None,
+        (Value::String(word), ..) => Some(word.clone()),
+        (_, Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
+        (_, Some(Unit::Nanoseconds), Some(time)) => {
+            let duration = std::time::Duration::from_nanos(time);
+            Some(units::exact_duration(duration))
+        }
+        (other, Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
+        (other, ..) => Some(other.to_string()),
+    }
+}
+
+/// Every parameter that is set, as `name value`.
+#[must_use]
+pub fn parameters(run: &Run) -> Vec<String> {
+    let names = run.parameters.keys();
+    names
+        .filter_map(|name| {
+            let value = written(name, &run.parameters, &run.parameter_units)?;
+            Some(format!("{name} {value}"))
+        })
+        .collect()
+}
+
+/// Runs of one session that measured the same, together, in the order of their first ones.
+#[must_use]
+pub fn grouped<'a>(runs: &'a [Run], passed_over: &[String]) -> Vec<Vec<&'a Run>> {
+    let mut groups: Vec<Vec<&Run>> = Vec::new();
+    for run in runs {
+        let known = groups.iter_mut().find(|group| {
+            group[0].test == run.test && differences(group[0], run, passed_over).is_empty()
+        });
+        match known {
+            Some(group) => group.push(run),
+            None => groups.push(vec![run]),
+        }
+    }
+    groups
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::run;
+    use super::*;
+
+    #[test]
+    fn differences_are_named_as_the_user_writes_them() {
+        let first = run("iops", 1.0, 0.1);
+        let mut other = first.clone();
+        other
+            .parameters
+            .insert("block-size".to_owned(), 8192.into());
+        other.parameters.insert("seed".to_owned(), 99.into());
+        other.parameters.insert("rate".to_owned(), Value::Null);
+        other
+            .parameters
+            .insert("ramp".to_owned(), 2_000_000_000_u64.into());
+        other
+            .parameter_units
+            .insert("ramp".to_owned(), Unit::Nanoseconds);
+        let difference = |parameter: &str, first: Option<&str>, other: &str| Difference {
+            parameter: parameter.to_owned(),
+            first: first.map(str::to_owned),
+            other: Some(other.to_owned()),
+        };
+        assert_eq!(
+            differences(&first, &other, &[]),
+            [
+                difference("block-size", Some("4KiB"), "8KiB"),
+                difference("ramp", None, "2s")
+            ]
+        );
+        assert_eq!(differences(&first, &other, &["ramp".to_owned()]).len(), 1);
+        assert!(!same_measurement(&first, &other));
+    }
+
+    #[test]
+    fn repeated_runs_are_grouped() {
+        let mut runs = vec![
+            run("iops", 1.0, 0.1),
+            run("iops", 2.0, 0.1),
+            run("iops", 3.0, 0.1),
+        ];
+        runs[1].parameters.insert("depth".to_owned(), 1.into());
+        let sizes = |groups: Vec<Vec<&Run>>| groups.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(sizes(grouped(&runs, &[])), [2, 1]);
+        assert_eq!(sizes(grouped(&runs, &["depth".to_owned()])), [3]);
+    }
+}

@@ -1,0 +1,341 @@
+//! Many drives of many hosts: one figure of each in a table, and which of them stand out.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use super::align;
+use super::ratio::{Better, better, pooled};
+use super::{Group, Input, cautions};
+use crate::session::document::{Figure, Run, Unit, Verdict};
+use crate::session::stability;
+use crate::stats::robust::{median, median_absolute_deviation};
+
+/// What [`Fleet::schema`] always says.
+pub const SCHEMA: &str = "diskscope-fleet";
+/// Fewer drives of a model say nothing about what is usual.
+const LEAST_PEERS: usize = 5;
+/// A modified z-score beyond this stands out (Iglewicz and Hoaglin, How to Detect and Handle
+/// Outliers, 1993).
+const OUTLIER_SCORE: f64 = 3.5;
+/// For a normal law the median absolute deviation is 0.6745 of the standard deviation.
+const NORMAL_SHARE: f64 = 0.6745;
+/// What lies this close to the median does not stand out, however even the others are.
+const NEAR: f64 = 0.05;
+
+/// One figure of many sessions.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Fleet {
+    /// Always `diskscope-fleet`.
+    pub schema: String,
+    /// Version of the document's shape.
+    pub version: u32,
+    /// Name of the figure.
+    pub figure: String,
+    /// One table for each test and set of parameters.
+    pub tables: Vec<FleetTable>,
+    /// Sessions that are in no table, and why.
+    pub left_out: Vec<LeftOut>,
+    /// Drives that were measured more than once and did not give the same.
+    pub unstable: Vec<Verdict>,
+}
+
+/// A session that is in no table.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct LeftOut {
+    /// Its name.
+    pub name: String,
+    /// Why.
+    pub reason: String,
+}
+
+/// The drives that one test was made on with one set of parameters.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FleetTable {
+    /// Name of the test.
+    pub test: String,
+    /// Its parameters as the user writes them.
+    pub parameters: Vec<String>,
+    /// Unit of the figure.
+    pub unit: Unit,
+    /// Which way it is better; null where neither is.
+    pub better: Option<Better>,
+    /// The drives, the best first; the lowest first where none is better.
+    pub rows: Vec<FleetRow>,
+}
+
+/// One drive.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct FleetRow {
+    /// Name of the session.
+    pub name: String,
+    /// Host.
+    pub host: Option<String>,
+    /// The target as it was named.
+    pub target: String,
+    /// Model of the drive.
+    pub model: Option<String>,
+    /// Serial number of the drive.
+    pub serial: Option<String>,
+    /// The figure's value; the mean of repeated runs.
+    pub value: f64,
+    /// Lower 95 % limit; null where it cannot be had.
+    pub low: Option<f64>,
+    /// Upper 95 % limit; null where it cannot be had.
+    pub high: Option<f64>,
+    /// Against the other drives of its model; null where there are too few of them.
+    pub peers: Option<Peers>,
+    /// Codes of what keeps the figure from being believed.
+    pub cautions: Vec<String>,
+}
+
+/// A drive against all of its model.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct Peers {
+    /// How many they are, itself among them.
+    pub count: usize,
+    /// Their median.
+    pub median: f64,
+    /// How far it lies from the median, as a share of the median: -0.38 is 38 % below.
+    pub distance: f64,
+    /// Whether it stands out: more than 3.5 deviations (estimated from the median absolute
+    /// deviation) and more than 5 % from the median.
+    pub outlier: bool,
+}
+
+/// One figure of all sessions. Parameters whose names are in `passed_over` may differ.
+#[must_use]
+pub fn fleet(inputs: &[Input<'_>], figure: &str, passed_over: &[String]) -> Fleet {
+    let mut tables: Vec<(FleetTable, &Run)> = Vec::new();
+    let mut left_out = Vec::new();
+    for input in inputs {
+        let mut rows = 0;
+        for group in align::grouped(&input.session.runs, passed_over) {
+            let Some((unit, row)) = row(input, &group, figure) else {
+                continue;
+            };
+            rows += 1;
+            table_for(&mut tables, group[0], (figure, unit), passed_over)
+                .rows
+                .push(row);
+        }
+        if rows == 0 {
+            left_out.push(LeftOut {
+                name: input.name.to_owned(),
+                reason: format!("no run in it found {figure}"),
+            });
+        }
+    }
+    let mut tables: Vec<FleetTable> = tables.into_iter().map(|(table, _)| table).collect();
+    for table in &mut tables {
+        judge_peers(&mut table.rows);
+        sort(table);
+    }
+    Fleet {
+        schema: SCHEMA.to_owned(),
+        version: 1,
+        figure: figure.to_owned(),
+        tables,
+        left_out,
+        unstable: unstable(inputs),
+    }
+}
+
+fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, FleetRow)> {
+    let figures: Vec<&Figure> = group
+        .iter()
+        .filter_map(|run| run.findings.figure(figure))
+        .collect();
+    let sample = pooled(&figures)?;
+    let target = &group[0].target;
+    let row = FleetRow {
+        name: input.name.to_owned(),
+        host: input.session.host.name.clone(),
+        target: target.path.clone(),
+        model: target.model.clone(),
+        serial: target.serial.clone(),
+        value: sample.value,
+        low: sample.low,
+        high: sample.high,
+        peers: None,
+        cautions: cautions(group)
+            .into_iter()
+            .map(|caution| caution.code)
+            .collect(),
+    };
+    Some((figures[0].unit, row))
+}
+
+/// The table in which runs of this kind are listed.
+fn table_for<'t, 'a>(
+    tables: &'t mut Vec<(FleetTable, &'a Run)>,
+    run: &'a Run,
+    (figure, unit): (&str, Unit),
+    passed_over: &[String],
+) -> &'t mut FleetTable {
+    let known = tables.iter().position(|(table, first)| {
+        table.unit == unit
+            && first.test == run.test
+            && align::differences(first, run, passed_over).is_empty()
+    });
+    let index = known.unwrap_or(tables.len());
+    if known.is_none() {
+        let table = FleetTable {
+            test: run.test.clone(),
+            parameters: align::parameters(run),
+            unit,
+            better: better(figure, unit),
+            rows: Vec::new(),
+        };
+        tables.push((table, run));
+    }
+    &mut tables[index].0
+}
+
+fn sort(table: &mut FleetTable) {
+    table
+        .rows
+        .sort_by(|left, right| left.value.total_cmp(&right.value));
+    if table.better == Some(Better::High) {
+        table.rows.reverse();
+    }
+}
+
+/// Sets every drive beside those of its model, where there are enough of them.
+fn judge_peers(rows: &mut [FleetRow]) {
+    let known: Vec<(Option<String>, f64)> = rows
+        .iter()
+        .map(|row| (row.model.clone(), row.value))
+        .collect();
+    for row in rows {
+        let values: Vec<f64> = known
+            .iter()
+            .filter(|(model, _)| *model == row.model)
+            .map(|(_, value)| *value)
+            .collect();
+        row.peers = peers(row.value, &values);
+    }
+}
+
+fn peers(value: f64, all: &[f64]) -> Option<Peers> {
+    if all.len() < LEAST_PEERS {
+        return None;
+    }
+    let middle = median(all.iter().copied()).filter(|middle| *middle > 0.0)?;
+    let deviation = median_absolute_deviation(all)?;
+    let distance = value / middle - 1.0;
+    let far = NORMAL_SHARE * (value - middle).abs() > OUTLIER_SCORE * deviation;
+    Some(Peers {
+        count: all.len(),
+        median: middle,
+        distance,
+        outlier: far && distance.abs() > NEAR,
+    })
+}
+
+/// Verdicts on drives that were measured in several sessions.
+fn unstable(inputs: &[Input<'_>]) -> Vec<Verdict> {
+    let runs: Vec<(Option<&str>, &Run)> = inputs
+        .iter()
+        .flat_map(|input| {
+            let host = input.session.host.name.as_deref();
+            input.session.runs.iter().map(move |run| (host, run))
+        })
+        .collect();
+    stability::repeats(&runs)
+        .into_iter()
+        .filter_map(|group| {
+            let mut verdict = stability::judge(&group)?;
+            verdict.evidence = format!("{}: {}", group[0].target.path, verdict.evidence);
+            Some(verdict)
+        })
+        .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample::{run, session};
+    use super::*;
+    use crate::session::document::Session;
+
+    fn sessions(values: &[f64]) -> Vec<(String, Session)> {
+        let host = |index: usize| format!("web-{index:02}");
+        values
+            .iter()
+            .enumerate()
+            .map(|(index, value)| {
+                let mut run = run("iops", *value, 10.0);
+                run.target.serial = Some(format!("S{index}"));
+                (
+                    format!("{}.json", host(index)),
+                    session(&host(index), vec![run]),
+                )
+            })
+            .collect()
+    }
+
+    fn of(sessions: &[(String, Session)]) -> Fleet {
+        let inputs: Vec<Input<'_>> = sessions
+            .iter()
+            .map(|(name, session)| Input { name, session })
+            .collect();
+        fleet(&inputs, "iops", &[])
+    }
+
+    #[test]
+    fn the_slow_drive_stands_out_and_is_last() {
+        let fleet = of(&sessions(&[1000.0, 1010.0, 620.0, 990.0, 1005.0, 1020.0]));
+        let rows = &fleet.tables[0].rows;
+        let outliers: Vec<_> = rows
+            .iter()
+            .filter(|row| row.peers.as_ref().unwrap().outlier)
+            .collect();
+        assert_eq!(outliers.len(), 1);
+        assert_eq!(outliers[0].host.as_deref(), Some("web-02"));
+        assert_eq!(rows.last().unwrap().host.as_deref(), Some("web-02"));
+        // The median of the six is 1002.5.
+        assert!((outliers[0].peers.as_ref().unwrap().distance + 0.381_5).abs() < 1e-3);
+    }
+
+    #[test]
+    fn even_drives_and_few_drives_have_no_outliers() {
+        let even = of(&sessions(&[1000.0, 1000.0, 1000.0, 1000.0, 1030.0]));
+        assert!(
+            even.tables[0]
+                .rows
+                .iter()
+                .all(|row| !row.peers.as_ref().unwrap().outlier)
+        );
+        let few = of(&sessions(&[1000.0, 1000.0, 1000.0, 10.0]));
+        assert!(few.tables[0].rows.iter().all(|row| row.peers.is_none()));
+    }
+
+    #[test]
+    fn drives_are_set_beside_their_own_model() {
+        let mut mixed = sessions(&[1000.0, 1001.0, 999.0, 1000.0, 1002.0, 100.0]);
+        mixed[5].1.runs[0].target.model = Some("ST8000NM000A".to_owned());
+        let fleet = of(&mixed);
+        assert!(fleet.tables[0].rows.last().unwrap().peers.is_none());
+        assert_eq!(fleet.tables[0].rows[0].peers.as_ref().unwrap().count, 5);
+    }
+
+    #[test]
+    fn other_parameters_make_another_table_and_nothing_found_is_said() {
+        let mut all = sessions(&[1000.0, 900.0, 800.0]);
+        all[1].1.runs[0]
+            .parameters
+            .insert("depth".to_owned(), 1.into());
+        all[2].1.runs.clear();
+        let fleet = of(&all);
+        assert_eq!(fleet.tables.len(), 2);
+        assert_eq!(fleet.left_out[0].name, "web-02.json");
+    }
+
+    #[test]
+    fn a_drive_measured_twice_that_differs_is_unstable() {
+        let mut all = sessions(&[1000.0, 500.0]);
+        all[1].1.host.name = all[0].1.host.name.clone();
+        all[1].1.runs[0].target.serial = Some("S0".to_owned());
+        assert_eq!(of(&all).unstable.len(), 1);
+        assert_eq!(of(&sessions(&[1000.0, 500.0])).unstable, []);
+    }
+}

@@ -1,0 +1,71 @@
+//! Runs made by hand for the tests of comparison.
+
+use std::collections::BTreeMap;
+
+use crate::session::document::{
+    EngineRecord, Figure, Findings, Host, Reproduce, Run, RunState, SCHEMA, Session, TargetRecord,
+    Unit, VERSION,
+};
+
+/// A run of random-read that found one figure, give or take `margin`.
+pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
+    let unit = if name.starts_with("latency") {
+        Unit::Nanoseconds
+    } else {
+        Unit::PerSecond
+    };
+    Run {
+        test: "random-read".to_owned(),
+        state: RunState::Finished,
+        error: None,
+        started: "2026-01-02T03:04:06+00:00".to_owned(),
+        elapsed_ns: 10_000_000_000,
+        target: TargetRecord {
+            path: "/dev/nvme0n1".to_owned(),
+            kind: "block-device".to_owned(),
+            size_bytes: 1_000_204_886_016,
+            logical_block_bytes: 512,
+            physical_block_bytes: 4096,
+            device: Some("nvme0n1".to_owned()),
+            model: Some("Samsung PM9A3".to_owned()),
+            serial: Some("S1".to_owned()),
+            firmware: None,
+            transport: Some("nvme".to_owned()),
+            rotational: Some(false),
+            file_system: None,
+        },
+        parameters: BTreeMap::from([
+            ("block-size".to_owned(), 4096.into()),
+            ("depth".to_owned(), 32.into()),
+            ("seed".to_owned(), 1.into()),
+        ]),
+        parameter_units: BTreeMap::from([("block-size".to_owned(), Unit::Bytes)]),
+        engine: EngineRecord {
+            name: "uring".to_owned(),
+            ..EngineRecord::default()
+        },
+        findings: Findings {
+            figures: vec![Figure::new(name, value, unit).within(value - margin, value + margin)],
+            ..Findings::default()
+        },
+        kernel: None,
+        stages: None,
+        cpu: None,
+        reproduce: Reproduce::default(),
+    }
+}
+
+/// A session of those runs on that host.
+pub(crate) fn session(host: &str, runs: Vec<Run>) -> Session {
+    Session {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        program: "diskscope 0.1.0".to_owned(),
+        started: "2026-01-02T03:04:05+00:00".to_owned(),
+        host: Host {
+            name: Some(host.to_owned()),
+            ..Host::default()
+        },
+        runs,
+    }
+}

@@ -1,0 +1,120 @@
+//! Whether a measurement gives the same again.
+//!
+//! Limits say how far a figure may be off if the drive stays as it was during the run. Runs of the
+//! same test on the same drive that differ by more say that it did not: something else decides,
+//! such as temperature, a cache, a neighbour on the same array.
+
+use super::compare::align::same_measurement;
+use super::document::{Figure, Run, Severity, Verdict};
+
+/// The verdict `unstable` on repeated runs, where they differ by more than their limits. `None`
+/// where they agree, and where there are no limits to go by.
+#[must_use]
+pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
+    let names = repeats.first()?.findings.figures.iter();
+    let (spread, [low, high]) = names
+        .filter_map(|figure| disagreement(&figure.name, repeats))
+        .max_by(|left, right| left.0.total_cmp(&right.0))?;
+    let limits = |figure: &Figure| figure.limits_text().unwrap_or_default();
+    Some(Verdict::new(
+        "unstable",
+        Severity::Warning,
+        format!(
+            "{} of {} runs of {} lies between {} ({}) and {} ({}): {} apart",
+            low.label(),
+            repeats.len(),
+            repeats[0].test,
+            low.text(),
+            limits(low),
+            high.text(),
+            limits(high),
+            crate::units::percent(spread),
+        ),
+        "measure longer and more often, look at what else uses the drive and how hot it gets, and \
+         do not rest anything on a single run",
+    ))
+}
+
+/// The lowest and the highest of a figure, where their limits do not touch, and how far they are
+/// apart as a share of the lower.
+fn disagreement<'a>(name: &str, repeats: &[&'a Run]) -> Option<(f64, [&'a Figure; 2])> {
+    let figures = || repeats.iter().filter_map(|run| run.findings.figure(name));
+    let ceiling = |figure: &&Figure| figure.high.unwrap_or(f64::INFINITY);
+    let floor = |figure: &&Figure| figure.low.unwrap_or(f64::NEG_INFINITY);
+    let low = figures().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;
+    let high = figures().max_by(|left, right| floor(left).total_cmp(&floor(right)))?;
+    (low.high? < high.low? && low.value > 0.0).then(|| (high.value / low.value - 1.0, [low, high]))
+}
+
+/// Runs that measured the same on the same drive of the same host, together. Each run comes with
+/// the name of its host.
+#[must_use]
+pub fn repeats<'a>(runs: &[(Option<&'a str>, &'a Run)]) -> Vec<Vec<&'a Run>> {
+    let mut groups: Vec<(Option<&str>, Vec<&Run>)> = Vec::new();
+    for (host, run) in runs {
+        let known = groups.iter_mut().find(|(of, group)| {
+            of == host && same_drive(group[0], run) && same_measurement(group[0], run)
+        });
+        match known {
+            Some((_, group)) => group.push(run),
+            None => groups.push((*host, vec![run])),
+        }
+    }
+    groups.into_iter().map(|(_, group)| group).collect()
+}
+
+fn same_drive(left: &Run, right: &Run) -> bool {
+    let (left, right) = (&left.target, &right.target);
+    let by_number = left.serial.is_some() && left.serial == right.serial;
+    let by_name = left.serial == right.serial && left.path == right.path;
+    left.kind == right.kind && (by_number || by_name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::compare::sample::run;
+    use super::*;
+
+    #[test]
+    fn runs_apart_by_more_than_their_limits_are_unstable() {
+        let (slow, fast) = (run("iops", 800.0, 20.0), run("iops", 1100.0, 20.0));
+        let verdict = judge(&[&slow, &fast, &run("iops", 1000.0, 500.0)]).unwrap();
+        assert_eq!(verdict.code, "unstable");
+        for part in ["3 runs", "800 /s", "1.10k /s", "38 % apart"] {
+            assert!(
+                verdict.evidence.contains(part),
+                "{part}: {}",
+                verdict.evidence
+            );
+        }
+    }
+
+    #[test]
+    fn runs_that_agree_or_have_no_limits_are_not() {
+        let agreeing = [run("iops", 990.0, 20.0), run("iops", 1010.0, 20.0)];
+        assert_eq!(judge(&[&agreeing[0], &agreeing[1]]), None);
+        let mut unsure = [run("iops", 10.0, 1.0), run("iops", 1000.0, 1.0)];
+        unsure[0].findings.figures[0].high = None;
+        assert_eq!(judge(&[&unsure[0], &unsure[1]]), None);
+        assert_eq!(judge(&[&agreeing[0]]), None);
+        assert_eq!(judge(&[]), None);
+    }
+
+    #[test]
+    fn only_the_same_drive_on_the_same_host_is_repeated() {
+        let one = run("iops", 1.0, 0.1);
+        let mut other_drive = one.clone();
+        other_drive.target.serial = Some("other".to_owned());
+        let mut other_depth = one.clone();
+        other_depth.parameters.insert("depth".to_owned(), 64.into());
+        let groups = repeats(&[
+            (Some("a"), &one),
+            (Some("a"), &other_drive),
+            (Some("b"), &one),
+            (Some("a"), &other_depth),
+            (Some("a"), &one),
+        ]);
+        let sizes: Vec<_> = groups.iter().map(Vec::len).collect();
+        assert_eq!(sizes, [2, 1, 1, 1]);
+    }
+}

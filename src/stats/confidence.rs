@@ -1,0 +1,190 @@
+//! How sure a figure is: 95 % limits that respect that neighbouring observations resemble each
+//! other.
+//!
+//! What a drive does now is much like what it did a tenth of a second ago. Limits that take the
+//! observations for independent are then far too narrow. Here observations are joined into
+//! batches until the batches hardly know of each other (batch means: Law and Carson, "A Sequential
+//! Procedure for Determining the Length of a Steady-State Simulation", Operations Research 27,
+//! 1979), what is left of the resemblance widens the limits, and where there is too much of it, as
+//! with a rate that keeps falling, there are no limits at all.
+
+use super::student::{NORMAL_975, student_975};
+
+/// Fewer batches than this say nothing about their spread.
+const LEAST_BATCHES: usize = 10;
+/// Neighbouring batches may resemble each other up to this correlation; more needs larger batches.
+const MOST_CORRELATION: f64 = 0.5;
+/// A series that holds fewer independent observations than this is too short for its slowness.
+const LEAST_INDEPENDENT: f64 = 8.0;
+/// A percentile's limits need at least this many independent observations beyond the farther one.
+const LEAST_BEYOND: f64 = 1.0;
+
+/// A mean and how far off it may be.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Estimate {
+    /// The mean.
+    pub mean: f64,
+    /// Its standard error.
+    pub standard_error: f64,
+    /// Degrees of freedom that the standard error rests on.
+    pub degrees: f64,
+}
+
+impl Estimate {
+    /// Half the width of the 95 % interval around the mean.
+    #[must_use]
+    pub fn margin(&self) -> Option<f64> {
+        Some(student_975(self.degrees)? * self.standard_error)
+    }
+
+    /// The 95 % limits, lower and upper.
+    #[must_use]
+    pub fn limits(&self) -> Option<[f64; 2]> {
+        let margin = self.margin()?;
+        Some([self.mean - margin, self.mean + margin])
+    }
+}
+
+/// The mean of a series of values that follow each other at equal distances.
+///
+/// `None` when there are too few of them, or when they drift or swing so slowly that no part of
+/// the series can stand for another.
+#[must_use]
+pub fn mean(values: &[f64]) -> Option<Estimate> {
+    if !values.iter().all(|value| value.is_finite()) || is_too_slow(values) {
+        return None;
+    }
+    let mean = average(values);
+    let mut size = 1;
+    loop {
+        let batches = batch_means(values, size);
+        if batches.len() < LEAST_BATCHES {
+            return None;
+        }
+        let correlation = neighbour_correlation(&batches);
+        if correlation <= MOST_CORRELATION {
+            return Some(of_batches(mean, &batches, correlation));
+        }
+        size *= 2;
+    }
+}
+
+/// The quotient of two sums over a series of pairs `[part, whole]` that follow each other at equal
+/// distances, such as waiting time and requests of each tenth of a second (ratio estimator:
+/// Cochran, Sampling Techniques, 3rd edition, section 6.4). `None` as for [`mean`], and when the
+/// wholes are 0.
+#[must_use]
+pub fn quotient(pairs: &[[f64; 2]]) -> Option<Estimate> {
+    let wholes: f64 = pairs.iter().map(|pair| pair[1]).sum();
+    let quotient = pairs.iter().map(|pair| pair[0]).sum::<f64>() / wholes;
+    let mean_whole = wholes / pairs.len() as f64;
+    if !quotient.is_finite() || mean_whole <= 0.0 {
+        return None;
+    }
+    let residuals: Vec<f64> = pairs
+        .iter()
+        .map(|[part, whole]| (part - quotient * whole) / mean_whole)
+        .collect();
+    Some(Estimate {
+        mean: quotient,
+        ..mean(&residuals)?
+    })
+}
+
+/// The mean of repeated, independent measurements. `None` for fewer than two.
+#[must_use]
+pub fn independent(values: &[f64]) -> Option<Estimate> {
+    (values.len() >= 2).then(|| of_batches(average(values), values, 0.0))
+}
+
+/// How many independent observations would give a mean of this standard error, at most `count`:
+/// `(deviation / standard error)^2`, since the variance of a mean of n independent ones is 1/n of
+/// theirs.
+#[must_use]
+pub fn effective_count(count: u64, deviation: f64, standard_error: f64) -> f64 {
+    let all = count as f64;
+    if standard_error <= 0.0 {
+        return all;
+    }
+    (deviation / standard_error).powi(2).min(all)
+}
+
+/// How far, as a share, all of `count` observations may be shifted together: what of the mean's
+/// margin its independent observations of this deviation do not explain. A drive that was slow for
+/// a while was slow with every request, whichever percentile that is.
+#[must_use]
+pub fn common_margin(estimate: &Estimate, count: u64, deviation: f64) -> Option<f64> {
+    let scatter = deviation * deviation / count as f64;
+    let common = (estimate.standard_error.powi(2) - scatter).max(0.0).sqrt();
+    Some(student_975(estimate.degrees)? * common / estimate.mean).filter(|share| share.is_finite())
+}
+
+/// The percentages between which a percentile lies with 95 % probability, given so many
+/// independent observations: its order statistics are binomial (David and Nagaraja, Order
+/// Statistics, 3rd edition, section 7.1), here in the normal approximation.
+///
+/// `None` when the farther limit would lie beyond what was observed.
+#[must_use]
+pub fn percentile_limits(percent: f64, observations: f64) -> Option<[f64; 2]> {
+    let share = percent / 100.0;
+    let margin = NORMAL_975 * (share * (1.0 - share) / observations).sqrt();
+    let (low, high) = (share - margin, share + margin);
+    let least = LEAST_BEYOND / observations;
+    (low >= least && high <= 1.0 - least).then_some([low * 100.0, high * 100.0])
+}
+
+fn average(values: &[f64]) -> f64 {
+    values.iter().sum::<f64>() / values.len() as f64
+}
+
+/// Means of batches of that size. What does not fill a batch is left out at the start, which is
+/// the part that resembles the rest the least.
+fn batch_means(values: &[f64], size: usize) -> Vec<f64> {
+    values.rchunks_exact(size).rev().map(average).collect()
+}
+
+fn of_batches(mean: f64, batches: &[f64], correlation: f64) -> Estimate {
+    let count = batches.len() as f64;
+    let centre = average(batches);
+    let squares: f64 = batches.iter().map(|batch| (batch - centre).powi(2)).sum();
+    let widening = widening(correlation);
+    Estimate {
+        mean,
+        standard_error: (squares / (count - 1.0) / count * widening).sqrt(),
+        degrees: (count / widening - 1.0).max(1.0),
+    }
+}
+
+/// By how much the variance of a mean grows when each value resembles the one before by this
+/// correlation and beyond that none (a first-order autoregressive series): (1 + r) / (1 - r).
+/// Values that alternate, which would narrow the limits, count as independent.
+fn widening(correlation: f64) -> f64 {
+    let correlation = correlation.clamp(0.0, 0.999);
+    (1.0 + correlation) / (1.0 - correlation)
+}
+
+fn is_too_slow(values: &[f64]) -> bool {
+    let correlation = neighbour_correlation(values);
+    values.len() < LEAST_BATCHES
+        || correlation >= 1.0
+        || (correlation > 0.0 && values.len() as f64 / widening(correlation) < LEAST_INDEPENDENT)
+}
+
+/// Correlation of each value with the next. A short series makes it look smaller than it is; the
+/// bias of -(1 + 3 r) / n is taken out (Marriott and Pope, Biometrika 41, 1954).
+fn neighbour_correlation(values: &[f64]) -> f64 {
+    let count = values.len() as f64;
+    let mean = average(values);
+    let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
+    if variance <= 0.0 || count <= 4.0 {
+        return 0.0;
+    }
+    let neighbours = values.windows(2);
+    let covariance: f64 = neighbours
+        .map(|pair| (pair[0] - mean) * (pair[1] - mean))
+        .sum();
+    (count * covariance / variance + 1.0) / (count - 4.0)
+}
+
+#[cfg(test)]
+mod tests;

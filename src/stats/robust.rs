@@ -1,0 +1,89 @@
+//! Location and spread that a few wild values cannot move.
+
+/// The value below which the share `q` (0 to 1) of the values lies, interpolated between
+/// neighbours (Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
+/// Statistician 50 (1996), definition 7). The values must be in ascending order.
+#[must_use]
+pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
+    let last = ascending.len().checked_sub(1)?;
+    let place = q.clamp(0.0, 1.0) * last as f64;
+    let (below, above) = (place.floor() as usize, place.ceil() as usize);
+    let share = place - below as f64;
+    Some(ascending[below] + share * (ascending[above] - ascending[below]))
+}
+
+/// The values in ascending order; what is not finite is left out.
+#[must_use]
+pub fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+    let mut sorted: Vec<f64> = values
+        .into_iter()
+        .filter(|value| value.is_finite())
+        .collect();
+    sorted.sort_by(f64::total_cmp);
+    sorted
+}
+
+/// The middle value.
+#[must_use]
+pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
+    quantile(&ascending(values), 0.5)
+}
+
+/// The median absolute deviation from the median, not scaled.
+#[must_use]
+pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
+    let middle = median(values.iter().copied())?;
+    median(values.iter().map(|value| (value - middle).abs()))
+}
+
+/// The values that are no further than `deviations` median absolute deviations from the median,
+/// in their order. For a uniform law the deviation is a quarter of its width, so that 2 of them
+/// reach exactly its edges.
+#[must_use]
+pub fn without_outliers(values: &[f64], deviations: f64) -> Vec<f64> {
+    let (Some(middle), Some(spread)) = (
+        median(values.iter().copied()),
+        median_absolute_deviation(values),
+    ) else {
+        return Vec::new();
+    };
+    let near = |value: &f64| (value - middle).abs() <= deviations * spread;
+    values.iter().copied().filter(near).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn literal_quantiles() {
+        let values = [1.0, 2.0, 4.0, 8.0];
+        assert_eq!(quantile(&values, 0.0), Some(1.0));
+        assert_eq!(quantile(&values, 0.5), Some(3.0));
+        assert_eq!(quantile(&values, 1.0), Some(8.0));
+        assert_eq!(quantile(&[], 0.5), None);
+    }
+
+    #[test]
+    fn one_wild_value_moves_nothing() {
+        let values = [1.0, 2.0, 3.0, 4.0, 1e9];
+        assert_eq!(median(values), Some(3.0));
+        assert_eq!(median_absolute_deviation(&values), Some(1.0));
+        assert_eq!(without_outliers(&values, 2.0), [1.0, 2.0, 3.0, 4.0]);
+    }
+
+    proptest! {
+        #[test]
+        fn quantiles_ascend_and_stay_within(
+            values in prop::collection::vec(-1e6..1e6_f64, 1..50),
+            low in 0.0..1.0_f64,
+            more in 0.0..1.0_f64,
+        ) {
+            let sorted = ascending(values);
+            let high = low + (1.0 - low) * more;
+            let (a, b) = (quantile(&sorted, low).unwrap(), quantile(&sorted, high).unwrap());
+            prop_assert!(sorted[0] <= a && a <= b && b <= sorted[sorted.len() - 1]);
+        }
+    }
+}

@@ -1,0 +1,101 @@
+//! How long requests took, over the last minute: the darker, the more.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::model::requests::{Counts, Heat, ROWS, RequestsView};
+use crate::ui::look::{Look, Meaning};
+use crate::units;
+
+/// Columns of the axis.
+const AXIS: u16 = 9;
+
+/// Draws it.
+pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer) {
+    let title = Rect { height: 1, ..area };
+    Line::styled("HOW LONG, last minute", look.style(Meaning::Title)).render(title, buf);
+    let height = area.height.saturating_sub(1);
+    let width = area.width.saturating_sub(AXIS);
+    let Some((low, high)) = rows_used(view).filter(|_| height > 0 && width > 0) else {
+        return;
+    };
+    // Each line of the screen stands for as many rows as there have to be for all to fit.
+    let rows = (high - low + 1).div_ceil(usize::from(height));
+    let grid = joined(view, low, rows, usize::from(width), usize::from(height));
+    let most = grid.iter().map(|[reads, others]| reads + others).max();
+    let shades = look.glyphs().shades;
+    for line in 0..height {
+        let y = area.bottom() - 1 - line;
+        let label = units::latency(Heat::row_begins(low + usize::from(line) * rows));
+        Line::styled(format!("{label:>8} "), look.style(Meaning::Faint))
+            .render(Rect::new(area.x, y, AXIS, 1), buf);
+        for column in 0..width {
+            let [reads, others] =
+                grid[usize::from(line) * usize::from(width) + usize::from(column)];
+            if let Some(shade) = shade(reads + others, most.unwrap_or(0)) {
+                let meaning = if reads >= others {
+                    Meaning::Read
+                } else {
+                    Meaning::Write
+                };
+                buf[(area.x + AXIS + column, y)]
+                    .set_char(shades[shade])
+                    .set_style(look.style(meaning));
+            }
+        }
+    }
+}
+
+/// The lowest and the highest row in which there is anything.
+fn rows_used(view: &RequestsView) -> Option<(usize, usize)> {
+    let used = |row: &usize| view.heat.iter().any(|(_, rows)| rows[*row] != [0, 0]);
+    Some(((0..ROWS).find(used)?, (0..ROWS).rev().find(used)?))
+}
+
+/// Counts by line of the screen from below and column, the newest at the right.
+fn joined(
+    view: &RequestsView,
+    low: usize,
+    rows: usize,
+    width: usize,
+    height: usize,
+) -> Vec<Counts> {
+    let mut grid = vec![[0, 0]; width * height];
+    let columns = crate::model::requests::COLUMNS;
+    for (index, (_, counts)) in view.heat.iter().rev().enumerate() {
+        let column = width - 1 - (index * width / columns).min(width - 1);
+        for (row, [reads, others]) in counts.iter().enumerate().skip(low) {
+            let line = (row - low) / rows;
+            if line < height {
+                let cell: &mut Counts = &mut grid[line * width + column];
+                cell[0] = cell[0].saturating_add(*reads);
+                cell[1] = cell[1].saturating_add(*others);
+            }
+        }
+    }
+    grid
+}
+
+/// Few, some, many, most: steps of a factor, for a few slow ones matter beside many quick ones.
+fn shade(count: u32, most: u32) -> Option<usize> {
+    if count == 0 {
+        return None;
+    }
+    let share = f64::from(count).ln_1p() / f64::from(most.max(1)).ln_1p();
+    Some(((share * 4.0).ceil() as usize).clamp(1, 4) - 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_single_one_is_seen_beside_a_million() {
+        assert_eq!(shade(0, 1_000_000), None);
+        assert_eq!(shade(1, 1_000_000), Some(0));
+        assert_eq!(shade(1_000_000, 1_000_000), Some(3));
+        assert_eq!(shade(1, 1), Some(3));
+    }
+}
