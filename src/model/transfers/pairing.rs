@@ -4,6 +4,8 @@ use crate::probe::sample::{FileKind, OpenFile};
 
 use super::flow::{Flow, ProcessFlows};
 
+/// Messages go there, often into a file that others make longer; no copy ever does.
+const STANDARD_ERROR: u32 = 2;
 /// A pipeline longer than this is not followed to its end.
 const LONGEST_PIPELINE: usize = 4;
 
@@ -56,7 +58,12 @@ pub fn unmoved_source(
 fn written_by(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Option<Place> {
     let flows = &all[process].flows;
     (0..flows.len())
-        .filter(|index| flows[*index].is_written() && flows[*index].file.inode != source.inode)
+        .filter(|index| {
+            let flow = &flows[*index];
+            flow.is_written()
+                && flow.file.inode != source.inode
+                && flow.file.descriptor != STANDARD_ERROR
+        })
         .max_by_key(|index| {
             let flow = &flows[*index];
             let same_name = base_name(&flow.file.path) == base_name(&source.path);
