@@ -12,7 +12,6 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
         size_bytes: 1 << 40,
         logical_block_bytes: Some(512),
         physical_block_bytes: Some(4096),
-        rotation_rate: None,
         rotational: Some(rotational),
         rotation_rate: None,
         removable: Some(false),
