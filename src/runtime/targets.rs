@@ -5,6 +5,8 @@ use std::path::{Path, PathBuf};
 
 use crate::app::{Choice, Group};
 use crate::drive::{Drive, DriveKind, Target, Use, identity, mounts, target};
+use crate::engine;
+use crate::engine::simulated::PREFIX;
 use crate::roots::Roots;
 
 /// Everything that the launcher offers, the default first: a scratch file in the current
@@ -14,7 +16,30 @@ pub fn list(roots: &Roots) -> Vec<Choice> {
     let mut choices = directories(roots);
     choices.sort_by_key(|choice| choice.target.is_err());
     choices.extend(drives(roots));
+    choices.extend(
+        SIMULATED
+            .iter()
+            .filter_map(|name| simulated(roots, name).ok()),
+    );
     choices
+}
+
+/// Drives made of arithmetic that the launcher offers: to watch the tests of hard disks without
+/// owning one.
+const SIMULATED: [&str; 2] = ["sim:hdd", "sim:ssd"];
+
+fn simulated(roots: &Roots, name: &str) -> Result<Choice, String> {
+    let opened = engine::open(roots, name, engine::Choice::Auto, None)
+        .map_err(|error| format!("{error}; {}", error.advice()))?;
+    Ok(Choice {
+        name: name.to_owned(),
+        group: Group::File,
+        label: "made of arithmetic".to_owned(),
+        size_bytes: Some(opened.target.size),
+        kind: "simulated".to_owned(),
+        users: String::new(),
+        target: Ok(opened.target),
+    })
 }
 
 /// What a path is.
@@ -23,6 +48,13 @@ pub fn list(roots: &Roots) -> Vec<Choice> {
 /// With the reason when it cannot be measured.
 pub fn inspect(roots: &Roots, path: &str) -> Result<Choice, String> {
     let path = path.trim();
+    // The field begins with a slash, as most paths do.
+    if let Some(name) = path
+        .strip_prefix('/')
+        .filter(|name| name.starts_with(PREFIX))
+    {
+        return simulated(roots, name);
+    }
     let target = facts(roots, path)?;
     let metadata = std::fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
     if metadata.is_dir() {
