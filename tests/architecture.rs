@@ -132,6 +132,16 @@ fn no_arrow_runs_back_up() {
             "session",
             &["crate::engine", "crate::probe", "crate::model"],
         ),
+        (
+            "recording",
+            &[
+                "crate::engine",
+                "crate::probe",
+                "crate::bench",
+                "crate::session",
+                "crate::report",
+            ],
+        ),
         ("report", &["crate::engine", "crate::probe"]),
     ];
     for (room, words) in above {
@@ -152,7 +162,17 @@ fn no_arrow_runs_back_up() {
 #[test]
 fn only_the_interface_knows_the_screen() {
     let below = [
-        "probe", "model", "drive", "engine", "bench", "stats", "session", "report", "units", "cli",
+        "probe",
+        "model",
+        "drive",
+        "engine",
+        "bench",
+        "stats",
+        "session",
+        "report",
+        "recording",
+        "units",
+        "cli",
     ];
     for room in below {
         forbids(room, &["ratatui", "crossterm"]);

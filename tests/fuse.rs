@@ -1,9 +1,12 @@
 //! The simulated hard disk as a real file, served through FUSE in real time, and measured by the
 //! engine that real drives get. Says in one line why where FUSE is not to be had.
 
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
 mod support;
 
 use std::ffi::OsStr;
+use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
@@ -114,38 +117,90 @@ impl Filesystem for Spindle {
     }
 }
 
+/// A simulated drive as the file `disk` of a mounted file system.
+struct Mounted {
+    mount: tempfile::TempDir,
+    /// Unmounted with this value.
+    _session: fuser::BackgroundSession,
+}
+
+impl Mounted {
+    /// `None`, and why, where FUSE is not to be had.
+    fn new(settings: Settings) -> Option<Self> {
+        if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
+            println!("not tried: /dev/fuse cannot be opened here");
+            return None;
+        }
+        let mount = tempfile::tempdir().unwrap();
+        let spindle = Spindle {
+            drive: Mutex::new(Hdd::new(settings)),
+            began: Instant::now(),
+        };
+        let mut options = Config::default();
+        options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
+        match fuser::spawn_mount(spindle, mount.path(), &options) {
+            Ok(_session) => Some(Self { mount, _session }),
+            Err(error) => {
+                println!("not tried: no file system can be mounted here: {error}");
+                None
+            }
+        }
+    }
+
+    fn disk(&self) -> String {
+        self.mount.path().join("disk").to_str().unwrap().to_owned()
+    }
+}
+
+#[test]
+fn a_drive_that_cannot_read_a_place_fails_the_run_and_keeps_the_rest() {
+    let size = Hdd::new(Settings::default()).size();
+    let failing = size / 2 / 4096 * 4096..size;
+    let Some(mounted) = Mounted::new(Settings {
+        failing,
+        ..Settings::default()
+    }) else {
+        return;
+    };
+    let state = tempfile::tempdir().unwrap();
+    let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["run", "sequential-read", &mounted.disk(), "--json", "-"])
+        .args(["--block-size", "64KiB", "--zone-bytes", "64KiB"])
+        .env("XDG_STATE_HOME", state.path())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    let run = &document["runs"][0];
+    assert_eq!(run["state"], "failed");
+    let message = run["error"]["message"].as_str().unwrap();
+    assert!(
+        message.contains("read of 65536 bytes at byte") && message.contains("disk"),
+        "{message}"
+    );
+    assert!(
+        run["error"]["advice"].as_str().unwrap().contains("dmesg"),
+        "{run}"
+    );
+    let zones = run["series"][0]["points"].as_array().unwrap();
+    assert!(
+        (40..=50).contains(&zones.len()),
+        "the zones before it are kept: {}",
+        zones.len()
+    );
+}
+
 #[test]
 fn the_speed_of_a_real_file_that_spins_is_found() {
-    if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
-        println!("not tried: /dev/fuse cannot be opened here");
-        return;
-    }
     let settings = Settings {
         rpm: 15_000.0,
         full_stroke: 8e6,
         ..Settings::default()
     };
-    let mount = tempfile::tempdir().unwrap();
-    let spindle = Spindle {
-        drive: Mutex::new(Hdd::new(settings)),
-        began: Instant::now(),
+    let Some(mounted) = Mounted::new(settings) else {
+        return;
     };
-    let mut options = Config::default();
-    options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
-    let session = match fuser::spawn_mount(spindle, mount.path(), &options) {
-        Ok(session) => session,
-        Err(error) => {
-            println!("not tried: no file system can be mounted here: {error}");
-            return;
-        }
-    };
-    let disk = mount.path().join("disk");
-    let opened = engine::open(
-        &Roots::default(),
-        disk.to_str().unwrap(),
-        Choice::Auto,
-        None,
-    );
+    let opened = engine::open(&Roots::default(), &mounted.disk(), Choice::Auto, None);
     let opened = opened.unwrap();
     let findings = run_on(
         "rotation",
@@ -154,7 +209,6 @@ fn the_speed_of_a_real_file_that_spins_is_found() {
         &[("duration", "5s")],
     );
     drop(opened);
-    drop(session);
     let speed = findings.figure("rotation_speed").map(|figure| figure.value);
     println!("{speed:?} {:?} {:?}", findings.figures, findings.verdicts);
     // A machine with much else to do delays answers, which is told: then there is no number to

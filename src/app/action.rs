@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use super::key::Key;
 use super::live::{Deed, Victim};
+use super::replay::{Moment, Travel};
 use crate::bench::{Job, Progress};
 use crate::drive::Target;
 use crate::model::Live;
@@ -34,6 +35,10 @@ pub enum Action {
 pub enum News {
     /// A sample was taken.
     Sample(Arc<Live>),
+    /// A view of a recording.
+    Moment(Box<Moment>),
+    /// The recording cannot be read on, and why.
+    NotReplayed(String),
     /// The requests of the device that is followed; the latest only.
     Requests(Arc<RequestsView>),
     /// Requests cannot be followed: why, and what to do.
@@ -151,6 +156,12 @@ pub enum Effect {
     Pause(bool),
     /// List all processes, or those that move something.
     ShowAll(bool),
+    /// Go to another view of the recording.
+    Travel(Travel),
+    /// Write the view of the recording to a file.
+    ExportView,
+    /// Follow the requests of this device, or of none.
+    Follow(Option<String>),
     /// List threads too.
     ShowThreads(bool),
     /// List what a process has open.
@@ -161,8 +172,6 @@ pub enum Effect {
     Do(Victim, Deed),
     /// Switch delay accounting on, or put it back.
     Account(bool),
-    /// Follow the requests of this device, or of none.
-    Follow(Option<String>),
     /// Look for what can be measured.
     ListTargets,
     /// See what this path is.

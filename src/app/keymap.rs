@@ -11,6 +11,8 @@ pub enum Context {
     Anywhere,
     /// The Live screen.
     Live,
+    /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
+    Replay,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and tests.
@@ -37,9 +39,10 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 13] = [
+    pub const ALL: [Self; 14] = [
         Self::Anywhere,
         Self::Live,
+        Self::Replay,
         Self::Filter,
         Self::Launcher,
         Self::Form,
@@ -59,6 +62,7 @@ impl Context {
         match self {
             Self::Anywhere => "Everywhere",
             Self::Live => "Live",
+            Self::Replay => "Live, replaying a recording",
             Self::Filter => "Typing a filter",
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
@@ -122,6 +126,20 @@ pub enum Command {
     Reverse,
     /// Type a filter.
     Filter,
+    /// To the next view of a recording.
+    NextView,
+    /// To the previous view of a recording.
+    PreviousView,
+    /// Many views forwards.
+    FarForward,
+    /// Many views back.
+    FarBack,
+    /// To the first view of a recording.
+    FirstView,
+    /// To the last view of a recording.
+    LastView,
+    /// To the busiest view of a recording.
+    Busiest,
     /// Take no more samples, or go on.
     Pause,
     /// A longer interval.
@@ -268,6 +286,16 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Live, END, Command::Last, "to the last line", ""),
     bind(Context::Live, ESC, Command::Cancel, "back; forget filter and selection", ""),
 
+    bind(Context::Replay, &[Key::new(Code::Right), Key::char('.')], Command::NextView, "to the next view", "next"),
+    bind(Context::Replay, &[Key::new(Code::Left), Key::char(',')], Command::PreviousView, "to the previous view", "previous"),
+    bind(Context::Replay, &[Key::char(']'), Key::char('>')], Command::FarForward, "60 views forwards", "far"),
+    bind(Context::Replay, &[Key::char('['), Key::char('<')], Command::FarBack, "60 views back", "back"),
+    bind(Context::Replay, &[Key::char('{')], Command::FirstView, "to the first view", ""),
+    bind(Context::Replay, &[Key::char('}')], Command::LastView, "to the last view", ""),
+    bind(Context::Replay, &[Key::char('m')], Command::Busiest, "to the busiest view", "busiest"),
+    bind(Context::Replay, &[Key::char(' ')], Command::Pause, "play, or stop playing", "play"),
+    bind(Context::Replay, &[Key::char('e')], Command::Export, "write this view as JSON here", "export JSON"),
+
     bind(Context::Filter, ENTER, Command::Accept, "keep the filter", "keep"),
     bind(Context::Filter, ESC, Command::Cancel, "forget the filter", "forget"),
 
@@ -361,7 +389,8 @@ pub fn find(context: Context, key: Key) -> Option<Command> {
             .find(|binding| binding.keys.contains(&key))
             .map(|binding| binding.command)
     };
-    bound(context).or_else(|| {
+    let below = (context == Context::Replay).then(|| bound(Context::Live));
+    bound(context).or(below.flatten()).or_else(|| {
         let reaches = key.control || !context.is_modal();
         reaches.then(|| bound(Context::Anywhere)).flatten()
     })

@@ -6,6 +6,7 @@ use std::time::Duration;
 use super::action::Effect;
 use super::keymap::Command;
 use super::process::Order;
+use super::replay::{Moment, Timeline};
 use super::text::Text;
 mod pane;
 pub mod tree;
@@ -42,6 +43,8 @@ pub struct LiveState {
     pub filter: Text,
     /// Whether the filter is being typed.
     pub filtering: bool,
+    /// Of a recording, where in it the screen is.
+    pub timeline: Option<Timeline>,
     /// Process and thread id of the selected process.
     pub selected: Option<(u32, u32)>,
     /// Name of the selected device.
@@ -76,6 +79,7 @@ impl LiveState {
             order: Order::default(),
             filter: Text::default(),
             filtering: false,
+            timeline: None,
             selected: None,
             device: None,
             on_devices: false,
@@ -96,6 +100,19 @@ impl LiveState {
             (Pane::Files(_), Some((pid, _))) => vec![Effect::ListFiles(pid)],
             _ => Vec::new(),
         }
+    }
+
+    /// Takes a view of a recording.
+    pub fn recalled(&mut self, moment: Moment) {
+        if let Some(timeline) = &mut self.timeline {
+            timeline.position = moment.position;
+            timeline.playing = moment.playing;
+        }
+        if let Some(interval) = moment.live.interval {
+            self.interval = interval;
+        }
+        self.history = moment.history;
+        self.sample = Some(moment.live);
     }
 
     /// The devices to list: all, or those that do something.
@@ -139,6 +156,10 @@ impl LiveState {
 
     /// Obeys a command of this screen.
     pub fn command(&mut self, command: Command) -> Vec<Effect> {
+        let travel = self.timeline.as_ref();
+        if let Some(effects) = travel.and_then(|timeline| timeline.command(command)) {
+            return effects;
+        }
         match command {
             Command::Filter => self.filtering = true,
             Command::Accept if self.filtering => self.filtering = false,

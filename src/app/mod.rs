@@ -12,6 +12,7 @@ pub mod keymap;
 pub mod launcher;
 pub mod live;
 pub mod process;
+pub mod replay;
 pub mod requests;
 pub mod result;
 pub mod running;
@@ -142,6 +143,14 @@ impl State {
         }
     }
 
+    /// The beginning of a replay.
+    #[must_use]
+    pub fn replaying(timeline: replay::Timeline, interval: Duration) -> Self {
+        let mut state = Self::new(interval);
+        state.live.timeline = Some(timeline);
+        state
+    }
+
     /// Which keys hold.
     #[must_use]
     pub fn context(&self) -> Context {
@@ -152,6 +161,7 @@ impl State {
             }
             (Some(Overlay::Choose(..)), _) => Context::Choice,
             (None, Screen::Live) if self.live.filtering => Context::Filter,
+            (None, Screen::Live) if self.live.timeline.is_some() => Context::Replay,
             (None, Screen::Live) => Context::Live,
             (None, Screen::Bench) => match &self.bench.stage {
                 Stage::Launcher => self.bench.launcher.context(),

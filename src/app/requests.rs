@@ -205,4 +205,17 @@ mod tests {
         requests.seen(of("sdb"));
         assert!(requests.view.is_some());
     }
+
+    #[test]
+    fn nothing_is_followed_while_another_screen_is_in_front() {
+        use crate::app::key::Key;
+        use crate::app::{Action, State, update};
+        let mut state = State::new(Duration::from_secs(1));
+        state.live = live(&[("sda", None, 1.0)]);
+        let mut press = |letter| update(&mut state, Action::Key(Key::char(letter)));
+        assert_eq!(followed(&press('3')), Some("sda"));
+        assert!(press('3').is_empty(), "already there");
+        assert!(matches!(press('1')[..], [Effect::Follow(None)]));
+        assert!(press('1').is_empty());
+    }
 }

@@ -73,6 +73,11 @@ fn typed(state: &mut State, key: Key) {
 /// Brings a screen to the front; its lists are read anew.
 /// Single requests are followed only while they are looked at.
 fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
+    if state.live.timeline.is_some() && screen != Screen::Live {
+        let text = "this is a recording: start diskscope without a command for the rest";
+        trouble(state, text.to_owned());
+        return Vec::new();
+    }
     let before = std::mem::replace(&mut state.screen, screen);
     let mut effects = match screen {
         Screen::Live => Vec::new(),
@@ -109,7 +114,7 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         Context::Filter if state.screen == Screen::Requests => {
             state.requests.command(command, &state.live)
         }
-        Context::Live | Context::Filter => live(state, command),
+        Context::Live | Context::Replay | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
         Context::Launcher | Context::Form | Context::Field => launch(state, command),
         Context::Running => match &mut state.bench.stage {
@@ -220,6 +225,8 @@ fn trouble(state: &mut State, text: String) {
 fn hear(state: &mut State, news: News) -> Vec<Effect> {
     match news {
         News::Sample(live) => return state.live.sampled(live),
+        News::Moment(moment) => state.live.recalled(*moment),
+        News::NotReplayed(message) => trouble(state, message),
         News::Requests(view) => state.requests.seen(view),
         News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),
         News::Progress(view) => {

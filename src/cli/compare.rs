@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Exit, Failure, Result, json, json_switch, print};
-use crate::report::compare as text;
+use crate::report;
 use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
 use crate::session::document::Session;
@@ -62,7 +62,7 @@ fn with_first(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
     print(&if as_json {
         json(&comparison)?
     } else {
-        text::comparison(&comparison)
+        report::compare::comparison(&comparison)
     })?;
     Ok(if comparison.tests.is_empty() {
         Exit::Failed
@@ -89,7 +89,7 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
     print(&if as_json {
         json(&fleet)?
     } else {
-        text::fleet(&fleet)
+        report::fleet::fleet(&fleet)
     })?;
     Ok(if complete { Exit::Done } else { Exit::Failed })
 }

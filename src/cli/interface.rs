@@ -6,7 +6,7 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use super::pace::interval;
 use super::{Exit, Failure, Result};
-use crate::runtime::{self, Ending, Options};
+use crate::runtime::{self, Ending, InterfaceError, Options};
 
 pub(super) fn arguments() -> [Arg; 3] {
     let switch = |name: &'static str, help: &'static str| {
@@ -40,7 +40,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         mouse: matches.get_flag("mouse"),
         interval: interval(matches)?,
     };
-    match runtime::run(&options).map_err(Failure::failed)? {
+    end(runtime::run(&options))
+}
+
+/// What the end of the interface means for the exit status.
+pub(super) fn end(ending: std::result::Result<Ending, InterfaceError>) -> Result {
+    match ending.map_err(Failure::failed)? {
         Ending::Quit => Ok(Exit::Done),
         Ending::Signal(_) => Ok(Exit::Interrupted),
         Ending::InputClosed | Ending::Panicked => Ok(Exit::Failed),

@@ -1,13 +1,16 @@
 //! `diskscope replay`: a recording, view by view.
 
+use std::io::{self, IsTerminal};
 use std::path::PathBuf;
+use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json_switch, print, say};
+use super::{Exit, Failure, Result, interface, json_switch, print, say};
 use crate::model::Live;
 use crate::recording::{ReadError, Recording, Replay};
 use crate::report::watch;
+use crate::runtime::{self, Options};
 
 pub(super) fn command() -> Command {
     let switch = |name: &'static str, help| {
@@ -17,7 +20,7 @@ pub(super) fn command() -> Command {
             .help(help)
     };
     Command::new("replay")
-        .about("Go through a recording")
+        .about("Go through a recording: on the Live screen, or as text where there is no terminal")
         .arg(
             Arg::new("file")
                 .value_name("FILE")
@@ -42,6 +45,7 @@ pub(super) fn command() -> Command {
             "requests",
             "print the recorded single requests, one JSON object per line",
         ))
+        .arg(switch("ascii", "draw with ASCII characters only"))
         .arg(json_switch().help("one JSON object per view and line, as `watch --json`"))
 }
 
@@ -57,6 +61,18 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     }
     if recording.is_empty() {
         return Err(Failure::failed(format!("{} holds no view", path.display())));
+    }
+    let is_plain = ["json", "busiest", "requests"]
+        .iter()
+        .all(|switch| !matches.get_flag(switch))
+        && !matches.contains_id("at");
+    if is_plain && io::stdout().is_terminal() {
+        let options = Options {
+            ascii: matches.get_flag("ascii"),
+            mouse: false,
+            interval: Duration::from_secs(1),
+        };
+        return interface::end(runtime::replay(&options, path, recording));
     }
     let mut replay = Replay::new(recording);
     let is_single = go_to(matches, &mut replay)?;

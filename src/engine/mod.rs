@@ -148,7 +148,9 @@ impl EngineError {
                     "the drive could not do it: see the kernel's log (dmesg) and the drive's SMART \
                      values, and save what is on it"
                 }
-                Some(libc::ENODEV | libc::ENXIO) => "the drive is gone: check cable and power",
+                Some(libc::ENODEV | libc::ENXIO | libc::ENOTCONN | libc::ECONNABORTED) => {
+                    "the drive is gone: check cable and power, or the program that serves it"
+                }
                 Some(libc::ENOSPC) => "make room, or choose a smaller size",
                 Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
                 _ => "see the kernel's log (dmesg)",

@@ -1,6 +1,7 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
 pub mod compare;
+pub mod fleet;
 pub mod html;
 pub mod requests;
 pub mod tests_page;

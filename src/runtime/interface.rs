@@ -1,6 +1,7 @@
 //! The terminal interface from its first to its last moment.
 
 use std::io::{self, stdout};
+use std::path::Path;
 use std::time::Duration;
 
 use crossterm::event::EventStream;
@@ -10,10 +11,12 @@ use tokio::sync::mpsc;
 
 use super::event_loop::{self, Ending, LoopError, World};
 use super::machine_services::Machine;
+use super::player::{self, Player};
 use super::services::{Services, Sources, feeds};
 use super::signals;
 use super::terminal::{Guard, LastWords};
 use crate::app::State;
+use crate::recording::Recording;
 use crate::roots::Roots;
 use crate::ui::Look;
 
@@ -48,17 +51,31 @@ pub enum InterfaceError {
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
 pub fn run(options: &Options) -> Result<Ending, InterfaceError> {
     let interval = options.interval;
-    run_with(options, |sources| {
+    run_with(options, State::new(interval), |sources| {
         Machine::start(Roots::default(), interval, sources)
     })
 }
 
-/// Runs the interface with other services.
+/// Shows a recording in the Live screen until it ends.
+///
+/// # Errors
+/// As [`run`].
+pub fn replay(
+    options: &Options,
+    path: &Path,
+    recording: Recording,
+) -> Result<Ending, InterfaceError> {
+    let state = State::replaying(player::timeline(path, &recording), options.interval);
+    run_with(options, state, |sources| Player::start(recording, sources))
+}
+
+/// Runs the interface from a state on, with other services.
 ///
 /// # Errors
 /// As [`run`].
 pub fn run_with<S: Services>(
     options: &Options,
+    mut state: State,
     start: impl FnOnce(Sources) -> io::Result<S>,
 ) -> Result<Ending, InterfaceError> {
     let runtime = tokio::runtime::Builder::new_current_thread()
@@ -79,7 +96,6 @@ pub fn run_with<S: Services>(
             display,
         };
         let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
-        let mut state = State::new(options.interval);
         let look = look(options);
         let ending = event_loop::run(&mut terminal, &mut world, &mut state, &look).await;
         let World {

@@ -109,6 +109,7 @@ impl Services for Machine {
             Effect::SetInterval(interval) => self.sampler.set_interval(interval),
             Effect::Pause(paused) => self.sampler.pause(paused),
             Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
+            Effect::Follow(device) => self.follower.follow(device),
             Effect::ShowThreads(shown) => self.threads.store(shown, Ordering::Relaxed),
             Effect::ListFiles(pid) => {
                 self.ask(move |roots| News::Files(pid, processes::files(roots, pid)));
@@ -118,7 +119,6 @@ impl Services for Machine {
                 self.ask(move |roots| News::Done(processes::act(roots, victim, deed)));
             }
             Effect::Account(on) => self.account(on),
-            Effect::Follow(device) => self.follower.follow(device),
             Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
@@ -134,7 +134,11 @@ impl Services for Machine {
             Effect::Export(path) => {
                 self.ask(move |_| News::Exported(archive::export(&path, &here())))
             }
-            Effect::Quit | Effect::Suspend | Effect::Redraw => {}
+            Effect::Quit
+            | Effect::Suspend
+            | Effect::Redraw
+            | Effect::Travel(_)
+            | Effect::ExportView => {}
         }
     }
 

@@ -10,6 +10,7 @@ pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod player;
 pub mod processes;
 pub mod requests;
 pub mod sampler;
@@ -20,4 +21,4 @@ pub mod targets;
 pub mod terminal;
 
 pub use event_loop::Ending;
-pub use interface::{InterfaceError, Options, run};
+pub use interface::{InterfaceError, Options, replay, run};

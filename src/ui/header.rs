@@ -54,6 +54,9 @@ fn width(facts: &[Fact]) -> usize {
 }
 
 fn interval(state: &State, look: Look) -> Line<'static> {
+    if state.live.timeline.is_some() {
+        return Line::styled("replay ", look.style(Meaning::Waiting));
+    }
     if state.live.paused {
         return Line::styled("paused ", look.style(Meaning::Waiting));
     }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::key::{Code, Key};
+use diskscope::app::replay::{Moment, Timeline};
 use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
 use diskscope::bench::{Progress, common};
 use diskscope::drive::{Target, TargetKind};
@@ -31,6 +32,7 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("result", result),
         ("result-sequential", result_sequential),
         ("requests", requests),
+        ("replay", replay),
         ("sessions", sessions),
         ("help", help),
     ]
@@ -57,6 +59,28 @@ pub fn live() -> State {
     for step in 0..120 {
         hear(&mut state, News::Sample(Arc::new(sample(step))));
     }
+    state
+}
+
+/// A recording of a day, at its busiest moment.
+pub fn replay() -> State {
+    let rates = (0..8640)
+        .map(|step| {
+            let known = !(4000..4100).contains(&step);
+            known.then(|| (wave(step, 0.004, 1.0).powi(3) * 4e8) as u64)
+        })
+        .collect();
+    let note = "the recording was cut off".to_owned();
+    let timeline = Timeline::new("day.rec".to_owned(), rates, Some(note));
+    let mut state = State::replaying(timeline, Duration::from_secs(10));
+    let history = live().live.history;
+    let moment = Moment {
+        position: 5120,
+        live: Arc::new(sample(60)),
+        history,
+        playing: true,
+    };
+    hear(&mut state, News::Moment(Box::new(moment)));
     state
 }
 

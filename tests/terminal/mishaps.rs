@@ -5,7 +5,7 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use diskscope::app::Effect;
+use diskscope::app::{Effect, State};
 use diskscope::runtime::Options;
 use diskscope::runtime::interface::run_with;
 use diskscope::runtime::services::{Services, Sources};
@@ -34,7 +34,7 @@ fn main() -> ExitCode {
         mouse: true,
         interval: Duration::from_secs(1),
     };
-    let ended = run_with(&options, |sources| {
+    let ended = run_with(&options, State::new(options.interval), |sources| {
         if way == "error" {
             return Err(io::Error::other("made to fail"));
         }

@@ -6,6 +6,9 @@ use crate::model::processes::{moved, same};
 use crate::probe::Sample;
 use crate::probe::sample::{FileKind, OpenFile, Process, ProcessIo};
 
+/// Number of the descriptor for messages (stdin(3)).
+const STANDARD_ERROR: u32 = 2;
+
 /// A file that a process has open, and what happened to it since the sample before.
 #[derive(Debug, Clone, Copy)]
 pub struct Flow<'s> {
@@ -46,7 +49,9 @@ impl Flow<'_> {
     /// Whether somebody wrote to it through this descriptor, as far as can be seen.
     #[must_use]
     pub fn is_written(&self) -> bool {
-        self.file.writable
+        // Messages go to standard error; a log that grows there is nobody's copy.
+        self.file.descriptor != STANDARD_ERROR
+            && self.file.writable
             && self.file.kind != FileKind::Pipe
             && (self.grown() > 0 || (self.advanced() > 0 && !self.is_source_like()))
     }

@@ -63,7 +63,7 @@ fn a_fleet_as_text() {
         .collect();
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
     named.push(("empty.json", session("empty", Vec::new())));
-    let text = fleet(&fleet_of(&inputs(&named), "iops", &[]));
+    let text = super::super::fleet::fleet(&fleet_of(&inputs(&named), "iops", &[]));
     fits(&text);
     insta::assert_snapshot!(text);
 }

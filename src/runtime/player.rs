@@ -1,0 +1,195 @@
+//! The services behind a replay: a thread that goes through the recording.
+
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::thread::{self, JoinHandle};
+use std::time::Duration;
+
+use super::services::{Services, Sources};
+use crate::app::replay::{Moment, Timeline, Travel};
+use crate::app::{Effect, News};
+use crate::model::History;
+use crate::recording::{ReadError, Recording, Replay};
+
+/// Time between two views while it plays.
+const PLAY: Duration = Duration::from_millis(250);
+
+/// What the thread is told.
+#[derive(Debug, Clone, Copy)]
+enum Order {
+    Travel(Travel),
+    Export,
+}
+
+/// Goes through a recording; ends when this is dropped.
+#[derive(Debug)]
+pub struct Player {
+    orders: Option<Sender<Order>>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// The time line of a recording.
+#[must_use]
+pub fn timeline(path: &Path, recording: &Recording) -> Timeline {
+    let rates = recording.marks().map(|mark| mark.bytes_per_s).collect();
+    let name = path.display().to_string();
+    let note = match recording.damage() {
+        Some(damage) => Some(damage.to_string()),
+        None => (!recording.is_ended()).then(|| "the recording was cut off".to_owned()),
+    };
+    Timeline::new(name, rates, note)
+}
+
+impl Player {
+    /// Shows the first view.
+    ///
+    /// # Errors
+    /// When the thread cannot be started.
+    pub fn start(recording: Recording, sources: Sources) -> std::io::Result<Self> {
+        let (orders, inbox) = channel();
+        let stage = Stage {
+            replay: Replay::new(recording),
+            history: History::default(),
+            playing: false,
+            sources,
+        };
+        let thread = thread::Builder::new()
+            .name("player".to_owned())
+            .spawn(move || stage.run(&inbox))?;
+        Ok(Self {
+            orders: Some(orders),
+            thread: Some(thread),
+        })
+    }
+}
+
+impl Services for Player {
+    fn perform(&mut self, effect: Effect) {
+        let order = match effect {
+            Effect::Travel(travel) => Order::Travel(travel),
+            Effect::ExportView => Order::Export,
+            // Nothing else can be had of a recording.
+            _ => return,
+        };
+        if let Some(orders) = &self.orders {
+            // A thread that is gone has panicked, which the loop is told by other means.
+            let _ = orders.send(order);
+        }
+    }
+}
+
+impl Drop for Player {
+    fn drop(&mut self) {
+        self.orders = None;
+        if let Some(thread) = self.thread.take() {
+            let _ = thread.join();
+        }
+    }
+}
+
+/// What the thread works on.
+struct Stage {
+    replay: Replay,
+    history: History,
+    playing: bool,
+    sources: Sources,
+}
+
+impl Stage {
+    fn run(mut self, inbox: &Receiver<Order>) {
+        self.show(None);
+        loop {
+            let order = if self.playing {
+                inbox.recv_timeout(PLAY)
+            } else {
+                inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+            };
+            match order {
+                Ok(Order::Travel(travel)) => self.travel(travel),
+                Ok(Order::Export) => self.export(),
+                Err(RecvTimeoutError::Timeout) => self.travel(Travel::Step(1)),
+                Err(RecvTimeoutError::Disconnected) => return,
+            }
+        }
+    }
+
+    fn travel(&mut self, travel: Travel) {
+        let before = self.replay.position();
+        match travel {
+            Travel::Step(by) => {
+                // At the end there is nothing left to play.
+                if !self.replay.step(by) {
+                    self.playing = false;
+                }
+            }
+            Travel::First => self.replay.seek(0),
+            Travel::Last => self.replay.seek(usize::MAX),
+            Travel::Busiest => {
+                self.replay.seek_busiest();
+            }
+            Travel::Play(playing) => self.playing = playing,
+        }
+        self.show(Some(before));
+    }
+
+    /// Tells the view, with the past that leads up to it; after a jump that is put together anew.
+    fn show(&mut self, before: Option<usize>) {
+        let told = self.moment(before).unwrap_or_else(|error| {
+            self.playing = false;
+            News::NotReplayed(error.to_string())
+        });
+        self.tell(told);
+    }
+
+    fn moment(&mut self, before: Option<usize>) -> Result<News, ReadError> {
+        let Some(live) = self.replay.view()? else {
+            return Ok(News::NotReplayed("the recording holds no view".to_owned()));
+        };
+        let position = self.replay.position();
+        match before {
+            Some(before) if before == position => {}
+            Some(before) if before + 1 == position => self.history.record(&live),
+            _ => self.history = self.replay.history()?,
+        }
+        Ok(News::Moment(Box::new(Moment {
+            position,
+            live: Arc::new(live),
+            history: self.history.clone(),
+            playing: self.playing,
+        })))
+    }
+
+    fn export(&mut self) {
+        let written = self
+            .replay
+            .view()
+            .map_err(|error| error.to_string())
+            .and_then(|live| live.ok_or_else(|| "there is no view".to_owned()))
+            .and_then(|live| {
+                let text = serde_json::to_vec_pretty(&live).map_err(|error| error.to_string())?;
+                write_new(&format!("diskscope-view-{}", file_name(&live.time)), &text)
+            });
+        self.tell(News::Exported(written));
+    }
+
+    fn tell(&self, news: News) {
+        // Nobody listens any more once the program ends.
+        let _ = self.sources.news.blocking_send(news);
+    }
+}
+
+/// A time without characters that some file systems refuse.
+fn file_name(time: &str) -> String {
+    time.chars().filter(|letter| *letter != ':').collect()
+}
+
+/// Writes a file that was not there before, where the user is.
+fn write_new(stem: &str, text: &[u8]) -> Result<PathBuf, String> {
+    use std::io::Write;
+    let path = PathBuf::from(format!("{stem}.json"));
+    std::fs::File::create_new(&path)
+        .and_then(|mut file| file.write_all(text))
+        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    Ok(path)
+}

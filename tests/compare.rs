@@ -1,0 +1,92 @@
+//! The commands that read sessions: compare and report.
+
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output};
+
+fn sample(name: &str) -> PathBuf {
+    Path::new(env!("CARGO_MANIFEST_DIR"))
+        .join("tests/sessions")
+        .join(name)
+}
+
+fn diskscope(arguments: &[&str], files: &[PathBuf]) -> Output {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    let output = command.args(arguments).args(files).output();
+    output.unwrap_or_else(|error| panic!("cannot start the program: {error}"))
+}
+
+fn both() -> Vec<PathBuf> {
+    vec![
+        sample("nvme-random.json"),
+        sample("nvme-random-slower.json"),
+    ]
+}
+
+#[test]
+fn two_sessions_are_compared_as_text_and_json() {
+    let text = diskscope(&["compare"], &both());
+    assert_eq!(text.status.code(), Some(0));
+    let words = String::from_utf8(text.stdout).unwrap();
+    assert!(words.contains("slower"), "{words}");
+    let json = diskscope(&["compare", "--json"], &both());
+    let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
+    assert_eq!(document["schema"], "diskscope-comparison");
+    let iops = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    assert_eq!(iops["judgement"], "slower");
+}
+
+#[test]
+fn what_cannot_be_compared_is_named_and_fails() {
+    let other = vec![sample("nvme-random.json"), sample("hdd-sequential.json")];
+    let output = diskscope(&["compare"], &other);
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8(output.stdout).unwrap();
+    assert!(words.contains("A has it, B has no run of it"), "{words}");
+}
+
+#[test]
+fn a_fleet_lists_what_it_can_read() {
+    let directory = tempfile::tempdir().unwrap();
+    let broken = directory.path().join("broken.json");
+    std::fs::write(&broken, "{").unwrap();
+    let files: Vec<PathBuf> = both().into_iter().chain([broken]).collect();
+    let output = diskscope(&["compare", "--by", "latency_p99"], &files);
+    assert_eq!(output.status.code(), Some(1));
+    let words = String::from_utf8(output.stdout).unwrap();
+    let (fast, slow) = (words.find("web-07").unwrap(), words.find("web-11").unwrap());
+    assert!(fast < slow, "the lower time is better: {words}");
+    assert!(words.contains("broken.json"), "{words}");
+}
+
+#[test]
+fn a_report_is_one_file() {
+    let directory = tempfile::tempdir().unwrap();
+    let page = directory.path().join("report.html");
+    let output = diskscope(&["report", "-o", page.to_str().unwrap()], &both());
+    assert_eq!(output.status.code(), Some(0), "{output:?}");
+    assert!(output.stdout.is_empty());
+    let html = std::fs::read_to_string(&page).unwrap();
+    assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
+    assert!(html.contains("<h1>Comparison</h1>"));
+    let refused = diskscope(&["report", "-o", "/no/such/directory/x.html"], &both());
+    assert_eq!(refused.status.code(), Some(1));
+}
+
+#[test]
+fn the_sample_sessions_fit_the_schema() {
+    let schema = diskscope::session::schema();
+    let validator = jsonschema::validator_for(&schema).unwrap();
+    for name in [
+        "nvme-random.json",
+        "nvme-random-slower.json",
+        "hdd-sequential.json",
+    ] {
+        let text = std::fs::read_to_string(sample(name)).unwrap();
+        let document = serde_json::from_str(&text).unwrap();
+        let errors: Vec<String> = validator
+            .iter_errors(&document)
+            .map(|error| error.to_string())
+            .collect();
+        assert!(errors.is_empty(), "{name}: {errors:?}");
+    }
+}
