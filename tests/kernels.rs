@@ -104,6 +104,22 @@ fn a_raid_on_disks_under_4_15() {
     assert_eq!(device(&live, "sda1").parent.as_deref(), Some("sda"));
     assert_eq!(device(&live, "dm-0").parent.as_deref(), Some("md0"));
     assert_eq!(device(&live, "md0").parent, None, "it lies on two devices");
+    assert_eq!(device(&live, "md0").lies_on, ["sda1", "sdb"]);
+    let stack = diskscope::model::stack::of(&live.devices, "dm-0");
+    let stack: Vec<(&str, usize)> = stack
+        .iter()
+        .map(|layer| (live.devices[layer.device].name.as_str(), layer.depth))
+        .collect();
+    let halves = [
+        ("sda", 0),
+        ("sda1", 1),
+        ("md0", 2),
+        ("dm-0", 3),
+        ("sdb", 0),
+        ("md0", 1),
+        ("dm-0", 2),
+    ];
+    assert_eq!(stack, halves);
     assert_eq!(device(&live, "dm-0").mounted_at.as_deref(), Some("/srv"));
     // Two mirrored halves: what both disks write counts, the layers above do not.
     let drained = (700_000 + 12_000) as f64 * 1024.0 / (2.0 * 2600.0 * 512.0);
@@ -165,6 +181,10 @@ fn multipath_and_hostile_names_under_6_1() {
     );
     assert!(live.devices.iter().any(|view| view.name == "nvme0c0n1"));
     assert!(sample.notices.contains(&Notice::DelayAccountingOff));
+
+    let page = rustix::param::page_size() as u64;
+    assert_eq!(live.host.background_from_bytes, Some(1000 * page));
+    assert_eq!(live.host.throttled_from_bytes, Some(1500 * page));
 
     let evil = live.processes.iter().find(|view| view.pid == 900).unwrap();
     assert_eq!(evil.command, "ev\\x1b]0;x\\x07il --a\\nb \\xff\\xfe");

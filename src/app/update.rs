@@ -162,7 +162,7 @@ fn ask(state: &mut State, deeds: &'static [Deed]) {
     let Some(process) = state.live.process() else {
         trouble(
             state,
-            "select a process first, with the arrow keys".to_owned(),
+            "select a process that is listed, with the arrow keys".to_owned(),
         );
         return;
     };

@@ -287,18 +287,21 @@ mod tests {
         let mut descriptors = of_self();
         let roots = Roots::default();
         // Other tests have files open in this process too, and one look lists but some of them.
-        for _ in 0..1000 {
-            descriptors.look(&roots);
-            if find(&descriptors).is_some() {
-                break;
+        let look_until = |descriptors: &mut Descriptors, position: u64| {
+            for _ in 0..1000 {
+                descriptors.look(&roots);
+                if find(descriptors).is_some_and(|file| file.position == position) {
+                    break;
+                }
             }
-        }
+        };
+        look_until(&mut descriptors, 5000);
         let first = find(&descriptors).expect("the file is open");
         assert_eq!((first.position, first.size), (5000, Some(5000)));
         assert!(first.writable && first.readable);
 
         file.rewind().unwrap();
-        descriptors.look(&roots);
+        look_until(&mut descriptors, 0);
         assert_eq!(find(&descriptors).unwrap().position, 0);
         assert!(descriptors.any_moved());
 
