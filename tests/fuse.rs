@@ -120,8 +120,26 @@ impl Filesystem for Spindle {
 /// A simulated drive as the file `disk` of a mounted file system.
 struct Mounted {
     mount: tempfile::TempDir,
-    /// Unmounted with this value.
-    _session: fuser::BackgroundSession,
+    /// There until it is unmounted.
+    session: Option<fuser::BackgroundSession>,
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        // Lazily, for the file may be held open a moment longer; root needs no helper for it.
+        let by = |program: &str, option: &str| {
+            let status = Command::new(program)
+                .arg(option)
+                .arg(self.mount.path())
+                .status();
+            status.is_ok_and(|status| status.success())
+        };
+        assert!(
+            by("umount", "-l") || by("fusermount3", "-uz"),
+            "it stays mounted"
+        );
+        drop(self.session.take());
+    }
 }
 
 impl Mounted {
@@ -139,7 +157,10 @@ impl Mounted {
         let mut options = Config::default();
         options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
         match fuser::spawn_mount(spindle, mount.path(), &options) {
-            Ok(_session) => Some(Self { mount, _session }),
+            Ok(session) => Some(Self {
+                mount,
+                session: Some(session),
+            }),
             Err(error) => {
                 println!("not tried: no file system can be mounted here: {error}");
                 None
