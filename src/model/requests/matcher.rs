@@ -3,9 +3,10 @@
 use std::collections::HashMap;
 
 use super::charge::Charge;
+use super::flight::{Bio, Key, Open, adopt, new_request};
 use super::operation::Kind;
 use super::pending::Pending;
-use super::request::{Actor, Request, Times};
+use super::request::Request;
 use crate::probe::trace::event::{BlockEvent, Number, Step};
 
 /// What has had no event for this long is given up: longer than any driver's time limit with
@@ -13,37 +14,6 @@ use crate::probe::trace::event::{BlockEvent, Number, Step};
 const PATIENCE_NS: u64 = 600_000_000_000;
 /// How often that is looked for.
 const TIDY_EVERY_NS: u64 = 10_000_000_000;
-
-/// Where something lies: the drive, what is done, the sector.
-type Key = (Number, Kind, u64);
-
-/// An I/O that was handed over and for which no request was made yet.
-#[derive(Debug, Clone, Copy)]
-struct Bio {
-    sectors: u64,
-    queued: u64,
-    event: BlockEvent,
-    dirtied_by: Option<Actor>,
-    from: Option<(Number, u64)>,
-    split: bool,
-}
-
-/// A request under way.
-#[derive(Debug)]
-struct Open {
-    request: Request,
-    /// Where the part begins that is not complete yet.
-    rest: u64,
-    sectors: u64,
-    is_issued: bool,
-    last: u64,
-}
-
-impl Open {
-    fn end(&self) -> u64 {
-        self.rest + self.sectors
-    }
-}
 
 /// What could not be put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -388,55 +358,6 @@ impl Matcher {
             open.find((*drive, *kind, *begin), |_| true).is_some()
         });
     }
-}
-
-impl Open {
-    /// Something joined it, at its beginning or its end.
-    fn join(&mut self, event: &BlockEvent, bio: Option<&Bio>) {
-        self.sectors += u64::from(event.sectors);
-        self.request.bytes += u64::from(event.sectors) * 512;
-        self.request.merged += 1;
-        self.last = event.at;
-        // It waits since the first of them came.
-        let queued = bio.map(|bio| bio.queued);
-        self.request.times.queued = self.request.times.queued.into_iter().chain(queued).min();
-    }
-}
-
-fn new_request(key: Key, event: &BlockEvent) -> Open {
-    Open {
-        request: Request {
-            device: key.0,
-            operation: key.1.operation(),
-            flags: event.flags,
-            sector: key.2,
-            bytes: u64::from(event.bytes),
-            submitter: None,
-            dirtied_by: None,
-            from: None,
-            times: Times::default(),
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
-        },
-        rest: key.2,
-        sectors: u64::from(event.sectors),
-        is_issued: false,
-        last: event.at,
-    }
-}
-
-/// The request is the one of this bio.
-fn adopt(request: &mut Request, bio: &Bio) {
-    request.times.queued = Some(bio.queued);
-    request.submitter = Some(Actor {
-        pid: bio.event.pid,
-        name: bio.event.name,
-    });
-    request.dirtied_by = bio.dirtied_by;
-    request.from = bio.from;
-    request.split = bio.split;
 }
 
 #[cfg(test)]

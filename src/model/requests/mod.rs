@@ -2,6 +2,7 @@
 
 mod board;
 mod charge;
+mod flight;
 mod matcher;
 mod operation;
 mod pending;
