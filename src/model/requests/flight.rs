@@ -34,9 +34,7 @@ impl Open {
     pub(super) fn end(&self) -> u64 {
         self.rest + self.sectors
     }
-}
 
-impl Open {
     /// Something joined it, at its beginning or its end.
     pub(super) fn join(&mut self, event: &BlockEvent, bio: Option<&Bio>) {
         self.sectors += u64::from(event.sectors);
