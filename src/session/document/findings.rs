@@ -1,0 +1,123 @@
+//! What a test yields.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::{Figure, Goal, LatencyByDirection, Series, Table, Verdict};
+
+/// Figures, distributions, series and verdicts: what a test yields.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Findings {
+    /// Single results.
+    pub figures: Vec<Figure>,
+    /// Response times by direction.
+    pub latency: LatencyByDirection,
+    /// Figures that are best read side by side.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub tables: Vec<Table>,
+    /// Curves.
+    pub series: Vec<Series>,
+    /// What is to be thought of the figures.
+    pub verdicts: Vec<Verdict>,
+    /// Service goals that were asked for, and whether they were met.
+    #[serde(default)]
+    pub goals: Vec<Goal>,
+}
+
+impl Findings {
+    /// Whether nothing was found at all.
+    #[must_use]
+    pub fn is_empty(&self) -> bool {
+        *self == Self::default()
+    }
+
+    /// The figure of that name, if it was determined.
+    #[must_use]
+    pub fn figure(&self, name: &str) -> Option<&Figure> {
+        self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// Sets a figure, in place of an earlier one of that name.
+    pub fn put_figure(&mut self, figure: Figure) {
+        match self
+            .figures
+            .iter_mut()
+            .find(|known| known.name == figure.name)
+        {
+            Some(known) => *known = figure,
+            None => self.figures.push(figure),
+        }
+    }
+
+    /// Sets a series, in place of an earlier one of that name.
+    pub fn put_series(&mut self, series: Series) {
+        match self
+            .series
+            .iter_mut()
+            .find(|known| known.name == series.name)
+        {
+            Some(known) => *known = series,
+            None => self.series.push(series),
+        }
+    }
+
+    /// Sets a verdict, in place of an earlier one of that code.
+    pub fn put_verdict(&mut self, verdict: Verdict) {
+        match self
+            .verdicts
+            .iter_mut()
+            .find(|known| known.code == verdict.code)
+        {
+            Some(known) => *known = verdict,
+            None => self.verdicts.push(verdict),
+        }
+    }
+
+    /// Sets a table, in place of an earlier one of that name.
+    pub fn put_table(&mut self, table: Table) {
+        match self
+            .tables
+            .iter_mut()
+            .find(|known| known.name == table.name)
+        {
+            Some(known) => *known = table,
+            None => self.tables.push(table),
+        }
+    }
+
+    /// Takes over what a part of a larger test found: every name gets `prefix/` in front. The
+    /// part's distributions are taken where there are none yet.
+    pub fn absorb(&mut self, prefix: &str, part: &Self) {
+        let named = |name: &str| format!("{prefix}/{name}");
+        for figure in &part.figures {
+            self.put_figure(Figure {
+                name: named(&figure.name),
+                ..figure.clone()
+            });
+        }
+        for series in &part.series {
+            self.put_series(Series {
+                name: named(&series.name),
+                ..series.clone()
+            });
+        }
+        for verdict in &part.verdicts {
+            self.put_verdict(Verdict {
+                code: named(&verdict.code),
+                ..verdict.clone()
+            });
+        }
+        for table in &part.tables {
+            self.put_table(table.prefixed(prefix));
+        }
+        let latency = &part.latency;
+        self.latency.read = self.latency.read.take().or_else(|| latency.read.clone());
+        self.latency.write = self.latency.write.take().or_else(|| latency.write.clone());
+    }
+
+    /// The series of that name, if there is one.
+    #[must_use]
+    pub fn series(&self, name: &str) -> Option<&Series> {
+        self.series.iter().find(|series| series.name == name)
+    }
+}

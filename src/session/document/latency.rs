@@ -1,0 +1,56 @@
+//! Distributions of response times.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use crate::stats::latency::{Latency, PERCENTILES};
+
+/// Response times of reads and of writes; absent where none were made.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencyByDirection {
+    /// Of reads.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub read: Option<LatencySummary>,
+    /// Of writes.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub write: Option<LatencySummary>,
+}
+
+/// A distribution of response times.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct LatencySummary {
+    /// How many requests.
+    pub count: u64,
+    /// Arithmetic mean.
+    pub mean_ns: f64,
+    /// Standard deviation.
+    pub stddev_ns: f64,
+    /// The fastest.
+    pub min_ns: u64,
+    /// The slowest.
+    pub max_ns: u64,
+    /// By percent, such as `"99.9"`: the response time that this share of requests beats. A
+    /// percentile that fewer than 10 observations lie beyond is left out.
+    pub percentiles: BTreeMap<String, u64>,
+    /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
+    pub histogram: Vec<[u64; 3]>,
+}
+
+impl LatencySummary {
+    /// What is kept of many response times; `None` when there are none.
+    #[must_use]
+    pub fn of(latency: &Latency) -> Option<Self> {
+        let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
+        Some(Self {
+            count: latency.count(),
+            mean_ns: latency.mean()?,
+            stddev_ns: latency.standard_deviation().unwrap_or(0.0),
+            min_ns: latency.min()?,
+            max_ns: latency.max()?,
+            percentiles: PERCENTILES.into_iter().filter_map(percentile).collect(),
+            histogram: latency.bins(16),
+        })
+    }
+}

@@ -1,0 +1,115 @@
+//! The document that is saved, exported and compared: what was measured, on what, and how far
+//! it may be believed.
+//!
+//! Every number is in bytes, nanoseconds or per second, or as its `unit` says. A figure that
+//! could not be determined is absent and explained by a [`Verdict`]; it is never 0.
+
+use std::collections::BTreeMap;
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+mod curve;
+mod figure;
+mod findings;
+mod latency;
+mod record;
+mod table;
+mod verdict;
+
+pub use curve::{Axis, Series};
+pub use figure::{Figure, Unit};
+pub use findings::Findings;
+pub use latency::{LatencyByDirection, LatencySummary};
+pub use record::{Cpu, EngineRecord, KernelCounts, Reproduce, RunError, StageSplit, TargetRecord};
+pub use table::{Table, TableRow};
+pub use verdict::{Goal, Severity, Verdict};
+
+/// What [`Session::schema`] always says.
+pub const SCHEMA: &str = "diskscope-session";
+/// The version of the document's shape that this program writes.
+pub const VERSION: u32 = 1;
+
+/// One saved session: the host, and the runs made on it in order.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Session {
+    /// Always `diskscope-session`.
+    pub schema: String,
+    /// Version of the document's shape.
+    pub version: u32,
+    /// Program and version that wrote it, such as `diskscope 0.1.0`.
+    pub program: String,
+    /// When the session began, RFC 3339 with offset.
+    pub started: String,
+    /// The machine that it was measured on.
+    pub host: Host,
+    /// The runs, in the order in which they were made.
+    pub runs: Vec<Run>,
+}
+
+/// The machine that a session was measured on.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Host {
+    /// Host name.
+    pub name: Option<String>,
+    /// Kernel release, as `uname -r` says.
+    pub kernel: Option<String>,
+    /// Machine architecture, as `uname -m` says.
+    pub architecture: Option<String>,
+    /// Processors that this program may run on.
+    pub processors: Option<u32>,
+    /// Main memory in bytes.
+    pub memory_bytes: Option<u64>,
+    /// Name of the hypervisor or container, where the machine tells.
+    pub virtualization: Option<String>,
+}
+
+/// How a run ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum RunState {
+    /// Only in a journal: the run goes on, or its program was killed.
+    Running,
+    /// Everything that the test asks for was measured.
+    Finished,
+    /// Stopped by the user or a signal; what was measured until then is here.
+    Interrupted,
+    /// Stopped by an error; what was measured until then is here.
+    Failed,
+}
+
+/// One test on one target.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Run {
+    /// Name of the test, such as `random-read`.
+    pub test: String,
+    /// How it ended.
+    pub state: RunState,
+    /// What stopped it, where `state` is `failed`.
+    pub error: Option<RunError>,
+    /// When it began, RFC 3339 with offset.
+    pub started: String,
+    /// How long it took, ramps and preparation included.
+    pub elapsed_ns: u64,
+    /// What was measured.
+    pub target: TargetRecord,
+    /// The test's parameters by name: bytes, nanoseconds, per second, or words.
+    pub parameters: BTreeMap<String, serde_json::Value>,
+    /// Units of those parameters that have one.
+    #[serde(default)]
+    pub parameter_units: BTreeMap<String, Unit>,
+    /// What executed the requests.
+    pub engine: EngineRecord,
+    /// What the test found.
+    #[serde(flatten)]
+    pub findings: Findings,
+    /// The device's own counts over the run, where the kernel keeps any for the target.
+    pub kernel: Option<KernelCounts>,
+    /// Where the requests' time went, where the kernel could be asked (root, tracefs).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stages: Option<StageSplit>,
+    /// Processor time of the run.
+    pub cpu: Option<Cpu>,
+    /// How to do the same again.
+    pub reproduce: Reproduce,
+}
