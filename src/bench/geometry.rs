@@ -44,7 +44,7 @@ cylinder: one for each surface. Drives that change the head only after a band of
 show their surfaces this way; then the test says so.",
     writes: false,
     parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(60))),
+        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(90))),
         common::BYTES,
         common::REQUESTS,
         common::WINDOW_BEGIN,
@@ -175,7 +175,7 @@ impl Survey {
             .bench
             .series(angles(&found.samples, 8.0 * layout.sectors_per_track));
         let revolution = |name: &str, value: f64| Figure::new(name, value, Unit::Revolution);
-        let tracks = layout.skews.len();
+        let tracks = found.skews.len();
         match found.cylinder {
             Some(cylinder) => {
                 prober.bench.figure(Figure::new(
@@ -191,7 +191,7 @@ impl Survey {
                     .figure(revolution("cylinder_skew", cylinder.cylinder_skew));
             }
             None if found.decided() => {
-                let skews = layout.skews.iter().map(|skew| skew.1);
+                let skews = found.skews.iter().map(|skew| skew.1);
                 let skew = skews.collect::<Resultant>().direction();
                 prober.bench.figure(revolution("track_skew", skew));
                 let evidence = format!("the skews of {tracks} tracks are all alike");
@@ -241,11 +241,17 @@ impl Survey {
             failures += usize::from(self.places.len() == known);
             self.report(prober);
         }
-        let zones = zones::group(&self.places, 2.0 * finest);
+        let zones = zones::group(&self.places, 2.0 * finest).len();
         if zones::widest_step(&self.places, finest).is_none() {
-            prober
-                .bench
-                .figure(Figure::new("zones", zones.len() as f64, Unit::Count));
+            let zones = Figure::new("zones", zones as f64, Unit::Count);
+            prober.bench.figure(zones);
+        } else {
+            prober.bench.verdict(Verdict::new(
+                "zones-not-told",
+                Severity::Note,
+                format!("{zones} or more: it ended before all their boundaries were found"),
+                "raise --duration",
+            ));
         }
         Ok(())
     }

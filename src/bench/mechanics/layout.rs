@@ -77,21 +77,52 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
     }
     let mut ascending = samples.to_vec();
     ascending.sort_by(|left, right| left.sector.total_cmp(&right.sector));
-    let samples = &ascending[..];
-    // A short piece bears a wide search; the longer the piece, the more exact the length must be.
+    let found = narrow_down(&ascending, about, width)?;
+    if !found.is_seamless() {
+        return Some(found);
+    }
+    // Tracks that join without a seam have the skew in their slope, for no drive moves its arm in
+    // no time. They are longer by as much.
+    const SKEWS: f64 = 0.055;
+    narrow_down(&ascending, found.sectors_per_track * (1.0 + SKEWS), SKEWS)
+        .filter(|other| !other.is_seamless())
+        .or(Some(found))
+}
+
+/// Searches over a short piece, which bears a wide search, and from each of its best places over
+/// longer and longer pieces, for which the length must be known more exactly. Of those the one that
+/// fits all samples best is taken: noise may let a short piece fit better elsewhere. Samples in
+/// ascending order.
+fn narrow_down(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
+    // Tracks of the first piece for a width of 1: a step of the search is then a small part of a
+    // track at its end.
+    const SHORT: f64 = 0.4;
+    const STEPS: f64 = 25.0;
+    const GROWTH: f64 = 3.0;
+    let short = (SHORT / width).clamp(5.0, 32.0);
     let (first, last) = (samples[0].sector, samples[samples.len() - 1].sector);
     let tracks = (last - first) / about;
-    let (mut length, mut width, mut piece) = (about, width, 5.0);
-    let boundary = loop {
-        let until = first + piece * about;
-        let part = &samples[..samples.partition_point(|sample| sample.sector <= until)];
-        let boundary;
-        (length, boundary) = search(part, length, width, width / 25.0)?;
-        if piece >= tracks {
-            break boundary;
-        }
-        (width, piece) = (width.min(0.03 / piece), piece * 3.0);
+    let piece = |tracks: f64| {
+        let until = first + tracks * about;
+        &samples[..samples.partition_point(|sample| sample.sector <= until)]
     };
+    let follow = |(mut length, mut boundary): (f64, f64)| {
+        let mut known = short;
+        while known < tracks {
+            let width = width.min(0.03 / known);
+            known *= GROWTH;
+            (length, boundary) = *search(piece(known), length, width, width / STEPS).first()?;
+        }
+        lay_out(samples, length, boundary)
+    };
+    search(piece(short), about, width, width / STEPS)
+        .into_iter()
+        .filter_map(follow)
+        .max_by(|left, right| left.coherence.total_cmp(&right.coherence))
+}
+
+/// The tracks of that length and boundary, straightened once more.
+fn lay_out(samples: &[Sample], length: f64, boundary: f64) -> Option<Layout> {
     let (length, error) = straighten(samples, length, boundary)?;
     Some(Layout {
         sectors_per_track: length,
@@ -102,12 +133,27 @@ pub fn fit(samples: &[Sample], about: f64, width: f64) -> Option<Layout> {
     })
 }
 
-/// The length within `width` (a share) of `about`, and the boundary, that fit best: the best places
-/// of a grid in steps of `step` are straightened, and the best of those is taken.
-fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64, f64)> {
+impl Layout {
+    /// Whether the angle goes on from track to track as if there were none.
+    fn is_seamless(&self) -> bool {
+        const SEAM: f64 = 0.01;
+        let mean: Resultant = self.skews.iter().map(|(_, skew)| *skew).collect();
+        signed(mean.direction()).abs() < SEAM
+    }
+}
+
+/// Lengths within `width` (a share) of `about`, each with its boundary, that fit best, the best one
+/// first: the best places of a grid in steps of `step` are straightened. None that strays from
+/// there, and no two that are nearly the same.
+fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Vec<(f64, f64)> {
     const BOUNDARIES: usize = 32;
     const BEST: usize = 24;
-    let origin = samples.first()?.sector;
+    const KEPT: usize = 3;
+    // What noise may move the best place of a short piece by.
+    const NOISE: f64 = 0.008;
+    let Some(origin) = samples.first().map(|sample| sample.sector) else {
+        return Vec::new();
+    };
     let steps = (width / step).ceil() as i32;
     let mut scored = Vec::new();
     for index in -steps..=steps {
@@ -118,19 +164,23 @@ fn search(samples: &[Sample], about: f64, width: f64, step: f64) -> Option<(f64,
             scored.push((score(&turned, length, boundary), (length, boundary)));
         }
     }
-    scored.sort_by(|left: &(f64, _), right| right.0.total_cmp(&left.0));
-    scored
-        .into_iter()
-        .take(BEST)
-        .filter_map(|(_, (length, boundary))| {
-            let (length, _) = straighten(samples, length, boundary)?;
-            Some((
-                score(&turned(samples, length), length, boundary),
-                (length, boundary),
-            ))
-        })
-        .max_by(|left, right| left.0.total_cmp(&right.0))
-        .map(|(_, best)| best)
+    let best_first = |left: &(f64, _), right: &(f64, _)| right.0.total_cmp(&left.0);
+    scored.sort_by(best_first);
+    let straight = |(_, (length, boundary)): (f64, (f64, f64))| {
+        let (length, _) = straighten(samples, length, boundary)?;
+        let score = score(&turned(samples, length), length, boundary);
+        ((length / about - 1.0).abs() <= 1.3 * width + NOISE).then_some((score, (length, boundary)))
+    };
+    let mut straight: Vec<_> = scored.into_iter().take(BEST).filter_map(straight).collect();
+    straight.sort_by(best_first);
+    let mut kept: Vec<(f64, f64)> = Vec::new();
+    for (_, (length, boundary)) in straight {
+        let near = |known: &(f64, f64)| (known.0 / length - 1.0).abs() < 2.0 * step;
+        if kept.len() < KEPT && !kept.iter().any(near) {
+            kept.push((length, boundary));
+        }
+    }
+    kept
 }
 
 /// A sample with its way along the track taken off: what is left is where its track begins.
@@ -192,15 +242,25 @@ fn score(turned: &[Turned], length: f64, boundary: f64) -> f64 {
 
 /// Least squares of the angle against the sector, with one slope for all tracks and an intercept
 /// for each: the length and its standard error. Samples far from their track's line, late answers
-/// and those across its end, lose their weight (Tukey's biweight; Beaton and Tukey 1974).
-fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64, f64)> {
-    let (mut error, mut bound) = (f64::INFINITY, OUTLYING);
+/// and those across its end, lose their weight (Tukey's biweight; Beaton and Tukey 1974). Which
+/// sample is on which track is settled by the length given: else a slightly other length would put
+/// more and more samples on wrong tracks, and those would pull it further away.
+fn straighten(samples: &[Sample], given: f64, boundary: f64) -> Option<(f64, f64)> {
+    let groups: Vec<std::ops::Range<usize>> = tracks_of(&turned(samples, given), given, boundary)
+        .scan(0, |begin, (_, part, _)| {
+            let from = *begin;
+            *begin += part.len();
+            Some(from..*begin)
+        })
+        .collect();
+    let (mut length, mut error, mut bound) = (given, f64::INFINITY, OUTLYING);
     for _ in 0..5 {
         let turned = turned(samples, length);
         let mut misses = Vec::with_capacity(samples.len());
-        let mut tracks = Vec::new();
-        for (_, part, begin) in tracks_of(&turned, length, boundary) {
-            let begin = begin.direction();
+        let mut tracks = Vec::with_capacity(groups.len());
+        for group in &groups {
+            let track = &turned[group.clone()];
+            let begin = middle(track)?;
             let point = |one: &Turned| {
                 let miss = signed(one.begin - begin);
                 let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
@@ -210,14 +270,9 @@ fn straighten(samples: &[Sample], mut length: f64, boundary: f64) -> Option<(f64
                     weight,
                 }
             };
-            tracks.push(part.iter().map(point).collect::<Vec<Point>>());
-            misses.extend(
-                tracks
-                    .last()
-                    .into_iter()
-                    .flatten()
-                    .map(|point| point.miss.abs()),
-            );
+            let points: Vec<Point> = track.iter().map(point).collect();
+            misses.extend(points.iter().map(|point| point.miss.abs()));
+            tracks.push(points);
         }
         let (slope, slope_error) = common_slope(tracks.iter())?;
         length = 1.0 / (1.0 / length + slope);
@@ -266,15 +321,26 @@ fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<Point>>) -> Option<(f64
 
 fn skews(samples: &[Sample], length: f64, boundary: f64) -> Vec<(i64, f64)> {
     let turned = turned(samples, length);
-    let tracks: Vec<(i64, Resultant)> = tracks_of(&turned, length, boundary)
-        .map(|(track, _, begin)| (track, begin))
+    let tracks: Vec<(i64, f64)> = tracks_of(&turned, length, boundary)
+        .filter(|(_, part, begin)| part.len() >= 2 && begin.length() > 0.9)
+        .filter_map(|(track, part, _)| Some((track, middle(part)?)))
         .collect();
-    let clear = |track: &Resultant| track.count() >= 2 && track.length() > 0.9;
     tracks
         .windows(2)
-        .filter(|two| two[0].0 + 1 == two[1].0 && clear(&two[0].1) && clear(&two[1].1))
-        .map(|two| (two[1].0, wrap(two[1].1.direction() - two[0].1.direction())))
+        .filter(|two| two[0].0 + 1 == two[1].0)
+        .map(|two| (two[1].0, wrap(two[1].1 - two[0].1)))
         .collect()
+}
+
+/// The median begin of a track: a late answer or two cannot move it far.
+fn middle(track: &[Turned]) -> Option<f64> {
+    let mut sum = Resultant::default();
+    track
+        .iter()
+        .for_each(|one| sum.add_vector(one.cos, one.sin));
+    let about = sum.direction();
+    let way = robust::median(track.iter().map(|one| signed(one.begin - about)))?;
+    Some(wrap(about + way))
 }
 
 #[cfg(test)]
