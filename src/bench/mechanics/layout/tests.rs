@@ -1,6 +1,7 @@
 use super::*;
 use crate::bench::mechanics::cylinder::{all_alike, cylinder};
 use crate::drive::random::Random;
+use crate::stats::circular::wrap;
 use proptest::prelude::*;
 
 /// Samples of a medium with these tracks, read with that noise (in revolutions).
