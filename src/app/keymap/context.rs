@@ -17,6 +17,8 @@ pub enum Context {
     Form,
     /// Typing a value or a path.
     Field,
+    /// Typing the path of what is to be overwritten.
+    Consent,
     /// A benchmark that runs.
     Running,
     /// The result of a run.
@@ -35,7 +37,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 14] = [
+    pub const ALL: [Self; 15] = [
         Self::Anywhere,
         Self::Live,
         Self::Replay,
@@ -43,6 +45,7 @@ impl Context {
         Self::Launcher,
         Self::Form,
         Self::Field,
+        Self::Consent,
         Self::Running,
         Self::Result,
         Self::Requests,
@@ -63,6 +66,7 @@ impl Context {
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
             Self::Field => "Bench, typing",
+            Self::Consent => "Bench, before something is overwritten",
             Self::Running => "Bench, running",
             Self::Result => "Result",
             Self::Requests => "Requests",
@@ -77,7 +81,7 @@ impl Context {
     /// hold only together with Ctrl.
     #[must_use]
     pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::Field)
+        matches!(self, Self::Filter | Self::Field | Self::Consent)
     }
 
     /// Whether nothing but its own keys and those with Ctrl hold here.
