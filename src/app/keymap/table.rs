@@ -115,7 +115,7 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Field, ENTER, Command::Accept, "take what was typed", "take"),
     bind(Context::Field, ESC, Command::Cancel, "leave it as it was", "leave"),
 
-    bind(Context::Consent, ENTER, Command::Accept, "start, if it is the target's path that was typed", "start, once the path is typed"),
+    bind(Context::Consent, ENTER, Command::Accept, "start, if that is the path of the target", "start, once the path is typed"),
     bind(Context::Consent, ESC, Command::Cancel, "leave everything as it is", "leave everything as it is"),
 
     bind(Context::Running, &[Key::new(Code::Esc), Key::char('x')], Command::Stop, "stop; what was measured is kept", "stop and keep what was measured"),
