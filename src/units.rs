@@ -36,22 +36,40 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         .unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
     let factor = factor_of(unit, number)?;
-    let value: f64 = number
-        .parse()
-        .map_err(|_| UnitError("write a size such as 4096, 4KiB or 1GB".to_owned()))?;
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole
-            .checked_mul(factor)
-            .ok_or_else(|| UnitError("is too large".to_owned()));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return Err(UnitError(
+            "write a size such as 4096, 4KiB or 1GB".to_owned(),
+        ));
     }
-    let bytes = value * factor as f64;
-    if bytes.fract() != 0.0 {
-        return Err(UnitError("is not a whole number of bytes".to_owned()));
-    }
-    if bytes >= u64::MAX as f64 {
-        return Err(UnitError("is too large".to_owned()));
-    }
-    Ok(bytes as u64)
+    let whole = digits_times(whole, factor).ok_or_else(too_large)?;
+    whole
+        .checked_add(fraction_times(fraction, factor)?)
+        .ok_or_else(too_large)
+}
+
+fn too_large() -> UnitError {
+    UnitError("is too large".to_owned())
+}
+
+fn digits_times(digits: &str, factor: u64) -> Option<u64> {
+    let number = match digits {
+        "" => 0,
+        digits => digits.parse::<u64>().ok()?,
+    };
+    number.checked_mul(factor)
+}
+
+/// What the digits behind the point stand for, exactly: in floating point 1.001 kB are no whole
+/// number of bytes. By long division from the last digit on, where every step has to come out even.
+fn fraction_times(digits: &str, factor: u64) -> Result<u64, UnitError> {
+    let mut digits = digits.trim_end_matches('0').bytes().rev();
+    digits
+        .try_fold(0, |below, digit| {
+            let tenfold = u64::from(digit - b'0') * factor + below;
+            tenfold.is_multiple_of(10).then_some(tenfold / 10)
+        })
+        .ok_or_else(|| UnitError("is not a whole number of bytes".to_owned()))
 }
 
 fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
