@@ -10,6 +10,7 @@ pub mod jobs;
 mod kernel_view;
 mod machine;
 pub mod machine_services;
+pub mod overwrite;
 pub mod player;
 pub mod processes;
 pub mod requests;
