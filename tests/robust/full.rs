@@ -1,6 +1,7 @@
 //! A full file system: under the scratch file, the sessions, a recording, a document.
 
 use std::fs;
+use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -8,7 +9,7 @@ use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
-use crate::place::{Place, covered, is_root, stderr, stdout};
+use crate::place::{Place, covered, is_root, stderr, stdout, wait_until};
 
 /// A small file system in memory, unmounted afterwards.
 struct Small {
@@ -34,11 +35,12 @@ impl Small {
     }
 
     /// Takes all but a few bytes.
-    fn fill(&self, leave: usize) -> PathBuf {
+    fn fill(&self, leave: u64) -> PathBuf {
         let path = self.at.join("filler");
-        let facts = rustix::fs::statvfs(&self.at).unwrap();
-        let free = usize::try_from(facts.f_bavail * facts.f_frsize).unwrap();
-        fs::write(&path, vec![0; free - leave]).unwrap();
+        let mut filler = fs::File::create(&path).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length - leave).unwrap();
         path
     }
 }
@@ -133,14 +135,20 @@ fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
     let Some(small) = Small::mounted(place.state(), "256k") else {
         return;
     };
-    // A page for each directory, and two for the journal's first lines.
-    let filler = small.fill(4 * 4096);
     let child = place
         .run("random-read", &["--duration", "4s"])
         .spawn()
         .unwrap();
-    crate::place::wait_until("the journal", || !place.saved().is_empty());
-    std::thread::sleep(std::time::Duration::from_millis(2200));
+    let journal = || place.saved().first().map(|path| fs::metadata(path).unwrap());
+    wait_until("the journal", || {
+        journal().is_some_and(|it| it.len() > 0)
+    });
+    let filler = small.fill(0);
+    let before = journal().unwrap().modified().unwrap();
+    // What does not fit is taken back, which moves the time of the last change.
+    wait_until("a line that found no room", || {
+        journal().is_some_and(|it| it.modified().unwrap() != before)
+    });
     fs::remove_file(filler).unwrap();
     let output = child.wait_with_output().unwrap();
     let told = stderr(&output);
