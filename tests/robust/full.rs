@@ -139,10 +139,13 @@ fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
         .run("random-read", &["--duration", "4s"])
         .spawn()
         .unwrap();
-    let journal = || place.saved().first().map(|path| fs::metadata(path).unwrap());
-    wait_until("the journal", || {
-        journal().is_some_and(|it| it.len() > 0)
-    });
+    let journal = || {
+        place
+            .saved()
+            .first()
+            .map(|path| fs::metadata(path).unwrap())
+    };
+    wait_until("the journal", || journal().is_some_and(|it| it.len() > 0));
     let filler = small.fill(0);
     let before = journal().unwrap().modified().unwrap();
     // What does not fit is taken back, which moves the time of the last change.

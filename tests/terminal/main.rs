@@ -7,6 +7,7 @@
 mod loop_device;
 mod overwrite;
 mod pty;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;

@@ -82,9 +82,9 @@ fn curves(run: &Run) -> Vec<Series> {
 }
 
 fn cumulative(name: &str, latency: &LatencySummary) -> Series {
-    let mut below = 0;
+    let mut below = 0_u64;
     let points = latency.histogram.iter().map(|[_, high, count]| {
-        below += count;
+        below = below.saturating_add(*count);
         [*high as f64, below as f64 / latency.count.max(1) as f64]
     });
     Series {
