@@ -345,8 +345,10 @@ pub(super) fn chart(
         x: &Axis::new("time", Unit::Nanoseconds),
         y: &Axis::new(history.title, history.unit),
         log_x: false,
+        log_y: false,
         from_zero: true,
         x_bounds: None,
+        marks: Vec::new(),
         look,
     };
     (&plot).render(body, buf);
