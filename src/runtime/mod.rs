@@ -15,6 +15,7 @@ pub mod player;
 pub mod processes;
 pub mod requests;
 pub mod sampler;
+mod sampling;
 pub mod services;
 pub mod signals;
 mod stages;
