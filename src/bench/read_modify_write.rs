@@ -44,7 +44,7 @@ It overwrites what is there, 20,000 records at most in each pass.",
         common::DATA,
     ],
     charts: &[Chart::new(
-        "Share of writes that took at most so long, whole and partial blocks",
+        "Writes done within a time, whole and partial blocks",
         Shape::Line,
         &[
             "times-buffered-4096",

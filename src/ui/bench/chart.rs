@@ -60,6 +60,7 @@ pub(super) fn draw(
             .map(|(series, meaning)| Curve {
                 points: &series.points,
                 meaning: *meaning,
+                letter: None,
             })
             .collect(),
         shape: chart.shape,
@@ -85,7 +86,11 @@ fn names(series: &[(&Series, Meaning)]) -> Vec<String> {
         return quantities;
     }
     let full: Vec<Vec<String>> = of(|one| one.name.clone())
-        .map(|name| name.split('-').map(str::to_owned).collect())
+        .map(|name| {
+            // What it is drawn against is on the axis.
+            let quantity = name.split("-against-").next().unwrap_or_default();
+            quantity.split('-').map(str::to_owned).collect()
+        })
         .collect();
     let shortest = full.iter().map(Vec::len).min().unwrap_or(1) - 1;
     let alike = |place: &usize| full.iter().all(|words| words[*place] == full[0][*place]);

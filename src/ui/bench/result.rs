@@ -16,8 +16,9 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use super::table::Crossed;
 use super::{chart, headline, kernel, meaning_of, pages, verdicts};
-use crate::app::result::{self, ResultState};
+use crate::app::result::{self, Page, ResultState};
 use crate::bench;
 use crate::session::document::{Figure, Run, RunState};
 use crate::ui::look::{Look, Meaning};
@@ -27,6 +28,11 @@ use crate::units;
 
 /// From this width on the kernel's view stands beside the verdicts.
 const WIDE_FROM: u16 = 110;
+
+/// Rows of the title, the gaps, and the last line.
+const TITLE_AND_GAPS: u16 = 4;
+/// Rows that figures and verdicts keep in any case.
+const LEAST: u16 = 4;
 
 /// Draws it.
 pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {
@@ -41,7 +47,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         return;
     };
     let notes = notes(run, look, area.width);
-    let lower = (area.height / 3).clamp(5, 12);
+    let lower = lower(run, page, notes.len() as u16, area.height);
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
         Constraint::Length(1),
@@ -61,6 +67,17 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
     pages::draw(run, page, result.scroll, look, middle, buf);
     draw_lower(result, run, look, bottom, buf);
     draw_saved(result, look, saved, buf);
+}
+
+/// Rows for figures and verdicts: a third of all, less where a table in front wants them.
+fn lower(run: &Run, page: usize, notes: u16, height: u16) -> u16 {
+    let usual = (height / 3).clamp(5, 12);
+    let Some(Page::Table(table)) = result::pages(run).get(page).copied() else {
+        return usual;
+    };
+    let others = TITLE_AND_GAPS + notes + headline::HEIGHT;
+    let table = table.rows.len() as u16 + 1;
+    height.saturating_sub(others + table).clamp(LEAST, usual)
 }
 
 fn draw_title(
@@ -179,6 +196,15 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
 }
 
 fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
+    let mut figures = run.findings.listed();
+    if figures.is_empty() {
+        // A survey has no figures but those of its parts, and a summary of them.
+        if let Some(table) = run.findings.own_tables().next() {
+            let crossed = Crossed::new(table, &run.findings);
+            return crossed.draw(Meaning::Plain, result.scroll, look, area, buf);
+        }
+        figures = run.findings.figures.iter().collect();
+    }
     let (heading, body) = chart::split(area);
     Line::styled("Figures", look.style(Meaning::Title)).render(heading, buf);
     let line = |figure: &Figure| {
@@ -191,11 +217,6 @@ fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &m
             Span::raw(format!("{value:>gap$}")),
         ])
     };
-    // A survey has no figures but those of its parts.
-    let mut figures = run.findings.listed();
-    if figures.is_empty() && run.findings.own_tables().next().is_none() {
-        figures = run.findings.figures.iter().collect();
-    }
     let lines = figures.into_iter().map(line).collect();
     scrolled::draw(lines, result.scroll, look, body, buf);
 }

@@ -98,16 +98,20 @@ impl<'a> Crossed<'a> {
         self.findings.figure(row.cells.get(column)?)
     }
 
-    /// The column whose figures are compared by bars, the first with rates, and its largest.
+    /// The column whose figures are compared by bars, and its largest: the first with nothing but
+    /// rates of one unit.
     fn rates(&self) -> Option<(usize, f64)> {
-        let is_rate = |figure: &&Figure| {
-            matches!(figure.unit, Unit::BytesPerSecond | Unit::PerSecond) && figure.value > 0.0
-        };
         (0..self.table.columns.len()).find_map(|column| {
-            let figures = self.table.rows.iter();
-            let figures = figures.filter_map(|row| self.figure(row, column));
-            let most = figures.filter(is_rate).map(|figure| figure.value);
-            Some((column, most.max_by(f64::total_cmp)?))
+            let rows = self.table.rows.iter();
+            let figures: Vec<&Figure> = rows.filter_map(|row| self.figure(row, column)).collect();
+            let unit = figures.first()?.unit;
+            let alike = figures.iter().all(|figure| figure.unit == unit);
+            let rates = matches!(unit, Unit::BytesPerSecond | Unit::PerSecond);
+            let most = figures
+                .iter()
+                .map(|figure| figure.value)
+                .max_by(f64::total_cmp)?;
+            (alike && rates && most > 0.0).then_some((column, most))
         })
     }
 

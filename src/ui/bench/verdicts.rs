@@ -2,18 +2,9 @@
 
 use ratatui::text::{Line, Span};
 
-use crate::session::document::{Findings, Goal, Severity, Verdict};
+use crate::session::document::{Findings, Goal, Verdict};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::text::wrapped;
-
-/// How a verdict of that severity looks.
-pub(super) fn meaning(severity: Severity) -> Meaning {
-    match severity {
-        Severity::Note => Meaning::Plain,
-        Severity::Warning => Meaning::Waiting,
-        Severity::Invalid => Meaning::Trouble,
-    }
-}
 
 /// The verdicts, the gravest first; those of one severity in their order.
 pub(super) fn sorted(findings: &Findings) -> Vec<&Verdict> {
@@ -26,7 +17,7 @@ pub(super) fn sorted(findings: &Findings) -> Vec<&Verdict> {
 pub(super) fn lines(findings: &Findings, look: Look, width: u16) -> Vec<Line<'static>> {
     let mut lines: Vec<_> = findings.goals.iter().map(|it| goal(it, look)).collect();
     for verdict in sorted(findings) {
-        let style = look.style(meaning(verdict.severity));
+        let style = look.style(verdict.severity.into());
         let text = format!("{}: {}", verdict.code, verdict.evidence);
         let evidence = wrapped(&text, width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));

@@ -339,6 +339,7 @@ pub(super) fn chart(
             .map(|(points, meaning)| Curve {
                 points,
                 meaning: *meaning,
+                letter: None,
             })
             .collect(),
         shape: Shape::Line,

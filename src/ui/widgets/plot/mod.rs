@@ -10,6 +10,7 @@
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
+use ratatui::symbols::Marker;
 use ratatui::text::Line as Text;
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::Canvas;
@@ -34,6 +35,8 @@ pub struct Curve<'a> {
     pub points: &'a [[f64; 2]],
     /// What it stands for.
     pub meaning: Meaning,
+    /// What it is drawn with where colours cannot tell it from others.
+    pub letter: Option<char>,
 }
 
 /// A value of the horizontal axis that has a name.
@@ -140,23 +143,30 @@ impl Plot<'_> {
             distance: paint::least_distance(&curves),
             curves: curves.len(),
         };
-        Canvas::default()
-            .marker(self.look.marker())
-            .x_bounds([0.0, 1.0])
-            .y_bounds([0.0, 1.0])
-            .paint(|context| {
-                let mut order: Vec<usize> = (0..curves.len()).collect();
-                if self.shape == Shape::StackedBars {
-                    // The whole stack first: what lies lower in it is drawn over it.
-                    order.reverse();
-                }
-                for number in order {
-                    let colour = self.look.colour_of(self.curves[number].meaning);
-                    brush.paint(context, number, &curves[number], colour);
-                    context.layer();
-                }
-            })
-            .render(area, buf);
+        let mut order: Vec<usize> = (0..curves.len()).collect();
+        if self.shape == Shape::StackedBars {
+            // The whole stack first: what lies lower in it is drawn over it.
+            order.reverse();
+        }
+        for number in order {
+            let colour = self.look.colour_of(self.curves[number].meaning);
+            Canvas::default()
+                .marker(self.marker(&self.curves[number]))
+                .x_bounds([0.0, 1.0])
+                .y_bounds([0.0, 1.0])
+                .paint(|context| brush.paint(context, number, &curves[number], colour))
+                .render(area, buf);
+        }
+    }
+
+    /// What a curve is drawn with: bars are solid, and where there are no colours a curve may have
+    /// its letter.
+    fn marker(&self, curve: &Curve<'_>) -> Marker {
+        match (curve.letter, self.shape) {
+            (Some(letter), _) if self.look.ascii || !self.look.colour => Marker::Custom(letter),
+            (_, Shape::Bars | Shape::StackedBars) if !self.look.ascii => Marker::Quadrant,
+            _ => self.look.marker(),
+        }
     }
 }
 

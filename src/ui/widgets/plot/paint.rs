@@ -61,7 +61,8 @@ impl Brush {
         let whole = self.distance.map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
         let whole = whole.min(WIDEST * of as f64);
         let wide = whole / of as f64;
-        let lines = ((wide / pixel) as usize).clamp(1, 200);
+        // No dot of it may be left out.
+        let lines = ((wide / pixel).ceil() as usize).clamp(1, 400);
         for [x, y] in points {
             let left = x - whole / 2.0 + wide * number as f64;
             for line in 0..lines {

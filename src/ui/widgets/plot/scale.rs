@@ -183,8 +183,12 @@ mod tests {
             ["10 us", "100 us", "1 ms"]
         );
         let within = Scale::over([2e6, 8e6].into_iter(), true).unwrap();
-        let labels = labels(within, Unit::Nanoseconds);
-        assert!(labels.len() > 2, "{labels:?}");
+        assert_eq!(labels(within, Unit::Nanoseconds), ["2 ms", "5 ms"]);
+        let narrow = Scale::over([2.2e6, 4.8e6].into_iter(), true).unwrap();
+        assert_eq!(
+            labels(narrow, Unit::Nanoseconds),
+            ["2.5", "3.0", "3.5", "4.0", "4.5"]
+        );
     }
 
     #[test]

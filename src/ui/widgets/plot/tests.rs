@@ -8,6 +8,7 @@ fn plot<'a>(points: &'a [[f64; 2]], shape: Shape, axes: &'a [Axis; 2]) -> Plot<'
         curves: vec![Curve {
             points,
             meaning: Meaning::Read,
+            letter: None,
         }],
         shape,
         x: &axes[0],
@@ -96,6 +97,7 @@ fn bars_of_several_curves_stand_side_by_side() {
     plot.curves.push(Curve {
         points: &other,
         meaning: Meaning::Write,
+        letter: None,
     });
     let area = Rect::new(0, 0, 60, 12);
     let mut buf = Buffer::empty(area);
