@@ -536,7 +536,20 @@ fn kernel() -> KernelCounts {
 
 /// Random reads, 7.2 seconds old.
 pub fn run_view() -> RunView {
+    let findings = Findings {
+        verdicts: vec![
+            Verdict::new(
+                "other-users",
+                Severity::Note,
+                "rsyslogd (2210) wrote 310 kB to nvme0n1 meanwhile",
+                "measure while nobody else uses the drive",
+            ),
+            generator_busy(),
+        ],
+        ..Findings::default()
+    };
     let progress = Progress {
+        findings: findings.into(),
         phase: "random reads".to_owned(),
         fraction: Some(0.72),
         elapsed: Duration::from_millis(7200),
@@ -546,7 +559,6 @@ pub fn run_view() -> RunView {
             fraction: Some(0.72),
             tally: tally(7.2),
         },
-        ..Progress::default()
     };
     RunView {
         preparing: None,
@@ -645,13 +657,17 @@ pub fn random_read() -> Run {
         y: Axis::new("IOPS", Unit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
     }];
-    findings.verdicts = vec![Verdict::new(
+    findings.verdicts = vec![generator_busy()];
+    run("random-read", findings)
+}
+
+fn generator_busy() -> Verdict {
+    Verdict::new(
         "generator-busy",
         Severity::Warning,
         "the thread that sent the requests used 93 % of a processor",
         "the drive may be faster: try --workers 2",
-    )];
-    run("random-read", findings)
+    )
 }
 
 /// The result of random reads.

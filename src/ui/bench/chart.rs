@@ -40,10 +40,10 @@ pub(super) fn draw(
         return;
     };
     let names = names(&series);
-    let mut title = Line::styled(
+    let mut title = Line::from(Span::styled(
         cut_end(chart.title, area.width, look),
         look.style(Meaning::Title),
-    );
+    ));
     let legend = legend(&names, &series, look);
     let (heading, mut body) = split(area);
     if title.width() + legend.width() <= usize::from(area.width) {
