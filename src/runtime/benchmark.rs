@@ -31,8 +31,6 @@ const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 pub struct Order {
     /// The test, its target and parameters.
     pub job: Job,
-    /// Goals to be checked in the end.
-    pub goals: Vec<Wanted>,
     /// Directory for journal and document; `None` keeps nothing on disk.
     pub keep_in: Option<PathBuf>,
 }
@@ -189,7 +187,7 @@ pub fn run(
             keeper.discard();
             Err(BenchError::Engine(error).into())
         }
-        _ => Ok(keeper.finish(finished, &order.goals)),
+        _ => Ok(keeper.finish(finished, &order.job.goals)),
     }
 }
 
