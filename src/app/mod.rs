@@ -6,11 +6,14 @@
 use std::time::Duration;
 
 pub mod action;
+pub mod comparison;
+pub mod consent;
 pub mod form;
 pub mod key;
 pub mod keymap;
 pub mod launcher;
 pub mod live;
+mod news;
 pub mod process;
 pub mod replay;
 pub mod requests;
@@ -171,8 +174,25 @@ impl State {
             (None, Screen::Requests) if self.requests.filtering => Context::Filter,
             (None, Screen::Requests) => Context::Requests,
             (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
+            (None, Screen::Sessions) if self.sessions.comparison.is_some() => Context::Comparison,
             (None, Screen::Sessions) => Context::Sessions,
         }
+    }
+
+    /// Says at the bottom that something went wrong.
+    fn trouble(&mut self, text: String) {
+        self.message = Some(Message {
+            text,
+            trouble: true,
+        });
+    }
+
+    /// Says at the bottom that something was done.
+    fn good(&mut self, text: String) {
+        self.message = Some(Message {
+            text,
+            trouble: false,
+        });
     }
 
     /// The result in front, on whichever screen it is.

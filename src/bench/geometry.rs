@@ -113,33 +113,16 @@ impl Survey {
         let window = prober.window();
         // Room for the chains below: they go down.
         let begin = window.start + ((window.end - window.start) / 64).min(256 << 20);
-        let Some(outer) = chain::first_length(prober, &self.clockwork, 0.05, begin)? else {
-            return Ok(false);
-        };
-        let tracks = ((begin - window.start) as f64 / SECTOR / outer * 0.9).min(END_TRACKS);
-        let chain = Chain {
-            top: begin,
-            length: outer,
-            tracks,
-            per_track: 8.0,
-        };
-        let Some(layout) = self.sample(prober, ("outer tracks", 0.05), chain)? else {
+        let room = (begin - window.start) as f64 / SECTOR * 0.9;
+        let Some(layout) = self.end(prober, ("outer tracks", 0.05), begin, room)? else {
             return Ok(false);
         };
         prober
             .bench
             .figure(sectors("sectors_per_track_outer", &layout));
         self.cylinder(prober, begin, layout.sectors_per_track)?;
-        let Some(inner) = chain::first_length(prober, &self.clockwork, 0.05, window.end)? else {
-            return Ok(false);
-        };
-        let chain = Chain {
-            top: window.end,
-            length: inner,
-            tracks: END_TRACKS,
-            per_track: 8.0,
-        };
-        let Some(layout) = self.sample(prober, ("inner tracks", 0.05), chain)? else {
+        let room = (window.end - begin) as f64 / SECTOR;
+        let Some(layout) = self.end(prober, ("inner tracks", 0.05), window.end, room)? else {
             return Ok(false);
         };
         prober
@@ -147,6 +130,37 @@ impl Survey {
             .figure(sectors("sectors_per_track_inner", &layout));
         self.report(prober);
         Ok(true)
+    }
+
+    /// The tracks below an address of which nothing is known, within `room` sectors; once more where
+    /// other work of the computer spoilt the first tries.
+    fn end(
+        &mut self,
+        prober: &mut Prober<'_, '_>,
+        phase: (&str, f64),
+        top: u64,
+        room: f64,
+    ) -> Result<Option<Layout>, BenchError> {
+        const TRIES: u32 = 3;
+        for _ in 0..TRIES {
+            let length = chain::first_length(prober, &self.clockwork, phase.1, top)?;
+            if let Some(length) = length {
+                let chain = Chain {
+                    top,
+                    length,
+                    tracks: (room / length).min(END_TRACKS),
+                    per_track: 8.0,
+                };
+                let found = self.sample(prober, phase, chain)?;
+                if found.is_some() {
+                    return Ok(found);
+                }
+            }
+            if prober.over() {
+                break;
+            }
+        }
+        Ok(None)
     }
 
     /// Skews and surfaces, from a long chain that begins well above the outer end.

@@ -8,12 +8,12 @@ use std::time::{Duration, Instant};
 use jiff::Zoned;
 
 use super::kernel_view::KernelView;
-use super::machine;
 use super::stages::StageWatch;
+use super::{machine, overwrite};
 use crate::bench::runner::{self, Finished};
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
-use crate::engine::{self, Choice, Control, EngineError, OpenError, Opened};
+use crate::engine::{self, Choice, Control, EngineError, OpenError};
 use crate::roots::Roots;
 use crate::session::document::{
     Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
@@ -23,7 +23,7 @@ use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
 use crate::session::verdicts;
 
-/// How often the journal is appended to while a phase lasts.
+/// How often the journal is appended to while a phase lasts that brings no news.
 const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 
 /// What is to be done.
@@ -31,8 +31,6 @@ const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 pub struct Order {
     /// The test, its target and parameters.
     pub job: Job,
-    /// Goals to be checked in the end.
-    pub goals: Vec<Wanted>,
     /// Directory for journal and document; `None` keeps nothing on disk.
     pub keep_in: Option<PathBuf>,
 }
@@ -154,7 +152,7 @@ pub fn run(
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
-        permit(&mut opened, job)?;
+        overwrite::permit(&mut opened, job)?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -189,21 +187,8 @@ pub fn run(
             keeper.discard();
             Err(BenchError::Engine(error).into())
         }
-        _ => Ok(keeper.finish(finished, &order.goals)),
+        _ => Ok(keeper.finish(finished, &order.job.goals)),
     }
-}
-
-/// Permits writing, or refuses it with all that is known of the target.
-fn permit(opened: &mut Opened, job: &Job) -> Result<(), Refused> {
-    opened
-        .permit_writing(job.overwrite.as_deref())
-        .map_err(|refusal| {
-            let inspection = opened.inspect().ok().flatten();
-            Refused::Writing {
-                refusal,
-                facts: inspection.map_or_else(Vec::new, |inspection| inspection.facts()),
-            }
-        })
 }
 
 /// The run as it stands, and the journal that it goes to.
@@ -212,6 +197,8 @@ struct Keeper {
     session: Session,
     journal: Option<Journal>,
     problems: Vec<String>,
+    /// The first that went wrong with the journal.
+    journal_error: Option<StoreError>,
     kernel: KernelView,
     stages: StageWatch,
     began: Instant,
@@ -273,6 +260,7 @@ impl Keeper {
             session,
             journal,
             problems,
+            journal_error: None,
             kernel: KernelView::new(roots, device),
             stages: StageWatch::start(roots, device),
             began,
@@ -290,9 +278,8 @@ impl Keeper {
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.append(&self.run)
         {
-            // A full disk must not end the measurement: it goes on without a journal.
-            self.problems.push(not_saved(&error));
-            self.journal = None;
+            // A full disk must not end the measurement, and there may be room again later.
+            self.journal_error.get_or_insert(error);
         }
     }
 
@@ -322,18 +309,31 @@ impl Keeper {
             runs: vec![self.run],
             ..self.session
         };
+        let (saved, problem) = save(self.journal, self.journal_error, &session);
         let mut problems = self.problems;
-        let saved = self.journal.and_then(|journal| {
-            journal
-                .finish(&session)
-                .map_err(|error| problems.push(not_saved(&error)))
-                .ok()
-        });
+        problems.extend(problem);
         Report {
             session,
             saved,
             problems,
         }
+    }
+}
+
+/// Puts the document in the journal's place. Says where it is, and what went wrong on the way.
+fn save(
+    journal: Option<Journal>,
+    journal_error: Option<StoreError>,
+    session: &Session,
+) -> (Option<PathBuf>, Option<String>) {
+    match journal.map(|journal| journal.finish(session)) {
+        Some(Ok(path)) => {
+            let told = journal_error
+                .map(|error| format!("a kill would have lost some of it, for a while: {error}"));
+            (Some(path), told)
+        }
+        Some(Err(error)) => (None, Some(not_saved(&error))),
+        None => (None, None),
     }
 }
 
@@ -402,7 +402,7 @@ struct Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
-        if self.keeper.appended.elapsed() >= JOURNAL_EVERY {
+        if progress.is_news || self.keeper.appended.elapsed() >= JOURNAL_EVERY {
             self.keeper.append(&progress.findings);
         }
         let counts = self.keeper.kernel.since_start();

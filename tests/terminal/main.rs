@@ -3,7 +3,14 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cost;
+#[path = "../support/loop_device.rs"]
+mod loop_device;
+mod overwrite;
+#[path = "../support/processor.rs"]
+mod processor;
 mod pty;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -241,16 +248,17 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
     terminal.see("scratch-size");
     terminal.keys("\t\t\r\x1564MiB\r");
     terminal.see("64MiB");
-    let down = "j".repeat(rows_down_to("duration"));
+    // The first row is the size of the scratch file.
+    let down = "j".repeat(1 + place_of("random-read", "duration"));
     terminal.keys(&format!("{down}\r\x15{duration}\r"));
     terminal.see("takes up to");
     terminal.keys("s");
 }
 
-/// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
-fn rows_down_to(name: &str) -> usize {
-    let parameters = bench::find("random-read").unwrap().description().parameters;
-    1 + parameters
+/// The place of a parameter among those of its test.
+fn place_of(test: &str, name: &str) -> usize {
+    let parameters = bench::find(test).unwrap().description().parameters;
+    parameters
         .iter()
         .position(|parameter| parameter.name == name)
         .unwrap()
@@ -265,4 +273,23 @@ fn exports(directory: &Path) -> PathBuf {
         .collect();
     assert_eq!(names.len(), 1, "{names:?}");
     names[0].clone()
+}
+
+#[test]
+fn a_run_whose_terminal_goes_away_is_saved() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let words = ["run", "random-read", ".", "--duration", "50s"];
+    let size = ["--scratch-size", "16MiB"];
+    let mut terminal = diskscope(&[words.as_slice(), &size].concat(), directory.path());
+    terminal.see("/s");
+    terminal.hang_up();
+    assert!(!terminal.end().success());
+    let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
+    let session = store::load(&saved[0]).unwrap();
+    assert_eq!(session.runs[0].state, RunState::Interrupted);
+    assert!(session.runs[0].findings.figure("iops").is_some());
+    assert_eq!(saved[0].extension().unwrap(), "json");
 }

@@ -66,6 +66,20 @@ fn the_next_start_puts_back_what_a_kill_left() {
 }
 
 #[test]
+fn a_record_that_a_kill_cut_off_is_cleared_away() {
+    let place = place();
+    fs::create_dir_all(&place.records).unwrap();
+    let own = place
+        .records
+        .join(format!("{}-0.setting.partial", std::process::id()));
+    let other = place.records.join("4711-0.setting.partial");
+    fs::write(&own, "{").unwrap();
+    fs::write(&other, "{").unwrap();
+    assert!(place.settings.restore_leftovers().is_empty());
+    assert!(own.exists() && !other.exists());
+}
+
+#[test]
 fn a_process_that_was_not_yet_buried_is_dead() {
     let place = place();
     let mut guard = place.settings.guard(&place.setting).unwrap();
