@@ -8,7 +8,8 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Failure;
 use crate::engine::Control;
 
-/// Cancels `control` on the first signal; the second ends the program at once.
+/// Cancels `control` on the first signal and wakes the thread that called this; the second signal
+/// ends the program at once.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -27,10 +28,12 @@ pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
             listen(SignalKind::hangup())?,
         ]
     };
+    let caller = thread::current();
     // The thread lives as long as the process: there is nothing of its own to put back.
     thread::spawn(move || {
         runtime.block_on(any(&mut signals));
         control.cancel();
+        caller.unpark();
         runtime.block_on(any(&mut signals));
         std::process::exit(super::Exit::Interrupted as i32);
     });

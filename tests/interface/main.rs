@@ -5,4 +5,5 @@
 #[path = "../pictures/canned.rs"]
 mod canned;
 mod driven;
+mod panes;
 mod screens;

@@ -15,14 +15,14 @@ use crate::units;
 
 const COLUMNS: [Column; 9] = [
     Column::words("TRANSFERS", 22, 60, 0),
-    Column::words("", 10, 6, 1),
+    Column::words("", 10, 2, 1),
     Column::number("", "", 5, 0),
     Column::number("done", "done", 8, 0),
     Column::number("of", "of", 8, 2),
     Column::number("MB/s", "MB/s", 6, 0),
     Column::number("left", "left", 7, 0),
     Column::words("likely", 13, 2, 4),
-    Column::words("which end waits", 16, 14, 5),
+    Column::words("which end waits", 17, 3, 5),
 ];
 
 /// Draws them.
@@ -152,6 +152,7 @@ fn remark(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
     let not_on_disk = |bytes: u64| format!("{} not on disk", units::capacity(bytes as f64));
     let (text, meaning) = match (transfer.throttled, transfer.waits_for, unwritten) {
         (Some(Throttle::DirtyMemory), ..) => ("throttled: dirty".to_owned(), Meaning::Waiting),
+        (Some(Throttle::ControlGroup), ..) => ("throttled: cgroup".to_owned(), Meaning::Waiting),
         (Some(Throttle::OwnLimit), ..) => ("own limit".to_owned(), Meaning::Faint),
         (None, None, Some(bytes)) => (not_on_disk(bytes), Meaning::Waiting),
         (None, Some(end), _) => (end_of(end).to_owned(), Meaning::Faint),
