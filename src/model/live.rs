@@ -54,6 +54,12 @@ pub fn is_about_accounting(notice: &str) -> bool {
     notice == Notice::DelayAccountingOff.sentence()
 }
 
+/// Whether a notice says that other users' processes do not tell what they do.
+#[must_use]
+pub fn is_about_others(notice: &str) -> bool {
+    notice == Notice::OthersIoNotPermitted.sentence()
+}
+
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default)]

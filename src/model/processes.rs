@@ -68,16 +68,19 @@ pub fn views(interval: &Interval<'_>, first: &Baseline, all: bool) -> Vec<Proces
     views
 }
 
-/// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver.
+/// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver; `None`
+/// also where most processes do not tell, as to an ordinary user.
 #[must_use]
 pub fn cache_hits(interval: &Interval<'_>) -> Option<f64> {
     let mut sum = ProcessIo::default();
+    let mut telling = 0;
     for (io, _) in interval.pairs.iter().filter_map(Pair::moved) {
+        telling += 1;
         sum.asked_read = sum.asked_read.saturating_add(io.asked_read);
         // A process reads ahead or by mmap(2) what it never asks for: no other pays for it.
         sum.read = sum.read.saturating_add(io.read.min(io.asked_read));
     }
-    cached(&sum)
+    cached(&sum).filter(|_| telling * 2 >= interval.pairs.len())
 }
 
 /// The numbers alone: names are made printable for those that are shown.

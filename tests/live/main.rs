@@ -4,5 +4,6 @@
 
 mod eye;
 mod files;
+mod ordinary;
 mod throttled;
 mod trees;

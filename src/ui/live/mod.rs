@@ -68,7 +68,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let most = (area.height / 2).saturating_sub(2).max(1);
     let count = (sample.transfers.len() as u16).min(most);
     let transfers = take_top(&mut area, count + 1);
-    transfers::draw(&sample.transfers, look, transfers, buf);
+    transfers::draw(sample, look, transfers, buf);
     take_top(&mut area, 1);
 
     if live.filtering || !live.filter.is_empty() {
