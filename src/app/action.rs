@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::comparison::ComparisonState;
+use super::consent::Stakes;
 use super::key::Key;
 use super::live::{Deed, Victim};
 use super::replay::{Moment, Travel};
@@ -56,10 +58,14 @@ pub enum News {
     Targets(Vec<Choice>),
     /// A path that was typed: what it is, or why it cannot be measured.
     Inspected(Box<Result<Choice, String>>),
+    /// What a test would overwrite at that path, or why that cannot be told.
+    AtStake(String, Result<Stakes, String>),
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, String>),
     /// A saved session was read.
     Opened(Box<Result<(PathBuf, Session), String>>),
+    /// Saved sessions were compared.
+    Compared(Box<Result<ComparisonState, String>>),
     /// A session was exported to that file.
     Exported(Result<PathBuf, String>),
     /// What a process has open, or why that cannot be told.
@@ -176,6 +182,8 @@ pub enum Effect {
     ListTargets,
     /// See what this path is.
     Inspect(String),
+    /// See what would be lost if that path were overwritten.
+    Weigh(String),
     /// Start a benchmark.
     Start(Box<Job>),
     /// Stop the benchmark and keep what was measured.
@@ -184,6 +192,8 @@ pub enum Effect {
     ListSessions,
     /// Read a saved session.
     Open(PathBuf),
+    /// Compare these saved sessions with the first of them; parameters of these names may differ.
+    Compare(Vec<PathBuf>, Vec<String>),
     /// Copy the saved session to where the user is.
     Export(PathBuf),
 }

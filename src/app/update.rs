@@ -65,7 +65,7 @@ fn typed(state: &mut State, key: Key) {
     match state.context() {
         Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(key),
         Context::Filter => state.live.filter.press(key),
-        Context::Field => state.bench.launcher.typed(key),
+        Context::Field | Context::Consent => state.bench.launcher.typed(key),
         _ => {}
     }
 }
@@ -116,13 +116,16 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         }
         Context::Live | Context::Replay | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
-        Context::Launcher | Context::Form | Context::Field => launch(state, command),
+        Context::Launcher | Context::Form | Context::Field | Context::Consent => {
+            launch(state, command)
+        }
         Context::Running => match &mut state.bench.stage {
             Stage::Running(running) => running.command(command),
             _ => Vec::new(),
         },
         Context::Result => result(state, command),
-        Context::Sessions => state.sessions.command(command),
+        Context::Sessions => sessions(state, command),
+        Context::Comparison => compared(state, command),
         Context::Anywhere => Vec::new(),
     }
 }
@@ -215,6 +218,25 @@ fn result(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::ListTargets]
 }
 
+fn sessions(state: &mut State, command: Command) -> Vec<Effect> {
+    if command == Command::Compare && state.sessions.marked.len() < 2 {
+        let text =
+            "mark two sessions or more with the space bar: the first is compared with the rest";
+        trouble(state, text.to_owned());
+        return Vec::new();
+    }
+    state.sessions.command(command)
+}
+
+fn compared(state: &mut State, command: Command) -> Vec<Effect> {
+    if command == Command::Cancel {
+        state.sessions.comparison = None;
+        return Vec::new();
+    }
+    let comparison = state.sessions.comparison.as_mut();
+    comparison.map_or_else(Vec::new, |comparison| comparison.command(command))
+}
+
 fn trouble(state: &mut State, text: String) {
     state.message = Some(Message {
         text,
@@ -237,11 +259,16 @@ fn hear(state: &mut State, news: News) -> Vec<Effect> {
         News::Ended(result) => ended(state, *result),
         News::Targets(choices) => state.bench.launcher.listed(choices),
         News::Inspected(result) => state.bench.launcher.inspected(*result),
+        News::AtStake(path, stakes) => state.bench.launcher.weighed(&path, stakes),
         News::Sessions(entries) => state.sessions.listed(entries),
         News::Opened(result) => match *result {
             Ok((path, session)) => {
                 state.sessions.open = Some(ResultState::new(session.runs, Some(path)));
             }
+            Err(message) => trouble(state, message),
+        },
+        News::Compared(result) => match *result {
+            Ok(comparison) => state.sessions.comparison = Some(comparison),
             Err(message) => trouble(state, message),
         },
         News::Exported(result) => exported(state, result),
@@ -281,7 +308,7 @@ fn ended(state: &mut State, result: Result<Saved, String>) {
         }
         Err(message) => {
             state.bench.stage = Stage::Launcher;
-            trouble(state, message);
+            state.bench.launcher.failed = Some(message);
         }
     }
 }

@@ -11,7 +11,7 @@ use super::{Exit, Failure, Result, duration, pace, say, signals};
 use crate::engine::Control;
 use crate::model::Modeler;
 use crate::model::requests::Line;
-use crate::probe::trace::Capture;
+use crate::probe::trace::{Capture, Then};
 use crate::probe::{Collector, now};
 use crate::recording::{Appended, Mark, Recorder, WriteError};
 use crate::roots::Roots;
@@ -170,10 +170,11 @@ impl Requests {
         let drive = scope.drive_name.clone();
         let began = u64::try_from(now().as_nanos()).unwrap_or(0);
         let capture = follow(&roots, scope, Detail::Full, move |told: Told| {
-            if !told.requests.is_empty() {
+            if !told.requests.is_empty() || told.ended.is_some() {
                 // Nobody listens any more when the recording has ended.
                 let _ = sender.send(told);
             }
+            Then::Follow
         })
         .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
         Ok(Self {
@@ -198,6 +199,9 @@ impl Requests {
             if told.lost > self.lost {
                 say(&format!("note: {} events were lost", told.lost - self.lost));
                 self.lost = told.lost;
+            }
+            if let Some(message) = told.ended {
+                say(&format!("note: {message}"));
             }
         }
         Ok(lines)

@@ -11,6 +11,7 @@ use super::{Exit, Failure, Result, duration, json_switch, print, signals};
 use crate::engine::Control;
 use crate::model::requests::{Line, Request, Summary};
 use crate::probe::now;
+use crate::probe::trace::Then;
 use crate::report::requests::{HEADING, LastLine, row, summary};
 use crate::roots::Roots;
 use crate::runtime::requests::{Detail, Scope, Told, follow};
@@ -61,12 +62,14 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         drive: scope.drive_name.clone(),
         summary: Summary::default(),
         until: 0,
+        ended: None,
     };
     let names = scope.names();
     let (sender, receiver) = sync_channel(WAITING);
     let capture = follow(&Roots::default(), scope, Detail::Full, move |told| {
         // Nobody listens any more when the reader of stdout has gone.
         let _ = sender.send(told);
+        Then::Follow
     })
     .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
     // Dropped before the capture, whose thread may wait for room in the channel.
@@ -84,6 +87,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     // It ended with the capture, whose panic was reported.
     let _ = stopper.join();
     printer.end(&names)?;
+    if let Some(message) = printer.ended {
+        return Err(Failure::failed(message));
+    }
     Ok(if control.is_cancelled() {
         Exit::Interrupted
     } else {
@@ -103,6 +109,7 @@ struct Printer {
     drive: String,
     summary: Summary,
     until: u64,
+    ended: Option<String>,
 }
 
 type Printed = std::result::Result<bool, Failure>;
@@ -148,6 +155,7 @@ impl Printer {
         self.summary.gaps = told.gaps;
         self.summary.under_way = told.under_way;
         self.until = told.until;
+        self.ended.clone_from(&told.ended);
         if text.is_empty() {
             return Ok(true);
         }

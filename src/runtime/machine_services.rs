@@ -10,7 +10,7 @@ use super::follower::Follower;
 use super::jobs::Running;
 use super::sampler::Sampler;
 use super::services::{Services, Sources};
-use super::{archive, processes, targets};
+use super::{archive, overwrite, processes, targets};
 use crate::app::{Effect, News};
 use crate::drive::settings::{Guard, Settings};
 use crate::model::Modeler;
@@ -125,6 +125,10 @@ impl Services for Machine {
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
             }
+            Effect::Weigh(path) => self.ask(move |roots| {
+                let stakes = overwrite::stakes(roots, &path);
+                News::AtStake(path, stakes)
+            }),
             Effect::Start(job) => self.measure(*job),
             Effect::Stop => {
                 if let Some(running) = &self.running {
@@ -133,6 +137,9 @@ impl Services for Machine {
             }
             Effect::ListSessions => self.ask(|_| News::Sessions(sessions())),
             Effect::Open(path) => self.ask(move |_| News::Opened(Box::new(archive::open(path)))),
+            Effect::Compare(paths, passed_over) => {
+                self.ask(move |_| News::Compared(Box::new(archive::compare(paths, passed_over))))
+            }
             Effect::Export(path) => {
                 self.ask(move |_| News::Exported(archive::export(&path, &here())))
             }

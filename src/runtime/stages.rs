@@ -5,19 +5,15 @@ use std::path::PathBuf;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::requests::{Detail, Scope, Told, follow};
+use super::sampling::Sampling;
 use crate::model::requests::Operation;
-use crate::probe::now;
-use crate::probe::trace::Capture;
+use crate::probe::trace::{Capture, Then};
 use crate::roots::Roots;
 use crate::session::document::{LatencyByDirection, LatencySummary, StageSplit};
 use crate::stats::latency::Latency;
 
-/// Requests per second from which on following them would slow the drive down noticeably: the
-/// kernel takes a few hundred nanoseconds for the events of each. What is known by then is kept.
-const TOO_FAST: u64 = 100_000;
-
-/// Follows the requests that this process sends to the device under test, where the kernel allows
-/// it; does nothing otherwise. Ends when it is dropped.
+/// Follows the requests that this process sends to the device under test, or a sample of them, where
+/// the kernel allows it; does nothing otherwise. Ends when it is dropped.
 pub struct StageWatch {
     device: String,
     tally: Arc<Mutex<Tally>>,
@@ -31,18 +27,14 @@ struct Tally {
     drive: [Latency; 2],
     requests: u64,
     lost: u64,
-    began: u64,
-    until: u64,
+    sampling: Sampling,
 }
 
 impl StageWatch {
     /// Begins to follow the requests to a device, if there is one.
     #[must_use]
     pub fn start(roots: &Roots, device: Option<&str>) -> Self {
-        let tally = Arc::new(Mutex::new(Tally {
-            began: u64::try_from(now().as_nanos()).unwrap_or(0),
-            ..Tally::default()
-        }));
+        let tally: Arc<Mutex<Tally>> = Arc::default();
         let scope = device.and_then(|device| Scope::of(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
         let mut ours = Ours::new(roots);
@@ -50,7 +42,7 @@ impl StageWatch {
         let capture = scope.and_then(|scope| {
             let add = move |told: Told| {
                 let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.add(&told, &mut ours);
+                tally.add(&told, &mut ours)
             };
             // Without root or tracefs there is no such split: the document says so by its absence.
             follow(roots, scope, Detail::Coarse, add).ok()
@@ -69,11 +61,9 @@ impl StageWatch {
         }
     }
 
-    /// What is known so far; `None` when nothing is. Ends where following costs too much.
-    pub fn so_far(&mut self) -> Option<StageSplit> {
-        if self.tally.lock().is_ok_and(|tally| tally.is_too_fast()) {
-            self.end();
-        }
+    /// What is known so far; `None` when nothing is.
+    #[must_use]
+    pub fn so_far(&self) -> Option<StageSplit> {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         (tally.requests > 0).then(|| StageSplit {
             device: self.device.clone(),
@@ -86,15 +76,9 @@ impl StageWatch {
 }
 
 impl Tally {
-    fn is_too_fast(&self) -> bool {
-        let taken = self.until.saturating_sub(self.began);
-        u128::from(self.requests) * 1_000_000_000 > u128::from(TOO_FAST) * u128::from(taken)
-            && taken > 0
-    }
-
-    fn add(&mut self, told: &Told, ours: &mut Ours) {
+    fn add(&mut self, told: &Told, ours: &mut Ours) -> Then {
         self.lost = told.lost;
-        self.until = told.until;
+        self.sampling.note(told.requests.len(), told.since);
         for request in &told.requests {
             let side = match request.operation {
                 Operation::Read => 0,
@@ -107,6 +91,10 @@ impl Tally {
             {
                 continue;
             }
+            let queued = request.times.queued;
+            if !queued.is_some_and(|queued| self.sampling.includes(queued)) {
+                continue;
+            }
             let stages = request.times.stages();
             if let (Some(queue), Some(drive)) = (stages.q2d, stages.d2c) {
                 self.requests += 1;
@@ -114,6 +102,7 @@ impl Tally {
                 self.drive[side].record(drive);
             }
         }
+        self.sampling.then(told.until, told.oldest_queued)
     }
 }
 

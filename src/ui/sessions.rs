@@ -7,12 +7,17 @@ use ratatui::widgets::Widget;
 
 use super::look::{Look, Meaning};
 use super::widgets::table::{Column, Table};
-use super::widgets::text::{cut_end, cut_start};
+use super::widgets::text::{cut_end, cut_start, moment};
+use crate::app::SessionEntry;
 use crate::app::sessions::SessionsState;
+use crate::session::compare::words::letter;
+
+mod comparison;
+mod figures;
 
 const COLUMNS: [Column; 5] = [
-    Column::words("SESSIONS", 19, 0, 0),
-    Column::words("tests", 22, 40, 0),
+    Column::words("SESSIONS", 21, 0, 0),
+    Column::words("tests", 20, 40, 0),
     Column::words("headline", 14, 14, 0),
     Column::words("state", 11, 0, 1),
     Column::words("file", 20, 60, 2),
@@ -26,6 +31,9 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         area.width.saturating_sub(2),
         area.height,
     );
+    if let Some(comparison) = &sessions.comparison {
+        return comparison::draw(comparison, look, area, buf);
+    }
     let entries = match &sessions.entries {
         None => return say("reading the list", Meaning::Faint, look, area, buf),
         Some(Err(message)) => return say(message, Meaning::Trouble, look, area, buf),
@@ -39,7 +47,7 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         let entry = &entries[row];
         let path = entry.path.to_string_lossy();
         match column {
-            0 => Line::raw(cut_end(&moment(&entry.started), width, look)),
+            0 => Line::raw(cut_end(&marked(sessions, entry), width, look)),
             1 => Line::raw(cut_end(&entry.summary, width, look)),
             2 => Line::styled(
                 cut_end(&entry.headline, width, look),
@@ -60,15 +68,13 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
     (&table).render(area, buf);
 }
 
-fn say(text: &str, meaning: Meaning, look: Look, area: Rect, buf: &mut Buffer) {
-    Line::styled(cut_end(text, area.width, look), look.style(meaning)).render(area, buf);
+/// When the session began, its letter in front where it is marked.
+fn marked(sessions: &SessionsState, entry: &SessionEntry) -> String {
+    let place = sessions.marked.iter().position(|path| *path == entry.path);
+    let mark = place.map_or_else(String::new, letter);
+    format!("{mark:2}{}", moment(&entry.started))
 }
 
-/// `2026-02-03 14:05:06` of an RFC 3339 time.
-fn moment(started: &str) -> String {
-    let end = started
-        .char_indices()
-        .nth(19)
-        .map_or(started.len(), |(end, _)| end);
-    started[..end].replacen('T', " ", 1)
+fn say(text: &str, meaning: Meaning, look: Look, area: Rect, buf: &mut Buffer) {
+    Line::styled(cut_end(text, area.width, look), look.style(meaning)).render(area, buf);
 }

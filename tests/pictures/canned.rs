@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::comparison::ComparisonState;
+use diskscope::app::consent::Stakes;
 use diskscope::app::key::{Code, Key};
 use diskscope::app::replay::{Moment, Timeline};
 use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
@@ -14,9 +16,11 @@ use diskscope::model::Live;
 use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
 use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
+use diskscope::session::compare::{Input, compare};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, LatencyByDirection, LatencySummary,
-    Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit, Verdict,
+    Axis, Cpu, EngineRecord, Figure, Findings, Host, KernelCounts, LatencyByDirection,
+    LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, TargetRecord,
+    Unit, Verdict,
 };
 use diskscope::stats::latency::Latency;
 
@@ -28,12 +32,15 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),
+        ("consent", consent),
+        ("consent-in-use", consent_in_use),
         ("run", running),
         ("result", result),
         ("result-sequential", result_sequential),
         ("requests", requests),
         ("replay", replay),
         ("sessions", sessions),
+        ("comparison", comparison),
         ("help", help),
     ]
 }
@@ -411,6 +418,7 @@ pub fn choices() -> Vec<Choice> {
             "/mnt/backup (xfs)",
             8_001_563_222_016,
         ),
+        drive("/dev/sdc", "ST8000NM000A", "disk", "", 8_001_563_222_016),
         Choice {
             target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
             ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
@@ -423,6 +431,57 @@ pub fn launcher() -> State {
     let mut state = live();
     press(&mut state, Code::Char('b'));
     hear(&mut state, News::Targets(choices()));
+    state
+}
+
+/// The launcher with random writes to that target chosen and asked for.
+pub fn overwriting(target: &str) -> State {
+    let mut state = launcher();
+    let place = choices().iter().position(|choice| choice.name == target);
+    for _ in 0..place.expect("a known target") {
+        press(&mut state, Code::Down);
+    }
+    press(&mut state, Code::Enter);
+    press(&mut state, Code::Down);
+    press(&mut state, Code::Enter);
+    state
+}
+
+/// Before random writes to a drive that was used once: its path is half typed.
+pub fn consent() -> State {
+    let mut state = overwriting("/dev/sdc");
+    let facts = [
+        "/dev/sdc, 8.00 TB",
+        "model ST8000NM000A-2KE101, serial WKD0A3C7",
+        "holds gpt",
+        "partition sdc1, 8.00 TB, xfs, last mounted 2025-11-30 at /srv/old",
+    ];
+    let stakes = Stakes {
+        facts: facts.map(str::to_owned).to_vec(),
+        refusal: None,
+    };
+    hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
+    "/dev/s"
+        .chars()
+        .for_each(|letter| press(&mut state, Code::Char(letter)));
+    state
+}
+
+/// Before random writes to a drive that is in use: there is no field.
+pub fn consent_in_use() -> State {
+    let mut state = overwriting("/dev/sda");
+    let facts = [
+        "/dev/sda, 8.00 TB",
+        "model ST8000NM000A-2KE101, serial WKD0A3B1",
+        "holds xfs",
+    ];
+    let refusal = "/dev/sda is in use: sda is mounted at /mnt/backup; unmount it, swapoff, or stop \
+                   what holds it, if its content may really go; no option overrides this";
+    let stakes = Stakes {
+        facts: facts.map(str::to_owned).to_vec(),
+        refusal: Some(refusal.to_owned()),
+    };
+    hear(&mut state, News::AtStake("/dev/sda".to_owned(), Ok(stakes)));
     state
 }
 
@@ -684,6 +743,65 @@ pub fn sessions() -> State {
         ),
     ];
     hear(&mut state, News::Sessions(Ok(entries)));
+    state
+}
+
+/// Random reads before and after, a third run of another depth, and one of another test.
+pub fn comparison() -> State {
+    let mut state = sessions();
+    press(&mut state, Code::Char(' '));
+    press(&mut state, Code::Down);
+    press(&mut state, Code::Char(' '));
+    let mut before = random_read();
+    before.findings.verdicts.clear();
+    for figure in &mut before.findings.figures {
+        let margin = figure.value * 0.006;
+        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+    }
+    let mut after = random_read();
+    for figure in &mut after.findings.figures {
+        let factor = match figure.name.as_str() {
+            "latency_mean" | "latency_p50" => 1.094,
+            name if name.starts_with("latency") => 0.997,
+            _ => 0.914,
+        };
+        figure.value *= factor;
+        let margin = figure.value * 0.008;
+        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+    }
+    for (step, point) in after.findings.series[0].points.iter_mut().enumerate() {
+        point[1] *= 0.914 - 0.05 * wave(step, 0.9, 0.0);
+    }
+    let mut deep = random_read();
+    deep.parameters.insert("depth".to_owned(), 128.into());
+    let session = |runs: Vec<Run>| Session {
+        schema: "diskscope-session".to_owned(),
+        version: 1,
+        program: "diskscope 0.1.0".to_owned(),
+        started: "2026-02-03T14:05:06+01:00".to_owned(),
+        host: Host {
+            name: Some("web-07".to_owned()),
+            ..Host::default()
+        },
+        runs,
+    };
+    let sessions = [
+        session(vec![before, deep]),
+        session(vec![after, sequential_read()]),
+    ];
+    let names = [
+        "2026-01-17T091244-random-read",
+        "2026-02-03T140506-random-read",
+    ];
+    let inputs = [0, 1].map(|side| Input {
+        name: names[side],
+        session: &sessions[side],
+    });
+    let paths = names
+        .map(|name| PathBuf::from(format!("{name}.json")))
+        .to_vec();
+    let compared = ComparisonState::new(paths, Vec::new(), compare(&inputs, &[]));
+    hear(&mut state, News::Compared(Box::new(Ok(compared))));
     state
 }
 

@@ -1,12 +1,13 @@
 //! A capture: an instance, and a thread that empties it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::decode::{Decoder, WANTED, Wanted};
-use super::drain::Drain;
+use super::drain::{Drain, SETTLED};
 use super::error::TraceError;
 use super::event::{BlockEvent, Number};
 use super::instance::Instance;
@@ -42,8 +43,23 @@ pub struct Batch<'e> {
     pub events: &'e [BlockEvent],
     /// Events lost since the beginning.
     pub lost: u64,
+    /// Since when everything is handed over, on the events' clock: the capture's beginning, or
+    /// the end of its last rest.
+    pub since: u64,
     /// Up to when everything was handed over, on the events' clock.
     pub until: u64,
+    /// Why nothing follows, where the kernel ended the capture.
+    pub ended: Option<&'e io::Error>,
+}
+
+/// What a capture does after a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It goes on.
+    Follow,
+    /// It has the kernel record nothing for this long, at no cost to anybody's requests, and then
+    /// goes on. What is under way meanwhile is not seen to its end.
+    Rest(Duration),
 }
 
 /// Follows requests until it is stopped or dropped; nothing of it stays behind in the kernel.
@@ -56,14 +72,14 @@ pub struct Capture {
 impl Capture {
     /// Begins. `sink` is called on the capture's own thread, about every 5 ms while there is
     /// something to tell and once more at the end; what it takes is taken from the time in which
-    /// the buffers may fill.
+    /// the buffers may fill. It says how to go on.
     ///
     /// # Errors
     /// When requests cannot be followed here, and why.
     pub fn start(
         roots: &Roots,
         settings: &Settings,
-        sink: impl FnMut(Batch<'_>) + Send + 'static,
+        sink: impl FnMut(Batch<'_>) -> Then + Send + 'static,
     ) -> Result<Self, TraceError> {
         let tracefs = Tracefs::open(roots)?;
         let events = tracefs.root().join("events");
@@ -80,13 +96,17 @@ impl Capture {
         let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
         let names = Names::new(&roots.proc, instance.tracefs());
         let drain = Drain::open(&instance.processors()?, decoder, format, names)?;
-        instance.enable(WANTED.iter().filter(is_wanted), &settings.devices)?;
+        let events: Vec<Wanted> = WANTED.iter().filter(is_wanted).copied().collect();
+        instance.restrict(&events, &settings.devices)?;
+        instance.begin(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
             drain,
             instance,
+            events,
             stop: Arc::clone(&stop),
             lost: 0,
+            since: nanoseconds(now()),
         };
         let thread = thread::Builder::new()
             .name("requests".to_owned())
@@ -125,48 +145,123 @@ impl Drop for Capture {
 struct Worker {
     drain: Drain,
     instance: Instance,
+    events: Vec<Wanted>,
     stop: Arc<AtomicBool>,
     lost: u64,
+    since: u64,
 }
 
 impl Worker {
-    fn run(mut self, mut sink: impl FnMut(Batch<'_>)) {
+    fn run(mut self, mut sink: impl FnMut(Batch<'_>) -> Then) {
+        let followed = self.follow(&mut sink);
+        // Without this the reading might never come to an end on a busy machine.
+        let _ = self.instance.pause();
+        let ended = followed.and(self.drain.read().map(|_| ())).err();
+        self.lost = self.drain.lost();
+        self.hand_over(None, ended.as_ref(), &mut sink);
+    }
+
+    /// Until it is stopped or the kernel refuses.
+    fn follow(&mut self, sink: &mut impl FnMut(Batch<'_>) -> Then) -> io::Result<()> {
         let mut nap = SHORTEST_NAP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = nanoseconds(now());
-            match self.drain.read() {
-                Ok(0) => nap = (nap * 2).min(LONGEST_NAP),
-                Ok(_) => nap = SHORTEST_NAP,
-                Err(_) => break,
-            }
+            nap = match self.drain.read()? {
+                0 => (nap * 2).min(LONGEST_NAP),
+                _ => SHORTEST_NAP,
+            };
             if counted.elapsed() >= COUNT_EVERY {
                 self.lost = self.drain.lost();
                 counted = Instant::now();
             }
-            self.hand_over(Some(started), &mut sink);
-            thread::park_timeout(nap);
+            match self.hand_over(Some(started), None, sink) {
+                Then::Follow => thread::park_timeout(nap),
+                Then::Rest(time) => self.rest(time)?,
+            }
         }
-        // Without this the reading might never come to an end on a busy machine.
-        let _ = self.instance.pause();
-        let _ = self.drain.read();
-        self.lost = self.drain.lost();
-        self.hand_over(None, &mut sink);
+        Ok(())
     }
 
-    fn hand_over(&mut self, started: Option<u64>, sink: &mut impl FnMut(Batch<'_>)) {
-        let lost = self.lost;
-        let until = started.unwrap_or_else(|| nanoseconds(now()));
+    /// Has nothing recorded for a while, or until it is stopped.
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.instance
+            .silence(&self.events)
+            .map_err(io::Error::other)?;
+        self.drain.read()?;
+        let end = Instant::now() + time;
+        while !self.stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.instance
+                    .begin(&self.events)
+                    .map_err(io::Error::other)?;
+                break;
+            }
+            thread::park_timeout(left);
+        }
+        self.since = nanoseconds(now());
+        self.drain.resume(self.since);
+        Ok(())
+    }
+
+    fn hand_over(
+        &mut self,
+        started: Option<u64>,
+        ended: Option<&io::Error>,
+        sink: &mut impl FnMut(Batch<'_>) -> Then,
+    ) -> Then {
+        let (lost, since) = (self.lost, self.since);
+        let until = started.map_or_else(
+            || nanoseconds(now()),
+            |started| started.saturating_sub(SETTLED).max(since),
+        );
         self.drain.settle(started, |events| {
             sink(Batch {
                 events,
                 lost,
+                since,
                 until,
-            });
-        });
+                ended,
+            })
+        })
     }
 }
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_capture_that_the_kernel_ends_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        // A directory can be opened, but refuses to be read.
+        let processor = directory.path().join("per_cpu/cpu0");
+        fs::create_dir_all(processor.join("trace_pipe_raw")).unwrap();
+        let header = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/traces/6.18/events/header_page"
+        );
+        let format = PageFormat::read(header.as_ref()).unwrap().unwrap();
+        let names = Names::new(directory.path(), directory.path());
+        let worker = Worker {
+            drain: Drain::open(&[processor], Decoder::default(), format, names).unwrap(),
+            instance: Instance::of_a_test(directory.path().to_owned()),
+            events: Vec::new(),
+            stop: Arc::default(),
+            lost: 0,
+            since: 0,
+        };
+        let mut ended = Vec::new();
+        worker.run(|batch| {
+            ended.push(batch.ended.map(io::Error::kind));
+            Then::Follow
+        });
+        assert_eq!(ended, [Some(io::ErrorKind::IsADirectory)]);
+    }
 }

@@ -19,7 +19,7 @@ mod verdict;
 
 pub use curve::{Axis, Series};
 pub use figure::{Figure, Unit};
-pub use findings::Findings;
+pub use findings::{Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
 pub use record::{Cpu, EngineRecord, KernelCounts, Reproduce, RunError, StageSplit, TargetRecord};
 pub use table::{Table, TableRow};

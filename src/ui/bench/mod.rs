@@ -1,12 +1,16 @@
 //! The Bench screens: launcher, run, result.
 
 mod chart;
+mod consent;
 mod distribution;
 mod headline;
 mod kernel;
 pub(super) mod launcher;
+mod pages;
 pub(super) mod result;
 pub(super) mod running;
+mod table;
+mod verdicts;
 
 use crate::bench::Test;
 use crate::ui::look::Meaning;

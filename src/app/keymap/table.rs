@@ -1,219 +1,8 @@
-//! The key table: which key means what, where. The help, the bottom line and `docs/keys.md` are
-//! drawn from it.
+//! The table itself: a line for each binding, context by context.
 
-use super::Screen;
-use super::key::{Code, Key};
-
-/// Where a binding holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Context {
-    /// Everywhere, unless the context binds the key itself or takes text.
-    Anywhere,
-    /// The Live screen.
-    Live,
-    /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
-    Replay,
-    /// Typing the filter of a list.
-    Filter,
-    /// The launcher, its lists of targets and tests.
-    Launcher,
-    /// The launcher's form.
-    Form,
-    /// Typing a value or a path.
-    Field,
-    /// A benchmark that runs.
-    Running,
-    /// The result of a run.
-    Result,
-    /// The Requests screen.
-    Requests,
-    /// The list of saved sessions.
-    Sessions,
-    /// The help.
-    Help,
-    /// A question that wants yes or no.
-    Question,
-    /// A list to choose from.
-    Choice,
-}
-
-impl Context {
-    /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 14] = [
-        Self::Anywhere,
-        Self::Live,
-        Self::Replay,
-        Self::Filter,
-        Self::Launcher,
-        Self::Form,
-        Self::Field,
-        Self::Running,
-        Self::Result,
-        Self::Requests,
-        Self::Sessions,
-        Self::Help,
-        Self::Question,
-        Self::Choice,
-    ];
-
-    /// Its heading.
-    #[must_use]
-    pub fn title(self) -> &'static str {
-        match self {
-            Self::Anywhere => "Everywhere",
-            Self::Live => "Live",
-            Self::Replay => "Live, replaying a recording",
-            Self::Filter => "Typing a filter",
-            Self::Launcher => "Bench, choosing",
-            Self::Form => "Bench, parameters",
-            Self::Field => "Bench, typing",
-            Self::Running => "Bench, running",
-            Self::Result => "Result",
-            Self::Requests => "Requests",
-            Self::Sessions => "Sessions",
-            Self::Help => "Help",
-            Self::Question => "Questions",
-            Self::Choice => "Choosing what to do to a process",
-        }
-    }
-
-    /// Whether characters are typed into a text here, so that the keys of [`Context::Anywhere`]
-    /// hold only together with Ctrl.
-    #[must_use]
-    pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::Field)
-    }
-
-    /// Whether nothing but its own keys and those with Ctrl hold here.
-    #[must_use]
-    fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::Choice)
-    }
-}
-
-/// What a key asks for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Command {
-    /// Leave the program.
-    Quit,
-    /// Open or close the help.
-    Help,
-    /// Stop the program as a job of the shell.
-    Suspend,
-    /// Draw everything anew.
-    Redraw,
-    /// Go to a screen.
-    Show(Screen),
-    /// Go to the launcher.
-    Launch,
-    /// One line up.
-    Up,
-    /// One line down.
-    Down,
-    /// One page up.
-    PageUp,
-    /// One page down.
-    PageDown,
-    /// To the first line.
-    First,
-    /// To the last line.
-    Last,
-    /// To the next pane, column or chart.
-    Next,
-    /// To the previous pane, column or chart.
-    Previous,
-    /// The other order.
-    Reverse,
-    /// Type a filter.
-    Filter,
-    /// To the next view of a recording.
-    NextView,
-    /// To the previous view of a recording.
-    PreviousView,
-    /// Many views forwards.
-    FarForward,
-    /// Many views back.
-    FarBack,
-    /// To the first view of a recording.
-    FirstView,
-    /// To the last view of a recording.
-    LastView,
-    /// To the busiest view of a recording.
-    Busiest,
-    /// Take no more samples, or go on.
-    Pause,
-    /// A longer interval.
-    Slower,
-    /// A shorter interval.
-    Faster,
-    /// Show or hide devices that are idle.
-    Idle,
-    /// Show or hide processes that move nothing.
-    All,
-    /// Take what is selected or typed.
-    Accept,
-    /// Leave without taking it.
-    Cancel,
-    /// Start the benchmark.
-    Start,
-    /// Type a path.
-    Path,
-    /// The next of the words that a parameter takes.
-    NextWord,
-    /// The previous of the words that a parameter takes.
-    PreviousWord,
-    /// Back to the default value.
-    Default,
-    /// Stop the benchmark.
-    Stop,
-    /// Write the session to a file.
-    Export,
-    /// Read the list again.
-    Reload,
-    /// Between the lists of devices and processes.
-    Switch,
-    /// What processes moved since they were seen first, or their rates.
-    Totals,
-    /// Processes below their parents, or in order.
-    Tree,
-    /// Show or hide threads.
-    Threads,
-    /// Memory, pressure and growing files.
-    Memory,
-    /// What the selected process has open.
-    Files,
-    /// Deleted files that hold space.
-    Deleted,
-    /// Only processes on the selected device.
-    OfDevice,
-    /// Give the selected process another I/O class.
-    Class,
-    /// Send the selected process a signal.
-    Signal,
-    /// Switch delay accounting on, or back.
-    Accounting,
-    /// The choice of that number.
-    Pick(u8),
-    /// Yes.
-    Yes,
-    /// No.
-    No,
-}
-
-/// One line of the key table.
-#[derive(Debug, Clone, Copy)]
-pub struct Binding {
-    /// Where it holds.
-    pub context: Context,
-    /// Any of these keys.
-    pub keys: &'static [Key],
-    /// What it does.
-    pub command: Command,
-    /// One line for the help.
-    pub help: &'static str,
-    /// A word for the bottom line; empty: not there.
-    pub hint: &'static str,
-}
+use super::{Binding, Command, Context};
+use crate::app::Screen;
+use crate::app::key::{Code, Key};
 
 const fn bind(
     context: Context,
@@ -326,6 +115,9 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Field, ENTER, Command::Accept, "take what was typed", "take"),
     bind(Context::Field, ESC, Command::Cancel, "leave it as it was", "leave"),
 
+    bind(Context::Consent, ENTER, Command::Accept, "start, if that is the path of the target", "start, once the path is typed"),
+    bind(Context::Consent, ESC, Command::Cancel, "leave everything as it is", "leave everything as it is"),
+
     bind(Context::Running, &[Key::new(Code::Esc), Key::char('x')], Command::Stop, "stop; what was measured is kept", "stop and keep what was measured"),
 
     bind(Context::Result, &[Key::char('e')], Command::Export, "write the session as JSON here", "export JSON"),
@@ -348,11 +140,22 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Requests, ESC, Command::Cancel, "forget the filter", ""),
 
     bind(Context::Sessions, ENTER, Command::Accept, "open the session", "open"),
+    bind(Context::Sessions, &[Key::char(' ')], Command::Mark, "mark for a comparison; the first is A", "mark"),
+    bind(Context::Sessions, &[Key::char('c')], Command::Compare, "compare the marked sessions", "compare the marked"),
     bind(Context::Sessions, UP, Command::Up, "one session up", ""),
     bind(Context::Sessions, DOWN, Command::Down, "one session down", ""),
     bind(Context::Sessions, HOME, Command::First, "to the first session", ""),
     bind(Context::Sessions, END, Command::Last, "to the last session", ""),
     bind(Context::Sessions, &[Key::char('r')], Command::Reload, "read the list again", "read again"),
+
+    bind(Context::Comparison, &[Key::new(Code::Right), Key::new(Code::Tab)], Command::Next, "the next chart", "chart"),
+    bind(Context::Comparison, &[Key::new(Code::Left), Key::new(Code::BackTab)], Command::Previous, "the previous chart", ""),
+    bind(Context::Comparison, &[Key::char('n')], Command::NextTest, "the next test", "test"),
+    bind(Context::Comparison, &[Key::char('o')], Command::NextSide, "another session against the first", "other session"),
+    bind(Context::Comparison, &[Key::char('i')], Command::Ignore, "pass over what differs, or heed it", "pass over what differs"),
+    bind(Context::Comparison, UP, Command::Up, "scroll the figures up", ""),
+    bind(Context::Comparison, DOWN, Command::Down, "scroll the figures down", ""),
+    bind(Context::Comparison, &[Key::new(Code::Esc), Key::new(Code::Enter)], Command::Cancel, "back", "back"),
 
     bind(Context::Help, &[Key::new(Code::Esc), Key::char('?'), Key::char('q'), Key::new(Code::Enter)], Command::Cancel, "close the help", "close"),
     bind(Context::Help, UP, Command::Up, "scroll up", ""),
@@ -368,99 +171,3 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Choice, &[Key::char('5')], Command::Pick(5), "the fifth", ""),
     bind(Context::Choice, ESC, Command::Cancel, "nothing", "nothing"),
 ];
-
-/// Lines that the table takes as a list with a heading and a gap for each context.
-#[must_use]
-pub fn lines() -> usize {
-    KEYS.len() + 2 * Context::ALL.len()
-}
-
-/// The bindings of a context, in order.
-pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {
-    KEYS.iter()
-        .filter(move |binding| binding.context == context)
-}
-
-/// What a key means in a context: its own binding, or the one that holds everywhere.
-#[must_use]
-pub fn find(context: Context, key: Key) -> Option<Command> {
-    let bound = |context| {
-        of(context)
-            .find(|binding| binding.keys.contains(&key))
-            .map(|binding| binding.command)
-    };
-    let below = (context == Context::Replay).then(|| bound(Context::Live));
-    bound(context).or(below.flatten()).or_else(|| {
-        let reaches = key.control || !context.is_modal();
-        reaches.then(|| bound(Context::Anywhere)).flatten()
-    })
-}
-
-/// The keys of a binding as people read them: `q, Ctrl-C`.
-#[must_use]
-pub fn names(binding: &Binding) -> String {
-    let names: Vec<_> = binding.keys.iter().map(ToString::to_string).collect();
-    names.join(", ")
-}
-
-/// The whole table as a Markdown document: `docs/keys.md`.
-#[must_use]
-pub fn markdown() -> String {
-    let mut text = String::from(
-        "# Keys\n\nThe same list is on the screen with `?`. It is made from the key table in \
-         `src/app/keymap.rs`;\na test compares the two.\n",
-    );
-    for context in Context::ALL {
-        text.push_str(&format!(
-            "\n## {}\n\n| key | does |\n|---|---|\n",
-            context.title()
-        ));
-        for binding in of(context) {
-            text.push_str(&format!("| `{}` | {} |\n", names(binding), binding.help));
-        }
-    }
-    text
-}
-
-#[cfg(test)]
-mod tests {
-    use std::collections::HashSet;
-
-    use super::*;
-
-    #[test]
-    fn no_key_is_bound_twice_in_a_context() {
-        let mut seen = HashSet::new();
-        for binding in KEYS {
-            for key in binding.keys {
-                assert!(seen.insert((binding.context, *key)), "{binding:?}: {key}");
-            }
-        }
-    }
-
-    #[test]
-    fn a_text_takes_letters_but_control_keys_still_hold() {
-        assert_eq!(find(Context::Filter, Key::char('q')), None);
-        assert_eq!(
-            find(Context::Filter, Key::control('c')),
-            Some(Command::Quit)
-        );
-        assert_eq!(find(Context::Live, Key::char('q')), Some(Command::Quit));
-    }
-
-    #[test]
-    fn a_context_hides_what_holds_everywhere() {
-        assert_eq!(find(Context::Help, Key::char('q')), Some(Command::Cancel));
-        assert_eq!(find(Context::Question, Key::char('1')), None);
-    }
-
-    #[test]
-    fn the_document_holds_the_table() {
-        let document = include_str!("../../docs/keys.md");
-        assert_eq!(
-            document,
-            markdown(),
-            "write docs/keys.md anew from app::keymap::markdown()"
-        );
-    }
-}
