@@ -62,7 +62,6 @@ impl Running {
 fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Result<Saved, String> {
     let order = Order {
         job,
-        goals: Vec::new(),
         keep_in: store::directory(),
     };
     let mut publisher = Publisher { sources };

@@ -89,11 +89,7 @@ mod tests {
         }
         job.overwrite = Some(path.into());
         job.shown = Some(shown);
-        let order = Order {
-            job,
-            goals: Vec::new(),
-            keep_in: None,
-        };
+        let order = Order { job, keep_in: None };
         run(&order, &Roots::default(), &Control::default(), &mut Nobody)
     }
 

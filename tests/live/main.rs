@@ -7,3 +7,4 @@ mod files;
 mod ordinary;
 mod throttled;
 mod trees;
+mod watch;
