@@ -33,6 +33,7 @@ impl Observer for PartObserver<'_> {
             elapsed: self.began.elapsed(),
             snapshot: progress.snapshot.clone(),
             findings: Arc::new(self.merged(&progress.findings)),
+            is_news: progress.is_news,
         });
     }
 

@@ -8,8 +8,9 @@ use crate::drive::{Settings, Target};
 use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot, Tally};
 use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
 
-/// How often a phase that lasts is reported.
-const REPORT_EVERY: Duration = Duration::from_millis(900);
+/// How often a phase that lasts is reported: at most a second is lost with a kill, and the moment
+/// comes up to a fifth of a second late.
+const REPORT_EVERY: Duration = Duration::from_millis(700);
 
 /// Turns what was counted in some time into findings.
 pub type Report<'a> = dyn FnMut(&mut Findings, &Tally, Duration) + 'a;
@@ -27,6 +28,8 @@ pub struct Progress {
     pub snapshot: Snapshot,
     /// What was found so far.
     pub findings: Arc<Findings>,
+    /// Whether the findings were brought up to date just now: they want to be saved.
+    pub is_news: bool,
 }
 
 impl Progress {
@@ -131,6 +134,7 @@ impl Bench<'_> {
             progress.elapsed = began.elapsed();
             progress.fraction = snapshot.fraction.map(|fraction| done + share * fraction);
             progress.snapshot = snapshot.clone();
+            progress.is_news = false;
             if let Some(report) = &mut report
                 && reported.elapsed() >= REPORT_EVERY
             {
@@ -140,6 +144,7 @@ impl Bench<'_> {
                     snapshot.elapsed,
                 );
                 reported = Instant::now();
+                progress.is_news = true;
             }
             observer.progress(&progress);
         })?;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use crate::printable::printable_lines;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
@@ -31,6 +32,7 @@ pub fn session(session: &Session) -> String {
     if !host.is_empty() {
         let _ = writeln!(text, "on {}", host.join(", "));
     }
+    let mut text = printable_lines(&text);
     for one in &session.runs {
         text.push('\n');
         text.push_str(&run(one));
@@ -41,7 +43,7 @@ pub fn session(session: &Session) -> String {
     text
 }
 
-/// One run.
+/// One run. A session may come from anywhere: what a terminal would obey is escaped.
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
@@ -83,7 +85,7 @@ pub fn run(run: &Run) -> String {
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
     section(&mut text, "AGAIN", &again(run));
-    text
+    printable_lines(&text)
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
@@ -257,7 +259,7 @@ fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
         match rows.last_mut().filter(|_| row_of_last == Some(row)) {
             Some(joined) => {
                 joined[1] = bin[1];
-                joined[2] += bin[2];
+                joined[2] = joined[2].saturating_add(bin[2]);
             }
             None => rows.push(*bin),
         }

@@ -23,7 +23,7 @@ use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
 use crate::session::verdicts;
 
-/// How often the journal is appended to while a phase lasts.
+/// How often the journal is appended to while a phase lasts that brings no news.
 const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 
 /// What is to be done.
@@ -197,6 +197,8 @@ struct Keeper {
     session: Session,
     journal: Option<Journal>,
     problems: Vec<String>,
+    /// The first that went wrong with the journal.
+    journal_error: Option<StoreError>,
     kernel: KernelView,
     stages: StageWatch,
     began: Instant,
@@ -258,6 +260,7 @@ impl Keeper {
             session,
             journal,
             problems,
+            journal_error: None,
             kernel: KernelView::new(roots, device),
             stages: StageWatch::start(roots, device),
             began,
@@ -275,9 +278,8 @@ impl Keeper {
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.append(&self.run)
         {
-            // A full disk must not end the measurement: it goes on without a journal.
-            self.problems.push(not_saved(&error));
-            self.journal = None;
+            // A full disk must not end the measurement, and there may be room again later.
+            self.journal_error.get_or_insert(error);
         }
     }
 
@@ -307,18 +309,31 @@ impl Keeper {
             runs: vec![self.run],
             ..self.session
         };
+        let (saved, problem) = save(self.journal, self.journal_error, &session);
         let mut problems = self.problems;
-        let saved = self.journal.and_then(|journal| {
-            journal
-                .finish(&session)
-                .map_err(|error| problems.push(not_saved(&error)))
-                .ok()
-        });
+        problems.extend(problem);
         Report {
             session,
             saved,
             problems,
         }
+    }
+}
+
+/// Puts the document in the journal's place. Says where it is, and what went wrong on the way.
+fn save(
+    journal: Option<Journal>,
+    journal_error: Option<StoreError>,
+    session: &Session,
+) -> (Option<PathBuf>, Option<String>) {
+    match journal.map(|journal| journal.finish(session)) {
+        Some(Ok(path)) => {
+            let told = journal_error
+                .map(|error| format!("a kill would have lost some of it, for a while: {error}"));
+            (Some(path), told)
+        }
+        Some(Err(error)) => (None, Some(not_saved(&error))),
+        None => (None, None),
     }
 }
 
@@ -387,7 +402,7 @@ struct Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
-        if self.keeper.appended.elapsed() >= JOURNAL_EVERY {
+        if progress.is_news || self.keeper.appended.elapsed() >= JOURNAL_EVERY {
             self.keeper.append(&progress.findings);
         }
         let counts = self.keeper.kernel.since_start();
