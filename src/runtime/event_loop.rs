@@ -20,6 +20,9 @@ use crate::ui::{self, Look};
 
 /// Least time between two frames: a slow line is not flooded.
 pub const FRAME: Duration = Duration::from_millis(33);
+/// So long the first frame waits for the first sample, which is mostly there by then: an empty
+/// screen would be replaced at once.
+const FIRST_SAMPLE: Duration = Duration::from_millis(20);
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,14 +87,15 @@ where
     D: Display,
 {
     let mut dirty = true;
-    let mut next_frame = Instant::now();
+    let mut next_frame = Instant::now() + FIRST_SAMPLE;
+    let mut drawn = false;
     loop {
         let turn = tokio::select! {
             biased;
             Some(notice) = world.notices.recv() => heed(notice, &mut world.display)?,
             () = tokio::time::sleep_until(next_frame), if dirty => {
                 draw(terminal, state, look)?;
-                dirty = false;
+                (dirty, drawn) = (false, true);
                 next_frame = Instant::now() + FRAME;
                 Turn::Nothing
             }
@@ -104,6 +108,9 @@ where
             }
             Ok(()) = world.feeds.live.changed() => {
                 let sample = world.feeds.live.borrow_and_update().clone();
+                if !drawn {
+                    next_frame = Instant::now();
+                }
                 tell(sample.map(News::Sample), world, state)?
             }
             Ok(()) = world.feeds.requests.changed() => {
