@@ -88,14 +88,13 @@ where
 {
     let mut dirty = true;
     let mut next_frame = Instant::now() + FIRST_SAMPLE;
-    let mut drawn = false;
     loop {
         let turn = tokio::select! {
             biased;
             Some(notice) = world.notices.recv() => heed(notice, &mut world.display)?,
             () = tokio::time::sleep_until(next_frame), if dirty => {
                 draw(terminal, state, look)?;
-                (dirty, drawn) = (false, true);
+                dirty = false;
                 next_frame = Instant::now() + FRAME;
                 Turn::Nothing
             }
@@ -108,7 +107,7 @@ where
             }
             Ok(()) = world.feeds.live.changed() => {
                 let sample = world.feeds.live.borrow_and_update().clone();
-                if !drawn {
+                if state.live.sample.is_none() {
                     next_frame = Instant::now();
                 }
                 tell(sample.map(News::Sample), world, state)?
