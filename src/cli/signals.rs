@@ -14,8 +14,9 @@ use crate::probe::process::ignored_signals;
 /// What stops a run.
 const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
-/// Cancels `control` on the first signal; the second ends the program at once. A signal that the
-/// program was started to ignore, as by nohup(1) or in the background of a script, stays ignored.
+/// Cancels `control` on the first signal and wakes the thread that called this; the second signal
+/// ends the program at once. A signal that the program was started to ignore, as by nohup(1) or in
+/// the background of a script, stays ignored.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -41,10 +42,12 @@ pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
     if signals.is_empty() {
         return Ok(());
     }
+    let caller = thread::current();
     // The thread lives as long as the process: there is nothing of its own to put back.
     thread::spawn(move || {
         runtime.block_on(any(&mut signals));
         control.cancel();
+        caller.unpark();
         runtime.block_on(any(&mut signals));
         std::process::exit(super::Exit::Interrupted as i32);
     });

@@ -8,6 +8,7 @@ pub mod input;
 pub mod interface;
 pub mod jobs;
 mod kernel_view;
+mod lean;
 mod machine;
 pub mod machine_services;
 pub mod overwrite;
