@@ -6,4 +6,5 @@ pub mod html;
 pub mod requests;
 pub mod tests_page;
 pub mod text;
+pub mod trust_page;
 pub mod watch;

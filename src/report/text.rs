@@ -372,11 +372,7 @@ fn margin(value: f64, limit: f64) -> String {
 fn verdicts(run: &Run) -> String {
     let mut text = String::new();
     for verdict in &run.findings.verdicts {
-        let severity = match verdict.severity {
-            Severity::Note => "note",
-            Severity::Warning => "WARNING",
-            Severity::Invalid => "INVALID",
-        };
+        let severity = severity(verdict.severity);
         wrap(
             &mut text,
             "  ",
@@ -385,6 +381,15 @@ fn verdicts(run: &Run) -> String {
         wrap(&mut text, "    ", &verdict.advice);
     }
     text
+}
+
+/// The word for a severity: the graver, the louder.
+pub(super) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "WARNING",
+        Severity::Invalid => "INVALID",
+    }
 }
 
 fn again(run: &Run) -> String {

@@ -7,17 +7,16 @@ use std::time::{Duration, Instant};
 
 use jiff::Zoned;
 
-use super::kernel_view::KernelView;
 use super::machine;
-use super::stages::StageWatch;
+use super::surroundings::{Scene, Surroundings};
 use crate::bench::runner::{self, Finished};
-use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
+use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value, common};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
-use crate::engine::{self, Choice, Control, EngineError, OpenError, Opened};
+use crate::engine::{self, CacheMode, Choice, Control, EngineError, Moved, OpenError, Opened};
 use crate::roots::Roots;
 use crate::session::document::{
-    Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
-    StageSplit, TargetRecord, VERSION,
+    Cpu, EngineRecord, Evidence, Findings, KernelCounts, Reproduce, Run, RunError, RunState,
+    SCHEMA, Session, StageSplit, TargetRecord, VERSION, Verdict,
 };
 use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
@@ -78,6 +77,8 @@ pub struct Beside<'a> {
     pub counts: Option<&'a KernelCounts>,
     /// Where the requests' time went, as of the last time that the journal was written.
     pub stages: Option<&'a StageSplit>,
+    /// What is to be thought of the figures, as of the same time.
+    pub verdicts: &'a [Verdict],
 }
 
 /// Why a job did not begin.
@@ -212,8 +213,8 @@ struct Keeper {
     session: Session,
     journal: Option<Journal>,
     problems: Vec<String>,
-    kernel: KernelView,
-    stages: StageWatch,
+    surroundings: Surroundings,
+    moved: Moved,
     began: Instant,
     appended: Instant,
 }
@@ -251,7 +252,14 @@ impl Keeper {
                 "neither XDG_STATE_HOME nor HOME is set: the session is not saved".to_owned(),
             );
         }
-        let device = target.drive.as_ref().map(|drive| drive.name.as_str());
+        let scene = Scene {
+            target,
+            window: common::window(target, parameters),
+            writes: job.test.writes(parameters),
+            direct: common::cache_mode(parameters) == CacheMode::Bypass,
+            host: &session.host,
+        };
+        let surroundings = Surroundings::new(roots, &scene);
         let began = Instant::now();
         Self {
             run: Run {
@@ -268,24 +276,33 @@ impl Keeper {
                 kernel: None,
                 stages: None,
                 cpu: None,
+                evidence: Evidence::default(),
                 reproduce: reproduce(job, target, parameters),
             },
             session,
             journal,
             problems,
-            kernel: KernelView::new(roots, device),
-            stages: StageWatch::start(roots, device),
+            surroundings,
+            moved: Moved::default(),
             began,
             appended: began,
         }
     }
 
-    /// Appends the run with these findings to the journal.
-    fn append(&mut self, findings: &Findings) {
+    /// Takes over what was found and seen so far, and judges it.
+    fn take(&mut self, findings: &Findings, evidence: Evidence) {
         self.run.findings = findings.clone();
         self.run.elapsed_ns = nanoseconds(self.began.elapsed());
-        self.run.kernel = self.kernel.since_start();
-        self.run.stages = self.stages.so_far();
+        self.run.kernel = self.surroundings.counts();
+        self.run.stages = self.surroundings.stages();
+        self.run.evidence = evidence;
+        verdicts::judge(&mut self.run);
+    }
+
+    /// Appends the run with these findings to the journal.
+    fn append(&mut self, findings: &Findings) {
+        let evidence = self.surroundings.so_far(self.moved);
+        self.take(findings, evidence);
         self.appended = Instant::now();
         if let Some(journal) = &mut self.journal
             && let Err(error) = journal.append(&self.run)
@@ -309,15 +326,13 @@ impl Keeper {
         self.run.state = finished.state;
         self.run.error = finished.error.as_ref().map(run_error);
         self.run.cpu = Some(Cpu {
-            user_ns: nanoseconds(finished.cpu.user),
-            system_ns: nanoseconds(finished.cpu.system),
-            machine_busy_ns: self.kernel.machine_busy_since_start(),
+            user_ns: nanoseconds(finished.effort.cpu.user),
+            system_ns: nanoseconds(finished.effort.cpu.system),
+            machine_busy_ns: self.surroundings.machine_busy(),
         });
-        // The last requests are still in the kernel's buffer until the capture ends.
-        self.stages.end();
-        self.append(&findings);
+        let evidence = self.surroundings.end(&finished.effort);
+        self.take(&findings, evidence);
         self.run.elapsed_ns = nanoseconds(finished.elapsed);
-        verdicts::judge(&mut self.run);
         let session = Session {
             runs: vec![self.run],
             ..self.session
@@ -402,13 +417,15 @@ struct Recorder<'a> {
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
+        self.keeper.moved = progress.moved;
         if self.keeper.appended.elapsed() >= JOURNAL_EVERY {
             self.keeper.append(&progress.findings);
         }
-        let counts = self.keeper.kernel.since_start();
+        let counts = self.keeper.surroundings.counts();
         let beside = Beside {
             counts: counts.as_ref(),
             stages: self.keeper.run.stages.as_ref(),
+            verdicts: &self.keeper.run.findings.verdicts,
         };
         self.watcher.progress(progress, beside);
     }

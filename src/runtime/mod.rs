@@ -7,7 +7,6 @@ mod follower;
 pub mod input;
 pub mod interface;
 pub mod jobs;
-mod kernel_view;
 mod machine;
 pub mod machine_services;
 pub mod player;
@@ -16,7 +15,7 @@ pub mod requests;
 pub mod sampler;
 pub mod services;
 pub mod signals;
-mod stages;
+mod surroundings;
 pub mod targets;
 pub mod terminal;
 

@@ -255,7 +255,7 @@ pub fn list(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::document::{Findings, Host, Reproduce, TargetRecord};
+    use super::super::document::{Evidence, Findings, Host, Reproduce, TargetRecord};
     use super::*;
 
     fn session() -> Session {
@@ -297,6 +297,7 @@ mod tests {
             kernel: None,
             stages: None,
             cpu: None,
+            evidence: Evidence::default(),
             reproduce: Reproduce::default(),
         }
     }

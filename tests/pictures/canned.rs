@@ -15,8 +15,9 @@ use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, T
 use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Figure, Findings, KernelCounts, LatencyByDirection, LatencySummary,
-    Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit, Verdict,
+    Axis, Cpu, EngineRecord, Evidence, Figure, Findings, KernelCounts, LatencyByDirection,
+    LatencySummary, Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit,
+    Verdict,
 };
 use diskscope::stats::latency::Latency;
 
@@ -537,6 +538,7 @@ fn run(test: &str, findings: Findings) -> Run {
         kernel: Some(kernel()),
         stages: Some(stages()),
         cpu: Some(Cpu::default()),
+        evidence: Evidence::default(),
         reproduce: Reproduce::default(),
     }
 }

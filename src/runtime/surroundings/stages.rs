@@ -1,15 +1,17 @@
-//! Beside a benchmark: how long its requests wait in the kernel, and how long in the drive.
+//! Beside a benchmark: how long its requests wait in the kernel and how long in the drive, and who
+//! else sends requests there.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::requests::{Detail, Scope, Told, follow};
+use super::strangers::Strangers;
 use crate::model::requests::Operation;
 use crate::probe::now;
 use crate::probe::trace::Capture;
 use crate::roots::Roots;
-use crate::session::document::{LatencyByDirection, LatencySummary, StageSplit};
+use crate::runtime::requests::{Detail, Scope, Told, follow};
+use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageSplit};
 use crate::stats::latency::Latency;
 
 /// Requests per second from which on following them would slow the drive down noticeably: the
@@ -22,11 +24,13 @@ pub struct StageWatch {
     device: String,
     tally: Arc<Mutex<Tally>>,
     capture: Option<Capture>,
+    cut_off: bool,
 }
 
 /// Reads and writes.
 #[derive(Default)]
 struct Tally {
+    strangers: Strangers,
     queue: [Latency; 2],
     drive: [Latency; 2],
     requests: u64,
@@ -46,11 +50,12 @@ impl StageWatch {
         let scope = device.and_then(|device| Scope::of(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
         let mut ours = Ours::new(roots);
+        let proc = roots.proc.clone();
         let shared = Arc::clone(&tally);
         let capture = scope.and_then(|scope| {
             let add = move |told: Told| {
                 let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.add(&told, &mut ours);
+                tally.add(&told, &mut ours, &proc);
             };
             // Without root or tracefs there is no such split: the document says so by its absence.
             follow(roots, scope, Detail::Coarse, add).ok()
@@ -58,6 +63,7 @@ impl StageWatch {
         Self {
             device,
             tally,
+            cut_off: capture.is_none(),
             capture,
         }
     }
@@ -73,6 +79,7 @@ impl StageWatch {
     pub fn so_far(&mut self) -> Option<StageSplit> {
         if self.tally.lock().is_ok_and(|tally| tally.is_too_fast()) {
             self.end();
+            self.cut_off = true;
         }
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         (tally.requests > 0).then(|| StageSplit {
@@ -85,6 +92,16 @@ impl StageWatch {
     }
 }
 
+impl StageWatch {
+    /// Who else sent requests to the device, and whether that is all of them: everything was
+    /// followed from the start, and nothing was lost.
+    #[must_use]
+    pub fn others(&self) -> (Vec<OtherUser>, bool) {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        (tally.strangers.list(), !self.cut_off && tally.lost == 0)
+    }
+}
+
 impl Tally {
     fn is_too_fast(&self) -> bool {
         let taken = self.until.saturating_sub(self.began);
@@ -92,7 +109,7 @@ impl Tally {
             && taken > 0
     }
 
-    fn add(&mut self, told: &Told, ours: &mut Ours) {
+    fn add(&mut self, told: &Told, ours: &mut Ours, proc: &Path) {
         self.lost = told.lost;
         self.until = told.until;
         for request in &told.requests {
@@ -101,11 +118,13 @@ impl Tally {
                 Operation::Write => 1,
                 _ => continue,
             };
-            if !request
-                .submitter
-                .is_some_and(|actor| ours.includes(actor.pid))
-            {
-                continue;
+            match request.submitter {
+                Some(actor) if ours.includes(actor.pid) => {}
+                Some(actor) => {
+                    self.strangers.add(proc, actor, side == 1, request.bytes);
+                    continue;
+                }
+                None => continue,
             }
             let stages = request.times.stages();
             if let (Some(queue), Some(drive)) = (stages.q2d, stages.d2c) {
