@@ -29,6 +29,8 @@ mod threads;
 mod uring;
 mod validate;
 
+pub use threads::WORKER;
+
 pub use open::{Choice, OpenError, Opened, open};
 pub use outcome::{CpuTime, Direction, End, FinishTimes, Moved, Outcome, Request, Snapshot, Tally};
 pub use plan::{

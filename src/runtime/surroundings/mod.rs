@@ -52,6 +52,7 @@ pub struct Surroundings {
     submitted_at_start: Option<Submitted>,
     began: Instant,
     processors: u32,
+    real: bool,
     /// Whether requests of the kernel's own threads can only be for others.
     kernel_threads_count: bool,
     /// What does not change, and what was seen so far.
@@ -85,6 +86,7 @@ impl Surroundings {
             began: Instant::now(),
             processors: scene.host.processors.unwrap_or(1),
             roots: roots.clone(),
+            real: scene.target.kind != TargetKind::Simulated,
             top: real.cloned(),
             stack,
             evidence,
@@ -157,7 +159,8 @@ impl Surroundings {
             let numbers: Vec<_> = devices.map(|drive| drive.number).collect();
             evidence.others = self.neighbours.since_start(&numbers);
         }
-        evidence.processors = Some(self.processors(effort));
+        // Time of a simulated drive is none of the processors'.
+        evidence.processors = self.real.then(|| self.processors(effort));
         evidence
     }
 

@@ -6,7 +6,8 @@ use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
 use super::strangers::Strangers;
-use crate::model::requests::Operation;
+use crate::engine::WORKER;
+use crate::model::requests::{Actor, Operation};
 use crate::probe::now;
 use crate::probe::trace::Capture;
 use crate::roots::Roots;
@@ -119,7 +120,7 @@ impl Tally {
                 _ => continue,
             };
             match request.submitter {
-                Some(actor) if ours.includes(actor.pid) => {}
+                Some(actor) if ours.includes(actor) => {}
                 Some(actor) => {
                     self.strangers.add(proc, actor, side == 1, request.bytes);
                     continue;
@@ -143,25 +144,59 @@ fn by_direction([read, write]: &[Latency; 2]) -> LatencyByDirection {
     }
 }
 
+/// Names of threads that the kernel makes for io_uring on behalf of a process (io_uring/io-wq.c).
+const RING_WORKER: &[u8] = b"iou-wrk-";
+
 /// Which threads belong to this process.
 struct Ours {
-    tasks: PathBuf,
+    proc: PathBuf,
     known: HashMap<u32, bool>,
 }
 
 impl Ours {
     fn new(roots: &Roots) -> Self {
         Self {
-            tasks: roots.proc.join("self/task"),
+            proc: roots.proc.clone(),
             known: HashMap::new(),
         }
     }
 
-    /// Asked for each thread once, when its first requests come: it lives then.
-    fn includes(&mut self, thread: u32) -> bool {
-        *self
-            .known
-            .entry(thread)
-            .or_insert_with(|| self.tasks.join(thread.to_string()).exists())
+    /// Asked for each thread once, when its first requests are told. A thread that is gone by then,
+    /// as after a phase of a few milliseconds, is known by its name.
+    fn includes(&mut self, actor: Actor) -> bool {
+        let proc = &self.proc;
+        *self.known.entry(actor.pid).or_insert_with(|| {
+            let thread = actor.pid.to_string();
+            let name = actor.name.bytes();
+            proc.join("self/task").join(&thread).exists()
+                || !proc.join(&thread).exists()
+                    && (name.starts_with(WORKER.as_bytes()) || name.starts_with(RING_WORKER))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::trace::event::Name;
+
+    #[test]
+    fn threads_that_are_gone_are_known_by_name() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::below(root.path());
+        for thread in ["self/task/10", "10", "20"] {
+            std::fs::create_dir_all(roots.proc.join(thread)).unwrap();
+        }
+        let mut ours = Ours::new(&roots);
+        let mut includes = |pid: u32, name: &str| {
+            ours.includes(Actor {
+                pid,
+                name: Name::of(name.as_bytes()),
+            })
+        };
+        assert!(includes(10, "main"));
+        assert!(includes(30, "worker-0-1") && includes(31, "iou-wrk-30"));
+        assert!(!includes(20, "worker-0-1"), "another's that lives");
+        assert!(!includes(40, "dd"));
     }
 }

@@ -31,7 +31,7 @@ fn reads_that_do_not_arrive_came_from_a_cache() {
     );
     let mut few = counted(99, 0);
     kernel(&mut few).read_bytes = 0;
-    assert_eq!(found("served-from-cache", &few), None, "too few to tell");
+    assert_eq!(found("served-from-cache", &few), None, "too little to tell");
 }
 
 #[test]
