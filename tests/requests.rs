@@ -8,8 +8,8 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use diskscope::model::requests::{Operation, Request, Stages};
-use diskscope::probe::trace::Capture;
+use diskscope::model::requests::{Gaps, Operation, Request, Stages};
+use diskscope::probe::trace::{Capture, Then};
 use diskscope::roots::Roots;
 use diskscope::runtime::requests::{Detail, Scope, Told, follow};
 use serde_json::Value;
@@ -83,10 +83,16 @@ struct Eye {
 
 impl Eye {
     fn open(device: &str) -> Option<Self> {
+        Self::with(device, |_| Then::Follow)
+    }
+
+    fn with(device: &str, then: impl Fn(&Told) -> Then + Send + 'static) -> Option<Self> {
         let scope = Scope::of(&Roots::default(), device).unwrap();
         let (sender, told) = channel();
         match follow(&Roots::default(), scope, Detail::Full, move |batch| {
+            let then = then(&batch);
             let _ = sender.send(batch);
+            then
         }) {
             Ok(capture) => Some(Self { capture, told }),
             Err(error) => {
@@ -145,6 +151,71 @@ impl Drop for Mounted {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
+}
+
+/// Whether one of this process's instances has switched off the events of a loop device.
+fn is_at_rest(device: &str) -> bool {
+    let tracefs = Mounted::new();
+    let number: u32 = device.trim_start_matches("/dev/loop").parse().unwrap();
+    let wanted = format!("dev == {}", (7 << 20) | number);
+    instances_of(std::process::id()).iter().any(|name| {
+        let event = tracefs.0.path().join("instances").join(name);
+        let event = event.join("events/block/block_bio_queue");
+        // One that goes in this moment is not the one.
+        let read = |file| std::fs::read_to_string(event.join(file)).unwrap_or_default();
+        read("filter").contains(&wanted) && read("enable").trim() == "0"
+    })
+}
+
+#[test]
+fn nothing_is_told_of_a_rest_and_it_can_be_cut_short() {
+    let Some(disk) = Loop::attach() else { return };
+    let rest = |told: &Told| match told.requests.is_empty() {
+        true => Then::Follow,
+        false => Then::Rest(10 * PATIENCE),
+    };
+    let Some(eye) = Eye::with(&disk.device, rest) else {
+        return;
+    };
+    let before = disk.read(1);
+    let deadline = Instant::now() + PATIENCE;
+    while !is_at_rest(&disk.device) {
+        assert!(Instant::now() < deadline, "it does not rest");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+    let during = disk.read(50);
+    let began = Instant::now();
+    let (all, last) = eye.close();
+    assert!(began.elapsed() < PATIENCE);
+    let of = |pid| {
+        let requests = all.iter();
+        requests
+            .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+            .count()
+    };
+    assert_eq!((of(before), of(during)), (1, 0));
+    assert_eq!(last.gaps, Gaps::default());
+}
+
+#[test]
+fn after_a_rest_requests_are_told_again() {
+    let Some(disk) = Loop::attach() else { return };
+    let rest = |told: &Told| match told.requests.is_empty() {
+        true => Then::Follow,
+        false => Then::Rest(Duration::from_millis(1)),
+    };
+    let Some(eye) = Eye::with(&disk.device, rest) else {
+        return;
+    };
+    let deadline = Instant::now() + PATIENCE;
+    let mut spans = std::collections::BTreeSet::new();
+    while spans.len() < 3 {
+        assert!(Instant::now() < deadline, "only {spans:?}");
+        disk.read(1);
+        let told = eye.told.try_iter().filter(|told| !told.requests.is_empty());
+        spans.extend(told.map(|told| told.since));
+    }
+    eye.close();
 }
 
 #[test]

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::consent::Stakes;
 use super::key::Key;
 use super::live::{Deed, Victim};
 use super::replay::{Moment, Travel};
@@ -56,6 +57,8 @@ pub enum News {
     Targets(Vec<Choice>),
     /// A path that was typed: what it is, or why it cannot be measured.
     Inspected(Box<Result<Choice, String>>),
+    /// What a test would overwrite at that path, or why that cannot be told.
+    AtStake(String, Result<Stakes, String>),
     /// The saved sessions, the latest first.
     Sessions(Result<Vec<SessionEntry>, String>),
     /// A saved session was read.
@@ -176,6 +179,8 @@ pub enum Effect {
     ListTargets,
     /// See what this path is.
     Inspect(String),
+    /// See what would be lost if that path were overwritten.
+    Weigh(String),
     /// Start a benchmark.
     Start(Box<Job>),
     /// Stop the benchmark and keep what was measured.

@@ -1,12 +1,13 @@
 //! The launcher: what to measure, with which test, and how.
 
 use super::action::{Choice, Effect, Group};
+use super::consent::{Consent, Stakes};
 use super::form::Form;
 use super::key::Key;
 use super::keymap::{Command, Context};
 use super::text::Text;
 use crate::bench::{Forecast, TESTS, Test};
-use crate::drive::Target;
+use crate::drive::{Target, TargetKind};
 
 /// A part of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,6 +46,10 @@ pub struct LauncherState {
     pub path: Option<PathEntry>,
     /// What the job will do, or why it cannot be done.
     pub forecast: Option<Result<Forecast, String>>,
+    /// Why the last start came to nothing, until the next key.
+    pub failed: Option<String>,
+    /// The question whether a job may overwrite its target.
+    pub consent: Option<Consent>,
 }
 
 impl Default for LauncherState {
@@ -59,6 +64,8 @@ impl Default for LauncherState {
             pane: Pane::Targets,
             path: None,
             forecast: None,
+            failed: None,
+            consent: None,
         }
     }
 }
@@ -83,7 +90,9 @@ impl LauncherState {
     /// Which keys hold.
     #[must_use]
     pub fn context(&self) -> Context {
-        if self.path.is_some() || self.form.editing.is_some() {
+        if self.consent.is_some() {
+            Context::Consent
+        } else if self.path.is_some() || self.form.editing.is_some() {
             Context::Field
         } else if self.pane == Pane::Form {
             Context::Form
@@ -135,9 +144,18 @@ impl LauncherState {
         }
     }
 
-    /// A key that is typed into the path or the value.
+    /// Takes what a job would overwrite.
+    pub fn weighed(&mut self, path: &str, stakes: Result<Stakes, String>) {
+        if let Some(consent) = &mut self.consent {
+            consent.learned(path, stakes);
+        }
+    }
+
+    /// A key that is typed into a path or a value.
     pub fn typed(&mut self, key: Key) {
-        if let Some(path) = &mut self.path {
+        if let Some(consent) = &mut self.consent {
+            consent.typed(key);
+        } else if let Some(path) = &mut self.path {
             path.text.press(key);
             path.error = None;
         } else if let Some(editing) = &mut self.form.editing {
@@ -148,6 +166,10 @@ impl LauncherState {
 
     /// Obeys a command of this screen.
     pub fn command(&mut self, command: Command) -> Vec<Effect> {
+        self.failed = None;
+        if self.consent.is_some() {
+            return self.consent_command(command);
+        }
         if self.path.is_some() {
             return self.path_command(command);
         }
@@ -198,6 +220,23 @@ impl LauncherState {
         Vec::new()
     }
 
+    fn consent_command(&mut self, command: Command) -> Vec<Effect> {
+        let given = match command {
+            Command::Accept => self.consent.as_mut().and_then(Consent::given),
+            Command::Cancel => {
+                self.consent = None;
+                None
+            }
+            _ => None,
+        };
+        let Some(job) = given else {
+            return Vec::new();
+        };
+        // Good for this start alone.
+        self.consent = None;
+        vec![Effect::Start(Box::new(job))]
+    }
+
     fn turn(&mut self, forward: bool) {
         self.pane = match (self.pane, forward) {
             (Pane::Targets, true) | (Pane::Form, false) => Pane::Tests,
@@ -222,10 +261,16 @@ impl LauncherState {
         let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
             return Vec::new();
         };
-        if !matches!(self.forecast, Some(Ok(_))) {
+        let Some(Ok(forecast)) = &self.forecast else {
             return Vec::new();
+        };
+        let job = self.form.job(test, choice);
+        if self.overwrites() {
+            let path = job.target.clone();
+            self.consent = Some(Consent::new(job, forecast.clone()));
+            return vec![Effect::Weigh(path)];
         }
-        vec![Effect::Start(Box::new(self.form.job(test, choice)))]
+        vec![Effect::Start(Box::new(job))]
     }
 
     /// Makes the form anew for the selected test and target.
@@ -236,9 +281,19 @@ impl LauncherState {
         self.forecast_anew();
     }
 
-    /// Whether the test writes with what the form says.
-    fn writes(&self, test: &'static dyn Test, choice: &Choice, target: &Target) -> bool {
-        test.writes(&self.form.job(test, choice).parameters(target))
+    /// Whether the job, as the form says, overwrites something that was there before: it asks
+    /// before it starts.
+    #[must_use]
+    pub fn overwrites(&self) -> bool {
+        let (Some(test), Some(choice), Some(target)) = (
+            self.selected_test(),
+            self.selected_choice(),
+            self.selected_target(),
+        ) else {
+            return false;
+        };
+        matches!(target.kind, TargetKind::BlockDevice | TargetKind::File)
+            && test.writes(&self.form.job(test, choice).parameters(target))
     }
 
     fn forecast_anew(&mut self) {
@@ -248,13 +303,6 @@ impl LauncherState {
         };
         self.forecast = Some(match &choice.target {
             Err(reason) => Err(reason.clone()),
-            Ok(target) if choice.group != Group::Directory && self.writes(test, choice, target) => {
-                Err(
-                    "this test overwrites its target: choose a directory, so that it writes to a \
-                 scratch file, or use `diskscope run ... --overwrite PATH`"
-                        .to_owned(),
-                )
-            }
             Ok(target) => self
                 .form
                 .forecast(test, choice, target)

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 pub mod action;
+pub mod consent;
 pub mod form;
 pub mod key;
 pub mod keymap;

@@ -65,7 +65,7 @@ fn typed(state: &mut State, key: Key) {
     match state.context() {
         Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(key),
         Context::Filter => state.live.filter.press(key),
-        Context::Field => state.bench.launcher.typed(key),
+        Context::Field | Context::Consent => state.bench.launcher.typed(key),
         _ => {}
     }
 }
@@ -116,7 +116,9 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         }
         Context::Live | Context::Replay | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
-        Context::Launcher | Context::Form | Context::Field => launch(state, command),
+        Context::Launcher | Context::Form | Context::Field | Context::Consent => {
+            launch(state, command)
+        }
         Context::Running => match &mut state.bench.stage {
             Stage::Running(running) => running.command(command),
             _ => Vec::new(),
@@ -237,6 +239,7 @@ fn hear(state: &mut State, news: News) -> Vec<Effect> {
         News::Ended(result) => ended(state, *result),
         News::Targets(choices) => state.bench.launcher.listed(choices),
         News::Inspected(result) => state.bench.launcher.inspected(*result),
+        News::AtStake(path, stakes) => state.bench.launcher.weighed(&path, stakes),
         News::Sessions(entries) => state.sessions.listed(entries),
         News::Opened(result) => match *result {
             Ok((path, session)) => {
@@ -281,7 +284,7 @@ fn ended(state: &mut State, result: Result<Saved, String>) {
         }
         Err(message) => {
             state.bench.stage = Stage::Launcher;
-            trouble(state, message);
+            state.bench.launcher.failed = Some(message);
         }
     }
 }

@@ -21,6 +21,9 @@ pub struct Job {
     pub scratch_bytes: Option<u64>,
     /// Consent to overwrite what is at this path.
     pub overwrite: Option<PathBuf>,
+    /// The facts that the consent rests on, where somebody was shown them: a target of which they
+    /// do not hold any more is another one, and is not written.
+    pub shown: Option<Vec<String>>,
 }
 
 impl std::fmt::Debug for Job {
@@ -44,6 +47,7 @@ impl Job {
             engine: "auto".to_owned(),
             scratch_bytes: None,
             overwrite: None,
+            shown: None,
         }
     }
 

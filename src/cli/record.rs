@@ -11,7 +11,7 @@ use super::{Exit, Failure, Result, duration, pace, say, signals};
 use crate::engine::Control;
 use crate::model::Modeler;
 use crate::model::requests::Line;
-use crate::probe::trace::Capture;
+use crate::probe::trace::{Capture, Then};
 use crate::probe::{Collector, now};
 use crate::recording::{Appended, Mark, Recorder, WriteError};
 use crate::roots::Roots;
@@ -174,6 +174,7 @@ impl Requests {
                 // Nobody listens any more when the recording has ended.
                 let _ = sender.send(told);
             }
+            Then::Follow
         })
         .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
         Ok(Self {

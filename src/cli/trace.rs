@@ -11,6 +11,7 @@ use super::{Exit, Failure, Result, duration, json_switch, print, signals};
 use crate::engine::Control;
 use crate::model::requests::{Line, Request, Summary};
 use crate::probe::now;
+use crate::probe::trace::Then;
 use crate::report::requests::{HEADING, LastLine, row, summary};
 use crate::roots::Roots;
 use crate::runtime::requests::{Detail, Scope, Told, follow};
@@ -67,6 +68,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let capture = follow(&Roots::default(), scope, Detail::Full, move |told| {
         // Nobody listens any more when the reader of stdout has gone.
         let _ = sender.send(told);
+        Then::Follow
     })
     .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
     // Dropped before the capture, whose thread may wait for room in the channel.

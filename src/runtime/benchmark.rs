@@ -7,12 +7,12 @@ use std::time::{Duration, Instant};
 
 use jiff::Zoned;
 
-use super::machine;
 use super::surroundings::{Scene, Surroundings};
+use super::{machine, overwrite};
 use crate::bench::runner::{self, Finished};
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value, common};
 use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
-use crate::engine::{self, CacheMode, Choice, Control, EngineError, Moved, OpenError, Opened};
+use crate::engine::{self, CacheMode, Choice, Control, EngineError, Moved, OpenError};
 use crate::roots::Roots;
 use crate::session::document::{
     Cpu, EngineRecord, Evidence, Findings, KernelCounts, Reproduce, Run, RunError, RunState,
@@ -155,7 +155,7 @@ pub fn run(
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
-        permit(&mut opened, job)?;
+        overwrite::permit(&mut opened, job)?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -192,19 +192,6 @@ pub fn run(
         }
         _ => Ok(keeper.finish(finished, &order.goals)),
     }
-}
-
-/// Permits writing, or refuses it with all that is known of the target.
-fn permit(opened: &mut Opened, job: &Job) -> Result<(), Refused> {
-    opened
-        .permit_writing(job.overwrite.as_deref())
-        .map_err(|refusal| {
-            let inspection = opened.inspect().ok().flatten();
-            Refused::Writing {
-                refusal,
-                facts: inspection.map_or_else(Vec::new, |inspection| inspection.facts()),
-            }
-        })
 }
 
 /// The run as it stands, and the journal that it goes to.

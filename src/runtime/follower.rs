@@ -10,7 +10,7 @@ use super::services::Sources;
 use crate::app::News;
 use crate::model::requests::Board;
 use crate::probe::now;
-use crate::probe::trace::Capture;
+use crate::probe::trace::{Capture, Then};
 use crate::roots::Roots;
 
 /// Time between two views in nanoseconds of the trace's clock.
@@ -92,6 +92,7 @@ fn begin(roots: &Roots, device: &str, sources: &Sources) -> Result<Capture, News
             last = told.until;
             views.send_replace(Some(Arc::new(board.view(told.until))));
         }
+        Then::Follow
     })
     .map_err(|error| refused(error.to_string(), error.advice()))
 }

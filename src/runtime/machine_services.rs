@@ -10,7 +10,7 @@ use super::follower::Follower;
 use super::jobs::Running;
 use super::sampler::Sampler;
 use super::services::{Services, Sources};
-use super::{archive, processes, targets};
+use super::{archive, overwrite, processes, targets};
 use crate::app::{Effect, News};
 use crate::drive::settings::{Guard, Settings};
 use crate::model::Modeler;
@@ -123,6 +123,10 @@ impl Services for Machine {
             Effect::Inspect(path) => {
                 self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
             }
+            Effect::Weigh(path) => self.ask(move |roots| {
+                let stakes = overwrite::stakes(roots, &path);
+                News::AtStake(path, stakes)
+            }),
             Effect::Start(job) => self.measure(*job),
             Effect::Stop => {
                 if let Some(running) = &self.running {

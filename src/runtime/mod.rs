@@ -9,6 +9,7 @@ pub mod interface;
 pub mod jobs;
 mod machine;
 pub mod machine_services;
+pub mod overwrite;
 pub mod player;
 pub mod processes;
 pub mod requests;

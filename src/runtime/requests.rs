@@ -9,7 +9,7 @@ use crate::drive::identity;
 use crate::drive::mounts::split_number;
 use crate::model::requests::{Gaps, Matcher, Request};
 use crate::probe::trace::event::Number;
-use crate::probe::trace::{Batch, Capture, Settings, TraceError};
+use crate::probe::trace::{Batch, Capture, Settings, Then, TraceError};
 use crate::roots::Roots;
 
 /// Bytes of a sector in /sys and in the events, whatever the device's own sectors are.
@@ -124,6 +124,11 @@ pub struct Told {
     pub gaps: Gaps,
     /// Requests that are not complete.
     pub under_way: u64,
+    /// When the oldest of those under way was queued, where only the queue and the drive are told
+    /// apart.
+    pub oldest_queued: Option<u64>,
+    /// Since when everything was told, on the trace's clock: the beginning, or the end of a rest.
+    pub since: u64,
     /// Up to when everything was told, on the trace's clock (`CLOCK_BOOTTIME`, nanoseconds).
     pub until: u64,
 }
@@ -146,7 +151,7 @@ pub fn follow(
     roots: &Roots,
     scope: Scope,
     detail: Detail,
-    mut sink: impl FnMut(Told) + Send + 'static,
+    mut sink: impl FnMut(Told) -> Then + Send + 'static,
 ) -> Result<Capture, TraceError> {
     let settings = Settings {
         devices: scope.devices.clone(),
@@ -167,8 +172,10 @@ pub fn follow(
             lost: batch.lost,
             gaps: matcher.gaps(),
             under_way: matcher.under_way() as u64,
+            oldest_queued: matcher.oldest_queued().filter(|_| detail == Detail::Coarse),
+            since: batch.since,
             until: batch.until,
-        });
+        })
     })
 }
 

@@ -4,5 +4,6 @@
 
 #[path = "../pictures/canned.rs"]
 mod canned;
+mod consent;
 mod driven;
 mod screens;

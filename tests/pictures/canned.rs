@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::consent::Stakes;
 use diskscope::app::key::{Code, Key};
 use diskscope::app::replay::{Moment, Timeline};
 use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
@@ -29,6 +30,8 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
     vec![
         ("live", live),
         ("launcher", launcher),
+        ("consent", consent),
+        ("consent-in-use", consent_in_use),
         ("run", running),
         ("result", result),
         ("result-sequential", result_sequential),
@@ -412,6 +415,7 @@ pub fn choices() -> Vec<Choice> {
             "/mnt/backup (xfs)",
             8_001_563_222_016,
         ),
+        drive("/dev/sdc", "ST8000NM000A", "disk", "", 8_001_563_222_016),
         Choice {
             target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
             ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
@@ -424,6 +428,57 @@ pub fn launcher() -> State {
     let mut state = live();
     press(&mut state, Code::Char('b'));
     hear(&mut state, News::Targets(choices()));
+    state
+}
+
+/// The launcher with random writes to that target chosen and asked for.
+pub fn overwriting(target: &str) -> State {
+    let mut state = launcher();
+    let place = choices().iter().position(|choice| choice.name == target);
+    for _ in 0..place.expect("a known target") {
+        press(&mut state, Code::Down);
+    }
+    press(&mut state, Code::Enter);
+    press(&mut state, Code::Down);
+    press(&mut state, Code::Enter);
+    state
+}
+
+/// Before random writes to a drive that was used once: its path is half typed.
+pub fn consent() -> State {
+    let mut state = overwriting("/dev/sdc");
+    let facts = [
+        "/dev/sdc, 8.00 TB",
+        "model ST8000NM000A-2KE101, serial WKD0A3C7",
+        "holds gpt",
+        "partition sdc1, 8.00 TB, xfs, last mounted 2025-11-30 at /srv/old",
+    ];
+    let stakes = Stakes {
+        facts: facts.map(str::to_owned).to_vec(),
+        refusal: None,
+    };
+    hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
+    "/dev/s"
+        .chars()
+        .for_each(|letter| press(&mut state, Code::Char(letter)));
+    state
+}
+
+/// Before random writes to a drive that is in use: there is no field.
+pub fn consent_in_use() -> State {
+    let mut state = overwriting("/dev/sda");
+    let facts = [
+        "/dev/sda, 8.00 TB",
+        "model ST8000NM000A-2KE101, serial WKD0A3B1",
+        "holds xfs",
+    ];
+    let refusal = "/dev/sda is in use: sda is mounted at /mnt/backup; unmount it, swapoff, or stop \
+                   what holds it, if its content may really go; no option overrides this";
+    let stakes = Stakes {
+        facts: facts.map(str::to_owned).to_vec(),
+        refusal: Some(refusal.to_owned()),
+    };
+    hear(&mut state, News::AtStake("/dev/sda".to_owned(), Ok(stakes)));
     state
 }
 

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "../support/loop_device.rs"]
+mod loop_device;
+mod overwrite;
 mod pty;
 
 use std::path::{Path, PathBuf};
@@ -241,16 +244,17 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
     terminal.see("scratch-size");
     terminal.keys("\t\t\r\x1564MiB\r");
     terminal.see("64MiB");
-    let down = "j".repeat(rows_down_to("duration"));
+    // The first row is the size of the scratch file.
+    let down = "j".repeat(1 + place_of("random-read", "duration"));
     terminal.keys(&format!("{down}\r\x15{duration}\r"));
     terminal.see("takes up to");
     terminal.keys("s");
 }
 
-/// How far below the form's first row, the size of the scratch file, a parameter of random-read is.
-fn rows_down_to(name: &str) -> usize {
-    let parameters = bench::find("random-read").unwrap().description().parameters;
-    1 + parameters
+/// The place of a parameter among those of its test.
+fn place_of(test: &str, name: &str) -> usize {
+    let parameters = bench::find(test).unwrap().description().parameters;
+    parameters
         .iter()
         .position(|parameter| parameter.name == name)
         .unwrap()

@@ -100,9 +100,17 @@ fn start(directory: &Path) -> Option<u64> {
 }
 
 impl Inspection {
-    /// The facts as lines for a person who has to decide.
+    /// The facts as lines for a person who has to decide, and who uses it.
     #[must_use]
     pub fn facts(&self) -> Vec<String> {
+        let mut lines = self.about();
+        lines.extend(self.conflicts.iter().map(ToString::to_string));
+        lines
+    }
+
+    /// What it is and what is on it, as lines for a person who has to decide.
+    #[must_use]
+    pub fn about(&self) -> Vec<String> {
         let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
         let mut lines = vec![
             format!("{}, {}", self.name, units::capacity(self.size_bytes as f64)),
@@ -127,7 +135,6 @@ impl Inspection {
                 .collect();
             lines.push(format!("partition {}, {size}{words}", part.name));
         }
-        lines.extend(self.conflicts.iter().map(ToString::to_string));
         lines
     }
 }

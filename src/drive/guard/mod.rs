@@ -121,6 +121,19 @@ impl WritePermit {
     }
 }
 
+/// Looks for what forbids writing a medium whatever anybody consents to, so that nobody is asked in
+/// vain. A block device is held for that moment.
+///
+/// # Errors
+/// When it is in use or read-only.
+pub fn check_free(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
+    check_use(roots, medium)?;
+    match medium.target.kind {
+        TargetKind::BlockDevice => hold(medium).map(drop),
+        _ => Ok(()),
+    }
+}
+
 /// Permits writing a medium, or refuses. `consent` is the path that the user named as the one to
 /// overwrite; a scratch file needs none.
 ///

@@ -55,7 +55,11 @@ impl Matcher {
     pub fn feed(&mut self, event: &BlockEvent, mut done: impl FnMut(Request)) {
         match event.step {
             Step::Dirtied | Step::WritebackBegins | Step::WritebackEnds => self.charge.note(event),
-            Step::Lost => self.lose(),
+            Step::Lost => {
+                self.gaps.abandoned += self.open.len() as u64;
+                self.forget();
+            }
+            Step::Resumed => self.forget(),
             Step::Remapped => self.remap(event),
             Step::Queued => self.queue(event),
             Step::Split => self.split(event),
@@ -92,6 +96,16 @@ impl Matcher {
     #[must_use]
     pub fn under_way(&self) -> usize {
         self.open.len()
+    }
+
+    /// When the oldest of those under way that were seen to be queued was.
+    #[must_use]
+    pub fn oldest_queued(&self) -> Option<u64> {
+        let requests = self.open.values();
+        let requests = requests.filter_map(|open| open.request.times.queued);
+        requests
+            .chain(self.bios.values().map(|bio| bio.queued))
+            .min()
     }
 
     fn drive(&self, device: Number) -> Number {
@@ -334,10 +348,9 @@ impl Matcher {
         Some(open.request)
     }
 
-    /// Forgets what is under way: its next event may be among the lost ones, and an event of a
+    /// Forgets what is under way: its next event may be among those not seen, and an event of a
     /// later request in the same place would be taken for it.
-    fn lose(&mut self) {
-        self.gaps.abandoned += self.open.len() as u64;
+    fn forget(&mut self) {
         self.open = Pending::default();
         self.bios = Pending::default();
         self.ends.clear();

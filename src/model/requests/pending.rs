@@ -74,6 +74,13 @@ impl<K: Eq + Hash + Copy, V> Pending<K, V> {
         Some(taken)
     }
 
+    /// All, in no order.
+    pub(super) fn values(&self) -> impl Iterator<Item = &V> {
+        self.entries
+            .values()
+            .flat_map(|entry| std::iter::once(&entry.first).chain(&entry.others))
+    }
+
     /// How many there are.
     pub(super) fn len(&self) -> usize {
         self.count

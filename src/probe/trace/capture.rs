@@ -1,12 +1,13 @@
 //! A capture: an instance, and a thread that empties it.
 
+use std::io;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 use super::decode::{Decoder, WANTED, Wanted};
-use super::drain::Drain;
+use super::drain::{Drain, SETTLED};
 use super::error::TraceError;
 use super::event::{BlockEvent, Number};
 use super::instance::Instance;
@@ -42,8 +43,21 @@ pub struct Batch<'e> {
     pub events: &'e [BlockEvent],
     /// Events lost since the beginning.
     pub lost: u64,
+    /// Since when everything is handed over, on the events' clock: the capture's beginning, or
+    /// the end of its last rest.
+    pub since: u64,
     /// Up to when everything was handed over, on the events' clock.
     pub until: u64,
+}
+
+/// What a capture does after a batch.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Then {
+    /// It goes on.
+    Follow,
+    /// It has the kernel record nothing for this long, at no cost to anybody's requests, and then
+    /// goes on. What is under way meanwhile is not seen to its end.
+    Rest(Duration),
 }
 
 /// Follows requests until it is stopped or dropped; nothing of it stays behind in the kernel.
@@ -56,14 +70,14 @@ pub struct Capture {
 impl Capture {
     /// Begins. `sink` is called on the capture's own thread, about every 5 ms while there is
     /// something to tell and once more at the end; what it takes is taken from the time in which
-    /// the buffers may fill.
+    /// the buffers may fill. It says how to go on.
     ///
     /// # Errors
     /// When requests cannot be followed here, and why.
     pub fn start(
         roots: &Roots,
         settings: &Settings,
-        sink: impl FnMut(Batch<'_>) + Send + 'static,
+        sink: impl FnMut(Batch<'_>) -> Then + Send + 'static,
     ) -> Result<Self, TraceError> {
         let tracefs = Tracefs::open(roots)?;
         let events = tracefs.root().join("events");
@@ -80,13 +94,17 @@ impl Capture {
         let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
         let names = Names::new(&roots.proc, instance.tracefs());
         let drain = Drain::open(&instance.processors()?, decoder, format, names)?;
-        instance.enable(WANTED.iter().filter(is_wanted), &settings.devices)?;
+        let events: Vec<Wanted> = WANTED.iter().filter(is_wanted).copied().collect();
+        instance.restrict(&events, &settings.devices)?;
+        instance.begin(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
         let worker = Worker {
             drain,
             instance,
+            events,
             stop: Arc::clone(&stop),
             lost: 0,
+            since: nanoseconds(now()),
         };
         let thread = thread::Builder::new()
             .name("requests".to_owned())
@@ -125,12 +143,14 @@ impl Drop for Capture {
 struct Worker {
     drain: Drain,
     instance: Instance,
+    events: Vec<Wanted>,
     stop: Arc<AtomicBool>,
     lost: u64,
+    since: u64,
 }
 
 impl Worker {
-    fn run(mut self, mut sink: impl FnMut(Batch<'_>)) {
+    fn run(mut self, mut sink: impl FnMut(Batch<'_>) -> Then) {
         let mut nap = SHORTEST_NAP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
@@ -144,8 +164,11 @@ impl Worker {
                 self.lost = self.drain.lost();
                 counted = Instant::now();
             }
-            self.hand_over(Some(started), &mut sink);
-            thread::park_timeout(nap);
+            match self.hand_over(Some(started), &mut sink) {
+                Then::Follow => thread::park_timeout(nap),
+                Then::Rest(time) if self.rest(time).is_ok() => {}
+                Then::Rest(_) => break,
+            }
         }
         // Without this the reading might never come to an end on a busy machine.
         let _ = self.instance.pause();
@@ -154,16 +177,46 @@ impl Worker {
         self.hand_over(None, &mut sink);
     }
 
-    fn hand_over(&mut self, started: Option<u64>, sink: &mut impl FnMut(Batch<'_>)) {
-        let lost = self.lost;
-        let until = started.unwrap_or_else(|| nanoseconds(now()));
+    /// Has nothing recorded for a while, or until it is stopped.
+    fn rest(&mut self, time: Duration) -> io::Result<()> {
+        self.instance
+            .silence(&self.events)
+            .map_err(io::Error::other)?;
+        self.drain.read()?;
+        let end = Instant::now() + time;
+        while !self.stop.load(Ordering::Relaxed) {
+            let left = end.saturating_duration_since(Instant::now());
+            if left.is_zero() {
+                self.instance
+                    .begin(&self.events)
+                    .map_err(io::Error::other)?;
+                break;
+            }
+            thread::park_timeout(left);
+        }
+        self.since = nanoseconds(now());
+        self.drain.resume(self.since);
+        Ok(())
+    }
+
+    fn hand_over(
+        &mut self,
+        started: Option<u64>,
+        sink: &mut impl FnMut(Batch<'_>) -> Then,
+    ) -> Then {
+        let (lost, since) = (self.lost, self.since);
+        let until = started.map_or_else(
+            || nanoseconds(now()),
+            |started| started.saturating_sub(SETTLED).max(since),
+        );
         self.drain.settle(started, |events| {
             sink(Batch {
                 events,
                 lost,
+                since,
                 until,
-            });
-        });
+            })
+        })
     }
 }
 

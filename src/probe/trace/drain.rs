@@ -13,7 +13,7 @@ use super::page::{Lost, PageFormat};
 use crate::probe::text::{lines, number};
 
 /// Events younger than this may be overtaken by one that another processor is still writing.
-const SETTLED: u64 = 1_000_000;
+pub(super) const SETTLED: u64 = 1_000_000;
 
 /// The buffers of all processors.
 #[derive(Debug)]
@@ -119,15 +119,22 @@ impl Drain {
 
     /// Hands over, in order of time, the events that nothing can come before any more. `started`
     /// is the time at which the last reading began; `None` hands over all.
-    pub fn settle(&mut self, started: Option<u64>, sink: impl FnOnce(&[BlockEvent])) {
+    pub fn settle<R>(&mut self, started: Option<u64>, sink: impl FnOnce(&[BlockEvent]) -> R) -> R {
         // Each processor's events are in order already, which makes this little more than a merge.
         self.events.sort_by_key(|event| event.at);
         let end = started.map_or(self.events.len(), |started| {
             let settled = started.saturating_sub(SETTLED);
             self.events.partition_point(|event| event.at <= settled)
         });
-        sink(&self.events[..end]);
+        let answer = sink(&self.events[..end]);
         self.events.drain(..end);
+        answer
+    }
+
+    /// After a rest: what was read and not handed over is forgotten, and a mark says so.
+    pub fn resume(&mut self, at: u64) {
+        self.events.clear();
+        self.events.push(BlockEvent::new(Step::Resumed, at));
     }
 
     /// Events lost since the beginning, as far as the kernel counts them: the buffer was full, or

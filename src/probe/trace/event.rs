@@ -37,6 +37,8 @@ pub enum Step {
     WritebackEnds,
     /// No event of the kernel: before this moment events of some processor were lost.
     Lost,
+    /// No event of the kernel: before this moment nothing was recorded for a while.
+    Resumed,
 }
 
 /// A short text that the kernel keeps in a fixed field, ended by a zero byte unless it is full.

@@ -60,22 +60,43 @@ impl Instance {
         }
     }
 
-    /// Switches on events, for some devices only where any are given, and begins to record.
+    /// Restricts events to some devices, where any are given.
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn enable<'w>(
-        &self,
-        events: impl Iterator<Item = &'w Wanted>,
-        devices: &[Number],
-    ) -> Result<(), TraceError> {
+    pub fn restrict(&self, events: &[Wanted], devices: &[Number]) -> Result<(), TraceError> {
         for wanted in events {
             if let Some(filter) = filter(wanted.scope, devices) {
                 self.write(&format!("events/{}/filter", wanted.path), &filter)?;
             }
-            self.write(&format!("events/{}/enable", wanted.path), "1")?;
         }
+        Ok(())
+    }
+
+    /// Switches on events and begins to record.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn begin(&self, events: &[Wanted]) -> Result<(), TraceError> {
+        self.switch(events, "1")?;
         self.write("tracing_on", "1")
+    }
+
+    /// Stops recording and switches events off: unlike after [`Instance::pause`] requests do not
+    /// pass by a tracepoint that does something.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn silence(&self, events: &[Wanted]) -> Result<(), TraceError> {
+        self.pause()?;
+        self.switch(events, "0")
+    }
+
+    fn switch(&self, events: &[Wanted], to: &str) -> Result<(), TraceError> {
+        for wanted in events {
+            self.write(&format!("events/{}/enable", wanted.path), to)?;
+        }
+        Ok(())
     }
 
     /// Stops recording; what was recorded can still be read.

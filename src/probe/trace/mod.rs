@@ -15,6 +15,6 @@ mod names;
 pub mod page;
 mod tracefs;
 
-pub use capture::{Batch, Capture, Settings};
+pub use capture::{Batch, Capture, Settings, Then};
 pub use error::TraceError;
 pub use event::{BlockEvent, Step};

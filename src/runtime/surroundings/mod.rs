@@ -4,6 +4,7 @@
 mod contents;
 mod kernel_view;
 mod neighbours;
+mod sampling;
 mod setup;
 mod stack;
 mod stages;
@@ -151,17 +152,25 @@ impl Surroundings {
         // The last requests are still in the kernel's buffer until the capture ends.
         self.stages.end();
         let mut evidence = self.so_far(effort.moved);
-        if self.top.is_some() && !self.stages.others().1 {
-            let devices = self
-                .top
-                .iter()
-                .chain(self.stack.iter().map(|(_, drive)| drive));
-            let numbers: Vec<_> = devices.map(|drive| drive.number).collect();
-            evidence.others = self.neighbours.since_start(&numbers);
+        let seen_all = self.stages.others().1;
+        if self.top.is_some() && !seen_all {
+            evidence.others = self
+                .neighbours
+                .since_start(&self.numbers(), evidence.others);
         }
         // Time of a simulated drive is none of the processors'.
         evidence.processors = self.real.then(|| self.processors(effort));
         evidence
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &Drive> {
+        self.top
+            .iter()
+            .chain(self.stack.iter().map(|(_, drive)| drive))
+    }
+
+    fn numbers(&self) -> Vec<(u32, u32)> {
+        self.devices().map(|drive| drive.number).collect()
     }
 
     fn processors(&self, effort: &Effort) -> Processors {
@@ -190,12 +199,9 @@ impl Surroundings {
 
     /// Feels how warm the drive is.
     fn feel(&mut self) {
-        let drives = self
-            .top
-            .iter()
-            .chain(self.stack.iter().map(|(_, drive)| drive));
-        let mut warm = drives.filter_map(|drive| identity::warmth(&self.roots, &drive.name));
-        let Some(now) = warm.next() else { return };
+        let warmth = |drive: &Drive| identity::warmth(&self.roots, &drive.name);
+        let felt = self.devices().find_map(warmth);
+        let Some(now) = felt else { return };
         let known = self.evidence.temperature;
         self.evidence.temperature = Some(Temperature {
             begin_celsius: known.map_or(now.celsius, |it| it.begin_celsius),

@@ -40,11 +40,11 @@ impl Neighbours {
         }
     }
 
-    /// Who moved bytes since the start, the greediest first; those that have one of these block
-    /// devices or a file on it open are marked. A process that began and ended meanwhile is
-    /// missing.
+    /// Who moved bytes since the start: first those that have one of these block devices or a file on
+    /// it open, or some of whose requests were `seen` there, then the others, the greediest first. A
+    /// process that began and ended meanwhile and was not seen is missing.
     #[must_use]
-    pub fn since_start(&self, devices: &[(u32, u32)]) -> Vec<OtherUser> {
+    pub fn since_start(&self, devices: &[(u32, u32)], seen: Vec<OtherUser>) -> Vec<OtherUser> {
         let moved = |(pid, now): (u32, Account)| {
             let before = self.at_start.get(&pid).filter(|it| it.began == now.began);
             let since = |now: u64, before: Option<u64>| now.saturating_sub(before.unwrap_or(0));
@@ -64,8 +64,15 @@ impl Neighbours {
         };
         let now = accounts(&self.roots);
         let mut others: Vec<OtherUser> = now.into_iter().filter_map(moved).collect();
+        for stranger in seen {
+            match others.iter_mut().find(|other| other.pid == stranger.pid) {
+                // A part was seen: all of it is more, but may have gone elsewhere.
+                Some(other) => other.witness = Witness::HasItOpen,
+                None => others.push(stranger),
+            }
+        }
         sort(&mut others);
-        others.sort_by_key(|other| other.witness != Witness::HasItOpen);
+        others.sort_by_key(|other| other.witness == Witness::SomeDrive);
         others
     }
 }
@@ -146,8 +153,15 @@ mod tests {
         fs::write(&file, "x").unwrap();
         std::os::unix::fs::symlink(&file, roots.proc.join("11/fd/3")).unwrap();
         let device = split_number(fs::metadata(&file).unwrap().dev());
+        let gone = OtherUser {
+            pid: 99,
+            command: "gone".to_owned(),
+            read_bytes: 2 * mib,
+            written_bytes: 0,
+            witness: Witness::Traced,
+        };
         let told: Vec<_> = neighbours
-            .since_start(&[device])
+            .since_start(&[device], vec![gone])
             .into_iter()
             .map(|it| {
                 (
@@ -162,6 +176,7 @@ mod tests {
             told,
             [
                 ("name11".to_owned(), 1, 2, Witness::HasItOpen),
+                ("gone".to_owned(), 2, 0, Witness::Traced),
                 ("name12".to_owned(), 6, 0, Witness::SomeDrive),
             ]
         );

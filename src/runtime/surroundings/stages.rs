@@ -5,27 +5,23 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
+use super::sampling::Sampling;
 use super::strangers::Strangers;
 use crate::engine::WORKER;
 use crate::model::requests::{Actor, Operation};
-use crate::probe::now;
-use crate::probe::trace::Capture;
+use crate::probe::trace::{Capture, Then};
 use crate::roots::Roots;
 use crate::runtime::requests::{Detail, Scope, Told, follow};
 use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageSplit};
 use crate::stats::latency::Latency;
 
-/// Requests per second from which on following them would slow the drive down noticeably: the
-/// kernel takes a few hundred nanoseconds for the events of each. What is known by then is kept.
-const TOO_FAST: u64 = 100_000;
-
-/// Follows the requests that this process sends to the device under test, where the kernel allows
-/// it; does nothing otherwise. Ends when it is dropped.
+/// Follows the requests that this process sends to the device under test, or a sample of them, where
+/// the kernel allows it; does nothing otherwise. Ends when it is dropped.
 pub struct StageWatch {
     device: String,
     tally: Arc<Mutex<Tally>>,
     capture: Option<Capture>,
-    cut_off: bool,
+    allowed: bool,
 }
 
 /// Reads and writes.
@@ -36,18 +32,16 @@ struct Tally {
     drive: [Latency; 2],
     requests: u64,
     lost: u64,
-    began: u64,
-    until: u64,
+    sampling: Sampling,
+    /// Whether some of the time nothing was followed.
+    rested: bool,
 }
 
 impl StageWatch {
     /// Begins to follow the requests to a device, if there is one.
     #[must_use]
     pub fn start(roots: &Roots, device: Option<&str>) -> Self {
-        let tally = Arc::new(Mutex::new(Tally {
-            began: u64::try_from(now().as_nanos()).unwrap_or(0),
-            ..Tally::default()
-        }));
+        let tally: Arc<Mutex<Tally>> = Arc::default();
         let scope = device.and_then(|device| Scope::of(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
         let mut ours = Ours::new(roots);
@@ -56,7 +50,7 @@ impl StageWatch {
         let capture = scope.and_then(|scope| {
             let add = move |told: Told| {
                 let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.add(&told, &mut ours, &proc);
+                tally.add(&told, &mut ours, &proc)
             };
             // Without root or tracefs there is no such split: the document says so by its absence.
             follow(roots, scope, Detail::Coarse, add).ok()
@@ -64,7 +58,7 @@ impl StageWatch {
         Self {
             device,
             tally,
-            cut_off: capture.is_none(),
+            allowed: capture.is_some(),
             capture,
         }
     }
@@ -76,12 +70,9 @@ impl StageWatch {
         }
     }
 
-    /// What is known so far; `None` when nothing is. Ends where following costs too much.
-    pub fn so_far(&mut self) -> Option<StageSplit> {
-        if self.tally.lock().is_ok_and(|tally| tally.is_too_fast()) {
-            self.end();
-            self.cut_off = true;
-        }
+    /// What is known so far; `None` when nothing is.
+    #[must_use]
+    pub fn so_far(&self) -> Option<StageSplit> {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         (tally.requests > 0).then(|| StageSplit {
             device: self.device.clone(),
@@ -99,20 +90,15 @@ impl StageWatch {
     #[must_use]
     pub fn others(&self) -> (Vec<OtherUser>, bool) {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
-        (tally.strangers.list(), !self.cut_off && tally.lost == 0)
+        let complete = self.allowed && !tally.rested && tally.lost == 0;
+        (tally.strangers.list(), complete)
     }
 }
 
 impl Tally {
-    fn is_too_fast(&self) -> bool {
-        let taken = self.until.saturating_sub(self.began);
-        u128::from(self.requests) * 1_000_000_000 > u128::from(TOO_FAST) * u128::from(taken)
-            && taken > 0
-    }
-
-    fn add(&mut self, told: &Told, ours: &mut Ours, proc: &Path) {
+    fn add(&mut self, told: &Told, ours: &mut Ours, proc: &Path) -> Then {
         self.lost = told.lost;
-        self.until = told.until;
+        self.sampling.note(told.requests.len(), told.since);
         for request in &told.requests {
             let side = match request.operation {
                 Operation::Read => 0,
@@ -127,6 +113,10 @@ impl Tally {
                 }
                 None => continue,
             }
+            let queued = request.times.queued;
+            if !queued.is_some_and(|queued| self.sampling.includes(queued)) {
+                continue;
+            }
             let stages = request.times.stages();
             if let (Some(queue), Some(drive)) = (stages.q2d, stages.d2c) {
                 self.requests += 1;
@@ -134,6 +124,9 @@ impl Tally {
                 self.drive[side].record(drive);
             }
         }
+        let then = self.sampling.then(told.until, told.oldest_queued);
+        self.rested |= then != Then::Follow;
+        then
     }
 }
 

@@ -94,7 +94,7 @@ pub struct KernelCounts {
 pub struct StageSplit {
     /// Name of the device, such as `sda`.
     pub device: String,
-    /// Requests that were followed.
+    /// Requests that were followed: all, or where they are many a sample of spans of time.
     pub requests: u64,
     /// Events that the kernel lost: where there are any, some requests are missing.
     pub lost: u64,

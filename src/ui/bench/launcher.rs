@@ -53,6 +53,9 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
         area.width.saturating_sub(2),
         area.height,
     );
+    if let Some(consent) = &launcher.consent {
+        return super::consent::draw(consent, look, area, buf);
+    }
     let [body, _, forecast] = Layout::vertical([
         Constraint::Min(0),
         Constraint::Length(1),
@@ -271,7 +274,8 @@ fn draw_explanation(launcher: &LauncherState, look: Look, area: Rect, buf: &mut 
 
 fn draw_forecast(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
     let mut lines = Vec::new();
-    match &launcher.forecast {
+    let failed = launcher.failed.as_ref().map(|reason| Err(reason.clone()));
+    match failed.as_ref().or(launcher.forecast.as_ref()) {
         None => {}
         Some(Err(reason)) => {
             let reason = wrapped(reason, area.width).into_iter();
@@ -281,10 +285,13 @@ fn draw_forecast(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buf
             let sentence = wrapped(&forecast.sentence, area.width).into_iter().take(2);
             lines.extend(sentence.map(Line::raw));
             lines.push(cost(forecast, launcher.selected_choice(), look));
-            lines.push(Line::styled(
-                "Enter on a test starts it",
-                look.style(Meaning::Good),
-            ));
+            let (next, meaning) = if launcher.overwrites() {
+                let next = "it overwrites what is there: Enter on a test shows what, and asks";
+                (next, Meaning::Waiting)
+            } else {
+                ("Enter on a test starts it", Meaning::Good)
+            };
+            lines.push(Line::styled(next, look.style(meaning)));
         }
     }
     for (row, line) in area.rows().zip(lines) {
@@ -293,7 +300,7 @@ fn draw_forecast(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buf
 }
 
 /// How long it takes and how many bytes it moves.
-fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> Line<'static> {
+pub(super) fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> Line<'static> {
     let mut parts = vec![match forecast.duration {
         Some(duration) => format!("takes up to {}", units::waiting(duration)),
         None => "time depends on the drive".to_owned(),

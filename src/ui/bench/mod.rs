@@ -1,6 +1,7 @@
 //! The Bench screens: launcher, run, result.
 
 mod chart;
+mod consent;
 mod distribution;
 mod headline;
 mod kernel;

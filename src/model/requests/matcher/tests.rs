@@ -315,6 +315,23 @@ fn after_lost_events_nothing_old_is_taken_for_something_new() {
     assert_eq!(matcher.gaps().abandoned, 1);
 }
 
+#[test]
+fn what_was_under_way_before_a_rest_is_forgotten_and_no_gap() {
+    let mut matcher = Matcher::default();
+    let found = run(
+        &mut matcher,
+        &[
+            event(Queued, 1, "R", 0, 8),
+            event(Issued, 3, "R", 0, 8),
+            BlockEvent::new(Resumed, 500),
+            event(Queued, 1000, "R", 0, 8),
+        ],
+    );
+    assert_eq!(found.len(), 0);
+    assert_eq!(matcher.oldest_queued(), Some(1000));
+    assert_eq!(matcher.gaps(), Gaps::default());
+}
+
 proptest! {
     /// Whatever order several requests' events are interleaved in, each is told exactly once.
     #[test]

@@ -1,0 +1,92 @@
+//! Where keys hold.
+
+/// Where a binding holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub enum Context {
+    /// Everywhere, unless the context binds the key itself or takes text.
+    Anywhere,
+    /// The Live screen.
+    Live,
+    /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
+    Replay,
+    /// Typing the filter of a list.
+    Filter,
+    /// The launcher, its lists of targets and tests.
+    Launcher,
+    /// The launcher's form.
+    Form,
+    /// Typing a value or a path.
+    Field,
+    /// Typing the path of what is to be overwritten.
+    Consent,
+    /// A benchmark that runs.
+    Running,
+    /// The result of a run.
+    Result,
+    /// The Requests screen.
+    Requests,
+    /// The list of saved sessions.
+    Sessions,
+    /// The help.
+    Help,
+    /// A question that wants yes or no.
+    Question,
+    /// A list to choose from.
+    Choice,
+}
+
+impl Context {
+    /// Every context, in the order in which the help lists them.
+    pub const ALL: [Self; 15] = [
+        Self::Anywhere,
+        Self::Live,
+        Self::Replay,
+        Self::Filter,
+        Self::Launcher,
+        Self::Form,
+        Self::Field,
+        Self::Consent,
+        Self::Running,
+        Self::Result,
+        Self::Requests,
+        Self::Sessions,
+        Self::Help,
+        Self::Question,
+        Self::Choice,
+    ];
+
+    /// Its heading.
+    #[must_use]
+    pub fn title(self) -> &'static str {
+        match self {
+            Self::Anywhere => "Everywhere",
+            Self::Live => "Live",
+            Self::Replay => "Live, replaying a recording",
+            Self::Filter => "Typing a filter",
+            Self::Launcher => "Bench, choosing",
+            Self::Form => "Bench, parameters",
+            Self::Field => "Bench, typing",
+            Self::Consent => "Bench, before something is overwritten",
+            Self::Running => "Bench, running",
+            Self::Result => "Result",
+            Self::Requests => "Requests",
+            Self::Sessions => "Sessions",
+            Self::Help => "Help",
+            Self::Question => "Questions",
+            Self::Choice => "Choosing what to do to a process",
+        }
+    }
+
+    /// Whether characters are typed into a text here, so that the keys of [`Context::Anywhere`]
+    /// hold only together with Ctrl.
+    #[must_use]
+    pub fn takes_text(self) -> bool {
+        matches!(self, Self::Filter | Self::Field | Self::Consent)
+    }
+
+    /// Whether nothing but its own keys and those with Ctrl hold here.
+    #[must_use]
+    pub(super) fn is_modal(self) -> bool {
+        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::Choice)
+    }
+}
