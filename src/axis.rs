@@ -101,7 +101,8 @@ fn round_step(least: f64) -> f64 {
 }
 
 /// Marks of a logarithmic axis: powers of ten of the base unit, or of two for bytes and counts,
-/// each labelled with its own unit; at most `most` of them. `bounds` are above 0.
+/// each labelled with its own unit; at most `most` of them. Where there are few powers of ten,
+/// their double and fivefold too. `bounds` are above 0.
 #[must_use]
 pub fn log_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
     let binary = matches!(unit, Unit::Bytes | Unit::Count);
@@ -109,6 +110,13 @@ pub fn log_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)
     let first = (bounds[0].ln() / base.ln() - 1e-9).ceil() as i32;
     let last = (bounds[1].ln() / base.ln() + 1e-9).floor() as i32;
     let count = usize::try_from(last - first + 1).unwrap_or(0);
+    if !binary && count < 3 {
+        let between = round_values(bounds);
+        if between.len() <= most {
+            let labelled = |value| (value, log_label(unit, value));
+            return between.into_iter().map(labelled).collect();
+        }
+    }
     let step = count.div_ceil(most.max(1)).max(1);
     (first..=last)
         .step_by(step)
@@ -116,6 +124,17 @@ pub fn log_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)
             let value = base.powi(power);
             (value, log_label(unit, value))
         })
+        .collect()
+}
+
+/// Values between the bounds that are 1, 2 or 5 times a power of ten.
+fn round_values(bounds: [f64; 2]) -> Vec<f64> {
+    let first = bounds[0].log10().floor() as i32;
+    let last = bounds[1].log10().floor() as i32;
+    let within = |value: &f64| *value >= bounds[0] * 0.999_999 && *value <= bounds[1] * 1.000_001;
+    (first..=last)
+        .flat_map(|power| [1.0, 2.0, 5.0].map(|factor| factor * 10_f64.powi(power)))
+        .filter(within)
         .collect()
 }
 
@@ -159,6 +178,8 @@ mod tests {
     fn decades_name_their_unit() {
         let ticks = log_ticks(Unit::Nanoseconds, [9e3, 2e6], 9);
         assert_eq!(labels(&ticks), ["10 us", "100 us", "1 ms"]);
+        let ticks = log_ticks(Unit::Nanoseconds, [15e6, 6e7], 9);
+        assert_eq!(labels(&ticks), ["20 ms", "50 ms"]);
         let ticks = log_ticks(Unit::Bytes, [4096.0, 16_384.0], 9);
         assert_eq!(labels(&ticks), ["4 KiB", "8 KiB", "16 KiB"]);
     }

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use super::comparison::ComparisonState;
 use super::consent::Stakes;
 use super::key::Key;
 use super::live::{Deed, Victim};
@@ -63,6 +64,8 @@ pub enum News {
     Sessions(Result<Vec<SessionEntry>, String>),
     /// A saved session was read.
     Opened(Box<Result<(PathBuf, Session), String>>),
+    /// Saved sessions were compared.
+    Compared(Box<Result<ComparisonState, String>>),
     /// A session was exported to that file.
     Exported(Result<PathBuf, String>),
     /// What a process has open, or why that cannot be told.
@@ -189,6 +192,8 @@ pub enum Effect {
     ListSessions,
     /// Read a saved session.
     Open(PathBuf),
+    /// Compare these saved sessions with the first of them; parameters of these names may differ.
+    Compare(Vec<PathBuf>, Vec<String>),
     /// Copy the saved session to where the user is.
     Export(PathBuf),
 }

@@ -6,6 +6,7 @@
 use std::time::Duration;
 
 pub mod action;
+pub mod comparison;
 pub mod consent;
 pub mod form;
 pub mod key;
@@ -172,6 +173,7 @@ impl State {
             (None, Screen::Requests) if self.requests.filtering => Context::Filter,
             (None, Screen::Requests) => Context::Requests,
             (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
+            (None, Screen::Sessions) if self.sessions.comparison.is_some() => Context::Comparison,
             (None, Screen::Sessions) => Context::Sessions,
         }
     }

@@ -4,7 +4,11 @@ use std::path::PathBuf;
 
 use super::action::Effect;
 use super::keymap::Command;
-use crate::session::document::Run;
+use crate::bench::Chart;
+use crate::session::document::{Run, Table};
+
+/// Lines that a verdict takes, as a rule.
+const LINES_EACH: usize = 5;
 
 /// Results to look at.
 #[derive(Debug, Clone)]
@@ -34,22 +38,22 @@ impl ResultState {
         }
     }
 
-    /// The run in front and the place of its chart in front.
+    /// The run in front and the place among its [`pages`] of the one in front.
     #[must_use]
     pub fn front(&self) -> Option<(&Run, usize)> {
         let mut page = self.page;
         for run in &self.runs {
-            let pages = pages(run);
-            if page < pages {
+            let places = places(run);
+            if page < places {
                 return Some((run, page));
             }
-            page -= pages;
+            page -= places;
         }
         None
     }
 
     fn page_count(&self) -> usize {
-        self.runs.iter().map(pages).sum()
+        self.runs.iter().map(places).sum()
     }
 
     /// Obeys a command of this screen.
@@ -68,34 +72,48 @@ impl ResultState {
 
     fn longest_scroll(&self) -> usize {
         self.front().map_or(0, |(run, _)| {
-            run.findings.figures.len() + 2 * run.findings.verdicts.len()
+            let rows = run.findings.own_tables().map(|table| table.rows.len());
+            let verdicts = LINES_EACH * run.findings.verdicts.len();
+            run.findings
+                .figures
+                .len()
+                .max(verdicts)
+                .max(rows.max().unwrap_or(0))
         })
     }
 }
 
-/// Charts of a run that can be in front: those with a series, and the response times. A run
-/// without any still has a page.
-fn pages(run: &Run) -> usize {
-    charts(run).len() + usize::from(has_latency(run)).max(usize::from(charts(run).is_empty()))
+/// Something of a run that can be in front.
+#[derive(Debug, Clone, Copy)]
+pub enum Page<'a> {
+    /// A chart that its test describes.
+    Chart(&'static Chart),
+    /// Figures side by side.
+    Table(&'a Table),
+    /// The distribution of response times.
+    ResponseTimes,
 }
 
-/// The charts of a run's test that it has series for.
+/// What of a run can be in front, the most telling first: its charts, its tables, the response
+/// times.
 #[must_use]
-pub fn charts(run: &Run) -> Vec<&'static crate::bench::Chart> {
-    let Some(test) = crate::bench::find(&run.test) else {
-        return Vec::new();
-    };
-    let drawn = |chart: &&'static crate::bench::Chart| {
-        chart
-            .series
-            .iter()
-            .any(|name| run.findings.series(name).is_some())
-    };
-    test.description().charts.iter().filter(drawn).collect()
+pub fn pages(run: &Run) -> Vec<Page<'_>> {
+    let findings = &run.findings;
+    let known = crate::bench::find(&run.test).map_or(&[][..], |test| test.description().charts);
+    let drawn = known.iter().filter(|chart| {
+        let mut names = chart.series.iter();
+        names.any(|name| findings.series(name).is_some())
+    });
+    let latency = &findings.latency;
+    let times = latency.read.is_some() || latency.write.is_some();
+    drawn
+        .map(Page::Chart)
+        .chain(findings.own_tables().map(Page::Table))
+        .chain(times.then_some(Page::ResponseTimes))
+        .collect()
 }
 
-/// Whether a run has a distribution of response times.
-#[must_use]
-pub fn has_latency(run: &Run) -> bool {
-    run.findings.latency.read.is_some() || run.findings.latency.write.is_some()
+/// A run without anything to put in front still has its place.
+fn places(run: &Run) -> usize {
+    pages(run).len().max(1)
 }

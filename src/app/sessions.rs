@@ -1,6 +1,9 @@
 //! The list of saved sessions.
 
+use std::path::{Path, PathBuf};
+
 use super::action::{Effect, SessionEntry};
+use super::comparison::ComparisonState;
 use super::keymap::Command;
 use super::launcher::step;
 use super::result::ResultState;
@@ -13,14 +16,21 @@ pub struct SessionsState {
     pub entries: Option<Result<Vec<SessionEntry>, String>>,
     /// The selected one.
     pub cursor: usize,
+    /// Files of the sessions that are marked for a comparison, in the order of marking.
+    pub marked: Vec<PathBuf>,
     /// The session that is open.
     pub open: Option<ResultState>,
+    /// The comparison that is open.
+    pub comparison: Option<ComparisonState>,
 }
 
 impl SessionsState {
     /// Takes the list.
     pub fn listed(&mut self, entries: Result<Vec<SessionEntry>, String>) {
-        let count = entries.as_ref().map_or(0, Vec::len);
+        let known = entries.as_deref().unwrap_or_default();
+        let count = known.len();
+        self.marked
+            .retain(|path| known.iter().any(|entry| entry.path == *path));
         self.cursor = self.cursor.min(count.saturating_sub(1));
         self.entries = Some(entries);
     }
@@ -33,6 +43,15 @@ impl SessionsState {
         };
         match command {
             Command::Reload => return vec![Effect::ListSessions],
+            Command::Mark => {
+                if let Some(entry) = entries.get(self.cursor) {
+                    mark(&mut self.marked, &entry.path);
+                    self.cursor = step(self.cursor, entries.len(), Command::Down);
+                }
+            }
+            Command::Compare if self.marked.len() > 1 => {
+                return vec![Effect::Compare(self.marked.clone(), Vec::new())];
+            }
             Command::Accept => {
                 let selected = entries.get(self.cursor);
                 return selected
@@ -43,5 +62,15 @@ impl SessionsState {
             movement => self.cursor = step(self.cursor, entries.len(), movement),
         }
         Vec::new()
+    }
+}
+
+/// Marks a file, or takes its mark away.
+fn mark(marked: &mut Vec<PathBuf>, path: &Path) {
+    match marked.iter().position(|known| known == path) {
+        Some(place) => {
+            marked.remove(place);
+        }
+        None => marked.push(path.to_owned()),
     }
 }

@@ -124,7 +124,8 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
             _ => Vec::new(),
         },
         Context::Result => result(state, command),
-        Context::Sessions => state.sessions.command(command),
+        Context::Sessions => sessions(state, command),
+        Context::Comparison => compared(state, command),
         Context::Anywhere => Vec::new(),
     }
 }
@@ -217,6 +218,25 @@ fn result(state: &mut State, command: Command) -> Vec<Effect> {
     vec![Effect::ListTargets]
 }
 
+fn sessions(state: &mut State, command: Command) -> Vec<Effect> {
+    if command == Command::Compare && state.sessions.marked.len() < 2 {
+        let text =
+            "mark two sessions or more with the space bar: the first is compared with the rest";
+        trouble(state, text.to_owned());
+        return Vec::new();
+    }
+    state.sessions.command(command)
+}
+
+fn compared(state: &mut State, command: Command) -> Vec<Effect> {
+    if command == Command::Cancel {
+        state.sessions.comparison = None;
+        return Vec::new();
+    }
+    let comparison = state.sessions.comparison.as_mut();
+    comparison.map_or_else(Vec::new, |comparison| comparison.command(command))
+}
+
 fn trouble(state: &mut State, text: String) {
     state.message = Some(Message {
         text,
@@ -245,6 +265,10 @@ fn hear(state: &mut State, news: News) -> Vec<Effect> {
             Ok((path, session)) => {
                 state.sessions.open = Some(ResultState::new(session.runs, Some(path)));
             }
+            Err(message) => trouble(state, message),
+        },
+        News::Compared(result) => match *result {
+            Ok(comparison) => state.sessions.comparison = Some(comparison),
             Err(message) => trouble(state, message),
         },
         News::Exported(result) => exported(state, result),

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::passes::{self, Pass};
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, Value};
+use super::passes::{Pass, Passes};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::Target;
 use crate::engine::{DataKind, Limits, Operation, Pattern, Plan};
 use crate::session::document::{Figure, Findings, Severity, Table, Unit, Verdict};
@@ -50,7 +50,11 @@ It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
         common::SYNC,
         common::CACHE,
     ],
-    charts: &[],
+    charts: &[Chart::new(
+        "Throughput of each kind of data, turn by turn",
+        Shape::Bars,
+        &["throughput-random", "throughput-zero", "throughput-repeat"],
+    )],
     headline: &["compression_ratio", "deduplication_ratio"],
 };
 
@@ -109,7 +113,11 @@ impl Test for Compression {
                 Pass::new(format!("{label}, {cycle}"), format!("{key}_{cycle}"), plan)
             })
             .collect();
-        passes::all(bench, whole.limits, 1.0, &passes)?;
+        let mut running = Passes::new(bench, whole.limits, passes.len(), 1.0);
+        for pass in &passes {
+            running.next(pass)?;
+            put_curves(&mut running.bench().findings);
+        }
         conclude(bench);
         Ok(())
     }
@@ -120,6 +128,25 @@ impl Test for Compression {
             "{} --buffer_compress_percentage=100",
             common::fio_command(&plan)
         ))
+    }
+}
+
+/// The throughput of each kind of data against the number of the turn.
+fn put_curves(findings: &mut Findings) {
+    for (_, key, _) in KINDS {
+        let of_turn = |turn: usize| {
+            let figure = findings.figure(&format!("{key}_{turn}_throughput"))?;
+            Some([turn as f64, figure.value])
+        };
+        let points: Vec<[f64; 2]> = (1..=CYCLES).filter_map(of_turn).collect();
+        if !points.is_empty() {
+            findings.put_series(common::series(
+                &format!("throughput-{key}"),
+                ("turn", Unit::Count),
+                ("throughput", Unit::BytesPerSecond),
+                points,
+            ));
+        }
     }
 }
 
@@ -230,6 +257,10 @@ mod tests {
         assert!((value(&finished, "compression_ratio") - 3.0).abs() < 0.01);
         assert!((value(&finished, "deduplication_ratio") - 1.0).abs() < 0.01);
         assert_eq!(codes(&finished), ["drive-compresses"]);
+        let curve = |name: &str| finished.findings.series(name).unwrap().points.clone();
+        let (random, zero) = (curve("throughput-random"), curve("throughput-zero"));
+        assert_eq!([random[0][0], random[2][0]], [1.0, 3.0]);
+        assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
     }
 
     #[test]

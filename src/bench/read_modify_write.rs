@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::passes::{self, Pass};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Test, Value};
+use super::passes::{self, Pass, Passes};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Pattern, Plan};
-use crate::session::document::{Severity, Table, Verdict};
+use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
+use crate::session::document::{Severity, Table, Unit, Verdict};
 use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
@@ -17,8 +17,6 @@ pub struct ReadModifyWrite;
 const PAGE: u32 = 4096;
 /// A record that never fills a page.
 const ODD: u32 = 4000;
-
-const NO_CHARTS: &[Chart] = &[];
 
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
@@ -45,7 +43,17 @@ It overwrites what is there, 20,000 records at most in each pass.",
         common::SEED,
         common::DATA,
     ],
-    charts: NO_CHARTS,
+    charts: &[Chart::new(
+        "Writes done within a time, whole and partial blocks",
+        Shape::Line,
+        &[
+            "times-buffered-4096",
+            "times-buffered-4000",
+            "times-direct-4096",
+            "times-direct-512",
+        ],
+    )
+    .log_x()],
     headline: &["penalty_buffered", "penalty_direct"],
 };
 
@@ -150,7 +158,13 @@ impl Test for ReadModifyWrite {
         if !is_512e(bench.target) {
             bench.verdict(no_512e(bench.target));
         }
-        passes::all(bench, common::limits(bench.parameters), 1.0, &passes)?;
+        let limits = common::limits(bench.parameters);
+        let mut running = Passes::new(bench, limits, passes.len(), 1.0);
+        for pass in &passes {
+            if let Some(outcome) = running.next(pass)? {
+                put_times(running.bench(), &pass.key, &outcome);
+            }
+        }
         for (name, whole, partial) in [
             (
                 "penalty_buffered",
@@ -167,6 +181,18 @@ impl Test for ReadModifyWrite {
     fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
         let plan = plan_for(ODD, CacheMode::Drop, target, parameters).ok()?;
         Some(format!("{} --end_fsync=1", common::fio_command(&plan)))
+    }
+}
+
+/// The response times of one pass as a curve.
+fn put_times(bench: &mut Bench<'_>, key: &str, outcome: &Outcome) {
+    if let Some(summary) = common::summary(&passes::latency_of(outcome)) {
+        bench.series(common::series(
+            &format!("times-{}", key.replace('_', "-")),
+            ("response time", Unit::Nanoseconds),
+            ("share of writes", Unit::Ratio),
+            summary.cumulative(),
+        ));
     }
 }
 
@@ -227,6 +253,16 @@ mod tests {
             assert!((value(&finished, name) / 5.0 - 1.0).abs() < 0.1, "{name}");
         }
         assert!(codes(&finished).is_empty());
+        for (name, slowest) in [("times-direct-4096", 1e5), ("times-direct-512", 5e5)] {
+            let [time, share] = *finished
+                .findings
+                .series(name)
+                .unwrap()
+                .points
+                .last()
+                .unwrap();
+            assert!((time / slowest - 1.0).abs() < 0.1 && share == 1.0, "{name}");
+        }
     }
 
     #[test]

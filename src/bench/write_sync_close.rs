@@ -81,7 +81,7 @@ which is said beforehand.",
     ],
     charts: &[
         Chart::new(
-            "Time to write, sync and close against record size (buffered)",
+            "Time to write, sync, close by record size (buffered)",
             Shape::StackedBars,
             &[
                 "write-time-against-record-size",
@@ -91,7 +91,7 @@ which is said beforehand.",
         )
         .log_x(),
         Chart::new(
-            "Throughput until all is safe, buffered and direct",
+            "Throughput until all is safe by record size",
             Shape::Line,
             &["throughput-buffered", "throughput-direct"],
         )

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::text::{indented, plain_table, right_align, wrap};
 use crate::printable::printable;
+use crate::session::compare::words::letter;
 use crate::session::compare::{
     Against, ComparedFigure, ComparedTest, Comparison, Mismatch, Overlay, Sample,
 };
@@ -40,17 +41,6 @@ pub fn comparison(comparison: &Comparison) -> String {
         wrap(&mut text, "  ", &mismatched(mismatch));
     }
     text
-}
-
-/// A, B, C ... and beyond the alphabet numbers.
-fn letter(index: usize) -> String {
-    u8::try_from(index)
-        .ok()
-        .filter(|index| *index < 26)
-        .map_or_else(
-            || format!("#{}", index + 1),
-            |index| char::from(b'A' + index).to_string(),
-        )
 }
 
 /// Text from outside that a terminal shows as it stands.
@@ -96,7 +86,8 @@ fn figures(figures: &[ComparedFigure], other: usize) -> String {
             continue;
         };
         let value = |sample: &Sample| figure.of(sample).text();
-        let [ratio, limits, words] = ratio(sample.against_first.as_ref());
+        let against = sample.against_first.as_ref();
+        let [ratio, limits, words] = against.map(Against::words).unwrap_or_default();
         let label = Figure::new(&figure.name, first.value, figure.unit).label();
         table.add_row([
             safe(&label),
@@ -111,23 +102,6 @@ fn figures(figures: &[ComparedFigure], other: usize) -> String {
     indented(&table)
 }
 
-/// Ratio, its limits, and the judgement, as words.
-fn ratio(against: Option<&Against>) -> [String; 3] {
-    let Some(against) = against else {
-        return [String::new(), String::new(), String::new()];
-    };
-    let limits = match (against.low, against.high) {
-        (Some(low), Some(high)) => format!("{low:.3} to {high:.3}"),
-        _ => String::new(),
-    };
-    let words = match against.judgement {
-        None => "",
-        Some(_) if limits.is_empty() => "cannot tell: no limits",
-        Some(judgement) => judgement.words(),
-    };
-    [format!("{:.3}", against.ratio), limits, words.to_owned()]
-}
-
 /// The curves of an overlay row by row: a bar for each side.
 fn chart(overlay: &Overlay) -> String {
     let all = || overlay.curves.iter().flat_map(|curve| &curve.points);
@@ -138,10 +112,7 @@ fn chart(overlay: &Overlay) -> String {
     if most <= 0.0 || high <= low {
         return String::new();
     }
-    let mut text = format!(
-        "\n{}\n",
-        format!("{} AGAINST {}", overlay.y.name, overlay.x.name).to_uppercase()
-    );
+    let mut text = format!("\n{}\n", overlay.title().to_uppercase());
     for row in 0..ROWS {
         let (from, to) = (
             edge(overlay, [low, high], row),
@@ -204,35 +175,18 @@ fn cautions(text: &mut String, test: &ComparedTest) {
     }
 }
 
+/// What was not compared, and how it could be.
 fn mismatched(mismatch: &Mismatch) -> String {
-    let (has, lacks) = (letter(mismatch.side), letter(mismatch.lacking));
-    let test = safe(&mismatch.test);
-    if mismatch.differences.is_empty() {
-        return format!("{test}: {has} has it, {lacks} has no run of it");
-    }
-    let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_owned());
-    let differences: Vec<String> = mismatch
-        .differences
-        .iter()
-        .map(|it| {
-            format!(
-                "{} {} ({has}) is not {} ({lacks})",
-                it.parameter,
-                value(&it.first),
-                value(&it.other)
-            )
-        })
-        .collect();
-    let names: Vec<String> = mismatch
-        .differences
-        .iter()
+    let sentence = safe(&mismatch.sentence());
+    let differences = mismatch.differences.iter();
+    let options: Vec<String> = differences
         .map(|it| format!("--ignore {}", it.parameter))
         .collect();
-    let differences = safe(&differences.join(", "));
-    format!(
-        "{test}: {differences}; to compare all the same: {}",
-        safe(&names.join(" "))
-    )
+    if options.is_empty() {
+        return sentence;
+    }
+    let options = safe(&options.join(" "));
+    format!("{sentence}; to compare all the same: {options}")
 }
 
 #[cfg(test)]

@@ -9,7 +9,7 @@ use comfy_table::{CellAlignment, Table};
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, StageSplit, TargetRecord,
+    Severity, StageSplit, TargetRecord, is_part,
 };
 use crate::units;
 
@@ -45,16 +45,14 @@ pub fn session(session: &Session) -> String {
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
-    for table in &run.findings.tables {
-        if !is_part(&table.name) {
-            section(
-                &mut text,
-                &table.name.to_uppercase(),
-                &crossed(table, &run.findings),
-            );
-        }
+    for table in run.findings.own_tables() {
+        section(
+            &mut text,
+            &table.name.to_uppercase(),
+            &crossed(table, &run.findings),
+        );
     }
-    section(&mut text, "FIGURES", &figures(&listed(&run.findings)));
+    section(&mut text, "FIGURES", &figures(&run.findings.listed()));
     for (word, latency) in [
         ("READS", &run.findings.latency.read),
         ("WRITES", &run.findings.latency.write),
@@ -65,8 +63,11 @@ pub fn run(run: &Run) -> String {
         }
     }
     for series in run.findings.series.iter().filter(is_curve) {
-        let title = format!("{} AGAINST {}", series.y.name, series.x.name).to_uppercase();
-        section(&mut text, &title, &curve(series));
+        section(
+            &mut text,
+            &curve_title(series, &run.findings),
+            &curve(series),
+        );
     }
     if let Some(kernel) = &run.kernel {
         section(
@@ -99,9 +100,12 @@ fn heading(run: &Run) -> String {
         RunState::Running => "still running after",
     };
     let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
-    let mut text = format!("{} of {}: {how} {elapsed}\n", run.test, target(&run.target));
+    let mut text = String::new();
+    let first = format!("{} of {}: {how} {elapsed}", run.test, target(&run.target));
+    wrap(&mut text, "", &first);
     if let Some(error) = &run.error {
-        let _ = writeln!(text, "  {}\n  {}", error.message, error.advice);
+        wrap(&mut text, "  ", &error.message);
+        wrap(&mut text, "  ", &error.advice);
     }
     wrap(&mut text, "  ", &parameters(run).join(", "));
     let mut engine = format!("engine {}", run.engine.name);
@@ -133,23 +137,19 @@ fn target(target: &TargetRecord) -> String {
     text
 }
 
-/// Whether a name belongs to a part of a larger test: its summary speaks for it, the document has
-/// it in full.
-pub(super) fn is_part(name: &str) -> bool {
-    name.contains('/')
-}
-
 /// Whether a series is worth rows of text: a line between two points only frames another.
 fn is_curve(series: &&Series) -> bool {
     series.points.len() > 2 && !is_part(&series.name)
 }
 
-/// The figures that no table shows already.
-pub(super) fn listed(findings: &Findings) -> Vec<Figure> {
-    let rows = findings.tables.iter().flat_map(|table| &table.rows);
-    let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
-    let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
-    findings.figures.iter().filter(unseen).cloned().collect()
+/// The quantities of a curve; its name too where another has the same.
+fn curve_title(series: &Series, findings: &Findings) -> String {
+    let mut title = format!("{} AGAINST {}", series.y.name, series.x.name);
+    let alike = |other: &&Series| (&other.x, &other.y) == (&series.x, &series.y);
+    if findings.series.iter().filter(alike).count() > 1 {
+        let _ = write!(title, ": {}", series.name.replace('-', " "));
+    }
+    title.to_uppercase()
 }
 
 /// A table of figures; what the run lacks is `n/a`.
@@ -170,7 +170,7 @@ fn crossed(table: &document::Table, findings: &Findings) -> String {
 
 /// Figures as a table: name, value, limits, observations.
 #[must_use]
-pub fn figures(figures: &[Figure]) -> String {
+pub fn figures(figures: &[&Figure]) -> String {
     let mut table = plain_table();
     for figure in figures {
         table.add_row([

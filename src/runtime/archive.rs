@@ -3,6 +3,8 @@
 use std::path::{Path, PathBuf};
 
 use crate::app::SessionEntry;
+use crate::app::comparison::ComparisonState;
+use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
 use crate::session::store;
 
@@ -68,6 +70,30 @@ pub fn open(path: PathBuf) -> Result<(PathBuf, Session), String> {
     }
 }
 
+/// Compares saved sessions with the first of them; parameters of these names may differ.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn compare(paths: Vec<PathBuf>, passed_over: Vec<String>) -> Result<ComparisonState, String> {
+    let load = |path: &PathBuf| store::load(path).map_err(|error| error.to_string());
+    let sessions: Vec<Session> = paths.iter().map(load).collect::<Result<_, _>>()?;
+    let names: Vec<String> = paths.iter().map(|path| stem(path)).collect();
+    let inputs: Vec<Input<'_>> = sessions
+        .iter()
+        .zip(&names)
+        .map(|(session, name)| Input { name, session })
+        .collect();
+    let comparison = compare::compare(&inputs, &passed_over);
+    Ok(ComparisonState::new(paths, passed_over, comparison))
+}
+
+fn stem(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || "session".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
 /// Writes a saved session as a document into `directory`; an existing file is left alone and the
 /// name gets a number.
 ///
@@ -75,9 +101,7 @@ pub fn open(path: PathBuf) -> Result<(PathBuf, Session), String> {
 /// When it cannot be read or written.
 pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     let session = store::load(path).map_err(|error| error.to_string())?;
-    let stem = path
-        .file_stem()
-        .map_or_else(|| "session".into(), |stem| stem.to_string_lossy());
+    let stem = stem(path);
     let name = |number: u32| match number {
         0 => directory.join(format!("diskscope-{stem}.json")),
         number => directory.join(format!("diskscope-{stem}-{number}.json")),

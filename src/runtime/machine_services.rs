@@ -135,6 +135,9 @@ impl Services for Machine {
             }
             Effect::ListSessions => self.ask(|_| News::Sessions(sessions())),
             Effect::Open(path) => self.ask(move |_| News::Opened(Box::new(archive::open(path)))),
+            Effect::Compare(paths, passed_over) => {
+                self.ask(move |_| News::Compared(Box::new(archive::compare(paths, passed_over))))
+            }
             Effect::Export(path) => {
                 self.ask(move |_| News::Exported(archive::export(&path, &here())))
             }

@@ -3,6 +3,8 @@
 use ratatui::style::{Color, Modifier, Style};
 use ratatui::symbols::Marker;
 
+use crate::session::document::Severity;
+
 /// What something on the screen means; each has one look everywhere.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Meaning {
@@ -24,6 +26,16 @@ pub enum Meaning {
     Trouble,
     /// Something is well, or done.
     Good,
+}
+
+impl From<Severity> for Meaning {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Note => Self::Plain,
+            Severity::Warning => Self::Waiting,
+            Severity::Invalid => Self::Trouble,
+        }
+    }
 }
 
 /// Characters that are drawn with.

@@ -8,11 +8,16 @@ use ratatui::widgets::Widget;
 use super::look::{Look, Meaning};
 use super::widgets::table::{Column, Table};
 use super::widgets::text::{cut_end, cut_start};
+use crate::app::SessionEntry;
 use crate::app::sessions::SessionsState;
+use crate::session::compare::words::letter;
+
+mod comparison;
+mod figures;
 
 const COLUMNS: [Column; 5] = [
-    Column::words("SESSIONS", 19, 0, 0),
-    Column::words("tests", 22, 40, 0),
+    Column::words("SESSIONS", 21, 0, 0),
+    Column::words("tests", 20, 40, 0),
     Column::words("headline", 14, 14, 0),
     Column::words("state", 11, 0, 1),
     Column::words("file", 20, 60, 2),
@@ -26,6 +31,9 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         area.width.saturating_sub(2),
         area.height,
     );
+    if let Some(comparison) = &sessions.comparison {
+        return comparison::draw(comparison, look, area, buf);
+    }
     let entries = match &sessions.entries {
         None => return say("reading the list", Meaning::Faint, look, area, buf),
         Some(Err(message)) => return say(message, Meaning::Trouble, look, area, buf),
@@ -39,7 +47,7 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         let entry = &entries[row];
         let path = entry.path.to_string_lossy();
         match column {
-            0 => Line::raw(cut_end(&moment(&entry.started), width, look)),
+            0 => Line::raw(cut_end(&marked(sessions, entry), width, look)),
             1 => Line::raw(cut_end(&entry.summary, width, look)),
             2 => Line::styled(
                 cut_end(&entry.headline, width, look),
@@ -58,6 +66,13 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         look,
     };
     (&table).render(area, buf);
+}
+
+/// When the session began, its letter in front where it is marked.
+fn marked(sessions: &SessionsState, entry: &SessionEntry) -> String {
+    let place = sessions.marked.iter().position(|path| *path == entry.path);
+    let mark = place.map_or_else(String::new, letter);
+    format!("{mark:2}{}", moment(&entry.started))
 }
 
 fn say(text: &str, meaning: Meaning, look: Look, area: Rect, buf: &mut Buffer) {

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::comparison::ComparisonState;
 use diskscope::app::consent::Stakes;
 use diskscope::app::key::{Code, Key};
 use diskscope::app::replay::{Moment, Timeline};
@@ -15,10 +16,11 @@ use diskscope::model::Live;
 use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
 use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
+use diskscope::session::compare::{Input, compare};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Evidence, Figure, Findings, KernelCounts, LatencyByDirection,
-    LatencySummary, Reproduce, Run, RunState, Series, Severity, StageSplit, TargetRecord, Unit,
-    Verdict,
+    Axis, Cpu, EngineRecord, Evidence, Figure, Findings, Host, KernelCounts, LatencyByDirection,
+    LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, TargetRecord,
+    Unit, Verdict,
 };
 use diskscope::stats::latency::Latency;
 
@@ -38,6 +40,7 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("requests", requests),
         ("replay", replay),
         ("sessions", sessions),
+        ("comparison", comparison),
         ("help", help),
     ]
 }
@@ -741,6 +744,65 @@ pub fn sessions() -> State {
         ),
     ];
     hear(&mut state, News::Sessions(Ok(entries)));
+    state
+}
+
+/// Random reads before and after, a third run of another depth, and one of another test.
+pub fn comparison() -> State {
+    let mut state = sessions();
+    press(&mut state, Code::Char(' '));
+    press(&mut state, Code::Down);
+    press(&mut state, Code::Char(' '));
+    let mut before = random_read();
+    before.findings.verdicts.clear();
+    for figure in &mut before.findings.figures {
+        let margin = figure.value * 0.006;
+        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+    }
+    let mut after = random_read();
+    for figure in &mut after.findings.figures {
+        let factor = match figure.name.as_str() {
+            "latency_mean" | "latency_p50" => 1.094,
+            name if name.starts_with("latency") => 0.997,
+            _ => 0.914,
+        };
+        figure.value *= factor;
+        let margin = figure.value * 0.008;
+        (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
+    }
+    for (step, point) in after.findings.series[0].points.iter_mut().enumerate() {
+        point[1] *= 0.914 - 0.05 * wave(step, 0.9, 0.0);
+    }
+    let mut deep = random_read();
+    deep.parameters.insert("depth".to_owned(), 128.into());
+    let session = |runs: Vec<Run>| Session {
+        schema: "diskscope-session".to_owned(),
+        version: 1,
+        program: "diskscope 0.1.0".to_owned(),
+        started: "2026-02-03T14:05:06+01:00".to_owned(),
+        host: Host {
+            name: Some("web-07".to_owned()),
+            ..Host::default()
+        },
+        runs,
+    };
+    let sessions = [
+        session(vec![before, deep]),
+        session(vec![after, sequential_read()]),
+    ];
+    let names = [
+        "2026-01-17T091244-random-read",
+        "2026-02-03T140506-random-read",
+    ];
+    let inputs = [0, 1].map(|side| Input {
+        name: names[side],
+        session: &sessions[side],
+    });
+    let paths = names
+        .map(|name| PathBuf::from(format!("{name}.json")))
+        .to_vec();
+    let compared = ComparisonState::new(paths, Vec::new(), compare(&inputs, &[]));
+    hear(&mut state, News::Compared(Box::new(Ok(compared))));
     state
 }
 

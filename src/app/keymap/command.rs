@@ -79,6 +79,16 @@ pub enum Command {
     Stop,
     /// Write the session to a file.
     Export,
+    /// Mark it, or take the mark away.
+    Mark,
+    /// Compare what is marked.
+    Compare,
+    /// To the next test of a comparison.
+    NextTest,
+    /// Another session against the first.
+    NextSide,
+    /// Compare although parameters differ, or only what is alike.
+    Ignore,
     /// Read the list again.
     Reload,
     /// Between the lists of devices and processes.

@@ -27,6 +27,8 @@ pub enum Context {
     Requests,
     /// The list of saved sessions.
     Sessions,
+    /// Sessions against each other.
+    Comparison,
     /// The help.
     Help,
     /// A question that wants yes or no.
@@ -37,7 +39,7 @@ pub enum Context {
 
 impl Context {
     /// Every context, in the order in which the help lists them.
-    pub const ALL: [Self; 15] = [
+    pub const ALL: [Self; 16] = [
         Self::Anywhere,
         Self::Live,
         Self::Replay,
@@ -50,6 +52,7 @@ impl Context {
         Self::Result,
         Self::Requests,
         Self::Sessions,
+        Self::Comparison,
         Self::Help,
         Self::Question,
         Self::Choice,
@@ -71,6 +74,7 @@ impl Context {
             Self::Result => "Result",
             Self::Requests => "Requests",
             Self::Sessions => "Sessions",
+            Self::Comparison => "Sessions, compared",
             Self::Help => "Help",
             Self::Question => "Questions",
             Self::Choice => "Choosing what to do to a process",

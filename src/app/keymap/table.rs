@@ -140,11 +140,22 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Requests, ESC, Command::Cancel, "forget the filter", ""),
 
     bind(Context::Sessions, ENTER, Command::Accept, "open the session", "open"),
+    bind(Context::Sessions, &[Key::char(' ')], Command::Mark, "mark for a comparison; the first is A", "mark"),
+    bind(Context::Sessions, &[Key::char('c')], Command::Compare, "compare the marked sessions", "compare the marked"),
     bind(Context::Sessions, UP, Command::Up, "one session up", ""),
     bind(Context::Sessions, DOWN, Command::Down, "one session down", ""),
     bind(Context::Sessions, HOME, Command::First, "to the first session", ""),
     bind(Context::Sessions, END, Command::Last, "to the last session", ""),
     bind(Context::Sessions, &[Key::char('r')], Command::Reload, "read the list again", "read again"),
+
+    bind(Context::Comparison, &[Key::new(Code::Right), Key::new(Code::Tab)], Command::Next, "the next chart", "chart"),
+    bind(Context::Comparison, &[Key::new(Code::Left), Key::new(Code::BackTab)], Command::Previous, "the previous chart", ""),
+    bind(Context::Comparison, &[Key::char('n')], Command::NextTest, "the next test", "test"),
+    bind(Context::Comparison, &[Key::char('o')], Command::NextSide, "another session against the first", "other session"),
+    bind(Context::Comparison, &[Key::char('i')], Command::Ignore, "pass over what differs, or heed it", "pass over what differs"),
+    bind(Context::Comparison, UP, Command::Up, "scroll the figures up", ""),
+    bind(Context::Comparison, DOWN, Command::Down, "scroll the figures down", ""),
+    bind(Context::Comparison, &[Key::new(Code::Esc), Key::new(Code::Enter)], Command::Cancel, "back", "back"),
 
     bind(Context::Help, &[Key::new(Code::Esc), Key::char('?'), Key::char('q'), Key::new(Code::Enter)], Command::Cancel, "close the help", "close"),
     bind(Context::Help, UP, Command::Up, "scroll up", ""),

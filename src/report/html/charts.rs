@@ -1,9 +1,8 @@
 //! The charts of a run: those that its test describes, and whatever else it left.
 
 use super::plot::{Curve, Plot, distribution};
-use crate::report::text::is_part;
 use crate::session::chart::{Chart, Shape};
-use crate::session::document::{Axis, Figure, Findings, Series, Unit};
+use crate::session::document::{Axis, Figure, Findings, Series, Unit, is_part};
 
 /// How a series is drawn that no chart asks for.
 fn plain(series: &Series) -> Chart {

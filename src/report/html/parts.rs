@@ -3,7 +3,6 @@
 use std::fmt::Write as _;
 
 use super::escape::text;
-use crate::report::text::is_part;
 use crate::session::document::{
     Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit, TableRow,
     Verdict,
@@ -127,7 +126,7 @@ fn margin(value: f64, limit: f64) -> Option<String> {
 }
 
 /// Every figure with its limits and what it rests on; a column that would be empty is left out.
-pub(super) fn figures(figures: &[Figure]) -> String {
+pub(super) fn figures(figures: &[&Figure]) -> String {
     let bounded = figures.iter().any(|figure| figure.low.is_some());
     let counted = figures.iter().any(|figure| figure.observations.is_some());
     let column = |shown: bool, tag: &str, class: &str, text: &str| {
@@ -137,7 +136,7 @@ pub(super) fn figures(figures: &[Figure]) -> String {
             String::new()
         }
     };
-    let row = |figure: &Figure| {
+    let row = |figure: &&Figure| {
         let limits = figure.limits_text().unwrap_or_default();
         let count = figure.observations.map_or_else(String::new, grouped);
         format!(
@@ -159,7 +158,7 @@ pub(super) fn figures(figures: &[Figure]) -> String {
 
 /// Figures that are best read side by side; what the run lacks is n/a.
 pub(super) fn tables(findings: &Findings) -> String {
-    let own = findings.tables.iter().filter(|table| !is_part(&table.name));
+    let own = findings.own_tables();
     own.map(|crossed| {
         let headings = crossed.columns.iter();
         let head: String = std::iter::once("<th></th>".to_owned())

@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use super::escape::text;
 use super::{Presentations, charts, parts};
-use crate::report::text::listed;
 use crate::session::chart::Presentation;
 use crate::session::compare::align::parameters;
 use crate::session::document::{Figure, Findings, Run, RunState, Series, TargetRecord};
@@ -24,7 +23,7 @@ pub(super) fn section(run: &Run, number: usize, presentations: &Presentations<'_
         charts::of(findings, presentation.charts),
         parts::tables(findings),
         "<div class=\"details\">\n".to_owned(),
-        parts::figures(&listed(findings)),
+        parts::figures(&findings.listed()),
         "<div>\n".to_owned(),
         drive(&run.target),
         conduct(run),
@@ -80,7 +79,7 @@ fn of_parts(findings: &Findings, presentations: &Presentations<'_>) -> String {
             "<div class=\"part\"><h2>{}</h2>\n{}{}</div>\n",
             text(name),
             charts::of(&part, presentation.charts),
-            parts::figures(&part.figures),
+            parts::figures(&part.figures.iter().collect::<Vec<_>>()),
         )
     });
     shown.collect()

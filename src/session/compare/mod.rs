@@ -17,6 +17,7 @@ pub mod overlay;
 pub mod ratio;
 #[cfg(test)]
 pub(crate) mod sample;
+pub mod words;
 
 pub use align::Difference;
 pub use fleet::{Fleet, fleet};

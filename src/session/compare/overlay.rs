@@ -82,15 +82,10 @@ fn curves(run: &Run) -> Vec<Series> {
 }
 
 fn cumulative(name: &str, latency: &LatencySummary) -> Series {
-    let mut below = 0;
-    let points = latency.histogram.iter().map(|[_, high, count]| {
-        below += count;
-        [*high as f64, below as f64 / latency.count.max(1) as f64]
-    });
     Series {
         name: name.to_owned(),
         x: Axis::new("response time", Unit::Nanoseconds),
         y: Axis::new("share of requests", Unit::Ratio),
-        points: points.collect(),
+        points: latency.cumulative(),
     }
 }

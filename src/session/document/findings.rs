@@ -5,6 +5,12 @@ use serde::{Deserialize, Serialize};
 
 use super::{Figure, Goal, LatencyByDirection, Series, Table, Verdict};
 
+/// Whether a name belongs to a part of a larger test, as [`Findings::absorb`] makes them.
+#[must_use]
+pub fn is_part(name: &str) -> bool {
+    name.contains('/')
+}
+
 /// Figures, distributions, series and verdicts: what a test yields.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
@@ -35,6 +41,20 @@ impl Findings {
     #[must_use]
     pub fn figure(&self, name: &str) -> Option<&Figure> {
         self.figures.iter().find(|figure| figure.name == name)
+    }
+
+    /// The tables of the test itself: the summary of a larger test speaks for those of its parts.
+    pub fn own_tables(&self) -> impl Iterator<Item = &Table> {
+        self.tables.iter().filter(|table| !is_part(&table.name))
+    }
+
+    /// The figures of the test itself that no table shows already.
+    #[must_use]
+    pub fn listed(&self) -> Vec<&Figure> {
+        let rows = self.tables.iter().flat_map(|table| &table.rows);
+        let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
+        let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
+        self.figures.iter().filter(unseen).collect()
     }
 
     /// Sets a figure, in place of an earlier one of that name.

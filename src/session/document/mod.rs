@@ -24,7 +24,7 @@ pub use evidence::{
     Submitted, Temperature, Witness,
 };
 pub use figure::{Figure, Unit};
-pub use findings::Findings;
+pub use findings::{Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
 pub use record::{Cpu, EngineRecord, KernelCounts, Reproduce, RunError, StageSplit, TargetRecord};
 pub use table::{Table, TableRow};

@@ -12,6 +12,8 @@ use crate::ui::widgets::histogram::Histogram;
 use crate::ui::widgets::text::grouped;
 use crate::units;
 
+/// What it is; where there is no room, the number of requests alone.
+const TITLE: &str = "Response times";
 /// Percentiles that are marked in the histogram.
 const MARKED: [&str; 3] = ["50", "99", "99.9"];
 /// Width of the list of percentiles.
@@ -32,11 +34,15 @@ pub(super) fn draw(
         "reads"
     };
     let count = grouped(latency.count as f64);
-    Line::from(vec![
-        Span::styled("Response times", look.style(Meaning::Title)),
-        Span::styled(format!("  {count} {word}"), look.style(Meaning::Faint)),
-    ])
-    .render(heading, buf);
+    let counted = format!("{count} {word}");
+    let heard = Span::styled(format!("  {counted}"), look.style(Meaning::Faint));
+    let mut line = Line::styled(TITLE, look.style(Meaning::Title));
+    if TITLE.len() + heard.width() <= usize::from(heading.width) {
+        line.push_span(heard);
+    } else {
+        line = Line::styled(counted, look.style(Meaning::Title));
+    }
+    line.render(heading, buf);
     let percentiles = percentiles(latency);
     let marked = |(name, value): &(String, u64)| {
         MARKED

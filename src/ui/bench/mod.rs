@@ -6,8 +6,11 @@ mod distribution;
 mod headline;
 mod kernel;
 pub(super) mod launcher;
+mod pages;
 pub(super) mod result;
 pub(super) mod running;
+mod table;
+mod verdicts;
 
 use crate::bench::Test;
 use crate::ui::look::Meaning;

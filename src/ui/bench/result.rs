@@ -14,17 +14,25 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
-use super::{chart, distribution, headline, kernel, meaning_of};
-use crate::app::result::{ResultState, charts, has_latency};
+use super::table::Crossed;
+use super::{chart, headline, kernel, meaning_of, pages, verdicts};
+use crate::app::result::{self, Page, ResultState};
 use crate::bench;
-use crate::session::document::{Run, RunState, Severity};
+use crate::session::document::{Figure, Run, RunState};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrapped};
 use crate::units;
 
-/// From this width on two charts stand side by side.
-const TWO_FROM: u16 = 110;
+/// From this width on the kernel's view stands beside the verdicts.
+const WIDE_FROM: u16 = 110;
+
+/// Rows of the title, the gaps, and the last line.
+const TITLE_AND_GAPS: u16 = 4;
+/// Rows that figures and verdicts keep in any case.
+const LEAST: u16 = 4;
 
 /// Draws it.
 pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {
@@ -39,7 +47,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         return;
     };
     let notes = notes(run, look, area.width);
-    let lower = (area.height / 3).clamp(5, 12);
+    let lower = lower(run, page, notes.len() as u16, area.height);
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
         Constraint::Length(1),
@@ -51,17 +59,34 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         Constraint::Length(1),
     ])
     .areas(area);
-    draw_title(result, run, look, title, buf);
+    draw_title(result, (run, page), look, title, buf);
     for (row, note) in title.rows().skip(1).zip(notes) {
         note.render(row, buf);
     }
     draw_headline(run, look, numbers, buf);
-    draw_charts(run, page, look, middle, buf);
+    pages::draw(run, page, result.scroll, look, middle, buf);
     draw_lower(result, run, look, bottom, buf);
     draw_saved(result, look, saved, buf);
 }
 
-fn draw_title(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
+/// Rows for figures and verdicts: a third of all, less where a table in front wants them.
+fn lower(run: &Run, page: usize, notes: u16, height: u16) -> u16 {
+    let usual = (height / 3).clamp(5, 12);
+    let Some(Page::Table(table)) = result::pages(run).get(page).copied() else {
+        return usual;
+    };
+    let others = TITLE_AND_GAPS + notes + headline::HEIGHT;
+    let table = table.rows.len() as u16 + 1;
+    height.saturating_sub(others + table).clamp(LEAST, usual)
+}
+
+fn draw_title(
+    result: &ResultState,
+    (run, page): (&Run, usize),
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
     let (how, meaning) = match run.state {
         RunState::Finished => ("finished after", Meaning::Good),
@@ -80,20 +105,31 @@ fn draw_title(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
     about.extend(target.model.clone());
     about.push(run.engine.name.clone());
     let end = format!("{how} {elapsed}");
-    let room = area
-        .width
-        .saturating_sub((run.test.len() + end.len() + 6) as u16);
-    let mut line = Line::from(vec![
+    let counts = counts(result, run, page);
+    let taken = run.test.width() + end.width() + counts.width() + 6;
+    let room = area.width.saturating_sub(taken as u16);
+    let line = Line::from(vec![
         Span::styled(run.test.clone(), look.style(Meaning::Title)),
         Span::raw("   "),
         Span::raw(cut_end(&about.join("  "), room, look)),
         Span::raw("   "),
         Span::styled(end, look.style(meaning)),
+        Span::styled(counts, look.style(Meaning::Faint)),
     ]);
-    if result.runs.len() > 1 {
-        line.push_span(format!("   {} runs", result.runs.len()));
-    }
     line.render(area, buf);
+}
+
+/// How many runs there are, and which of the pages of this one is in front.
+fn counts(result: &ResultState, run: &Run, page: usize) -> String {
+    let mut text = String::new();
+    if result.runs.len() > 1 {
+        text.push_str(&format!("   {} runs", result.runs.len()));
+    }
+    let pages = result::pages(run).len();
+    if pages > 1 {
+        text.push_str(&format!("   {} of {pages}", page + 1));
+    }
+    text
 }
 
 /// What went wrong, below the title.
@@ -128,46 +164,8 @@ fn draw_headline(run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
     headline::draw(&figures, meaning, look, area, buf);
 }
 
-fn draw_charts(run: &Run, page: usize, look: Look, area: Rect, buf: &mut Buffer) {
-    let count = charts(run).len() + usize::from(has_latency(run));
-    if area.width < TWO_FROM || count < 2 {
-        return draw_chart(run, page, look, area, buf);
-    }
-    let [left, _, right] = Layout::horizontal([
-        Constraint::Fill(1),
-        Constraint::Length(4),
-        Constraint::Fill(1),
-    ])
-    .areas(area);
-    draw_chart(run, page, look, left, buf);
-    draw_chart(run, (page + 1) % count, look, right, buf);
-}
-
-fn draw_chart(run: &Run, page: usize, look: Look, area: Rect, buf: &mut Buffer) {
-    let meaning = bench::find(&run.test).map_or(Meaning::Plain, meaning_of);
-    if let Some(known) = charts(run).get(page) {
-        return chart::draw(known, &run.findings, meaning, None, look, area, buf);
-    }
-    let latency = &run.findings.latency;
-    match (&latency.read, &latency.write) {
-        (Some(read), Some(write)) => {
-            let [left, _, right] = Layout::horizontal([
-                Constraint::Fill(1),
-                Constraint::Length(3),
-                Constraint::Fill(1),
-            ])
-            .areas(area);
-            distribution::draw(read, Meaning::Read, look, left, buf);
-            distribution::draw(write, Meaning::Write, look, right, buf);
-        }
-        (Some(read), None) => distribution::draw(read, Meaning::Read, look, area, buf),
-        (None, Some(write)) => distribution::draw(write, Meaning::Write, look, area, buf),
-        (None, None) => {}
-    }
-}
-
 fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    let wide = area.width >= TWO_FROM;
+    let wide = area.width >= WIDE_FROM;
     let kernel = if wide { 32 } else { 0 };
     let figures = if wide { 44 } else { 36 };
     let [left, _, right, _, third] = Layout::horizontal([
@@ -198,61 +196,39 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
 }
 
 fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
+    let mut figures = run.findings.listed();
+    if figures.is_empty() {
+        // A survey has no figures but those of its parts, and a summary of them.
+        if let Some(table) = run.findings.own_tables().next() {
+            let crossed = Crossed::new(table, &run.findings);
+            return crossed.draw(Meaning::Plain, result.scroll, look, area, buf);
+        }
+        figures = run.findings.figures.iter().collect();
+    }
     let (heading, body) = chart::split(area);
     Line::styled("Figures", look.style(Meaning::Title)).render(heading, buf);
-    let figures = run.findings.figures.iter().skip(result.scroll);
-    for (row, figure) in body.rows().zip(figures) {
-        let label = cut_end(&figure.label(), row.width.saturating_sub(14), look);
-        Line::styled(label, look.style(Meaning::Faint)).render(row, buf);
-        Line::raw(figure.text()).right_aligned().render(row, buf);
-    }
+    let line = |figure: &Figure| {
+        let value = figure.text();
+        let room = body.width.saturating_sub(value.width() as u16 + 2);
+        let label = cut_end(&figure.label(), room, look);
+        let gap = usize::from(body.width).saturating_sub(label.width());
+        Line::from(vec![
+            Span::styled(label, look.style(Meaning::Faint)),
+            Span::raw(format!("{value:>gap$}")),
+        ])
+    };
+    let lines = figures.into_iter().map(line).collect();
+    scrolled::draw(lines, result.scroll, look, body, buf);
 }
 
 fn draw_verdicts(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
     let (heading, body) = chart::split(area);
     Line::styled("Verdicts", look.style(Meaning::Title)).render(heading, buf);
-    let lines = verdict_lines(run, look, body.width);
-    for (row, line) in body.rows().zip(lines.into_iter().skip(result.scroll)) {
-        line.render(row, buf);
-    }
-}
-
-fn verdict_lines(run: &Run, look: Look, width: u16) -> Vec<Line<'static>> {
-    let mut lines = Vec::new();
-    for goal in &run.findings.goals {
-        let (word, meaning) = match goal.met {
-            Some(true) => ("met", Meaning::Good),
-            Some(false) => ("missed", Meaning::Trouble),
-            None => ("n/a", Meaning::Faint),
-        };
-        lines.push(Line::from(vec![
-            Span::raw(format!("goal {}: ", goal.goal)),
-            Span::styled(word, look.style(meaning)),
-        ]));
-    }
-    let mut verdicts: Vec<_> = run.findings.verdicts.iter().collect();
-    verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-    for verdict in verdicts {
-        let meaning = match verdict.severity {
-            Severity::Note => Meaning::Plain,
-            Severity::Warning => Meaning::Waiting,
-            Severity::Invalid => Meaning::Trouble,
-        };
-        let text = format!("{}: {}", verdict.code, verdict.evidence);
-        let evidence = wrapped(&text, width).into_iter();
-        lines.extend(evidence.map(|line| Line::styled(line, look.style(meaning))));
-        let advice = wrapped(&verdict.advice, width.saturating_sub(2)).into_iter();
-        lines.extend(
-            advice.map(|line| Line::styled(format!("  {line}"), look.style(Meaning::Faint))),
-        );
-    }
+    let mut lines = verdicts::lines(&run.findings, look, body.width);
     if lines.is_empty() {
-        let well = look.glyphs().well;
-        let text = format!("{well} nothing speaks against these figures");
-        let text = wrapped(&text, width).into_iter();
-        lines.extend(text.map(|line| Line::styled(line, look.style(Meaning::Good))));
+        lines = verdicts::none(look, body.width);
     }
-    lines
+    scrolled::draw(lines, result.scroll, look, body, buf);
 }
 
 fn draw_saved(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {

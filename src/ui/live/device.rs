@@ -339,14 +339,17 @@ pub(super) fn chart(
             .map(|(points, meaning)| Curve {
                 points,
                 meaning: *meaning,
+                letter: None,
             })
             .collect(),
         shape: Shape::Line,
         x: &Axis::new("time", Unit::Nanoseconds),
         y: &Axis::new(history.title, history.unit),
         log_x: false,
+        log_y: false,
         from_zero: true,
         x_bounds: None,
+        marks: Vec::new(),
         look,
     };
     (&plot).render(body, buf);

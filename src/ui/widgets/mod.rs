@@ -4,5 +4,6 @@ pub mod bar;
 pub mod digits;
 pub mod histogram;
 pub mod plot;
+pub mod scrolled;
 pub mod table;
 pub mod text;

@@ -1,0 +1,134 @@
+//! Axes and marked values around the curves.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line as Text;
+use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
+
+use super::{Ground, Mark, Plot};
+use crate::ui::look::Meaning;
+use crate::ui::widgets::text::cut_end;
+
+/// Columns between two marks of the horizontal axis, at least.
+const MARK_WIDTH: u16 = 12;
+/// Rows between two marks of the vertical axis, at least; in a low chart fewer.
+const MARK_HEIGHT: u16 = 3;
+/// A chart below this height is low.
+const LOW: u16 = 12;
+
+/// How many marks a vertical axis of that many rows takes.
+pub(super) fn rows_of_marks(height: u16) -> usize {
+    let apart = if height < LOW { 2 } else { MARK_HEIGHT };
+    usize::from(height / apart + 1)
+}
+
+impl Plot<'_> {
+    /// The vertical axis: its line, marks and labels, to the left of the plot.
+    pub(super) fn draw_up(&self, marks: &[(f64, String)], ground: &Ground, buf: &mut Buffer) {
+        let style = self.look.style(Meaning::Faint);
+        let glyphs = self.look.glyphs();
+        let Ground { plot, left, .. } = *ground;
+        for row in plot.top()..plot.bottom() {
+            buf[(plot.x - 1, row)]
+                .set_char(glyphs.vertical)
+                .set_style(style);
+        }
+        buf[(plot.x - 1, plot.bottom())]
+            .set_char(glyphs.corner)
+            .set_style(style);
+        for (share, label) in marks {
+            // Row 0 of the plot is its highest; what lies at the foot sits on the axis itself.
+            let up = (share * f64::from(plot.height)).round() as u16;
+            let row = plot.bottom() - up.min(plot.height);
+            if up > 0 {
+                buf[(plot.x - 1, row)]
+                    .set_char(glyphs.tick_left)
+                    .set_style(style);
+            }
+            let cell = Rect::new(plot.x - left, row, left - 1, 1);
+            Text::styled(label.as_str(), style)
+                .right_aligned()
+                .render(cell, buf);
+        }
+    }
+
+    /// The horizontal axis: its line, marks and labels, below the plot.
+    pub(super) fn draw_across(&self, ground: &Ground, buf: &mut Buffer) {
+        let style = self.look.style(Meaning::Faint);
+        let glyphs = self.look.glyphs();
+        let plot = ground.plot;
+        let row = plot.bottom();
+        for column in plot.left()..plot.right() {
+            buf[(column, row)]
+                .set_char(glyphs.horizontal)
+                .set_style(style);
+        }
+        let most = usize::from((plot.width / MARK_WIDTH).max(1));
+        let (mut marks, unit) = ground.x.ticks(self.x.unit, most);
+        if let Some((_, label)) = marks.last_mut() {
+            *label = format!("{label} {unit}").trim_end().to_owned();
+        }
+        let mut free = plot.x - ground.left;
+        for (share, label) in marks {
+            let column = column_at(share, plot);
+            buf[(column, row)]
+                .set_char(glyphs.tick_below)
+                .set_style(style);
+            let wide = label.width() as u16;
+            let from = around(column, wide, plot);
+            if from >= free {
+                let cell = Rect::new(from, row + 1, wide, 1).intersection(*buf.area());
+                Text::styled(label, style).render(cell, buf);
+                free = from + wide + 1;
+            }
+        }
+    }
+
+    /// Upright lines at the marked values where the curves leave room, their names above. `unit`
+    /// columns of the row above belong to the vertical axis.
+    pub(super) fn draw_marks(&self, unit: u16, ground: &Ground, buf: &mut Buffer) {
+        let style = self.look.style(Meaning::Waiting);
+        let plot = ground.plot;
+        let left = plot.x - ground.left;
+        let mut free = left + if unit > 0 { unit + 2 } else { 0 };
+        let mut marks: Vec<(f64, &Mark)> = self
+            .marks
+            .iter()
+            .filter(|mark| ground.x.holds(mark.x))
+            .map(|mark| (ground.x.share(mark.x), mark))
+            .filter(|(share, _)| (0.0..=1.0).contains(share))
+            .collect();
+        marks.sort_by(|one, other| one.0.total_cmp(&other.0));
+        for (share, mark) in marks {
+            let column = column_at(share, plot);
+            for row in plot.top()..plot.bottom() {
+                let cell = &mut buf[(column, row)];
+                if cell.symbol() == " " {
+                    cell.set_char(self.look.glyphs().vertical).set_style(style);
+                }
+            }
+            let room = plot.right().saturating_sub(free);
+            let label = cut_end(&mark.label, room, self.look);
+            let wide = label.width() as u16;
+            // A few letters of a name say nothing.
+            if wide < 4.min(mark.label.width() as u16) {
+                continue;
+            }
+            let from = around(column, wide, plot).max(free);
+            Text::styled(label, style).render(Rect::new(from, plot.y - 1, wide, 1), buf);
+            free = from + wide + 2;
+        }
+    }
+}
+
+fn column_at(share: f64, plot: Rect) -> u16 {
+    let along = (share * f64::from(plot.width - 1)).round() as u16;
+    (plot.x + along).min(plot.right() - 1)
+}
+
+/// The left end of something that wide in the middle of a column, within the plot's right end.
+fn around(column: u16, wide: u16, plot: Rect) -> u16 {
+    let end = plot.right().saturating_sub(wide);
+    column.saturating_sub(wide / 2).min(end)
+}

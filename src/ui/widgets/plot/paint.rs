@@ -1,0 +1,169 @@
+//! Curves as dots of a canvas. Everything here is in shares of the plot, from 0 to 1: no number is
+//! too large for the canvas then.
+
+use ratatui::style::Color;
+use ratatui::widgets::canvas::{Context, Line, Points};
+
+use crate::bench::Shape;
+use crate::stats::reduce::by_column;
+
+/// The whole of an axis.
+const WHOLE: [f64; 2] = [0.0, 1.0];
+/// Bars are no wider than this share of the plot.
+const WIDEST: f64 = 0.1;
+
+/// Where and how the curves of one chart are painted.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Brush {
+    /// How points become a picture.
+    pub(super) shape: Shape,
+    /// Dots side by side.
+    pub(super) columns: usize,
+    /// What bars stand on.
+    pub(super) ground: f64,
+    /// How far two bars of one curve are apart at least.
+    pub(super) distance: Option<f64>,
+    /// Curves of the chart.
+    pub(super) curves: usize,
+}
+
+impl Brush {
+    /// Paints the curve of that number.
+    pub(super) fn paint(
+        &self,
+        context: &mut Context<'_>,
+        number: usize,
+        points: &[[f64; 2]],
+        colour: Color,
+    ) {
+        match self.shape {
+            Shape::Line => line(context, &by_column(points, WHOLE, self.columns), colour),
+            Shape::Steps => {
+                let points = by_column(&steps(points, 1.0), WHOLE, self.columns);
+                line(context, &points, colour);
+            }
+            Shape::Bars => self.bars(context, (number, self.curves), points, colour),
+            Shape::StackedBars => self.bars(context, (0, 1), points, colour),
+            Shape::Scatter | Shape::Polar => dots(context, points, colour),
+        }
+    }
+
+    /// A bar for each point. The bars of all curves at one place share two thirds of the distance
+    /// to the next; this curve's is the one of that number `of` so many.
+    fn bars(
+        &self,
+        context: &mut Context<'_>,
+        (number, of): (usize, usize),
+        points: &[[f64; 2]],
+        colour: Color,
+    ) {
+        let pixel = 1.0 / self.columns.max(1) as f64;
+        let whole = self.distance.map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
+        let whole = whole.min(WIDEST * of as f64);
+        let wide = whole / of as f64;
+        // No dot of it may be left out.
+        let lines = ((wide / pixel).ceil() as usize).clamp(1, 400);
+        for [x, y] in points {
+            let left = x - whole / 2.0 + wide * number as f64;
+            for line in 0..lines {
+                let x = left + (line as f64 + 0.5) * (wide / lines as f64);
+                context.draw(&Line::new(x, self.ground, x, *y, colour));
+            }
+        }
+    }
+}
+
+/// The least distance between two places of one curve.
+pub(super) fn least_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
+    let of_curve = |points: &Vec<[f64; 2]>| {
+        let mut places: Vec<_> = points.iter().map(|point| point[0]).collect();
+        places.sort_by(f64::total_cmp);
+        let distances = places.windows(2).map(|pair| pair[1] - pair[0]);
+        distances
+            .filter(|distance| *distance > 0.0)
+            .min_by(f64::total_cmp)
+    };
+    curves.iter().filter_map(of_curve).min_by(f64::total_cmp)
+}
+
+/// Puts each curve on top of those before it, where they have a point at the same place.
+pub(super) fn stack(curves: &mut [Vec<[f64; 2]>]) {
+    for upper in 1..curves.len() {
+        let (below, above) = curves.split_at_mut(upper);
+        for point in &mut above[0] {
+            let under = below[upper - 1].iter().find(|under| under[0] == point[0]);
+            point[1] += under.map_or(0.0, |under| under[1]);
+        }
+    }
+}
+
+/// A point around a centre: x is the angle in revolutions from the top, clockwise.
+pub(super) fn on_circle([turn, radius]: [f64; 2]) -> [f64; 2] {
+    let angle = turn * std::f64::consts::TAU;
+    [radius * angle.sin(), radius * angle.cos()]
+}
+
+/// Each height holds until the next point; the last one as far as the others on average, not
+/// beyond the end.
+fn steps(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
+    let mut drawn = Vec::with_capacity(points.len() * 2 + 1);
+    for pair in points.windows(2) {
+        drawn.extend([pair[0], [pair[1][0], pair[0][1]]]);
+    }
+    if let (Some(first), Some(last)) = (points.first(), points.last()) {
+        let mean = (last[0] - first[0]) / (points.len().max(2) - 1) as f64;
+        drawn.extend([*last, [(last[0] + mean).min(end), last[1]]]);
+    }
+    drawn
+}
+
+fn line(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
+    for pair in points.windows(2) {
+        let ([x1, y1], [x2, y2]) = (pair[0], pair[1]);
+        context.draw(&Line::new(x1, y1, x2, y2, colour));
+    }
+    if let [point] = points {
+        dots(context, &[*point], colour);
+    }
+}
+
+fn dots(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
+    let coords: Vec<_> = points.iter().map(|[x, y]| (*x, *y)).collect();
+    context.draw(&Points::new(&coords, colour));
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn stacked_curves_stand_on_each_other() {
+        let mut curves = vec![
+            vec![[1.0, 10.0], [2.0, 20.0]],
+            vec![[1.0, 1.0], [3.0, 3.0]],
+            vec![[1.0, 5.0]],
+        ];
+        stack(&mut curves);
+        assert_eq!(curves[1], [[1.0, 11.0], [3.0, 3.0]]);
+        assert_eq!(curves[2], [[1.0, 16.0]]);
+    }
+
+    #[test]
+    fn a_step_holds_until_the_next() {
+        assert_eq!(
+            steps(&[[0.0, 1.0], [2.0, 3.0]], 9.0),
+            [[0.0, 1.0], [2.0, 1.0], [2.0, 3.0], [4.0, 3.0]]
+        );
+    }
+
+    #[test]
+    fn bars_are_as_far_apart_as_those_of_one_curve() {
+        let curves = [
+            vec![[0.0, 1.0], [0.5, 1.0], [0.8, 1.0]],
+            vec![[0.01, 1.0], [0.51, 1.0]],
+        ];
+        let least = least_distance(&curves).unwrap();
+        assert!((least - 0.3).abs() < 1e-9);
+        assert_eq!(least_distance(&[vec![[0.5, 1.0]]]), None);
+    }
+}

@@ -1,0 +1,139 @@
+use proptest::prelude::*;
+
+use super::*;
+use crate::session::document::Unit;
+
+fn plot<'a>(points: &'a [[f64; 2]], shape: Shape, axes: &'a [Axis; 2]) -> Plot<'a> {
+    Plot {
+        curves: vec![Curve {
+            points,
+            meaning: Meaning::Read,
+            letter: None,
+        }],
+        shape,
+        x: &axes[0],
+        y: &axes[1],
+        log_x: false,
+        log_y: false,
+        from_zero: true,
+        x_bounds: None,
+        marks: Vec::new(),
+        look: Look::FULL,
+    }
+}
+
+fn axes() -> [Axis; 2] {
+    [
+        Axis::new("time", Unit::Nanoseconds),
+        Axis::new("throughput", Unit::BytesPerSecond),
+    ]
+}
+
+fn drawn(plot: &Plot<'_>, width: u16, height: u16) -> String {
+    let area = Rect::new(0, 0, width, height);
+    let mut buf = Buffer::empty(area);
+    plot.render(area, &mut buf);
+    let row = |y| {
+        (0..width)
+            .map(|x| buf[(x, y)].symbol().to_owned())
+            .collect::<String>()
+    };
+    (0..height).map(row).collect::<Vec<_>>().join("\n")
+}
+
+#[test]
+fn axes_name_their_units() {
+    let points = [[0.0, 100e6], [5e9, 500e6], [10e9, 400e6]];
+    let axes = axes();
+    let text = drawn(&plot(&points, Shape::Line, &axes), 40, 12);
+    for label in ["MB/s", "200", "400", "10 s"] {
+        assert!(text.contains(label), "{label}\n{text}");
+    }
+}
+
+#[test]
+fn decades_upwards_are_labelled_with_their_own_units() {
+    let points = [[0.0, 1e3], [5e9, 1e6], [10e9, 2e9]];
+    let axes = axes();
+    let mut plot = plot(&points, Shape::Line, &axes);
+    plot.log_y = true;
+    let text = drawn(&plot, 40, 24);
+    for label in ["1 kB/s", "1 MB/s", "1 GB/s"] {
+        assert!(text.contains(label), "{label}\n{text}");
+    }
+}
+
+#[test]
+fn a_marked_value_has_its_line_and_its_name() {
+    let points = [[0.0, 100e6], [10e9, 100e6]];
+    let axes = axes();
+    let mut plot = plot(&points, Shape::Line, &axes);
+    let mark = |label: &str, x| Mark {
+        label: label.to_owned(),
+        x,
+    };
+    plot.marks = vec![
+        mark("beyond", 99e9),
+        mark("cliff 5 s", 5e9),
+        mark("end 10 s", 10e9),
+    ];
+    let text = drawn(&plot, 60, 10);
+    let first = text.lines().next().unwrap();
+    assert!(
+        first.contains("MB/s") && first.contains("cliff 5 s"),
+        "{text}"
+    );
+    assert!(first.ends_with("end 10 s"), "{text}");
+    assert!(!text.contains("beyond"));
+    let place = text.lines().nth(5).unwrap().chars().nth(32);
+    assert_eq!(place, Some('│'), "{text}");
+}
+
+#[test]
+fn bars_of_several_curves_stand_side_by_side() {
+    let axes = axes();
+    let (one, other) = ([[1e9, 9e6], [2e9, 9e6]], [[1e9, 3e6], [2e9, 3e6]]);
+    let mut plot = plot(&one, Shape::Bars, &axes);
+    plot.curves.push(Curve {
+        points: &other,
+        meaning: Meaning::Write,
+        letter: None,
+    });
+    let area = Rect::new(0, 0, 60, 12);
+    let mut buf = Buffer::empty(area);
+    (&plot).render(area, &mut buf);
+    let coloured = |meaning| {
+        let colour = Look::FULL.colour_of(meaning);
+        let row = (0..60).filter(|x| buf[(*x, 8)].fg == colour);
+        row.collect::<Vec<u16>>()
+    };
+    let (reads, writes) = (coloured(Meaning::Read), coloured(Meaning::Write));
+    assert!(reads.len() > 4 && writes.len() > 4, "{reads:?} {writes:?}");
+    assert!(reads.iter().all(|column| !writes.contains(column)));
+}
+
+#[test]
+fn nothing_measured_is_said() {
+    let axes = axes();
+    assert!(drawn(&plot(&[], Shape::Line, &axes), 40, 6).contains("nothing measured"));
+}
+
+proptest! {
+    #[test]
+    fn any_points_can_be_drawn_at_any_size(
+        points in prop::collection::vec([any::<f64>(), any::<f64>()], 0..50),
+        (width, height) in (1..100_u16, 1..40_u16),
+        (log_x, log_y) in any::<(bool, bool)>(),
+        marks in prop::collection::vec(any::<f64>(), 0..4),
+        shape in prop::sample::select(vec![
+            Shape::Line, Shape::Steps, Shape::Bars, Shape::StackedBars, Shape::Scatter, Shape::Polar,
+        ]),
+    ) {
+        let axes = axes();
+        let mut plot = plot(&points, shape, &axes);
+        (plot.log_x, plot.log_y) = (log_x, log_y);
+        let label = "a name".to_owned();
+        plot.marks = marks.into_iter().map(|x| Mark { label: label.clone(), x }).collect();
+        drawn(&plot, width, height);
+    }
+}

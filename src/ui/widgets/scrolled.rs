@@ -1,0 +1,55 @@
+//! Lines of which only some fit.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::ui::look::{Look, Meaning};
+
+/// Draws the lines from the one of that number on, as far as they go; where some are left below,
+/// the last row says how many.
+pub fn draw(lines: Vec<Line<'_>>, scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
+    let (count, height) = (lines.len(), usize::from(area.height));
+    let first = scroll.min(count.saturating_sub(height));
+    let below = (count - first).saturating_sub(height);
+    let shown = if below > 0 {
+        height.saturating_sub(1)
+    } else {
+        height
+    };
+    let mut rows = area.rows();
+    for (row, line) in rows.by_ref().take(shown).zip(lines.into_iter().skip(first)) {
+        line.render(row, buf);
+    }
+    if below > 0
+        && let Some(row) = rows.next()
+    {
+        let more = format!("{} more below", below + 1);
+        Line::styled(more, look.style(Meaning::Faint)).render(row, buf);
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(count: usize, scroll: usize, height: u16) -> Vec<String> {
+        let lines = (0..count).map(|line| Line::raw(line.to_string())).collect();
+        let area = Rect::new(0, 0, 12, height);
+        let mut buf = Buffer::empty(area);
+        draw(lines, scroll, Look::FULL, area, &mut buf);
+        let row = |y| (0..12).map(|x| buf[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| row(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn what_is_below_is_said_and_can_be_reached() {
+        assert_eq!(drawn(3, 0, 3), ["0", "1", "2"]);
+        assert_eq!(drawn(5, 0, 3), ["0", "1", "3 more below"]);
+        assert_eq!(drawn(5, 1, 3), ["1", "2", "2 more below"]);
+        assert_eq!(drawn(5, 2, 3), ["2", "3", "4"]);
+        assert_eq!(drawn(5, 99, 3), ["2", "3", "4"]);
+        assert_eq!(drawn(2, 0, 0), Vec::<String>::new());
+    }
+}
