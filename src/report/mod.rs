@@ -3,6 +3,7 @@
 pub mod compare;
 pub mod fleet;
 pub mod html;
+pub mod repeated;
 pub mod requests;
 pub mod tests_page;
 pub mod text;

@@ -6,6 +6,7 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use super::repeated::repeated;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
@@ -34,6 +35,11 @@ pub fn session(session: &Session) -> String {
     for one in &session.runs {
         text.push('\n');
         text.push_str(&run(one));
+    }
+    let repeated = repeated(&session.runs);
+    if !repeated.is_empty() {
+        text.push('\n');
+        text.push_str(&repeated);
     }
     if session.runs.is_empty() {
         text.push_str("\nno run in it\n");

@@ -63,6 +63,7 @@ fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Res
     let order = Order {
         job,
         goals: Vec::new(),
+        repeat: 1,
         keep_in: store::directory(),
     };
     let mut publisher = Publisher { sources };

@@ -92,6 +92,7 @@ mod tests {
         let order = Order {
             job,
             goals: Vec::new(),
+            repeat: 1,
             keep_in: None,
         };
         run(&order, &Roots::default(), &Control::default(), &mut Nobody)
