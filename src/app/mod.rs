@@ -13,6 +13,7 @@ pub mod key;
 pub mod keymap;
 pub mod launcher;
 pub mod live;
+mod news;
 pub mod process;
 pub mod replay;
 pub mod requests;
@@ -176,6 +177,22 @@ impl State {
             (None, Screen::Sessions) if self.sessions.comparison.is_some() => Context::Comparison,
             (None, Screen::Sessions) => Context::Sessions,
         }
+    }
+
+    /// Says at the bottom that something went wrong.
+    fn trouble(&mut self, text: String) {
+        self.message = Some(Message {
+            text,
+            trouble: true,
+        });
+    }
+
+    /// Says at the bottom that something was done.
+    fn good(&mut self, text: String) {
+        self.message = Some(Message {
+            text,
+            trouble: false,
+        });
     }
 
     /// The result in front, on whichever screen it is.

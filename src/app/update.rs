@@ -1,14 +1,11 @@
 //! What an action does to the state.
 
-use std::path::PathBuf;
-
-use super::action::{Action, Effect, News, Saved};
+use super::action::{Action, Effect};
 use super::key::{Code, Key};
 use super::keymap::{self, Command, Context};
 use super::live::{Deed, Victim};
-use super::result::ResultState;
 use super::running::RunningState;
-use super::{Message, Overlay, Screen, Stage, State};
+use super::{Overlay, Screen, Stage, State, news};
 
 /// Takes an action, changes the state, and says what shall be done outside.
 pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
@@ -25,7 +22,7 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
             let code = if up { Code::Up } else { Code::Down };
             press(state, Key::new(code))
         }
-        Action::News(news) => hear(state, news),
+        Action::News(news) => news::hear(state, news),
     }
 }
 
@@ -75,7 +72,7 @@ fn typed(state: &mut State, key: Key) {
 fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
     if state.live.timeline.is_some() && screen != Screen::Live {
         let text = "this is a recording: start diskscope without a command for the rest";
-        trouble(state, text.to_owned());
+        state.trouble(text.to_owned());
         return Vec::new();
     }
     let before = std::mem::replace(&mut state.screen, screen);
@@ -163,10 +160,7 @@ fn live(state: &mut State, command: Command) -> Vec<Effect> {
 
 fn ask(state: &mut State, deeds: &'static [Deed]) {
     let Some(process) = state.live.process() else {
-        trouble(
-            state,
-            "select a process that is listed, with the arrow keys".to_owned(),
-        );
+        state.trouble("select a process that is listed, with the arrow keys".to_owned());
         return;
     };
     let victim = Victim {
@@ -202,10 +196,7 @@ fn result(state: &mut State, command: Command) -> Vec<Effect> {
             return Vec::new();
         };
         if command == Command::Export && result.path.is_none() {
-            trouble(
-                state,
-                "this session could not be saved: nothing to export".to_owned(),
-            );
+            state.trouble("this session could not be saved: nothing to export".to_owned());
             return Vec::new();
         }
         return result.command(command);
@@ -222,7 +213,7 @@ fn sessions(state: &mut State, command: Command) -> Vec<Effect> {
     if command == Command::Compare && state.sessions.marked.len() < 2 {
         let text =
             "mark two sessions or more with the space bar: the first is compared with the rest";
-        trouble(state, text.to_owned());
+        state.trouble(text.to_owned());
         return Vec::new();
     }
     state.sessions.command(command)
@@ -235,95 +226,4 @@ fn compared(state: &mut State, command: Command) -> Vec<Effect> {
     }
     let comparison = state.sessions.comparison.as_mut();
     comparison.map_or_else(Vec::new, |comparison| comparison.command(command))
-}
-
-fn trouble(state: &mut State, text: String) {
-    state.message = Some(Message {
-        text,
-        trouble: true,
-    });
-}
-
-fn hear(state: &mut State, news: News) -> Vec<Effect> {
-    match news {
-        News::Sample(live) => return state.live.sampled(live),
-        News::Moment(moment) => state.live.recalled(*moment),
-        News::NotReplayed(message) => trouble(state, message),
-        News::Requests(view) => state.requests.seen(view),
-        News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),
-        News::Progress(view) => {
-            if let Stage::Running(running) = &mut state.bench.stage {
-                running.view = Some(view);
-            }
-        }
-        News::Ended(result) => ended(state, *result),
-        News::Targets(choices) => state.bench.launcher.listed(choices),
-        News::Inspected(result) => state.bench.launcher.inspected(*result),
-        News::AtStake(path, stakes) => state.bench.launcher.weighed(&path, stakes),
-        News::Sessions(entries) => state.sessions.listed(entries),
-        News::Opened(result) => match *result {
-            Ok((path, session)) => {
-                state.sessions.open = Some(ResultState::new(session.runs, Some(path)));
-            }
-            Err(message) => trouble(state, message),
-        },
-        News::Compared(result) => match *result {
-            Ok(comparison) => state.sessions.comparison = Some(comparison),
-            Err(message) => trouble(state, message),
-        },
-        News::Exported(result) => exported(state, result),
-        News::Files(pid, files) => state.live.listed_files(pid, files),
-        News::Deleted(files) => state.live.listed_deleted(files),
-        News::Done(Ok(text)) => good(state, text),
-        News::Done(Err(text)) => trouble(state, text),
-        News::Accounting(Ok(on)) => {
-            state.live.accounting = on;
-            let text = if on {
-                "I/O wait is counted now, of processes that start from here on; put back at the end"
-            } else {
-                "kernel.task_delayacct is as it was before"
-            };
-            good(state, text.to_owned());
-        }
-        News::Accounting(Err(text)) => trouble(state, text),
-    }
-    Vec::new()
-}
-
-fn good(state: &mut State, text: String) {
-    state.message = Some(Message {
-        text,
-        trouble: false,
-    });
-}
-
-fn ended(state: &mut State, result: Result<Saved, String>) {
-    match result {
-        Ok(saved) => {
-            if let Some(problem) = saved.problems.into_iter().next() {
-                trouble(state, problem);
-            }
-            let result = ResultState::new(vec![saved.run], saved.path);
-            state.bench.stage = Stage::Result(Box::new(result));
-        }
-        Err(message) => {
-            state.bench.stage = Stage::Launcher;
-            state.bench.launcher.failed = Some(message);
-        }
-    }
-}
-
-fn exported(state: &mut State, result: Result<PathBuf, String>) {
-    match result {
-        Ok(path) => {
-            state.message = Some(Message {
-                text: format!("exported to {}", path.display()),
-                trouble: false,
-            });
-            if let Some(result) = state.result() {
-                result.exported = Some(path);
-            }
-        }
-        Err(message) => trouble(state, message),
-    }
 }

@@ -170,7 +170,7 @@ impl Requests {
         let drive = scope.drive_name.clone();
         let began = u64::try_from(now().as_nanos()).unwrap_or(0);
         let capture = follow(&roots, scope, Detail::Full, move |told: Told| {
-            if !told.requests.is_empty() {
+            if !told.requests.is_empty() || told.ended.is_some() {
                 // Nobody listens any more when the recording has ended.
                 let _ = sender.send(told);
             }
@@ -199,6 +199,9 @@ impl Requests {
             if told.lost > self.lost {
                 say(&format!("note: {} events were lost", told.lost - self.lost));
                 self.lost = told.lost;
+            }
+            if let Some(message) = told.ended {
+                say(&format!("note: {message}"));
             }
         }
         Ok(lines)

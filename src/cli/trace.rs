@@ -62,6 +62,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         drive: scope.drive_name.clone(),
         summary: Summary::default(),
         until: 0,
+        ended: None,
     };
     let names = scope.names();
     let (sender, receiver) = sync_channel(WAITING);
@@ -86,6 +87,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     // It ended with the capture, whose panic was reported.
     let _ = stopper.join();
     printer.end(&names)?;
+    if let Some(message) = printer.ended {
+        return Err(Failure::failed(message));
+    }
     Ok(if control.is_cancelled() {
         Exit::Interrupted
     } else {
@@ -105,6 +109,7 @@ struct Printer {
     drive: String,
     summary: Summary,
     until: u64,
+    ended: Option<String>,
 }
 
 type Printed = std::result::Result<bool, Failure>;
@@ -150,6 +155,7 @@ impl Printer {
         self.summary.gaps = told.gaps;
         self.summary.under_way = told.under_way;
         self.until = told.until;
+        self.ended.clone_from(&told.ended);
         if text.is_empty() {
             return Ok(true);
         }

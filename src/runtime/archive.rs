@@ -113,3 +113,30 @@ pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     store::write(&free, &session).map_err(|error| error.to_string())?;
     Ok(free)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::compare::sample;
+
+    #[test]
+    fn saved_sessions_are_compared_with_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let saved = |name: &str, iops: f64| {
+            let session = sample::session("web-07", vec![sample::run("iops", iops, 1.0)]);
+            let path = directory.path().join(name);
+            store::write(&path, &session).unwrap();
+            path
+        };
+        let paths = vec![saved("before.json", 100.0), saved("after.json", 150.0)];
+        let compared = compare(paths.clone(), Vec::new()).unwrap();
+        assert_eq!(compared.comparison.sides[1].name, "after");
+        let iops = &compared.front().unwrap().figures[0];
+        let against = iops.sides[1].as_ref().unwrap().against_first.as_ref();
+        assert!((against.unwrap().ratio - 1.5).abs() < 1e-9);
+
+        let missing = directory.path().join("gone.json");
+        let message = compare(vec![paths[0].clone(), missing], Vec::new()).unwrap_err();
+        assert!(message.contains("gone.json"), "{message}");
+    }
+}

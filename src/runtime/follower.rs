@@ -16,6 +16,9 @@ use crate::roots::Roots;
 /// Time between two views in nanoseconds of the trace's clock.
 const VIEW_EVERY: u64 = 200_000_000;
 
+/// What to do when a capture ended by itself.
+const ENDED: &str = "press r to begin anew; rates, transfers and benchmarks work without it";
+
 /// Follows the requests of one device at a time; ends when this is dropped.
 #[derive(Debug)]
 pub(super) struct Follower {
@@ -84,6 +87,7 @@ fn begin(roots: &Roots, device: &str, sources: &Sources) -> Result<Capture, News
     let began = u64::try_from(now().as_nanos()).unwrap_or(0);
     let mut board = Board::new(device, began);
     let views = sources.requests.clone();
+    let news = sources.news.clone();
     let mut last = 0;
     follow(roots, scope, Detail::Full, move |told| {
         board.add(&told.requests);
@@ -91,6 +95,10 @@ fn begin(roots: &Roots, device: &str, sources: &Sources) -> Result<Capture, News
         if told.until.saturating_sub(last) >= VIEW_EVERY {
             last = told.until;
             views.send_replace(Some(Arc::new(board.view(told.until))));
+        }
+        if let Some(message) = told.ended {
+            // Nobody listens any more once the program ends.
+            let _ = news.blocking_send(refused(message, ENDED));
         }
         Then::Follow
     })

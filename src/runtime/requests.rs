@@ -131,6 +131,8 @@ pub struct Told {
     pub since: u64,
     /// Up to when everything was told, on the trace's clock (`CLOCK_BOOTTIME`, nanoseconds).
     pub until: u64,
+    /// Why nothing follows, where it was not stopped from here.
+    pub ended: Option<String>,
 }
 
 /// How much is to be found out.
@@ -175,6 +177,9 @@ pub fn follow(
             oldest_queued: matcher.oldest_queued().filter(|_| detail == Detail::Coarse),
             since: batch.since,
             until: batch.until,
+            ended: batch
+                .ended
+                .map(|error| format!("the kernel has ended the trace: {error}")),
         })
     })
 }

@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use super::look::{Look, Meaning};
 use super::widgets::table::{Column, Table};
-use super::widgets::text::{cut_end, cut_start};
+use super::widgets::text::{cut_end, cut_start, moment};
 use crate::app::SessionEntry;
 use crate::app::sessions::SessionsState;
 use crate::session::compare::words::letter;
@@ -77,13 +77,4 @@ fn marked(sessions: &SessionsState, entry: &SessionEntry) -> String {
 
 fn say(text: &str, meaning: Meaning, look: Look, area: Rect, buf: &mut Buffer) {
     Line::styled(cut_end(text, area.width, look), look.style(meaning)).render(area, buf);
-}
-
-/// `2026-02-03 14:05:06` of an RFC 3339 time.
-fn moment(started: &str) -> String {
-    let end = started
-        .char_indices()
-        .nth(19)
-        .map_or(started.len(), |(end, _)| end);
-    started[..end].replacen('T', " ", 1)
 }

@@ -4,6 +4,7 @@
 
 #[path = "../pictures/canned.rs"]
 mod canned;
+mod comparison;
 mod consent;
 mod driven;
 mod screens;

@@ -19,8 +19,8 @@ use diskscope::probe::trace::event::{Flags, Name};
 use diskscope::session::compare::{Input, compare};
 use diskscope::session::document::{
     Axis, Cpu, EngineRecord, Evidence, Figure, Findings, Host, KernelCounts, LatencyByDirection,
-    LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, TargetRecord,
-    Unit, Verdict,
+    LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, Table,
+    TargetRecord, Unit, Verdict,
 };
 use diskscope::stats::latency::Latency;
 
@@ -37,6 +37,7 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("run", running),
         ("result", result),
         ("result-sequential", result_sequential),
+        ("result-table", result_table),
         ("requests", requests),
         ("replay", replay),
         ("sessions", sessions),
@@ -536,7 +537,20 @@ fn kernel() -> KernelCounts {
 
 /// Random reads, 7.2 seconds old.
 pub fn run_view() -> RunView {
+    let findings = Findings {
+        verdicts: vec![
+            Verdict::new(
+                "other-users",
+                Severity::Note,
+                "rsyslogd (2210) wrote 310 kB to nvme0n1 meanwhile",
+                "measure while nobody else uses the drive",
+            ),
+            generator_busy(),
+        ],
+        ..Findings::default()
+    };
     let progress = Progress {
+        findings: findings.into(),
         phase: "random reads".to_owned(),
         fraction: Some(0.72),
         elapsed: Duration::from_millis(7200),
@@ -546,7 +560,6 @@ pub fn run_view() -> RunView {
             fraction: Some(0.72),
             tally: tally(7.2),
         },
-        ..Progress::default()
     };
     RunView {
         preparing: None,
@@ -646,13 +659,17 @@ pub fn random_read() -> Run {
         y: Axis::new("IOPS", Unit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
     }];
-    findings.verdicts = vec![Verdict::new(
+    findings.verdicts = vec![generator_busy()];
+    run("random-read", findings)
+}
+
+fn generator_busy() -> Verdict {
+    Verdict::new(
         "generator-busy",
         Severity::Warning,
         "the thread that sent the requests used 93 % of a processor",
         "the drive may be faster: try --workers 2",
-    )];
-    run("random-read", findings)
+    )
 }
 
 /// The result of random reads.
@@ -702,6 +719,58 @@ pub fn result_sequential() -> State {
         run: sequential_read(),
         path: Some(PathBuf::from(
             "/home/jane/.local/state/diskscope/sessions/20260203-134010-sequential-read.json",
+        )),
+        problems: Vec::new(),
+    };
+    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    state
+}
+
+fn quartet() -> Run {
+    let lines = [
+        ("SEQ1M Q8 read", "seq1m_q8_read", 6.87e9, 1.22e6),
+        ("SEQ1M Q1 read", "seq1m_q1_read", 3.61e9, 290e3),
+        ("RND4K Q32 read", "rnd4k_q32_read", 3.09e9, 42e3),
+        ("RND4K Q1 read", "rnd4k_q1_read", 84.2e6, 48.6e3),
+        ("SEQ1M Q8 write", "seq1m_q8_write", 4.92e9, 1.7e6),
+        ("SEQ1M Q1 write", "seq1m_q1_write", 3.95e9, 265e3),
+        ("RND4K Q32 write", "rnd4k_q32_write", 2.71e9, 48e3),
+        ("RND4K Q1 write", "rnd4k_q1_write", 233e6, 17.6e3),
+    ];
+    let mut findings = Findings::default();
+    for (name, key, rate, latency) in lines {
+        let block = if name.starts_with("SEQ") {
+            1_048_576.0
+        } else {
+            4096.0
+        };
+        for (ending, value, unit) in [
+            ("throughput", rate, Unit::BytesPerSecond),
+            ("iops", rate / block, Unit::PerSecond),
+            ("latency", latency, Unit::Nanoseconds),
+        ] {
+            findings.put_figure(Figure::new(&format!("{key}_{ending}"), value, unit));
+        }
+        let p99 = format!("{key}_latency_p99");
+        findings.put_figure(Figure::new(&p99, latency * 2.3, Unit::Nanoseconds));
+    }
+    let columns = [
+        ("MB/s", "throughput"),
+        ("IOPS", "iops"),
+        ("latency", "latency"),
+    ];
+    let rows = lines.map(|(name, key, ..)| (name, key));
+    findings.put_table(Table::crossed("Quartet", &columns, &rows));
+    run("quartet", findings)
+}
+
+/// The result of the quartet: a table.
+pub fn result_table() -> State {
+    let mut state = running();
+    let saved = Saved {
+        run: quartet(),
+        path: Some(PathBuf::from(
+            "/home/jane/.local/state/diskscope/sessions/20260203-140911-quartet.json",
         )),
         problems: Vec::new(),
     };

@@ -103,7 +103,7 @@ fn ink(cell: &Cell) -> &'static str {
 /// Blocks and Braille dots are drawn as shapes: fonts leave gaps between them.
 fn is_drawn(cell: &Cell) -> bool {
     let letter = cell.symbol().chars().next().unwrap_or(' ');
-    ('\u{2580}'..='\u{2593}').contains(&letter) || ('\u{2800}'..='\u{28ff}').contains(&letter)
+    ('\u{2580}'..='\u{259f}').contains(&letter) || ('\u{2800}'..='\u{28ff}').contains(&letter)
 }
 
 fn shape(cell: &Cell, left: f64, top: f64, ink: &str, svg: &mut String) {
@@ -124,10 +124,38 @@ fn shape(cell: &Cell, left: f64, top: f64, ink: &str, svg: &mut String) {
         }
         0x2589..=0x258f => {
             let width = wide * f64::from(0x2590 - code) / 8.0;
-            rect(left, top + 3.0, width + 0.2, high - 6.0, 1.0);
+            rect(left, top, width + 0.2, high + 0.2, 1.0);
+        }
+        0x2590 | 0x2596..=0x259f => {
+            for (column, row) in quadrants(code) {
+                let (x, y) = (left + wide / 2.0 * column, top + high / 2.0 * row);
+                rect(x, y, wide / 2.0 + 0.2, high / 2.0 + 0.2, 1.0);
+            }
         }
         0x2591..=0x2593 => rect(left, top + 3.0, wide + 0.2, high - 6.0, 0.18),
         _ => dots(code - 0x2800, left, top, ink, svg),
+    }
+}
+
+/// Column and row of the quarters of a cell that a block element fills (Unicode Standard, block
+/// 2580).
+fn quadrants(code: u32) -> Vec<(f64, f64)> {
+    const UPPER_LEFT: (f64, f64) = (0.0, 0.0);
+    const UPPER_RIGHT: (f64, f64) = (1.0, 0.0);
+    const LOWER_LEFT: (f64, f64) = (0.0, 1.0);
+    const LOWER_RIGHT: (f64, f64) = (1.0, 1.0);
+    match code {
+        0x2590 => vec![UPPER_RIGHT, LOWER_RIGHT],
+        0x2596 => vec![LOWER_LEFT],
+        0x2597 => vec![LOWER_RIGHT],
+        0x2598 => vec![UPPER_LEFT],
+        0x2599 => vec![UPPER_LEFT, LOWER_LEFT, LOWER_RIGHT],
+        0x259a => vec![UPPER_LEFT, LOWER_RIGHT],
+        0x259b => vec![UPPER_LEFT, UPPER_RIGHT, LOWER_LEFT],
+        0x259c => vec![UPPER_LEFT, UPPER_RIGHT, LOWER_RIGHT],
+        0x259d => vec![UPPER_RIGHT],
+        0x259e => vec![UPPER_RIGHT, LOWER_LEFT],
+        _ => vec![UPPER_RIGHT, LOWER_LEFT, LOWER_RIGHT],
     }
 }
 

@@ -13,9 +13,12 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod medium;
+#[path = "../support/processor.rs"]
+mod processor;
 mod racer;
 
 use medium::Medium;
+use processor::median;
 use racer::{Lap, Racer};
 
 /// Rounds of every pairing.
@@ -31,9 +34,9 @@ fn race() {
         return;
     }
     println!(
-        "| medium | depth | program | IOPS | CPU us/request | p50 us | p99 us | IOPS ratio | CPU ratio |"
+        "| medium | depth | program | IOPS | CPU us/request | mean us | traced us | p50 us | p99 us | IOPS ratio | CPU ratio |"
     );
-    println!("|---|---|---|---|---|---|---|---|---|");
+    println!("|---|---|---|---|---|---|---|---|---|---|---|");
     for medium in [Medium::file(), Medium::loop_device()] {
         let Some(medium) = medium else {
             println!("passed over: no loop device can be made here");
@@ -64,11 +67,13 @@ fn compare(medium: &Medium, depth: u32) {
             )
         };
         println!(
-            "| {} | {depth} | {} | {:.0} | {:.2} | {:.1} | {:.1} | {:.3} | {:.3} |",
+            "| {} | {depth} | {} | {:.0} | {:.2} | {:.1} | {} | {:.1} | {:.1} | {:.3} | {:.3} |",
             medium.name(),
             racer.name(),
             of(|lap| lap.iops),
             of(|lap| lap.cpu_us_per_request),
+            of(|lap| lap.mean_us),
+            traced(laps),
             of(|lap| lap.p50_us),
             of(|lap| lap.p99_us),
             ratio(|lap| lap.iops),
@@ -77,8 +82,11 @@ fn compare(medium: &Medium, depth: u32) {
     }
 }
 
-fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+/// The median of what the block layer says of the same requests.
+fn traced(laps: &[Lap]) -> String {
+    let known: Option<Vec<f64>> = laps.iter().map(|lap| lap.traced_mean_us).collect();
+    known.map_or_else(
+        || "-".to_owned(),
+        |known| format!("{:.1}", median(known.into_iter())),
+    )
 }

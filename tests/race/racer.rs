@@ -5,6 +5,8 @@ use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
+use crate::processor::children_cpu_us;
+
 /// Seconds of one lap.
 const SECONDS: u32 = 3;
 
@@ -15,6 +17,10 @@ pub struct Lap {
     pub cpu_us_per_request: f64,
     pub p50_us: f64,
     pub p99_us: f64,
+    pub mean_us: f64,
+    /// From the queue's entrance to the completion, as the block layer tells it of some of these
+    /// very requests; ours alone can say.
+    pub traced_mean_us: Option<f64>,
 }
 
 /// A program with its options.
@@ -126,9 +132,14 @@ fn ours(document: &Value, cpu_us: f64) -> Lap {
         let one = figures.iter().find(|figure| figure["name"] == name);
         one.and_then(|figure| figure["value"].as_f64()).unwrap()
     };
+    let read = &run["latency"]["read"];
+    let mean_us = |latency: &Value| Some(latency["mean_ns"].as_f64()? / 1e3);
+    let stage = |name: &str| mean_us(&run["stages"][name]["read"]);
     Lap {
         iops: figure("iops"),
-        cpu_us_per_request: cpu_us / run["latency"]["read"]["count"].as_f64().unwrap(),
+        cpu_us_per_request: cpu_us / read["count"].as_f64().unwrap(),
+        mean_us: mean_us(read).unwrap(),
+        traced_mean_us: stage("queue").zip(stage("drive")).map(|(q, d)| q + d),
         p50_us: figure("latency_p50") / 1e3,
         p99_us: figure("latency_p99") / 1e3,
     }
@@ -139,26 +150,10 @@ fn fios(document: &Value, cpu_us: f64) -> Lap {
     let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap() / 1e3;
     Lap {
         iops: read["iops"].as_f64().unwrap(),
+        mean_us: read["lat_ns"]["mean"].as_f64().unwrap() / 1e3,
+        traced_mean_us: None,
         cpu_us_per_request: cpu_us / read["total_ios"].as_f64().unwrap(),
         p50_us: percentile("50.000000"),
         p99_us: percentile("99.000000"),
     }
-}
-
-/// User and system time of all children that were waited for, in microseconds.
-fn children_cpu_us() -> f64 {
-    // Fields 16 and 17 of /proc/self/stat, in clock ticks (proc_pid_stat(5)); a lap of seconds
-    // makes their grain of 10 ms a matter of parts in a thousand.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    let ticks: f64 = [fields[13], fields[14]]
-        .iter()
-        .map(|field| field.parse::<f64>().unwrap())
-        .sum();
-    ticks * 1e6 / rustix::param::clock_ticks_per_second() as f64
 }

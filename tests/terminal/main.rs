@@ -3,9 +3,12 @@
 
 #![allow(clippy::unwrap_used)]
 
+mod cost;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod overwrite;
+#[path = "../support/processor.rs"]
+mod processor;
 mod pty;
 
 use std::path::{Path, PathBuf};

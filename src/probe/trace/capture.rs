@@ -48,6 +48,8 @@ pub struct Batch<'e> {
     pub since: u64,
     /// Up to when everything was handed over, on the events' clock.
     pub until: u64,
+    /// Why nothing follows, where the kernel ended the capture.
+    pub ended: Option<&'e io::Error>,
 }
 
 /// What a capture does after a batch.
@@ -151,30 +153,34 @@ struct Worker {
 
 impl Worker {
     fn run(mut self, mut sink: impl FnMut(Batch<'_>) -> Then) {
+        let followed = self.follow(&mut sink);
+        // Without this the reading might never come to an end on a busy machine.
+        let _ = self.instance.pause();
+        let ended = followed.and(self.drain.read().map(|_| ())).err();
+        self.lost = self.drain.lost();
+        self.hand_over(None, ended.as_ref(), &mut sink);
+    }
+
+    /// Until it is stopped or the kernel refuses.
+    fn follow(&mut self, sink: &mut impl FnMut(Batch<'_>) -> Then) -> io::Result<()> {
         let mut nap = SHORTEST_NAP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
             let started = nanoseconds(now());
-            match self.drain.read() {
-                Ok(0) => nap = (nap * 2).min(LONGEST_NAP),
-                Ok(_) => nap = SHORTEST_NAP,
-                Err(_) => break,
-            }
+            nap = match self.drain.read()? {
+                0 => (nap * 2).min(LONGEST_NAP),
+                _ => SHORTEST_NAP,
+            };
             if counted.elapsed() >= COUNT_EVERY {
                 self.lost = self.drain.lost();
                 counted = Instant::now();
             }
-            match self.hand_over(Some(started), &mut sink) {
+            match self.hand_over(Some(started), None, sink) {
                 Then::Follow => thread::park_timeout(nap),
-                Then::Rest(time) if self.rest(time).is_ok() => {}
-                Then::Rest(_) => break,
+                Then::Rest(time) => self.rest(time)?,
             }
         }
-        // Without this the reading might never come to an end on a busy machine.
-        let _ = self.instance.pause();
-        let _ = self.drain.read();
-        self.lost = self.drain.lost();
-        self.hand_over(None, &mut sink);
+        Ok(())
     }
 
     /// Has nothing recorded for a while, or until it is stopped.
@@ -202,6 +208,7 @@ impl Worker {
     fn hand_over(
         &mut self,
         started: Option<u64>,
+        ended: Option<&io::Error>,
         sink: &mut impl FnMut(Batch<'_>) -> Then,
     ) -> Then {
         let (lost, since) = (self.lost, self.since);
@@ -215,6 +222,7 @@ impl Worker {
                 lost,
                 since,
                 until,
+                ended,
             })
         })
     }
@@ -222,4 +230,38 @@ impl Worker {
 
 fn nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::fs;
+
+    #[test]
+    fn a_capture_that_the_kernel_ends_says_so() {
+        let directory = tempfile::tempdir().unwrap();
+        // A directory can be opened, but refuses to be read.
+        let processor = directory.path().join("per_cpu/cpu0");
+        fs::create_dir_all(processor.join("trace_pipe_raw")).unwrap();
+        let header = concat!(
+            env!("CARGO_MANIFEST_DIR"),
+            "/tests/traces/6.18/events/header_page"
+        );
+        let format = PageFormat::read(header.as_ref()).unwrap().unwrap();
+        let names = Names::new(directory.path(), directory.path());
+        let worker = Worker {
+            drain: Drain::open(&[processor], Decoder::default(), format, names).unwrap(),
+            instance: Instance::of_a_test(directory.path().to_owned()),
+            events: Vec::new(),
+            stop: Arc::default(),
+            lost: 0,
+            since: 0,
+        };
+        let mut ended = Vec::new();
+        worker.run(|batch| {
+            ended.push(batch.ended.map(io::Error::kind));
+            Then::Follow
+        });
+        assert_eq!(ended, [Some(io::ErrorKind::IsADirectory)]);
+    }
 }

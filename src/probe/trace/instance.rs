@@ -60,6 +60,13 @@ impl Instance {
         }
     }
 
+    /// A directory that a test has made.
+    #[cfg(test)]
+    pub(super) fn of_a_test(path: PathBuf) -> Self {
+        let tracefs = Tracefs::of_a_test(&path);
+        Self { path, tracefs }
+    }
+
     /// Restricts events to some devices, where any are given.
     ///
     /// # Errors

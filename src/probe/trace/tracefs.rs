@@ -56,6 +56,15 @@ impl Tracefs {
         })
     }
 
+    /// A directory that a test has made.
+    #[cfg(test)]
+    pub(super) fn of_a_test(root: &Path) -> Self {
+        Self {
+            root: root.to_owned(),
+            _mount: None,
+        }
+    }
+
     /// Where its files are.
     #[must_use]
     pub fn root(&self) -> &Path {

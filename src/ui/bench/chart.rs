@@ -6,6 +6,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use crate::bench::Chart;
 use crate::session::document::{Findings, Series};
@@ -39,21 +40,8 @@ pub(super) fn draw(
     let Some((leading, _)) = series.first() else {
         return;
     };
-    let names = names(&series);
-    let mut title = Line::styled(
-        cut_end(chart.title, area.width, look),
-        look.style(Meaning::Title),
-    );
-    let legend = legend(&names, &series, look);
-    let (heading, mut body) = split(area);
-    if title.width() + legend.width() <= usize::from(area.width) {
-        title.extend(legend);
-    } else if body.height >= LEGEND_FROM {
-        let (row, rest) = split(body);
-        Line::from(legend.spans[1..].to_vec()).render(row, buf);
-        body = rest;
-    }
-    title.render(heading, buf);
+    let legend = legend(&names(&series), &series, look);
+    let body = draw_heading(chart.title, legend, look, area, buf);
     let plot = Plot {
         curves: series
             .iter()
@@ -74,6 +62,36 @@ pub(super) fn draw(
         look,
     };
     (&plot).render(body, buf);
+}
+
+/// Draws the title with the legend behind it, or below it where there is room for that; the rest
+/// is for the curves.
+fn draw_heading(
+    title: &str,
+    legend: Line<'static>,
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) -> Rect {
+    let (heading, body) = split(area);
+    let mut room = area.width;
+    let below = title.width() + legend.width() > usize::from(area.width);
+    let apart = below && body.height >= LEGEND_FROM;
+    if below && !apart {
+        room = room.saturating_sub(legend.width() as u16);
+    }
+    let title = cut_end(title, room, look);
+    let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
+    if apart {
+        let (row, rest) = split(body);
+        line.render(heading, buf);
+        // Without the gap that sets it off from a title.
+        Line::from(legend.spans[1..].to_vec()).render(row, buf);
+        return rest;
+    }
+    line.extend(legend);
+    line.render(heading, buf);
+    body
 }
 
 /// What the curves are called: by their quantities where these differ, otherwise by what their

@@ -36,7 +36,7 @@ pub(super) fn draw(
     let count = grouped(latency.count as f64);
     let counted = format!("{count} {word}");
     let heard = Span::styled(format!("  {counted}"), look.style(Meaning::Faint));
-    let mut line = Line::styled(TITLE, look.style(Meaning::Title));
+    let mut line = Line::from(Span::styled(TITLE, look.style(Meaning::Title)));
     if TITLE.len() + heard.width() <= usize::from(heading.width) {
         line.push_span(heard);
     } else {

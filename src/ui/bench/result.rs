@@ -29,9 +29,13 @@ use crate::units;
 /// From this width on the kernel's view stands beside the verdicts.
 const WIDE_FROM: u16 = 110;
 
-/// Rows of the title, the gaps, and the last line.
-const TITLE_AND_GAPS: u16 = 4;
-/// Rows that figures and verdicts keep in any case.
+/// Rows of the title, the gap above the figures, and the last line.
+const TITLE_AND_REST: u16 = 3;
+/// From this height on there is room for gaps.
+const ROOMY: u16 = 26;
+/// Rows for figures and verdicts where room is scarce.
+const SCARCE: u16 = 6;
+/// Rows that they keep in any case.
 const LEAST: u16 = 4;
 
 /// Draws it.
@@ -47,12 +51,13 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         return;
     };
     let notes = notes(run, look, area.width);
+    let gap = u16::from(area.height >= ROOMY);
     let lower = lower(run, page, notes.len() as u16, area.height);
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
-        Constraint::Length(1),
+        Constraint::Length(gap),
         Constraint::Length(headline::HEIGHT),
-        Constraint::Length(u16::from(area.height >= 26)),
+        Constraint::Length(gap),
         Constraint::Min(0),
         Constraint::Length(1),
         Constraint::Length(lower),
@@ -71,11 +76,16 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
 
 /// Rows for figures and verdicts: a third of all, less where a table in front wants them.
 fn lower(run: &Run, page: usize, notes: u16, height: u16) -> u16 {
-    let usual = (height / 3).clamp(5, 12);
+    let usual = if height < ROOMY {
+        SCARCE
+    } else {
+        (height / 3).clamp(SCARCE, 12)
+    };
     let Some(Page::Table(table)) = result::pages(run).get(page).copied() else {
         return usual;
     };
-    let others = TITLE_AND_GAPS + notes + headline::HEIGHT;
+    let gaps = if height < ROOMY { 0 } else { 2 };
+    let others = TITLE_AND_REST + gaps + notes + headline::HEIGHT;
     let table = table.rows.len() as u16 + 1;
     height.saturating_sub(others + table).clamp(LEAST, usual)
 }
@@ -168,6 +178,8 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
     let wide = area.width >= WIDE_FROM;
     let kernel = if wide { 32 } else { 0 };
     let figures = if wide { 44 } else { 36 };
+    let summary = summary(run).map_or(0, |crossed| crossed.width());
+    let figures = figures.max(summary.min(area.width * 3 / 5));
     let [left, _, right, _, third] = Layout::horizontal([
         Constraint::Length(figures),
         Constraint::Length(3),
@@ -195,14 +207,20 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
     }
 }
 
+/// The table that stands for figures where there are no others, as in a survey: all of them are of
+/// its parts.
+fn summary(run: &Run) -> Option<Crossed<'_>> {
+    let table = run.findings.own_tables().next()?;
+    let alone = run.findings.listed().is_empty();
+    alone.then(|| Crossed::new(table, &run.findings))
+}
+
 fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
+    if let Some(crossed) = summary(run) {
+        return crossed.draw(Meaning::Plain, result.scroll, look, area, buf);
+    }
     let mut figures = run.findings.listed();
     if figures.is_empty() {
-        // A survey has no figures but those of its parts, and a summary of them.
-        if let Some(table) = run.findings.own_tables().next() {
-            let crossed = Crossed::new(table, &run.findings);
-            return crossed.draw(Meaning::Plain, result.scroll, look, area, buf);
-        }
         figures = run.findings.figures.iter().collect();
     }
     let (heading, body) = chart::split(area);

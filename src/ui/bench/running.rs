@@ -5,6 +5,7 @@
 //!  ██████████████████░░░░░░░   72 %   7.2 s   2.8 s left
 //!  IOPS over the run
 //!  Response times                          Kernel's own view
+//!  ! generator-busy: the thread that sent the requests used 93 % of a processor
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -12,7 +13,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::{chart, distribution, kernel, meaning_of};
+use super::{chart, distribution, kernel, meaning_of, verdicts};
 use crate::app::RunView;
 use crate::app::running::RunningState;
 use crate::bench::{Chart, Progress, Shape, common};
@@ -21,6 +22,9 @@ use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::text::{cut_end, grouped};
 use crate::units;
+
+/// From this height on verdicts have more than a line.
+const ROOMY: u16 = 26;
 
 /// What is drawn while a test has no curve of its own yet.
 static OVER_TIME: Chart = Chart::new(
@@ -131,12 +135,16 @@ fn draw_progress(
 
 fn draw_body(running: &RunningState, view: &RunView, look: Look, area: Rect, buf: &mut Buffer) {
     let lower = (area.height * 2 / 5).clamp(8, 14);
-    let [top, _, bottom] = Layout::vertical([
+    let brief = if area.height < ROOMY { 1 } else { 4 };
+    let [top, _, bottom, _, foot] = Layout::vertical([
         Constraint::Min(0),
         Constraint::Length(1),
         Constraint::Length(lower),
+        Constraint::Length(1),
+        Constraint::Length(brief),
     ])
     .areas(area);
+    verdicts::draw_brief(&view.progress.findings, look, foot, buf);
     draw_curve(running, view, look, top, buf);
     let [left, _, right] = Layout::horizontal([
         Constraint::Min(0),

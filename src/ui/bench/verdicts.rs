@@ -1,10 +1,13 @@
 //! What is to be thought of the figures: goals and verdicts, the gravest first.
 
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
+use ratatui::widgets::Widget;
 
-use crate::session::document::{Findings, Goal, Verdict};
+use crate::session::document::{Findings, Goal, Severity, Verdict};
 use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::wrapped;
+use crate::ui::widgets::text::{cut_end, wrapped};
 
 /// The verdicts, the gravest first; those of one severity in their order.
 pub(super) fn sorted(findings: &Findings) -> Vec<&Verdict> {
@@ -18,14 +21,55 @@ pub(super) fn lines(findings: &Findings, look: Look, width: u16) -> Vec<Line<'st
     let mut lines: Vec<_> = findings.goals.iter().map(|it| goal(it, look)).collect();
     for verdict in sorted(findings) {
         let style = look.style(verdict.severity.into());
-        let text = format!("{}: {}", verdict.code, verdict.evidence);
-        let evidence = wrapped(&text, width).into_iter();
+        let evidence = wrapped(&sentence(verdict, look), width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));
         let advice = wrapped(&verdict.advice, width.saturating_sub(2)).into_iter();
         let faint = look.style(Meaning::Faint);
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
     lines
+}
+
+/// A verdict's mark, name and evidence.
+fn sentence(verdict: &Verdict, look: Look) -> String {
+    let mark = match verdict.severity {
+        Severity::Note => look.glyphs().dot,
+        Severity::Warning | Severity::Invalid => '!',
+    };
+    format!("{mark} {}: {}", verdict.code, verdict.evidence)
+}
+
+/// As many verdicts as fit into the rows while a test runs, the gravest first and with what to do
+/// about it; how many more there are stands at the right.
+pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut Buffer) {
+    let verdicts = sorted(findings);
+    let faint = look.style(Meaning::Faint);
+    if verdicts.is_empty() {
+        let well = look.glyphs().well;
+        let text = format!("{well} nothing speaks against these figures so far");
+        Line::styled(text, faint).render(area, buf);
+        return;
+    }
+    // The gravest one's advice takes a row where there are more than one.
+    let room = usize::from(area.height - u16::from(area.height > 1));
+    let more = match verdicts.len().saturating_sub(room) {
+        0 => String::new(),
+        hidden => format!("  {hidden} more"),
+    };
+    let mut lines = Vec::new();
+    for verdict in verdicts.iter().take(room) {
+        let width = area.width.saturating_sub(more.len() as u16);
+        let text = cut_end(&sentence(verdict, look), width, look);
+        lines.push(Line::styled(text, look.style(verdict.severity.into())));
+        if lines.len() == 1 {
+            let advice = cut_end(&format!("  {}", verdict.advice), area.width, look);
+            lines.push(Line::styled(advice, faint));
+        }
+    }
+    for (row, line) in area.rows().zip(lines) {
+        line.render(row, buf);
+    }
+    Line::styled(more, faint).right_aligned().render(area, buf);
 }
 
 fn goal(goal: &Goal, look: Look) -> Line<'static> {
@@ -48,4 +92,43 @@ pub(super) fn none(look: Look, width: u16) -> Vec<Line<'static>> {
     lines
         .map(|line| Line::styled(line, look.style(Meaning::Good)))
         .collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn drawn(severities: &[Severity], height: u16) -> Vec<String> {
+        let verdict = |(place, severity): (usize, &Severity)| {
+            Verdict::new(&format!("v{place}"), *severity, "seen", "do this")
+        };
+        let findings = Findings {
+            verdicts: severities.iter().enumerate().map(verdict).collect(),
+            ..Findings::default()
+        };
+        let area = Rect::new(0, 0, 24, height);
+        let mut buf = Buffer::empty(area);
+        draw_brief(&findings, Look::FULL, area, &mut buf);
+        let row = |y| (0..24).map(|x| buf[(x, y)].symbol()).collect::<String>();
+        (0..height).map(|y| row(y).trim_end().to_owned()).collect()
+    }
+
+    #[test]
+    fn the_gravest_verdict_comes_first_and_the_rest_is_counted() {
+        let all = [Severity::Note, Severity::Invalid, Severity::Warning];
+        assert_eq!(drawn(&all, 1), ["! v1: seen        2 more"]);
+        assert_eq!(
+            drawn(&all, 3),
+            ["! v1: seen        1 more", "  do this", "! v2: seen"]
+        );
+        assert_eq!(
+            drawn(&all, 4),
+            ["! v1: seen", "  do this", "! v2: seen", "· v0: seen"]
+        );
+    }
+
+    #[test]
+    fn nothing_seen_yet_is_said_calmly() {
+        assert!(drawn(&[], 2)[0].starts_with('✓'));
+    }
 }

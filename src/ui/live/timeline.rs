@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use crate::app::replay::Timeline;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::level;
-use crate::ui::widgets::text::{cut_end, grouped};
+use crate::ui::widgets::text::{cut_end, grouped, moment};
 use crate::units;
 
 /// Rows that it takes.
@@ -40,6 +40,7 @@ pub(super) fn draw(timeline: &Timeline, time: &str, look: Look, area: Rect, buf:
 
 fn heading(timeline: &Timeline, time: &str, look: Look, width: u16) -> Line<'static> {
     let count = grouped(timeline.rates.len() as f64);
+    let time = moment(time);
     let position = grouped(timeline.position as f64 + 1.0);
     let mut line = Line::from(vec![
         Span::styled("REPLAY ", look.style(Meaning::Title)),

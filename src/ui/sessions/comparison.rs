@@ -35,9 +35,9 @@ const INTRODUCED: usize = 6;
 /// The looks of the sides' curves; further sides begin again.
 const SIDES: [Meaning; 5] = [
     Meaning::Plain,
-    Meaning::Waiting,
     Meaning::Read,
     Meaning::Write,
+    Meaning::Waiting,
     Meaning::Good,
 ];
 
@@ -182,7 +182,7 @@ fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, 
         height: area.height - heading.height,
         ..area
     };
-    let mut line = Line::styled(title, look.style(Meaning::Title));
+    let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
     for curve in &overlay.curves {
         let name = format!("   {}", letter(curve.side));
         line.push_span(Span::styled(name, look.style(of_side(curve.side))));

@@ -114,6 +114,17 @@ pub fn wrapped(text: &str, width: u16) -> Vec<String> {
     lines
 }
 
+/// `2026-02-03 14:05:06` of an RFC 3339 time; says so where that is UTC.
+#[must_use]
+pub fn moment(rfc3339: &str) -> String {
+    let end = rfc3339
+        .char_indices()
+        .nth(19)
+        .map_or(rfc3339.len(), |(end, _)| end);
+    let zone = if rfc3339.ends_with('Z') { " UTC" } else { "" };
+    format!("{}{zone}", rfc3339[..end].replacen('T', " ", 1))
+}
+
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
@@ -130,6 +141,17 @@ mod tests {
             (-4321.0, "-4 321"),
         ] {
             assert_eq!(grouped(number), text);
+        }
+    }
+
+    #[test]
+    fn moments_are_as_long_as_seconds_need() {
+        for (rfc3339, text) in [
+            ("2026-02-03T14:05:06.123456789Z", "2026-02-03 14:05:06 UTC"),
+            ("2026-02-03T14:05:06+01:00", "2026-02-03 14:05:06"),
+            ("nonsense", "nonsense"),
+        ] {
+            assert_eq!(moment(rfc3339), text);
         }
     }
 
