@@ -1,6 +1,7 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
 pub mod compare;
+pub mod evidence;
 pub mod fleet;
 pub mod html;
 pub mod repeated;

@@ -2,51 +2,51 @@
 
 use std::fmt::Write as _;
 
-use crate::report::text::{indented, plain_table, right_align};
+use super::text::{indented, plain_table, right_align};
 use crate::session::compare::align::grouped;
-use crate::session::compare::ratio::pooled;
-use crate::session::document::{Figure, Run, is_part};
+use crate::session::document::Run;
+use crate::session::stability::{Summed, summed};
 
-/// For each measurement that was repeated its figures over all runs: mean, 95 % limits, lowest and
-/// highest; empty where nothing was repeated.
+/// Headings of the columns behind the figure's name.
+pub(super) const COLUMNS: [&str; 4] = ["mean", "95 % limits", "lowest", "highest"];
+
+/// For each measurement that was repeated a heading and its figures over all runs, cell by cell.
+pub(super) fn tables(runs: &[Run]) -> Vec<(String, Vec<[String; 5]>)> {
+    let groups = grouped(runs, &[])
+        .into_iter()
+        .filter(|group| group.len() > 1);
+    let table = |group: Vec<&Run>| {
+        let heading = format!("all {} runs of {}", group.len(), group[0].test);
+        (heading, summed(&group).iter().map(cells).collect())
+    };
+    groups.map(table).collect()
+}
+
+fn cells(sum: &Summed) -> [String; 5] {
+    [
+        sum.mean.label(),
+        sum.mean.text(),
+        sum.mean.limits_text().unwrap_or_default(),
+        sum.lowest.text(),
+        sum.highest.text(),
+    ]
+}
+
+/// The tables as text; empty where nothing was repeated.
 #[must_use]
 pub fn repeated(runs: &[Run]) -> String {
     let mut text = String::new();
-    for group in grouped(runs, &[]).iter().filter(|group| group.len() > 1) {
-        let (test, count) = (&group[0].test, group.len());
-        let _ = writeln!(text, "ALL {count} RUNS OF {}", test.to_uppercase());
-        text.push_str(&table(group));
+    for (heading, rows) in tables(runs) {
+        let mut drawn = plain_table();
+        drawn.add_row(std::iter::once("").chain(COLUMNS));
+        rows.iter().for_each(|row| {
+            drawn.add_row(row);
+        });
+        (1..=COLUMNS.len()).for_each(|column| right_align(&mut drawn, column));
+        let _ = writeln!(text, "{}", heading.to_uppercase());
+        text.push_str(&indented(&drawn));
     }
     text
-}
-
-fn table(group: &[&Run]) -> String {
-    let mut drawn = plain_table();
-    drawn.add_row(["", "mean", "95 % limits", "lowest", "highest"]);
-    let own = group[0].findings.figures.iter();
-    for figure in own.filter(|figure| !is_part(&figure.name)) {
-        let all: Vec<&Figure> = group
-            .iter()
-            .filter_map(|run| run.findings.figure(&figure.name))
-            .collect();
-        let Some(sample) = pooled(&all) else { continue };
-        let mean = Figure {
-            low: sample.low,
-            high: sample.high,
-            ..Figure::new(&figure.name, sample.value, figure.unit)
-        };
-        let by_value = |one: &&&Figure, other: &&&Figure| one.value.total_cmp(&other.value);
-        let text = |found: Option<&&Figure>| found.map_or_else(String::new, |it| it.text());
-        drawn.add_row([
-            mean.label(),
-            mean.text(),
-            mean.limits_text().unwrap_or_default(),
-            text(all.iter().min_by(by_value)),
-            text(all.iter().max_by(by_value)),
-        ]);
-    }
-    (1..5).for_each(|column| right_align(&mut drawn, column));
-    indented(&drawn)
 }
 
 #[cfg(test)]
@@ -69,7 +69,8 @@ mod tests {
     fn single_runs_are_not() {
         let mut deeper = run("iops", 10.0, 1.0);
         deeper.parameters.insert("depth".to_owned(), 64.into());
-        assert_eq!(repeated(&[run("iops", 10.0, 1.0), deeper]), "");
+        let runs = [run("iops", 10.0, 1.0), deeper];
+        assert_eq!(repeated(&runs), "");
         assert_eq!(repeated(&[]), "");
     }
 }

@@ -6,6 +6,7 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use super::evidence;
 use super::repeated::repeated;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
@@ -86,6 +87,7 @@ pub fn run(run: &Run) -> String {
         let title = format!("WHERE THE TIME WENT ON {}", stages.device);
         section(&mut text, &title, &stage_split(stages));
     }
+    section(&mut text, "AROUND IT", &around(run));
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
     section(&mut text, "AGAIN", &again(run));
@@ -340,6 +342,14 @@ fn kernel_counts(kernel: &KernelCounts) -> String {
                 "  {count} {word}, {bytes}, mean size {size}, {merged} merged"
             );
         }
+    }
+    text
+}
+
+fn around(run: &Run) -> String {
+    let mut text = String::new();
+    for (name, value) in evidence::facts(&run.evidence) {
+        wrap(&mut text, "  ", &format!("{name}: {value}"));
     }
     text
 }

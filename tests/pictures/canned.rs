@@ -560,6 +560,7 @@ pub fn run_view() -> RunView {
             fraction: Some(0.72),
             tally: tally(7.2),
         },
+        ..Progress::default()
     };
     RunView {
         preparing: None,

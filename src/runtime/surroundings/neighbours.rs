@@ -5,10 +5,10 @@ use std::fs;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::Path;
 
-use super::strangers::sort;
+use super::strangers::{command, sort};
 use crate::drive::mounts::split_number;
 use crate::probe::process;
-use crate::probe::text::{read, read_word};
+use crate::probe::text::read;
 use crate::roots::Roots;
 use crate::session::document::{OtherUser, Witness};
 
@@ -52,8 +52,7 @@ impl Neighbours {
             let written_bytes = since(now.written, before.map(|it| it.written));
             (read_bytes + written_bytes >= LEAST_BYTES).then(|| OtherUser {
                 pid,
-                command: read_word(&self.roots.proc.join(pid.to_string()).join("comm"))
-                    .unwrap_or_default(),
+                command: command(&self.roots.proc, pid).unwrap_or_default(),
                 read_bytes,
                 written_bytes,
                 witness: match has_open(&self.roots.proc.join(pid.to_string()), devices) {

@@ -4,8 +4,9 @@ use std::collections::HashMap;
 use std::path::Path;
 
 use crate::model::requests::Actor;
+use crate::printable::printable;
 use crate::probe::process;
-use crate::probe::text::{read, read_word};
+use crate::probe::text::read;
 use crate::session::document::{OtherUser, Witness};
 
 /// Threads that are kept apart; more count as nobody.
@@ -32,8 +33,7 @@ impl Strangers {
             .or_insert_with(|| process_of(proc, actor.pid));
         let stranger = self.processes.entry(pid).or_insert_with(|| OtherUser {
             pid,
-            command: read_word(&proc.join(pid.to_string()).join("comm"))
-                .unwrap_or_else(|| String::from_utf8_lossy(actor.name.bytes()).into_owned()),
+            command: command(proc, pid).unwrap_or_else(|| printable(actor.name.bytes())),
             read_bytes: 0,
             written_bytes: 0,
             witness: Witness::Traced,
@@ -51,6 +51,12 @@ impl Strangers {
         sort(&mut all);
         all
     }
+}
+
+/// The name of a process, made harmless: it may choose any.
+pub fn command(proc: &Path, pid: u32) -> Option<String> {
+    let name = read(&proc.join(pid.to_string()).join("comm"))?;
+    Some(printable(name.trim_ascii()))
 }
 
 /// Sorts others by what they did, the most first.
