@@ -666,7 +666,7 @@ pub fn random_read() -> Run {
 
 fn generator_busy() -> Verdict {
     Verdict::new(
-        "generator-busy",
+        "generator-cpu-bound",
         Severity::Warning,
         "the thread that sent the requests used 93 % of a processor",
         "the drive may be faster: try --workers 2",

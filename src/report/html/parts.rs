@@ -63,7 +63,7 @@ pub(super) fn notes(verdicts: &[Verdict]) -> String {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
         format!(
-            "<tr><td>{}</td><td>{}<br><span class=\"soft\">{}</span></td></tr>",
+            "<tr><td>{}</td><td><p>{}</p><p class=\"soft\">{}</p></td></tr>",
             text(&verdict.code),
             text(&verdict.evidence),
             text(&verdict.advice),
