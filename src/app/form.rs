@@ -4,6 +4,7 @@ use super::action::Choice;
 use super::text::Text;
 use crate::bench::{BenchError, Forecast, Job, Kind, Parameter, Parameters, Test, Value};
 use crate::drive::{Target, TargetKind};
+use crate::session::goal::Wanted;
 
 /// Size of the scratch file: a parameter of the job, not of the test.
 const SCRATCH_SIZE: Parameter = Parameter {
@@ -20,6 +21,16 @@ const ENGINE: Parameter = Parameter {
     help: "what submits the requests; auto takes io_uring where the kernel lets it",
     default: |_| Value::Word(String::from("auto")),
 };
+
+/// Service goals: of the job, not of the test.
+const GOAL: Parameter = Parameter {
+    name: "goal",
+    kind: Kind::Word(&["none", "web-server", "video-player", "backup-store"]),
+    help: "what is good enough, such as p95<=5ms or iops>=1000; left and right: the usual ones",
+    default: |_| Value::Word(String::from(NO_GOAL)),
+};
+/// The word for no goal.
+const NO_GOAL: &str = "none";
 
 /// One line of the form.
 #[derive(Debug, Clone)]
@@ -69,7 +80,7 @@ impl Form {
         let parameters = scratch
             .into_iter()
             .chain(test.description().parameters.iter().copied())
-            .chain([ENGINE]);
+            .chain([GOAL, ENGINE]);
         let entries: Vec<_> = parameters
             .map(|parameter| Entry {
                 default: (parameter.default)(target),
@@ -120,12 +131,12 @@ impl Form {
             self.editing = None;
             return;
         }
-        match entry.parameter.parse(&typed) {
+        match read(&entry.parameter, &typed) {
             Ok(value) => {
                 entry.set = (value != entry.default).then_some(value);
                 self.editing = None;
             }
-            Err(error) => editing.error = Some(error.reason),
+            Err(reason) => editing.error = Some(reason),
         }
     }
 
@@ -162,6 +173,9 @@ impl Form {
                     job.scratch_bytes = Some(*bytes);
                 }
                 (name, Value::Word(word)) if name == ENGINE.name => job.engine.clone_from(word),
+                (name, Value::Word(word)) if name == GOAL.name => {
+                    job.goals = goals(word).unwrap_or_default();
+                }
                 (name, value) => job.set.push((name, value.clone())),
             }
         }
@@ -185,5 +199,82 @@ impl Form {
         };
         let parameters: Parameters = job.parameters(&target);
         test.forecast(&target, &parameters)
+    }
+}
+
+/// What was typed, as a value of the parameter. Goals are words of any kind that can be read.
+fn read(parameter: &Parameter, typed: &str) -> Result<Value, String> {
+    if parameter.name == GOAL.name {
+        let text = typed.trim().to_owned();
+        return goals(&text).map(|_| Value::Word(text));
+    }
+    parameter.parse(typed).map_err(|error| error.reason)
+}
+
+/// Goals one after the other, with commas between them.
+fn goals(text: &str) -> Result<Vec<Wanted>, String> {
+    if text == NO_GOAL {
+        return Ok(Vec::new());
+    }
+    let each = text.split(',').map(Wanted::parse_all);
+    let all: Result<Vec<Vec<Wanted>>, _> = each.collect();
+    all.map(|goals| goals.concat())
+        .map_err(|error| error.reason().to_owned())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench;
+    use crate::drive::Target;
+    use crate::session::goal::PRESETS;
+
+    /// The goals of the job after that was typed into the field, or what is wrong with it.
+    fn typed(text: &str) -> Result<Vec<String>, String> {
+        let test = bench::find("random-read").unwrap();
+        let target = Target::ordinary();
+        let mut form = Form::new(test, &target, &Form::default());
+        let is_goal = |entry: &Entry| entry.parameter.name == GOAL.name;
+        form.cursor = form.entries.iter().position(is_goal).unwrap();
+        form.edit();
+        form.editing.as_mut().unwrap().text = Text::new(text);
+        form.accept();
+        if let Some(error) = form.editing.and_then(|editing| editing.error) {
+            return Err(error);
+        }
+        let choice = Choice {
+            name: "/dev/sdb".to_owned(),
+            group: super::super::Group::Drive,
+            label: String::new(),
+            size_bytes: None,
+            kind: String::new(),
+            users: String::new(),
+            target: Ok(target),
+        };
+        form.editing = None;
+        let goals = form.job(test, &choice).goals;
+        Ok(goals.iter().map(|goal| goal.text().to_owned()).collect())
+    }
+
+    #[test]
+    fn goals_are_typed_into_the_form() {
+        assert_eq!(
+            typed("p95<=5ms, iops>=1000").unwrap(),
+            ["p95<=5ms", "iops>=1000"]
+        );
+        assert_eq!(typed("web-server").unwrap(), ["iops>=1000", "p95<=500ms"]);
+        assert!(typed("none").unwrap().is_empty());
+        assert!(typed("").unwrap().is_empty());
+        let reason = typed("fast").unwrap_err();
+        assert!(reason.contains("p95<=500ms"), "{reason}");
+    }
+
+    #[test]
+    fn the_usual_goals_are_those_that_have_a_name() {
+        let Kind::Word([none, usual @ ..]) = GOAL.kind else {
+            panic!("words");
+        };
+        assert_eq!(*none, NO_GOAL);
+        assert_eq!(usual, PRESETS.map(|(name, _)| name));
     }
 }

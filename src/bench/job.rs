@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use super::{BenchError, Parameters, Test, Value};
 use crate::drive::Target;
+use crate::session::goal::Wanted;
 
 /// A test that somebody wants to have run: the same from the command line and from the launcher.
 #[derive(Clone)]
@@ -19,6 +20,8 @@ pub struct Job {
     /// Size of the scratch file in bytes where the target is a directory; unset: the program
     /// decides by the free space.
     pub scratch_bytes: Option<u64>,
+    /// Service goals that its figures are held against.
+    pub goals: Vec<Wanted>,
     /// Consent to overwrite what is at this path.
     pub overwrite: Option<PathBuf>,
     /// The facts that the consent rests on, where somebody was shown them: a target of which they
@@ -46,6 +49,7 @@ impl Job {
             set: Vec::new(),
             engine: "auto".to_owned(),
             scratch_bytes: None,
+            goals: Vec::new(),
             overwrite: None,
             shown: None,
         }
@@ -115,6 +119,9 @@ impl Job {
                 crate::units::exact_size(bytes)
             ));
         }
+        for goal in &self.goals {
+            words.push(format!("--goal {}", quoted(goal.text())));
+        }
         if let Some(path) = &self.overwrite {
             words.push(format!("--overwrite {}", quoted(&path.to_string_lossy())));
         }
@@ -146,9 +153,11 @@ mod tests {
         job.set("depth", "4").unwrap();
         job.set("block-size", "8KiB").unwrap();
         job.set("depth", "16").unwrap();
+        job.goals = Wanted::parse_all("p95<=5ms").unwrap();
         assert_eq!(
             job.command_line(),
-            "diskscope run random-read '/srv/a disk' --block-size 8KiB --depth 16"
+            "diskscope run random-read '/srv/a disk' --block-size 8KiB --depth 16 \
+             --goal 'p95<=5ms'"
         );
     }
 

@@ -149,9 +149,9 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
     let goals: std::result::Result<Vec<Vec<Wanted>>, _> =
         goals.map(|text| Wanted::parse_all(text)).collect();
+    job.goals = goals.map_err(Failure::usage)?.concat();
     Ok(Order {
         job,
-        goals: goals.map_err(Failure::usage)?.concat(),
         repeat: matches.get_one("repeat").copied().unwrap_or(1),
         keep_in: store::directory(),
     })

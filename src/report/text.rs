@@ -362,27 +362,12 @@ fn goals(goals: &[Goal]) -> String {
             Some(false) => "MISSED",
             None => "cannot tell: this run has no such figure",
         };
-        let measured = goal.measured.map_or_else(String::new, |value| {
-            format!(
-                " (measured {}, {})",
-                goal.unit.format(value),
-                margin(value, goal.limit)
-            )
-        });
+        let measured = goal
+            .margin()
+            .map_or_else(String::new, |margin| format!(" (measured {margin})"));
         let _ = writeln!(text, "  {}: {verdict}{measured}", goal.goal);
     }
     text
-}
-
-fn margin(value: f64, limit: f64) -> String {
-    if limit == 0.0 {
-        return "no margin to a limit of 0".to_owned();
-    }
-    let side = if value >= limit { "above" } else { "below" };
-    format!(
-        "{} {side} the limit",
-        units::percent((value / limit - 1.0).abs())
-    )
 }
 
 fn verdicts(run: &Run) -> String {

@@ -14,7 +14,6 @@ use crate::roots::Roots;
 use crate::session::document::{
     EngineRecord, Findings, KernelCounts, RunState, Session, StageSplit, Verdict,
 };
-use crate::session::goal::Wanted;
 
 mod book;
 
@@ -26,8 +25,6 @@ const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 pub struct Order {
     /// The test, its target and parameters.
     pub job: Job,
-    /// Goals to be checked in the end.
-    pub goals: Vec<Wanted>,
     /// How often it is measured, one run after the other.
     pub repeat: u32,
     /// Directory for journal and document; `None` keeps nothing on disk.
@@ -199,7 +196,7 @@ pub fn run(
             _ => {}
         }
         let over = finished.state != RunState::Finished;
-        book.put(underway.finish(finished, &order.goals));
+        book.put(underway.finish(finished, &job.goals));
         if over {
             break;
         }

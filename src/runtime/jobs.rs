@@ -62,7 +62,6 @@ impl Running {
 fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Result<Saved, String> {
     let order = Order {
         job,
-        goals: Vec::new(),
         repeat: 1,
         keep_in: store::directory(),
     };

@@ -91,7 +91,6 @@ mod tests {
         job.shown = Some(shown);
         let order = Order {
             job,
-            goals: Vec::new(),
             repeat: 1,
             keep_in: None,
         };

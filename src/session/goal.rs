@@ -28,7 +28,21 @@ pub struct GoalError {
     reason: String,
 }
 
+impl GoalError {
+    /// What is wrong with it, and how to write it.
+    #[must_use]
+    pub fn reason(&self) -> &str {
+        &self.reason
+    }
+}
+
 impl Wanted {
+    /// As the user wrote it.
+    #[must_use]
+    pub fn text(&self) -> &str {
+        &self.text
+    }
+
     /// Reads the name of one of the [`PRESETS`], which may stand for several goals, or a goal as
     /// [`parse`](Self::parse) does.
     ///
@@ -49,6 +63,7 @@ impl Wanted {
     /// # Errors
     /// When it has no comparison, or its limit has no readable quantity.
     pub fn parse(text: &str) -> Result<Self, GoalError> {
+        let text = text.trim();
         let error = |reason: String| GoalError {
             text: text.to_owned(),
             reason,

@@ -22,6 +22,7 @@ use diskscope::session::document::{
     LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, Table,
     TargetRecord, Unit, Verdict,
 };
+use diskscope::session::goal::Wanted;
 use diskscope::stats::latency::Latency;
 
 /// Makes the state that a screen shows.
@@ -661,6 +662,8 @@ pub fn random_read() -> Run {
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
     }];
     findings.verdicts = vec![generator_busy()];
+    let wanted = Wanted::parse_all("web-server").expect("a known goal");
+    findings.goals = wanted.iter().map(|goal| goal.check(&findings)).collect();
     run("random-read", findings)
 }
 

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Unit;
+use crate::units;
 
 /// How much a verdict takes from the figures' worth.
 #[derive(
@@ -63,4 +64,24 @@ pub struct Goal {
     pub limit: f64,
     /// Unit of both.
     pub unit: Unit,
+}
+
+impl Goal {
+    /// What was measured and how far that is from the limit, where it was.
+    #[must_use]
+    pub fn margin(&self) -> Option<String> {
+        let value = self.measured?;
+        let side = if value >= self.limit {
+            "above"
+        } else {
+            "below"
+        };
+        let margin = if self.limit == 0.0 {
+            "no margin to a limit of 0".to_owned()
+        } else {
+            let share = units::percent((value / self.limit - 1.0).abs());
+            format!("{share} {side} the limit")
+        };
+        Some(format!("{}, {margin}", self.unit.format(value)))
+    }
 }

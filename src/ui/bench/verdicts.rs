@@ -81,6 +81,11 @@ fn goal(goal: &Goal, look: Look) -> Line<'static> {
     Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
         Span::styled(word, look.style(meaning)),
+        Span::styled(
+            goal.margin()
+                .map_or_else(String::new, |margin| format!("   {margin}")),
+            look.style(Meaning::Faint),
+        ),
     ])
 }
 
