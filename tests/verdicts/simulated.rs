@@ -7,7 +7,7 @@ fn clean_runs_deserve_no_verdict_at_all() {
     let place = Place::new();
     for words in [
         ["random-read", "sim:constant,latency=100us", "--depth", "1"],
-        ["random-read", "sim:ssd", "--depth", "8"],
+        ["random-read", "sim:ssd,clock=virtual", "--depth", "8"],
         [
             "random-write",
             "sim:constant,latency=200us,parallel=4",
@@ -19,7 +19,7 @@ fn clean_runs_deserve_no_verdict_at_all() {
         run.assert_only(&[]);
         assert!(run.at("/evidence/asked/reads").as_u64().is_some());
     }
-    let disk = place.run(&["random-read", "sim:hdd", "--duration", "30s"]);
+    let disk = place.run(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
     disk.assert_only(&[]);
 }
 
@@ -53,8 +53,12 @@ fn a_hundred_requests_are_too_few() {
 #[test]
 fn durable_writes_into_a_volatile_cache_are_too_fast_for_a_disk() {
     let words = ["--sync", "dsync", "--depth", "1", "--duration", "30s"];
-    let honest = [&["random-write", "sim:hdd"][..], &words].concat();
-    let cached = [&["random-write", "sim:hdd,write-cache=256MiB"][..], &words].concat();
+    let honest = [&["random-write", "sim:hdd,clock=virtual"][..], &words].concat();
+    let cached = [
+        &["random-write", "sim:hdd,clock=virtual,write-cache=256MiB"][..],
+        &words,
+    ]
+    .concat();
     let place = Place::new();
     place.run(&honest).assert_only(&[]);
     let run = place.run(&cached);
@@ -96,7 +100,7 @@ fn a_goal_between_megabytes_and_mebibytes_is_told() {
 fn requests_below_the_physical_block_are_told() {
     let words = [
         "random-read",
-        "sim:ssd",
+        "sim:ssd,clock=virtual",
         "--block-size",
         "512",
         "--duration",
