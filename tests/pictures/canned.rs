@@ -669,7 +669,7 @@ pub fn random_read() -> Run {
 
 fn generator_busy() -> Verdict {
     Verdict::new(
-        "generator-cpu-bound",
+        "generator-busy",
         Severity::Warning,
         "the thread that sent the requests used 93 % of a processor",
         "the drive may be faster: try --workers 2",

@@ -12,7 +12,7 @@ const OF_THE_MACHINE: [&str; 9] = [
     "host-cache-likely",
     "rotational-flag-doubtful",
     "scheduler-unsuited",
-    "machine-cpu-bound",
+    "machine-busy",
     "throughput-drifted",
     "throughput-cliff",
     "two-speeds",

@@ -105,7 +105,7 @@ fn processors_that_are_all_busy_are_told() {
     ];
     let run = place.run(&words);
     drop(busy);
-    run.assert_found("machine-cpu-bound", &["processors were busy"]);
+    run.assert_found("machine-busy", &["processors were busy"]);
 }
 
 #[test]
@@ -125,7 +125,7 @@ fn a_generator_that_never_waits_is_told() {
     let words = [&words[..], &["--cache", "keep", "--duration", "1s"]].concat();
     let told = |run: Run| {
         // Without a processor of its own it waits for that one, which is the other verdict.
-        let codes = ["generator-cpu-bound", "machine-cpu-bound"];
+        let codes = ["generator-busy", "machine-busy"];
         run.codes().iter().any(|code| codes.contains(code))
     };
     // The machine beneath this one may take its processors away at any time.

@@ -11,21 +11,21 @@ const BUSY_MACHINE: f64 = 0.95;
 
 pub(super) const RULES: &[Rule] = &[
     Rule {
-        code: "generator-cpu-bound",
+        code: "generator-busy",
         severity: Severity::Warning,
         means: "The threads that send the requests were busy all the time: the drive waited for \
                 this program.",
         when: "at least 90 % of a processor for each of them in the busiest phase of 0.3 s or more",
         advice: "use more --workers, or a larger --block-size",
-        find: generator_cpu_bound,
+        find: generator_busy,
     },
     Rule {
-        code: "machine-cpu-bound",
+        code: "machine-busy",
         severity: Severity::Warning,
         means: "All processors were busy: others computed, or the kernel's own workers had no time.",
         when: "at least 95 % of all processors over the run",
         advice: "stop what else computes; on a small machine fewer --workers may be faster",
-        find: machine_cpu_bound,
+        find: machine_busy,
     },
 ];
 
@@ -33,7 +33,7 @@ fn processors(run: &Run) -> Option<&Processors> {
     run.evidence.processors.as_ref()
 }
 
-fn generator_cpu_bound(run: &Run) -> Option<String> {
+fn generator_busy(run: &Run) -> Option<String> {
     let seen = processors(run)?;
     let share = seen.generator_share.filter(|share| *share >= BUSY_THREAD)?;
     Some(format!(
@@ -47,7 +47,7 @@ fn generator_cpu_bound(run: &Run) -> Option<String> {
     ))
 }
 
-fn machine_cpu_bound(run: &Run) -> Option<String> {
+fn machine_busy(run: &Run) -> Option<String> {
     let seen = processors(run)?;
     let share = seen.machine_share.filter(|share| *share >= BUSY_MACHINE)?;
     Some(format!(

@@ -136,14 +136,14 @@ fn processors_are_judged_by_their_shares() {
         run
     };
     let busy = with(Some(0.9), Some(0.95));
-    assert_found("generator-cpu-bound", &busy, &["2 threads", "90 %", "each"]);
-    assert_found("machine-cpu-bound", &busy, &["95 %", "4 processors"]);
+    assert_found("generator-busy", &busy, &["2 threads", "90 %", "each"]);
+    assert_found("machine-busy", &busy, &["95 %", "4 processors"]);
     let idle = with(Some(0.89), Some(0.94));
-    assert_eq!(found("generator-cpu-bound", &idle), None);
-    assert_eq!(found("machine-cpu-bound", &idle), None);
+    assert_eq!(found("generator-busy", &idle), None);
+    assert_eq!(found("machine-busy", &idle), None);
     let unknown = with(None, None);
-    assert_eq!(found("generator-cpu-bound", &unknown), None);
-    assert_eq!(found("machine-cpu-bound", &unknown), None);
+    assert_eq!(found("generator-busy", &unknown), None);
+    assert_eq!(found("machine-busy", &unknown), None);
 }
 
 #[test]
