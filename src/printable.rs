@@ -22,6 +22,16 @@ pub fn printable(bytes: &[u8]) -> String {
     text
 }
 
+/// The same for text of several lines, which stay lines.
+#[must_use]
+pub fn printable_lines(text: &str) -> String {
+    let lines: Vec<String> = text
+        .split('\n')
+        .map(|line| printable(line.as_bytes()))
+        .collect();
+    lines.join("\n")
+}
+
 /// A command line whose arguments end in zero bytes, with spaces between them; the program's name
 /// in brackets where there is none, as for a thread of the kernel.
 #[must_use]
@@ -98,6 +108,14 @@ mod tests {
             let text = printable(&bytes);
             prop_assert!(text.chars().all(|c| !c.is_control() && !is_invisible(c)));
             prop_assert_eq!(printable(text.as_bytes()), text.clone());
+        }
+
+        #[test]
+        fn lines_stay_lines(lines in prop::collection::vec("\\PC{0,9}", 1..4)) {
+            let text = lines.join("\n");
+            let shown = printable_lines(&text);
+            prop_assert_eq!(shown.lines().count(), text.lines().count());
+            prop_assert!(shown.chars().all(|c| c == '\n' || !c.is_control() && !is_invisible(c)));
         }
     }
 }

@@ -19,6 +19,9 @@ const UNITS: [(&str, u64); 8] = [
     ("kB", 1_000),
 ];
 
+/// A hundred years; in nanoseconds it fits into 64 bits.
+const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+
 /// A text that is no size, rate or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
@@ -36,22 +39,40 @@ pub fn parse_size(text: &str) -> Result<u64, UnitError> {
         .unwrap_or(text.len());
     let (number, unit) = (&text[..digits], text[digits..].trim_start());
     let factor = factor_of(unit, number)?;
-    let value: f64 = number
-        .parse()
-        .map_err(|_| UnitError("write a size such as 4096, 4KiB or 1GB".to_owned()))?;
-    if let Ok(whole) = number.parse::<u64>() {
-        return whole
-            .checked_mul(factor)
-            .ok_or_else(|| UnitError("is too large".to_owned()));
+    let (whole, fraction) = number.split_once('.').unwrap_or((number, ""));
+    if whole.is_empty() && fraction.is_empty() || fraction.contains('.') {
+        return Err(UnitError(
+            "write a size such as 4096, 4KiB or 1GB".to_owned(),
+        ));
     }
-    let bytes = value * factor as f64;
-    if bytes.fract() != 0.0 {
-        return Err(UnitError("is not a whole number of bytes".to_owned()));
-    }
-    if bytes >= u64::MAX as f64 {
-        return Err(UnitError("is too large".to_owned()));
-    }
-    Ok(bytes as u64)
+    let whole = digits_times(whole, factor).ok_or_else(too_large)?;
+    whole
+        .checked_add(fraction_times(fraction, factor)?)
+        .ok_or_else(too_large)
+}
+
+fn too_large() -> UnitError {
+    UnitError("is too large".to_owned())
+}
+
+fn digits_times(digits: &str, factor: u64) -> Option<u64> {
+    let number = match digits {
+        "" => 0,
+        digits => digits.parse::<u64>().ok()?,
+    };
+    number.checked_mul(factor)
+}
+
+/// What the digits behind the point stand for, exactly: in floating point 1.001 kB are no whole
+/// number of bytes. By long division from the last digit on, where every step has to come out even.
+fn fraction_times(digits: &str, factor: u64) -> Result<u64, UnitError> {
+    let mut digits = digits.trim_end_matches('0').bytes().rev();
+    digits
+        .try_fold(0, |below, digit| {
+            let tenfold = u64::from(digit - b'0') * factor + below;
+            tenfold.is_multiple_of(10).then_some(tenfold / 10)
+        })
+        .ok_or_else(|| UnitError("is not a whole number of bytes".to_owned()))
 }
 
 fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
@@ -84,7 +105,8 @@ fn upper(name: &str) -> &str {
 /// Reads a duration: `500us`, `10ms`, `2s`, `1m`, `1.5s`.
 ///
 /// # Errors
-/// When it is no duration, negative, or without a unit.
+/// When it is no duration, negative, without a unit, or longer than a hundred years: the clocks
+/// that it is added to come to an end.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let text = text.trim();
     if text.parse::<f64>().is_ok() {
@@ -93,6 +115,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     text.parse::<SignedDuration>()
         .ok()
         .and_then(|duration| Duration::try_from(duration).ok())
+        .filter(|duration| *duration <= LONGEST)
         .ok_or_else(|| UnitError("write a duration such as 500us, 10ms, 2s or 1m".to_owned()))
 }
 
@@ -264,6 +287,10 @@ mod tests {
             ("4kB", 4000),
             ("4KB", 4000),
             (" 1.5 GiB ", 1_610_612_736),
+            ("1.001kB", 1001),
+            (".5KiB", 512),
+            ("18014398509481985.0", 18_014_398_509_481_985),
+            ("0.0000000000009094947017729282379150390625TiB", 1),
             ("2TB", 2_000_000_000_000),
             ("1TiB", 1 << 40),
         ] {
@@ -289,6 +316,9 @@ mod tests {
             "KiB",
             "-1",
             "1.2.3GB",
+            ".",
+            ".B",
+            "0.0005kB",
             "1.0001kB5",
             "ten",
             "99999999999TB",
@@ -306,7 +336,7 @@ mod tests {
         assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
         assert_eq!(parse_duration("1m"), Ok(Duration::from_secs(60)));
-        for text in ["10", "", "-1s", "soon", "1 parsec"] {
+        for text in ["10", "", "-1s", "soon", "1 parsec", "876001h"] {
             assert!(parse_duration(text).is_err(), "{text}");
         }
     }
@@ -352,7 +382,7 @@ mod tests {
         }
 
         #[test]
-        fn an_exact_duration_reads_back(nanoseconds in 0..u64::MAX / 4) {
+        fn an_exact_duration_reads_back(nanoseconds in 0..LONGEST.as_nanos() as u64) {
             let duration = Duration::from_nanos(nanoseconds);
             prop_assert_eq!(parse_duration(&exact_duration(duration)), Ok(duration));
         }

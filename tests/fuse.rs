@@ -13,6 +13,7 @@ use std::time::{Duration, Instant, UNIX_EPOCH};
 use diskscope::engine::simulated::hdd::{Access, Answer, Hdd, Settings};
 use diskscope::engine::{self, Choice};
 use diskscope::roots::Roots;
+use diskscope::session::store;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
     LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyData, ReplyEntry, ReplyOpen, Request,
@@ -209,6 +210,70 @@ fn a_drive_that_cannot_read_a_place_fails_the_run_and_keeps_the_rest() {
         "the zones before it are kept: {}",
         zones.len()
     );
+}
+
+impl Mounted {
+    /// The drive is gone: every request fails from now on, those in flight too (umount(2),
+    /// MNT_FORCE). It stays mounted, for the file is open. False, and why, where that is not to be
+    /// had.
+    fn take_away(&self) -> bool {
+        if !rustix::process::geteuid().is_root() {
+            println!("not tried: only root can take a mounted drive away");
+            return false;
+        }
+        let forced = Command::new("umount")
+            .arg("-f")
+            .arg(self.mount.path())
+            .output();
+        assert!(!forced.unwrap().status.success(), "nobody had it open");
+        true
+    }
+}
+
+#[test]
+fn a_drive_that_goes_away_ends_the_run_and_keeps_what_was_measured() {
+    let Some(mounted) = Mounted::new(Settings::default()) else {
+        return;
+    };
+    for engine in ["uring", "pread"] {
+        let mounted = match engine {
+            "uring" => &mounted,
+            _ => &Mounted::new(Settings::default()).unwrap(),
+        };
+        let state = tempfile::tempdir().unwrap();
+        let mut child = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["run", "random-read", &mounted.disk(), "--json", "-"])
+            .args(["--duration", "60s", "--depth", "4", "--engine", engine])
+            .env("XDG_STATE_HOME", state.path())
+            .stdout(std::process::Stdio::piped())
+            .stderr(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let sessions = state.path().join("diskscope/sessions");
+        let measured = || {
+            let saved = store::list(&sessions).unwrap();
+            let run = saved.first().and_then(|path| store::load(path).ok());
+            run.is_some_and(|session| !session.runs.is_empty())
+        };
+        while !measured() {
+            assert!(child.try_wait().unwrap().is_none(), "it ended too early");
+            std::thread::sleep(Duration::from_millis(20));
+        }
+        if !mounted.take_away() {
+            child.kill().unwrap();
+            child.wait().unwrap();
+            return;
+        }
+        let output = child.wait_with_output().unwrap();
+        assert_eq!(output.status.code(), Some(1), "{engine}");
+        let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+        let run = &document["runs"][0];
+        assert_eq!(run["state"], "failed", "{engine}");
+        let advice = run["error"]["advice"].as_str().unwrap();
+        assert!(advice.contains("the drive is gone"), "{engine}: {run}");
+        let figures = run["figures"].as_array().unwrap();
+        assert!(figures.iter().any(|figure| figure["name"] == "iops"));
+    }
 }
 
 #[test]

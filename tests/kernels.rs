@@ -52,6 +52,7 @@ fn watched(kernel: &str, interval: Duration) -> (Sample, Live) {
     let root = tempfile::tempdir().unwrap();
     lay(&tree(kernel, "before"), root.path());
     let mut collector = Collector::new(Roots::below(root.path()));
+    collector.show_all(true);
     let mut modeler = Modeler::new(Settings {
         all_processes: true,
         ..Settings::default()

@@ -38,6 +38,7 @@ impl Observer for PartObserver<'_> {
             snapshot: progress.snapshot.clone(),
             moved,
             findings: Arc::new(self.merged(&progress.findings)),
+            is_news: progress.is_news,
         });
     }
 

@@ -9,8 +9,9 @@ use crate::drive::{Settings, Target};
 use crate::engine::{Control, End, Engine, EngineError, Moved, Outcome, Plan, Snapshot, Tally};
 use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
 
-/// How often a phase that lasts is reported.
-const REPORT_EVERY: Duration = Duration::from_millis(900);
+/// How often a phase that lasts is reported: at most a second is lost with a kill, and the moment
+/// comes up to a fifth of a second late.
+const REPORT_EVERY: Duration = Duration::from_millis(700);
 
 /// Turns what was counted in some time into findings.
 pub type Report<'a> = dyn FnMut(&mut Findings, &Tally, Duration) + 'a;
@@ -30,6 +31,8 @@ pub struct Progress {
     pub moved: Moved,
     /// What was found so far.
     pub findings: Arc<Findings>,
+    /// Whether the findings were brought up to date just now: they want to be saved.
+    pub is_news: bool,
 }
 
 impl Progress {
@@ -137,6 +140,7 @@ impl Bench<'_> {
             progress.snapshot = snapshot.clone();
             progress.moved = before;
             progress.moved += snapshot.tally.moved();
+            progress.is_news = false;
             if let Some(report) = &mut report
                 && reported.elapsed() >= REPORT_EVERY
             {
@@ -146,6 +150,7 @@ impl Bench<'_> {
                     snapshot.elapsed,
                 );
                 reported = Instant::now();
+                progress.is_news = true;
             }
             observer.progress(&progress);
         })?;

@@ -10,12 +10,15 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::Settings;
+use crate::printable::printable_lines;
 use crate::units;
 
 mod compare;
+mod completions;
 mod devices;
 mod files;
 mod interface;
+mod manual;
 mod pace;
 mod record;
 mod replay;
@@ -131,6 +134,14 @@ const SUBCOMMANDS: &[Subcommand] = &[
         command: report::command,
         run: report::run,
     },
+    Subcommand {
+        command: completions::command,
+        run: completions::run,
+    },
+    Subcommand {
+        command: manual::command,
+        run: manual::run,
+    },
 ];
 
 /// The whole command line as clap knows it.
@@ -195,9 +206,9 @@ fn restore_leftovers() {
     }
 }
 
-/// A line for the person at the terminal; nobody listening is no error.
+/// A line for the person at the terminal, whatever names are in it; nobody listening is no error.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{line}");
+    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
 }
 
 /// Writes a result to stdout; false when the reader went away (`| head`), which is no error.

@@ -8,7 +8,7 @@ use clap::ArgMatches;
 use super::{Failure, duration};
 use crate::engine::Control;
 
-/// How long a signal may go unnoticed.
+/// How long a signal may go unnoticed by who waits for something else too.
 pub(super) const ATTENTION: Duration = Duration::from_millis(50);
 
 /// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
@@ -22,14 +22,14 @@ pub(super) fn interval(matches: &ArgMatches) -> Result<Duration, Failure> {
     }
 }
 
-/// Waits; false when a signal came meanwhile.
+/// Waits; false when a signal came meanwhile. For the thread that the signals wake.
 pub(super) fn wait_until(due: Instant, control: &Control) -> bool {
     while !control.is_cancelled() {
         let left = due.saturating_duration_since(Instant::now());
         if left.is_zero() {
             return true;
         }
-        thread::sleep(left.min(ATTENTION));
+        thread::park_timeout(left);
     }
     false
 }

@@ -3,12 +3,20 @@
 use std::sync::Arc;
 use std::thread;
 
+use futures_util::future::select_all;
+use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::Failure;
 use crate::engine::Control;
+use crate::probe::process::ignored_signals;
 
-/// Cancels `control` on the first signal; the second ends the program at once.
+/// What stops a run.
+const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
+
+/// Cancels `control` on the first signal and wakes the thread that called this; the second signal
+/// ends the program at once. A signal that the program was started to ignore, as by nohup(1) or in
+/// the background of a script, stays ignored.
 ///
 /// # Errors
 /// When the handlers cannot be installed.
@@ -18,30 +26,34 @@ pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
         .enable_all()
         .build()
         .map_err(failed)?;
+    let ignored = std::fs::read("/proc/self/status")
+        .ok()
+        .and_then(|status| ignored_signals(&status))
+        .unwrap_or(0);
+    let is_ignored = |number: &Number| ignored >> (number.as_raw() - 1) & 1 == 1;
     let mut signals = {
         let _context = runtime.enter();
-        let listen = |kind| signal(kind).map_err(failed);
-        [
-            listen(SignalKind::interrupt())?,
-            listen(SignalKind::terminate())?,
-            listen(SignalKind::hangup())?,
-        ]
+        STOPPING
+            .into_iter()
+            .filter(|number| !is_ignored(number))
+            .map(|number| signal(SignalKind::from_raw(number.as_raw())).map_err(failed))
+            .collect::<Result<Vec<_>, _>>()?
     };
+    if signals.is_empty() {
+        return Ok(());
+    }
+    let caller = thread::current();
     // The thread lives as long as the process: there is nothing of its own to put back.
     thread::spawn(move || {
         runtime.block_on(any(&mut signals));
         control.cancel();
+        caller.unpark();
         runtime.block_on(any(&mut signals));
         std::process::exit(super::Exit::Interrupted as i32);
     });
     Ok(())
 }
 
-async fn any(signals: &mut [Signal; 3]) {
-    let [interrupt, terminate, hangup] = signals;
-    tokio::select! {
-        _ = interrupt.recv() => {}
-        _ = terminate.recv() => {}
-        _ = hangup.recv() => {}
-    }
+async fn any(signals: &mut [Signal]) {
+    select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
 }

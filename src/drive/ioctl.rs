@@ -8,18 +8,18 @@ use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, AsRawFd};
 
 /// `_IOR(0x12, 114, size_t)`: size in bytes.
-const BLKGETSIZE64: libc::c_ulong = 0x8008_1272;
+const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
 /// `_IO(0x12, 94)`: whether writing is refused.
-const BLKROGET: libc::c_ulong = 0x125e;
+const BLKROGET: libc::Ioctl = 0x125e;
 /// `_IO(0x12, 97)`: write and forget what is cached.
-const BLKFLSBUF: libc::c_ulong = 0x1261;
+const BLKFLSBUF: libc::Ioctl = 0x1261;
 /// `_IOWR('f', 11, struct fiemap)`: where the extents of a file lie (kernel
 /// Documentation/filesystems/fiemap.rst).
-const FS_IOC_FIEMAP: libc::c_ulong = 0xc020_660b;
+const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
 /// Have the file written back first.
 const FIEMAP_FLAG_SYNC: u32 = 1;
 /// What a loop device is attached to.
-const LOOP_GET_STATUS64: libc::c_ulong = 0x4c05;
+const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
 /// The file that a loop device is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

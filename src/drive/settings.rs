@@ -15,6 +15,8 @@ use crate::roots::{self, Roots};
 
 /// Ending of a record's name.
 const RECORD: &str = "setting.json";
+/// Ending of the name of one that is being written.
+const PARTIAL: &str = "partial";
 
 /// What went wrong with a setting.
 #[derive(Debug, thiserror::Error)]
@@ -169,12 +171,31 @@ impl Settings {
         else {
             return Vec::new();
         };
-        let records = entries
+        let files: Vec<PathBuf> = entries
             .filter_map(|entry| Some(entry.ok()?.path()))
-            .filter(|path| path.to_string_lossy().ends_with(RECORD));
-        records
-            .filter_map(|file| self.restore_leftover(&file))
+            .collect();
+        self.sweep(&files);
+        files
+            .iter()
+            .filter(|path| path.to_string_lossy().ends_with(RECORD))
+            .filter_map(|file| self.restore_leftover(file))
             .collect()
+    }
+
+    /// Clears away records whose writer was killed in the middle: nothing had been changed yet, or
+    /// the record before is still there.
+    fn sweep(&self, files: &[PathBuf]) {
+        for file in files
+            .iter()
+            .filter(|path| path.extension() == Some(PARTIAL.as_ref()))
+        {
+            let name = file.file_name().unwrap_or_default().to_string_lossy();
+            let process = name.split_once('-').and_then(|(id, _)| id.parse().ok());
+            if process.is_some_and(|id| self.process_start(id).is_none()) {
+                // One that stays is untidy, not wrong.
+                let _ = fs::remove_file(file);
+            }
+        }
     }
 
     fn restore_leftover(&self, file: &Path) -> Option<Result<(PathBuf, String), SettingError>> {
@@ -286,7 +307,7 @@ impl Guard {
         let text = serde_json::to_vec(&self.record)
             .map_err(io::Error::from)
             .map_err(io_error("write", &self.file))?;
-        let partial = self.file.with_extension("partial");
+        let partial = self.file.with_extension(PARTIAL);
         let written = File::create(&partial)
             .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_data()))
             .and_then(|()| fs::rename(&partial, &self.file));
@@ -368,6 +389,20 @@ mod tests {
         );
         assert_eq!(read(&place.setting).unwrap(), "128");
         assert!(place.settings.restore_leftovers().is_empty());
+    }
+
+    #[test]
+    fn a_record_that_a_kill_cut_off_is_cleared_away() {
+        let place = place();
+        fs::create_dir_all(&place.records).unwrap();
+        let own = place
+            .records
+            .join(format!("{}-0.setting.partial", std::process::id()));
+        let other = place.records.join("4711-0.setting.partial");
+        fs::write(&own, "{").unwrap();
+        fs::write(&other, "{").unwrap();
+        assert!(place.settings.restore_leftovers().is_empty());
+        assert!(own.exists() && !other.exists());
     }
 
     #[test]

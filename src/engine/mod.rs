@@ -145,6 +145,11 @@ impl EngineError {
             }
             Self::Flush { .. } => "see the kernel's log (dmesg)",
             Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",
+            // What the kernel answers for a drive that it has given up: its size is 0 then.
+            Self::Request { source, .. } if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+                "a drive that ends early is gone, or its medium: check cable and power; a file was \
+                 cut off by somebody"
+            }
             Self::Request { source, .. } => match source.raw_os_error() {
                 Some(libc::EIO | libc::ENODATA | libc::EREMOTEIO) => {
                     "the drive could not do it: see the kernel's log (dmesg) and the drive's SMART \

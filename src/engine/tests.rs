@@ -183,6 +183,7 @@ fn a_file_that_becomes_shorter_is_a_failure_that_says_so() {
             panic!("{:?}", outcome.end);
         };
         assert!(error.to_string().contains("has become shorter"), "{error}");
+        assert!(error.advice().contains("cut off"), "{}", error.advice());
         assert_eq!(outcome.tally.bytes(), 512 << 10);
     }
 }

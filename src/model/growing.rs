@@ -3,35 +3,28 @@
 use std::collections::BTreeMap;
 
 use crate::printable::printable;
-use crate::probe::Sample;
 use crate::probe::sample::FileKind;
 
+use super::interval::Interval;
 use super::live::GrowingFile;
-use super::processes::same;
-use super::transfers::open_file;
 
 /// Files that are listed at most.
 const MOST: usize = 20;
 
 /// The files that grew between two samples, the fastest first; each once, whoever writes it.
 #[must_use]
-pub fn files(before: Option<&Sample>, now: &Sample) -> Vec<GrowingFile> {
-    let Some((before, seconds)) = before.and_then(|before| {
-        let elapsed = now.at.checked_sub(before.at)?.as_secs_f64();
-        (elapsed > 0.0).then_some((before, elapsed))
-    }) else {
+pub fn files(interval: &Interval<'_>) -> Vec<GrowingFile> {
+    let Some(seconds) = interval.seconds() else {
         return Vec::new();
     };
     let mut found = BTreeMap::new();
-    for process in &now.processes {
-        let Some(earlier) = same(before, process) else {
-            continue;
-        };
+    for pair in &interval.pairs {
+        let process = pair.now;
         for file in process.files.iter() {
             if !file.writable || file.kind != FileKind::Regular {
                 continue;
             }
-            let was = open_file(earlier, file.descriptor, file.inode).and_then(|file| file.size);
+            let was = pair.file_before(file).and_then(|file| file.size);
             let (Some(was), Some(is)) = (was, file.size) else {
                 continue;
             };

@@ -10,6 +10,7 @@ use std::sync::Arc;
 use serde::{Deserialize, Serialize};
 
 use crate::drive::{Drive, FileSystem};
+use crate::probe::sample::Notice;
 
 mod transfer;
 
@@ -45,6 +46,18 @@ pub struct Live {
     /// File systems on block devices.
     #[serde(skip)]
     pub file_systems: Arc<[FileSystem]>,
+}
+
+/// Whether a notice says that nobody counts how long processes wait for I/O, which root can mend.
+#[must_use]
+pub fn is_about_accounting(notice: &str) -> bool {
+    notice == Notice::DelayAccountingOff.sentence()
+}
+
+/// Whether a notice says that other users' processes do not tell what they do.
+#[must_use]
+pub fn is_about_others(notice: &str) -> bool {
+    notice == Notice::OthersIoNotPermitted.sentence()
 }
 
 /// The machine as a whole.

@@ -5,6 +5,7 @@ pub mod devices;
 pub mod files;
 mod growing;
 pub mod history;
+pub mod interval;
 pub mod live;
 mod memory;
 pub mod modeler;

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use crate::probe::Sample;
 use crate::probe::sample::{CpuTicks, Host, Notice};
 
+use super::interval::Interval;
 use super::live::{HostView, Live};
 use super::processes::Baseline;
 use super::transfers::Tracker;
@@ -66,7 +67,8 @@ impl Modeler {
     pub fn update(&mut self, now: Arc<Sample>) -> Live {
         let before = self.before.take();
         let before = before.as_deref();
-        self.tracker.update(before, &now);
+        let interval = Interval::new(before, &now);
+        self.tracker.update(&interval);
         let devices = devices::views(before, &now);
         let written = devices::written_to_media(&devices, &now.drives);
         self.first.learn(&now);
@@ -75,17 +77,17 @@ impl Modeler {
             interval: before.and_then(|before| now.at.checked_sub(before.at)),
             host: host(before.map(|before| &before.host), &now.host, written),
             devices,
-            processes: processes::views(before, &now, &self.first, self.settings.all_processes),
+            processes: processes::views(&interval, &self.first, self.settings.all_processes),
             process_count: now.processes.len(),
             transfers: Vec::new(),
-            growing: growing::files(before, &now),
+            growing: growing::files(&interval),
             notices: sentences(&now.notices),
             drives: Arc::clone(&now.drives),
             file_systems: Arc::clone(&now.file_systems),
         };
         if let Some(before) = before {
             live.host.throttle = memory::throttle(before, &now);
-            live.host.cache_hits = processes::cache_hits(before, &now);
+            live.host.cache_hits = processes::cache_hits(&interval);
         }
         live.transfers = self.tracker.views(&Scene {
             now: &now,

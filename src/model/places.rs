@@ -3,20 +3,35 @@
 use crate::probe::Sample;
 use crate::probe::sample::{FileKind, OpenFile};
 
-/// Name of the block device that a file lies on, or is; `None` where there is none (a network, a
-/// pipe) or none is known.
-#[must_use]
-pub fn device_of<'s>(sample: &'s Sample, file: &OpenFile) -> Option<&'s str> {
-    device_at(sample, file.kind, file.inode)
+/// Where a file lies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Place {
+    /// It is a block device itself.
+    Device((u32, u32)),
+    /// In the file system of this number.
+    FileSystem((u32, u32)),
+    /// Nowhere: a pipe.
+    Nowhere,
 }
 
-/// The same by the kind of a file and its number.
+/// Where an open file lies.
 #[must_use]
-pub fn device_at(sample: &Sample, kind: FileKind, inode: ((u32, u32), u64)) -> Option<&str> {
-    let number = match kind {
-        FileKind::Block(number) => number,
-        FileKind::Regular => device_below(sample, inode.0),
-        FileKind::Pipe => return None,
+pub fn place_of(file: &OpenFile) -> Place {
+    match file.kind {
+        FileKind::Block(number) => Place::Device(number),
+        FileKind::Regular => Place::FileSystem(file.inode.0),
+        FileKind::Pipe => Place::Nowhere,
+    }
+}
+
+/// Name of the block device of a place; `None` where there is none (a network, a pipe) or none is
+/// known.
+#[must_use]
+pub fn device_at(sample: &Sample, place: Place) -> Option<&str> {
+    let number = match place {
+        Place::Device(number) => number,
+        Place::FileSystem(number) => device_below(sample, number),
+        Place::Nowhere => return None,
     };
     sample
         .disks

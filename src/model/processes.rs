@@ -4,18 +4,15 @@ use std::collections::HashMap;
 use std::time::Duration;
 
 use crate::probe::Sample;
-use crate::probe::sample::{IoPriority, OpenFile, Process, ProcessIo};
+use crate::probe::sample::{IoPriority, Process, ProcessIo};
 
+use super::interval::{CLOCK_GRAIN, Interval, Pair, difference};
 use super::live::ProcessView;
-use super::places::device_of;
-use super::transfers::open_file;
+use super::places::{device_at, place_of};
 use crate::drive::ioctl::IoClass;
 use crate::printable::{command_line, printable};
 
 mod threads;
-
-/// A process that began so shortly before the sample before may have been missed by it.
-const CLOCK_GRAIN: Duration = Duration::from_millis(10);
 
 /// What each process had moved when it was seen first.
 #[derive(Debug, Default)]
@@ -54,18 +51,13 @@ impl Baseline {
 /// The processes, the busiest first: all of them, or those that moved something, waited for I/O or
 /// hang in it; and their threads, where they were read.
 #[must_use]
-pub fn views(
-    before: Option<&Sample>,
-    now: &Sample,
-    first: &Baseline,
-    all: bool,
-) -> Vec<ProcessView> {
+pub fn views(interval: &Interval<'_>, first: &Baseline, all: bool) -> Vec<ProcessView> {
     let mut views: Vec<ProcessView> = Vec::new();
-    for process in &now.processes {
-        let view = view(before, now, process);
+    for pair in &interval.pairs {
+        let view = view(pair);
         if all || is_active(&view) {
-            let whole = finish(view, (before, now), process, first);
-            views.extend(threads::views(before, now, process, &whole));
+            let whole = finish(view, interval.now, pair, first);
+            views.extend(threads::views(interval, pair, &whole));
             views.push(whole);
         }
     }
@@ -76,93 +68,35 @@ pub fn views(
     views
 }
 
-/// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver.
+/// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver; `None`
+/// also where most processes do not tell, as to an ordinary user.
 #[must_use]
-pub fn cache_hits(before: &Sample, now: &Sample) -> Option<f64> {
+pub fn cache_hits(interval: &Interval<'_>) -> Option<f64> {
     let mut sum = ProcessIo::default();
-    for process in &now.processes {
-        if let Some((io, _)) = moved(before, now, process) {
-            sum.asked_read = sum.asked_read.saturating_add(io.asked_read);
-            // A process reads ahead or by mmap(2) what it never asks for: no other pays for it.
-            sum.read = sum.read.saturating_add(io.read.min(io.asked_read));
-        }
+    let mut telling = 0;
+    for (io, _) in interval.pairs.iter().filter_map(Pair::moved) {
+        telling += 1;
+        sum.asked_read = sum.asked_read.saturating_add(io.asked_read);
+        // A process reads ahead or by mmap(2) what it never asks for: no other pays for it.
+        sum.read = sum.read.saturating_add(io.read.min(io.asked_read));
     }
-    cached(&sum)
-}
-
-/// The same process in another sample; samples are sorted by process id.
-#[must_use]
-pub fn same<'s>(sample: &'s Sample, process: &Process) -> Option<&'s Process> {
-    let wanted = &process.identity;
-    let found = sample
-        .processes
-        .binary_search_by_key(&wanted.pid, |other| other.identity.pid)
-        .ok()?;
-    let found = &sample.processes[found];
-    (found.identity.start_ticks == wanted.start_ticks).then_some(found)
-}
-
-/// What a process moved between two readings of its counters, and the time between them.
-///
-/// The counters of a process that has moved nothing for a while are not read for every sample. In
-/// the samples between it counts as quiet still, and what it did meanwhile is spread over the time
-/// since the reading before.
-#[must_use]
-pub fn moved(before: &Sample, now: &Sample, process: &Process) -> Option<(ProcessIo, Duration)> {
-    let elapsed = now
-        .at
-        .checked_sub(before.at)
-        .filter(|time| !time.is_zero())?;
-    let after = process.io.value()?;
-    let began_since = process.identity.started + CLOCK_GRAIN >= before.at;
-    let (earlier, elapsed) = match same(before, process) {
-        Some(earlier) => (
-            earlier.io.value()?,
-            between_readings(earlier, process, elapsed),
-        ),
-        None if began_since => (ProcessIo::default(), elapsed),
-        None => return None,
-    };
-    Some((difference(&earlier, &after)?, elapsed))
-}
-
-/// Time between the readings of a process's counters; that between the samples where they were
-/// not read anew.
-fn between_readings(earlier: &Process, now: &Process, samples: Duration) -> Duration {
-    now.read_at
-        .checked_sub(earlier.read_at)
-        .filter(|time| !time.is_zero())
-        .unwrap_or(samples)
-}
-
-fn difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
-    Some(ProcessIo {
-        asked_read: now.asked_read.checked_sub(before.asked_read)?,
-        asked_write: now.asked_write.checked_sub(before.asked_write)?,
-        read_calls: now.read_calls.checked_sub(before.read_calls)?,
-        write_calls: now.write_calls.checked_sub(before.write_calls)?,
-        read: now.read.checked_sub(before.read)?,
-        written: now.written.checked_sub(before.written)?,
-        cancelled: now.cancelled.checked_sub(before.cancelled)?,
-    })
+    cached(&sum).filter(|_| telling * 2 >= interval.pairs.len())
 }
 
 /// The numbers alone: names are made printable for those that are shown.
-fn view(before: Option<&Sample>, now: &Sample, process: &Process) -> ProcessView {
+fn view(pair: &Pair<'_>) -> ProcessView {
+    let process = pair.now;
     let mut view = ProcessView {
         pid: process.identity.pid,
         tid: process.identity.pid,
         state: process.state,
         ..ProcessView::default()
     };
-    let Some(before) = before else {
-        return view;
-    };
-    if let Some((moved, elapsed)) = moved(before, now, process) {
+    if let Some((moved, elapsed)) = pair.moved() {
         set_rates(&mut view, &moved, elapsed);
     }
-    view.io_wait = waited(before, now, process, |process| process.waited);
-    view.swap_in = waited(before, now, process, |process| process.swapped);
+    view.io_wait = pair.share(|process| process.waited);
+    view.swap_in = pair.share(|process| process.swapped);
     view
 }
 
@@ -183,26 +117,8 @@ fn cached(moved: &ProcessIo) -> Option<f64> {
         .then(|| (1.0 - moved.read as f64 / moved.asked_read as f64).clamp(0.0, 1.0))
 }
 
-/// Several threads may wait at once, and a long wait is counted when it ends: 1 is the most.
-fn waited(
-    before: &Sample,
-    now: &Sample,
-    process: &Process,
-    total: fn(&Process) -> Option<Duration>,
-) -> Option<f64> {
-    let earlier = same(before, process)?;
-    let samples = now.at.checked_sub(before.at)?;
-    let elapsed = between_readings(earlier, process, samples).as_secs_f64();
-    let waited = total(process)?.checked_sub(total(earlier)?)?.as_secs_f64();
-    (elapsed > 0.0).then(|| (waited / elapsed).min(1.0))
-}
-
-fn finish(
-    mut view: ProcessView,
-    samples: (Option<&Sample>, &Sample),
-    process: &Process,
-    first: &Baseline,
-) -> ProcessView {
+fn finish(mut view: ProcessView, now: &Sample, pair: &Pair<'_>, first: &Baseline) -> ProcessView {
+    let process = pair.now;
     let identity = &process.identity;
     view.parent = identity.parent;
     view.start_ticks = identity.start_ticks;
@@ -222,7 +138,7 @@ fn finish(
         .blocked_in
         .as_ref()
         .map(|name| printable(name.as_bytes()));
-    view.devices = devices(samples, process);
+    view.devices = devices(now, pair);
     view
 }
 
@@ -237,20 +153,26 @@ fn priority(priority: IoPriority) -> String {
 }
 
 /// The devices of its open files, those whose files moved first; each once.
-fn devices((before, now): (Option<&Sample>, &Sample), process: &Process) -> Vec<String> {
-    let earlier = before.and_then(|before| same(before, process));
-    let moves = |file: &OpenFile| {
-        let was = earlier.and_then(|earlier| open_file(earlier, file.descriptor, file.inode));
-        was.is_none_or(|was| was != file)
-    };
+fn devices(now: &Sample, pair: &Pair<'_>) -> Vec<String> {
+    // Of thousands of files nearly all lie on one device: places first, names of few.
+    let (mut moving, mut resting) = (Vec::new(), Vec::new());
+    for file in pair.now.files.iter() {
+        let places = if pair.file_before(file) == Some(file) {
+            &mut resting
+        } else {
+            &mut moving
+        };
+        let place = place_of(file);
+        if !places.contains(&place) {
+            places.push(place);
+        }
+    }
     let mut names: Vec<String> = Vec::new();
-    for moving in [true, false] {
-        for file in process.files.iter().filter(|file| moves(file) == moving) {
-            if let Some(name) = device_of(now, file).map(|name| printable(name.as_bytes()))
-                && !names.contains(&name)
-            {
-                names.push(name);
-            }
+    for place in moving.into_iter().chain(resting) {
+        if let Some(name) = device_at(now, place).map(|name| printable(name.as_bytes()))
+            && !names.contains(&name)
+        {
+            names.push(name);
         }
     }
     names

@@ -64,11 +64,20 @@ impl Collector {
         self.processes.show_threads(shown);
     }
 
+    /// Whether processes that do nothing are shown too, from the next sample on: otherwise who they
+    /// are is not looked up.
+    pub fn show_all(&mut self, shown: bool) {
+        self.processes.show_all(shown);
+    }
+
     /// Takes a sample. What cannot be read is missing from it, and a notice says why.
     pub fn collect(&mut self) -> Sample {
         let mut notices = Vec::new();
         let at = now();
-        self.host = host::read_host(&self.roots, &self.host);
+        let host = host::read_host(&self.roots, &self.host);
+        let charged = host.traffic.zip(self.host.traffic);
+        let charged = charged.map(|(now, before)| now.charged_since(&before));
+        self.host = host;
         let disks = match read(&self.roots.proc.join("diskstats")) {
             Some(text) => diskstats::parse(&text),
             None => {
@@ -82,10 +91,11 @@ impl Collector {
         }
         self.disks.clone_from(&disks);
         let waits = self.wait_source();
-        self.processes.update(&self.roots, waits, at);
+        self.processes.update(&self.roots, waits, (at, charged));
         if waits == WaitSource::Taskstats {
             self.ask_taskstats();
         }
+        self.processes.identify();
         if waits == WaitSource::None {
             notices.push(Notice::DelayAccountingOff);
         }

@@ -20,8 +20,15 @@ use crate::roots::Roots;
 
 /// Smallest regular file worth a mention if nobody writes to it.
 const SMALLEST_BYTES: u64 = 1 << 20;
-/// Takes about 125 entries: the most descriptors that one look examines.
-const LISTING_BYTES: usize = 4096;
+/// Takes about 63 entries: the most descriptors that one look examines.
+const LISTING_BYTES: usize = 2048;
+/// For so many samples without movement descriptors are kept to compare with: programs move in
+/// bursts, and a position says something only beside an earlier one.
+const KEPT_STILL: u32 = 4;
+/// For so many samples what has moved once is looked at although its process moves nothing.
+const FOLLOWED_STILL: u32 = 300;
+/// What has not moved for so many samples is looked at once in as many.
+const SELDOM: u32 = 8;
 
 /// The descriptors of one process.
 #[derive(Debug)]
@@ -31,6 +38,8 @@ pub struct Descriptors {
     entries: BTreeMap<u32, Entry>,
     /// Number of the present pass over the listing; a pass may take several looks.
     pass: u64,
+    /// Samples since the process, or anything that has moved before, moved.
+    still: u32,
     published: Arc<[OpenFile]>,
 }
 
@@ -51,6 +60,7 @@ impl Descriptors {
             infos: open(proc, format!("{pid}/fdinfo")).ok()?,
             entries: BTreeMap::new(),
             pass: 0,
+            still: 0,
             published: Arc::default(),
         })
     }
@@ -69,6 +79,7 @@ impl Descriptors {
 
     /// Looks at the next part of the listing, and again at everything that has moved before.
     pub fn look(&mut self, roots: &Roots) {
+        self.still = 0;
         let (listed, complete) = self.list();
         for descriptor in &listed {
             self.examine(*descriptor, roots);
@@ -82,8 +93,19 @@ impl Descriptors {
         self.publish();
     }
 
+    /// A sample in which the process itself moved nothing: looks again at what has moved before,
+    /// for the kernel or another process may move it. `false` when it is not worth keeping.
+    pub fn rest(&mut self, roots: &Roots) -> bool {
+        self.still = self.still.saturating_add(1);
+        let followed = self.any_moved();
+        if followed && (self.still < SELDOM || self.still.is_multiple_of(SELDOM)) {
+            self.refresh(roots);
+        }
+        self.still <= if followed { FOLLOWED_STILL } else { KEPT_STILL }
+    }
+
     /// Looks again at what has moved before, and at nothing else.
-    pub fn refresh(&mut self, roots: &Roots) {
+    fn refresh(&mut self, roots: &Roots) {
         self.refresh_except(&[], roots);
         self.publish();
     }
@@ -193,7 +215,7 @@ impl Descriptors {
     }
 
     /// A file seen before: its link is known, and its position is asked for where it matters.
-    fn again(&self, mut entry: Entry, target: &FileFacts) -> Option<Entry> {
+    fn again(&mut self, mut entry: Entry, target: &FileFacts) -> Option<Entry> {
         let file = &mut entry.file;
         let mut moved = false;
         if target.kind == FileKind::Regular {
@@ -208,6 +230,9 @@ impl Descriptors {
             file.position = position;
         }
         entry.moved |= moved;
+        if moved {
+            self.still = 0;
+        }
         Some(entry)
     }
 
@@ -308,6 +333,24 @@ mod tests {
         drop(file);
         descriptors.refresh(&roots);
         assert_eq!(find(&descriptors), None);
+    }
+
+    #[test]
+    fn what_moves_in_bursts_is_kept_from_burst_to_burst() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let proc = open(rustix::fs::CWD, "/proc").unwrap();
+        let mut descriptors = Descriptors::open(proc.as_fd(), child.id()).unwrap();
+        let roots = Roots::default();
+        let mut rests = || (0..20).take_while(|_| descriptors.rest(&roots)).count();
+        assert_eq!(rests(), KEPT_STILL as usize);
+        descriptors.look(&roots);
+        let mut rests = || (0..20).take_while(|_| descriptors.rest(&roots)).count();
+        assert_eq!(rests(), KEPT_STILL as usize, "it moved again");
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

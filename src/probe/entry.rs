@@ -20,10 +20,16 @@ pub(super) struct Entry {
     pub(super) stat: Handle,
     pub(super) descriptors: Option<Descriptors>,
     pub(super) age: u32,
+    /// At which age facts that seldom change are read again.
+    pub(super) due: u32,
     /// Samples since it moved anything.
     pub(super) still: u32,
     /// Whether it deserves a closer look in this sample.
     pub(super) attended: bool,
+    /// Whether somebody may want to know who it is: it did something, or hangs.
+    pub(super) wanted: bool,
+    /// Whether arguments and owner were read.
+    pub(super) identified: bool,
 }
 
 impl Entry {
@@ -37,8 +43,11 @@ impl Entry {
             stat: Handle::NotOpen,
             descriptors: None,
             age: 0,
+            due: 0,
             still: 0,
             attended: false,
+            wanted: false,
+            identified: false,
         }
     }
 
@@ -58,6 +67,13 @@ impl Entry {
         }
     }
 
+    /// Bytes that it has read from or written to devices since `before`.
+    pub(super) fn charged_since(&self, before: Known<ProcessIo>) -> u64 {
+        let total = |io: ProcessIo| io.read.saturating_add(io.written);
+        let now = self.process.io.value().map_or(0, total);
+        now.saturating_sub(before.value().map_or(0, total))
+    }
+
     /// Looks at what it has open, if it moves or is being followed.
     pub(super) fn look(&mut self, proc: BorrowedFd<'_>, pid: u32, moved: bool, roots: &Roots) {
         if moved {
@@ -67,16 +83,10 @@ impl Entry {
             if let Some(descriptors) = &mut self.descriptors {
                 descriptors.look(roots);
             }
-        } else if self
-            .descriptors
-            .as_ref()
-            .is_some_and(Descriptors::any_moved)
-        {
-            if let Some(descriptors) = &mut self.descriptors {
-                descriptors.refresh(roots);
-            }
         } else {
-            self.descriptors = None;
+            let _ = self
+                .descriptors
+                .take_if(|descriptors| !descriptors.rest(roots));
         }
         self.process.files = self
             .descriptors

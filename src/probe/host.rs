@@ -4,7 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::sample::{CpuTicks, Host, Memory, Pressure, Stall};
+use super::sample::{CpuTicks, Host, Memory, Pressure, Stall, Traffic};
 use super::text::{fields, lines, number, read, read_word};
 use crate::roots::Roots;
 
@@ -19,25 +19,25 @@ pub fn read_host(roots: &Roots, before: &Host) -> Host {
         Some(word) => Some(Arc::clone(word)),
         None => read_word(&proc.join(file)).map(Arc::from),
     };
+    let statistics = read(&proc.join("vmstat")).unwrap_or_default();
+    let page = rustix::param::page_size() as u64;
     Host {
         name: shared(&before.name, "sys/kernel/hostname"),
         kernel: shared(&before.kernel, "sys/kernel/osrelease"),
         uptime: read(&proc.join("uptime")).as_deref().and_then(uptime),
         load: read(&proc.join("loadavg")).as_deref().and_then(load),
         cpu: read(&proc.join("stat")).as_deref().and_then(cpu),
-        memory: read_memory(proc),
+        memory: read_memory(proc, &statistics, page),
+        traffic: Traffic::read(&statistics, page),
         pressure: read(&proc.join("pressure/io"))
             .as_deref()
             .and_then(pressure),
     }
 }
 
-fn read_memory(proc: &Path) -> Memory {
+fn read_memory(proc: &Path, statistics: &[u8], page: u64) -> Memory {
     let mut memory = read(&proc.join("meminfo")).map_or_else(Memory::default, |text| memory(&text));
-    if let Some(text) = read(&proc.join("vmstat")) {
-        let page = rustix::param::page_size() as u64;
-        (memory.background_from, memory.throttled_from) = dirty_limits(&text, page);
-    }
+    (memory.background_from, memory.throttled_from) = dirty_limits(statistics, page);
     memory
 }
 

@@ -9,6 +9,7 @@ mod handle;
 pub mod host;
 mod identifier;
 pub mod jobs;
+mod limits;
 mod mounts;
 mod notice;
 pub mod open_files;
@@ -19,6 +20,7 @@ mod taskstats;
 pub(crate) mod text;
 mod threads;
 pub mod trace;
+mod traffic;
 mod users;
 
 pub use collector::{Collector, now};

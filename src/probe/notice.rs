@@ -30,8 +30,8 @@ impl Notice {
                 "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
             }
             Self::DelayAccountingOff => {
-                "I/O wait of processes: n/a, delay accounting is off \
-                 (sysctl kernel.task_delayacct=1 counts it for processes started afterwards)"
+                "I/O wait of processes: n/a, delay accounting is off (sysctl \
+                 kernel.task_delayacct=1 counts it, for processes started afterwards)"
             }
             Self::NoPressure => {
                 "I/O pressure: n/a, this kernel has no pressure stall information (psi=1?)"

@@ -82,6 +82,13 @@ pub fn thread_group(text: &[u8]) -> Option<u32> {
     u32::try_from(number(fields(line).next()?)?).ok()
 }
 
+/// The signals that a process ignores, from `/proc/PID/status`: bit 0 is signal 1.
+#[must_use]
+pub fn ignored_signals(text: &[u8]) -> Option<u64> {
+    let line = lines(text).find_map(|line| line.strip_prefix(b"SigIgn:"))?;
+    u64::from_str_radix(std::str::from_utf8(line.trim_ascii()).ok()?, 16).ok()
+}
+
 /// Position and flags of a descriptor from `/proc/PID/fdinfo/FD`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DescriptorInfo {
@@ -160,6 +167,13 @@ mod tests {
         let status = b"Name:\tsudo\nTgid:\t12\nUid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\n";
         assert_eq!(effective_user(status), Some(0));
         assert_eq!(thread_group(status), Some(12));
+    }
+
+    #[test]
+    fn ignored_signals_are_a_mask() {
+        let status = b"SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t1\n";
+        assert_eq!(ignored_signals(status), Some(1 | 1 << 12));
+        assert_eq!(ignored_signals(b"Name:\tcat\n"), None);
     }
 
     #[test]

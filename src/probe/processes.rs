@@ -10,28 +10,26 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
 use std::time::Duration;
 
-use rustix::io::Errno;
-
 use super::entry::Entry;
-use super::handle::Budget;
+use super::handle::{Budget, Handle};
 use super::identifier::Identifier;
-use super::process::{io, stat};
-use super::sample::{Known, Notice, Process, ProcessIo};
+use super::process::stat;
+use super::sample::{Identity, Known, Notice, Process};
 use super::taskstats::Delays;
 use super::text::open;
-use super::threads;
 use crate::roots::Roots;
 
-/// State and identity of processes that move nothing are looked at once in so many samples.
-const TURNS: u32 = 16;
-/// A process that has moved nothing for so many samples is quiet ...
-const QUIET_AFTER: u32 = 4;
-/// ... and its counters are read once in so many samples.
-const QUIET_TURNS: u32 = 4;
+mod reading;
+
+/// Bytes a sample that the others do not explain, from which on all quiet ones are read at once.
+const UNEXPLAINED_BYTES: u64 = 1 << 20;
+/// After it was in vain, for processes that have ended cannot be asked, it is left for so many
+/// samples.
+const IN_VAIN: u64 = 8;
 /// `/proc` is listed at least once in so many samples, even when no process seems to have begun.
-const LISTED_EVERY: u64 = 8;
+const LISTED_EVERY: u64 = 16;
 /// When more process ids than this were given out, listing all is cheaper than trying each.
-const TRIED_AT_MOST: u64 = 64;
+const TRIED_AT_MOST: u64 = 512;
 
 /// Where waiting for I/O is to be had from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -48,13 +46,21 @@ pub enum WaitSource {
 #[derive(Debug)]
 pub struct Processes {
     proc: Option<OwnedFd>,
+    /// This very process as procfs numbers it: it has thousands of files open, all of procfs, and
+    /// looking at them would be most of what it looks at.
+    own: Option<u32>,
     identifier: Identifier,
     known: BTreeMap<u32, Entry>,
     budget: Budget,
     last_created: Option<u64>,
     threads_shown: bool,
+    all_shown: bool,
     sample: u64,
     at: Duration,
+    /// Bytes that the processes read in this sample were charged with since they were read last.
+    explained: u64,
+    /// Sample from which on quiet processes are read again when something is unexplained.
+    search_from: u64,
 }
 
 impl Processes {
@@ -63,26 +69,50 @@ impl Processes {
     pub fn new(roots: &Roots) -> Self {
         Self {
             proc: open(rustix::fs::CWD, roots.proc.as_path()).ok(),
+            own: own(roots),
             identifier: Identifier::new(roots),
             known: BTreeMap::new(),
             budget: Budget::from_limit(),
             last_created: None,
             threads_shown: false,
+            all_shown: false,
             sample: 0,
             at: Duration::ZERO,
+            explained: 0,
+            search_from: 0,
         }
     }
 
-    /// Reads them all; `at` is the time of the sample.
-    pub fn update(&mut self, roots: &Roots, waits: WaitSource, at: Duration) {
+    /// Reads them; `at` is the time of the sample, and `charged` what all processes together were
+    /// charged with since the one before, where that is known.
+    pub fn update(
+        &mut self,
+        roots: &Roots,
+        waits: WaitSource,
+        (at, charged): (Duration, Option<u64>),
+    ) {
         self.sample += 1;
         self.at = at;
+        self.explained = 0;
         let Some(proc) = self.proc.take() else {
             return;
         };
         self.list(proc.as_fd(), roots);
         let mut known = std::mem::take(&mut self.known);
-        known.retain(|pid, entry| self.refresh(proc.as_fd(), *pid, entry, waits, roots));
+        known.retain(|pid, entry| {
+            entry.attended = false;
+            self.may_rest(*pid, entry) || self.refresh(proc.as_fd(), *pid, entry, waits, roots)
+        });
+        let missing = charged.map_or(0, |charged| charged.saturating_sub(self.explained));
+        if missing >= UNEXPLAINED_BYTES && self.sample >= self.search_from {
+            let before = self.explained;
+            known.retain(|pid, entry| {
+                entry.process.read_at == at || self.refresh(proc.as_fd(), *pid, entry, waits, roots)
+            });
+            if self.explained - before < missing / 2 {
+                self.search_from = self.sample + IN_VAIN;
+            }
+        }
         self.known = known;
         self.proc = Some(proc);
     }
@@ -100,9 +130,35 @@ impl Processes {
         self.threads_shown = shown;
     }
 
+    /// Whether processes that do nothing are shown too, from the next sample on: then arguments
+    /// and owners of all are read.
+    pub fn show_all(&mut self, shown: bool) {
+        self.all_shown = shown;
+    }
+
+    /// Reads who those are that did something.
+    pub fn identify(&mut self) {
+        let Some(proc) = &self.proc else {
+            return;
+        };
+        for entry in self.known.values_mut() {
+            if !entry.identified && (entry.wanted || self.all_shown) {
+                let known = &entry.process.identity;
+                let whole = self
+                    .identifier
+                    .complete(proc.as_fd(), Identity::clone(known));
+                if whole != **known {
+                    entry.process.identity = Arc::new(whole);
+                }
+                entry.identified = true;
+            }
+        }
+    }
+
     /// Notes how long a process has waited for I/O.
     pub fn set_delays(&mut self, pid: u32, delays: Delays) {
         if let Some(entry) = self.known.get_mut(&pid) {
+            entry.wanted |= entry.process.waited != delays.io;
             entry.process.waited = delays.io;
             entry.process.swapped = delays.swap_in;
         }
@@ -151,7 +207,10 @@ impl Processes {
             return self.list_all(proc, roots);
         }
         for pid in begun.filter_map(|pid| u32::try_from(pid).ok()) {
-            self.take_up(proc, pid);
+            // Threads are given numbers too, and answer to them although they are not listed.
+            if !self.identifier.is_thread(proc, pid) {
+                self.take_up(proc, pid);
+            }
         }
     }
 
@@ -174,189 +233,32 @@ impl Processes {
 
     fn take_up(&mut self, proc: BorrowedFd<'_>, pid: u32) {
         if !self.known.contains_key(&pid)
-            && let Some(identity) = self.identifier.identify(proc, pid)
+            && let Some(entry) = self.begin(proc, pid)
         {
-            self.known.insert(pid, Entry::new(identity));
+            self.known.insert(pid, entry);
         }
     }
 
-    /// Reads one process; `false` when it is gone.
-    fn refresh(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        entry: &mut Entry,
-        waits: WaitSource,
-        roots: &Roots,
-    ) -> bool {
-        if self.may_rest(pid, entry) {
-            entry.attended = false;
-            return true;
-        }
-        let before = entry.process.io;
-        let alive = match self.read_io(proc, pid, entry) {
-            Ok(io) => {
-                entry.process.io = io;
-                entry.process.read_at = self.at;
-                true
-            }
-            Err(Gone) => false,
-        };
-        if !alive {
-            entry.close(&mut self.budget);
-            return self.replace(proc, pid, entry);
-        }
-        let moved = entry.has_moved(before, self.sample == 1);
-        let unmoved = before == entry.process.io;
-        entry.still = if unmoved {
-            entry.still.saturating_add(1)
-        } else {
-            0
-        };
-        entry.attended = moved
-            || entry.age < 2
-            || self.is_turn_of(pid, TURNS)
-            || entry.process.state == Some('D');
-        // A descriptor that is not kept does not prove that it is still the same process.
-        let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
-        if (entry.attended || unproven || waits == WaitSource::Stat)
-            && !self.read_stat(proc, pid, entry, waits)
-        {
-            entry.close(&mut self.budget);
-            return self.replace(proc, pid, entry);
-        }
-        entry.look(proc, pid, moved, roots);
-        self.look_closer(proc, pid, entry, moved, waits);
-        entry.age = entry.age.saturating_add(1);
-        true
-    }
-
-    /// What is worth knowing only of processes that move something or hang.
-    fn look_closer(
-        &self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        entry: &mut Entry,
-        moved: bool,
-        waits: WaitSource,
-    ) {
-        let process = &mut entry.process;
-        if !moved && process.state != Some('D') {
-            process.blocked_in = None;
-            process.tasks = None;
-            return;
-        }
-        process.priority = threads::priority(pid);
-        process.blocked_in = threads::blocked_in(proc, pid);
-        process.tasks = (self.threads_shown && process.threads > 1).then(|| {
-            let counted = waits != WaitSource::None;
-            threads::read(proc, pid, counted, &self.identifier).into()
-        });
-    }
-
-    /// Whether it has been quiet for a while and it is not its turn.
-    fn may_rest(&self, pid: u32, entry: &Entry) -> bool {
-        entry.still >= QUIET_AFTER
-            && entry.process.state != Some('D')
-            && entry.descriptors.is_none()
-            && !self.is_turn_of(pid, QUIET_TURNS)
-    }
-
-    fn is_turn_of(&self, pid: u32, turns: u32) -> bool {
-        pid.wrapping_add(self.sample as u32).is_multiple_of(turns)
-    }
-
-    /// Another process may have been given the number at once.
-    fn replace(&mut self, proc: BorrowedFd<'_>, pid: u32, entry: &mut Entry) -> bool {
-        match self.identifier.identify(proc, pid) {
-            Some(identity) => {
-                *entry = Entry::new(identity);
-                true
-            }
-            None => false,
-        }
-    }
-
-    fn read_io(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        entry: &mut Entry,
-    ) -> Result<Known<ProcessIo>, Gone> {
-        if entry.io.is_refused() {
-            return Ok(entry.process.io);
-        }
-        let mut buffer = [0; 256];
-        let read = entry.io.read(
-            &mut self.budget,
-            || open(proc, format!("{pid}/io")),
-            &mut buffer,
-        );
-        match read {
-            Ok(text) => Ok(io(text).map_or(Known::Absent, Known::Is)),
-            Err(Errno::ACCESS | Errno::PERM) => {
-                entry.io.refuse(&mut self.budget);
-                Ok(Known::NotPermitted)
-            }
-            Err(Errno::NOENT) if entry.stat.is_kept() || self.is_there(proc, pid) => {
-                entry.io.refuse(&mut self.budget);
-                Ok(Known::Absent)
-            }
-            Err(_) => Err(Gone),
-        }
-    }
-
-    fn is_there(&self, proc: BorrowedFd<'_>, pid: u32) -> bool {
-        open(proc, format!("{pid}/stat")).is_ok()
-    }
-
-    /// State, waiting, and whether it executes another program now; `false` when it is gone.
-    fn read_stat(
-        &mut self,
-        proc: BorrowedFd<'_>,
-        pid: u32,
-        entry: &mut Entry,
-        waits: WaitSource,
-    ) -> bool {
+    /// A process that is not known yet; `None` when it is gone.
+    fn begin(&mut self, proc: BorrowedFd<'_>, pid: u32) -> Option<Entry> {
+        let mut handle = Handle::NotOpen;
         let mut buffer = [0; 1024];
         let opened = || open(proc, format!("{pid}/stat"));
-        let Ok(text) = entry.stat.read(&mut self.budget, opened, &mut buffer) else {
-            return false;
-        };
-        let Some(now) = stat(text) else {
-            return false;
-        };
-        let identity = &entry.process.identity;
-        if now.start_ticks != identity.start_ticks {
-            return false;
-        }
-        entry.process.state = Some(now.state);
-        entry.process.threads = now.threads;
-        // A count of 0 is as likely a process that began before accounting was switched on.
-        entry.process.waited = match waits {
-            WaitSource::Stat => {
-                (now.waited_ticks > 0).then(|| self.identifier.time(now.waited_ticks))
-            }
-            WaitSource::Taskstats => entry.process.waited,
-            WaitSource::None => None,
-        };
-        if waits != WaitSource::Taskstats {
-            entry.process.swapped = None;
-        }
-        // Between fork and exec it still had its parent's name and arguments.
-        let changed = identity.name != now.name || identity.parent != now.parent;
-        if (changed || (entry.age == 1 && self.sample > 2))
-            && let Some(fresh) = self.identifier.identify(proc, pid)
-            && fresh != **identity
-        {
-            entry.process.identity = Arc::new(fresh);
-        }
-        true
+        let text = handle.read(&mut self.budget, opened, &mut buffer).ok()?;
+        let stat = stat(text)?;
+        let mut entry = Entry::new(self.identifier.begin(pid, &stat));
+        entry.process.state = Some(stat.state);
+        entry.process.threads = stat.threads;
+        entry.stat = handle;
+        Some(entry)
     }
 }
 
-/// The process has ended.
-struct Gone;
+/// The number of this process in that procfs, which may be one of another name space.
+fn own(roots: &Roots) -> Option<u32> {
+    let link = std::fs::read_link(roots.proc.join("self")).ok()?;
+    u32::try_from(super::text::number(link.as_os_str().as_encoded_bytes())?).ok()
+}
 
 /// The numbers among the names in `/proc`.
 fn pids(roots: &Roots) -> Vec<u32> {

@@ -3,7 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+pub use super::limits::IoLimit;
 pub use super::notice::Notice;
+pub use super::traffic::Traffic;
 
 use super::jobs::JobCount;
 use crate::drive::ioctl::IoClass;
@@ -45,6 +47,8 @@ pub struct Host {
     pub cpu: Option<CpuTicks>,
     /// `/proc/meminfo`.
     pub memory: Memory,
+    /// What the machine as a whole moves.
+    pub traffic: Option<Traffic>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
     pub pressure: Option<Pressure>,
 }
@@ -173,6 +177,9 @@ pub struct Process {
     pub blocked_in: Option<Arc<str>>,
     /// Its threads, where they are asked for and it has moved something.
     pub tasks: Option<Arc<[Task]>>,
+    /// What control groups let it do to devices, as of lately; empty without limits, and where it
+    /// moves nothing.
+    pub limits: Arc<[IoLimit]>,
     /// How far it is with all the files that its arguments name, where it copies several.
     pub job: Option<JobCount>,
 }
@@ -214,9 +221,10 @@ pub struct Identity {
     pub started: Duration,
     /// Name of the program, at most 15 bytes, as the kernel keeps it.
     pub name: Vec<u8>,
-    /// Arguments, each ended by a zero byte; empty for kernel threads.
+    /// Arguments, each ended by a zero byte; empty for kernel threads, and of a process that has
+    /// done nothing yet.
     pub arguments: Vec<u8>,
-    /// Owner's name, or number where it has none.
+    /// Owner's name, or number where it has none; of a process that has done nothing yet `None`.
     pub user: Option<String>,
 }
 

@@ -44,14 +44,16 @@ impl Replay {
         self.at != before
     }
 
-    /// Goes to the last view that is not later than a time in milliseconds since 1970, or to the
-    /// first one.
+    /// Goes to the view whose time is the last that is not later than `time_ms`, in milliseconds
+    /// since 1970, or to the first one. Where the clock was set back some times come twice: then to
+    /// the later view.
     pub fn seek_time(&mut self, time_ms: u64) {
-        let later = self
-            .recording
-            .marks()
-            .position(|mark| mark.time_ms > time_ms);
-        self.seek(later.map_or(usize::MAX, |later| later.saturating_sub(1)));
+        let marks = self.recording.marks().enumerate();
+        let last = marks
+            .map(|(view, mark)| (mark.time_ms, view))
+            .filter(|(time, _)| *time <= time_ms)
+            .max();
+        self.seek(last.map_or(0, |(_, view)| view));
     }
 
     /// Goes to the view at which the drives moved most bytes per second; the first of them where

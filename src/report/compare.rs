@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::text::{indented, plain_table, right_align, wrap};
-use crate::printable::printable;
+use crate::printable::{printable, printable_lines};
 use crate::session::compare::words::letter;
 use crate::session::compare::{
     Against, ComparedFigure, ComparedTest, Comparison, Mismatch, Overlay, Sample,
@@ -40,7 +40,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     for mismatch in &comparison.mismatches {
         wrap(&mut text, "  ", &mismatched(mismatch));
     }
-    text
+    printable_lines(&text)
 }
 
 /// Text from outside that a terminal shows as it stands.

@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 
 use super::compare::safe;
 use super::text::{indented, plain_table, right_align, wrap};
+use crate::printable::printable_lines;
 use crate::session::compare::Fleet;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::document::Figure;
@@ -48,7 +49,7 @@ pub fn fleet(fleet: &Fleet) -> String {
             &safe(&format!("{}: {}", one.name, one.reason)),
         );
     }
-    text
+    printable_lines(&text)
 }
 
 fn drives(name: &str, table: &FleetTable) -> String {

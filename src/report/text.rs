@@ -8,6 +8,7 @@ use comfy_table::{CellAlignment, Table};
 
 use super::evidence;
 use super::repeated::repeated;
+use crate::printable::printable_lines;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
@@ -33,6 +34,7 @@ pub fn session(session: &Session) -> String {
     if !host.is_empty() {
         let _ = writeln!(text, "on {}", host.join(", "));
     }
+    let mut text = printable_lines(&text);
     for one in &session.runs {
         text.push('\n');
         text.push_str(&run(one));
@@ -48,7 +50,7 @@ pub fn session(session: &Session) -> String {
     text
 }
 
-/// One run.
+/// One run. A session may come from anywhere: what a terminal would obey is escaped.
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
@@ -91,7 +93,7 @@ pub fn run(run: &Run) -> String {
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
     section(&mut text, "AGAIN", &again(run));
-    text
+    printable_lines(&text)
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
@@ -265,7 +267,7 @@ fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
         match rows.last_mut().filter(|_| row_of_last == Some(row)) {
             Some(joined) => {
                 joined[1] = bin[1];
-                joined[2] += bin[2];
+                joined[2] = joined[2].saturating_add(bin[2]);
             }
             None => rows.push(*bin),
         }

@@ -3,25 +3,19 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use unicode_width::UnicodeWidthChar;
-
 use crate::model::Live;
-use crate::model::live::{
-    Bottleneck, DeviceView, GrowingFile, HostView, ProcessView, Throttle, TransferState,
-    TransferView,
-};
-use crate::units::{self, three_digits};
+use crate::model::live::HostView;
+use crate::units;
 
-/// Columns of a terminal that has not been asked.
-const WIDTH: usize = 80;
+mod columns;
+mod devices;
+mod processes;
+mod transfers;
+
+use columns::{WIDTH, fitted};
+
 /// Writers that wait later than this are nobody's trouble yet.
 const SOON: Duration = Duration::from_secs(300);
-/// Files listed that grow.
-const GROWING: usize = 3;
-/// Processes listed, the busiest.
-const PROCESSES: usize = 10;
-/// Stands for what is not known.
-const UNKNOWN: &str = "n/a";
 
 /// One line of JSON without the line's end; the fields are those of `docs/fields.md`.
 ///
@@ -36,10 +30,10 @@ pub fn line(live: &Live) -> serde_json::Result<String> {
 #[must_use]
 pub fn text(live: &Live) -> String {
     let mut text = heading(live);
-    devices(&mut text, &live.devices);
-    transfers(&mut text, &live.transfers);
-    growing(&mut text, &live.growing);
-    processes(&mut text, &live.processes, live.process_count);
+    devices::devices(&mut text, &live.devices);
+    transfers::transfers(&mut text, &live.transfers);
+    transfers::growing(&mut text, &live.growing);
+    processes::processes(&mut text, &live.processes, live.process_count);
     text
 }
 
@@ -107,271 +101,13 @@ fn limit(host: &HostView) -> String {
     }
 }
 
-fn devices(text: &mut String, devices: &[DeviceView]) {
-    let shown: Vec<&DeviceView> = devices
-        .iter()
-        .filter(|view| is_worth_a_line(view))
-        .collect();
-    if shown.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "{:<14} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
-        "DEVICE", "r/s", "w/s", "r MB/s", "w MB/s", "r ms", "w ms", "queue", "busy %"
-    );
-    for view in shown {
-        let _ = writeln!(
-            text,
-            "{} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
-            fitted(&view.name, 14),
-            per_second(view.read_ios_per_s),
-            per_second(view.write_ios_per_s),
-            megabytes(view.read_bytes_per_s),
-            megabytes(view.write_bytes_per_s),
-            milliseconds(view.read_await_ns, view.read_ios_per_s),
-            milliseconds(view.write_await_ns, view.write_ios_per_s),
-            known(view.queue_size, three_digits),
-            known(view.busy, |share| format!("{:.0}", share * 100.0)),
-        );
-    }
-}
-
-fn is_worth_a_line(view: &DeviceView) -> bool {
-    let rates = [
-        view.read_ios_per_s,
-        view.write_ios_per_s,
-        view.discard_ios_per_s,
-    ];
-    let moved = rates.into_iter().flatten().any(|rate| rate > 0.0);
-    let drive = view.parent.is_none() && !view.name.starts_with("loop");
-    moved || drive || view.in_flight.is_some_and(|count| count > 0)
-}
-
-fn transfers(text: &mut String, transfers: &[TransferView]) {
-    if transfers.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "{:<8} {:>8} {:>8} {:>5} {:>10}  TIME LEFT (RANGE)",
-        "TRANSFER", "DONE", "OF", "", "RATE"
-    );
-    for view in transfers {
-        let _ = writeln!(
-            text,
-            "{} {:>8} {:>8} {:>5} {:>10}  {}",
-            fitted(&view.command, 8),
-            known(view.position_bytes, |bytes| units::capacity(bytes as f64)),
-            known(view.size_bytes, |bytes| units::capacity(bytes as f64)),
-            done(view),
-            known(view.rate_bytes_per_s, units::throughput),
-            fitted(&left(view), 36).trim_end(),
-        );
-        let _ = writeln!(text, "  {}", route(view, WIDTH - 2));
-        let more = remarks(view);
-        if !more.is_empty() {
-            let _ = writeln!(text, "  {}", fitted(&more.join(", "), WIDTH - 2).trim_end());
-        }
-    }
-}
-
-/// What else is worth a word: files of a job, what waits, what is in memory only.
-fn remarks(view: &TransferView) -> Vec<String> {
-    let mut words = Vec::new();
-    words.extend(view.files_total.map(|total| match view.files_done {
-        Some(done) => format!("{done} of {total} files"),
-        None => format!("{total} files"),
-    }));
-    words.extend(view.waits_for.map(|end| match end {
-        Bottleneck::Source => "waits for the source".to_owned(),
-        Bottleneck::Destination => "waits for the destination".to_owned(),
-        Bottleneck::Both => "one device is both ends".to_owned(),
-        Bottleneck::Program => "waits for no device".to_owned(),
-    }));
-    words.extend(view.throttled.map(|throttle| match throttle {
-        Throttle::DirtyMemory => "throttled: dirty memory is full".to_owned(),
-        Throttle::OwnLimit => "throttled by its own option".to_owned(),
-    }));
-    let unwritten = view.unwritten_bytes.filter(|bytes| *bytes > 0);
-    words.extend(
-        unwritten.map(|bytes| format!("up to {} not on disk", units::capacity(bytes as f64))),
-    );
-    words
-}
-
-/// The files that grow fastest.
-fn growing(text: &mut String, files: &[GrowingFile]) {
-    for file in files.iter().take(GROWING) {
-        let start = format!(
-            "GROWS {:>10} to {:>8}  ",
-            units::throughput(file.growth_bytes_per_s),
-            units::capacity(file.size_bytes as f64),
-        );
-        let room = WIDTH.saturating_sub(columns(&start));
-        let _ = writeln!(text, "{start}{}", shortened(&file.path, room));
-    }
-}
-
-/// The share that is done, where there is one.
-fn done(view: &TransferView) -> String {
-    match (view.position_bytes, view.size_bytes) {
-        (Some(position), Some(size)) if size > 0 => {
-            format!("{:.0} %", position as f64 / size as f64 * 100.0)
-        }
-        _ => String::new(),
-    }
-}
-
-fn left(view: &TransferView) -> String {
-    match (view.state, view.eta) {
-        (TransferState::Finished, _) => "finished".to_owned(),
-        (TransferState::Stalled, _) => "stalled".to_owned(),
-        (TransferState::NoPosition, _) => "no position".to_owned(),
-        (TransferState::Moving, None) => UNKNOWN.to_owned(),
-        (TransferState::Moving, Some(likely)) => {
-            let likely = units::waiting(likely);
-            match (view.eta_low, view.eta_high) {
-                (Some(low), Some(high)) => format!(
-                    "{likely} ({} - {})",
-                    units::waiting(low),
-                    units::waiting(high)
-                ),
-                _ => likely,
-            }
-        }
-    }
-}
-
-/// From where to where; names that do not fit lose their beginnings.
-fn route(view: &TransferView, width: usize) -> String {
-    match (&view.source, &view.destination) {
-        (Some(source), Some(destination)) => {
-            let arrow = " -> ";
-            let half = (width - arrow.len()) / 2;
-            let spare = half.saturating_sub(columns(source).min(columns(destination)));
-            let room = half + spare;
-            let source = shortened(source, if columns(source) <= half { half } else { room });
-            format!(
-                "{source}{arrow}{}",
-                shortened(destination, width - arrow.len() - columns(&source))
-            )
-        }
-        (Some(source), None) => format!("from {}", shortened(source, width - 5)),
-        (None, Some(destination)) => format!("to {}", shortened(destination, width - 3)),
-        (None, None) => UNKNOWN.to_owned(),
-    }
-}
-
-fn processes(text: &mut String, processes: &[ProcessView], count: usize) {
-    if processes.is_empty() {
-        return;
-    }
-    let _ = writeln!(
-        text,
-        "{:>8} {:<8} {:>8} {:>8} {:>6} {:>6}  COMMAND ({} of {count} active)",
-        "PID",
-        "USER",
-        "r MB/s",
-        "w MB/s",
-        "cache%",
-        "wait %",
-        processes.len()
-    );
-    let percent = |share: Option<f64>| known(share, |share| format!("{:.0}", share * 100.0));
-    for view in processes.iter().take(PROCESSES) {
-        let start = format!(
-            "{:>8} {} {:>8} {:>8} {:>6} {:>6}  ",
-            view.pid,
-            fitted(view.user.as_deref().unwrap_or(UNKNOWN), 8),
-            megabytes(view.read_bytes_per_s),
-            megabytes(view.write_bytes_per_s),
-            match view.asked_read_bytes_per_s {
-                Some(0.0) => "-".to_owned(),
-                _ => percent(view.cached),
-            },
-            percent(view.io_wait),
-        );
-        let room = WIDTH.saturating_sub(columns(&start));
-        let _ = writeln!(text, "{start}{}", fitted(&view.command, room).trim_end());
-    }
-}
-
-fn known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| UNKNOWN.to_owned(), format)
-}
-
-fn per_second(rate: Option<f64>) -> String {
-    known(rate, |rate| {
-        if rate < 100_000.0 {
-            format!("{rate:.0}")
-        } else {
-            units::count(rate)
-        }
-    })
-}
-
-fn megabytes(bytes: Option<f64>) -> String {
-    known(bytes, |bytes| {
-        if bytes == 0.0 {
-            "0".to_owned()
-        } else {
-            three_digits(bytes / 1e6)
-        }
-    })
-}
-
-/// A response time; a dash where nothing completed and so there is none.
-fn milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
-    match rate {
-        Some(0.0) => "-".to_owned(),
-        _ => known(nanoseconds, |ns| three_digits(ns / 1e6)),
-    }
-}
-
-fn columns(text: &str) -> usize {
-    text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
-}
-
-/// Exactly so many columns: cut at the end, or filled with spaces.
-fn fitted(text: &str, width: usize) -> String {
-    let mut fitted = String::new();
-    let mut used = 0;
-    for letter in text.chars() {
-        let own = letter.width().unwrap_or(0);
-        if used + own > width {
-            break;
-        }
-        fitted.push(letter);
-        used += own;
-    }
-    fitted.extend(std::iter::repeat_n(' ', width - used));
-    fitted
-}
-
-/// At most so many columns: of a path the end says more than the beginning.
-fn shortened(text: &str, width: usize) -> String {
-    if columns(text) <= width {
-        return text.to_owned();
-    }
-    let mut kept: Vec<char> = Vec::new();
-    let mut used = 3;
-    for letter in text.chars().rev() {
-        let own = letter.width().unwrap_or(0);
-        if used + own > width {
-            break;
-        }
-        kept.push(letter);
-        used += own;
-    }
-    "...".chars().chain(kept.into_iter().rev()).collect()
-}
-
 #[cfg(test)]
 mod tests {
     use proptest::prelude::*;
 
+    use super::columns::columns;
     use super::*;
+    use crate::model::live::{DeviceView, ProcessView, TransferState, TransferView};
 
     fn view() -> Live {
         Live {

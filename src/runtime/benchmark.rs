@@ -17,7 +17,7 @@ use crate::session::document::{
 
 mod book;
 
-/// How often the journal is appended to while a phase lasts.
+/// How often the journal is appended to while a phase lasts that brings no news.
 const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 
 /// What is to be done.
@@ -226,7 +226,7 @@ struct Recorder<'a> {
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
         self.underway.moved = progress.moved;
-        if self.underway.unsaved() >= JOURNAL_EVERY {
+        if progress.is_news || self.underway.unsaved() >= JOURNAL_EVERY {
             self.underway.append(self.book, &progress.findings);
         }
         let counts = self.underway.surroundings.counts();

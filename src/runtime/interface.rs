@@ -6,10 +6,10 @@ use std::time::Duration;
 
 use crossterm::event::EventStream;
 use ratatui::Terminal;
-use ratatui::backend::CrosstermBackend;
 use tokio::sync::mpsc;
 
 use super::event_loop::{self, Ending, LoopError, World};
+use super::lean::Lean;
 use super::machine_services::Machine;
 use super::player::{self, Player};
 use super::services::{Services, Sources, feeds};
@@ -95,7 +95,7 @@ pub fn run_with<S: Services>(
             services: start(sources)?,
             display,
         };
-        let mut terminal = Terminal::new(CrosstermBackend::new(stdout()))?;
+        let mut terminal = Terminal::new(Lean::new(stdout()))?;
         let look = look(options);
         let ending = event_loop::run(&mut terminal, &mut world, &mut state, &look).await;
         let World {

@@ -44,7 +44,9 @@ impl Machine {
         let threads_shown = Arc::clone(&threads);
         let sampler = Sampler::start(interval, move || {
             collector.show_threads(threads_shown.load(Ordering::Relaxed));
-            modeler.show_all_processes(all.load(Ordering::Relaxed));
+            let all = all.load(Ordering::Relaxed);
+            collector.show_all(all);
+            modeler.show_all_processes(all);
             let view = modeler.update(Arc::new(collector.collect()));
             live.send_replace(Some(Arc::new(view)));
         })?;

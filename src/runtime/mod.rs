@@ -7,6 +7,7 @@ mod follower;
 pub mod input;
 pub mod interface;
 pub mod jobs;
+mod lean;
 mod machine;
 pub mod machine_services;
 pub mod overwrite;

@@ -43,8 +43,11 @@ fn lines(overlay: Overlay) -> Vec<String> {
             "y do it    n leave it".to_owned(),
         ],
         Overlay::Choose(victim, deeds) => {
-            let choices = deeds.iter().enumerate();
-            let choices = choices.map(|(place, deed)| format!("{}  {}", place + 1, deed.name()));
+            // Equally long, so that their beginnings stand below one another.
+            let names = || deeds.iter().map(|deed| deed.name());
+            let longest = names().map(|name| name.chars().count()).max().unwrap_or(0);
+            let choices = names().enumerate();
+            let choices = choices.map(|(place, name)| format!("{}  {name:<longest$}", place + 1));
             std::iter::once(format!("Process {}", victim.pid))
                 .chain(choices)
                 .collect()

@@ -7,4 +7,5 @@ mod canned;
 mod comparison;
 mod consent;
 mod driven;
+mod panes;
 mod screens;

@@ -12,7 +12,7 @@ use ratatui::style::Color;
 
 use crate::canned;
 
-fn drawn(state: &State, look: Look, width: u16, height: u16) -> Buffer {
+pub fn drawn(state: &State, look: Look, width: u16, height: u16) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
     ui::draw(state, &look, area, &mut buffer);
@@ -20,7 +20,7 @@ fn drawn(state: &State, look: Look, width: u16, height: u16) -> Buffer {
 }
 
 /// The characters alone.
-fn text(buffer: &Buffer) -> String {
+pub fn text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let line = |cells: &[ratatui::buffer::Cell]| {
         let line: String = cells.iter().map(|cell| cell.symbol()).collect();

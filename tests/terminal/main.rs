@@ -10,6 +10,7 @@ mod overwrite;
 #[path = "../support/processor.rs"]
 mod processor;
 mod pty;
+mod start;
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -272,4 +273,23 @@ fn exports(directory: &Path) -> PathBuf {
         .collect();
     assert_eq!(names.len(), 1, "{names:?}");
     names[0].clone()
+}
+
+#[test]
+fn a_run_whose_terminal_goes_away_is_saved() {
+    if !possible() {
+        return;
+    }
+    let directory = directory();
+    let words = ["run", "random-read", ".", "--duration", "50s"];
+    let size = ["--scratch-size", "16MiB"];
+    let mut terminal = diskscope(&[words.as_slice(), &size].concat(), directory.path());
+    terminal.see("/s");
+    terminal.hang_up();
+    assert!(!terminal.end().success());
+    let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
+    let session = store::load(&saved[0]).unwrap();
+    assert_eq!(session.runs[0].state, RunState::Interrupted);
+    assert!(session.runs[0].findings.figure("iops").is_some());
+    assert_eq!(saved[0].extension().unwrap(), "json");
 }

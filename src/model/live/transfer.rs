@@ -67,6 +67,8 @@ pub enum Bottleneck {
 pub enum Throttle {
     /// The kernel: as much is dirty as may be.
     DirtyMemory,
+    /// A limit of its control group for one of the devices (`io.max`, `blkio.throttle`).
+    ControlGroup,
     /// Its own arguments, such as `--bwlimit` of rsync or `-L` of pv.
     OwnLimit,
 }

@@ -1,23 +1,24 @@
 //! Threads of a process, as lines of their own.
 
+use std::time::Duration;
+
+use crate::model::interval::{Interval, Pair, difference};
 use crate::model::live::ProcessView;
 use crate::printable::printable;
-use crate::probe::Sample;
 use crate::probe::sample::{Process, Task};
 
-use super::{difference, is_active, same, set_rates};
+use super::{is_active, set_rates};
 
 /// The threads that did something, where threads were read; `whole` is their process.
 pub(super) fn views(
-    before: Option<&Sample>,
-    now: &Sample,
-    process: &Process,
+    interval: &Interval<'_>,
+    pair: &Pair<'_>,
     whole: &ProcessView,
 ) -> Vec<ProcessView> {
-    let Some(tasks) = &process.tasks else {
+    let Some(tasks) = &pair.now.tasks else {
         return Vec::new();
     };
-    let earlier = before.and_then(|before| Some((same(before, process)?, before)));
+    let earlier = pair.earlier.zip(interval.seconds());
     let view = |task: &Task| {
         let mut view = ProcessView {
             pid: whole.pid,
@@ -31,10 +32,10 @@ pub(super) fn views(
             devices: whole.devices.clone(),
             ..ProcessView::default()
         };
-        if let Some((earlier, before)) = earlier
+        if let Some((earlier, seconds)) = earlier
             && let Some(was) = find(earlier, task.tid)
         {
-            set_moved(&mut view, was, task, (before, now));
+            set_moved(&mut view, was, task, Duration::from_secs_f64(seconds));
         }
         if let Some(io) = task.io.value() {
             view.read_total_bytes = Some(io.read);
@@ -49,15 +50,7 @@ fn find(process: &Process, tid: u32) -> Option<&Task> {
     process.tasks.as_ref()?.iter().find(|task| task.tid == tid)
 }
 
-fn set_moved(view: &mut ProcessView, was: &Task, task: &Task, samples: (&Sample, &Sample)) {
-    let Some(elapsed) = samples
-        .1
-        .at
-        .checked_sub(samples.0.at)
-        .filter(|elapsed| !elapsed.is_zero())
-    else {
-        return;
-    };
+fn set_moved(view: &mut ProcessView, was: &Task, task: &Task, elapsed: Duration) {
     if let (Some(before), Some(after)) = (was.io.value(), task.io.value())
         && let Some(moved) = difference(&before, &after)
     {

@@ -7,6 +7,7 @@ use crate::model::memory::{is_throttled, unwritten};
 use crate::model::places::device_at;
 use crate::probe::Sample;
 
+use super::groups;
 use super::tracked::{End, Tracked};
 
 /// Busy for this share of time, somebody always waits for a device.
@@ -49,6 +50,12 @@ pub fn complete(view: &mut TransferView, tracked: &Tracked, scene: &Scene<'_>) {
         waits: process.and_then(|process| process.io_wait),
         runs: process.is_some_and(|process| process.state == Some('R')),
     };
+    let rate = view.rate_bytes_per_s.unwrap_or(0.0);
+    if let Some(end) = groups::limited_end(view.pid, rate, (source, destination), scene) {
+        view.waits_for = Some(end);
+        view.throttled = Some(Throttle::ControlGroup);
+        return;
+    }
     view.waits_for = bottleneck(&evidence);
     view.throttled = if evidence.throttled {
         Some(Throttle::DirtyMemory)
@@ -58,8 +65,7 @@ pub fn complete(view: &mut TransferView, tracked: &Tracked, scene: &Scene<'_>) {
 }
 
 fn device<'a>(end: Option<&End>, scene: &Scene<'a>) -> Option<&'a DeviceView> {
-    let (kind, inode) = end?.place();
-    let name = device_at(scene.now, kind, inode)?;
+    let name = device_at(scene.now, end?.place())?;
     scene.devices.iter().find(|device| device.name == name)
 }
 

@@ -2,12 +2,14 @@
 
 use std::time::Duration;
 
-use crate::model::processes::{moved, same};
-use crate::probe::Sample;
+use crate::model::interval::{Interval, Pair};
 use crate::probe::sample::{FileKind, OpenFile, Process, ProcessIo};
 
 /// Number of the descriptor for messages (stdin(3)).
 const STANDARD_ERROR: u32 = 2;
+
+/// A benchmark moves through a file up and down without an end: it has a screen of its own.
+const OWN_NAME: &[u8] = b"diskscope";
 
 /// A file that a process has open, and what happened to it since the sample before.
 #[derive(Debug, Clone, Copy)]
@@ -84,41 +86,24 @@ pub struct ProcessFlows<'s> {
 
 /// The processes of which open files are known.
 #[must_use]
-pub fn collect<'s>(before: &'s Sample, now: &'s Sample) -> Vec<ProcessFlows<'s>> {
-    now.processes
+pub fn collect<'s>(interval: &Interval<'s>) -> Vec<ProcessFlows<'s>> {
+    let flows = |pair: &Pair<'s>| {
+        let files = pair.now.files.iter();
+        files
+            .map(|file| Flow {
+                file,
+                earlier: pair.file_before(file),
+            })
+            .collect()
+    };
+    interval
+        .pairs
         .iter()
-        .filter(|process| !process.files.is_empty())
-        .map(|process| {
-            let earlier = same(before, process);
-            let flows = process
-                .files
-                .iter()
-                .map(|file| Flow {
-                    file,
-                    earlier: earlier
-                        .and_then(|earlier| open_file(earlier, file.descriptor, file.inode)),
-                })
-                .collect();
-            ProcessFlows {
-                process,
-                flows,
-                moved: moved(before, now, process),
-            }
+        .filter(|pair| !pair.now.files.is_empty() && pair.now.identity.name != OWN_NAME)
+        .map(|pair| ProcessFlows {
+            process: pair.now,
+            flows: flows(pair),
+            moved: pair.moved(),
         })
         .collect()
-}
-
-/// The file that a process has open under a descriptor, if it is the one expected.
-#[must_use]
-pub fn open_file(
-    process: &Process,
-    descriptor: u32,
-    inode: ((u32, u32), u64),
-) -> Option<&OpenFile> {
-    let found = process
-        .files
-        .binary_search_by_key(&descriptor, |file| file.descriptor)
-        .ok()?;
-    let file = &process.files[found];
-    (file.inode == inode).then_some(file)
 }

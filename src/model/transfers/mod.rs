@@ -11,12 +11,14 @@ use std::time::Duration;
 use crate::probe::Sample;
 use crate::probe::sample::FileKind;
 
+use super::interval::Interval;
 use super::live::TransferView;
 
 mod dd;
 pub mod ends;
 pub mod estimate;
 mod flow;
+mod groups;
 mod jobs;
 mod limits;
 mod pairing;
@@ -26,7 +28,6 @@ mod tracked;
 
 use ends::Scene;
 use flow::ProcessFlows;
-pub use flow::open_file;
 use jobs::Jobs;
 use pairing::Place;
 use tracked::{Basis, End, Tracked};
@@ -58,13 +59,14 @@ impl Tracker {
     }
 
     /// Takes note of a sample.
-    pub fn update(&mut self, before: Option<&Sample>, now: &Sample) {
+    pub fn update(&mut self, interval: &Interval<'_>) {
+        let now = interval.now;
         self.jobs.update(now);
         for transfer in &mut self.transfers {
             transfer.observe(now);
         }
-        if let Some(before) = before {
-            let all = flow::collect(before, now);
+        if let Some(before) = interval.before {
+            let all = flow::collect(interval);
             let found = Search {
                 all: &all,
                 before,

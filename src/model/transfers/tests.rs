@@ -93,7 +93,8 @@ impl Story {
             processes,
             ..Sample::default()
         };
-        self.tracker.update(self.before.as_ref(), &now);
+        self.tracker
+            .update(&Interval::new(self.before.as_ref(), &now));
         let views = self.tracker.views(&Scene {
             now: &now,
             devices: &[],

@@ -3,14 +3,16 @@
 use std::sync::Arc;
 use std::time::Duration;
 
+use crate::model::interval::open_file;
 use crate::model::live::{TransferState, TransferView};
+use crate::model::places::{Place, place_of};
 use crate::printable::printable;
 use crate::probe::Sample;
 use crate::probe::sample::{FileKind, OpenFile, Process};
 
 use super::dd;
 use super::estimate::{Estimate, Left};
-use super::flow::{Flow, open_file};
+use super::flow::Flow;
 use super::limits;
 use super::pairing::final_path;
 
@@ -23,7 +25,7 @@ pub struct End {
     pid: u32,
     start_ticks: u64,
     descriptor: u32,
-    kind: FileKind,
+    place: Place,
     inode: ((u32, u32), u64),
     path: Arc<[u8]>,
 }
@@ -36,7 +38,7 @@ impl End {
             pid: process.identity.pid,
             start_ticks: process.identity.start_ticks,
             descriptor: file.descriptor,
-            kind: file.kind,
+            place: place_of(file),
             inode: file.inode,
             path: Arc::clone(&file.path),
         }
@@ -54,10 +56,10 @@ impl End {
         self.pid == process.identity.pid && self.start_ticks == process.identity.start_ticks
     }
 
-    /// What the file is, and its number.
+    /// Where the file lies.
     #[must_use]
-    pub fn place(&self) -> (FileKind, ((u32, u32), u64)) {
-        (self.kind, self.inode)
+    pub fn place(&self) -> Place {
+        self.place
     }
 
     fn process<'s>(&self, sample: &'s Sample) -> Option<&'s Process> {

@@ -30,12 +30,21 @@ pub struct JobCount {
 /// A process by its id and the moment of its beginning.
 type Key = (u32, u64);
 
+/// What a process was taken for.
+#[derive(Debug)]
+struct Judged {
+    /// Who it was then. Between fork(2) and the end of execve(2) a process has the name or the
+    /// arguments of another one, so a judgement holds for one identity only.
+    identity: Arc<Identity>,
+    /// What it copies; `None`: no job.
+    order: Option<Arc<arguments::Order>>,
+}
+
 /// Jobs that are being followed.
 #[derive(Debug, Default)]
 pub struct Jobs {
     counter: Option<Counter>,
-    /// `None`: looked at, and no job.
-    known: BTreeMap<Key, Option<Arc<arguments::Order>>>,
+    known: BTreeMap<Key, Judged>,
 }
 
 impl Jobs {
@@ -49,18 +58,13 @@ impl Jobs {
             }
             let key = (identity.pid, identity.start_ticks);
             gone.remove(&key);
-            if !self.known.contains_key(&key) {
-                let order = self.begin(roots, identity, processes);
-                self.known.insert(key, order);
+            let judged = self.known.get(&key);
+            if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
+                let identity = Arc::clone(identity);
+                let order = self.begin(roots, &identity, processes);
+                self.known.insert(key, Judged { identity, order });
             }
-            if let Some(Some(order)) = self.known.get(&key)
-                && let Some(counter) = &self.counter
-            {
-                processes[place].job = Some(JobCount {
-                    order: Arc::clone(order),
-                    count: counter.count(key),
-                });
-            }
+            processes[place].job = self.count(key);
         }
         for key in gone.into_keys() {
             self.known.remove(&key);
@@ -68,6 +72,14 @@ impl Jobs {
                 counter.forget(key);
             }
         }
+    }
+
+    fn count(&self, key: Key) -> Option<JobCount> {
+        let order = self.known.get(&key)?.order.as_ref()?;
+        Some(JobCount {
+            order: Arc::clone(order),
+            count: self.counter.as_ref()?.count(key),
+        })
     }
 
     fn begin(
@@ -97,4 +109,36 @@ fn has_same_parent(identity: &Identity, processes: &[Process]) -> bool {
     processes
         .binary_search_by_key(&identity.parent, |process| process.identity.pid)
         .is_ok_and(|place| processes[place].identity.name == identity.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(arguments: &[u8]) -> Process {
+        Process {
+            identity: Arc::new(Identity {
+                pid: 7,
+                name: b"cp".to_vec(),
+                arguments: arguments.to_vec(),
+                ..Identity::default()
+            }),
+            ..Process::default()
+        }
+    }
+
+    #[test]
+    fn a_process_seen_before_its_arguments_were_there_is_judged_anew() {
+        let empty = tempfile::tempdir().unwrap();
+        let roots = Roots::below(empty.path());
+        let mut jobs = Jobs::default();
+        let mut early = [process(b"")];
+        jobs.update(&roots, &mut early);
+        assert_eq!(early[0].job, None);
+        let mut whole = [process(b"cp\0-r\0tree\0copy\0")];
+        jobs.update(&roots, &mut whole);
+        assert!(whole[0].job.is_some());
+        jobs.update(&roots, &mut []);
+        assert!(jobs.known.is_empty());
+    }
 }

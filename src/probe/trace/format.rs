@@ -13,10 +13,10 @@ pub struct Field {
 }
 
 impl Field {
-    /// The bytes of it.
+    /// The bytes of it. No record is so long that the end would not fit.
     #[must_use]
     pub fn range(self) -> Range<usize> {
-        self.offset..self.offset + self.size
+        self.offset..self.offset.saturating_add(self.size)
     }
 
     /// Its value as an unsigned number, zero-extended; `None` where the record is too short or

@@ -15,6 +15,9 @@ const MISSED_STORED: u64 = 1 << 30;
 /// Event header: 5 bits of kind or length, 27 bits of time since the event before.
 const KIND_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
+/// The kernel's pages are 4 to 64 KiB, and sub-buffers of several pages at most this
+/// (`buffer_subbuf_size_kb`, kernel Documentation/trace/ftrace.rst).
+const LARGEST: usize = 16 << 20;
 /// Kinds beyond the lengths 1..=28, which are in words of 4 bytes.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -40,11 +43,12 @@ impl PageFormat {
                 .find(|(name, _)| name == wanted)
                 .map(|(_, field)| field)
         };
-        Some(Self {
+        let format = Self {
             timestamp: field("timestamp")?,
             commit: field("commit")?,
             data: field("data")?,
-        })
+        };
+        (format.size() <= LARGEST).then_some(format)
     }
 
     /// Reads a file like that. It must be read at once: the kernel takes a second read for one
@@ -61,7 +65,7 @@ impl PageFormat {
     /// Size of a whole page in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.data.offset + self.data.size
+        self.data.range().end
     }
 
     /// Goes through a page; `None` where it is too short to be one.

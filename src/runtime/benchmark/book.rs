@@ -1,6 +1,7 @@
 //! The session as it grows, and the journal that keeps it.
 
 use std::collections::BTreeMap;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use jiff::Zoned;
@@ -26,6 +27,8 @@ pub(super) struct Book {
     session: Session,
     journal: Option<Journal>,
     problems: Vec<String>,
+    /// The first that went wrong with the journal.
+    journal_error: Option<StoreError>,
 }
 
 impl Book {
@@ -58,23 +61,27 @@ impl Book {
             session,
             journal,
             problems,
+            journal_error: None,
         }
     }
 
     /// Appends a run as it stands to the journal.
     fn append(&mut self, run: &Run) {
+        self.note(|journal| journal.append(run));
+    }
+
+    fn note(&mut self, write: impl FnOnce(&mut Journal) -> Result<(), StoreError>) {
         if let Some(journal) = &mut self.journal
-            && let Err(error) = journal.append(run)
+            && let Err(error) = write(journal)
         {
-            // A full disk must not end the measurement: it goes on without a journal.
-            self.problems.push(not_saved(&error));
-            self.journal = None;
+            // A full disk must not end the measurement, and there may be room again later.
+            self.journal_error.get_or_insert(error);
         }
     }
 
     /// Puts down a run that is over.
     pub(super) fn put(&mut self, run: Run) {
-        self.append(&run);
+        self.note(|journal| journal.keep(&run));
         self.session.runs.push(run);
     }
 
@@ -98,17 +105,30 @@ impl Book {
                 .iter()
                 .for_each(|verdict| run.findings.put_verdict(verdict.clone()));
         }
-        let saved = self.journal.and_then(|journal| {
-            journal
-                .finish(&self.session)
-                .map_err(|error| self.problems.push(not_saved(&error)))
-                .ok()
-        });
+        let (saved, problem) = save(self.journal, self.journal_error, &self.session);
+        self.problems.extend(problem);
         Report {
             session: self.session,
             saved,
             problems: self.problems,
         }
+    }
+}
+
+/// Puts the document in the journal's place. Says where it is, and what went wrong on the way.
+fn save(
+    journal: Option<Journal>,
+    journal_error: Option<StoreError>,
+    session: &Session,
+) -> (Option<PathBuf>, Option<String>) {
+    match journal.map(|journal| journal.finish(session)) {
+        Some(Ok(path)) => {
+            let told = journal_error
+                .map(|error| format!("a kill would have lost some of it, for a while: {error}"));
+            (Some(path), told)
+        }
+        Some(Err(error)) => (None, Some(not_saved(&error))),
+        None => (None, None),
     }
 }
 

@@ -57,9 +57,9 @@ impl LatencySummary {
     /// The distribution as a curve: `[ns, share of requests that took at most so long]`.
     #[must_use]
     pub fn cumulative(&self) -> Vec<[f64; 2]> {
-        let mut below = 0;
+        let mut below = 0_u64;
         let points = self.histogram.iter().map(|[_, high, count]| {
-            below += count;
+            below = below.saturating_add(*count);
             [*high as f64, below as f64 / self.count.max(1) as f64]
         });
         points.collect()

@@ -57,16 +57,17 @@ fn facts(counts: &KernelCounts, said: Said<'_>) -> Vec<(&'static str, String)> {
     let Said {
         elapsed_ns, ours, ..
     } = said;
-    let requests = counts.reads + counts.writes;
+    let requests = counts.reads.saturating_add(counts.writes);
     let mut facts = vec![("requests", requests_text(requests, ours))];
-    let bytes = counts.read_bytes + counts.written_bytes;
+    let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
     facts.push(("moved", units::capacity(bytes as f64)));
     if let Some(mean) = quotient(bytes, requests) {
         facts.push(("size", units::block_size((mean / 512.0).round() * 512.0)));
     }
-    let merged = counts.reads_merged + counts.writes_merged;
+    let merged = counts.reads_merged.saturating_add(counts.writes_merged);
     facts.push(("merged", grouped(merged as f64)));
-    if let Some(mean) = quotient(counts.read_ns + counts.write_ns, requests) {
+    let waited = counts.read_ns.saturating_add(counts.write_ns);
+    if let Some(mean) = quotient(waited, requests) {
         facts.push(("await", units::latency(mean)));
     }
     if let Some(stages) = said.stages {
@@ -101,9 +102,9 @@ fn requests_text(requests: u64, ours: Option<u64>) -> String {
 /// The mean over reads and writes.
 fn mean_of(latency: &LatencyByDirection) -> Option<f64> {
     let all = || [&latency.read, &latency.write].into_iter().flatten();
-    let count: u64 = all().map(|one| one.count).sum();
+    let count: f64 = all().map(|one| one.count as f64).sum();
     let total: f64 = all().map(|one| one.mean_ns * one.count as f64).sum();
-    (count > 0).then(|| total / count as f64)
+    (count > 0.0).then(|| total / count)
 }
 
 fn quotient(amount: u64, by: u64) -> Option<f64> {

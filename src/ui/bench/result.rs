@@ -195,8 +195,7 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
         let ours = [&latency.read, &latency.write]
             .into_iter()
             .flatten()
-            .map(|latency| latency.count)
-            .sum::<u64>();
+            .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
         let said = kernel::Said {
             counts: run.kernel.as_ref(),
             stages: run.stages.as_ref(),

@@ -1,23 +1,20 @@
 //! The selected device: what it is, what lies on what, what could be better, and its history.
 
-use std::time::Duration;
-
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::charts::{History, chart};
 use super::{fact, scrolled};
 use crate::app::live::LiveState;
-use crate::bench::Shape;
-use crate::drive::{Drive, FileSystem, advice};
+use crate::drive::{Drive, DriveKind, FileSystem, advice};
 use crate::model::Live;
 use crate::model::history::Point;
 use crate::model::live::DeviceView;
 use crate::model::stack;
-use crate::session::document::{Axis, Unit};
+use crate::session::document::Unit;
 use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::plot::{Curve, Plot};
 use crate::ui::widgets::text::wrapped;
 use crate::units;
 
@@ -182,31 +179,34 @@ fn identity(drive: &Drive, look: Look) -> Vec<Line<'static>> {
         Some(firmware) => format!("{serial}, firmware {firmware}"),
         None => serial.clone(),
     });
+    let temperature = details.temperature_celsius;
+    let temperature = temperature.map(|warm| format!("{warm:.0} C"));
     let discard = details.discard_max_bytes.map(|most| match most {
         0 => "no".to_owned(),
         most => format!("up to {}", units::block_size(most as f64)),
     });
-    vec![
-        fact("serial", serial, look),
-        fact("bus", link.or_else(|| drive.transport.clone()), look),
-        fact("rotates", drive.rotational.map(yes), look),
-        fact("sectors", drive.sector_kind(), look),
-        fact("scheduler", scheduler, look),
-        fact("queue depth", depth, look),
-        fact("read-ahead", kib(drive.read_ahead_kib), look),
-        fact("largest request", kib(drive.max_request_kib), look),
-        fact("write cache", drive.write_cache.clone(), look),
-        fact("discard", discard, look),
-        fact("zoned", details.zoned.clone(), look),
-        fact(
-            "temperature",
-            details
-                .temperature_celsius
-                .map(|warm| format!("{warm:.0} C")),
-            look,
-        ),
-        fact("aligned", drive.aligned.map(yes), look),
-    ]
+    let facts = [
+        ("serial", serial),
+        ("bus", link.or_else(|| drive.transport.clone())),
+        ("rotates", drive.rotational.map(yes)),
+        ("sectors", drive.sector_kind()),
+        ("scheduler", scheduler),
+        ("queue depth", depth),
+        ("read-ahead", kib(drive.read_ahead_kib)),
+        ("largest request", kib(drive.max_request_kib)),
+        ("write cache", drive.write_cache.clone()),
+        ("discard", discard),
+        ("zoned", details.zoned.clone()),
+        ("temperature", temperature),
+        ("aligned", drive.aligned.map(yes)),
+    ];
+    // What a drive does not tell is unknown; a partition or a volume has no such thing.
+    let whole = matches!(drive.kind, DriveKind::Disk | DriveKind::Optical);
+    facts
+        .into_iter()
+        .filter(|(name, value)| value.is_some() || (whole && *name != "aligned"))
+        .map(|(name, value)| fact(name, value, look))
+        .collect()
 }
 
 fn fullness(file_system: &FileSystem, look: Look) -> Vec<Line<'static>> {
@@ -260,16 +260,6 @@ fn layers(sample: &Live, selected: &DeviceView, look: Look) -> Vec<Line<'static>
         .collect()
 }
 
-/// Curves over the last samples.
-pub(super) struct History {
-    /// What is drawn.
-    pub(super) title: &'static str,
-    /// Unit of the values.
-    pub(super) unit: Unit,
-    /// Values, the oldest first, and what they mean.
-    pub(super) curves: Vec<(Vec<Option<f32>>, Meaning)>,
-}
-
 fn histories(live: &LiveState, device: &str) -> [History; 4] {
     let points = |of: fn(&Point) -> Option<f32>| -> Vec<Option<f32>> {
         live.history
@@ -307,59 +297,4 @@ fn histories(live: &LiveState, device: &str) -> [History; 4] {
             curves: vec![(points(|it| it.request_bytes), Meaning::Plain)],
         },
     ]
-}
-
-/// Draws curves over the time until now.
-pub(super) fn chart(
-    history: &History,
-    interval: Duration,
-    look: Look,
-    area: Rect,
-    buf: &mut Buffer,
-) {
-    if area.height < 4 || area.width < 20 {
-        return;
-    }
-    let heading = Rect { height: 1, ..area };
-    Line::styled(history.title, look.style(Meaning::Title)).render(heading, buf);
-    let body = Rect {
-        y: area.y + 1,
-        height: area.height - 1,
-        ..area
-    };
-    let seconds = interval.as_secs_f64();
-    let curves: Vec<(Vec<[f64; 2]>, Meaning)> = history
-        .curves
-        .iter()
-        .map(|(values, meaning)| (placed(values, seconds), *meaning))
-        .collect();
-    let plot = Plot {
-        curves: curves
-            .iter()
-            .map(|(points, meaning)| Curve {
-                points,
-                meaning: *meaning,
-                letter: None,
-            })
-            .collect(),
-        shape: Shape::Line,
-        x: &Axis::new("time", Unit::Nanoseconds),
-        y: &Axis::new(history.title, history.unit),
-        log_x: false,
-        log_y: false,
-        from_zero: true,
-        x_bounds: None,
-        marks: Vec::new(),
-        look,
-    };
-    (&plot).render(body, buf);
-}
-
-/// Points over the time since the first, in nanoseconds; what is unknown is left out.
-fn placed(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
-    values
-        .iter()
-        .enumerate()
-        .filter_map(|(place, value)| Some([place as f64 * seconds * 1e9, f64::from((*value)?)]))
-        .collect()
 }

@@ -16,7 +16,7 @@ use crate::units;
 
 const COLUMNS: [Column; 12] = [
     Column::words("DEVICES", 9, 5, 0),
-    Column::words("", 14, 20, 9),
+    Column::words("", 18, 20, 9),
     Column::number("read/s", "read/s", 7, 0),
     Column::number("write/s", "write/s", 7, 0),
     Column::number("read MB/s", "r MB/s", 7, 0),

@@ -109,8 +109,8 @@ fn one_deleted(file: &DeletedView, width: u16, look: Look) -> Vec<Line<'static>>
             Span::styled(format!("{held:>10}  "), look.style(Meaning::Waiting)),
             Span::raw(path),
         ]),
-        faint(format!("            held by {}", holders.join(", "))),
-        faint(format!("            empty it: {}", file.release)),
-        faint(format!("            copy it out: {}", file.rescue)),
+        faint(format!("    held by {}", holders.join(", "))),
+        faint(format!("    empty it: {}", file.release)),
+        faint(format!("    copy it out: {}", file.rescue)),
     ]
 }

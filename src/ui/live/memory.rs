@@ -5,7 +5,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::device::{History, chart};
+use super::charts::{History, chart};
 use super::{fact, scrolled};
 use crate::app::live::LiveState;
 use crate::model::history::HostPoint;
@@ -17,18 +17,19 @@ use crate::units;
 
 /// Rows of the facts.
 const FACTS: u16 = 9;
-/// Rows of the list of files.
-const FILES: u16 = 7;
+/// Files that are listed at most.
+const FILES: usize = 6;
 
 /// Draws it.
 pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let Some(sample) = &live.sample else {
         return;
     };
+    let listed = sample.growing.len().clamp(1, FILES) as u16;
     let [facts, charts, files] = Layout::vertical([
         Constraint::Length(FACTS),
         Constraint::Min(0),
-        Constraint::Length(FILES),
+        Constraint::Length(listed + 1),
     ])
     .areas(area);
     scrolled(memory(&sample.host, look), 0, facts, buf);

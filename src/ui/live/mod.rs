@@ -12,6 +12,7 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+mod charts;
 mod detail;
 mod device;
 mod devices;
@@ -24,6 +25,7 @@ mod transfers;
 use super::look::{Look, Meaning};
 use super::widgets::text::{cut_end, typed, unknown};
 use crate::app::live::{LiveState, Pane};
+use crate::model::live::is_about_accounting;
 
 /// From this width on the selected process is described beside the list.
 const DETAIL_FROM: u16 = 140;
@@ -66,7 +68,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let most = (area.height / 2).saturating_sub(2).max(1);
     let count = (sample.transfers.len() as u16).min(most);
     let transfers = take_top(&mut area, count + 1);
-    transfers::draw(&sample.transfers, look, transfers, buf);
+    transfers::draw(sample, look, transfers, buf);
     take_top(&mut area, 1);
 
     if live.filtering || !live.filter.is_empty() {
@@ -139,10 +141,19 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
     }
 }
 
+/// What is missing and why; where a key mends it, that comes first.
 fn draw_notices(notices: &[String], look: Look, area: Rect, buf: &mut Buffer) {
+    let faint = look.style(Meaning::Faint);
     for (row, notice) in area.rows().skip(1).zip(notices) {
-        let text = format!("{} {notice}", look.glyphs().dot);
-        Line::styled(cut_end(&text, row.width, look), look.style(Meaning::Faint)).render(row, buf);
+        let line = if is_about_accounting(notice) {
+            let offer = " counts how long processes wait for I/O: delay accounting is off";
+            let key = Span::styled("w", look.style(Meaning::Title));
+            Line::from(vec![key, Span::styled(offer, faint)])
+        } else {
+            let text = format!("{} {notice}", look.glyphs().dot);
+            Line::styled(cut_end(&text, row.width, look), faint)
+        };
+        line.render(row, buf);
     }
 }
 

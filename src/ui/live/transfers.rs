@@ -6,7 +6,8 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::model::live::{Bottleneck, Throttle, TransferState, TransferView};
+use crate::model::Live;
+use crate::model::live::{Bottleneck, Throttle, TransferState, TransferView, is_about_others};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::table::{Column, Table};
@@ -15,25 +16,29 @@ use crate::units;
 
 const COLUMNS: [Column; 9] = [
     Column::words("TRANSFERS", 22, 60, 0),
-    Column::words("", 10, 6, 1),
+    Column::words("", 11, 2, 1),
     Column::number("", "", 5, 0),
     Column::number("done", "done", 8, 0),
     Column::number("of", "of", 8, 2),
     Column::number("MB/s", "MB/s", 6, 0),
     Column::number("left", "left", 7, 0),
     Column::words("likely", 13, 2, 4),
-    Column::words("which end waits", 16, 14, 5),
+    Column::words("which end waits", 17, 3, 5),
 ];
 
 /// Draws them.
-pub(super) fn draw(transfers: &[TransferView], look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(sample: &Live, look: Look, area: Rect, buf: &mut Buffer) {
+    let transfers = &sample.transfers;
     if transfers.is_empty() {
+        let hidden = sample.notices.iter().any(|notice| is_about_others(notice));
+        let none = if hidden {
+            "  no process that shows its files moves through a large one"
+        } else {
+            "  no process moves through a large file"
+        };
         Line::from(vec![
             Span::styled("TRANSFERS", look.style(Meaning::Title)),
-            Span::styled(
-                "  no process moves through a large file",
-                look.style(Meaning::Faint),
-            ),
+            Span::styled(none, look.style(Meaning::Faint)),
         ])
         .render(area, buf);
         return;
@@ -104,7 +109,12 @@ fn files(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
 
 fn progress_bar(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
     let Some(share) = share(transfer) else {
-        return Line::styled("no position", look.style(Meaning::Faint));
+        // A dump is as long as it will be; nobody knows.
+        let why = match transfer.position_bytes {
+            Some(_) => "open end",
+            None => "no position",
+        };
+        return Line::styled(cut_end(why, width, look), look.style(Meaning::Faint));
     };
     let meaning = match transfer.state {
         TransferState::Stalled => Meaning::Waiting,
@@ -152,6 +162,7 @@ fn remark(transfer: &TransferView, width: u16, look: Look) -> Line<'static> {
     let not_on_disk = |bytes: u64| format!("{} not on disk", units::capacity(bytes as f64));
     let (text, meaning) = match (transfer.throttled, transfer.waits_for, unwritten) {
         (Some(Throttle::DirtyMemory), ..) => ("throttled: dirty".to_owned(), Meaning::Waiting),
+        (Some(Throttle::ControlGroup), ..) => ("throttled: cgroup".to_owned(), Meaning::Waiting),
         (Some(Throttle::OwnLimit), ..) => ("own limit".to_owned(), Meaning::Faint),
         (None, None, Some(bytes)) => (not_on_disk(bytes), Meaning::Waiting),
         (None, Some(end), _) => (end_of(end).to_owned(), Meaning::Faint),

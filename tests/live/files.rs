@@ -1,89 +1,13 @@
-//! Real processes that move real files are found and followed.
-
-#![allow(clippy::unwrap_used)] // helpers of tests
+//! Single files: whatever the program, they are found and followed.
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
-use std::sync::Arc;
+use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::model::live::{TransferState, TransferView};
-use diskscope::model::{Live, Modeler};
-use diskscope::probe::Collector;
-use diskscope::roots::Roots;
+use diskscope::model::live::TransferState;
 
-const MIB: u64 = 1 << 20;
-const PATIENCE: Duration = Duration::from_secs(20);
-
-/// A child that does not outlive the test.
-struct Running(Child);
-
-impl Drop for Running {
-    fn drop(&mut self) {
-        let _ = self.0.kill();
-        let _ = self.0.wait();
-    }
-}
-
-/// The sampler and the model together.
-struct Eye {
-    collector: Collector,
-    modeler: Modeler,
-}
-
-impl Eye {
-    fn open() -> Self {
-        let mut eye = Self {
-            collector: Collector::new(Roots::default()),
-            modeler: Modeler::default(),
-        };
-        eye.look();
-        eye
-    }
-
-    fn look(&mut self) -> Live {
-        self.modeler.update(Arc::new(self.collector.collect()))
-    }
-
-    fn transfer(&mut self, pid: u32) -> Option<TransferView> {
-        let live = self.look();
-        live.transfers
-            .into_iter()
-            .find(|transfer| transfer.pid == pid)
-    }
-}
-
-/// A real file, not one with holes.
-fn file_of(directory: &Path, name: &str, mib: u64) -> PathBuf {
-    let path = directory.join(name);
-    let mut file = File::create(&path).unwrap();
-    let block: Vec<u8> = (0..MIB as u32)
-        .map(|index| (index.wrapping_mul(2_654_435_761) >> 24) as u8)
-        .collect();
-    for _ in 0..mib {
-        file.write_all(&block).unwrap();
-    }
-    path
-}
-
-fn has(program: &str) -> bool {
-    let found = Command::new(program)
-        .arg("--version")
-        .stdout(Stdio::null())
-        .stderr(Stdio::null())
-        .status()
-        .is_ok();
-    if !found {
-        println!("skipped: {program} is not installed");
-    }
-    found
-}
-
-fn text(path: &Path) -> String {
-    path.to_str().unwrap().to_owned()
-}
+use crate::eye::{Eye, MIB, PATIENCE, Running, file_of, has, text};
 
 #[test]
 fn dd_into_a_pipe_is_followed_by_its_position() {
@@ -288,44 +212,4 @@ fn a_pipeline_is_one_transfer() {
         std::thread::sleep(Duration::from_millis(50));
     }
     panic!("not found, only {last:?}");
-}
-
-#[test]
-fn a_tree_is_one_job_with_its_files_counted() {
-    if !has("rsync") {
-        return;
-    }
-    let directory = tempfile::tempdir().unwrap();
-    let tree = directory.path().join("tree");
-    std::fs::create_dir(&tree).unwrap();
-    // A name that a terminal would obey.
-    for index in 0..30 {
-        file_of(&tree, &format!("part\x1b[2J\n{index}"), 1);
-    }
-    let mut eye = Eye::open();
-    let rsync = Running(
-        Command::new("rsync")
-            .args(["-a", "--bwlimit=8m"])
-            .arg(&tree)
-            .arg(directory.path().join("backup"))
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
-    let deadline = Instant::now() + PATIENCE;
-    while Instant::now() < deadline {
-        let seen = eye.look().transfers;
-        let job = seen.iter().find(|transfer| transfer.files_done > Some(1));
-        if let Some(job) = job {
-            assert_eq!(job.pid, rsync.0.id());
-            assert_eq!(job.files_total, Some(30));
-            assert_eq!(job.size_bytes, Some(30 * MIB));
-            assert!(job.position_bytes >= job.files_done.map(|files| files * MIB));
-            assert_eq!(job.source.as_deref(), Some(&*text(&tree)));
-            return;
-        }
-        std::thread::sleep(Duration::from_millis(50));
-    }
-    panic!("the job was never seen");
 }

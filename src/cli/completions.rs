@@ -1,0 +1,113 @@
+//! `diskscope completions SHELL`: what a shell needs to complete a command line.
+
+use clap::builder::{PossibleValue, PossibleValuesParser};
+use clap::{Arg, ArgMatches, Command, ValueHint};
+use clap_complete::{Shell, generate};
+
+use super::{Exit, Failure, Result, print};
+use crate::bench::TESTS;
+
+/// Shells that can be told how to complete.
+const SHELLS: [(&str, Shell); 3] = [
+    ("bash", Shell::Bash),
+    ("zsh", Shell::Zsh),
+    ("fish", Shell::Fish),
+];
+
+pub(super) fn command() -> Command {
+    Command::new("completions")
+        .about("Print what a shell needs to complete the command line")
+        .arg(
+            Arg::new("shell")
+                .value_name("SHELL")
+                .required(true)
+                .value_parser(SHELLS.map(|(name, _)| name))
+                .help("which shell"),
+        )
+        .after_help("Into a shell that runs: source <(diskscope completions bash)")
+}
+
+pub(super) fn run(matches: &ArgMatches) -> Result {
+    let wanted = matches.get_one::<String>("shell");
+    let known = SHELLS
+        .iter()
+        .find(|(name, _)| wanted.is_some_and(|wanted| wanted == name));
+    let Some((_, shell)) = known else {
+        return Err(Failure::usage("completions needs a SHELL"));
+    };
+    print(&text(*shell))?;
+    Ok(Exit::Done)
+}
+
+fn text(shell: Shell) -> String {
+    let mut text = Vec::new();
+    generate(shell, &mut hinted(), "diskscope", &mut text);
+    let mut text = String::from_utf8_lossy(&text).into_owned();
+    if shell == Shell::Fish {
+        text.push_str(&tests_for_fish());
+    }
+    text
+}
+
+/// The names of the tests: of arguments that are no options the generator for fish knows nothing.
+fn tests_for_fish() -> String {
+    let tests = TESTS.iter().map(|test| {
+        let test = test.description();
+        let summary = test.summary.replace('\\', "\\\\").replace('\'', "\\'");
+        format!(
+            "complete -c diskscope -n '__fish_seen_subcommand_from run' -a {} -d '{summary}'\n",
+            test.name
+        )
+    });
+    tests.collect()
+}
+
+/// The command line, with the names of the tests, and files where files are meant.
+fn hinted() -> Command {
+    let tests = TESTS.iter().flat_map(|test| {
+        let test = test.description();
+        let names = std::iter::once(&test.name).chain(test.aliases);
+        names.map(|name| PossibleValue::new(*name).help(test.summary))
+    });
+    let tests = PossibleValuesParser::new(tests);
+    super::command().mut_subcommand("run", |run| {
+        run.mut_arg("test", |arg| arg.value_parser(tests))
+            .mut_arg("target", |arg| arg.value_hint(ValueHint::AnyPath))
+            .mut_arg("json", |arg| arg.value_hint(ValueHint::FilePath))
+    })
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn every_shell_knows_every_command_and_test() {
+        for (_, shell) in SHELLS {
+            let text = text(shell);
+            for command in super::super::command().get_subcommands() {
+                assert!(
+                    text.contains(command.get_name()),
+                    "{shell:?}: {}",
+                    command.get_name()
+                );
+            }
+            for test in TESTS {
+                let name = test.description().name;
+                assert!(text.contains(name), "{shell:?}: {name}");
+            }
+        }
+    }
+
+    #[test]
+    fn bash_takes_it() {
+        let script = text(Shell::Bash);
+        let checked = std::process::Command::new("bash")
+            .args(["-n", "-c", &script])
+            .status();
+        match checked {
+            Ok(status) => assert!(status.success()),
+            Err(error) => println!("not tried: bash cannot be started: {error}"),
+        }
+    }
+}

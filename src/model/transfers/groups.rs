@@ -1,0 +1,153 @@
+//! Whether a transfer is as fast as its control group lets it be.
+
+use crate::model::live::{Bottleneck, DeviceView};
+use crate::probe::sample::IoLimit;
+
+use super::ends::Scene;
+
+/// Within these shares of a limit it is the limit that holds: what is slower is held up by something
+/// else, and what is faster comes from the cache, which nothing limits.
+const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.7..=1.3;
+/// More layers than this are a circle.
+const DEEPEST: usize = 16;
+
+/// The end at which a limit holds a process back; `rate` is the transfer's in bytes per second.
+pub(super) fn limited_end(
+    pid: u32,
+    rate: f64,
+    (source, destination): (Option<&DeviceView>, Option<&DeviceView>),
+    scene: &Scene<'_>,
+) -> Option<Bottleneck> {
+    let processes = &scene.now.processes;
+    let place = processes
+        .binary_search_by_key(&pid, |process| process.identity.pid)
+        .ok()?;
+    let limits = &processes[place].limits;
+    if limits.is_empty() {
+        return None;
+    }
+    let holds = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
+        device.is_some_and(|device| {
+            layers(device, scene)
+                .iter()
+                .any(|layer| limit_of(limits, layer, scene).is_some_and(|it| by(it, layer, rate)))
+        })
+    };
+    if holds(source, limits_reading) {
+        Some(Bottleneck::Source)
+    } else {
+        holds(destination, limits_writing).then_some(Bottleneck::Destination)
+    }
+}
+
+fn limits_reading(limit: &IoLimit, device: &DeviceView, rate: f64) -> bool {
+    is_at(limit.read_bytes_per_s, Some(rate)) || is_at(limit.read_ios_per_s, device.read_ios_per_s)
+}
+
+fn limits_writing(limit: &IoLimit, device: &DeviceView, rate: f64) -> bool {
+    is_at(limit.write_bytes_per_s, Some(rate))
+        || is_at(limit.write_ios_per_s, device.write_ios_per_s)
+}
+
+fn is_at(limit: Option<u64>, rate: Option<f64>) -> bool {
+    match (limit, rate) {
+        (Some(limit), Some(rate)) if limit > 0 => AT_LIMIT.contains(&(rate / limit as f64)),
+        _ => false,
+    }
+}
+
+/// A device and all that it lies on: a limit is set for any of them, but never for a partition.
+fn layers<'a>(device: &'a DeviceView, scene: &Scene<'a>) -> Vec<&'a DeviceView> {
+    let mut layers = vec![device];
+    let mut next = 0;
+    while next < layers.len().min(DEEPEST) {
+        let below = &layers[next].lies_on;
+        layers.extend(scene.devices.iter().filter(|it| below.contains(&it.name)));
+        next += 1;
+    }
+    layers
+}
+
+fn limit_of<'l>(
+    limits: &'l [IoLimit],
+    device: &DeviceView,
+    scene: &Scene<'_>,
+) -> Option<&'l IoLimit> {
+    let disk = scene.now.disks.iter().find(|it| it.name == device.name)?;
+    limits.iter().find(|limit| limit.device == disk.number)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Arc;
+
+    use super::*;
+    use crate::probe::Sample;
+    use crate::probe::sample::{Disk, Identity, Process};
+
+    fn device(name: &str, lies_on: &[&str]) -> DeviceView {
+        DeviceView {
+            name: name.to_owned(),
+            lies_on: lies_on.iter().map(|it| (*it).to_owned()).collect(),
+            read_ios_per_s: Some(100.0),
+            ..DeviceView::default()
+        }
+    }
+
+    #[test]
+    fn a_limit_of_the_drive_holds_back_a_copy_from_its_partition() {
+        let devices = [device("sda", &[]), device("sda1", &["sda"])];
+        let disk = |name: &str, minor| Disk {
+            name: name.to_owned(),
+            number: (8, minor),
+            ..Disk::default()
+        };
+        let end = |limit: IoLimit, rate: f64| {
+            let process = Process {
+                identity: Arc::new(Identity {
+                    pid: 7,
+                    ..Identity::default()
+                }),
+                limits: vec![limit].into(),
+                ..Process::default()
+            };
+            let now = Sample {
+                disks: vec![disk("sda", 0), disk("sda1", 1)],
+                processes: vec![process],
+                ..Sample::default()
+            };
+            let scene = Scene {
+                now: &now,
+                devices: &devices,
+                processes: &[],
+            };
+            limited_end(7, rate, (Some(&devices[1]), Some(&devices[1])), &scene)
+        };
+        let limit = |device| IoLimit {
+            device,
+            ..IoLimit::default()
+        };
+        let reads = IoLimit {
+            read_bytes_per_s: Some(1_000_000),
+            ..limit((8, 0))
+        };
+        assert_eq!(end(reads, 950_000.0), Some(Bottleneck::Source));
+        assert_eq!(end(reads, 300_000.0), None, "something slower holds it");
+        assert_eq!(end(reads, 9e6), None, "it comes from the cache");
+        let writes = IoLimit {
+            write_bytes_per_s: Some(1_000_000),
+            ..limit((8, 0))
+        };
+        assert_eq!(end(writes, 1e6), Some(Bottleneck::Destination));
+        let requests = IoLimit {
+            read_ios_per_s: Some(100),
+            ..limit((8, 0))
+        };
+        assert_eq!(end(requests, 5e6), Some(Bottleneck::Source));
+        let elsewhere = IoLimit {
+            read_bytes_per_s: Some(1_000_000),
+            ..limit((8, 16))
+        };
+        assert_eq!(end(elsewhere, 1e6), None);
+    }
+}

@@ -1,0 +1,67 @@
+//! The table of devices.
+
+use std::fmt::Write as _;
+
+use super::columns::{fitted, known, megabytes};
+use crate::model::live::DeviceView;
+use crate::units::{self, three_digits};
+
+/// Drives, and whatever else did something.
+pub(super) fn devices(text: &mut String, devices: &[DeviceView]) {
+    let shown: Vec<&DeviceView> = devices
+        .iter()
+        .filter(|view| is_worth_a_line(view))
+        .collect();
+    if shown.is_empty() {
+        return;
+    }
+    let _ = writeln!(
+        text,
+        "{:<14} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
+        "DEVICE", "r/s", "w/s", "r MB/s", "w MB/s", "r ms", "w ms", "queue", "busy %"
+    );
+    for view in shown {
+        let _ = writeln!(
+            text,
+            "{} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
+            fitted(&view.name, 14),
+            per_second(view.read_ios_per_s),
+            per_second(view.write_ios_per_s),
+            megabytes(view.read_bytes_per_s),
+            megabytes(view.write_bytes_per_s),
+            milliseconds(view.read_await_ns, view.read_ios_per_s),
+            milliseconds(view.write_await_ns, view.write_ios_per_s),
+            known(view.queue_size, three_digits),
+            known(view.busy, |share| format!("{:.0}", share * 100.0)),
+        );
+    }
+}
+
+fn is_worth_a_line(view: &DeviceView) -> bool {
+    let rates = [
+        view.read_ios_per_s,
+        view.write_ios_per_s,
+        view.discard_ios_per_s,
+    ];
+    let moved = rates.into_iter().flatten().any(|rate| rate > 0.0);
+    let drive = view.parent.is_none() && !view.name.starts_with("loop");
+    moved || drive || view.in_flight.is_some_and(|count| count > 0)
+}
+
+fn per_second(rate: Option<f64>) -> String {
+    known(rate, |rate| {
+        if rate < 100_000.0 {
+            format!("{rate:.0}")
+        } else {
+            units::count(rate)
+        }
+    })
+}
+
+/// A response time; a dash where nothing completed and so there is none.
+fn milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
+    match rate {
+        Some(0.0) => "-".to_owned(),
+        _ => known(nanoseconds, |ns| three_digits(ns / 1e6)),
+    }
+}

@@ -1,0 +1,156 @@
+//! The journal of a run that goes on.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Write};
+use std::path::{Path, PathBuf};
+use std::time::SystemTime;
+
+use serde::Serialize;
+
+use super::super::document::{Run, Session};
+use super::{DOCUMENT, JOURNAL, StoreError, io_error, replace, sweep, write};
+
+/// A journal that would become longer than this begins anew with the run as it stands: every line
+/// holds the whole of it, and a day has 100,000 seconds.
+const LONGEST: u64 = 32 << 20;
+
+#[derive(Serialize)]
+#[serde(rename_all = "lowercase")]
+enum Line<'a> {
+    Session(&'a Session),
+    Run(&'a Run),
+}
+
+impl Line<'_> {
+    fn text(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
+        let mut text = serde_json::to_vec(self)
+            .map_err(io::Error::from)
+            .map_err(io_error("write", path))?;
+        text.push(b'\n');
+        Ok(text)
+    }
+}
+
+/// A journal. What it holds is in the kernel's hands after every line: only a power cut loses more
+/// than a kill of the program, for waiting until it is on the medium would disturb the measurement.
+#[derive(Debug)]
+pub struct Journal {
+    pub(super) path: PathBuf,
+    pub(super) file: File,
+    /// The line of the session.
+    head: Vec<u8>,
+    /// Bytes of whole lines.
+    length: u64,
+    longest: u64,
+}
+
+impl Journal {
+    /// Begins a journal in a directory, which is made if it is missing. `session` has no runs yet.
+    ///
+    /// # Errors
+    /// When the directory or the file cannot be made.
+    pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
+        fs::create_dir_all(directory).map_err(io_error("make the directory", directory))?;
+        sweep(directory, SystemTime::now());
+        for attempt in 0_u32.. {
+            let suffix = if attempt == 0 {
+                String::new()
+            } else {
+                format!("-{attempt}")
+            };
+            let path = directory.join(format!("{name}{suffix}.{JOURNAL}"));
+            // Two runs that begin within one second share a name: neither may take the other's.
+            if path.with_extension(DOCUMENT).exists() {
+                continue;
+            }
+            let made = OpenOptions::new().append(true).create_new(true).open(&path);
+            match made {
+                Ok(file) => return Self::begin(path, file, session),
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(io_error("make the journal", &path)(error)),
+            }
+        }
+        unreachable!("there is always another number")
+    }
+
+    fn begin(path: PathBuf, file: File, session: &Session) -> Result<Self, StoreError> {
+        let head = Line::Session(session).text(&path)?;
+        let mut journal = Self {
+            path,
+            file,
+            head: Vec::new(),
+            length: 0,
+            longest: LONGEST,
+        };
+        match journal.put(&head) {
+            Ok(()) => Ok(Self { head, ..journal }),
+            Err(error) => {
+                journal.discard();
+                Err(error)
+            }
+        }
+    }
+
+    #[cfg(test)]
+    pub(super) fn no_longer_than(self, longest: u64) -> Self {
+        Self { longest, ..self }
+    }
+
+    /// Appends a whole line, or nothing of it.
+    fn put(&mut self, line: &[u8]) -> Result<(), StoreError> {
+        match self.file.write_all(line) {
+            Ok(()) => {
+                self.length += line.len() as u64;
+                Ok(())
+            }
+            Err(error) => {
+                // Half a line would hide the whole ones that may follow once there is room again.
+                let _ = self.file.set_len(self.length);
+                Err(io_error("append to", &self.path)(error))
+            }
+        }
+    }
+
+    /// Appends the run as it stands.
+    ///
+    /// # Errors
+    /// When the file cannot be written; what it held before still counts, and later attempts may
+    /// succeed.
+    pub fn append(&mut self, run: &Run) -> Result<(), StoreError> {
+        let line = Line::Run(run).text(&self.path)?;
+        if self.length + line.len() as u64 <= self.longest {
+            return self.put(&line);
+        }
+        let text = [self.head.as_slice(), &line].concat();
+        self.file = replace(&self.path, &text)?;
+        self.length = text.len() as u64;
+        Ok(())
+    }
+
+    /// Appends a run that is over, before another begins: it stays when the journal begins anew.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn keep(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.append(run)?;
+        self.head.extend(Line::Run(run).text(&self.path)?);
+        Ok(())
+    }
+
+    /// Takes the journal away: there is nothing to keep.
+    pub fn discard(self) {
+        // An empty journal that stays is untidy, not wrong.
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// Puts the whole document in the journal's place and says where it is.
+    ///
+    /// # Errors
+    /// When it cannot be written; the journal is kept then.
+    pub fn finish(self, session: &Session) -> Result<PathBuf, StoreError> {
+        let document = self.path.with_extension(DOCUMENT);
+        write(&document, session)?;
+        fs::remove_file(&self.path).map_err(io_error("remove", &self.path))?;
+        Ok(document)
+    }
+}

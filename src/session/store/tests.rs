@@ -1,0 +1,198 @@
+//! Journals and documents, whole, cut and foreign.
+
+use super::super::document::{
+    EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunState, SCHEMA, TargetRecord, VERSION,
+};
+use super::*;
+
+fn session() -> Session {
+    Session {
+        schema: SCHEMA.to_owned(),
+        version: VERSION,
+        program: "diskscope 0.1.0".to_owned(),
+        started: "2026-01-02T03:04:05+00:00".to_owned(),
+        host: Host::default(),
+        runs: Vec::new(),
+    }
+}
+
+fn run(elapsed_ns: u64, state: RunState) -> Run {
+    Run {
+        test: "random-read".to_owned(),
+        state,
+        error: None,
+        started: "2026-01-02T03:04:06+00:00".to_owned(),
+        elapsed_ns,
+        target: TargetRecord {
+            path: "/tmp".to_owned(),
+            kind: "scratch".to_owned(),
+            size_bytes: 1,
+            logical_block_bytes: 512,
+            physical_block_bytes: 4096,
+            device: None,
+            model: None,
+            serial: None,
+            firmware: None,
+            transport: None,
+            rotational: None,
+            file_system: None,
+        },
+        parameters: std::collections::BTreeMap::new(),
+        parameter_units: std::collections::BTreeMap::new(),
+        engine: EngineRecord::default(),
+        findings: Findings::default(),
+        kernel: None,
+        stages: None,
+        cpu: None,
+        evidence: Evidence::default(),
+        reproduce: Reproduce::default(),
+    }
+}
+
+#[test]
+fn a_finished_journal_becomes_a_document() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    journal.append(&run(1, RunState::Running)).unwrap();
+    let whole = Session {
+        runs: vec![run(2, RunState::Finished)],
+        ..session()
+    };
+    let path = journal.finish(&whole).unwrap();
+    assert_eq!(list(directory.path()).unwrap(), std::slice::from_ref(&path));
+    assert_eq!(load(&path).unwrap(), whole);
+}
+
+#[test]
+fn a_killed_journal_keeps_its_last_whole_line() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    journal.append(&run(1, RunState::Running)).unwrap();
+    journal.append(&run(2, RunState::Running)).unwrap();
+    journal
+        .file
+        .write_all(b"{\"run\":{\"test\":\"rand")
+        .unwrap();
+    let loaded = load(&journal.path).unwrap();
+    assert_eq!(loaded.runs, [run(2, RunState::Interrupted)]);
+}
+
+#[test]
+fn a_journal_cut_anywhere_still_loads_or_says_why() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    journal.append(&run(1, RunState::Running)).unwrap();
+    let whole = fs::read(&journal.path).unwrap();
+    let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap();
+    for length in 0..whole.len() {
+        let path = directory.path().join("cut.journal");
+        fs::write(&path, &whole[..length]).unwrap();
+        assert_eq!(load(&path).is_ok(), length >= first_line, "{length}");
+    }
+}
+
+#[test]
+fn two_runs_in_one_second_keep_their_own_files() {
+    let directory = tempfile::tempdir().unwrap();
+    let first = Journal::create(directory.path(), "one", &session()).unwrap();
+    let second = Journal::create(directory.path(), "one", &session()).unwrap();
+    assert_ne!(first.path, second.path);
+    let (one, two) = (
+        first.finish(&session()).unwrap(),
+        second.finish(&session()).unwrap(),
+    );
+    assert_ne!(one, two);
+    assert_ne!(
+        Journal::create(directory.path(), "one", &session())
+            .unwrap()
+            .path
+            .with_extension("json"),
+        one
+    );
+}
+
+#[test]
+fn what_is_no_session_is_refused_by_name() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("other.json");
+    for text in ["", "{}", "hello", "{\"schema\":\"fio\"}"] {
+        fs::write(&path, text).unwrap();
+        let message = load(&path).unwrap_err().to_string();
+        assert!(
+            message.contains("other.json") && message.contains("no diskscope session"),
+            "{message}"
+        );
+    }
+    let newer = Session {
+        version: VERSION + 1,
+        ..session()
+    };
+    write(&path, &newer).unwrap();
+    assert!(
+        load(&path)
+            .unwrap_err()
+            .to_string()
+            .contains("update diskscope")
+    );
+}
+
+#[test]
+fn a_journal_that_grows_too_long_begins_anew_and_loses_nothing() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let mut journal = journal.no_longer_than(4096);
+    for elapsed_ns in 0..50 {
+        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+        let length = fs::metadata(&journal.path).unwrap().len();
+        assert!(length <= 4096, "{length}");
+        let loaded = load(&journal.path).unwrap();
+        assert_eq!(loaded.runs, [run(elapsed_ns, RunState::Interrupted)]);
+    }
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn half_a_line_is_taken_back() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    journal.append(&run(1, RunState::Running)).unwrap();
+    // A descriptor that only reads fails every write, and the next one is fine again.
+    let writable = std::mem::replace(&mut journal.file, File::open(&journal.path).unwrap());
+    assert!(journal.append(&run(2, RunState::Running)).is_err());
+    journal.file = writable;
+    journal.append(&run(3, RunState::Running)).unwrap();
+    let loaded = load(&journal.path).unwrap();
+    assert_eq!(loaded.runs, [run(3, RunState::Interrupted)]);
+}
+
+#[test]
+fn a_document_and_its_journal_are_listed_once() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let document = journal.path.with_extension(DOCUMENT);
+    write(&document, &session()).unwrap();
+    assert_eq!(list(directory.path()).unwrap(), [document]);
+}
+
+#[test]
+fn what_a_kill_left_half_written_is_cleared_away_later() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("one.json.partial");
+    fs::write(&path, "{").unwrap();
+    let written = fs::metadata(&path).unwrap().modified().unwrap();
+    sweep(directory.path(), written + ABANDONED);
+    assert!(path.exists(), "somebody may be writing it");
+    sweep(directory.path(), written - ABANDONED);
+    assert!(
+        path.exists(),
+        "the clock was set back: its age is not known"
+    );
+    sweep(directory.path(), written + 2 * ABANDONED);
+    assert!(!path.exists());
+}
+
+#[test]
+fn what_never_ends_is_no_session() {
+    let error = load(Path::new("/dev/zero")).unwrap_err().to_string();
+    assert!(error.contains("longer than 64 MiB"), "{error}");
+}

@@ -1,0 +1,190 @@
+//! Nothing grows over a day: samples in which processes, copies, jobs and devices come and go all the
+//! time leave nothing behind. One test, for it looks at the memory of its process.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+use std::fs;
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use diskscope::app::{Action, News, State, update};
+use diskscope::model::Modeler;
+use diskscope::probe::jobs::{Count, JobCount, arguments};
+use diskscope::probe::sample::{
+    Disk, FileKind, Identity, Known, OpenFile, Process, ProcessIo, Requests,
+};
+use diskscope::probe::{Collector, Sample};
+use diskscope::roots::Roots;
+
+/// A day, with a sample every ten seconds.
+const SAMPLES: u64 = 8640;
+/// After so many everything that is kept for a while is there.
+const SETTLED: u64 = 2000;
+/// Samples that a process lives for.
+const LIFE: u64 = 7;
+/// Processes that are there at a time.
+const PROCESSES: u64 = 40;
+/// A leak of 300 bytes a sample is more than this over the day.
+const SLACK_BYTES: u64 = 2 << 20;
+
+/// Memory of this process that is its own (proc(5), `RssAnon`).
+fn memory() -> u64 {
+    let status = fs::read_to_string("/proc/self/status").unwrap();
+    let line = status.lines().find(|line| line.starts_with("RssAnon:"));
+    let digits = line.unwrap().split_whitespace().nth(1).unwrap();
+    digits.parse::<u64>().unwrap() * 1024
+}
+
+fn descriptors() -> usize {
+    fs::read_dir("/proc/self/fd").unwrap().count()
+}
+
+/// A process that copies a file of its own, alone or as one of a job's.
+fn process(pid: u32, born: u64, step: u64) -> Process {
+    let done = (step - born) << 22;
+    let file = |descriptor, name: &str, readable: bool| OpenFile {
+        descriptor,
+        path: format!("/{name}/{pid}-{born}").into_bytes().into(),
+        kind: FileKind::Regular,
+        inode: ((8, 1), u64::from(pid) << 32 | u64::from(descriptor)),
+        position: done,
+        readable,
+        writable: !readable,
+        size: Some(if readable { 1 << 30 } else { done }),
+        allocated: done,
+    };
+    let line = b"cp\0-r\0tree\0copy\0";
+    let job = pid.is_multiple_of(4).then(|| JobCount {
+        order: Arc::new(arguments::order(b"cp", line).unwrap()),
+        count: Count {
+            files: 100,
+            bytes: 1 << 30,
+            complete: true,
+            files_done: Some(step - born),
+            bytes_done: Some(done),
+        },
+    });
+    Process {
+        identity: Arc::new(Identity {
+            pid,
+            start_ticks: born,
+            started: Duration::from_secs(born * 10),
+            name: b"cp".to_vec(),
+            arguments: line.to_vec(),
+            ..Identity::default()
+        }),
+        io: Known::Is(ProcessIo {
+            asked_read: done,
+            asked_write: done,
+            read: done,
+            written: done,
+            ..ProcessIo::default()
+        }),
+        read_at: Duration::from_secs(step * 10),
+        files: [file(3, "from", true), file(4, "to", false)].into(),
+        job,
+        ..Process::default()
+    }
+}
+
+/// Every process, and every device but the first, is there for a while only and never again.
+fn sample(step: u64) -> Sample {
+    let processes = (0..PROCESSES)
+        .map(|place| {
+            let born = (step + place) / LIFE * LIFE;
+            let born = born.saturating_sub(place).min(step);
+            process((born * PROCESSES + place) as u32 + 2, born, step)
+        })
+        .collect::<Vec<_>>();
+    let disk = |name: String, minor: u32| Disk {
+        name,
+        number: (8, minor),
+        reads: Requests {
+            completed: step + 1,
+            ..Requests::default()
+        },
+        ..Disk::default()
+    };
+    let passing = step / LIFE;
+    let mut sorted = processes;
+    sorted.sort_by_key(|process| process.identity.pid);
+    Sample {
+        at: Duration::from_secs(step * 10),
+        time: "2026-01-02T03:04:05Z".to_owned(),
+        disks: vec![
+            disk("sda".to_owned(), 0),
+            disk(format!("stick{passing}"), passing as u32 + 1),
+        ],
+        processes: sorted,
+        ..Sample::default()
+    }
+}
+
+/// The model and the screen's state.
+fn a_day_of_samples() {
+    let mut modeler = Modeler::default();
+    let mut state = State::new(Duration::from_secs(10));
+    let mut settled = 0;
+    let mut most = 0;
+    for step in 0..SAMPLES {
+        let view = modeler.update(Arc::new(sample(step)));
+        most = most.max(view.transfers.len());
+        update(&mut state, Action::News(News::Sample(Arc::new(view))));
+        if step == SETTLED {
+            settled = memory();
+        }
+    }
+    let grown = memory().saturating_sub(settled);
+    assert!(grown < SLACK_BYTES, "{grown} bytes more than at first");
+    assert!(most as u64 > PROCESSES / 2, "copies were followed");
+    assert!(most as u64 <= PROCESSES * 4, "{most} transfers at once");
+}
+
+fn write_process(proc: &Path, pid: u64, read: u64) {
+    let directory = proc.join(pid.to_string());
+    fs::create_dir_all(directory.join("fd")).unwrap();
+    fs::create_dir_all(directory.join("fdinfo")).unwrap();
+    let zeros = "0 ".repeat(30);
+    let stat = format!("{pid} (cp) R 1 1 1 0 -1 0 0 0 0 0 0 0 0 0 20 0 1 0 {pid} {zeros}\n");
+    fs::write(directory.join("stat"), stat).unwrap();
+    fs::write(directory.join("cmdline"), b"cp\0-r\0a\0b\0").unwrap();
+    fs::write(directory.join("status"), "Uid:\t0\t0\t0\t0\n").unwrap();
+    let io = format!(
+        "rchar: {read}\nwchar: 0\nsyscr: 0\nsyscw: 0\nread_bytes: {read}\nwrite_bytes: 0\n\
+         cancelled_write_bytes: 0\n"
+    );
+    fs::write(directory.join("io"), io).unwrap();
+}
+
+/// The sampler, on processes that come and go.
+fn many_short_processes() {
+    let root = tempfile::tempdir().unwrap();
+    let roots = Roots::below(root.path());
+    fs::create_dir_all(&roots.proc).unwrap();
+    let mut collector = Collector::new(roots.clone());
+    let (mut settled, rounds, alive) = ((0, 0), 600_u64, 5);
+    for round in 1..=rounds {
+        for pid in round..round + alive {
+            write_process(&roots.proc, pid, round << 20);
+        }
+        if round > 1 {
+            fs::remove_dir_all(roots.proc.join((round - 1).to_string())).unwrap();
+        }
+        let sample = collector.collect();
+        assert_eq!(sample.processes.len() as u64, alive);
+        if round == rounds / 3 {
+            settled = (descriptors(), memory());
+        }
+    }
+    let (open, used) = settled;
+    assert!(descriptors() <= open, "descriptors of ended processes stay");
+    let grown = memory().saturating_sub(used);
+    assert!(grown < SLACK_BYTES, "{grown} bytes more than at first");
+}
+
+#[test]
+fn leaves_nothing_behind() {
+    many_short_processes();
+    a_day_of_samples();
+}

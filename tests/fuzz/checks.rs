@@ -1,0 +1,207 @@
+//! What holds for whatever a parser is given: it ends, it does not panic, and what it says of
+//! damage has a place in it. Used by `tests/parsers.rs` with proptest and by the fuzz targets.
+
+use std::hint::black_box;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+use std::time::Duration;
+
+use diskscope::app::{self, Action, News, Screen, State};
+use diskscope::bench;
+use diskscope::probe::trace::decode::{Decoder, WANTED};
+use diskscope::probe::trace::format::Format;
+use diskscope::probe::trace::page::PageFormat;
+use diskscope::probe::{diskstats, host, process};
+use diskscope::recording::{Recording, frame};
+use diskscope::report;
+use diskscope::session::compare::{Input, compare};
+use diskscope::session::document::Session;
+use diskscope::session::goal::Wanted;
+use diskscope::session::store;
+use diskscope::ui::{self, Look};
+use diskscope::{printable, units};
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+
+/// Views of a recording that are opened at most.
+const VIEWS: usize = 20;
+
+/// A file below `/proc`, whichever it is.
+pub fn proc_file(bytes: &[u8]) {
+    let lines = bytes.split(|byte| *byte == b'\n').count();
+    assert!(diskstats::parse(bytes).len() <= lines);
+    if let Some(stat) = process::stat(bytes) {
+        assert!(stat.name.len() < bytes.len());
+    }
+    black_box(process::io(bytes));
+    black_box(process::effective_user(bytes));
+    black_box(process::thread_group(bytes));
+    black_box(process::ignored_signals(bytes));
+    black_box(process::descriptor_info(bytes));
+    black_box(host::dirty_limits(bytes, 4096));
+    black_box(host::uptime(bytes));
+    assert!(host::load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));
+    black_box(host::cpu(bytes));
+    black_box(host::memory(bytes));
+    black_box(host::pressure(bytes));
+    let shown = printable::command_line(bytes, b"name");
+    assert!(!shown.chars().any(char::is_control), "{shown:?}");
+}
+
+/// The kernel's description of an event or a page, and records by that description.
+pub fn trace_format(text: &str, records: &[u8]) {
+    let format = Format::parse(text);
+    if let Some(field) = format.and_then(|format| format.field("dev")) {
+        black_box(field.number(records));
+    }
+    let mut decoder = Decoder::default();
+    for wanted in WANTED {
+        if decoder.learn(wanted.step, text) {
+            black_box(decoder.decode(0, records));
+        }
+    }
+    if let Some(page) = PageFormat::parse(text) {
+        pages(&page, &decoder, records);
+    }
+}
+
+/// A page of the kernel's ring buffer, by the formats of a real kernel.
+pub fn trace_page(header: &str, decoder: &Decoder, bytes: &[u8]) {
+    if let Some(format) = PageFormat::parse(header) {
+        pages(&format, decoder, bytes);
+    }
+}
+
+fn pages(format: &PageFormat, decoder: &Decoder, bytes: &[u8]) {
+    if let Some(page) = format.open(bytes) {
+        let mut length = 0;
+        for (at, record) in page {
+            length += record.len();
+            black_box(decoder.decode(at, record));
+        }
+        assert!(length <= bytes.len());
+    }
+}
+
+/// A size, duration, rate or goal as somebody writes it.
+pub fn units(text: &str) {
+    if let Ok(bytes) = units::parse_size(text) {
+        assert_eq!(units::parse_size(&units::exact_size(bytes)), Ok(bytes));
+    }
+    if let Ok(duration) = units::parse_duration(text) {
+        let written = units::exact_duration(duration);
+        assert_eq!(units::parse_duration(&written), Ok(duration), "{written}");
+        black_box(units::waiting(duration));
+    }
+    if let Ok(rate) = units::parse_rate(text) {
+        assert!(rate.is_finite() && rate > 0.0);
+    }
+    let _ = Wanted::parse_all(text);
+    for test in bench::TESTS {
+        for parameter in test.description().parameters {
+            let _ = parameter.parse(text);
+        }
+    }
+}
+
+/// A session's document or journal, and all that is made of it.
+pub fn session(bytes: &[u8]) {
+    match store::parse(bytes) {
+        Ok(Ok(session)) => presented(&session),
+        Ok(Err(reason)) => assert!(!reason.is_empty()),
+        Err(error) => panic!("bytes in memory can be read: {error}"),
+    }
+}
+
+/// Everything that is made of a session: it reads back, and nothing in it reaches the terminal or
+/// the page unfiltered.
+pub fn presented(session: &Session) {
+    let written = serde_json::to_vec(session).expect("what was read can be written");
+    let again = store::parse(&written[..]).expect("it is in memory");
+    // What is no number is written as null.
+    if !written.windows(4).any(|word| word == b"null") {
+        assert_eq!(again.as_ref(), Ok(session));
+    }
+    let text = report::text::session(session);
+    let stray = |letter: char| letter.is_control() && letter != '\n';
+    assert!(!text.contains(stray), "{text:?}");
+    let input = Input {
+        name: "one",
+        session,
+    };
+    let comparison = compare(&[input, input], &[]);
+    let text = report::compare::comparison(&comparison);
+    assert!(!text.contains(stray), "{text:?}");
+    let known = |name: &str| Some(bench::find(name)?.description().presentation());
+    let page = report::html::page(&[input, input], Some(&comparison), &known);
+    assert!(page.ends_with("</html>\n") && !page.contains("<script"));
+    assert!(!page.contains(stray), "a control character in the page");
+    let opened = || News::Opened(Box::new(Ok((PathBuf::from("one"), session.clone()))));
+    shown(opened, Screen::Sessions);
+}
+
+/// Opened and drawn on a small and a large terminal.
+fn shown(news: impl Fn() -> News, screen: Screen) {
+    let mut state = State::new(Duration::from_secs(1));
+    app::update(&mut state, Action::News(news()));
+    state.screen = screen;
+    for (width, height) in [(80, 24), (200, 60)] {
+        let area = Rect::new(0, 0, width, height);
+        let mut buffer = Buffer::empty(area);
+        ui::draw(&state, &Look::FULL, area, &mut buffer);
+        let stray = buffer
+            .content
+            .iter()
+            .find(|cell| cell.symbol().contains(char::is_control));
+        assert!(stray.is_none(), "{stray:?}");
+    }
+}
+
+/// A recording: it opens up to the damage.
+pub fn recording(bytes: &[u8]) {
+    let mut file = tempfile::NamedTempFile::new().expect("a place for a small file");
+    file.write_all(bytes).expect("room for a small file");
+    opened(file.path(), bytes.len() as u64);
+}
+
+/// The same with the checksums put right, so that damage gets past them.
+pub fn recording_whose_sums_are_right(bytes: &[u8]) {
+    let mut bytes = bytes.to_vec();
+    let mut at = frame::FILE_HEAD;
+    while let Some(head) = bytes.get(at..at + frame::FRAME_HEAD) {
+        let head: [u8; frame::FRAME_HEAD] = head.try_into().expect("so many bytes");
+        let Some((known, _)) = frame::decode(&head) else {
+            break;
+        };
+        let begin = at + frame::FRAME_HEAD;
+        let Some(payload) = bytes.get(begin..begin + known.length) else {
+            break;
+        };
+        let sum = frame::checksum(&head[..24], payload);
+        bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
+        at = begin + known.length;
+    }
+    recording(&bytes);
+}
+
+fn opened(path: &Path, size: u64) {
+    let Ok(mut recording) = Recording::open(path) else {
+        return;
+    };
+    if let Some(damage) = recording.damage() {
+        assert_eq!(damage.offset + damage.left, size);
+    }
+    for view in 0..recording.len().min(VIEWS) {
+        if let Ok(Some(live)) = recording.view(view) {
+            black_box(report::watch::text(&live));
+            report::watch::line(&live).expect("what was read can be written");
+            let live = Arc::new(live);
+            shown(|| News::Sample(Arc::clone(&live)), Screen::Live);
+        }
+        let _ = recording.requests(view);
+    }
+}
+
+/// The longest that any one check may take.
+pub const PATIENCE: Duration = Duration::from_secs(10);

@@ -1,0 +1,23 @@
+#!/bin/sh
+# Makes seeds/ from the literal files of the other tests.
+set -eu
+cd "$(dirname "$0")"
+rm -rf seeds
+mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording
+copy() { # FROM... into the directory $1, each under a name of its own
+	into=$1
+	shift
+	for file; do
+		cp "$file" "$into/$(printf %s "${file#../}" | tr / _)"
+	done
+}
+find ../kernels -path '*/proc/*' -type f -size +0 | while read -r file; do copy seeds/proc_file "$file"; done
+copy seeds/trace ../traces/*/events/header_page ../traces/*/events/block/*/format
+copy seeds/session ../sessions/*.json
+for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
+	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
+done
+cd ../..
+program=${DISKSCOPE:-target/debug/diskscope}
+[ -x "$program" ] || cargo build --quiet
+"$program" record tests/fuzz/seeds/recording/short.rec --interval 100ms --duration 500ms 2>/dev/null

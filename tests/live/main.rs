@@ -1,0 +1,10 @@
+//! Real processes that move real files are found and followed.
+
+#![allow(clippy::unwrap_used, reason = "helpers of tests")]
+
+mod eye;
+mod files;
+mod ordinary;
+mod throttled;
+mod trees;
+mod watch;

@@ -1,0 +1,174 @@
+//! Parsers of files that others wrote, on damaged ones: the kernel's, sessions, recordings, and
+//! what people type. `tests/fuzz/checks.rs` says what must hold.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+#[path = "../fuzz/checks.rs"]
+mod checks;
+mod damage;
+mod seeds;
+mod trees;
+
+use std::time::{Duration, Instant};
+
+use damage::{Edit, bytes, edits, values};
+use diskscope::probe::trace::decode::Decoder;
+use diskscope::session::document::Session;
+use proptest::prelude::*;
+use proptest::test_runner::{Config, TestRunner};
+
+/// What must hold of any input that comes from this strategy; each case in time.
+fn hold<S: Strategy>(cases: u32, strategy: &S, check: impl Fn(S::Value)) {
+    let config = Config {
+        cases,
+        // What failed is told with its input; nothing is kept in files.
+        failure_persistence: None,
+        ..Config::default()
+    };
+    let timed = |input| {
+        let began = Instant::now();
+        check(input);
+        prop_assert!(began.elapsed() < checks::PATIENCE, "{:?}", began.elapsed());
+        Ok(())
+    };
+    if let Err(error) = TestRunner::new(config).run(strategy, timed) {
+        panic!("{error}");
+    }
+}
+
+fn damaged(seeds: Vec<Vec<u8>>, most: usize) -> impl Strategy<Value = Vec<u8>> {
+    (prop::sample::select(seeds), edits(most)).prop_map(|(seed, edits)| bytes(seed, &edits))
+}
+
+fn proc_files(cases: u32) {
+    let seeds = seeds::below("tests/kernels", |path| path.contains("/proc/"));
+    hold(cases, &damaged(seeds, 8), |bytes| checks::proc_file(&bytes));
+}
+
+fn traces(cases: u32) {
+    let headers = seeds::below("tests/traces", |path| path.ends_with("header_page"));
+    let formats = seeds::below("tests/traces", |path| path.ends_with("format"));
+    let header = String::from_utf8(headers[0].clone()).unwrap();
+    let (decoder, _) = Decoder::read(&seeds::root().join("tests/traces/6.1/events"));
+    let records = prop::collection::vec(any::<u8>(), 0..600);
+    let texts = damaged([headers, formats].concat(), 8);
+    hold(cases, &(texts, records), |(text, records)| {
+        checks::trace_format(&String::from_utf8_lossy(&text), &records);
+        checks::trace_page(&header, &decoder, &records);
+    });
+}
+
+fn typed(cases: u32) {
+    let plain = "[0-9]{0,20}(\\.[0-9]{0,20})? ?([kKMGTP]i?)?[Bbsmh%/uu]{0,3}";
+    let wild = "\\PC{0,30}";
+    let goal = "[a-z0-9_.]{0,6}(<=|>=|<|>|=){0,2}[0-9.]{0,20}[a-zA-Z/]{0,4}";
+    let texts = prop_oneof![plain, wild, goal];
+    hold(cases, &texts, |text| checks::units(&text));
+}
+
+fn sessions(cases: u32) {
+    let seeds = [
+        seeds::below("tests/sessions", |path| path.ends_with(".json")),
+        vec![seeds::journal()],
+    ]
+    .concat();
+    hold(cases, &damaged(seeds, 8), |bytes| checks::session(&bytes));
+}
+
+fn strange_sessions(cases: u32) {
+    let seeds = seeds::below("tests/sessions", |path| path.ends_with(".json"));
+    let seeds: Vec<serde_json::Value> = seeds
+        .iter()
+        .map(|text| serde_json::from_slice(text).unwrap())
+        .collect();
+    let strategy = (prop::sample::select(seeds), values(6));
+    hold(cases, &strategy, |(mut document, changes)| {
+        for change in &changes {
+            change.apply(&mut document);
+        }
+        if let Ok(session) = serde_json::from_value::<Session>(document) {
+            checks::presented(&session);
+        }
+    });
+}
+
+fn recordings(cases: u32) {
+    hold(cases, &damaged(vec![seeds::recording()], 6), |bytes| {
+        checks::recording(&bytes);
+        checks::recording_whose_sums_are_right(&bytes);
+    });
+}
+
+fn kernel_trees(cases: u32) {
+    let kernels = prop::sample::select(vec!["4.15", "5.4", "6.1", "6.18"]);
+    let file = || (any::<prop::sample::Index>(), edits(4));
+    let files = || prop::collection::vec(file(), 0..12);
+    hold(
+        cases,
+        &(kernels, files(), files()),
+        |(kernel, before, after)| {
+            trees::watch(kernel, &before, &after);
+        },
+    );
+}
+
+/// What it is about, the property for so many cases, and how many take about a second.
+type Property = (&'static str, fn(u32), u32);
+
+const ALL: [Property; 7] = [
+    ("files below /proc", proc_files, 400),
+    ("trace formats and pages", traces, 300),
+    ("what people type", typed, 400),
+    ("sessions", sessions, 60),
+    ("sessions with strange values", strange_sessions, 60),
+    ("recordings", recordings, 60),
+    ("trees of kernels", kernel_trees, 30),
+];
+
+macro_rules! short {
+    ($($test:ident: $index:literal,)*) => {$(
+        #[test]
+        fn $test() {
+            let (_, property, cases) = ALL[$index];
+            property(cases);
+        }
+    )*};
+}
+
+short! {
+    damaged_files_of_proc_are_read_or_passed_over: 0,
+    damaged_traces_are_read_or_passed_over: 1,
+    whatever_is_typed_is_understood_or_refused: 2,
+    damaged_sessions_are_read_or_refused: 3,
+    strange_sessions_are_presented: 4,
+    damaged_recordings_open_up_to_the_damage: 5,
+    damaged_trees_of_any_kernel_are_watched: 6,
+}
+
+#[test]
+#[ignore = "runs for minutes: DISKSCOPE_FUZZ_SECONDS of each, 60 when that is not set"]
+fn for_long() {
+    let seconds = std::env::var("DISKSCOPE_FUZZ_SECONDS");
+    let each = Duration::from_secs(seconds.map_or(60, |text| text.parse().unwrap()));
+    for (name, property, cases) in ALL {
+        let began = Instant::now();
+        let mut done = 0;
+        while began.elapsed() < each {
+            property(cases);
+            done += cases;
+        }
+        println!("{name}: {done} cases");
+    }
+}
+
+#[test]
+fn damage_is_what_it_says() {
+    let of = |edit: Edit| {
+        let mut bytes = b"cpu 10 20".to_vec();
+        edit.apply(&mut bytes, 4);
+        bytes
+    };
+    assert_eq!(of(Edit::Cut), b"cpu ");
+    assert_eq!(of(Edit::Number(7)), b"cpu 7 20");
+    assert_eq!(of(Edit::Insert(b"-".to_vec())), b"cpu -10 20");
+}

@@ -1,0 +1,241 @@
+//! A full file system: under the scratch file, the sessions, a recording, a document.
+
+use std::fs;
+use std::io::Write;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use diskscope::recording::Recording;
+use diskscope::session::document::RunState;
+use diskscope::session::store;
+
+use crate::place::{Place, covered, is_root, stderr, stdout, wait_until};
+
+/// A small file system in memory, unmounted afterwards.
+struct Small {
+    at: PathBuf,
+}
+
+impl Small {
+    fn mounted(at: PathBuf, size: &str) -> Option<Self> {
+        if !is_root() {
+            return None;
+        }
+        fs::create_dir_all(&at).unwrap();
+        let options = format!("size={size}");
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &options, "none"])
+            .arg(&at)
+            .status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(Self { at });
+        }
+        println!("not tried: nothing can be mounted here");
+        None
+    }
+
+    /// Takes all but a few bytes.
+    fn fill(&self, leave: u64) -> PathBuf {
+        let path = self.at.join("filler");
+        let mut filler = fs::File::create(&path).unwrap();
+        while filler.write_all(&[0; 4096]).is_ok() {}
+        let length = filler.metadata().unwrap().len();
+        filler.set_len(length - leave).unwrap();
+        path
+    }
+}
+
+impl Drop for Small {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg("-l").arg(&self.at).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}
+
+fn no_partial_file(directory: &Path) {
+    let left: Vec<_> = fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().file_name().into_string().unwrap())
+        .filter(|name| name.ends_with(".partial"))
+        .collect();
+    assert!(left.is_empty(), "{left:?}");
+}
+
+#[test]
+fn a_scratch_file_never_takes_the_last_room() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.path().join("small"), "64m") else {
+        return;
+    };
+    let output = place
+        .command(&["run", "random-read", "small", "--scratch-size", "16MiB"])
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let told = stderr(&output);
+    assert!(told.contains("free") && told.contains("small"), "{told}");
+    assert_eq!(fs::read_dir(&small.at).unwrap().count(), 0);
+}
+
+#[test]
+fn a_write_that_finds_no_room_fails_the_run_and_keeps_the_rest() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.path().join("small"), "8m") else {
+        return;
+    };
+    let file = small.at.join("sparse");
+    fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+    let name = file.to_str().unwrap();
+    let options = [
+        "--cache",
+        "keep",
+        "--zone-bytes",
+        "128KiB",
+        "--overwrite",
+        name,
+    ];
+    let output = place
+        .command(&[&["run", "sequential-write", name], &options[..]].concat())
+        .output()
+        .unwrap();
+    assert_eq!(output.status.code(), Some(1), "{}", stderr(&output));
+    let session = place.session();
+    let run = &session.runs[0];
+    assert_eq!(run.state, RunState::Failed);
+    let error = run.error.as_ref().unwrap();
+    assert!(error.message.contains("sparse"), "{}", error.message);
+    assert!(error.advice.contains("make room"), "{}", error.advice);
+    assert!(!run.findings.series.is_empty(), "{}", stdout(&output));
+}
+
+#[test]
+fn a_run_goes_on_without_room_for_its_session() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.state(), "64k") else {
+        return;
+    };
+    small.fill(0);
+    let output = place
+        .run("random-read", &["--duration", "300ms", "--json", "-"])
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(
+        told.contains("not saved") && told.contains("No space"),
+        "{told}"
+    );
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["runs"][0]["state"], "finished");
+}
+
+#[test]
+fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.state(), "256k") else {
+        return;
+    };
+    let child = place
+        .run("random-read", &["--duration", "4s"])
+        .spawn()
+        .unwrap();
+    let journal = || {
+        place
+            .saved()
+            .first()
+            .map(|path| fs::metadata(path).unwrap())
+    };
+    wait_until("the journal", || journal().is_some_and(|it| it.len() > 0));
+    let filler = small.fill(0);
+    let before = journal().unwrap().modified().unwrap();
+    // What does not fit is taken back, which moves the time of the last change.
+    wait_until("a line that found no room", || {
+        journal().is_some_and(|it| it.modified().unwrap() != before)
+    });
+    fs::remove_file(filler).unwrap();
+    let output = child.wait_with_output().unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+    assert!(told.contains("saved: "), "{told}");
+    assert!(told.contains("cannot append to"), "{told}");
+    assert_eq!(place.session().runs[0].state, RunState::Finished);
+    assert!(covered(&place.session().runs[0]).as_secs() >= 3);
+}
+
+#[test]
+fn a_document_without_room_leaves_what_was_there_before() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.path().join("small"), "64k") else {
+        return;
+    };
+    let document = small.at.join("out.json");
+    fs::write(&document, "before").unwrap();
+    small.fill(0);
+    let json = document.to_str().unwrap();
+    let output = place
+        .run("random-read", &["--duration", "300ms", "--json", json])
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("out.json") && told.contains("No space"),
+        "{told}"
+    );
+    assert!(
+        stdout(&output).contains("IOPS"),
+        "it is printed all the same"
+    );
+    assert_eq!(fs::read_to_string(&document).unwrap(), "before");
+    no_partial_file(&small.at);
+    assert_eq!(place.session().runs[0].state, RunState::Finished);
+}
+
+#[test]
+fn a_recording_that_finds_no_room_can_be_replayed_up_to_there() {
+    let place = Place::new();
+    let Some(small) = Small::mounted(place.path().join("small"), "64k") else {
+        return;
+    };
+    let file = small.at.join("day.rec");
+    let filler = small.fill(16 * 1024);
+    let options = ["--interval", "100ms", "--duration", "60s"];
+    let output = place
+        .command(&[&["record", file.to_str().unwrap()], &options[..]].concat())
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(
+        told.contains("day.rec") && told.contains("No space"),
+        "{told}"
+    );
+    assert!(told.contains("can be replayed"), "{told}");
+    fs::remove_file(filler).unwrap();
+    let mut recording = Recording::open(&file).unwrap();
+    assert!(!recording.is_empty());
+    let last = recording.len() - 1;
+    assert!(recording.view(last).unwrap().is_some());
+}
+
+#[test]
+fn a_result_that_cannot_be_printed_is_saved() {
+    let place = Place::new();
+    let full = fs::OpenOptions::new()
+        .write(true)
+        .open("/dev/full")
+        .unwrap();
+    let output = place
+        .run("random-read", &["--duration", "300ms"])
+        .stdout(full)
+        .output()
+        .unwrap();
+    let told = stderr(&output);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("cannot write to stdout"), "{told}");
+    let saved = place.saved();
+    assert_eq!(
+        store::load(&saved[0]).unwrap().runs[0].state,
+        RunState::Finished
+    );
+}

@@ -1,0 +1,158 @@
+//! kill -9 at any moment: what was measured until a second before is there, and nothing else.
+
+use std::fs;
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use diskscope::session::document::RunState;
+use proptest::prelude::Rng;
+use proptest::test_runner::{RngAlgorithm, TestRng};
+
+use crate::place::{Place, covered, is_root, stderr, wait_until};
+
+/// A journal is written to at least this often.
+const LOSS: Duration = Duration::from_secs(1);
+/// What a machine busy with other tests may add: the kernel lets nobody work just in time.
+const BUSY: Duration = Duration::from_secs(2);
+
+/// Moments from the start of a program on, the same ones every time.
+fn moments(count: usize, latest: Duration) -> Vec<Duration> {
+    let mut random = TestRng::deterministic_rng(RngAlgorithm::ChaCha);
+    let micros = u64::try_from(latest.as_micros()).unwrap();
+    (0..count)
+        .map(|_| Duration::from_micros(random.next_u64() % micros))
+        .collect()
+}
+
+/// Kills a run some time after its journal began, or after its start where `early`. Returns how
+/// much of it the journal lacks, if it came so far.
+fn kill_after(moment: Duration, test: &str, early: bool) -> Option<Duration> {
+    let place = Place::new();
+    let mut child = place.run(test, &["--duration", "60s"]).spawn().unwrap();
+    if !early {
+        wait_until("the journal", || !place.saved().is_empty());
+    }
+    let began = Instant::now();
+    std::thread::sleep(moment);
+    child.kill().unwrap();
+    let killed = began.elapsed();
+    child.wait().unwrap();
+
+    let left: Vec<_> = fs::read_dir(place.scratch()).unwrap().collect();
+    assert!(left.is_empty(), "{left:?}");
+    // A kill in the middle of the journal's first line leaves nothing to load.
+    let journal = place.saved().into_iter().next()?;
+    if fs::read(&journal).unwrap().is_empty() {
+        return None;
+    }
+    let session = place.session();
+    let shown = place
+        .command(&["show", journal.to_str().unwrap()])
+        .output()
+        .unwrap();
+    assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
+    let Some(run) = session.runs.first() else {
+        return (!early).then_some(killed);
+    };
+    assert_eq!(run.state, RunState::Interrupted);
+    (!early).then(|| killed.saturating_sub(covered(run)))
+}
+
+#[test]
+fn a_kill_at_any_moment_loses_a_second_and_leaves_nothing() {
+    let tests = ["random-read", "random-write", "mixed"];
+    for (index, moment) in moments(12, Duration::from_millis(2500)).iter().enumerate() {
+        let lost = kill_after(*moment, tests[index % tests.len()], false);
+        assert!(lost.is_none_or(|lost| lost < LOSS + BUSY), "{lost:?}");
+    }
+    for moment in moments(4, Duration::from_millis(300)) {
+        kill_after(moment, "random-read", true);
+    }
+}
+
+#[test]
+#[ignore = "takes four minutes; run alone, for it holds the program to its second"]
+fn a_hundred_kills_lose_a_second_at_most() {
+    let tests = ["random-read", "random-write", "mixed", "interference"];
+    let mut losses = Vec::new();
+    for (index, moment) in moments(100, Duration::from_secs(4)).iter().enumerate() {
+        losses.extend(kill_after(*moment, tests[index % tests.len()], false));
+    }
+    losses.sort();
+    let worst = losses.last().unwrap();
+    println!(
+        "{} kills: lost {:?} in the middle, {worst:?} at worst",
+        losses.len(),
+        losses[losses.len() / 2]
+    );
+    assert!(*worst < LOSS + Duration::from_millis(100), "{worst:?}");
+}
+
+/// A loop device on a file of our own, detached afterwards.
+struct Loop {
+    device: String,
+}
+
+impl Loop {
+    fn new(place: &Place) -> Option<Self> {
+        let file = place.path().join("image");
+        fs::write(&file, vec![7; 16 << 20]).unwrap();
+        let output = Command::new("losetup")
+            .args(["--find", "--show"])
+            .arg(&file)
+            .output();
+        match output {
+            Ok(output) if output.status.success() => Some(Self {
+                device: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
+            }),
+            refused => {
+                println!("not tried: no loop device can be set up here: {refused:?}");
+                None
+            }
+        }
+    }
+
+    fn read_ahead(&self) -> String {
+        let name = self.device.trim_start_matches("/dev/");
+        fs::read_to_string(format!("/sys/class/block/{name}/queue/read_ahead_kb")).unwrap()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        let detached = Command::new("losetup")
+            .args(["--detach", &self.device])
+            .status();
+        assert!(detached.is_ok_and(|status| status.success()));
+    }
+}
+
+#[test]
+fn a_setting_that_a_kill_left_changed_is_put_back_by_the_next_start() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let Some(drive) = Loop::new(&place) else {
+        return;
+    };
+    let before = drive.read_ahead();
+    let words = ["run", "read-ahead", &drive.device, "--engine", "pread"];
+    let mut left_changed = 0;
+    for moment in moments(5, Duration::from_millis(300)) {
+        let mut child = place.command(&words).spawn().unwrap();
+        wait_until("a changed setting", || {
+            drive.read_ahead() != before || child.try_wait().unwrap().is_some()
+        });
+        std::thread::sleep(moment);
+        child.kill().unwrap();
+        child.wait().unwrap();
+        left_changed += usize::from(drive.read_ahead() != before);
+        let next = place.command(&["tests"]).output().unwrap();
+        assert_eq!(drive.read_ahead(), before, "{}", stderr(&next));
+    }
+    println!("{left_changed} of 5 kills left it changed");
+    let records = fs::read_dir(place.state().join("diskscope/settings"));
+    let left: Vec<_> = records.into_iter().flatten().collect();
+    assert!(left.is_empty(), "{left:?}");
+}

@@ -1,0 +1,11 @@
+//! What may go wrong around a run, done for real: the program is killed, the file system is full,
+//! the drive goes away, the clock is stepped. What needs root or FUSE says so in one line where it
+//! cannot be tried.
+
+#![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
+
+mod clock;
+mod full;
+mod kill;
+mod place;
+mod signals;

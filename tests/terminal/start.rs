@@ -1,0 +1,96 @@
+//! How soon the first frame is there, and how much memory the program takes.
+
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use crate::pty::Terminal;
+
+/// Starts that are timed.
+const STARTS: usize = 15;
+/// Until everything that is kept between samples is there.
+const SETTLED: Duration = Duration::from_secs(5);
+/// The limits of `docs/performance.md`.
+const FIRST_FRAME: Duration = Duration::from_millis(50);
+const MEMORY_KIB: u64 = 30 * 1024;
+
+/// Processes that do nothing, ended afterwards.
+struct Idle(Vec<Child>);
+
+impl Idle {
+    fn start(count: usize) -> Self {
+        let one = |_| {
+            Command::new("sleep")
+                .arg("600")
+                .stdin(Stdio::null())
+                .spawn()
+                .unwrap()
+        };
+        Self((0..count).map(one).collect())
+    }
+}
+
+impl Drop for Idle {
+    fn drop(&mut self) {
+        for child in &mut self.0 {
+            let _ = child.kill();
+            let _ = child.wait();
+        }
+    }
+}
+
+/// The program that is measured: a release build where one is named.
+fn program() -> PathBuf {
+    std::env::var_os("DISKSCOPE_PROGRAM")
+        .map_or_else(|| env!("CARGO_BIN_EXE_diskscope").into(), PathBuf::from)
+}
+
+/// A line of `/proc/PID/status` in KiB.
+fn memory_kib(pid: u32, name: &str) -> u64 {
+    let status = std::fs::read_to_string(format!("/proc/{pid}/status")).unwrap();
+    let line = status.lines().find(|line| line.starts_with(name)).unwrap();
+    line.split_whitespace().nth(1).unwrap().parse().unwrap()
+}
+
+/// The middle and the worst of some times.
+fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
+    times.sort();
+    (times[times.len() / 2], times[times.len() - 1])
+}
+
+#[test]
+#[ignore = "measures: DISKSCOPE_PROGRAM=target/release/diskscope cargo test --test terminal -- --ignored --nocapture"]
+fn how_soon_and_how_large() {
+    let directory = crate::directory();
+    for processes in [200, 2000] {
+        let _idle = Idle::start(processes);
+        let (mut frames, mut lists) = (Vec::new(), Vec::new());
+        for _ in 0..STARTS {
+            let began = Instant::now();
+            let mut terminal = Terminal::start(&program(), &[], directory.path());
+            terminal.see("[1 Live]");
+            frames.push(began.elapsed());
+            terminal.see("DEVICES");
+            lists.push(began.elapsed());
+            terminal.keys("q");
+            terminal.end();
+        }
+        let mut terminal = Terminal::start(&program(), &[], directory.path());
+        terminal.see("DEVICES");
+        let until = Instant::now() + SETTLED;
+        terminal.wait("the program to settle", |_| Instant::now() > until);
+        let resident = memory_kib(terminal.id(), "VmHWM:");
+        let own = memory_kib(terminal.id(), "RssAnon:");
+        terminal.keys("q");
+        terminal.end();
+        let (frame, list) = (spread(frames), spread(lists));
+        println!(
+            "{processes} idle processes more: first frame {frame:.1?}, first lists {list:.1?}, \
+             resident at most {:.1} MiB, of which its own {:.1} MiB",
+            resident as f64 / 1024.0,
+            own as f64 / 1024.0
+        );
+        assert!(frame.0 < FIRST_FRAME, "{frame:?}");
+        assert!(resident < MEMORY_KIB, "{resident} KiB");
+    }
+}
