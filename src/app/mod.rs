@@ -172,6 +172,7 @@ impl State {
                 Stage::Result(_) => Context::Result,
             },
             (None, Screen::Requests) if self.requests.filtering => Context::Filter,
+            (None, Screen::Requests) if self.live.timeline.is_some() => Context::Recorded,
             (None, Screen::Requests) => Context::Requests,
             (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
             (None, Screen::Sessions) if self.sessions.comparison.is_some() => Context::Comparison,

@@ -10,7 +10,10 @@ use super::{Stage, State};
 pub(super) fn hear(state: &mut State, news: News) -> Vec<Effect> {
     match news {
         News::Sample(live) => return state.live.sampled(live),
-        News::Moment(moment) => state.live.recalled(*moment),
+        News::Moment(moment) => {
+            state.requests.recalled(moment.requests.clone());
+            state.live.recalled(*moment);
+        }
         News::NotReplayed(message) => state.trouble(message),
         News::Requests(view) => state.requests.seen(view),
         News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),

@@ -2,8 +2,10 @@
 
 use std::sync::Arc;
 
+use super::Screen;
 use super::action::Effect;
 use super::keymap::Command;
+use crate::model::requests::RequestsView;
 use crate::model::{History, Live};
 
 /// Views that the long steps go.
@@ -31,6 +33,8 @@ pub struct Moment {
     pub position: usize,
     /// The view.
     pub live: Arc<Live>,
+    /// The single requests up to it, where they were recorded and there were any.
+    pub requests: Option<Arc<RequestsView>>,
     /// What was before it.
     pub history: History,
     /// Whether it goes on by itself.
@@ -46,6 +50,8 @@ pub struct Timeline {
     pub rates: Arc<[Option<u64>]>,
     /// What is to be said of the file, such as where it is damaged.
     pub note: Option<String>,
+    /// Whether single requests were recorded too.
+    pub has_requests: bool,
     /// The view that is shown, from 0.
     pub position: usize,
     /// Whether it goes on by itself.
@@ -60,8 +66,24 @@ impl Timeline {
             name,
             rates,
             note,
+            has_requests: false,
             position: 0,
             playing: false,
+        }
+    }
+
+    /// Why a screen cannot be shown of this recording; `None` where it can.
+    #[must_use]
+    pub fn refusal(&self, screen: Screen) -> Option<&'static str> {
+        match screen {
+            Screen::Live => None,
+            Screen::Requests if self.has_requests => None,
+            Screen::Requests => {
+                Some("no single requests were recorded: `record --requests DEVICE` does")
+            }
+            Screen::Bench | Screen::Sessions => {
+                Some("this is a recording: start diskscope without a command for the rest")
+            }
         }
     }
 

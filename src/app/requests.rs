@@ -45,6 +45,12 @@ impl RequestsState {
         }
     }
 
+    /// Takes what a recording knows of a moment, whichever device it is about.
+    pub fn recalled(&mut self, view: Option<Arc<RequestsView>>) {
+        self.device = view.as_ref().map(|view| view.device.clone());
+        self.view = view;
+    }
+
     /// The requests to list: filtered, the newest first.
     #[must_use]
     pub fn listed(&self) -> Vec<&Request> {
@@ -204,6 +210,48 @@ mod tests {
         assert!(requests.view.is_none());
         requests.seen(of("sdb"));
         assert!(requests.view.is_some());
+    }
+
+    #[test]
+    fn a_recording_shows_what_it_has_and_follows_nothing() {
+        use crate::app::key::Key;
+        use crate::app::replay::{Moment, Timeline, Travel};
+        use crate::app::{Action, News, Screen, State, update};
+        let replay = |has_requests| {
+            let timeline = Timeline::new("day".to_owned(), Arc::default(), None);
+            let timeline = Timeline {
+                has_requests,
+                ..timeline
+            };
+            State::replaying(timeline, Duration::from_secs(1))
+        };
+        let press = |state: &mut State, letter| update(state, Action::Key(Key::char(letter)));
+        let mut without = replay(false);
+        assert!(press(&mut without, '3').is_empty());
+        assert_eq!(without.screen, Screen::Live);
+        assert!(without.message.is_some());
+
+        let mut with = replay(true);
+        let view = crate::model::requests::Board::new("sda", 0).view(1);
+        let moment = Moment {
+            position: 0,
+            live: Arc::new(Modeler::default().update(Arc::default())),
+            requests: Some(Arc::new(view)),
+            history: crate::model::History::default(),
+            playing: false,
+        };
+        update(&mut with, Action::News(News::Moment(Box::new(moment))));
+        assert!(press(&mut with, '3').is_empty());
+        assert_eq!(with.screen, Screen::Requests);
+        assert_eq!(with.requests.device.as_deref(), Some("sda"));
+        assert!(
+            press(&mut with, 'r').is_empty(),
+            "there is nothing to follow"
+        );
+        assert!(with.requests.view.is_some());
+        let effects = press(&mut with, '.');
+        assert!(matches!(effects[..], [Effect::Travel(Travel::Step(1))]));
+        assert!(press(&mut with, '1').is_empty());
     }
 
     #[test]

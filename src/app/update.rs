@@ -70,9 +70,11 @@ fn typed(state: &mut State, key: Key) {
 /// Brings a screen to the front; its lists are read anew.
 /// Single requests are followed only while they are looked at.
 fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
-    if state.live.timeline.is_some() && screen != Screen::Live {
-        let text = "this is a recording: start diskscope without a command for the rest";
-        state.trouble(text.to_owned());
+    if let Some(timeline) = &state.live.timeline {
+        match timeline.refusal(screen) {
+            Some(text) => state.trouble(text.to_owned()),
+            None => state.screen = screen,
+        }
         return Vec::new();
     }
     let before = std::mem::replace(&mut state.screen, screen);
@@ -113,6 +115,7 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         }
         Context::Live | Context::Replay | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
+        Context::Recorded => recorded(state, command),
         Context::Launcher | Context::Form | Context::Field | Context::Consent => {
             launch(state, command)
         }
@@ -124,6 +127,18 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         Context::Sessions => sessions(state, command),
         Context::Comparison => compared(state, command),
         Context::Anywhere => Vec::new(),
+    }
+}
+
+/// A command of the Requests screen in a recording: there is nothing to follow.
+fn recorded(state: &mut State, command: Command) -> Vec<Effect> {
+    let travel = state.live.timeline.as_ref();
+    if let Some(effects) = travel.and_then(|timeline| timeline.command(command)) {
+        return effects;
+    }
+    match command {
+        Command::Next | Command::Previous | Command::Reload => Vec::new(),
+        command => state.requests.command(command, &state.live),
     }
 }
 

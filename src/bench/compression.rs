@@ -176,14 +176,20 @@ fn random_in_flight(findings: &Findings) -> Option<f64> {
 
 fn conclude(bench: &mut Bench<'_>) {
     let depth = bench.parameters.count("depth").unwrap_or(1) as f64;
-    let of = |key| throughputs(&bench.findings, key);
-    let (Some(random), Some(zero), Some(repeat)) = (of("random"), of("zero"), of("repeat")) else {
+    let Some((figures, verdict)) = judge(&bench.findings, depth) else {
         return;
     };
+    figures.into_iter().for_each(|figure| bench.figure(figure));
+    bench.verdict(verdict);
+}
+
+/// What the throughputs say at this queue depth; `None` unless every cycle was made.
+fn judge(findings: &Findings, depth: f64) -> Option<([Figure; 2], Verdict)> {
+    let [random, zero, repeat] = KINDS.map(|(_, key, _)| throughputs(findings, key));
+    let (random, zero, repeat) = (random?, zero?, repeat?);
     let ratio = |values: [f64; CYCLES]| values[CYCLES / 2] / random[CYCLES / 2];
-    for (name, values) in [("compression_ratio", zero), ("deduplication_ratio", repeat)] {
-        bench.figure(Figure::new(name, ratio(values), Unit::Ratio));
-    }
+    let figures = [("compression_ratio", zero), ("deduplication_ratio", repeat)]
+        .map(|(name, values)| Figure::new(name, ratio(values), Unit::Ratio));
     let fastest = random[CYCLES - 1];
     let flattered = |values: [f64; CYCLES]| values[0] > fastest && ratio(values) > FLATTERED;
     let evidence = format!(
@@ -191,7 +197,7 @@ fn conclude(bench: &mut Bench<'_>) {
         units::three_digits(ratio(zero)),
         units::three_digits(ratio(repeat))
     );
-    let reached = random_in_flight(&bench.findings);
+    let reached = random_in_flight(findings);
     let busy = reached.is_none_or(|reached| reached >= FULL_QUEUE * depth);
     let verdict = if !busy && (flattered(zero) || flattered(repeat)) {
         Verdict::new(
@@ -231,7 +237,7 @@ fn conclude(bench: &mut Bench<'_>) {
             "any data gives honest figures here",
         )
     };
-    bench.verdict(verdict);
+    Some((figures, verdict))
 }
 
 #[cfg(test)]
@@ -261,6 +267,45 @@ mod tests {
         let (random, zero) = (curve("throughput-random"), curve("throughput-zero"));
         assert_eq!([random[0][0], random[2][0]], [1.0, 3.0]);
         assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
+    }
+
+    /// Findings of three equal cycles: throughput, IOPS and latency of each kind of data.
+    fn cycles(kinds: [(&str, [f64; 3]); 3]) -> Findings {
+        let mut findings = Findings::default();
+        for (key, values) in kinds {
+            for cycle in 1..=CYCLES {
+                let units = [
+                    ("throughput", Unit::BytesPerSecond),
+                    ("iops", Unit::PerSecond),
+                    ("latency", Unit::Nanoseconds),
+                ];
+                for ((name, unit), value) in units.into_iter().zip(values) {
+                    findings.put_figure(Figure::new(&format!("{key}_{cycle}_{name}"), value, unit));
+                }
+            }
+        }
+        findings
+    }
+
+    #[test]
+    fn a_machine_that_makes_random_bytes_too_slowly_is_not_taken_for_a_compressing_drive() {
+        // Little's law: 2000 a second of 0.5 ms each are one in flight, of 32 that were asked for.
+        let starved = [
+            ("random", [262e6, 2000.0, 5e5]),
+            ("zero", [786e6, 6000.0, 5.3e6]),
+            ("repeat", [786e6, 6000.0, 5.3e6]),
+        ];
+        let (figures, verdict) = judge(&cycles(starved), 32.0).unwrap();
+        assert_eq!(verdict.code, "data-made-too-slowly");
+        assert!(verdict.evidence.contains("only 1.00 of 32"), "{verdict:?}");
+        assert!((figures[0].value - 3.0).abs() < 1e-9);
+        // With as many in flight as asked for it is the drive.
+        let (_, verdict) = judge(&cycles(starved), 1.0).unwrap();
+        assert_eq!(verdict.code, "drive-compresses");
+        // Nothing is flattered: whoever was slow, it does not matter.
+        let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
+        assert_eq!(judge(&cycles(even), 32.0).unwrap().1.code, "no-compression");
+        assert!(judge(&Findings::default(), 32.0).is_none());
     }
 
     #[test]

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::mechanics::chain::{self, Chain, Cylinders};
-use super::mechanics::rotational::{self, RotationalPart};
-use super::mechanics::walk::{Jump, Jumps, Walk};
+use super::mechanics::shortest::{self, Shortest};
+use super::mechanics::walk::{self, Jumps, Walk};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
     Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
@@ -21,8 +21,8 @@ pub struct TrackToTrack;
 const BATCH: usize = 150;
 /// Jumps without which no figure is given.
 const ENOUGH: usize = 100;
-/// Jumps of even length before the rest is aimed at the edge.
-const EVEN: usize = 450;
+/// Batches of even jumps before the rest is aimed at the edge.
+const EVEN: usize = 3;
 
 const SPAN: Parameter = Parameter {
     name: "span",
@@ -149,7 +149,7 @@ fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
             prober.bench.verdict(Verdict::new(
                 "cylinder-not-told",
                 Severity::Invalid,
-                format!("the skews of {} tracks show no order", found.layout.skews.len()),
+                format!("the skews of {} tracks show no order", found.skews.len()),
                 "stop other users of the drive and repeat",
             ));
             return None;
@@ -176,8 +176,8 @@ fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
     let length = span.unwrap_or(length);
     let window = prober.window();
     let from = window.start + (window.end - window.start) / 2;
-    // Not so far that the length of the tracks changes much; far enough to read none twice soon.
-    let reach = ((window.end - window.start) as f64 / 50.0).max(400.0 * length * SECTOR);
+    // Not so far that the length of the tracks changes; far enough to read none twice soon.
+    let reach = 400.0 * length * SECTOR;
     let to = from.saturating_sub(reach as u64).max(window.start);
     Some(Jumps {
         from,
@@ -194,7 +194,7 @@ fn walk(
     passing: f64,
 ) -> Result<(), BenchError> {
     let mut walk = Walk::new(jumps);
-    let mut part: Option<RotationalPart> = None;
+    let mut found: Option<Shortest> = None;
     let batches = batches(prober, clockwork);
     for batch in 0..batches {
         if prober.over() {
@@ -202,8 +202,10 @@ fn walk(
         }
         let text = format!("cylinder to cylinder, {} of {batches}", batch + 1);
         let phase = (text.as_str(), 0.6 / batches as f64);
-        match &part {
-            Some(part) if walk.even.len() >= EVEN && walk.aimed.len() < 2 * walk.even.len() => {
+        match &found {
+            Some(Shortest { part, .. })
+                if walk.even.len() >= EVEN && walk.aimed.len() < 3 * walk.even.len() =>
+            {
                 // What is neither arm nor command is in the edge too: aim at the whole of it.
                 let aim = (part.edge.lower, BATCH);
                 let before = walk.aimed.len();
@@ -214,17 +216,20 @@ fn walk(
             }
             _ => walk.evenly(prober, clockwork, phase, BATCH)?,
         }
-        if walk.even.len() >= ENOUGH {
-            part = analyse(&walk, clockwork);
-            report(prober, &walk, part.as_ref(), (clockwork, passing));
+        if walk::jumps(&walk.even).count() >= ENOUGH {
+            found = shortest::analyse(&walk, clockwork);
+            report(prober, &walk, found.as_ref(), passing);
             prober.bench.phase_finished();
         }
     }
-    let verdict = match &part {
-        Some(part) => part.doubt(),
+    let verdict = match &found {
+        Some(found) => found
+            .part
+            .doubt()
+            .or_else(|| found.doubt(&found.figure("", passing))),
         None => Some(mechanics::too_few(
             "track to track",
-            walk.even.len(),
+            walk::jumps(&walk.even).count(),
             ENOUGH,
         )),
     };
@@ -232,20 +237,6 @@ fn walk(
         .into_iter()
         .for_each(|verdict| prober.bench.verdict(verdict));
     Ok(())
-}
-
-/// The edge from all jumps; how even the law is from those that were not aimed.
-fn analyse(walk: &Walk, clockwork: &Clockwork) -> Option<RotationalPart> {
-    let of = |jumps: &mut dyn Iterator<Item = &Jump>| {
-        let responses: Vec<_> = jumps.map(|jump| (jump.address, jump.response)).collect();
-        rotational::analyse(&responses, Some(clockwork.revolution))
-    };
-    let even = of(&mut walk.even.iter())?;
-    let all = of(&mut walk.even.iter().chain(&walk.aimed))?;
-    Some(RotationalPart {
-        edge: all.edge,
-        ..even
-    })
 }
 
 /// How many batches the time allows; twelve where nothing limits it.
@@ -258,29 +249,18 @@ fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
         .max(1)
 }
 
-fn report(
-    prober: &mut Prober<'_, '_>,
-    walk: &Walk,
-    part: Option<&RotationalPart>,
-    (clockwork, passing): (&Clockwork, f64),
-) {
-    let Some(part) = part else {
+fn report(prober: &mut Prober<'_, '_>, walk: &Walk, found: Option<&Shortest>, passing: f64) {
+    let Some(found) = found else {
         return;
     };
-    prober.bench.figure(mechanics::seek_figure(
-        "track_to_track_seek",
-        part,
-        clockwork,
-        passing,
-    ));
-    prober.bench.series(mechanics::distribution(part));
+    let seek = found.figure("track_to_track_seek", passing);
+    prober.bench.figure(seek);
+    prober.bench.series(mechanics::distribution(&found.part));
     prober.bench.series(Series {
         name: "jump-responses".to_owned(),
         x: Axis::new("jump beyond the mean", Unit::Revolution),
         y: Axis::new("response", Unit::Nanoseconds),
-        points: walk
-            .even
-            .iter()
+        points: walk::jumps(&walk.even)
             .map(|jump| [jump.more, 1e9 * jump.response])
             .collect(),
     });

@@ -12,6 +12,7 @@ pub mod address;
 mod area;
 mod buffers;
 mod content;
+mod crew;
 mod feeder;
 mod finish;
 mod open;

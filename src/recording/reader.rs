@@ -220,6 +220,13 @@ impl Recording {
         Ok(lines)
     }
 
+    /// Whether single requests were recorded too.
+    #[must_use]
+    pub fn has_requests(&self) -> bool {
+        let mut kinds = self.entries.iter().map(|entry| entry.head.kind);
+        kinds.any(|kind| kind == Kind::Requests)
+    }
+
     fn wrong(&self, index: usize, reason: &dyn fmt::Display) -> ReadError {
         ReadError::Content {
             path: self.path.clone(),

@@ -96,6 +96,25 @@ impl Replay {
         self.recording.requests(self.at)
     }
 
+    /// Requests of the time up to this view, lines of JSON: as many as the views of these
+    /// milliseconds hold.
+    ///
+    /// # Errors
+    /// As [`Recording::requests`].
+    pub fn requests_of(&mut self, last_ms: u64) -> Result<Vec<u8>, ReadError> {
+        let Some(here) = self.mark() else {
+            return Ok(Vec::new());
+        };
+        let begin = here.time_ms.saturating_sub(last_ms);
+        let is_before = |mark: &Mark| mark.time_ms < begin;
+        let first = self.recording.marks().take_while(is_before).count();
+        let mut lines = Vec::new();
+        for view in first.min(self.at)..=self.at {
+            lines.extend(self.recording.requests(view)?);
+        }
+        Ok(lines)
+    }
+
     /// The past of the devices as it was known at this view, for sparklines. After a jump it is
     /// put together anew from up to [`KEPT`] views.
     ///

@@ -365,8 +365,8 @@ fn goals(goals: &[Goal]) -> String {
             None => "cannot tell: this run has no such figure",
         };
         let measured = goal
-            .margin()
-            .map_or_else(String::new, |margin| format!(" (measured {margin})"));
+            .outcome()
+            .map_or_else(String::new, |outcome| format!(" (measured {outcome})"));
         let _ = writeln!(text, "  {}: {verdict}{measured}", goal.goal);
     }
     text

@@ -20,6 +20,9 @@ use crate::ui::{self, Look};
 
 /// Least time between two frames: a slow line is not flooded.
 pub const FRAME: Duration = Duration::from_millis(33);
+/// So long the first frame waits for the first sample, which is mostly there by then: an empty
+/// screen would be replaced at once.
+const FIRST_SAMPLE: Duration = Duration::from_millis(20);
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -84,7 +87,7 @@ where
     D: Display,
 {
     let mut dirty = true;
-    let mut next_frame = Instant::now();
+    let mut next_frame = Instant::now() + FIRST_SAMPLE;
     loop {
         let turn = tokio::select! {
             biased;
@@ -104,6 +107,9 @@ where
             }
             Ok(()) = world.feeds.live.changed() => {
                 let sample = world.feeds.live.borrow_and_update().clone();
+                if state.live.sample.is_none() {
+                    next_frame = Instant::now();
+                }
                 tell(sample.map(News::Sample), world, state)?
             }
             Ok(()) = world.feeds.requests.changed() => {

@@ -10,10 +10,14 @@ use super::services::{Services, Sources};
 use crate::app::replay::{Moment, Timeline, Travel};
 use crate::app::{Effect, News};
 use crate::model::History;
+use crate::model::requests::{Board, Line as RequestLine, RequestsView};
 use crate::recording::{ReadError, Recording, Replay};
 
 /// Time between two views while it plays.
 const PLAY: Duration = Duration::from_millis(250);
+
+/// Milliseconds of requests that are shown: what the pictures of the Requests screen hold.
+const REQUESTS_MS: u64 = 60_000;
 
 /// What the thread is told.
 #[derive(Debug, Clone, Copy)]
@@ -38,7 +42,10 @@ pub fn timeline(path: &Path, recording: &Recording) -> Timeline {
         Some(damage) => Some(damage.to_string()),
         None => (!recording.is_ended()).then(|| "the recording was cut off".to_owned()),
     };
-    Timeline::new(name, rates, note)
+    Timeline {
+        has_requests: recording.has_requests(),
+        ..Timeline::new(name, rates, note)
+    }
 }
 
 impl Player {
@@ -142,6 +149,27 @@ impl Stage {
         self.tell(told);
     }
 
+    /// What the Requests screen showed then; `None` when there were none.
+    fn requests(&mut self) -> Result<Option<RequestsView>, ReadError> {
+        if !self.replay.recording().has_requests() {
+            return Ok(None);
+        }
+        let lines = self.replay.requests_of(REQUESTS_MS)?;
+        let mut recorded = lines
+            .split(|byte| *byte == b'\n')
+            .filter_map(|line| serde_json::from_slice::<RequestLine<'_>>(line).ok())
+            .peekable();
+        let Some(device) = recorded.peek().map(|line| line.device().to_owned()) else {
+            return Ok(None);
+        };
+        let requests: Vec<_> = recorded.map(|line| line.request()).collect();
+        let began = requests.iter().map(|request| request.times.first()).min();
+        let until = requests.iter().map(|request| request.times.completed).max();
+        let mut board = Board::new(&device, began.unwrap_or(0));
+        board.add(&requests);
+        Ok(Some(board.view(until.unwrap_or(0))))
+    }
+
     fn moment(&mut self, before: Option<usize>) -> Result<News, ReadError> {
         let Some(live) = self.replay.view()? else {
             return Ok(News::NotReplayed("the recording holds no view".to_owned()));
@@ -155,6 +183,7 @@ impl Stage {
         Ok(News::Moment(Box::new(Moment {
             position,
             live: Arc::new(live),
+            requests: self.requests()?.map(Arc::new),
             history: self.history.clone(),
             playing: self.playing,
         })))

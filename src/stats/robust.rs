@@ -36,6 +36,26 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     median(values.iter().map(|value| (value - middle).abs()))
 }
 
+/// The slope of a line through the origin that the points `(x, y)` lie about: least absolute
+/// deviations, which is the median of y / x weighted by |x| (Bloomfield and Steiger, "Least Absolute
+/// Deviations", 1983, 1.3). A few wild points cannot move it far. `None` where no x differs from 0.
+#[must_use]
+pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
+    let mut slopes: Vec<(f64, f64)> = points
+        .iter()
+        .filter(|(x, _)| *x != 0.0)
+        .map(|(x, y)| (y / x, x.abs()))
+        .collect();
+    slopes.sort_by(|left, right| left.0.total_cmp(&right.0));
+    let half = 0.5 * slopes.iter().map(|(_, weight)| weight).sum::<f64>();
+    let mut passed = 0.0;
+    let middle = slopes.iter().find(|(_, weight)| {
+        passed += weight;
+        passed >= half
+    });
+    middle.map(|(slope, _)| *slope)
+}
+
 /// The values that are no further than `deviations` median absolute deviations from the median,
 /// in their order. For a uniform law the deviation is a quarter of its width, so that 2 of them
 /// reach exactly its edges.
@@ -55,6 +75,16 @@ pub fn without_outliers(values: &[f64], deviations: f64) -> Vec<f64> {
 mod tests {
     use super::*;
     use proptest::prelude::*;
+
+    #[test]
+    fn a_slope_is_not_moved_by_wild_points() {
+        let mut points: Vec<(f64, f64)> = (1..=9)
+            .map(|x| (f64::from(x) - 5.0, 3.0 * (f64::from(x) - 5.0)))
+            .collect();
+        points.extend([(1.0, 500.0), (-2.0, 70.0)]);
+        assert_eq!(slope_through_origin(&points), Some(3.0));
+        assert_eq!(slope_through_origin(&[(0.0, 1.0)]), None);
+    }
 
     #[test]
     fn literal_quantiles() {

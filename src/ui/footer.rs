@@ -22,7 +22,9 @@ pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
         return;
     }
     let mut line = Line::raw(" ");
-    for binding in keymap::of(state.context()).filter(|binding| !binding.hint.is_empty()) {
+    for binding in
+        keymap::of(state.context().layers()[0]).filter(|binding| !binding.hint.is_empty())
+    {
         let Some(key) = binding.keys.first() else {
             continue;
         };

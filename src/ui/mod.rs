@@ -62,7 +62,7 @@ fn screen(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
             bench::running::draw(running, look, body, buf);
         }
         (Screen::Bench, Stage::Result(result)) => bench::result::draw(result, look, body, buf),
-        (Screen::Requests, _) => requests::draw(&state.requests, look, body, buf),
+        (Screen::Requests, _) => requests::draw(state, look, body, buf),
         (Screen::Sessions, _) => match &state.sessions.open {
             Some(result) => bench::result::draw(result, look, body, buf),
             None => sessions::draw(&state.sessions, look, body, buf),

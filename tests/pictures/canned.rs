@@ -84,6 +84,7 @@ pub fn replay() -> State {
     let mut state = State::replaying(timeline, Duration::from_secs(10));
     let history = live().live.history;
     let moment = Moment {
+        requests: None,
         position: 5120,
         live: Arc::new(sample(60)),
         history,

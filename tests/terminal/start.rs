@@ -10,7 +10,7 @@ use crate::pty::Terminal;
 const STARTS: usize = 15;
 /// Until everything that is kept between samples is there.
 const SETTLED: Duration = Duration::from_secs(5);
-/// The limits of `docs/performance.md`.
+/// The limits that `docs/install.md` holds the program to.
 const FIRST_FRAME: Duration = Duration::from_millis(50);
 const MEMORY_KIB: u64 = 30 * 1024;
 
@@ -41,8 +41,11 @@ impl Drop for Idle {
 
 /// The program that is measured: a release build where one is named.
 fn program() -> PathBuf {
-    std::env::var_os("DISKSCOPE_PROGRAM")
-        .map_or_else(|| env!("CARGO_BIN_EXE_diskscope").into(), PathBuf::from)
+    let named = std::env::var_os("DISKSCOPE_PROGRAM").map(PathBuf::from);
+    named.map_or_else(
+        || env!("CARGO_BIN_EXE_diskscope").into(),
+        |path| path.canonicalize().unwrap(),
+    )
 }
 
 /// A line of `/proc/PID/status` in KiB.

@@ -9,6 +9,9 @@ pub enum Context {
     Live,
     /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
     Replay,
+    /// The Requests screen showing a recording. It has no keys of its own: those of
+    /// [`Context::Replay`] hold, and what is not bound there is as in [`Context::Requests`].
+    Recorded,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and tests.
@@ -38,7 +41,7 @@ pub enum Context {
 }
 
 impl Context {
-    /// Every context, in the order in which the help lists them.
+    /// Every context with keys of its own, in the order in which the help lists them.
     pub const ALL: [Self; 16] = [
         Self::Anywhere,
         Self::Live,
@@ -64,7 +67,7 @@ impl Context {
         match self {
             Self::Anywhere => "Everywhere",
             Self::Live => "Live",
-            Self::Replay => "Live, replaying a recording",
+            Self::Replay | Self::Recorded => "Replaying a recording",
             Self::Filter => "Typing a filter",
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
@@ -78,6 +81,17 @@ impl Context {
             Self::Help => "Help",
             Self::Question => "Questions",
             Self::Choice => "Choosing what to do to a process",
+        }
+    }
+
+    /// The contexts whose keys hold here: the first one's, and then the second one's, which is
+    /// often the same.
+    #[must_use]
+    pub fn layers(self) -> [Self; 2] {
+        match self {
+            Self::Replay => [Self::Replay, Self::Live],
+            Self::Recorded => [Self::Replay, Self::Requests],
+            other => [other, other],
         }
     }
 

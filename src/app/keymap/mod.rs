@@ -46,8 +46,8 @@ pub fn find(context: Context, key: Key) -> Option<Command> {
             .find(|binding| binding.keys.contains(&key))
             .map(|binding| binding.command)
     };
-    let below = (context == Context::Replay).then(|| bound(Context::Live));
-    bound(context).or(below.flatten()).or_else(|| {
+    let [first, second] = context.layers();
+    bound(first).or_else(|| bound(second)).or_else(|| {
         let reaches = key.control || !context.is_modal();
         reaches.then(|| bound(Context::Anywhere)).flatten()
     })
@@ -103,6 +103,22 @@ mod tests {
             Some(Command::Quit)
         );
         assert_eq!(find(Context::Live, Key::char('q')), Some(Command::Quit));
+    }
+
+    #[test]
+    fn a_recording_has_the_time_lines_keys_and_those_of_the_screen() {
+        for context in [Context::Replay, Context::Recorded] {
+            assert_eq!(find(context, Key::char('.')), Some(Command::NextView));
+            assert_eq!(find(context, Key::char('q')), Some(Command::Quit));
+        }
+        assert_eq!(
+            find(Context::Replay, Key::char('s')),
+            find(Context::Live, Key::char('s'))
+        );
+        assert_eq!(
+            find(Context::Recorded, Key::char('/')),
+            Some(Command::Filter)
+        );
     }
 
     #[test]

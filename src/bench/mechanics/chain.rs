@@ -64,13 +64,16 @@ pub fn tracks(
     Ok(found.map(|layout| (layout, samples)))
 }
 
-/// What a long chain tells of the cylinder.
+/// What long chains tell of the cylinder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cylinders {
-    /// Its tracks.
+    /// Tracks of the first chain.
     pub layout: Layout,
     /// Its samples.
     pub samples: Vec<Sample>,
+    /// Jumps of the angle from each track to the next, of all chains; tracks are counted from the
+    /// boundary of the first one.
+    pub skews: Vec<(i64, f64)>,
     /// The cylinder, where one skew in so many differs.
     pub cylinder: Option<Cylinder>,
 }
@@ -79,12 +82,23 @@ impl Cylinders {
     /// Whether it is certain how many tracks make a cylinder, or that the skews hide none.
     #[must_use]
     pub fn decided(&self) -> bool {
-        self.cylinder.is_some() || cylinder::all_alike(&self.layout.skews)
+        self.cylinder.is_some() || cylinder::all_alike(&self.skews)
+    }
+
+    /// Adds another chain: its tracks are counted on from those known.
+    fn add(&mut self, layout: &Layout) {
+        let length = self.layout.sectors_per_track;
+        let ahead = ((layout.boundary - self.layout.boundary) / length).round() as i64;
+        let more = layout.skews.iter();
+        self.skews
+            .extend(more.map(|(track, skew)| (track + ahead, *skew)));
+        self.skews.sort_by_key(|(track, _)| *track);
+        self.cylinder = cylinder::cylinder(&self.skews);
     }
 }
 
-/// Reads a long chain of tracks of a known length, and up to two more above it where noise hides
-/// the order of the skews. `None` where none of them shows tracks.
+/// Reads a long chain of tracks of a known length, and up to two more above it until it is clear
+/// how many tracks make a cylinder. `None` where none of them shows tracks.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -104,14 +118,20 @@ pub fn cylinders(
         };
         let phase = ("skew of tracks", share / f64::from(TRIES));
         if let Some((layout, samples)) = tracks(prober, clockwork, phase, chain, true)? {
-            let cylinder = cylinder::cylinder(&layout.skews);
-            best = Some(Cylinders {
-                layout,
-                samples,
-                cylinder,
-            });
+            match &mut best {
+                Some(known) => known.add(&layout),
+                None => {
+                    best = Some(Cylinders {
+                        skews: layout.skews.clone(),
+                        cylinder: cylinder::cylinder(&layout.skews),
+                        layout,
+                        samples,
+                    });
+                }
+            }
         }
-        if prober.over() || best.as_ref().is_some_and(Cylinders::decided) {
+        let told = best.as_ref().is_some_and(|known| known.cylinder.is_some());
+        if prober.over() || told {
             break;
         }
     }
@@ -129,7 +149,7 @@ pub fn first_length(
     share: f64,
     top: u64,
 ) -> Result<Option<f64>, BenchError> {
-    const PIECES: usize = 3;
+    const PIECES: usize = 4;
     const READS: f64 = 10.0;
     const LONGEST: f64 = 40_000.0;
     let mut piece = 64_f64.max(12.0 * prober.block() as f64 / SECTOR);
@@ -138,7 +158,7 @@ pub fn first_length(
     while piece < LONGEST && !prober.over() {
         let mut addresses = Vec::new();
         for _ in 0..PIECES {
-            // Pieces lie apart, so that no track's end is in all of them.
+            // Pieces lie apart, and not evenly, so that no track's end is in all of them.
             let top = next.max(0.0) as u64;
             let chain = Chain {
                 top,
@@ -147,7 +167,7 @@ pub fn first_length(
                 per_track: READS,
             };
             addresses.extend(descending(prober, &chain));
-            next -= (7.3 * piece + 3000.0) * SECTOR;
+            next -= (1.0 + prober.random.share()) * (4.0 * piece + 2000.0) * SECTOR;
         }
         let probes = prober.read("length of a track", share / 5.0, &addresses)?;
         let pieces: Vec<Vec<Sample>> = probes

@@ -45,15 +45,21 @@ pub fn measure(
         .flat_map(|_| [prober.anywhere(&near); 2])
         .collect();
     let probes = prober.read("time of a command", share, &addresses)?;
-    Ok(of(&probes, revolution))
+    let again: Vec<f64> = repeats(&probes).map(Probe::response).collect();
+    Ok(of(&again, revolution))
 }
 
-fn of(probes: &[Probe], revolution: f64) -> Command {
-    let again: Vec<f64> = probes
+/// The reads of the block that had been read just before.
+pub fn repeats(probes: &[Probe]) -> impl Iterator<Item = &Probe> {
+    probes
         .windows(2)
         .filter(|two| two[0].address == two[1].address)
-        .map(|two| two[1].response())
-        .collect();
+        .map(|two| &two[1])
+}
+
+/// The time of a command from response times of repeated reads, all in seconds.
+#[must_use]
+pub fn of(again: &[f64], revolution: f64) -> Command {
     let quick: Vec<f64> = again
         .iter()
         .copied()
@@ -90,8 +96,8 @@ pub fn unknown() -> Verdict {
 mod tests {
     use super::*;
 
-    fn twice(second: f64) -> Vec<Probe> {
-        (0..10_u64)
+    fn twice(second: f64) -> Vec<f64> {
+        let probes: Vec<Probe> = (0..10_u64)
             .flat_map(|index| {
                 let begin = index as f64;
                 let read = |start: f64, response: f64| Probe {
@@ -101,7 +107,8 @@ mod tests {
                 };
                 [read(begin, 7e-3), read(begin + 0.1, second)]
             })
-            .collect()
+            .collect();
+        repeats(&probes).map(Probe::response).collect()
     }
 
     #[test]

@@ -23,6 +23,9 @@ pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     const MOST: i64 = 64;
     const PLAIN: f64 = 0.8;
     const CERTAIN: f64 = 6.0;
+    const FINEST: f64 = 0.001;
+    // Most of the odd ones must be odd: wild ones gather in one place by chance.
+    const TYPICAL: f64 = 0.6;
     let (first, last) = (skews.first()?.0, skews.last()?.0);
     let center = center(skews)?;
     let deviations = bounded(skews, center)?;
@@ -31,7 +34,9 @@ pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     // One more track in the period explains a little by chance alone: it has to pay for that.
     let cost = |split: &Split| split.inside / whole + 0.002 * split.period as f64;
     let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
-    let clear = best.inside < PLAIN * whole && best.difference.abs() > CERTAIN * best.noise;
+    let clear = best.inside < PLAIN * whole
+        && best.difference.abs() > FINEST.max(CERTAIN * best.noise)
+        && best.typical.abs() > TYPICAL * best.difference.abs();
     let middle = |odd: bool| {
         let there = skews.iter().filter(|(track, _)| best.is_odd(*track) == odd);
         robust::median(there.map(|(_, skew)| signed(skew - center))).map(|way| wrap(center + way))
@@ -44,16 +49,23 @@ pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     })
 }
 
-/// Whether so many skews are so much alike that no cylinder hides in them.
+/// Whether so many skews are so much alike that no cylinder hides in them: most lie close to their
+/// middle, and those that do not are few and not far off, as noise would have it.
 #[must_use]
 pub fn all_alike(skews: &[(i64, f64)]) -> bool {
     const MANY: usize = 30;
     const ALIKE: f64 = 0.012;
+    // Normal noise has 90 of 100 within 2.4 times the median; late answers reach further.
+    const NOISE: f64 = 5.0;
+    const FINEST: f64 = 0.004;
     let Some(center) = center(skews) else {
         return false;
     };
-    let typical = robust::median(skews.iter().map(|skew| signed(skew.1 - center).abs()));
-    skews.len() >= MANY && typical.is_some_and(|typical| typical < ALIKE)
+    let off = robust::ascending(skews.iter().map(|skew| signed(skew.1 - center).abs()));
+    let [Some(typical), Some(nearly_all)] = [0.5, 0.9].map(|q| robust::quantile(&off, q)) else {
+        return false;
+    };
+    skews.len() >= MANY && typical < ALIKE && nearly_all < NOISE * typical + FINEST
 }
 
 /// The middle skew.
@@ -87,6 +99,8 @@ struct Split {
     place: i64,
     /// Mean of the odd ones less that of the others.
     difference: f64,
+    /// The same of their medians.
+    typical: f64,
     /// Standard error of the difference.
     noise: f64,
     /// Mean square deviation that stays.
@@ -119,6 +133,7 @@ fn split(deviations: &[(i64, f64)], period: i64) -> Option<Split> {
             period,
             place,
             difference: mean(&odd) - mean(&even),
+            typical: robust::median(odd.iter().copied())? - robust::median(even.iter().copied())?,
             noise: (inside * (1.0 / m + 1.0 / n)).sqrt(),
             inside,
         })

@@ -10,6 +10,7 @@ pub mod layout;
 pub mod probing;
 pub mod revolution;
 pub mod rotational;
+pub mod shortest;
 pub mod stroke;
 pub mod walk;
 pub mod zones;

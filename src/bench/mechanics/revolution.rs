@@ -150,8 +150,7 @@ impl Pairs {
         }
     }
 
-    /// The slope of the differences' misses against the logarithm of the waiting: least squares
-    /// through the origin; never below 0.
+    /// The slope of the differences' misses against the logarithm of the waiting; never below 0.
     fn waking(&self, frequency: f64) -> f64 {
         const NEAR: f64 = 0.05;
         let misses = self
@@ -165,14 +164,10 @@ impl Pairs {
             .zip(misses)
             .filter(|(_, miss)| miss.abs() < NEAR)
             .collect();
-        let sum =
-            |of: &dyn Fn(f64, f64) -> f64| -> f64 { near.iter().map(|(x, y)| of(*x, *y)).sum() };
-        let spread = sum(&|x, _| x * x);
-        if near.len() < ENOUGH || spread <= 0.0 {
-            return 0.0;
+        match robust::slope_through_origin(&near) {
+            Some(slope) if near.len() >= ENOUGH => slope.max(0.0) / frequency,
+            _ => 0.0,
         }
-        let slope = sum(&|x, y| x * y) / spread;
-        slope.max(0.0) / frequency
     }
 
     fn common(&self, frequency: f64) -> f64 {

@@ -35,11 +35,27 @@ pub fn analyse(responses: &[(u64, f64)], revolution: Option<f64>) -> Option<Rota
         Some(known) => known,
         None => revolution_of(responses)?,
     };
-    let edge = uniform::of_known_width(&ascending, width)?;
+    of_edge(&ascending, uniform::of_known_width(&ascending, width)?)
+}
+
+/// The same where what comes before the wait is now and then longer: the edge lies where the share
+/// `quantile` of it has come to its end.
+#[must_use]
+pub fn analyse_blurred(
+    responses: &[(u64, f64)],
+    revolution: f64,
+    quantile: f64,
+) -> Option<RotationalPart> {
+    let ascending = robust::ascending(responses.iter().map(|(_, response)| *response));
+    let edge = uniform::of_blurred_edge(&ascending, revolution, quantile)?;
+    of_edge(&ascending, edge)
+}
+
+fn of_edge(ascending: &[f64], edge: Uniform) -> Option<RotationalPart> {
     Some(RotationalPart {
         inside: edge.inside as f64 / ascending.len() as f64,
-        unevenness: edge.unevenness(&ascending, OBSERVATIONS)?,
-        shares: edge.shares(&ascending),
+        unevenness: edge.unevenness(ascending, OBSERVATIONS)?,
+        shares: edge.shares(ascending),
         edge,
     })
 }

@@ -1,10 +1,26 @@
 //! A walk in jumps of one cylinder, each a little more or less, towards the beginning of the drive:
 //! against the direction in which drives read ahead, and always on tracks not read before.
+//!
+//! Where the drive's cache answers repeated reads, every block is read twice: the second time costs
+//! the command alone, under the very conditions of the jump before it.
 
 use super::clockwork::{Clockwork, SECTOR};
+use super::command::{self, Command};
 use super::{Probe, Prober};
 use crate::bench::BenchError;
 use crate::stats::circular::{Resultant, signed, wrap};
+use crate::stats::robust;
+
+/// Jumps and commands are compared where a quarter of either is done: both are delayed at times,
+/// hardly ever hastened, and not by the same.
+pub const QUANTILE: f64 = 0.25;
+/// Mean resultant length from which the jumps agree on where the blocks lie.
+const CLEAR: f64 = 0.8;
+/// An answer further than this from where most blocks lie, in revolutions, is an outlier.
+const OUTLYING: f64 = 0.1;
+/// No later than this, in seconds, is an answer seen that only the computer delayed. A jump that
+/// crosses one track more than most ends further away: by the skew, which hides a change of head.
+const LATEST: f64 = 150e-6;
 
 /// Where jumps go and how long they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -28,6 +44,18 @@ pub struct Jump {
     pub response: f64,
     /// By how many tracks it was longer than it should be on the average, -0.5 to 0.5.
     pub more: f64,
+    /// Revolutions from the end of the read before it to the end of this one, as if the jump had
+    /// been of the average length: the same for all jumps, but for whole revolutions and noise.
+    pub turns: f64,
+}
+
+/// Jumps of one batch, and the commands between them.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct Batch {
+    /// The jumps.
+    pub jumps: Vec<Jump>,
+    /// Response times of repeated reads, in seconds.
+    pub commands: Vec<f64>,
 }
 
 /// A walk in progress.
@@ -36,9 +64,20 @@ pub struct Walk {
     jumps: Jumps,
     at: u64,
     /// Jumps of every length: their responses follow the platter's law.
-    pub even: Vec<Jump>,
+    pub even: Vec<Batch>,
     /// Jumps aimed at the edge of the law, where a revolution is just missed or just caught.
-    pub aimed: Vec<Jump>,
+    pub aimed: Vec<Batch>,
+}
+
+/// The time in which the usual share ([`QUANTILE`]) of commands is done.
+#[must_use]
+pub fn typical_command(times: &[f64]) -> Option<f64> {
+    robust::quantile(&robust::ascending(times.iter().copied()), QUANTILE)
+}
+
+/// All jumps of some batches.
+pub fn jumps(batches: &[Batch]) -> impl Iterator<Item = &Jump> {
+    batches.iter().flat_map(|batch| &batch.jumps)
 }
 
 impl Walk {
@@ -53,6 +92,11 @@ impl Walk {
         }
     }
 
+    /// All batches.
+    pub fn batches(&self) -> impl Iterator<Item = &Batch> {
+        self.even.iter().chain(&self.aimed)
+    }
+
     /// Jumps of even length within half a track of the mean.
     ///
     /// # Errors
@@ -65,8 +109,8 @@ impl Walk {
         count: usize,
     ) -> Result<(), BenchError> {
         let more: Vec<f64> = (0..count).map(|_| prober.random.share() - 0.5).collect();
-        let found = self.jump(prober, clockwork, phase, &more)?;
-        self.even.extend(found);
+        let batch = self.jump(prober, clockwork, phase, &more)?;
+        self.even.push(batch);
         Ok(())
     }
 
@@ -83,18 +127,24 @@ impl Walk {
         phase: (&str, f64),
         (edge, count): (f64, usize),
     ) -> Result<(), BenchError> {
-        const SPREAD: f64 = 0.12;
-        let turns = |jump: &Jump| jump.response / clockwork.revolution + jump.more;
-        let aim: Resultant = self.even.iter().map(turns).collect();
-        if aim.length() < 0.8 {
+        // Widely at first; then more closely, but not closer than answers of a busy computer lie.
+        const WIDE: f64 = 0.12;
+        const NARROW_SECONDS: f64 = 400e-6;
+        let waited = |jump: &Jump| jump.response / clockwork.revolution + jump.more;
+        let aim: Resultant = jumps(&self.even).map(waited).collect();
+        if aim.length() < CLEAR {
             return Ok(());
         }
+        let width = match self.aimed.len() {
+            0 | 1 => WIDE,
+            _ => WIDE.min(NARROW_SECONDS / clockwork.revolution),
+        };
         let middle = aim.direction() - edge / clockwork.revolution;
         let more: Vec<f64> = (0..count)
-            .map(|_| signed(wrap(middle) + SPREAD * (prober.random.share() - 0.5)))
+            .map(|_| signed(wrap(middle) + width * (prober.random.share() - 0.5)))
             .collect();
-        let found = self.jump(prober, clockwork, phase, &more)?;
-        self.aimed.extend(found);
+        let batch = self.jump(prober, clockwork, phase, &more)?;
+        self.aimed.push(batch);
         Ok(())
     }
 
@@ -104,14 +154,15 @@ impl Walk {
         clockwork: &Clockwork,
         phase: (&str, f64),
         more: &[f64],
-    ) -> Result<Vec<Jump>, BenchError> {
+    ) -> Result<Batch, BenchError> {
         let Jumps {
             from,
             to,
             length,
             track,
         } = self.jumps;
-        let mut addresses = vec![prober.aligned(self.at)];
+        let times = if clockwork.command.known { 2 } else { 1 };
+        let mut addresses = vec![prober.aligned(self.at); times];
         for more in more {
             let jump = ((length + more * track) * SECTOR) as u64;
             self.at = match self.at.checked_sub(jump) {
@@ -119,23 +170,85 @@ impl Walk {
                 // Once more, but on other tracks.
                 _ => from - prober.random.below((length * SECTOR) as u64),
             };
-            addresses.push(prober.aligned(self.at));
+            addresses.extend(std::iter::repeat_n(prober.aligned(self.at), times));
         }
         let probes = prober.read(phase.0, phase.1, &addresses)?;
-        Ok(clockwork
-            .moves(&probes)
-            .filter_map(|two| self.measured(two))
-            .collect())
+        Ok(self.batch(&probes, clockwork))
+    }
+
+    /// Tells jumps from repeated reads.
+    fn batch(&self, probes: &[Probe], clockwork: &Clockwork) -> Batch {
+        let mut first = probes.to_vec();
+        first.dedup_by_key(|probe| probe.address);
+        let moves = clockwork.moves(&first);
+        Batch {
+            jumps: moves
+                .filter_map(|(before, after)| self.measured(before, after, clockwork.revolution))
+                .collect(),
+            commands: command::repeats(probes).map(Probe::response).collect(),
+        }
     }
 
     /// The jump between two reads; `None` where the walk began anew.
-    fn measured(&self, (before, after): (Probe, Probe)) -> Option<Jump> {
+    fn measured(&self, before: Probe, after: Probe, revolution: f64) -> Option<Jump> {
         let sectors = before.address.checked_sub(after.address)? as f64 / SECTOR;
         let more = (sectors - self.jumps.length) / self.jumps.track;
         (more.abs() < 0.6).then(|| Jump {
             address: after.address,
             response: after.response(),
             more,
+            turns: (after.end - before.end) / revolution + more,
         })
+    }
+
+    /// The command as the repeated reads of the whole walk show it; as it was known before where
+    /// there are none.
+    #[must_use]
+    pub fn command(&self, clockwork: &Clockwork) -> Command {
+        let again: Vec<f64> = self
+            .batches()
+            .flat_map(|batch| batch.commands.iter().copied())
+            .collect();
+        let found = command::of(&again, clockwork.revolution);
+        match typical_command(&again) {
+            Some(time) if found.known => Command { time, ..found },
+            _ => clockwork.command,
+        }
+    }
+
+    /// Turns from one read's end to the next one's, as most of the jumps agree on; `None` where
+    /// they do not.
+    #[must_use]
+    pub fn line(&self, revolution: f64) -> Option<f64> {
+        let turns = || {
+            let jumps = self.batches().flat_map(|batch| &batch.jumps);
+            jumps.map(|jump| jump.turns)
+        };
+        let aim: Resultant = turns().collect();
+        if aim.length() < CLEAR {
+            return None;
+        }
+        let closer = |line: f64, width: f64| {
+            let off = turns().map(|turns| signed(turns - line));
+            let near = off.filter(|off| off.abs() < width);
+            robust::median(near).map(|off| wrap(line + off))
+        };
+        let line = closer(aim.direction(), OUTLYING)?;
+        closer(line, LATEST / revolution)
+    }
+}
+
+impl Jump {
+    /// The response as it would be had the answer been seen as early as most: how late it was shows
+    /// in the angle. An answer that is early for its angle is right as it is: there the read before
+    /// it was seen late.
+    #[must_use]
+    pub fn punctual(&self, line: Option<f64>, revolution: f64) -> f64 {
+        let late = line.map_or(0.0, |line| revolution * signed(self.turns - line));
+        if (0.0..LATEST).contains(&late) {
+            self.response - late
+        } else {
+            self.response
+        }
     }
 }

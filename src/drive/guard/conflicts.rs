@@ -62,8 +62,13 @@ impl fmt::Display for Conflict {
 
 /// Everything that forbids writing a medium, the most telling first.
 pub(super) fn find(roots: &Roots, medium: &Medium) -> Result<Vec<Conflict>, Refusal> {
+    find_for(roots, medium.id(), &medium.target.name)
+}
+
+/// Everything that forbids writing what has that identity; `name` is what it is called.
+pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Vec<Conflict>, Refusal> {
     let unknown = |tried| {
-        let name = medium.target.name.clone();
+        let name = name.to_owned();
         move |source: io::Error| Refusal::Unknown {
             name,
             tried,
@@ -78,16 +83,16 @@ pub(super) fn find(roots: &Roots, medium: &Medium) -> Result<Vec<Conflict>, Refu
         seen: Vec::new(),
         found: Vec::new(),
     };
-    match medium.id() {
+    match id {
         FileId::Device(major, minor) => {
-            let name = identity::name_of(roots, (major, minor)).ok_or_else(|| {
+            let device = identity::name_of(roots, (major, minor)).ok_or_else(|| {
                 unknown("find it in /sys/class/block")(io::ErrorKind::NotFound.into())
             })?;
-            search.device_and_parts(&name);
-            search.whole_of(&name);
-            search.below(&name);
+            search.device_and_parts(&device);
+            search.whole_of(&device);
+            search.below(&device);
         }
-        FileId::Inode(..) => search.file(medium.id(), &medium.target.name),
+        FileId::Inode(..) => search.file(id, name),
     }
     search.found.sort();
     search.found.dedup();

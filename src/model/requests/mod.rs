@@ -3,6 +3,7 @@
 mod board;
 mod charge;
 mod flight;
+mod line;
 mod matcher;
 mod operation;
 mod pending;
@@ -12,8 +13,9 @@ mod summary;
 
 pub use crate::probe::trace::event::Number;
 pub use board::{Board, OperationView, RequestsView};
+pub use line::Line;
 pub use matcher::{Gaps, Matcher};
 pub use operation::Operation;
 pub use picture::{COLUMNS, Counts, Heat, Point, ROWS, Scatter};
-pub use request::{Actor, Line, Request, Stages, Times};
+pub use request::{Actor, Request, Stages, Times};
 pub use summary::{Distribution, StageLatency, Summary, Toll};

@@ -1,11 +1,11 @@
 //! What a request does, from the letters that the kernel gives it.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
 use crate::probe::trace::event::Flags;
 
 /// What a request does (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
 pub enum Operation {
     /// Reads.
@@ -87,11 +87,6 @@ impl Kind {
             Self::FlushWanted | Self::FlushCommand => Operation::Flush,
         }
     }
-}
-
-/// Serialises the letters as text.
-pub(super) fn letters<S: Serializer>(flags: &Flags, serializer: S) -> Result<S::Ok, S::Error> {
-    serializer.serialize_str(&String::from_utf8_lossy(flags.bytes()))
 }
 
 #[cfg(test)]

@@ -1,9 +1,8 @@
 //! One request that is complete.
 
-use serde::{Serialize, Serializer};
+use serde::{Deserialize, Serialize};
 
-use super::operation::{Operation, letters};
-use crate::printable::printable;
+use super::operation::Operation;
 use crate::probe::trace::event::{Flags, Name, Number};
 
 /// Who.
@@ -17,7 +16,7 @@ pub struct Actor {
 
 /// Lengths of the stages in nanoseconds, as blktrace's btt defines them (btt(1)). `None`: the
 /// request did not pass that point, or did before the trace began.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Stages {
     /// From the block layer's entrance until a request was allocated: splitting, merging, and
     /// waiting for a free request.
@@ -122,89 +121,6 @@ impl Request {
     }
 }
 
-/// A request as a line of `trace --json`.
-#[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Line<'r> {
-    /// When it was first seen, since the trace began.
-    time_ns: u64,
-    /// Thread that it is charged to.
-    pid: Option<u32>,
-    /// Its name.
-    command: Option<String>,
-    /// `submitter`, or `dirtied` where it is charged to who made the pages dirty.
-    charged: &'static str,
-    /// Thread that handed it over.
-    submitter_pid: Option<u32>,
-    /// Its name.
-    submitter: Option<String>,
-    /// The drive.
-    device: &'r str,
-    /// What it did.
-    operation: Operation,
-    /// In the kernel's letters.
-    #[serde(serialize_with = "letters")]
-    flags: Flags,
-    /// First sector of 512 bytes.
-    sector: u64,
-    /// Length.
-    bytes: u64,
-    #[serde(flatten)]
-    stages: Stages,
-    /// How many others joined it.
-    merged: u32,
-    /// Whether it is a part of something larger.
-    split: bool,
-    /// How often the driver gave it back.
-    requeued: u32,
-    /// `MAJOR:MINOR` and sector that it was sent on from.
-    #[serde(serialize_with = "origin")]
-    from: Option<(Number, u64)>,
-    /// 0 or a negative error number.
-    error: i32,
-}
-
-impl<'r> Line<'r> {
-    /// The line of a request; `device` is the drive's name, `began` the time at which the trace
-    /// began on its own clock.
-    #[must_use]
-    pub fn new(request: &Request, device: &'r str, began: u64) -> Self {
-        let name = |actor: Actor| printable(actor.name.bytes());
-        let charged = request.charged();
-        Self {
-            time_ns: request.times.first().saturating_sub(began),
-            pid: charged.map(|actor| actor.pid),
-            command: charged.map(name),
-            charged: if request.dirtied_by.is_some() {
-                "dirtied"
-            } else {
-                "submitter"
-            },
-            submitter_pid: request.submitter.map(|actor| actor.pid),
-            submitter: request.submitter.map(name),
-            device,
-            operation: request.operation,
-            flags: request.flags,
-            sector: request.sector,
-            bytes: request.bytes,
-            stages: request.times.stages(),
-            merged: request.merged,
-            split: request.split,
-            requeued: request.requeued,
-            from: request.from,
-            error: request.error,
-        }
-    }
-}
-
-fn origin<S: Serializer>(from: &Option<(Number, u64)>, serializer: S) -> Result<S::Ok, S::Error> {
-    match from {
-        Some(((major, minor), sector)) => {
-            serializer.collect_str(&format_args!("{major}:{minor} {sector}"))
-        }
-        None => serializer.serialize_none(),
-    }
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -230,44 +146,5 @@ mod tests {
             ..times
         };
         assert_eq!(backwards.stages().q2c, None);
-    }
-
-    #[test]
-    fn a_line_has_every_field_that_scripts_rely_on() {
-        let request = Request {
-            device: (8, 0),
-            operation: Operation::Write,
-            flags: Flags::of(b"WS"),
-            sector: 2048,
-            bytes: 4096,
-            submitter: Some(Actor {
-                pid: 9,
-                name: Name::of(b"kworker/u8:1"),
-            }),
-            dirtied_by: Some(Actor {
-                pid: 4711,
-                name: Name::of(b"d\x1bd"),
-            }),
-            from: Some(((8, 1), 0)),
-            times: Times {
-                queued: Some(1100),
-                completed: 1500,
-                ..Times::default()
-            },
-            merged: 1,
-            split: false,
-            requeued: 0,
-            error: 0,
-        };
-        let line = serde_json::to_value(Line::new(&request, "sda", 1000)).unwrap();
-        let expected = serde_json::json!({
-            "time_ns": 100, "pid": 4711, "command": "d\\x1bd", "charged": "dirtied",
-            "submitter_pid": 9, "submitter": "kworker/u8:1", "device": "sda",
-            "operation": "write", "flags": "WS", "sector": 2048, "bytes": 4096,
-            "q2g_ns": null, "g2i_ns": null, "i2d_ns": null, "d2c_ns": null, "q2c_ns": 400,
-            "q2d_ns": null, "merged": 1, "split": false, "requeued": 0, "from": "8:1 0",
-            "error": 0
-        });
-        assert_eq!(line, expected);
     }
 }

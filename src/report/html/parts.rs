@@ -115,26 +115,17 @@ pub(super) fn goals(goals: &[Goal]) -> String {
             Some(false) => ("trouble", "missed"),
             None => ("soft", "cannot tell"),
         };
-        let measured = goal.measured.map_or_else(
+        let measured = goal.measured_text().map_or_else(
             || "this run has no such figure".to_owned(),
-            |value| format!("{} measured", goal.unit.format(value)),
+            |value| format!("{value} measured"),
         );
-        let margin = goal
-            .measured
-            .and_then(|value| margin(value, goal.limit))
-            .unwrap_or_default();
+        let margin = goal.margin().unwrap_or_default();
         format!(
             "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{measured}</td><td>{margin}</td></tr>",
             text(&goal.goal),
         )
     };
     table("Goals", "", &goals.iter().map(row).collect::<String>())
-}
-
-fn margin(value: f64, limit: f64) -> Option<String> {
-    let share = (limit != 0.0).then(|| value / limit - 1.0)?;
-    let side = if share >= 0.0 { "above" } else { "below" };
-    Some(format!("{} {side} the limit", units::percent(share.abs())))
 }
 
 /// Every figure with its limits and what it rests on; a column that would be empty is left out.

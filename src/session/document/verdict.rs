@@ -66,22 +66,63 @@ pub struct Goal {
     pub unit: Unit,
 }
 
+/// From here on a multiple is easier to read than a percentage.
+const MANY: f64 = 10.0;
+
 impl Goal {
-    /// What was measured and how far that is from the limit, where it was.
+    /// The value that decided, as people read it.
+    #[must_use]
+    pub fn measured_text(&self) -> Option<String> {
+        Some(self.unit.format(self.measured?))
+    }
+
+    /// How far the value is from the limit; `None` without a value, and for a limit of 0.
     #[must_use]
     pub fn margin(&self) -> Option<String> {
-        let value = self.measured?;
-        let side = if value >= self.limit {
-            "above"
+        let ratio = self.measured? / self.limit;
+        if self.limit == 0.0 {
+            return None;
+        }
+        Some(if ratio >= MANY {
+            format!("{} times the limit", units::three_digits(ratio))
         } else {
-            "below"
+            let side = if ratio >= 1.0 { "above" } else { "below" };
+            format!("{} {side} the limit", units::percent((ratio - 1.0).abs()))
+        })
+    }
+
+    /// The value and its margin, as far as there are any.
+    #[must_use]
+    pub fn outcome(&self) -> Option<String> {
+        let measured = self.measured_text()?;
+        Some(match self.margin() {
+            Some(margin) => format!("{measured}, {margin}"),
+            None => measured,
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_margin_says_on_which_side_and_how_far() {
+        let outcome = |measured, limit| {
+            let goal = Goal {
+                goal: "p95<=5ms".to_owned(),
+                met: None,
+                measured,
+                limit,
+                unit: Unit::Nanoseconds,
+            };
+            goal.outcome()
         };
-        let margin = if self.limit == 0.0 {
-            "no margin to a limit of 0".to_owned()
-        } else {
-            let share = units::percent((value / self.limit - 1.0).abs());
-            format!("{share} {side} the limit")
-        };
-        Some(format!("{}, {margin}", self.unit.format(value)))
+        let text = |value, limit| outcome(Some(value), limit).unwrap();
+        assert_eq!(text(4e6, 5e6), "4.00 ms, 20 % below the limit");
+        assert_eq!(text(6e6, 5e6), "6.00 ms, 20 % above the limit");
+        assert_eq!(text(6e7, 5e6), "60.0 ms, 12.0 times the limit");
+        assert_eq!(text(6e6, 0.0), "6.00 ms");
+        assert_eq!(outcome(None, 5e6), None);
     }
 }

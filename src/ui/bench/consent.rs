@@ -18,7 +18,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::launcher::cost;
+use super::forecast::cost;
 use crate::app::consent::{Consent, Stakes};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::text::{cut_end, typed, wrapped};

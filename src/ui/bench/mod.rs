@@ -3,6 +3,7 @@
 mod chart;
 mod consent;
 mod distribution;
+mod forecast;
 mod headline;
 mod kernel;
 pub(super) mod launcher;

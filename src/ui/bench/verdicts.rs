@@ -4,6 +4,7 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use crate::session::document::{Findings, Goal, Severity, Verdict};
 use crate::ui::look::{Look, Meaning};
@@ -18,7 +19,8 @@ pub(super) fn sorted(findings: &Findings) -> Vec<&Verdict> {
 
 /// Goals, then each verdict with its evidence and what to do about it.
 pub(super) fn lines(findings: &Findings, look: Look, width: u16) -> Vec<Line<'static>> {
-    let mut lines: Vec<_> = findings.goals.iter().map(|it| goal(it, look)).collect();
+    let goals = findings.goals.iter();
+    let mut lines: Vec<_> = goals.flat_map(|it| goal(it, look, width)).collect();
     for verdict in sorted(findings) {
         let style = look.style(verdict.severity.into());
         let evidence = wrapped(&sentence(verdict, look), width).into_iter();
@@ -72,21 +74,28 @@ pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut 
     Line::styled(more, faint).right_aligned().render(area, buf);
 }
 
-fn goal(goal: &Goal, look: Look) -> Line<'static> {
+/// Whether a goal was met, and its margin: behind it, or below it where there is no room.
+fn goal(goal: &Goal, look: Look, width: u16) -> Vec<Line<'static>> {
     let (word, meaning) = match goal.met {
         Some(true) => ("met", Meaning::Good),
         Some(false) => ("missed", Meaning::Trouble),
         None => ("n/a", Meaning::Faint),
     };
-    Line::from(vec![
+    let mut line = Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
         Span::styled(word, look.style(meaning)),
-        Span::styled(
-            goal.margin()
-                .map_or_else(String::new, |margin| format!("   {margin}")),
-            look.style(Meaning::Faint),
-        ),
-    ])
+    ]);
+    let Some(margin) = goal.outcome() else {
+        return vec![line];
+    };
+    let faint = look.style(Meaning::Faint);
+    if line.width() + margin.width() + 3 <= usize::from(width) {
+        line.push_span(Span::styled(format!("   {margin}"), faint));
+        return vec![line];
+    }
+    let below = wrapped(&margin, width.saturating_sub(2)).into_iter();
+    let below = below.map(|text| Line::styled(format!("  {text}"), faint));
+    std::iter::once(line).chain(below).collect()
 }
 
 /// That nothing speaks against the figures.

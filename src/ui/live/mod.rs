@@ -19,7 +19,7 @@ mod devices;
 mod files;
 mod memory;
 mod processes;
-mod timeline;
+pub(super) mod timeline;
 mod transfers;
 
 use super::look::{Look, Meaning};
@@ -41,10 +41,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         return;
     };
     let mut area = indented(area);
-    if let Some(line) = &live.timeline {
-        let foot = take_bottom(&mut area, timeline::HEIGHT);
-        timeline::draw(line, &sample.time, look, foot, buf);
-    }
+    timeline::below(live, look, &mut area, buf);
     let notices = sample.notices.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
     draw_notices(&sample.notices, look, foot, buf);

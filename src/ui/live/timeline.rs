@@ -1,10 +1,12 @@
-//! The time line of a recording below the Live screen: what the drives moved, and where we are.
+//! The time line of a recording below its screens: what the drives moved, and where we are.
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
+use super::take_bottom;
+use crate::app::live::LiveState;
 use crate::app::replay::Timeline;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::bar::level;
@@ -12,10 +14,17 @@ use crate::ui::widgets::text::{cut_end, grouped, moment};
 use crate::units;
 
 /// Rows that it takes.
-pub(super) const HEIGHT: u16 = 2;
+const HEIGHT: u16 = 2;
 
-/// Draws it.
-pub(super) fn draw(timeline: &Timeline, time: &str, look: Look, area: Rect, buf: &mut Buffer) {
+/// Draws it at the lower end of an area and takes its rows from that, if this is a recording.
+pub(in crate::ui) fn below(live: &LiveState, look: Look, area: &mut Rect, buf: &mut Buffer) {
+    if let (Some(timeline), Some(sample)) = (&live.timeline, &live.sample) {
+        let foot = take_bottom(area, HEIGHT);
+        draw(timeline, &sample.time, look, foot, buf);
+    }
+}
+
+fn draw(timeline: &Timeline, time: &str, look: Look, area: Rect, buf: &mut Buffer) {
     let mut rows = area.rows();
     let (Some(words), Some(levels)) = (rows.next(), rows.next()) else {
         return;

@@ -20,8 +20,10 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
+use super::live::timeline;
 use super::look::{Look, Meaning};
 use super::widgets::text::{grouped, typed};
+use crate::app::State;
 use crate::app::requests::RequestsState;
 use crate::model::requests::RequestsView;
 use crate::units;
@@ -30,15 +32,18 @@ use crate::units;
 const OPERATIONS: u16 = 4;
 
 /// Draws it.
-pub(super) fn draw(requests: &RequestsState, look: Look, area: Rect, buf: &mut Buffer) {
-    let area = Rect::new(
+pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
+    let requests = &state.requests;
+    let mut area = Rect::new(
         area.x + 1,
         area.y,
         area.width.saturating_sub(2),
         area.height,
     );
+    timeline::below(&state.live, look, &mut area, buf);
     let Some(view) = &requests.view else {
-        return without(requests, look, area, buf);
+        let is_recording = state.live.timeline.is_some();
+        return without(requests, is_recording, look, area, buf);
     };
     let operations = u16::try_from(view.operations.len())
         .unwrap_or(u16::MAX)
@@ -86,21 +91,17 @@ pub(super) fn draw(requests: &RequestsState, look: Look, area: Rect, buf: &mut B
 }
 
 /// Nothing to show yet, or nothing to be had, and what works nevertheless.
-fn without(requests: &RequestsState, look: Look, area: Rect, buf: &mut Buffer) {
+fn without(requests: &RequestsState, is_recording: bool, look: Look, area: Rect, buf: &mut Buffer) {
+    let faint = |text: &str| vec![Line::styled(text.to_owned(), look.style(Meaning::Faint))];
     let lines = match (&requests.refused, &requests.device) {
+        _ if is_recording => faint("no request in the minute before this view"),
         (Some([message, advice]), _) => vec![
             Line::styled(message.clone(), look.style(Meaning::Waiting)),
             Line::raw(""),
             Line::raw(advice.clone()),
         ],
-        (None, Some(device)) => vec![Line::styled(
-            format!("waiting for requests of {device}"),
-            look.style(Meaning::Faint),
-        )],
-        (None, None) => vec![Line::styled(
-            "no device is known yet: press the right arrow to choose one",
-            look.style(Meaning::Faint),
-        )],
+        (None, Some(device)) => faint(&format!("waiting for requests of {device}")),
+        (None, None) => faint("no device is known yet: press the right arrow to choose one"),
     };
     Paragraph::new(lines)
         .wrap(Wrap { trim: true })

@@ -132,13 +132,11 @@ impl Plot<'_> {
         let mut curves = shares(curves, x);
         for points in &mut curves {
             points.retain(|point| y.holds(point[1]));
-            for point in points {
-                point[1] = y.share(point[1]);
-                if self.shape == Shape::StackedBars {
-                    // A cell has one colour: where two parts shared one, a gap would be left.
-                    let rows = f64::from(area.height);
-                    point[1] = (point[1] * rows).round() / rows;
-                }
+            points
+                .iter_mut()
+                .for_each(|point| point[1] = y.share(point[1]));
+            if self.shape == Shape::StackedBars {
+                paint::end_at_cells(points, area.height);
             }
         }
         let brush = Brush {

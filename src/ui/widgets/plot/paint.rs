@@ -97,6 +97,18 @@ pub(super) fn stack(curves: &mut [Vec<[f64; 2]>]) {
     }
 }
 
+/// Lets bars end at the edge of a row of cells; those that reach none are left out. A cell has one
+/// colour: where two parts of a stack shared one, a gap would be left between them.
+pub(super) fn end_at_cells(points: &mut Vec<[f64; 2]>, rows: u16) {
+    let rows = f64::from(rows);
+    for point in points.iter_mut() {
+        // The last of the dots, two to a row, that belong to the full rows.
+        let full = (point[1] * rows).round();
+        point[1] = (2.0 * full - 1.0) / (2.0 * rows - 1.0);
+    }
+    points.retain(|point| point[1] > 0.0);
+}
+
 /// A point around a centre: x is the angle in revolutions from the top, clockwise.
 pub(super) fn on_circle([turn, radius]: [f64; 2]) -> [f64; 2] {
     let angle = turn * std::f64::consts::TAU;
@@ -146,6 +158,13 @@ mod tests {
         stack(&mut curves);
         assert_eq!(curves[1], [[1.0, 11.0], [3.0, 3.0]]);
         assert_eq!(curves[2], [[1.0, 16.0]]);
+    }
+
+    #[test]
+    fn stacked_bars_end_at_whole_cells() {
+        let mut points = vec![[0.1, 0.52], [0.2, 0.04], [0.3, 1.0]];
+        end_at_cells(&mut points, 10);
+        assert_eq!(points, [[0.1, 9.0 / 19.0], [0.3, 1.0]]);
     }
 
     #[test]

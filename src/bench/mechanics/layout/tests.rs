@@ -1,6 +1,7 @@
 use super::*;
 use crate::bench::mechanics::cylinder::{all_alike, cylinder};
 use crate::drive::random::Random;
+use crate::stats::circular::wrap;
 use proptest::prelude::*;
 
 /// Samples of a medium with these tracks, read with that noise (in revolutions).
@@ -61,6 +62,34 @@ fn equal_skews_tell_no_cylinder() {
         let layout = fit(&samples, 640.0, 0.02).unwrap();
         assert_eq!(cylinder(&layout.skews), None, "noise {noise}");
         assert!(all_alike(&layout.skews));
+    }
+}
+
+#[test]
+fn a_small_skew_is_not_taken_for_shorter_tracks() {
+    for seed in 0..12 {
+        let samples = samples(2170.0, 4, [0.0263, 0.0309], 32.0, 0.006, seed);
+        let about = rough(&samples, 1000.0..4700.0).unwrap();
+        let layout = fit(&samples, about, 0.25).unwrap();
+        let miss = layout.sectors_per_track / 2170.0 - 1.0;
+        assert!(
+            miss.abs() < 0.005,
+            "{seed}: {} {:?}",
+            layout.coherence,
+            layout
+        );
+    }
+}
+
+#[test]
+fn one_skew_in_eight_that_differs_is_not_overlooked() {
+    for seed in 0..12 {
+        let samples = samples(1628.0, 8, [0.1253, 0.2008], 96.0, 0.012, seed);
+        let layout = fit(&samples, 1628.0, 0.02).unwrap();
+        let found = cylinder(&layout.skews).map(|cylinder| cylinder.tracks);
+        assert_eq!(found, Some(8), "{seed} {layout:?}");
+        // Not even where the period cannot be seen.
+        assert!(!all_alike(&layout.skews[..40]), "{seed}");
     }
 }
 

@@ -3,67 +3,15 @@
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
-use std::path::{Path, PathBuf};
-use std::process::Command;
+use std::path::Path;
 
 use super::*;
 use crate::drive::target;
+use loops::{Loop, Undo, run};
 
-/// Runs a program; its output when it succeeded.
-fn run(program: &str, arguments: &[&str]) -> Option<String> {
-    let output = Command::new(program).args(arguments).output().ok()?;
-    output
-        .status
-        .success()
-        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
-}
-
-/// A file and a loop device attached to it, detached again at the end.
-struct Loop {
-    device: String,
-    file: PathBuf,
-    directory: tempfile::TempDir,
-}
-
-impl Loop {
-    fn new(options: &[&str]) -> Option<Self> {
-        let directory = tempfile::tempdir().unwrap();
-        let file = directory.path().join("image");
-        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
-        let mut arguments = vec!["--find", "--show"];
-        arguments.extend(options);
-        arguments.push(file.to_str().unwrap());
-        let device = run("losetup", &arguments);
-        if device.is_none() {
-            println!("skipped: no loop device can be attached here (root is needed)");
-        }
-        Some(Self {
-            device: device?,
-            file,
-            directory,
-        })
-    }
-
-    fn path(&self, name: &str) -> String {
-        self.directory.path().join(name).display().to_string()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        run("losetup", &["--detach", &self.device]);
-    }
-}
-
-/// Undoes something when it goes out of scope, also after a failed assertion.
-struct Undo(&'static str, Vec<String>);
-
-impl Drop for Undo {
-    fn drop(&mut self) {
-        let arguments: Vec<&str> = self.1.iter().map(String::as_str).collect();
-        run(self.0, &arguments);
-    }
-}
+mod loops;
+mod stacked;
+mod trees;
 
 /// Asks for permission with consent that names the target itself.
 fn ask(name: &str) -> Result<WritePermit, Refusal> {
@@ -143,99 +91,6 @@ fn a_mounted_device_is_refused_by_all_its_names() {
     }
     let file = device.file.to_str().unwrap();
     assert!(refusal(file).contains("is attached to"), "its backing file");
-}
-
-#[test]
-fn a_device_is_refused_when_a_partition_of_it_is_mounted() {
-    let Some(device) = Loop::new(&["--partscan"]) else {
-        return;
-    };
-    let label = device.path("label");
-    fs::write(&label, "label: gpt\nsize=20MiB\nsize=20MiB\n").unwrap();
-    let script = format!("sfdisk -q {} < {label}", device.device);
-    let parts = [
-        format!("{}p1", device.device),
-        format!("{}p2", device.device),
-    ];
-    if run("sh", &["-c", &script]).is_none() || !Path::new(&parts[1]).exists() {
-        return println!("skipped: no partitions on loop devices here");
-    }
-    if run("mkfs.ext4", &["-q", &parts[0]]).is_none() {
-        return println!("skipped: no mkfs.ext4");
-    }
-    let point = device.path("mounted");
-    fs::create_dir(&point).unwrap();
-    if run("mount", &[&parts[0], &point]).is_none() {
-        return println!("skipped: cannot mount here");
-    }
-    let _undo = Undo("umount", vec![point]);
-    assert!(refusal(&device.device).contains("p1 is mounted at"));
-    assert!(refusal(&parts[0]).contains("p1 is mounted at"));
-    assert!(ask(&parts[1]).is_ok(), "the other partition is free");
-
-    let roots = Roots::default();
-    let medium = target::open(&roots, &device.device, None).unwrap();
-    let facts = inspect(&roots, &medium).unwrap();
-    assert_eq!(facts.signatures, ["gpt"]);
-    assert_eq!(facts.partitions.len(), 2);
-    assert_eq!(facts.partitions[0].mounted_at.len(), 1);
-    assert!(!facts.conflicts.is_empty());
-}
-
-#[test]
-fn a_device_under_device_mapper_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let name = format!("diskscope-test-{}", std::process::id());
-    let table = format!("0 65536 linear {} 0", device.device);
-    if run("dmsetup", &["create", &name, "--table", &table]).is_none() {
-        return println!("skipped: no device mapper here");
-    }
-    let _undo = Undo("dmsetup", vec!["remove".to_owned(), name]);
-    assert!(refusal(&device.device).contains("lies on"));
-}
-
-#[test]
-fn a_member_of_a_raid_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let array = "/dev/md/diskscope-test";
-    let create = [
-        "--create",
-        array,
-        "--level=linear",
-        "--force",
-        "--raid-devices=1",
-        "--run",
-        device.device.as_str(),
-    ];
-    if run("mdadm", &create).is_none() {
-        return println!("skipped: no software RAID here");
-    }
-    let _undo = Undo("mdadm", vec!["--stop".to_owned(), array.to_owned()]);
-    assert!(refusal(&device.device).contains("lies on"));
-}
-
-#[test]
-fn swap_is_refused_on_a_device() {
-    let Some(device) = Loop::new(&[]) else { return };
-    if run("mkswap", &[&device.device]).is_none() || run("swapon", &[&device.device]).is_none() {
-        return println!("skipped: cannot swap here");
-    }
-    let _undo = Undo("swapoff", vec![device.device.clone()]);
-    assert!(refusal(&device.device).contains("swaps to"));
-}
-
-#[test]
-fn swap_is_refused_in_a_file() {
-    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-    let file = directory.path().join("swap");
-    fs::write(&file, vec![0; 8 << 20]).unwrap();
-    let name = file.to_str().unwrap();
-    run("chmod", &["600", name]);
-    if run("mkswap", &[name]).is_none() || run("swapon", &[name]).is_none() {
-        return println!("skipped: cannot swap to a file here");
-    }
-    let _undo = Undo("swapoff", vec![name.to_owned()]);
-    assert!(refusal(name).contains("swaps to"));
 }
 
 #[test]

@@ -1,0 +1,65 @@
+//! Files, loop devices on them, and their end.
+
+use std::fs;
+use std::path::PathBuf;
+use std::process::Command;
+
+/// Runs a program; its output when it succeeded.
+pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    output
+        .status
+        .success()
+        .then(|| String::from_utf8_lossy(&output.stdout).trim().to_owned())
+}
+
+/// A file and a loop device attached to it, detached again at the end.
+pub struct Loop {
+    /// Its node.
+    pub device: String,
+    /// What it is attached to.
+    pub file: PathBuf,
+    directory: tempfile::TempDir,
+}
+
+impl Loop {
+    /// `None`, and why, where loop devices cannot be had.
+    pub fn new(options: &[&str]) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let file = directory.path().join("image");
+        fs::File::create(&file).unwrap().set_len(64 << 20).unwrap();
+        let mut arguments = vec!["--find", "--show"];
+        arguments.extend(options);
+        arguments.push(file.to_str().unwrap());
+        let device = run("losetup", &arguments);
+        if device.is_none() {
+            println!("skipped: no loop device can be attached here (root is needed)");
+        }
+        Some(Self {
+            device: device?,
+            file,
+            directory,
+        })
+    }
+
+    /// A path in a directory of its own.
+    pub fn path(&self, name: &str) -> String {
+        self.directory.path().join(name).display().to_string()
+    }
+}
+
+impl Drop for Loop {
+    fn drop(&mut self) {
+        run("losetup", &["--detach", &self.device]);
+    }
+}
+
+/// Undoes something when it goes out of scope, also after a failed assertion.
+pub struct Undo(pub &'static str, pub Vec<String>);
+
+impl Drop for Undo {
+    fn drop(&mut self) {
+        let arguments: Vec<&str> = self.1.iter().map(String::as_str).collect();
+        run(self.0, &arguments);
+    }
+}

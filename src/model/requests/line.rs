@@ -1,0 +1,311 @@
+//! A request as a line of JSON: what `trace --json` prints and a recording keeps.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Deserializer, Serialize, Serializer};
+
+use super::operation::Operation;
+use super::request::{Actor, Request, Stages, Times};
+use crate::printable::printable;
+use crate::probe::trace::event::{Flags, Name, Number};
+
+/// A request as a line of `trace --json`.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
+pub struct Line<'r> {
+    /// When it was first seen, since the trace began.
+    time_ns: u64,
+    /// Thread that it is charged to.
+    pid: Option<u32>,
+    /// Its name.
+    command: Option<String>,
+    /// Why to that one.
+    charged: Charged,
+    /// Thread that handed it over.
+    submitter_pid: Option<u32>,
+    /// Its name.
+    submitter: Option<String>,
+    /// The drive.
+    device: Cow<'r, str>,
+    /// What it did.
+    operation: Operation,
+    /// In the kernel's letters.
+    #[serde(with = "letters")]
+    flags: Flags,
+    /// First sector of 512 bytes.
+    sector: u64,
+    /// Length.
+    bytes: u64,
+    #[serde(flatten)]
+    stages: Stages,
+    /// How many others joined it.
+    merged: u32,
+    /// Whether it is a part of something larger.
+    split: bool,
+    /// How often the driver gave it back.
+    requeued: u32,
+    /// `MAJOR:MINOR` and sector that it was sent on from.
+    #[serde(with = "origin")]
+    from: Option<(Number, u64)>,
+    /// 0 or a negative error number.
+    error: i32,
+}
+
+/// Why a request is charged to a thread.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "lowercase")]
+enum Charged {
+    /// It handed it over.
+    Submitter,
+    /// It made the pages dirty.
+    Dirtied,
+}
+
+impl<'r> Line<'r> {
+    /// The line of a request; `device` is the drive's name, `began` the time at which the trace
+    /// began on its own clock.
+    #[must_use]
+    pub fn new(request: &Request, device: &'r str, began: u64) -> Self {
+        let name = |actor: Actor| printable(actor.name.bytes());
+        let charged = request.charged();
+        Self {
+            time_ns: request.times.first().saturating_sub(began),
+            pid: charged.map(|actor| actor.pid),
+            command: charged.map(name),
+            charged: match request.dirtied_by {
+                Some(_) => Charged::Dirtied,
+                None => Charged::Submitter,
+            },
+            submitter_pid: request.submitter.map(|actor| actor.pid),
+            submitter: request.submitter.map(name),
+            device: Cow::Borrowed(device),
+            operation: request.operation,
+            flags: request.flags,
+            sector: request.sector,
+            bytes: request.bytes,
+            stages: request.times.stages(),
+            merged: request.merged,
+            split: request.split,
+            requeued: request.requeued,
+            from: request.from,
+            error: request.error,
+        }
+    }
+
+    /// The drive's name.
+    #[must_use]
+    pub fn device(&self) -> &str {
+        &self.device
+    }
+
+    /// The request, as far as its line tells of it: its times count from the trace's beginning,
+    /// and the drive's number is not known (0:0).
+    #[must_use]
+    pub fn request(&self) -> Request {
+        let actor = |pid: Option<u32>, name: &Option<String>| {
+            pid.map(|pid| Actor {
+                pid,
+                name: Name::of(name.as_deref().unwrap_or_default().as_bytes()),
+            })
+        };
+        let submitter = actor(self.submitter_pid, &self.submitter);
+        Request {
+            device: (0, 0),
+            operation: self.operation,
+            flags: self.flags,
+            sector: self.sector,
+            bytes: self.bytes,
+            submitter,
+            dirtied_by: match self.charged {
+                Charged::Dirtied => actor(self.pid, &self.command),
+                Charged::Submitter => None,
+            },
+            from: self.from,
+            times: self.times(),
+            merged: self.merged,
+            split: self.split,
+            requeued: self.requeued,
+            error: self.error,
+        }
+    }
+
+    /// The points between which the stages lie, from the first one on.
+    fn times(&self) -> Times {
+        let Stages {
+            q2g,
+            g2i,
+            i2d,
+            d2c,
+            q2c,
+            q2d,
+        } = self.stages;
+        let begin = self.time_ns;
+        let after = |point: Option<u64>, stage: Option<u64>| point?.checked_add(stage?);
+        let queued = q2c.map(|_| begin);
+        let allocated = match queued {
+            Some(_) => after(queued, q2g),
+            None => g2i.map(|_| begin),
+        };
+        let issued = match queued {
+            Some(_) => after(queued, q2d),
+            None => d2c.map(|_| {
+                begin
+                    .saturating_add(g2i.unwrap_or(0))
+                    .saturating_add(i2d.unwrap_or(0))
+            }),
+        };
+        let inserted = match issued.zip(i2d) {
+            Some((issued, stage)) => issued.checked_sub(stage),
+            None => after(allocated, g2i),
+        };
+        let completed = after(queued, q2c).or(after(issued, d2c));
+        Times {
+            queued,
+            allocated,
+            inserted,
+            issued,
+            completed: completed.unwrap_or(begin),
+        }
+    }
+}
+
+/// The kernel's letters as text.
+mod letters {
+    use super::{Deserialize, Deserializer, Flags, Serializer};
+
+    pub(super) fn serialize<S: Serializer>(flags: &Flags, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&String::from_utf8_lossy(flags.bytes()))
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Flags, D::Error> {
+        let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(from)?;
+        Ok(Flags::of(text.as_bytes()))
+    }
+}
+
+/// `MAJOR:MINOR SECTOR`, or nothing.
+mod origin {
+    use serde::de::Error;
+
+    use super::{Deserialize, Deserializer, Number, Serializer};
+
+    type Origin = Option<(Number, u64)>;
+
+    pub(super) fn serialize<S: Serializer>(origin: &Origin, to: S) -> Result<S::Ok, S::Error> {
+        match origin {
+            Some(((major, minor), sector)) => {
+                to.collect_str(&format_args!("{major}:{minor} {sector}"))
+            }
+            None => to.serialize_none(),
+        }
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Origin, D::Error> {
+        let text: Option<String> = Deserialize::deserialize(from)?;
+        text.map(|text| parse(&text).ok_or_else(|| D::Error::custom("no device and sector")))
+            .transpose()
+    }
+
+    fn parse(text: &str) -> Option<(Number, u64)> {
+        let (number, sector) = text.split_once(' ')?;
+        let (major, minor) = number.split_once(':')?;
+        let number = (major.parse().ok()?, minor.parse().ok()?);
+        Some((number, sector.parse().ok()?))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn a_line_has_every_field_that_scripts_rely_on() {
+        let request = Request {
+            device: (8, 0),
+            operation: Operation::Write,
+            flags: Flags::of(b"WS"),
+            sector: 2048,
+            bytes: 4096,
+            submitter: Some(Actor {
+                pid: 9,
+                name: Name::of(b"kworker/u8:1"),
+            }),
+            dirtied_by: Some(Actor {
+                pid: 4711,
+                name: Name::of(b"d\x1bd"),
+            }),
+            from: Some(((8, 1), 0)),
+            times: Times {
+                queued: Some(1100),
+                completed: 1500,
+                ..Times::default()
+            },
+            merged: 1,
+            split: false,
+            requeued: 0,
+            error: 0,
+        };
+        let line = serde_json::to_value(Line::new(&request, "sda", 1000)).unwrap();
+        let expected = serde_json::json!({
+            "time_ns": 100, "pid": 4711, "command": "d\\x1bd", "charged": "dirtied",
+            "submitter_pid": 9, "submitter": "kworker/u8:1", "device": "sda",
+            "operation": "write", "flags": "WS", "sector": 2048, "bytes": 4096,
+            "q2g_ns": null, "g2i_ns": null, "i2d_ns": null, "d2c_ns": null, "q2c_ns": 400,
+            "q2d_ns": null, "merged": 1, "split": false, "requeued": 0, "from": "8:1 0",
+            "error": 0
+        });
+        assert_eq!(line, expected);
+    }
+
+    /// Any points that were passed, in order.
+    fn times() -> impl Strategy<Value = Times> {
+        let step = || proptest::option::of(0_u64..1 << 40);
+        (step(), step(), step(), step(), 0_u64..1 << 40).prop_map(|(q, g, i, d, c)| {
+            let mut at = 0;
+            let mut pass = |stage: Option<u64>| {
+                stage.map(|stage| {
+                    at += stage;
+                    at
+                })
+            };
+            Times {
+                queued: pass(q),
+                allocated: pass(g),
+                inserted: pass(i),
+                issued: pass(d),
+                completed: pass(Some(c)).unwrap_or(0),
+            }
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn a_line_that_is_read_says_the_same_again(
+            times in times(),
+            dirtied in any::<bool>(),
+            from in proptest::option::of((any::<(u32, u32)>(), any::<u64>())),
+        ) {
+            let actor = |pid| Actor { pid, name: Name::of(b"kworker/u8:1") };
+            let request = Request {
+                device: (8, 0),
+                operation: Operation::Write,
+                flags: Flags::of(b"WS"),
+                sector: 2048,
+                bytes: 4096,
+                submitter: Some(actor(9)),
+                dirtied_by: dirtied.then(|| actor(10)),
+                from,
+                times,
+                merged: 1,
+                split: false,
+                requeued: 2,
+                error: -5,
+            };
+            let text = serde_json::to_string(&Line::new(&request, "sda", 0)).unwrap();
+            let line: Line<'_> = serde_json::from_str(&text).unwrap();
+            prop_assert_eq!(line.device(), "sda");
+            let again = serde_json::to_string(&Line::new(&line.request(), "sda", 0)).unwrap();
+            prop_assert_eq!(again, text);
+        }
+    }
+}

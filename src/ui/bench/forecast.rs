@@ -1,0 +1,65 @@
+//! What a job will do, said before it starts.
+
+use ratatui::buffer::Buffer;
+use ratatui::layout::Rect;
+use ratatui::text::Line;
+use ratatui::widgets::Widget;
+
+use crate::app::action::{Choice, Group};
+use crate::app::launcher::LauncherState;
+use crate::bench::Forecast;
+use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::text::wrapped;
+use crate::units;
+
+/// Draws what the job will do, or why it cannot be done, and what comes next.
+pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+    let mut lines = Vec::new();
+    let failed = launcher.failed.as_ref().map(|reason| Err(reason.clone()));
+    match failed.as_ref().or(launcher.forecast.as_ref()) {
+        None => {}
+        Some(Err(reason)) => {
+            let reason = wrapped(reason, area.width).into_iter();
+            lines.extend(reason.map(|line| Line::styled(line, look.style(Meaning::Trouble))));
+        }
+        Some(Ok(forecast)) => {
+            let sentence = wrapped(&forecast.sentence, area.width).into_iter().take(2);
+            lines.extend(sentence.map(Line::raw));
+            lines.push(cost(forecast, launcher.selected_choice(), look));
+            let (next, meaning) = if launcher.overwrites() {
+                let next = "it overwrites what is there: Enter on a test shows what, and asks";
+                (next, Meaning::Waiting)
+            } else {
+                ("Enter on a test starts it", Meaning::Good)
+            };
+            lines.push(Line::styled(next, look.style(meaning)));
+        }
+    }
+    for (row, line) in area.rows().zip(lines) {
+        line.render(row, buf);
+    }
+}
+
+/// How long it takes and how many bytes it moves.
+pub(super) fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> Line<'static> {
+    let mut parts = vec![match forecast.duration {
+        Some(duration) => format!("takes up to {}", units::waiting(duration)),
+        None => "time depends on the drive".to_owned(),
+    }];
+    if let Some(bytes) = forecast.reads {
+        parts.push(format!("reads {}", units::capacity(bytes as f64)));
+    }
+    if let Some(bytes) = forecast.writes {
+        parts.push(format!("writes {}", units::capacity(bytes as f64)));
+    }
+    if let Some(choice) = choice.filter(|choice| choice.group == Group::Directory)
+        && let Ok(target) = &choice.target
+    {
+        let size = units::block_size(target.size as f64);
+        parts.push(format!("fills a scratch file of {size} first"));
+    }
+    if let Some(choice) = choice.filter(|choice| !choice.users.is_empty()) {
+        parts.push(format!("in use: {}", choice.users));
+    }
+    Line::styled(parts.join(", "), look.style(Meaning::Faint))
+}
