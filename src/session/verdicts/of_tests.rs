@@ -165,6 +165,11 @@ pub const KNOWN: &[Known] = &[
         "waiting times are not evenly spread over a revolution (Anderson-Darling, 1 %)",
     ),
     known(
+        "seek-uncertain",
+        "track-to-track",
+        "parts of the measurement disagree about the shortest seek",
+    ),
+    known(
         "setting-not-changeable",
         "read-ahead, write-cache",
         "a setting could not be changed",
