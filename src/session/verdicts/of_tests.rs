@@ -219,4 +219,9 @@ pub const KNOWN: &[Known] = &[
         "steady-state",
         "throughput fell for good after so many bytes",
     ),
+    known(
+        "zones-not-told",
+        "geometry",
+        "it ended before all boundaries of zones were found",
+    ),
 ];
