@@ -74,7 +74,7 @@ mod tests {
                 given(&path, codes);
             } else if name.ends_with(".rs") && name != "tests.rs" {
                 let source = std::fs::read_to_string(&path).unwrap();
-                let program = source.split("#[cfg(test)]\nmod ").next().unwrap();
+                let program = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
                 let parts: Vec<&str> = program.split('"').collect();
                 let is_code = |word: &str| {
                     let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
