@@ -41,7 +41,7 @@ a track and jump where the next one begins. The jump is the skew that hides the 
 one jump in so many is different, because there the arm moves: that many tracks are a cylinder. It \
 is the shortest jump that is certain to move the arm.
 
-Then walks over the drive in jumps of one cylinder, a little more or less. As in `full-stroke`, the \
+Then walks over the drive in jumps of one cylinder, up to a track more or less. As in `full-stroke`, the \
 response times spread evenly over one revolution, and the lower edge of the band is the seek. Where \
 that edge lies, a block is just caught or just missed: the second half of the jumps is aimed there.
 
@@ -258,7 +258,7 @@ fn report(prober: &mut Prober<'_, '_>, walk: &Walk, found: Option<&Shortest>, pa
     prober.bench.series(mechanics::distribution(&found.part));
     prober.bench.series(Series {
         name: "jump-responses".to_owned(),
-        x: Axis::new("jump beyond the mean", Unit::Revolution),
+        x: Axis::new("jump beyond a cylinder", Unit::Revolution),
         y: Axis::new("response", Unit::Nanoseconds),
         points: walk::jumps(&walk.even)
             .map(|jump| [jump.more, 1e9 * jump.response])

@@ -1,4 +1,4 @@
-//! A walk in jumps of one cylinder, each a little more or less, towards the beginning of the drive:
+//! A walk in jumps of one cylinder, up to a track more or less, towards the beginning of the drive:
 //! against the direction in which drives read ahead, and always on tracks not read before.
 //!
 //! Where the drive's cache answers repeated reads, every block is read twice: the second time costs
@@ -35,6 +35,14 @@ pub struct Jumps {
     pub track: f64,
 }
 
+impl Jumps {
+    /// By how many tracks a jump may be shorter than [`Jumps::length`]: a tenth of it, so that nine of
+    /// ten still move the arm, and no more than half a track.
+    fn shorter(&self) -> f64 {
+        (0.1 * self.length / self.track).min(0.5)
+    }
+}
+
 /// One jump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jump {
@@ -42,10 +50,10 @@ pub struct Jump {
     pub address: u64,
     /// How long the read took, in seconds.
     pub response: f64,
-    /// By how many tracks it was longer than it should be on the average, -0.5 to 0.5.
+    /// By how many tracks it was longer than a cylinder, -0.5 to 1.
     pub more: f64,
     /// Revolutions from the end of the read before it to the end of this one, as if the jump had
-    /// been of the average length: the same for all jumps, but for whole revolutions and noise.
+    /// been one cylinder long: the same for all jumps, but for whole revolutions and noise.
     pub turns: f64,
 }
 
@@ -97,7 +105,7 @@ impl Walk {
         self.even.iter().chain(&self.aimed)
     }
 
-    /// Jumps of even length within half a track of the mean.
+    /// Jumps of every length within a track.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -108,7 +116,9 @@ impl Walk {
         phase: (&str, f64),
         count: usize,
     ) -> Result<(), BenchError> {
-        let more: Vec<f64> = (0..count).map(|_| prober.random.share() - 0.5).collect();
+        let more: Vec<f64> = (0..count)
+            .map(|_| prober.random.share() - self.jumps.shorter())
+            .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.even.push(batch);
         Ok(())
@@ -140,8 +150,9 @@ impl Walk {
             _ => WIDE.min(NARROW_SECONDS / clockwork.revolution),
         };
         let middle = aim.direction() - edge / clockwork.revolution;
+        let least = self.jumps.shorter();
         let more: Vec<f64> = (0..count)
-            .map(|_| signed(wrap(middle) + width * (prober.random.share() - 0.5)))
+            .map(|_| wrap(middle + least + width * (prober.random.share() - 0.5)) - least)
             .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.aimed.push(batch);
@@ -193,7 +204,7 @@ impl Walk {
     fn measured(&self, before: Probe, after: Probe, revolution: f64) -> Option<Jump> {
         let sectors = before.address.checked_sub(after.address)? as f64 / SECTOR;
         let more = (sectors - self.jumps.length) / self.jumps.track;
-        (more.abs() < 0.6).then(|| Jump {
+        (-0.6..1.1).contains(&more).then(|| Jump {
             address: after.address,
             response: after.response(),
             more,
