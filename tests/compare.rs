@@ -90,3 +90,28 @@ fn the_sample_sessions_fit_the_schema() {
         assert!(errors.is_empty(), "{name}: {errors:?}");
     }
 }
+
+#[test]
+fn repeated_runs_are_one_session_with_their_sum() {
+    let state = tempfile::tempdir().unwrap();
+    let run = |words: &[&str]| {
+        let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["run", "random-read", "sim:bimodal", "--repeat", "3"])
+            .args(["--duration", "2s"])
+            .args(words)
+            .env("XDG_STATE_HOME", state.path())
+            .output()
+            .unwrap();
+        assert_eq!(output.status.code(), Some(0));
+        String::from_utf8(output.stdout).unwrap()
+    };
+    let text = run(&[]);
+    assert!(text.contains("ALL 3 RUNS OF RANDOM-READ"), "{text}");
+    let session: serde_json::Value = serde_json::from_str(&run(&["--json", "-"])).unwrap();
+    let runs = session["runs"].as_array().unwrap();
+    let seeds: Vec<_> = runs.iter().map(|run| &run["parameters"]["seed"]).collect();
+    assert_eq!(seeds, [1, 2, 3]);
+    // What was saved is the same.
+    let saved = std::fs::read_dir(state.path().join("diskscope/sessions")).unwrap();
+    assert_eq!(saved.count(), 2);
+}

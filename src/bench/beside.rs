@@ -74,13 +74,13 @@ impl Bench<'_> {
         let foreground = foreground?;
         report(&mut self.findings, &foreground.tally, foreground.elapsed);
         self.phase_finished();
-        let mut background = thread.map_err(|_| EngineError::Worker)?.transpose()?;
-        if let Some(outcome) = &mut background {
-            self.account(outcome);
+        let mut joined = thread.map_err(|_| EngineError::Worker)?.transpose()?;
+        if let Some(outcome) = &mut joined {
+            self.account(background.plan, outcome);
         }
         Ok(Both {
             foreground,
-            background,
+            background: joined,
         })
     }
 }

@@ -20,6 +20,7 @@ mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
 mod confidence;
+pub mod effort;
 pub mod full_stroke;
 pub mod geometry;
 pub mod interference;

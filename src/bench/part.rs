@@ -2,9 +2,10 @@
 
 use std::sync::Arc;
 
+use super::effort::Effort;
 use super::runner::{Bench, Observer, Progress};
 use super::{BenchError, Parameters, Test};
-use crate::engine::CpuTime;
+use crate::engine::Moved;
 use crate::session::document::Findings;
 
 /// Passes on what a part says, in the words of the whole.
@@ -15,6 +16,7 @@ struct PartObserver<'a> {
     began: std::time::Instant,
     done: f64,
     share: f64,
+    moved: Moved,
 }
 
 impl PartObserver<'_> {
@@ -27,11 +29,14 @@ impl PartObserver<'_> {
 
 impl Observer for PartObserver<'_> {
     fn progress(&mut self, progress: &Progress) {
+        let mut moved = self.moved;
+        moved += progress.moved;
         self.whole.progress(&Progress {
             phase: format!("{}: {}", self.name, progress.phase),
             fraction: Some(self.done + self.share * progress.fraction.unwrap_or(0.0)),
             elapsed: self.began.elapsed(),
             snapshot: progress.snapshot.clone(),
+            moved,
             findings: Arc::new(self.merged(&progress.findings)),
             is_news: progress.is_news,
         });
@@ -64,6 +69,7 @@ impl Bench<'_> {
             began: self.began,
             done: self.done,
             share,
+            moved: self.effort.moved,
         };
         let mut part = Bench {
             target: self.target,
@@ -74,15 +80,14 @@ impl Bench<'_> {
             observer: &mut observer,
             began: std::time::Instant::now(),
             done: 0.0,
-            cpu: CpuTime::default(),
+            effort: Effort::default(),
             failure: None,
             findings: Findings::default(),
         };
         let result = test.run(&mut part);
-        let (findings, cpu, failure) = (part.findings, part.cpu, part.failure);
+        let (findings, effort, failure) = (part.findings, part.effort, part.failure);
         self.findings.absorb(name, &findings);
-        self.cpu.user += cpu.user;
-        self.cpu.system += cpu.system;
+        self.effort += effort;
         self.failure = failure;
         self.done += share;
         self.phase_finished();

@@ -3,9 +3,10 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
+use super::effort::Effort;
 use super::{BenchError, Parameters, Test};
 use crate::drive::{Settings, Target};
-use crate::engine::{Control, CpuTime, End, Engine, EngineError, Outcome, Plan, Snapshot, Tally};
+use crate::engine::{Control, End, Engine, EngineError, Moved, Outcome, Plan, Snapshot, Tally};
 use crate::session::document::{Figure, Findings, RunState, Series, Verdict};
 
 /// How often a phase that lasts is reported: at most a second is lost with a kill, and the moment
@@ -26,6 +27,8 @@ pub struct Progress {
     pub elapsed: Duration,
     /// The present phase.
     pub snapshot: Snapshot,
+    /// All that was asked of the medium since the test began.
+    pub moved: Moved,
     /// What was found so far.
     pub findings: Arc<Findings>,
     /// Whether the findings were brought up to date just now: they want to be saved.
@@ -60,8 +63,8 @@ pub struct Finished {
     pub elapsed: Duration,
     /// What it found.
     pub findings: Findings,
-    /// Processor time of the engine's threads.
-    pub cpu: CpuTime,
+    /// What it took.
+    pub effort: Effort,
 }
 
 /// What a test works with while it runs.
@@ -77,7 +80,7 @@ pub struct Bench<'a> {
     pub(super) observer: &'a mut dyn Observer,
     pub(super) began: Instant,
     pub(super) done: f64,
-    pub(super) cpu: CpuTime,
+    pub(super) effort: Effort,
     pub(super) failure: Option<EngineError>,
     /// What was found so far: the test adds to it, and replaces what it knows better now.
     pub findings: Findings,
@@ -123,6 +126,7 @@ impl Bench<'_> {
         clock: &mut dyn FnMut(Duration),
     ) -> Result<Outcome, BenchError> {
         let (began, done, observer) = (self.began, self.done, &mut *self.observer);
+        let before = self.effort.moved;
         let mut progress = Progress {
             phase: phase.to_owned(),
             findings: Arc::new(self.findings.clone()),
@@ -134,6 +138,8 @@ impl Bench<'_> {
             progress.elapsed = began.elapsed();
             progress.fraction = snapshot.fraction.map(|fraction| done + share * fraction);
             progress.snapshot = snapshot.clone();
+            progress.moved = before;
+            progress.moved += snapshot.tally.moved();
             progress.is_news = false;
             if let Some(report) = &mut report
                 && reported.elapsed() >= REPORT_EVERY
@@ -149,14 +155,13 @@ impl Bench<'_> {
             observer.progress(&progress);
         })?;
         self.done += share;
-        self.account(&mut outcome);
+        self.account(plan, &mut outcome);
         Ok(outcome)
     }
 
-    /// Keeps what an outcome says of the test as a whole: its failure and processor time.
-    pub(super) fn account(&mut self, outcome: &mut Outcome) {
-        self.cpu.user += outcome.cpu.user;
-        self.cpu.system += outcome.cpu.system;
+    /// Keeps what an outcome says of the test as a whole: its failure and its effort.
+    pub(super) fn account(&mut self, plan: &Plan, outcome: &mut Outcome) {
+        self.effort += Effort::of(self.engine, plan, outcome);
         if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
             self.failure = Some(error);
         }
@@ -229,7 +234,7 @@ pub fn run_with(
         observer,
         began: Instant::now(),
         done: 0.0,
-        cpu: CpuTime::default(),
+        effort: Effort::default(),
         failure: None,
         findings: Findings::default(),
     };
@@ -247,6 +252,6 @@ pub fn run_with(
         error,
         elapsed: bench.began.elapsed(),
         findings: bench.findings,
-        cpu: bench.cpu,
+        effort: bench.effort,
     }
 }

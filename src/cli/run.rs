@@ -10,7 +10,7 @@ use super::{Exit, Failure, Result, json, print, say, signals};
 use crate::bench::{self, Job, Parameter, TESTS};
 use crate::drive::ErrorKind;
 use crate::engine::Control;
-use crate::report::text;
+use crate::report::{repeated, text};
 use crate::roots::Roots;
 use crate::runtime::benchmark::{self, Order, Report};
 use crate::session::document::RunState;
@@ -56,6 +56,15 @@ pub(super) fn command() -> Command {
                 "a service goal such as iops>=1000 or p95<=500ms; repeatable",
             )
             .action(ArgAction::Append),
+        )
+        .arg(
+            text(
+                "repeat",
+                "N",
+                "measure so many times, one after the other, and judge how alike they are",
+            )
+            .value_parser(value_parser!(u32).range(1..=1000))
+            .default_value("1"),
         )
         .arg(text(
             "json",
@@ -143,6 +152,7 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
     job.goals = goals.map_err(Failure::usage)?.concat();
     Ok(Order {
         job,
+        repeat: matches.get_one("repeat").copied().unwrap_or(1),
         keep_in: store::directory(),
     })
 }
@@ -155,7 +165,9 @@ fn deliver(report: &Report, output: Option<&str>) -> std::result::Result<(), Fai
     if output == Some("-") {
         print(&json(&report.session)?)?;
     } else {
-        let texts: Vec<String> = report.session.runs.iter().map(text::run).collect();
+        let runs = &report.session.runs;
+        let mut texts: Vec<String> = runs.iter().map(text::run).collect();
+        texts.extend(Some(repeated::repeated(runs)).filter(|text| !text.is_empty()));
         print(&texts.join("\n"))?;
         if let Some(file) = output {
             store::write(Path::new(file), &report.session).map_err(Failure::failed)?;

@@ -13,6 +13,11 @@ const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
 const BLKROGET: libc::Ioctl = 0x125e;
 /// `_IO(0x12, 97)`: write and forget what is cached.
 const BLKFLSBUF: libc::Ioctl = 0x1261;
+/// `_IOWR('f', 11, struct fiemap)`: where the extents of a file lie (kernel
+/// Documentation/filesystems/fiemap.rst).
+const FS_IOC_FIEMAP: libc::Ioctl = 0xc020_660b_u32 as libc::Ioctl;
+/// Have the file written back first.
+const FIEMAP_FLAG_SYNC: u32 = 1;
 /// What a loop device is attached to.
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
@@ -96,6 +101,58 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
         inode: info.inode,
         special: info.rdevice,
     })
+}
+
+/// One extent of a file: `struct fiemap_extent`.
+#[repr(C)]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Extent {
+    /// First byte in the file.
+    pub logical: u64,
+    /// First byte on the device.
+    pub physical: u64,
+    /// Bytes.
+    pub length: u64,
+    reserved: [u64; 2],
+    /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
+    pub flags: u32,
+    reserved_too: [u32; 3],
+}
+
+/// Extents that are asked for at once.
+pub const EXTENTS: usize = 128;
+
+/// `struct fiemap` with room for some extents behind it.
+#[repr(C)]
+struct Fiemap {
+    start: u64,
+    length: u64,
+    flags: u32,
+    mapped: u32,
+    room: u32,
+    reserved: u32,
+    extents: [Extent; EXTENTS],
+}
+
+/// The first [`EXTENTS`] extents of a file from a byte on, after what is dirty was written back.
+///
+/// # Errors
+/// `EOPNOTSUPP` where the file system does not tell.
+pub fn extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<Extent>> {
+    let mut map = Fiemap {
+        start: range.start,
+        length: range.end.saturating_sub(range.start),
+        flags: FIEMAP_FLAG_SYNC,
+        mapped: 0,
+        room: EXTENTS as u32,
+        reserved: 0,
+        extents: [Extent::default(); EXTENTS],
+    };
+    // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `room` extents behind it, for which
+    // `extents` has the place; all their bit patterns are valid numbers.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) })?;
+    let mapped = (map.mapped as usize).min(EXTENTS);
+    Ok(map.extents[..mapped].to_vec())
 }
 
 /// Class of an I/O priority (kernel Documentation/block/ioprio.rst).

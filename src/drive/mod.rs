@@ -3,6 +3,7 @@
 
 pub mod advice;
 mod error;
+pub mod extents;
 pub mod file_systems;
 pub mod guard;
 pub mod identity;

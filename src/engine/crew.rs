@@ -110,7 +110,7 @@ impl<'a> Crew<'a> {
             }
         };
         let handle = Builder::new()
-            .name(format!("worker-{}-{}", id.worker, id.slot))
+            .name(format!("{}{}-{}", threads::WORKER, id.worker, id.slot))
             .spawn(body)
             .map_err(|source| EngineError::Start {
                 tried: "start a thread".to_owned(),

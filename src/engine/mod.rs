@@ -30,8 +30,10 @@ mod threads;
 mod uring;
 mod validate;
 
+pub use threads::WORKER;
+
 pub use open::{Choice, OpenError, Opened, open};
-pub use outcome::{CpuTime, Direction, End, FinishTimes, Outcome, Request, Snapshot, Tally};
+pub use outcome::{CpuTime, Direction, End, FinishTimes, Moved, Outcome, Request, Snapshot, Tally};
 pub use plan::{
     BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,
 };

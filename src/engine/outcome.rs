@@ -16,6 +16,41 @@ pub struct Direction {
     pub timeline: Timeline,
 }
 
+/// Requests and bytes by direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct Moved {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+impl Moved {
+    /// Counts one more request.
+    #[inline]
+    pub fn count(&mut self, writes: bool, bytes: u64) {
+        let (requests, sum) = match writes {
+            true => (&mut self.writes, &mut self.written_bytes),
+            false => (&mut self.reads, &mut self.read_bytes),
+        };
+        *requests += 1;
+        *sum += bytes;
+    }
+}
+
+impl std::ops::AddAssign for Moved {
+    fn add_assign(&mut self, other: Self) {
+        self.reads += other.reads;
+        self.read_bytes += other.read_bytes;
+        self.writes += other.writes;
+        self.written_bytes += other.written_bytes;
+    }
+}
+
 /// All that was counted since the ramp ended.
 #[derive(Debug, Clone, Default)]
 pub struct Tally {
@@ -25,6 +60,8 @@ pub struct Tally {
     pub write: Direction,
     /// Requests that transferred less than was asked for without an error.
     pub short: u64,
+    /// What was moved during the ramp, and counts nowhere else.
+    pub ramp: Moved,
 }
 
 impl Tally {
@@ -38,6 +75,19 @@ impl Tally {
     #[must_use]
     pub fn bytes(&self) -> u64 {
         self.read.bytes + self.write.bytes
+    }
+
+    /// All that was asked of the medium, the ramp included.
+    #[must_use]
+    pub fn moved(&self) -> Moved {
+        let mut moved = self.ramp;
+        moved += Moved {
+            reads: self.read.latency.count(),
+            read_bytes: self.read.bytes,
+            writes: self.write.latency.count(),
+            written_bytes: self.write.bytes,
+        };
+        moved
     }
 }
 

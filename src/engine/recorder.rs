@@ -4,7 +4,7 @@ use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::Duration;
 
 use super::feeder::{Assigned, nanoseconds};
-use super::outcome::{Direction, Request, Tally};
+use super::outcome::{Direction, Moved, Request, Tally};
 
 /// The time between two hand-outs of a lane, when lanes are few.
 const PUBLISH_EVERY: Duration = Duration::from_millis(100);
@@ -48,10 +48,11 @@ impl Recorder {
     /// moved that many bytes.
     #[inline]
     pub fn record(&mut self, request: &Assigned, start_ns: u64, end_ns: u64, moved: u32) {
+        let job = request.job;
         if !request.counted {
+            self.fresh.ramp.count(job.writes, u64::from(moved));
             return;
         }
-        let job = request.job;
         let start_ns = request.intended_ns.unwrap_or(start_ns);
         let direction = match job.writes {
             true => &mut self.fresh.write,
@@ -106,6 +107,7 @@ fn absorb(total: &mut Tally, fresh: &mut Tally) {
     absorb_direction(&mut total.read, &mut fresh.read);
     absorb_direction(&mut total.write, &mut fresh.write);
     total.short += std::mem::take(&mut fresh.short);
+    total.ramp += std::mem::take(&mut fresh.ramp);
 }
 
 fn absorb_direction(total: &mut Direction, fresh: &mut Direction) {
@@ -130,6 +132,7 @@ pub fn add(sum: &mut Tally, slot: &Slot) {
         }
     }
     sum.short += part.short;
+    sum.ramp += part.ramp;
 }
 
 /// Empties a tally without giving its memory back.
@@ -140,4 +143,5 @@ pub fn clear(tally: &mut Tally) {
         direction.bytes = 0;
     }
     tally.short = 0;
+    tally.ramp = Moved::default();
 }

@@ -6,6 +6,9 @@ use super::EngineError;
 use super::outcome::CpuTime;
 use super::plan::Priority;
 
+/// What the names of the threads that send requests begin with.
+pub const WORKER: &str = "worker-";
+
 /// The calling thread alone (include/uapi/linux/ioprio.h).
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
 /// Where the class begins in the kernel's number.

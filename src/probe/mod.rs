@@ -17,7 +17,7 @@ pub mod process;
 mod processes;
 pub mod sample;
 mod taskstats;
-mod text;
+pub(crate) mod text;
 mod threads;
 pub mod trace;
 mod traffic;

@@ -1,9 +1,12 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
 pub mod compare;
+pub mod evidence;
 pub mod fleet;
 pub mod html;
+pub mod repeated;
 pub mod requests;
 pub mod tests_page;
 pub mod text;
+pub mod trust_page;
 pub mod watch;

@@ -6,6 +6,8 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
+use super::evidence;
+use super::repeated::repeated;
 use crate::printable::printable_lines;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
@@ -36,6 +38,11 @@ pub fn session(session: &Session) -> String {
     for one in &session.runs {
         text.push('\n');
         text.push_str(&run(one));
+    }
+    let repeated = repeated(&session.runs);
+    if !repeated.is_empty() {
+        text.push('\n');
+        text.push_str(&repeated);
     }
     if session.runs.is_empty() {
         text.push_str("\nno run in it\n");
@@ -82,6 +89,7 @@ pub fn run(run: &Run) -> String {
         let title = format!("WHERE THE TIME WENT ON {}", stages.device);
         section(&mut text, &title, &stage_split(stages));
     }
+    section(&mut text, "AROUND IT", &around(run));
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
     section(&mut text, "AGAIN", &again(run));
@@ -340,6 +348,14 @@ fn kernel_counts(kernel: &KernelCounts) -> String {
     text
 }
 
+fn around(run: &Run) -> String {
+    let mut text = String::new();
+    for (name, value) in evidence::facts(&run.evidence) {
+        wrap(&mut text, "  ", &format!("{name}: {value}"));
+    }
+    text
+}
+
 fn goals(goals: &[Goal]) -> String {
     let mut text = String::new();
     for goal in goals {
@@ -359,11 +375,7 @@ fn goals(goals: &[Goal]) -> String {
 fn verdicts(run: &Run) -> String {
     let mut text = String::new();
     for verdict in &run.findings.verdicts {
-        let severity = match verdict.severity {
-            Severity::Note => "note",
-            Severity::Warning => "WARNING",
-            Severity::Invalid => "INVALID",
-        };
+        let severity = severity(verdict.severity);
         wrap(
             &mut text,
             "  ",
@@ -372,6 +384,15 @@ fn verdicts(run: &Run) -> String {
         wrap(&mut text, "    ", &verdict.advice);
     }
     text
+}
+
+/// The word for a severity: the graver, the louder.
+pub(super) fn severity(severity: Severity) -> &'static str {
+    match severity {
+        Severity::Note => "note",
+        Severity::Warning => "WARNING",
+        Severity::Invalid => "INVALID",
+    }
 }
 
 fn again(run: &Run) -> String {

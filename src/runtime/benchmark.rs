@@ -1,27 +1,21 @@
 //! One job from the wish to the saved session: the target is opened, the test runs, the kernel's
 //! own counts are taken before and after, and the journal is kept.
 
-use std::collections::BTreeMap;
 use std::path::PathBuf;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
-use jiff::Zoned;
-
-use super::kernel_view::KernelView;
-use super::stages::StageWatch;
-use super::{machine, overwrite};
-use crate::bench::runner::{self, Finished};
+use self::book::{Book, Underway};
+use super::overwrite;
+use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
-use crate::drive::{DriveError, ErrorKind, Target, TargetKind};
+use crate::drive::{DriveError, ErrorKind, Target};
 use crate::engine::{self, Choice, Control, EngineError, OpenError};
 use crate::roots::Roots;
 use crate::session::document::{
-    Cpu, EngineRecord, Findings, KernelCounts, Reproduce, Run, RunError, RunState, SCHEMA, Session,
-    StageSplit, TargetRecord, VERSION,
+    EngineRecord, Findings, KernelCounts, RunState, Session, StageSplit, Verdict,
 };
-use crate::session::goal::Wanted;
-use crate::session::store::{Journal, StoreError};
-use crate::session::verdicts;
+
+mod book;
 
 /// How often the journal is appended to while a phase lasts that brings no news.
 const JOURNAL_EVERY: Duration = Duration::from_millis(900);
@@ -31,6 +25,8 @@ const JOURNAL_EVERY: Duration = Duration::from_millis(900);
 pub struct Order {
     /// The test, its target and parameters.
     pub job: Job,
+    /// How often it is measured, one run after the other.
+    pub repeat: u32,
     /// Directory for journal and document; `None` keeps nothing on disk.
     pub keep_in: Option<PathBuf>,
 }
@@ -76,6 +72,8 @@ pub struct Beside<'a> {
     pub counts: Option<&'a KernelCounts>,
     /// Where the requests' time went, as of the last time that the journal was written.
     pub stages: Option<&'a StageSplit>,
+    /// What is to be thought of the figures, as of the same time.
+    pub verdicts: &'a [Verdict],
 }
 
 /// Why a job did not begin.
@@ -167,253 +165,96 @@ pub fn run(
         forecast,
         engine: record.clone(),
     });
-    let mut keeper = Keeper::new(order, roots, &target, &parameters, record);
-    let mut recorder = Recorder {
-        keeper: &mut keeper,
-        watcher,
-    };
-    let finished = runner::run(
-        job.test,
-        &target,
-        &parameters,
-        engine,
-        control,
-        &mut recorder,
-    );
-    keeper.run.engine.features = engine.features();
-    match finished.error {
-        // Nothing was sent: the plan does not fit, and there is nothing to keep.
-        Some(BenchError::Engine(error @ EngineError::Plan(_))) if finished.findings.is_empty() => {
-            keeper.discard();
-            Err(BenchError::Engine(error).into())
-        }
-        _ => Ok(keeper.finish(finished, &order.job.goals)),
-    }
-}
-
-/// The run as it stands, and the journal that it goes to.
-struct Keeper {
-    run: Run,
-    session: Session,
-    journal: Option<Journal>,
-    problems: Vec<String>,
-    /// The first that went wrong with the journal.
-    journal_error: Option<StoreError>,
-    kernel: KernelView,
-    stages: StageWatch,
-    began: Instant,
-    appended: Instant,
-}
-
-impl Keeper {
-    fn new(
-        order: &Order,
-        roots: &Roots,
-        target: &Target,
-        parameters: &Parameters,
-        engine: EngineRecord,
-    ) -> Self {
-        let job = &order.job;
-        let now = Zoned::now();
-        let started = machine::rfc3339(&now);
-        let name = job.test.description().name;
-        let session = Session {
-            schema: SCHEMA.to_owned(),
-            version: VERSION,
-            program: concat!("diskscope ", env!("CARGO_PKG_VERSION")).to_owned(),
-            started: started.clone(),
-            host: machine::describe(roots),
-            runs: Vec::new(),
+    let mut book = Book::open(order, roots);
+    for index in 0..order.repeat.max(1) {
+        let parameters = of_repeat(&parameters, index);
+        let scene = (&target, &parameters);
+        let mut underway = Underway::begin(&book, job, roots, scene, record.clone());
+        let mut recorder = Recorder {
+            book: &mut book,
+            underway: &mut underway,
+            watcher,
+            repeat: (index, order.repeat.max(1)),
         };
-        let mut problems = Vec::new();
-        let file = format!("{}-{name}", now.strftime("%Y-%m-%dT%H%M%S"));
-        let journal = order.keep_in.as_ref().and_then(|directory| {
-            let journal = Journal::create(directory, &file, &session);
-            journal
-                .map_err(|error| problems.push(not_saved(&error)))
-                .ok()
-        });
-        if order.keep_in.is_none() {
-            problems.push(
-                "neither XDG_STATE_HOME nor HOME is set: the session is not saved".to_owned(),
-            );
-        }
-        let device = target.drive.as_ref().map(|drive| drive.name.as_str());
-        let began = Instant::now();
-        Self {
-            run: Run {
-                test: name.to_owned(),
-                state: RunState::Running,
-                error: None,
-                started,
-                elapsed_ns: 0,
-                target: target_record(target),
-                parameters: by_name(parameters, |value| Some(value.to_json())),
-                parameter_units: by_name(parameters, Value::unit),
-                engine,
-                findings: Findings::default(),
-                kernel: None,
-                stages: None,
-                cpu: None,
-                reproduce: reproduce(job, target, parameters),
-            },
-            session,
-            journal,
-            problems,
-            journal_error: None,
-            kernel: KernelView::new(roots, device),
-            stages: StageWatch::start(roots, device),
-            began,
-            appended: began,
-        }
-    }
-
-    /// Appends the run with these findings to the journal.
-    fn append(&mut self, findings: &Findings) {
-        self.run.findings = findings.clone();
-        self.run.elapsed_ns = nanoseconds(self.began.elapsed());
-        self.run.kernel = self.kernel.since_start();
-        self.run.stages = self.stages.so_far();
-        self.appended = Instant::now();
-        if let Some(journal) = &mut self.journal
-            && let Err(error) = journal.append(&self.run)
-        {
-            // A full disk must not end the measurement, and there may be room again later.
-            self.journal_error.get_or_insert(error);
-        }
-    }
-
-    /// Leaves nothing behind.
-    fn discard(self) {
-        if let Some(journal) = self.journal {
-            journal.discard();
-        }
-    }
-
-    fn finish(mut self, finished: Finished, goals: &[Wanted]) -> Report {
-        let mut findings = finished.findings;
-        findings.goals = goals.iter().map(|goal| goal.check(&findings)).collect();
-        self.run.state = finished.state;
-        self.run.error = finished.error.as_ref().map(run_error);
-        self.run.cpu = Some(Cpu {
-            user_ns: nanoseconds(finished.cpu.user),
-            system_ns: nanoseconds(finished.cpu.system),
-            machine_busy_ns: self.kernel.machine_busy_since_start(),
-        });
-        // The last requests are still in the kernel's buffer until the capture ends.
-        self.stages.end();
-        self.append(&findings);
-        self.run.elapsed_ns = nanoseconds(finished.elapsed);
-        verdicts::judge(&mut self.run);
-        let session = Session {
-            runs: vec![self.run],
-            ..self.session
-        };
-        let (saved, problem) = save(self.journal, self.journal_error, &session);
-        let mut problems = self.problems;
-        problems.extend(problem);
-        Report {
-            session,
-            saved,
-            problems,
-        }
-    }
-}
-
-/// Puts the document in the journal's place. Says where it is, and what went wrong on the way.
-fn save(
-    journal: Option<Journal>,
-    journal_error: Option<StoreError>,
-    session: &Session,
-) -> (Option<PathBuf>, Option<String>) {
-    match journal.map(|journal| journal.finish(session)) {
-        Some(Ok(path)) => {
-            let told = journal_error
-                .map(|error| format!("a kill would have lost some of it, for a while: {error}"));
-            (Some(path), told)
-        }
-        Some(Err(error)) => (None, Some(not_saved(&error))),
-        None => (None, None),
-    }
-}
-
-/// The parameters for which there is such a thing, by name.
-fn by_name<T>(parameters: &Parameters, of: fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
-    parameters
-        .iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), of(value)?)))
-        .collect()
-}
-
-fn not_saved(error: &StoreError) -> String {
-    format!("the session is not saved: {error}")
-}
-
-fn run_error(error: &BenchError) -> RunError {
-    RunError {
-        message: error.to_string(),
-        advice: error.advice(),
-    }
-}
-
-fn nanoseconds(duration: Duration) -> u64 {
-    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
-}
-
-fn target_record(target: &Target) -> TargetRecord {
-    let drive = target.drive.as_ref();
-    let text = |field: fn(&crate::drive::Drive) -> &Option<String>| {
-        drive.and_then(|drive| field(drive).clone())
-    };
-    TargetRecord {
-        path: target.name.clone(),
-        kind: target.kind.word().to_owned(),
-        size_bytes: target.size,
-        logical_block_bytes: target.logical_block,
-        physical_block_bytes: target.physical_block,
-        device: drive.map(|drive| drive.name.clone()),
-        model: text(|drive| &drive.model),
-        serial: text(|drive| &drive.serial),
-        firmware: text(|drive| &drive.firmware),
-        transport: text(|drive| &drive.transport),
-        rotational: target.rotational(),
-        file_system: target.file_system.clone(),
-    }
-}
-
-fn reproduce(job: &Job, target: &Target, parameters: &Parameters) -> Reproduce {
-    let fio = job.test.fio(target, parameters);
-    Reproduce {
-        diskscope: job.command_line(),
-        fio: fio.map(|options| match target.kind {
-            TargetKind::Scratch => {
-                format!("{options} --directory={} --unlink=1", job.quoted_target())
+        let finished = runner::run(
+            job.test,
+            &target,
+            &parameters,
+            engine,
+            control,
+            &mut recorder,
+        );
+        underway.run.engine.features = engine.features();
+        match finished.error {
+            // Nothing was sent: the plan does not fit, and there is nothing to keep.
+            Some(BenchError::Engine(error @ EngineError::Plan(_)))
+                if finished.findings.is_empty() && book.is_empty() =>
+            {
+                book.discard();
+                return Err(BenchError::Engine(error).into());
             }
-            _ => format!("{options} --filename={}", job.quoted_target()),
-        }),
+            _ => {}
+        }
+        let over = finished.state != RunState::Finished;
+        book.put(underway.finish(finished, &job.goals));
+        if over {
+            break;
+        }
     }
+    Ok(book.close())
+}
+
+/// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all
+/// of its addresses from the one before.
+fn of_repeat(parameters: &Parameters, index: u32) -> Parameters {
+    let mut own = parameters.clone();
+    if let Some(seed) = parameters.count("seed").filter(|_| index > 0) {
+        own.set("seed", Value::Count(seed.wrapping_add(u64::from(index))));
+    }
+    own
 }
 
 /// Saves what the test reports before it is passed on to be drawn.
 struct Recorder<'a> {
-    keeper: &'a mut Keeper,
+    book: &'a mut Book,
+    underway: &'a mut Underway,
     watcher: &'a mut dyn Watcher,
+    /// Which run it is, from 0, of how many.
+    repeat: (u32, u32),
 }
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
-        if progress.is_news || self.keeper.appended.elapsed() >= JOURNAL_EVERY {
-            self.keeper.append(&progress.findings);
+        self.underway.moved = progress.moved;
+        if progress.is_news || self.underway.unsaved() >= JOURNAL_EVERY {
+            self.underway.append(self.book, &progress.findings);
         }
-        let counts = self.keeper.kernel.since_start();
+        let counts = self.underway.surroundings.counts();
         let beside = Beside {
             counts: counts.as_ref(),
-            stages: self.keeper.run.stages.as_ref(),
+            stages: self.underway.run.stages.as_ref(),
+            verdicts: &self.underway.run.findings.verdicts,
         };
-        self.watcher.progress(progress, beside);
+        match self.repeat {
+            (_, 1) => self.watcher.progress(progress, beside),
+            (index, count) => self
+                .watcher
+                .progress(&within(progress, index, count), beside),
+        }
     }
 
     fn phase_finished(&mut self, findings: &Findings) {
-        self.keeper.append(findings);
+        self.underway.append(self.book, findings);
+    }
+}
+
+/// The progress of one of several runs as that of all of them.
+fn within(progress: &Progress, index: u32, count: u32) -> Progress {
+    Progress {
+        phase: format!("run {} of {count}: {}", index + 1, progress.phase),
+        fraction: progress
+            .fraction
+            .map(|fraction| (f64::from(index) + fraction) / f64::from(count)),
+        ..progress.clone()
     }
 }

@@ -62,6 +62,7 @@ impl Running {
 fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Result<Saved, String> {
     let order = Order {
         job,
+        repeat: 1,
         keep_in: store::directory(),
     };
     let mut publisher = Publisher { sources };
@@ -99,9 +100,13 @@ impl Watcher for Publisher<'_> {
     }
 
     fn progress(&mut self, progress: &Progress, beside: Beside<'_>) {
+        let mut progress = progress.clone();
+        if !beside.verdicts.is_empty() {
+            Arc::make_mut(&mut progress.findings).verdicts = beside.verdicts.to_vec();
+        }
         self.publish(RunView {
             preparing: None,
-            progress: progress.clone(),
+            progress,
             kernel: beside.counts.cloned(),
             stages: beside.stages.cloned(),
         });

@@ -89,7 +89,11 @@ mod tests {
         }
         job.overwrite = Some(path.into());
         job.shown = Some(shown);
-        let order = Order { job, keep_in: None };
+        let order = Order {
+            job,
+            repeat: 1,
+            keep_in: None,
+        };
         run(&order, &Roots::default(), &Control::default(), &mut Nobody)
     }
 

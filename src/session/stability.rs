@@ -5,7 +5,49 @@
 //! such as temperature, a cache, a neighbour on the same array.
 
 use super::compare::align::same_measurement;
-use super::document::{Figure, Run, Severity, Verdict};
+use super::compare::ratio::pooled;
+use super::document::{Figure, Run, Severity, Verdict, is_part};
+
+/// One figure over repeated runs.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Summed {
+    /// The mean, within 95 % limits: from three runs on from what they differ by, of two around the
+    /// limits of both.
+    pub mean: Figure,
+    /// Of all runs the lowest.
+    pub lowest: Figure,
+    /// Of all runs the highest.
+    pub highest: Figure,
+}
+
+/// The figures of repeated runs over all of them, in the first one's order; those of parts of a
+/// larger test left out.
+#[must_use]
+pub fn summed(repeats: &[&Run]) -> Vec<Summed> {
+    let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
+    own.filter(|figure| !is_part(&figure.name))
+        .filter_map(|figure| sum(&figure.name, repeats))
+        .collect()
+}
+
+fn sum(name: &str, repeats: &[&Run]) -> Option<Summed> {
+    let all: Vec<&Figure> = repeats
+        .iter()
+        .filter_map(|run| run.findings.figure(name))
+        .collect();
+    let by_value = |one: &&&Figure, other: &&&Figure| one.value.total_cmp(&other.value);
+    let (lowest, highest) = (all.iter().min_by(by_value)?, all.iter().max_by(by_value)?);
+    let sample = pooled(&all)?;
+    Some(Summed {
+        mean: Figure {
+            low: sample.low,
+            high: sample.high,
+            ..Figure::new(name, sample.value, lowest.unit)
+        },
+        lowest: (*lowest).clone(),
+        highest: (*highest).clone(),
+    })
+}
 
 /// The verdict `unstable` on repeated runs, where they differ by more than their limits. `None`
 /// where they agree, and where there are no limits to go by.

@@ -7,6 +7,7 @@ pub mod confidence;
 pub mod fits;
 pub mod folding;
 pub mod latency;
+pub mod modes;
 pub mod reduce;
 pub mod response_model;
 pub mod robust;

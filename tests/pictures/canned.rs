@@ -18,7 +18,7 @@ use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
 use diskscope::session::compare::{Input, compare};
 use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Figure, Findings, Host, KernelCounts, LatencyByDirection,
+    Axis, Cpu, EngineRecord, Evidence, Figure, Findings, Host, KernelCounts, LatencyByDirection,
     LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, Table,
     TargetRecord, Unit, Verdict,
 };
@@ -612,6 +612,7 @@ fn run(test: &str, findings: Findings) -> Run {
         kernel: Some(kernel()),
         stages: Some(stages()),
         cpu: Some(Cpu::default()),
+        evidence: Evidence::default(),
         reproduce: Reproduce::default(),
     }
 }

@@ -7,6 +7,7 @@ use serde::Serialize;
 use super::link::{self, Link};
 use super::read::{Place, entries, flag, number, word};
 use super::{Drive, DriveKind};
+use crate::roots::Roots;
 
 /// The lesser known facts of a block device (kernel Documentation/ABI/stable/sysfs-block).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
@@ -59,7 +60,7 @@ impl Details {
                 .and_then(|_| number::<u64>(&place.own.join("start")))
                 .and_then(|sectors| sectors.checked_mul(512)),
             link: link::of(transport, &place.whole),
-            temperature_celsius: temperature(&place.whole.join("device")),
+            temperature_celsius: of_device(&place.whole.join("device")).map(|it| it.celsius),
             direct_io: (kind == DriveKind::Loop)
                 .then(|| flag(&place.own.join("loop/dio")))
                 .flatten(),
@@ -82,13 +83,30 @@ impl Drive {
     }
 }
 
-/// The first temperature of the sensors of a device, which hwmon counts in thousandths.
-fn temperature(device: &Path) -> Option<f64> {
-    let sensors = |directory: &Path| -> Option<f64> {
-        entries(directory)
-            .iter()
-            .filter(|name| name.starts_with("hwmon"))
-            .find_map(|name| number::<f64>(&directory.join(name).join("temp1_input")))
+/// What a drive's sensor says, in degrees Celsius.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Warmth {
+    /// Now.
+    pub celsius: f64,
+    /// From where on the drive may slow down: `temp1_max`, of NVMe its warning threshold (NVM
+    /// Express Base Specification, WCTEMP), else `temp1_crit`.
+    pub limit: Option<f64>,
+}
+
+/// The temperature of the drive with the kernel's name, now; `None` where it has no sensor, or the
+/// kernel no driver for it (drivetemp).
+#[must_use]
+pub fn warmth(roots: &Roots, name: &str) -> Option<Warmth> {
+    of_device(&Place::find(roots, name)?.whole.join("device"))
+}
+
+/// The first sensor of a device; hwmon counts in thousandths (kernel
+/// Documentation/hwmon/sysfs-interface.rst).
+fn of_device(device: &Path) -> Option<Warmth> {
+    let sensors = |directory: &Path| -> Option<Warmth> {
+        let names = entries(directory).into_iter();
+        let mut sensors = names.filter(|name| name.starts_with("hwmon"));
+        sensors.find_map(|name| of_sensor(&directory.join(name)))
     };
     let controllers = || {
         entries(device)
@@ -96,8 +114,18 @@ fn temperature(device: &Path) -> Option<f64> {
             .filter(|name| name.starts_with("nvme"))
             .find_map(|name| sensors(&device.join(name)))
     };
-    let thousandths = sensors(&device.join("hwmon"))
+    sensors(&device.join("hwmon"))
         .or_else(|| sensors(device))
-        .or_else(controllers)?;
-    Some(thousandths / 1000.0)
+        .or_else(controllers)
+}
+
+fn of_sensor(sensor: &Path) -> Option<Warmth> {
+    let celsius = |file: &str| Some(number::<f64>(&sensor.join(file))? / 1000.0);
+    // A drive that names no threshold is given absurd ones.
+    let sane = |limit: &f64| (1.0..200.0).contains(limit);
+    let limit = |file: &str| celsius(file).filter(sane);
+    Some(Warmth {
+        celsius: celsius("temp1_input")?,
+        limit: limit("temp1_max").or_else(|| limit("temp1_crit")),
+    })
 }

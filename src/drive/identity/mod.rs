@@ -11,7 +11,7 @@ mod udev;
 
 use serde::Serialize;
 
-pub use details::Details;
+pub use details::{Details, Warmth, warmth};
 pub use link::Link;
 pub use read::{by_number, list, read};
 pub(crate) use read::{entries, name_of};

@@ -128,7 +128,7 @@ pub(super) struct Place {
 }
 
 impl Place {
-    fn find(roots: &Roots, name: &str) -> Option<Self> {
+    pub(super) fn find(roots: &Roots, name: &str) -> Option<Self> {
         let own = fs::canonicalize(roots.sys.join("class/block").join(name)).ok()?;
         let parent = own
             .join("partition")

@@ -35,6 +35,7 @@ pub fn page(
     let mut number = 0;
     for input in inputs {
         body.push_str(&session_heading(input));
+        body.push_str(&parts::repeated(&input.session.runs));
         for one in &input.session.runs {
             number += 1;
             body.push_str(&run::section(one, number, presentations));

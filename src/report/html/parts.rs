@@ -3,9 +3,12 @@
 use std::fmt::Write as _;
 
 use super::escape::text;
+use crate::report::evidence;
+use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
+use crate::report::text::severity;
 use crate::session::document::{
-    Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit, TableRow,
-    Verdict,
+    Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit,
+    TableRow, Verdict,
 };
 use crate::units;
 
@@ -37,27 +40,36 @@ pub(super) fn error(run: &Run) -> String {
     })
 }
 
-/// What is to be thought of the figures, the gravest first.
+/// What keeps the figures from being believed, the gravest first.
 pub(super) fn verdicts(verdicts: &[Verdict]) -> String {
-    let mut sorted: Vec<&Verdict> = verdicts.iter().collect();
+    let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
+    let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
     sorted.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
-    sorted
-        .into_iter()
-        .map(|verdict| {
-            let (class, word) = match verdict.severity {
-                Severity::Note => ("note", "note"),
-                Severity::Warning => ("warning", "warning"),
-                Severity::Invalid => ("invalid", "invalid"),
-            };
-            format!(
-                "<div class=\"verdict {class}\"><p><b>{word}: {}</b> {}</p>\
-                 <p class=\"soft\">{}</p></div>\n",
-                text(&verdict.code),
-                text(&verdict.evidence),
-                text(&verdict.advice),
-            )
-        })
-        .collect()
+    let block = |verdict: &Verdict| {
+        let class = severity(verdict.severity).to_lowercase();
+        format!(
+            "<div class=\"verdict {class}\"><p><b>{class}: {}</b> {}</p>\
+             <p class=\"soft\">{}</p></div>\n",
+            text(&verdict.code),
+            text(&verdict.evidence),
+            text(&verdict.advice),
+        )
+    };
+    sorted.into_iter().map(block).collect()
+}
+
+/// What is good to know besides.
+pub(super) fn notes(verdicts: &[Verdict]) -> String {
+    let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
+    let row = |verdict: &Verdict| {
+        format!(
+            "<tr><td>{}</td><td><p>{}</p><p class=\"soft\">{}</p></td></tr>",
+            text(&verdict.code),
+            text(&verdict.evidence),
+            text(&verdict.advice),
+        )
+    };
+    table("Notes", "", &notes.map(row).collect::<String>())
 }
 
 /// The figures that are to be seen first, large.
@@ -278,6 +290,38 @@ pub(super) fn kernel(kernel: Option<&KernelCounts>) -> String {
             ),
         ],
     )
+}
+
+/// Figures of repeated runs over all of them; empty where nothing was repeated.
+pub(super) fn repeated(runs: &[Run]) -> String {
+    let head: String = std::iter::once("<th>figure</th>".to_owned())
+        .chain(COLUMNS.map(|name| format!("<th class=\"n\">{name}</th>")))
+        .collect();
+    let row = |[name, values @ ..]: &[String; 5]| {
+        let values = values.iter();
+        let values: String = values
+            .map(|it| format!("<td class=\"n\">{}</td>", text(it)))
+            .collect();
+        format!("<tr><td>{}</td>{values}</tr>", text(name))
+    };
+    let drawn = tables_of_repeated(runs).into_iter().map(|(heading, rows)| {
+        table(
+            &text(&heading),
+            &head,
+            &rows.iter().map(row).collect::<String>(),
+        )
+    });
+    drawn.collect()
+}
+
+/// What was seen around the run.
+pub(super) fn surroundings(evidence: &Evidence) -> String {
+    let told = evidence::facts(evidence);
+    let rows: Vec<(&str, Option<String>)> = told
+        .iter()
+        .map(|(name, value)| (*name, Some(text(value))))
+        .collect();
+    facts("Around it", &rows)
 }
 
 /// The command lines that do the same.

@@ -3,8 +3,8 @@
 use std::collections::BTreeMap;
 
 use crate::session::document::{
-    EngineRecord, Figure, Findings, Host, Reproduce, Run, RunState, SCHEMA, Session, TargetRecord,
-    Unit, VERSION,
+    EngineRecord, Evidence, Figure, Findings, Host, Reproduce, Run, RunState, SCHEMA, Session,
+    TargetRecord, Unit, VERSION,
 };
 
 /// A run of random-read that found one figure, give or take `margin`.
@@ -51,6 +51,7 @@ pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
         kernel: None,
         stages: None,
         cpu: None,
+        evidence: Evidence::default(),
         reproduce: Reproduce::default(),
     }
 }

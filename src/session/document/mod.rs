@@ -10,6 +10,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 mod curve;
+mod evidence;
 mod figure;
 mod findings;
 mod latency;
@@ -18,6 +19,10 @@ mod table;
 mod verdict;
 
 pub use curve::{Axis, Series};
+pub use evidence::{
+    BlockSample, Counts, Evidence, Extents, Layer, OtherUser, Processors, Relation, Setup,
+    Submitted, Temperature, Witness,
+};
 pub use figure::{Figure, Unit};
 pub use findings::{Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
@@ -110,6 +115,9 @@ pub struct Run {
     pub stages: Option<StageSplit>,
     /// Processor time of the run.
     pub cpu: Option<Cpu>,
+    /// What was seen around the run: that from which verdicts follow.
+    #[serde(default)]
+    pub evidence: Evidence,
     /// How to do the same again.
     pub reproduce: Reproduce,
 }

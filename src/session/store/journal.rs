@@ -127,6 +127,16 @@ impl Journal {
         Ok(())
     }
 
+    /// Appends a run that is over, before another begins: it stays when the journal begins anew.
+    ///
+    /// # Errors
+    /// As [`append`](Self::append).
+    pub fn keep(&mut self, run: &Run) -> Result<(), StoreError> {
+        self.append(run)?;
+        self.head.extend(Line::Run(run).text(&self.path)?);
+        Ok(())
+    }
+
     /// Takes the journal away: there is nothing to keep.
     pub fn discard(self) {
         // An empty journal that stays is untidy, not wrong.

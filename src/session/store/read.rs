@@ -78,11 +78,13 @@ fn replay(mut session: Session, mut reader: impl BufRead) -> io::Result<Session>
         if run.state == RunState::Running {
             run.state = RunState::Interrupted;
         }
-        match session
-            .runs
-            .last_mut()
-            .filter(|last| last.started == run.started && last.test == run.test)
-        {
+        // A run that is over is never taken up again: the next may begin within the same second.
+        let goes_on = |last: &&mut Run| {
+            last.state == RunState::Interrupted
+                && last.started == run.started
+                && last.test == run.test
+        };
+        match session.runs.last_mut().filter(goes_on) {
             Some(last) => *last = *run,
             None => session.runs.push(*run),
         }

@@ -1,7 +1,7 @@
 //! Journals and documents, whole, cut and foreign.
 
 use super::super::document::{
-    EngineRecord, Findings, Host, Reproduce, Run, RunState, SCHEMA, TargetRecord, VERSION,
+    EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunState, SCHEMA, TargetRecord, VERSION,
 };
 use super::*;
 
@@ -44,6 +44,7 @@ fn run(elapsed_ns: u64, state: RunState) -> Run {
         kernel: None,
         stages: None,
         cpu: None,
+        evidence: Evidence::default(),
         reproduce: Reproduce::default(),
     }
 }

@@ -1,15 +1,18 @@
-//! Beside a benchmark: how long its requests wait in the kernel, and how long in the drive.
+//! Beside a benchmark: how long its requests wait in the kernel and how long in the drive, and who
+//! else sends requests there.
 
 use std::collections::HashMap;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, PoisonError};
 
-use super::requests::{Detail, Scope, Told, follow};
 use super::sampling::Sampling;
-use crate::model::requests::Operation;
+use super::strangers::Strangers;
+use crate::engine::WORKER;
+use crate::model::requests::{Actor, Operation};
 use crate::probe::trace::{Capture, Then};
 use crate::roots::Roots;
-use crate::session::document::{LatencyByDirection, LatencySummary, StageSplit};
+use crate::runtime::requests::{Detail, Scope, Told, follow};
+use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageSplit};
 use crate::stats::latency::Latency;
 
 /// Follows the requests that this process sends to the device under test, or a sample of them, where
@@ -18,16 +21,20 @@ pub struct StageWatch {
     device: String,
     tally: Arc<Mutex<Tally>>,
     capture: Option<Capture>,
+    allowed: bool,
 }
 
 /// Reads and writes.
 #[derive(Default)]
 struct Tally {
+    strangers: Strangers,
     queue: [Latency; 2],
     drive: [Latency; 2],
     requests: u64,
     lost: u64,
     sampling: Sampling,
+    /// Whether some of the time nothing was followed.
+    rested: bool,
 }
 
 impl StageWatch {
@@ -38,11 +45,12 @@ impl StageWatch {
         let scope = device.and_then(|device| Scope::of(roots, device).ok());
         let device = device.unwrap_or_default().to_owned();
         let mut ours = Ours::new(roots);
+        let proc = roots.proc.clone();
         let shared = Arc::clone(&tally);
         let capture = scope.and_then(|scope| {
             let add = move |told: Told| {
                 let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
-                tally.add(&told, &mut ours)
+                tally.add(&told, &mut ours, &proc)
             };
             // Without root or tracefs there is no such split: the document says so by its absence.
             follow(roots, scope, Detail::Coarse, add).ok()
@@ -50,6 +58,7 @@ impl StageWatch {
         Self {
             device,
             tally,
+            allowed: capture.is_some(),
             capture,
         }
     }
@@ -75,8 +84,19 @@ impl StageWatch {
     }
 }
 
+impl StageWatch {
+    /// Who else sent requests to the device, and whether that is all of them: everything was
+    /// followed from the start, and nothing was lost.
+    #[must_use]
+    pub fn others(&self) -> (Vec<OtherUser>, bool) {
+        let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = self.allowed && !tally.rested && tally.lost == 0;
+        (tally.strangers.list(), complete)
+    }
+}
+
 impl Tally {
-    fn add(&mut self, told: &Told, ours: &mut Ours) -> Then {
+    fn add(&mut self, told: &Told, ours: &mut Ours, proc: &Path) -> Then {
         self.lost = told.lost;
         self.sampling.note(told.requests.len(), told.since);
         for request in &told.requests {
@@ -85,11 +105,13 @@ impl Tally {
                 Operation::Write => 1,
                 _ => continue,
             };
-            if !request
-                .submitter
-                .is_some_and(|actor| ours.includes(actor.pid))
-            {
-                continue;
+            match request.submitter {
+                Some(actor) if ours.includes(actor) => {}
+                Some(actor) => {
+                    self.strangers.add(proc, actor, side == 1, request.bytes);
+                    continue;
+                }
+                None => continue,
             }
             let queued = request.times.queued;
             if !queued.is_some_and(|queued| self.sampling.includes(queued)) {
@@ -102,7 +124,9 @@ impl Tally {
                 self.drive[side].record(drive);
             }
         }
-        self.sampling.then(told.until, told.oldest_queued)
+        let then = self.sampling.then(told.until, told.oldest_queued);
+        self.rested |= then != Then::Follow;
+        then
     }
 }
 
@@ -113,25 +137,59 @@ fn by_direction([read, write]: &[Latency; 2]) -> LatencyByDirection {
     }
 }
 
+/// Names of threads that the kernel makes for io_uring on behalf of a process (io_uring/io-wq.c).
+const RING_WORKER: &[u8] = b"iou-wrk-";
+
 /// Which threads belong to this process.
 struct Ours {
-    tasks: PathBuf,
+    proc: PathBuf,
     known: HashMap<u32, bool>,
 }
 
 impl Ours {
     fn new(roots: &Roots) -> Self {
         Self {
-            tasks: roots.proc.join("self/task"),
+            proc: roots.proc.clone(),
             known: HashMap::new(),
         }
     }
 
-    /// Asked for each thread once, when its first requests come: it lives then.
-    fn includes(&mut self, thread: u32) -> bool {
-        *self
-            .known
-            .entry(thread)
-            .or_insert_with(|| self.tasks.join(thread.to_string()).exists())
+    /// Asked for each thread once, when its first requests are told. A thread that is gone by then,
+    /// as after a phase of a few milliseconds, is known by its name.
+    fn includes(&mut self, actor: Actor) -> bool {
+        let proc = &self.proc;
+        *self.known.entry(actor.pid).or_insert_with(|| {
+            let thread = actor.pid.to_string();
+            let name = actor.name.bytes();
+            proc.join("self/task").join(&thread).exists()
+                || !proc.join(&thread).exists()
+                    && (name.starts_with(WORKER.as_bytes()) || name.starts_with(RING_WORKER))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::trace::event::Name;
+
+    #[test]
+    fn threads_that_are_gone_are_known_by_name() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = Roots::below(root.path());
+        for thread in ["self/task/10", "10", "20"] {
+            std::fs::create_dir_all(roots.proc.join(thread)).unwrap();
+        }
+        let mut ours = Ours::new(&roots);
+        let mut includes = |pid: u32, name: &str| {
+            ours.includes(Actor {
+                pid,
+                name: Name::of(name.as_bytes()),
+            })
+        };
+        assert!(includes(10, "main"));
+        assert!(includes(30, "worker-0-1") && includes(31, "iou-wrk-30"));
+        assert!(!includes(20, "worker-0-1"), "another's that lives");
+        assert!(!includes(40, "dd"));
     }
 }

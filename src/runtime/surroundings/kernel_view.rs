@@ -1,4 +1,4 @@
-//! The kernel's own counts of the device under test, since a run began.
+//! The kernel's own counts of the device under test and of those beneath it, since a run began.
 
 use std::fs;
 
@@ -13,32 +13,34 @@ const SECTOR: u64 = 512;
 /// Remembers the counts at the start of a run and takes later ones against them.
 pub struct KernelView {
     roots: Roots,
-    device: Option<String>,
-    disk_at_start: Option<Disk>,
+    devices: Vec<String>,
+    disks_at_start: Vec<Disk>,
     busy_at_start: Option<u64>,
 }
 
 impl KernelView {
-    /// Takes the counts of this moment as the start. Without a device there is nothing to count.
+    /// Takes the counts of this moment as the start. Without devices there is nothing to count.
     #[must_use]
-    pub fn new(roots: &Roots, device: Option<&str>) -> Self {
+    pub fn new(roots: &Roots, devices: Vec<String>) -> Self {
         let mut view = Self {
             roots: roots.clone(),
-            device: device.map(str::to_owned),
-            disk_at_start: None,
+            devices,
+            disks_at_start: Vec::new(),
             busy_at_start: None,
         };
-        view.disk_at_start = view.disk();
+        view.disks_at_start = view.disks();
         view.busy_at_start = view.busy_ticks();
         view
     }
 
-    fn disk(&self) -> Option<Disk> {
-        let name = self.device.as_deref()?;
-        let text = fs::read(self.roots.proc.join("diskstats")).ok()?;
-        diskstats::parse(&text)
-            .into_iter()
-            .find(|disk| disk.name == name)
+    fn disks(&self) -> Vec<Disk> {
+        if self.devices.is_empty() {
+            return Vec::new();
+        }
+        let text = fs::read(self.roots.proc.join("diskstats")).unwrap_or_default();
+        let mut disks = diskstats::parse(&text);
+        disks.retain(|disk| self.devices.contains(&disk.name));
+        disks
     }
 
     fn busy_ticks(&self) -> Option<u64> {
@@ -46,11 +48,17 @@ impl KernelView {
         host::cpu(&text).map(|ticks| ticks.busy)
     }
 
-    /// What the device did since the start; `None` where the kernel keeps no counts for it, or
-    /// they went backwards because it is another device by now.
+    /// What each device did since the start, in the order in which they were named; `None` where
+    /// the kernel keeps no counts for it, or they went backwards because it is another by now.
     #[must_use]
-    pub fn since_start(&self) -> Option<KernelCounts> {
-        difference(self.disk_at_start.as_ref()?, &self.disk()?)
+    pub fn since_start(&self) -> Vec<Option<KernelCounts>> {
+        let now = self.disks();
+        let of = |disks: &[Disk], name: &String| disks.iter().position(|disk| disk.name == *name);
+        let since = |name: &String| {
+            let before = &self.disks_at_start[of(&self.disks_at_start, name)?];
+            difference(before, &now[of(&now, name)?])
+        };
+        self.devices.iter().map(since).collect()
     }
 
     /// Time that all processors of the machine were busy since the start, in nanoseconds.
@@ -104,13 +112,13 @@ mod tests {
         fs::create_dir_all(&roots.proc).unwrap();
         let path = roots.proc.join("diskstats");
         fs::write(&path, BEFORE).unwrap();
-        let view = KernelView::new(&roots, Some("sda"));
+        let view = KernelView::new(&roots, vec!["sda".to_owned()]);
         fs::write(
             &path,
             "8 0 sda 110 5 8080 50 200 6 16000 80 2 130 150 7 0 70 3 10 4\n",
         )
         .unwrap();
-        let counts = view.since_start().unwrap();
+        let counts = view.since_start()[0].clone().unwrap();
         assert_eq!(
             (counts.reads, counts.read_bytes, counts.read_ns),
             (10, 40_960, 10_000_000)
@@ -129,12 +137,12 @@ mod tests {
         fs::create_dir_all(&roots.proc).unwrap();
         let path = roots.proc.join("diskstats");
         fs::write(&path, BEFORE).unwrap();
-        let view = KernelView::new(&roots, Some("sda"));
+        let view = KernelView::new(&roots, vec!["sda".to_owned()]);
         fs::write(&path, BEFORE.replace(" 100 5", " 3 5")).unwrap();
-        assert_eq!(view.since_start(), None);
+        assert_eq!(view.since_start(), [None]);
         fs::write(&path, "").unwrap();
-        assert_eq!(view.since_start(), None);
-        assert_eq!(KernelView::new(&roots, None).since_start(), None);
+        assert_eq!(view.since_start(), [None]);
+        assert_eq!(KernelView::new(&roots, Vec::new()).since_start(), []);
         assert_eq!(view.machine_busy_since_start(), None);
     }
 }

@@ -1,0 +1,118 @@
+//! The tables of `docs/trust.md`: every verdict as the program itself describes it.
+
+use std::fmt::Write as _;
+
+use crate::report::text::severity;
+use crate::session::verdicts::of_tests::KNOWN;
+use crate::session::verdicts::{GROUPS, Rule};
+
+/// All verdicts, in Markdown: those that any run may get, by what they look at, then those that
+/// tests give themselves.
+#[must_use]
+pub fn tables() -> String {
+    let mut text = String::new();
+    for (group, rules) in GROUPS {
+        let _ = writeln!(text, "### {group}\n");
+        rules.iter().for_each(|rule| entry(&mut text, rule));
+    }
+    text.push_str("### Given by tests themselves\n\n| code | test | means |\n|---|---|---|\n");
+    for known in KNOWN {
+        let _ = writeln!(
+            text,
+            "| `{}` | {} | {} |",
+            known.code, known.tests, known.means
+        );
+    }
+    text
+}
+
+fn entry(text: &mut String, rule: &Rule) {
+    let _ = writeln!(
+        text,
+        "**`{}`** ({}). {}\n*When:* {}. *Do:* {}.\n",
+        rule.code,
+        severity(rule.severity).to_lowercase(),
+        rule.means,
+        rule.when,
+        rule.advice
+    );
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+    use std::path::Path;
+
+    use super::*;
+
+    const BEGIN: &str = "<!-- made from src/session/verdicts: DISKSCOPE_BLESS=1 cargo test -->\n";
+    const END: &str = "<!-- end -->\n";
+
+    #[test]
+    fn the_tables_in_the_repository_are_current() {
+        let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/trust.md");
+        let page = std::fs::read_to_string(path).unwrap();
+        let (before, rest) = page.split_once(BEGIN).unwrap();
+        let (_, after) = rest.split_once(END).unwrap();
+        let current = format!("{before}{BEGIN}\n{}{END}{after}", tables());
+        if std::env::var_os("DISKSCOPE_BLESS").is_some() {
+            std::fs::write(path, &current).unwrap();
+        }
+        let written = std::fs::read_to_string(path).unwrap();
+        assert!(
+            written == current,
+            "docs/trust.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_tables_in"
+        );
+    }
+
+    /// Codes that the sources give: a word in lower case followed by a severity.
+    fn given(directory: &Path, codes: &mut BTreeSet<String>) {
+        for entry in std::fs::read_dir(directory).unwrap() {
+            let path = entry.unwrap().path();
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            if path.is_dir() {
+                given(&path, codes);
+            } else if name.ends_with(".rs") && name != "tests.rs" {
+                let source = std::fs::read_to_string(&path).unwrap();
+                let program = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
+                let parts: Vec<&str> = program.split('"').collect();
+                let is_code = |word: &str| {
+                    let letters = |letter: char| letter.is_ascii_alphanumeric() || letter == '-';
+                    !word.is_empty() && word.chars().all(letters)
+                };
+                let followed = parts.windows(2).filter(|pair| {
+                    let next = pair[1].trim_start_matches([',', ' ', '\n']);
+                    is_code(pair[0]) && next.starts_with("Severity::")
+                });
+                codes.extend(followed.map(|pair| pair[0].to_owned()));
+            }
+        }
+    }
+
+    #[test]
+    fn every_code_is_documented_and_every_documented_code_is_given() {
+        let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
+        let mut codes = BTreeSet::new();
+        for room in ["bench", "session"] {
+            given(&sources.join(room), &mut codes);
+        }
+        assert!(codes.len() > 30, "{codes:?}");
+        let tables = tables();
+        for code in &codes {
+            assert!(
+                tables.contains(&format!("`{code}`")),
+                "{code} is not documented: add it to session/verdicts/of_tests.rs"
+            );
+        }
+        // Those whose codes are put together.
+        let built = [
+            "left-out",
+            "advice-block-size",
+            "advice-full-copy",
+            "advice-queue-depth",
+        ];
+        for known in KNOWN.iter().filter(|known| !built.contains(&known.code)) {
+            assert!(codes.contains(known.code), "nobody gives {}", known.code);
+        }
+    }
+}

@@ -1,0 +1,190 @@
+//! What was seen around a run: that from which the verdicts on it follow.
+//!
+//! All of it is optional: what the kernel does not tell, or not to this user, is absent.
+
+use schemars::JsonSchema;
+use serde::{Deserialize, Serialize};
+
+use super::KernelCounts;
+
+/// What was seen around a run.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Evidence {
+    /// What the test asked of the target, ramps included.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub asked: Option<Counts>,
+    /// Bytes that this program handed to the block layer, from /proc/self/io.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub submitted: Option<Submitted>,
+    /// The devices beneath the one that the target is or lies on, from top to bottom.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub beneath: Vec<Layer>,
+    /// Who else used the drive, the greediest first.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub others: Vec<OtherUser>,
+    /// How busy the processors were.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub processors: Option<Processors>,
+    /// How warm the drive was.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub temperature: Option<Temperature>,
+    /// How much of the file is really there.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub extents: Option<Extents>,
+    /// What a few blocks of the device hold.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub sample: Option<BlockSample>,
+    /// How the drive is attached and set up.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub setup: Option<Setup>,
+}
+
+/// Requests and bytes by direction.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Counts {
+    /// Reads.
+    pub reads: u64,
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Writes.
+    pub writes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// Bytes that a process handed to the block layer (kernel Documentation/filesystems/proc.rst,
+/// `/proc/PID/io`); buffered writes count when the page is made dirty.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Submitted {
+    /// Bytes read.
+    pub read_bytes: u64,
+    /// Bytes written.
+    pub written_bytes: u64,
+}
+
+/// A device beneath another, and what it did during the run.
+#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Layer {
+    /// What it is to the one above it.
+    pub relation: Relation,
+    /// Its own counts.
+    #[serde(flatten)]
+    pub counts: KernelCounts,
+}
+
+/// What a device is to the one above it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Relation {
+    /// The whole drive of a partition.
+    Whole,
+    /// A member of a RAID or a device-mapper volume.
+    Member,
+    /// What the file of a loop device lies on.
+    Backing,
+}
+
+/// Another process that used drives during the run.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct OtherUser {
+    /// Process id; of a process whose end came too soon, that of its thread.
+    pub pid: u32,
+    /// Its name.
+    pub command: String,
+    /// Bytes that it read.
+    pub read_bytes: u64,
+    /// Bytes that it wrote.
+    pub written_bytes: u64,
+    /// How it is known.
+    pub witness: Witness,
+}
+
+/// How another user of a drive is known.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum Witness {
+    /// Its requests to this drive were seen one by one.
+    Traced,
+    /// It has the drive, or a file on it, open; how much of its bytes went there is not known.
+    HasItOpen,
+    /// It moved bytes on some drive.
+    SomeDrive,
+}
+
+/// How busy the processors were.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Processors {
+    /// Share of a processor that each thread which sent requests had in its busiest phase, 0 to 1;
+    /// null where no phase was long enough to tell.
+    pub generator_share: Option<f64>,
+    /// How many such threads there were in that phase.
+    pub workers: u32,
+    /// Share of all processors that was busy over the run, with whatever, 0 to 1.
+    pub machine_share: Option<f64>,
+    /// Processors of the machine.
+    pub count: u32,
+}
+
+/// How warm the drive was, in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
+#[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Temperature {
+    /// At the start.
+    pub begin_celsius: f64,
+    /// The highest that was seen.
+    pub highest_celsius: f64,
+    /// From where on the drive may slow down, as it says itself.
+    pub limit_celsius: Option<f64>,
+}
+
+/// How much of a file is really on the medium, within the window of the test.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Extents {
+    /// Which file: the target, or what lies behind a loop device.
+    pub file: String,
+    /// Bytes of the window.
+    pub bytes: u64,
+    /// Bytes without a place on the medium.
+    pub hole_bytes: u64,
+    /// Bytes that have a place but were never written: the file system answers zeros.
+    pub unwritten_bytes: u64,
+    /// Bytes that the file system keeps compressed or encrypted.
+    pub encoded_bytes: u64,
+}
+
+/// What a few blocks hold, read at random places before the test.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct BlockSample {
+    /// Blocks that were read.
+    pub blocks: u32,
+    /// Those that hold nothing but zeros.
+    pub zero_blocks: u32,
+}
+
+/// How the drive is attached and set up.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
+pub struct Setup {
+    /// `write back` or `write through`.
+    pub write_cache: Option<String>,
+    /// Revolutions per minute that the drive says it makes.
+    pub rotation_rate: Option<u32>,
+    /// Whether the partition begins on a boundary of the physical blocks.
+    pub aligned: Option<bool>,
+    /// The I/O scheduler in use.
+    pub scheduler: Option<String>,
+    /// Why another scheduler suits it better, where one does.
+    pub scheduler_advice: Option<String>,
+    /// Requests that the drive or its link takes at once, where it says so.
+    pub parallel_requests: Option<u32>,
+    /// The link to the host, such as `SATA 6.0 Gbps`.
+    pub link: Option<String>,
+    /// What the link carries at most, bytes per second.
+    pub link_bytes_per_s: Option<u64>,
+    /// File behind a loop device, at whatever depth.
+    pub backing_file: Option<String>,
+    /// Whether that loop device goes past the page cache.
+    pub direct_io: Option<bool>,
+    /// What makes the drive, or one beneath it, for a virtual one.
+    pub virtual_disk: Option<String>,
+    /// What makes it for memory and no drive at all.
+    pub memory: Option<String>,
+}
