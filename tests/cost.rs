@@ -56,7 +56,7 @@ impl Scene {
         };
         let directory = tempfile::tempdir().unwrap();
         let source = directory.path().join("source");
-        fs::write(&source, vec![7; 64 << 20]).unwrap();
+        fs::write(&source, vec![7; 128 << 20]).unwrap();
         let open = (0..DESCRIPTORS).map(|_| File::open(&source).unwrap());
         let stop = Arc::new(AtomicBool::new(false));
         let mut scene = Self {
@@ -95,12 +95,13 @@ impl Drop for Scene {
     }
 }
 
-/// A copy of a second or so, through dd, which a limit of its own keeps from being over at once.
+/// A copy that waits for the drive after each block: it goes on for a while and leaves the processors
+/// to the monitors.
 fn copy(source: &Path) {
     let status = Command::new("dd")
         .arg(format!("if={}", source.display()))
         .arg(format!("of={}", source.with_extension("copy").display()))
-        .args(["bs=256", "status=none"])
+        .args(["bs=4k", "oflag=dsync", "status=none"])
         .status();
     assert!(status.unwrap().success());
 }

@@ -296,6 +296,15 @@ impl LauncherState {
             && test.writes(&self.form.job(test, choice).parameters(target))
     }
 
+    /// Bytes of the scratch file that the job fills first, where it makes one.
+    #[must_use]
+    pub fn scratch_bytes(&self) -> Option<u64> {
+        let (test, choice) = (self.selected_test()?, self.selected_choice()?);
+        let target = self.selected_target()?;
+        let asked = self.form.job(test, choice).scratch_bytes;
+        (target.kind == TargetKind::Scratch).then(|| asked.unwrap_or(target.size))
+    }
+
     fn forecast_anew(&mut self) {
         let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
             self.forecast = None;

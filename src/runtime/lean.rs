@@ -13,8 +13,8 @@ use ratatui::layout::{Position, Size};
 use ratatui::style::{Color, Modifier};
 use unicode_width::UnicodeWidthStr;
 
-/// From so many blanks on erasing them is shorter than writing them.
-const BLANKS: u16 = 6;
+/// From so many blanks on erasing them and going on behind them is shorter than writing them.
+const BLANKS: u16 = 12;
 /// Modifiers with their codes; slow and rapid blinking are never used.
 const MODIFIERS: [(Modifier, u8); 6] = [
     (Modifier::BOLD, 1),

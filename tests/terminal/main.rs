@@ -251,7 +251,7 @@ fn start_benchmark(terminal: &mut Terminal, duration: &str) {
     // The first row is the size of the scratch file.
     let down = "j".repeat(1 + place_of("random-read", "duration"));
     terminal.keys(&format!("{down}\r\x15{duration}\r"));
-    terminal.see("takes up to");
+    terminal.see("fills a scratch file of 64 MiB first");
     terminal.keys("s");
 }
 

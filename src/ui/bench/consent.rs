@@ -66,7 +66,8 @@ fn head(consent: &Consent, look: Look, width: u16) -> Vec<Line<'static>> {
     ];
     let sentence = wrapped(&consent.forecast.sentence, width).into_iter();
     lines.extend(sentence.map(Line::raw));
-    lines.push(cost(&consent.forecast, None, look));
+    let cost = cost(&consent.forecast).join(", ");
+    lines.push(Line::styled(cost, look.style(Meaning::Faint)));
     lines
 }
 

@@ -5,7 +5,6 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::app::action::{Choice, Group};
 use crate::app::launcher::LauncherState;
 use crate::bench::Forecast;
 use crate::ui::look::{Look, Meaning};
@@ -25,7 +24,17 @@ pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut B
         Some(Ok(forecast)) => {
             let sentence = wrapped(&forecast.sentence, area.width).into_iter().take(2);
             lines.extend(sentence.map(Line::raw));
-            lines.push(cost(forecast, launcher.selected_choice(), look));
+            let mut parts = cost(forecast);
+            if let Some(bytes) = launcher.scratch_bytes() {
+                let size = units::block_size(bytes as f64);
+                parts.push(format!("fills a scratch file of {size} first"));
+            }
+            let users = launcher.selected_choice().map(|choice| &choice.users);
+            if let Some(users) = users.filter(|users| !users.is_empty()) {
+                parts.push(format!("in use: {users}"));
+            }
+            let faint = look.style(Meaning::Faint);
+            lines.push(Line::styled(parts.join(", "), faint));
             let (next, meaning) = if launcher.overwrites() {
                 let next = "it overwrites what is there: Enter on a test shows what, and asks";
                 (next, Meaning::Waiting)
@@ -41,7 +50,7 @@ pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut B
 }
 
 /// How long it takes and how many bytes it moves.
-pub(super) fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> Line<'static> {
+pub(super) fn cost(forecast: &Forecast) -> Vec<String> {
     let mut parts = vec![match forecast.duration {
         Some(duration) => format!("takes up to {}", units::waiting(duration)),
         None => "time depends on the drive".to_owned(),
@@ -52,14 +61,5 @@ pub(super) fn cost(forecast: &Forecast, choice: Option<&Choice>, look: Look) -> 
     if let Some(bytes) = forecast.writes {
         parts.push(format!("writes {}", units::capacity(bytes as f64)));
     }
-    if let Some(choice) = choice.filter(|choice| choice.group == Group::Directory)
-        && let Ok(target) = &choice.target
-    {
-        let size = units::block_size(target.size as f64);
-        parts.push(format!("fills a scratch file of {size} first"));
-    }
-    if let Some(choice) = choice.filter(|choice| !choice.users.is_empty()) {
-        parts.push(format!("in use: {}", choice.users));
-    }
-    Line::styled(parts.join(", "), look.style(Meaning::Faint))
+    parts
 }
