@@ -88,8 +88,9 @@ fn rates_are_of_the_time_that_passed() {
         );
         for view in views {
             let interval = view["interval_ns"].as_u64().unwrap();
+            // After a sample that came late on a busy machine the next interval is shorter.
             assert!(
-                (250_000_000..20_000_000_000).contains(&interval),
+                (100_000_000..20_000_000_000).contains(&interval),
                 "{interval}"
             );
         }
