@@ -284,7 +284,10 @@ fn a_run_whose_terminal_goes_away_is_saved() {
     let words = ["run", "random-read", ".", "--duration", "50s"];
     let size = ["--scratch-size", "16MiB"];
     let mut terminal = diskscope(&[words.as_slice(), &size].concat(), directory.path());
-    terminal.see("/s");
+    terminal.wait("a rate", |screen| {
+        let shown = screen.contents();
+        shown.contains(" IOPS") && !shown.contains(" 0 IOPS")
+    });
     terminal.hang_up();
     assert!(!terminal.end().success());
     let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();

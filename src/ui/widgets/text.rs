@@ -14,15 +14,11 @@ pub fn cut_end(text: &str, width: u16, look: Look) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut kept = String::new();
-    let mut used = 0;
-    for letter in text.chars() {
-        let wide = letter.width().unwrap_or(0);
-        if used + wide + 1 > width {
-            break;
-        }
-        used += wide;
-        kept.push(letter);
+    let room = width.saturating_sub(1);
+    let mut kept: String = fitting(text.chars(), room).collect();
+    // Some characters are wider in company: a heart with the sign that makes it an emoji.
+    while kept.width() > room {
+        kept.pop();
     }
     if width > 0 {
         kept.push(look.glyphs().ellipsis);
@@ -38,18 +34,26 @@ pub fn cut_start(text: &str, width: u16, look: Look) -> String {
     if text.width() <= width {
         return text.to_owned();
     }
-    let mut kept = Vec::new();
-    let mut used = 0;
-    for letter in text.chars().rev() {
-        let wide = letter.width().unwrap_or(0);
-        if used + wide + 1 > width {
-            break;
-        }
-        used += wide;
-        kept.push(letter);
+    let room = width.saturating_sub(1);
+    let count = fitting(text.chars().rev(), room).count();
+    let begin = text.chars().count() - count;
+    let mut kept: String = text.chars().skip(begin).collect();
+    while kept.width() > room {
+        kept.remove(0);
     }
-    let ellipsis = (width > 0).then_some(look.glyphs().ellipsis);
-    ellipsis.into_iter().chain(kept.into_iter().rev()).collect()
+    if width > 0 {
+        kept.insert(0, look.glyphs().ellipsis);
+    }
+    kept
+}
+
+/// As many of these characters as fit, each taken for itself.
+fn fitting(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
+    let mut used = 0;
+    letters.take_while(move |letter| {
+        used += letter.width().unwrap_or(0);
+        used <= room
+    })
 }
 
 /// A whole number with its thousands apart: `12 345`.
@@ -159,6 +163,10 @@ mod tests {
     fn paths_keep_their_end() {
         assert_eq!(cut_start("/srv/img/vm7.raw", 8, Look::FULL), "…vm7.raw");
         assert_eq!(cut_end("/srv/img/vm7.raw", 8, Look::FULL), "/srv/im…");
+        for cut in [cut_end, cut_start] {
+            let hearts = cut(&"\u{2764}\u{fe0f}".repeat(9), 8, Look::FULL);
+            assert!(hearts.width() <= 8, "{hearts:?}");
+        }
     }
 
     #[test]
