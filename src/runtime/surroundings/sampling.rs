@@ -1,8 +1,7 @@
 //! Which of a run's requests are followed: all while they are few, a sample while they are many.
 //!
-//! The kernel takes about a microsecond for the events of a request, and we take some more to
-//! read them. At 100,000 requests a second that would be a tenth of a processor, and the benchmark
-//! would measure it too.
+//! The kernel takes time for the events of each request, and we take some more to read them: at
+//! 100,000 requests a second the benchmark would measure that too (docs/performance.md).
 
 use std::time::Duration;
 
