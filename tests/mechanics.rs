@@ -161,6 +161,58 @@ fn sectors_per_track_are_found_within_1_per_cent() {
     }
 }
 
+#[test]
+fn surfaces_and_zones_are_counted_rightly_or_not_at_all() {
+    let mut drives: Vec<String> = RPM
+        .iter()
+        .enumerate()
+        .map(|(index, rpm)| drive(index, *rpm))
+        .collect();
+    drives.extend([
+        "sim:hdd,rpm=7200,t2t=1590us,head-switch=410us,heads=40,zones=30,size=8TB,outliers=2%,cache-hits=5%".to_owned(),
+        "sim:hdd,rpm=5900,t2t=1720us,head-switch=260us,heads=40,zones=30,size=8TB,outliers=2%,cache-hits=5%".to_owned(),
+        "sim:hdd,rpm=9000,t2t=1300us,head-switch=900us,heads=20,zones=5,size=3TB,outliers=2%".to_owned(),
+    ]);
+    let mut told = 0;
+    for drive in &drives {
+        let findings = run("geometry", drive, &[]);
+        let truth = disk(drive).settings().clone();
+        let figure = |name: &str| findings.figure(name).map(|figure| figure.value);
+        let zones = figure("zones").unwrap_or(f64::NAN);
+        assert!(
+            (zones - f64::from(truth.zones)).abs() < 0.5,
+            "{drive}: {zones} zones"
+        );
+        if let Some(surfaces) = figure("surfaces") {
+            assert!(
+                (surfaces - f64::from(truth.heads)).abs() < 0.5,
+                "{drive}: {surfaces} surfaces"
+            );
+            told += 1;
+        }
+    }
+    // One surface alone cannot be told from a change of head that takes as long as a move.
+    assert!(told + 3 >= drives.len(), "{told}");
+}
+
+#[test]
+fn jumps_are_made_where_no_zone_ends_and_leave_long_cylinders() {
+    for drive in [
+        // A zone ends in the very middle.
+        "sim:hdd,rpm=9000,full=9ms,t2t=1300us,head-switch=900us,heads=20,zones=5,size=3TB,outliers=2%",
+        // A chain of tracks shows one or two ends of cylinders only.
+        "sim:hdd,rpm=5900,full=20300us,t2t=1720us,head-switch=260us,heads=40,zones=30,size=8TB,outliers=2%",
+        "sim:hdd,rpm=4664,full=14600us,t2t=1640us,head-switch=1200us,heads=40,zones=24,size=1TB,seed=1001",
+    ] {
+        let findings = run("track-to-track", drive, &[]);
+        let found = findings.figure("track_to_track_seek");
+        let miss = found.map_or(f64::NAN, |found| {
+            found.value / 1e6 / truth(drive, "t2t") - 1.0
+        });
+        assert!(miss.abs() < 0.05, "{drive}: {miss}");
+    }
+}
+
 const ALL: [&str; 5] = [
     "rotation",
     "full-stroke",

@@ -5,9 +5,7 @@ use std::time::Duration;
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::{self, Clockwork, Prober};
-use super::{
-    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
-};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::Target;
 use crate::session::document::{Axis, Series, Unit};
 
@@ -36,15 +34,7 @@ a bare command, measured on answers of the drive's cache, is taken off.
 The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
 are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
     writes: false,
-    parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(25))),
-        common::BYTES,
-        common::REQUESTS,
-        common::WINDOW_BEGIN,
-        common::WINDOW_END,
-        common::SEED,
-        common::CACHE,
-    ],
+    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(25))),
     charts: &[
         Chart::new("Response times, end to end", Shape::Scatter, &["stroke-responses", "stroke-edge"]),
         Chart::new("Rotational part", Shape::Bars, &["rotational-part"]),
@@ -66,11 +56,9 @@ impl Test for FullStroke {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let mut prober = Prober::new(bench)?;
-        let Some(clockwork) = Clockwork::find(&mut prober, 0.2)? else {
+        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.2)? else {
             return Ok(());
         };
-        prober.bench.phase_finished();
         let passing = passing(&mut prober, &clockwork)?;
         let mut responses = Vec::new();
         let mut part = None;

@@ -6,9 +6,7 @@ use super::mechanics::chain::{self, Chain};
 use super::mechanics::layout::{Layout, Sample};
 use super::mechanics::zones::{self, Place};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
-use super::{
-    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
-};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::circular::Resultant;
@@ -20,6 +18,8 @@ pub struct Geometry;
 const PLACES: u64 = 32;
 /// Tracks of the samples at both ends, which are to be exact.
 const END_TRACKS: f64 = 32.0;
+/// Zones are told apart to this part of the drive: 40 zones are at least eight times as long.
+const FINEST: u64 = 512;
 /// Intervals between places that are halved afterwards, at most.
 const HALVINGS: usize = 200;
 
@@ -43,15 +43,7 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     writes: false,
-    parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(90))),
-        common::BYTES,
-        common::REQUESTS,
-        common::WINDOW_BEGIN,
-        common::WINDOW_END,
-        common::SEED,
-        common::CACHE,
-    ],
+    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(120))),
     charts: &[
         Chart::new("Sectors per track", Shape::Steps, &["sectors-per-track"]),
         Chart::new("Angles of neighbouring sectors", Shape::Scatter, &["angle-over-address"]),
@@ -74,11 +66,9 @@ impl Test for Geometry {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let mut prober = Prober::new(bench)?;
-        let Some(clockwork) = Clockwork::find(&mut prober, 0.1)? else {
+        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.1)? else {
             return Ok(());
         };
-        prober.bench.phase_finished();
         let mut survey = Survey {
             clockwork,
             places: Vec::new(),
@@ -143,18 +133,9 @@ impl Survey {
     ) -> Result<Option<Layout>, BenchError> {
         const TRIES: u32 = 3;
         for _ in 0..TRIES {
-            let length = chain::first_length(prober, &self.clockwork, phase.1, top)?;
-            if let Some(length) = length {
-                let chain = Chain {
-                    top,
-                    length,
-                    tracks: (room / length).min(END_TRACKS),
-                    per_track: 8.0,
-                };
-                let found = self.sample(prober, phase, chain)?;
-                if found.is_some() {
-                    return Ok(found);
-                }
+            let found = chain::below(prober, &self.clockwork, phase, (top, room), END_TRACKS)?;
+            if let Some(found) = found {
+                return Ok(Some(self.keep(prober, top, found)));
             }
             if prober.over() {
                 break;
@@ -238,7 +219,7 @@ impl Survey {
     /// a zone ends.
     fn boundaries(&mut self, prober: &mut Prober<'_, '_>) -> Result<(), BenchError> {
         let window = prober.window();
-        let finest = ((window.end - window.start) / 2048) as f64;
+        let finest = ((window.end - window.start) / FINEST) as f64;
         let mut failures = 0;
         for _ in 0..HALVINGS {
             let Some(middle) = zones::widest_step(&self.places, finest) else {
@@ -277,50 +258,66 @@ impl Survey {
         phase: (&str, f64),
         top: u64,
     ) -> Result<(), BenchError> {
-        let near = self.places.iter().min_by(|left, right| {
-            (left.address - top as f64)
-                .abs()
-                .total_cmp(&(right.address - top as f64).abs())
-        });
-        let Some(length) = near.map(|place| place.sectors_per_track) else {
+        let after = self
+            .places
+            .partition_point(|place| place.address < top as f64);
+        let around = [after.checked_sub(1), Some(after)];
+        let neighbours: Vec<Place> = around
+            .into_iter()
+            .filter_map(|index| self.places.get(index?).copied())
+            .collect();
+        let away = |place: &Place| (place.address - top as f64).abs();
+        let near = neighbours
+            .iter()
+            .min_by(|left, right| away(left).total_cmp(&away(right)));
+        let Some(near) = near else {
             return Ok(());
         };
-        let chain = Chain {
+        let mut chain = Chain {
             top,
-            length,
+            length: near.sectors_per_track,
             tracks: 5.0,
-            per_track: 8.0,
+            per_track: chain::PER_TRACK,
         };
-        self.sample(prober, phase, chain)?;
+        // Beyond what the drive's cache still holds of the first try.
+        let aside = (64.0 * near.sectors_per_track * SECTOR) as u64;
+        let mut earlier: Option<Place> = None;
+        // What is like neither neighbour is looked at twice: a few late answers may lead astray.
+        for _ in 0..2 {
+            let found = chain::tracks(prober, &self.clockwork, phase, chain, false)?;
+            if let Some(found) = found {
+                let place = Place::of(chain.top, &found.0);
+                let mut known = neighbours.iter().chain(&earlier);
+                if known.any(|other| !other.is_other_zone(&place)) {
+                    self.keep(prober, chain.top, found);
+                    break;
+                }
+                earlier = Some(place);
+            }
+            chain.top = top.saturating_sub(aside).max(prober.window().start);
+        }
         Ok(())
     }
 
-    fn sample(
+    /// Adds what was found below an address to what is known.
+    fn keep(
         &mut self,
-        prober: &mut Prober<'_, '_>,
-        phase: (&str, f64),
-        chain: Chain,
-    ) -> Result<Option<Layout>, BenchError> {
-        let found = chain::tracks(prober, &self.clockwork, phase, chain, false)?;
-        let Some((layout, samples)) = found else {
-            return Ok(None);
-        };
+        prober: &Prober<'_, '_>,
+        top: u64,
+        (layout, samples): (Layout, Vec<Sample>),
+    ) -> Layout {
         let window = prober.window();
-        let share = (chain.top - window.start) as f64 / (window.end - window.start) as f64;
+        let share = (top - window.start) as f64 / (window.end - window.start) as f64;
         // The innermost track has about half the radius of the outermost.
         self.rings.extend(
             samples
                 .iter()
                 .map(|sample| [sample.angle, 1.0 - 0.5 * share]),
         );
-        self.places.push(Place {
-            address: chain.top as f64,
-            sectors_per_track: layout.sectors_per_track,
-            error: layout.error,
-        });
+        self.places.push(Place::of(top, &layout));
         self.places
             .sort_by(|left, right| left.address.total_cmp(&right.address));
-        Ok(Some(layout))
+        layout
     }
 
     fn report(&self, prober: &mut Prober<'_, '_>) {

@@ -4,9 +4,7 @@ use std::time::Duration;
 
 use super::mechanics::revolution::{self, Pairs, Revolution, Rotation, angles};
 use super::mechanics::{self, Probe, Prober, findings};
-use super::{
-    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
-};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::Target;
 use crate::session::document::{Axis, Series, Severity, Unit, Verdict};
 
@@ -45,15 +43,7 @@ side, a timer would have answered.
 The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
 reads, about 256 blocks in each of up to three rounds.",
     writes: false,
-    parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(9))),
-        common::BYTES,
-        common::REQUESTS,
-        common::WINDOW_BEGIN,
-        common::WINDOW_END,
-        common::SEED,
-        common::CACHE,
-    ],
+    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(9))),
     charts: &[
         Chart::new("Coherence against speed", Shape::Line, &["coherence-spectrum"]),
         Chart::new("Where the sectors lie", Shape::Polar, &["platter"]),

@@ -5,9 +5,7 @@ use std::time::Duration;
 use super::mechanics::rotational::{self, RotationalPart};
 use super::mechanics::stroke::Stroke;
 use super::mechanics::{self, Clockwork, Prober};
-use super::{
-    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, common,
-};
+use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::fits::{self, SeekCurve};
@@ -46,15 +44,7 @@ Distances are shares of the stroke: outer tracks hold more bytes, and the test m
 The average seek is the one over a third of the stroke, which is the mean distance between two \
 random tracks. Typical: 4 to 9 ms.",
     writes: false,
-    parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(60))),
-        common::BYTES,
-        common::REQUESTS,
-        common::WINDOW_BEGIN,
-        common::WINDOW_END,
-        common::SEED,
-        common::CACHE,
-    ],
+    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(60))),
     charts: &[
         Chart::new("Response against distance", Shape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
         Chart::new("Seek against distance, short ones wide", Shape::Line, &["seek-envelope", "seek-curve"]).log_x(),
@@ -76,11 +66,9 @@ impl Test for SeekDistance {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let mut prober = Prober::new(bench)?;
-        let Some(clockwork) = Clockwork::find(&mut prober, 0.1)? else {
+        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.1)? else {
             return Ok(());
         };
-        prober.bench.phase_finished();
         let stroke = Stroke::measure(&mut prober, &clockwork, 0.1)?;
         let passing = stroke
             .sectors_per_track

@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use super::mechanics::chain::{self, Chain, Cylinders};
 use super::mechanics::shortest::{self, Shortest};
+use super::mechanics::stretch::Stretch;
 use super::mechanics::walk::{self, Jumps, Walk};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
@@ -52,7 +52,7 @@ do not move the arm at all, and the test says so in place of a number.",
     writes: false,
     parameters: &[
         SPAN,
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(25))),
+        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
         common::BYTES,
         common::REQUESTS,
         common::WINDOW_BEGIN,
@@ -81,16 +81,14 @@ impl Test for TrackToTrack {
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let mut prober = Prober::new(bench)?;
-        let Some(clockwork) = Clockwork::find(&mut prober, 0.2)? else {
+        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.2)? else {
             return Ok(());
         };
-        prober.bench.phase_finished();
-        let Some(cylinders) = cylinder(&mut prober, &clockwork)? else {
+        let Some(stretch) = Stretch::find(&mut prober, &clockwork)? else {
             prober.bench.verdict(mechanics::no_tracks(prober.over()));
             return Ok(());
         };
-        let Some(jumps) = jumps(&mut prober, &cylinders) else {
+        let Some(jumps) = jumps(&mut prober, &stretch) else {
             return Ok(());
         };
         let passing = clockwork.passing(prober.block(), jumps.track);
@@ -98,41 +96,10 @@ impl Test for TrackToTrack {
     }
 }
 
-/// The tracks in the middle of the window, and how many of them make a cylinder.
-fn cylinder(
-    prober: &mut Prober<'_, '_>,
-    clockwork: &Clockwork,
-) -> Result<Option<Cylinders>, BenchError> {
-    let window = prober.window();
-    let top = window.start + (window.end - window.start) / 2;
-    let Some(length) = chain::first_length(prober, clockwork, 0.05, top)? else {
-        return Ok(None);
-    };
-    let short = Chain {
-        top,
-        length,
-        tracks: 6.0,
-        per_track: 8.0,
-    };
-    let Some((near, _)) = chain::tracks(prober, clockwork, ("tracks", 0.05), short, false)? else {
-        return Ok(None);
-    };
-    let length = near.sectors_per_track;
-    // Clear of what was read just now.
-    let top = top + (100.0 * length * SECTOR) as u64;
-    let long = Chain {
-        top,
-        length,
-        tracks: 72.0,
-        per_track: 4.0,
-    };
-    chain::cylinders(prober, clockwork, 0.1, long)
-}
-
 /// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
-fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
-    let track = found.layout.sectors_per_track;
-    let length = track * f64::from(found.cylinder.map_or(1, |cylinder| cylinder.tracks));
+fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
+    let found = &stretch.cylinders;
+    let length = stretch.cylinder();
     match found.cylinder {
         Some(_) => {
             let size = Figure::new("cylinder_size", length * SECTOR, Unit::Bytes);
@@ -174,16 +141,11 @@ fn jumps(prober: &mut Prober<'_, '_>, found: &Cylinders) -> Option<Jumps> {
         return None;
     }
     let length = span.unwrap_or(length);
-    let window = prober.window();
-    let from = window.start + (window.end - window.start) / 2;
-    // Not so far that the length of the tracks changes; far enough to read none twice soon.
-    let reach = 400.0 * length * SECTOR;
-    let to = from.saturating_sub(reach as u64).max(window.start);
     Some(Jumps {
-        from,
-        to,
+        from: stretch.top,
+        to: stretch.bottom(length, &prober.window()),
         length,
-        track,
+        track: found.layout.sectors_per_track,
     })
 }
 

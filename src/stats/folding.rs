@@ -9,6 +9,7 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 
 use super::circular::{Resultant, signed};
+use super::confidence;
 
 /// A peak of at least this share of the highest one is taken for equally high: if it lies at a half
 /// or a third of that one's frequency it is the speed, and the other its harmonic.
@@ -134,7 +135,14 @@ pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<Fol
         .iter()
         .map(|(difference, whole)| difference * frequency - whole);
     let variance = misses.map(|miss| miss * miss).sum::<f64>() / near.len().max(2) as f64;
-    let half_width = 1.96 * (variance / squares.max(f64::MIN_POSITIVE)).sqrt();
+    let alone = 1.96 * (variance / squares.max(f64::MIN_POSITIVE)).sqrt();
+    // Answers that follow each other are late together.
+    let together: Vec<[f64; 2]> = near
+        .iter()
+        .map(|(difference, whole)| [difference * whole, difference * difference])
+        .collect();
+    let margin = confidence::quotient(&together).and_then(|estimate| estimate.margin());
+    let half_width = alone.max(margin.unwrap_or(0.0));
     Some(Folding {
         frequency,
         limits: (frequency - half_width, frequency + half_width),

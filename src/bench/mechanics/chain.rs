@@ -64,6 +64,30 @@ pub fn tracks(
     Ok(found.map(|layout| (layout, samples)))
 }
 
+/// The tracks below an address, of whose length nothing is known: first the length, then a chain of up
+/// to `most` of them, within `room` sectors.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn below(
+    prober: &mut Prober<'_, '_>,
+    clockwork: &Clockwork,
+    phase: (&str, f64),
+    (top, room): (u64, f64),
+    most: f64,
+) -> Result<Option<(Layout, Vec<Sample>)>, BenchError> {
+    let Some(length) = first_length(prober, clockwork, phase.1, top)? else {
+        return Ok(None);
+    };
+    let chain = Chain {
+        top,
+        length,
+        tracks: (room / length).min(most),
+        per_track: PER_TRACK,
+    };
+    tracks(prober, clockwork, phase, chain, false)
+}
+
 /// What long chains tell of the cylinder.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Cylinders {
@@ -97,8 +121,9 @@ impl Cylinders {
     }
 }
 
-/// Reads a long chain of tracks of a known length, and up to two more above it until it is clear
-/// how many tracks make a cylinder. `None` where none of them shows tracks.
+/// Reads a long chain of tracks of a known length, and up to four more above it until it is clear
+/// how many tracks make a cylinder, or three of them show that they are all alike. `None` where none
+/// shows tracks.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -108,9 +133,12 @@ pub fn cylinders(
     share: f64,
     chain: Chain,
 ) -> Result<Option<Cylinders>, BenchError> {
-    const TRIES: u32 = 3;
+    const TRIES: u32 = 5;
+    const ENOUGH: u32 = 3;
     let mut best: Option<Cylinders> = None;
-    let reach = ((chain.tracks + 8.0) * chain.length * SECTOR) as u64;
+    // Five tracks between two chains: no common divisor with most cylinders, so that what one chain
+    // does not show lies elsewhere in the next.
+    let reach = ((chain.tracks + 5.0) * chain.length * SECTOR) as u64;
     for attempt in 0..TRIES {
         let chain = Chain {
             top: chain.top + u64::from(attempt) * reach,
@@ -130,7 +158,9 @@ pub fn cylinders(
                 }
             }
         }
-        let told = best.as_ref().is_some_and(|known| known.cylinder.is_some());
+        let told = best.as_ref().is_some_and(|known| {
+            known.cylinder.is_some() || attempt + 1 >= ENOUGH && known.decided()
+        });
         if prober.over() || told {
             break;
         }
@@ -151,7 +181,7 @@ pub fn first_length(
 ) -> Result<Option<f64>, BenchError> {
     const PIECES: usize = 4;
     const READS: f64 = 10.0;
-    const LONGEST: f64 = 40_000.0;
+    const LONGEST: f64 = 160_000.0;
     let mut piece = 64_f64.max(12.0 * prober.block() as f64 / SECTOR);
     let mut slopes = 0.0..1.0 / piece;
     let mut next = top as f64;

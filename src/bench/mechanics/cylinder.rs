@@ -21,22 +21,27 @@ pub struct Cylinder {
 #[must_use]
 pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
     const MOST: i64 = 64;
+    const PERIODS: i64 = 5;
     const PLAIN: f64 = 0.8;
     const CERTAIN: f64 = 6.0;
     const FINEST: f64 = 0.001;
     // Most of the odd ones must be odd: wild ones gather in one place by chance.
     const TYPICAL: f64 = 0.6;
+    // Where the cylinder has twice as many tracks only every other of them is odd.
+    const LIKELIER: f64 = 3.0;
     let (first, last) = (skews.first()?.0, skews.last()?.0);
     let center = center(skews)?;
     let deviations = bounded(skews, center)?;
     let whole = spread(deviations.iter().map(|deviation| deviation.1));
-    let splits = (2..=MOST.min((last - first) / 3)).filter_map(|period| split(&deviations, period));
+    let splits =
+        (2..=MOST.min((last - first) / PERIODS)).filter_map(|period| split(&deviations, period));
     // One more track in the period explains a little by chance alone: it has to pay for that.
     let cost = |split: &Split| split.inside / whole + 0.002 * split.period as f64;
     let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
     let clear = best.inside < PLAIN * whole
         && best.difference.abs() > FINEST.max(CERTAIN * best.noise)
-        && best.typical.abs() > TYPICAL * best.difference.abs();
+        && best.typical.abs() > TYPICAL * best.difference.abs()
+        && best.all_odd > LIKELIER.ln();
     let middle = |odd: bool| {
         let there = skews.iter().filter(|(track, _)| best.is_odd(*track) == odd);
         robust::median(there.map(|(_, skew)| signed(skew - center))).map(|way| wrap(center + way))
@@ -50,7 +55,8 @@ pub fn cylinder(skews: &[(i64, f64)]) -> Option<Cylinder> {
 }
 
 /// Whether so many skews are so much alike that no cylinder hides in them: most lie close to their
-/// middle, and those that do not are few and not far off, as noise would have it.
+/// middle; those that do not are few, not far off and not alike among themselves, as noise would
+/// have it.
 #[must_use]
 pub fn all_alike(skews: &[(i64, f64)]) -> bool {
     const MANY: usize = 30;
@@ -58,14 +64,26 @@ pub fn all_alike(skews: &[(i64, f64)]) -> bool {
     // Normal noise has 90 of 100 within 2.4 times the median; late answers reach further.
     const NOISE: f64 = 5.0;
     const FINEST: f64 = 0.004;
+    const COMPANY: usize = 2;
     let Some(center) = center(skews) else {
         return false;
     };
-    let off = robust::ascending(skews.iter().map(|skew| signed(skew.1 - center).abs()));
+    let ways = robust::ascending(skews.iter().map(|skew| signed(skew.1 - center)));
+    let off = robust::ascending(ways.iter().map(|way| way.abs()));
     let [Some(typical), Some(nearly_all)] = [0.5, 0.9].map(|q| robust::quantile(&off, q)) else {
         return false;
     };
-    skews.len() >= MANY && typical < ALIKE && nearly_all < NOISE * typical + FINEST
+    let far = NOISE * typical + FINEST;
+    let (before, after) = (
+        ways.partition_point(|way| *way < -far),
+        ways.partition_point(|way| *way <= far),
+    );
+    let in_company = |odd: &[f64]| {
+        odd.windows(COMPANY)
+            .any(|few| few[COMPANY - 1] - few[0] < typical.max(0.25 * FINEST))
+    };
+    let one_in_so_many = in_company(&ways[..before]) || in_company(&ways[after..]);
+    skews.len() >= MANY && typical < ALIKE && nearly_all < far && !one_in_so_many
 }
 
 /// The middle skew.
@@ -101,6 +119,8 @@ struct Split {
     difference: f64,
     /// The same of their medians.
     typical: f64,
+    /// Logarithm of how much likelier it is that all of the odd ones are odd than half of them.
+    all_odd: f64,
     /// Standard error of the difference.
     noise: f64,
     /// Mean square deviation that stays.
@@ -129,11 +149,21 @@ fn split(deviations: &[(i64, f64)], period: i64) -> Option<Split> {
         let [square, other_square] = [&odd, &even].map(|part| spread(part.iter().copied()));
         let inside = (m * square + n * other_square) / (m + n);
         let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let [own, other] = [&odd, &even].map(|part| robust::median(part.iter().copied()));
+        let (own, other) = (own?, other?);
+        let odd_ones = |part: &[f64]| -> f64 {
+            let near = |skew: &&f64| (*skew - own).abs() < (*skew - other).abs();
+            part.iter().filter(near).count() as f64
+        };
+        // Noise takes so many to the other side.
+        let strayed = ((odd_ones(&even) + 0.5) / (n + 1.0)).min(0.5);
+        let stayed = odd_ones(&odd);
         Some(Split {
             period,
             place,
             difference: mean(&odd) - mean(&even),
-            typical: robust::median(odd.iter().copied())? - robust::median(even.iter().copied())?,
+            typical: own - other,
+            all_odd: stayed * (1.0 - strayed).ln() + (m - stayed) * strayed.ln() - m * 0.5_f64.ln(),
             noise: (inside * (1.0 / m + 1.0 / n)).sqrt(),
             inside,
         })

@@ -11,12 +11,13 @@ pub mod probing;
 pub mod revolution;
 pub mod rotational;
 pub mod shortest;
+pub mod stretch;
 pub mod stroke;
 pub mod walk;
 pub mod zones;
 
 use super::common;
-use super::{Forecast, Parameters};
+use super::{Bench, BenchError, Forecast, Parameter, Parameters, Value};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 
@@ -25,6 +26,20 @@ pub use command::Command;
 pub use probing::{Probe, Prober};
 pub use revolution::{Revolution, Rotation};
 pub use rotational::RotationalPart;
+
+/// The parameters of a test that probes single blocks for a while, with its own default for how long.
+#[must_use]
+pub const fn parameters(duration: fn(&Target) -> Value) -> [Parameter; 7] {
+    [
+        common::DURATION.with_default(duration),
+        common::BYTES,
+        common::REQUESTS,
+        common::WINDOW_BEGIN,
+        common::WINDOW_END,
+        common::SEED,
+        common::CACHE,
+    ]
+}
 
 /// The forecast of a test that probes single blocks for a while.
 #[must_use]
@@ -39,6 +54,23 @@ pub fn forecast(target: &Target, parameters: &Parameters, what: &str) -> Forecas
         reads: limits.bytes,
         writes: None,
     }
+}
+
+/// A prober, and the clockwork that every test of seeks needs first; `None`, with a verdict that says
+/// why, where nothing rotates. `share` is the part of the whole test that this stands for.
+///
+/// # Errors
+/// When the window does not hold one block, or the reads could not be started.
+pub fn start<'b, 'a>(
+    bench: &'b mut Bench<'a>,
+    share: f64,
+) -> Result<Option<(Prober<'b, 'a>, Clockwork)>, BenchError> {
+    let mut prober = Prober::new(bench)?;
+    let Some(clockwork) = Clockwork::find(&mut prober, share)? else {
+        return Ok(None);
+    };
+    prober.bench.phase_finished();
+    Ok(Some((prober, clockwork)))
 }
 
 /// How the rotational part lies in the revolution: a bar for each twentieth. A platter's bars are
@@ -61,7 +93,8 @@ pub fn distribution(part: &RotationalPart) -> Series {
 }
 
 /// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
-/// block (in seconds). The spread of commands adds to the limits of the edge.
+/// block (in seconds). The spread of commands adds to the limits of the edge, and so does what the
+/// computer takes to wake up: it is as uncertain as it is long.
 #[must_use]
 pub fn seek_figure(
     name: &str,
@@ -69,9 +102,9 @@ pub fn seek_figure(
     clockwork: &Clockwork,
     passing: f64,
 ) -> Figure {
-    let other = clockwork.electronics(part.edge.lower) + passing;
-    let net = |seconds: f64| 1e9 * (seconds - other);
-    let spread = clockwork.command.spread;
+    let electronics = clockwork.electronics(part.edge.lower);
+    let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
+    let spread = clockwork.command.spread + (electronics - clockwork.command.time);
     let (low, high) = part.edge.limits;
     Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
         .within(net(low - spread), net(high + spread))

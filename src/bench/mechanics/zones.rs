@@ -1,5 +1,7 @@
 //! Zones: stretches of addresses whose tracks are equally long.
 
+use super::layout::Layout;
+
 /// Tracks of the same zone differ by no more than this share.
 const SAME: f64 = 0.006;
 /// A step this many standard errors high is no chance.
@@ -14,6 +16,24 @@ pub struct Place {
     pub sectors_per_track: f64,
     /// Its standard error.
     pub error: f64,
+}
+
+impl Place {
+    /// The tracks below an address.
+    #[must_use]
+    pub fn of(top: u64, layout: &Layout) -> Self {
+        Self {
+            address: top as f64,
+            sectors_per_track: layout.sectors_per_track,
+            error: layout.error,
+        }
+    }
+
+    /// Whether the tracks of another place are certainly of another length.
+    #[must_use]
+    pub fn is_other_zone(&self, other: &Self) -> bool {
+        step(self, other) > 0.0
+    }
 }
 
 /// How high the step from one place to another is, as a share; 0 where it may be chance.
@@ -34,7 +54,7 @@ fn step(left: &Place, right: &Place) -> f64 {
 pub fn widest_step(places: &[Place], finest: f64) -> Option<f64> {
     places
         .windows(2)
-        .filter(|two| two[1].address - two[0].address > finest && step(&two[0], &two[1]) > 0.0)
+        .filter(|two| two[1].address - two[0].address > finest && two[0].is_other_zone(&two[1]))
         .max_by(|left, right| {
             let width = |two: &[Place]| two[1].address - two[0].address;
             width(left).total_cmp(&width(right))
@@ -43,14 +63,27 @@ pub fn widest_step(places: &[Place], finest: f64) -> Option<f64> {
 }
 
 /// Joins neighbours with equally long tracks: begin and mean length of each zone. A single place
-/// with neighbours nearer than `finest` lies across a boundary and is none of its own.
+/// with neighbours nearer than `finest` lies across a boundary and is none of its own; nor is one
+/// between two neighbours that are alike.
 #[must_use]
 pub fn group(places: &[Place], finest: f64) -> Vec<(f64, f64)> {
+    let astray = |index: usize| {
+        let neighbours = index.checked_sub(1).and_then(|before| {
+            let (before, after) = (places.get(before)?, places.get(index + 1)?);
+            Some((before, after))
+        });
+        neighbours.is_some_and(|(before, after)| {
+            !before.is_other_zone(after)
+                && places[index].is_other_zone(before)
+                && places[index].is_other_zone(after)
+        })
+    };
     let mut zones: Vec<Vec<Place>> = Vec::new();
-    for place in places {
+    for index in (0..places.len()).filter(|index| !astray(*index)) {
+        let place = places[index];
         match zones.last_mut() {
-            Some(zone) if step(&mean(zone), place) == 0.0 => zone.push(*place),
-            _ => zones.push(vec![*place]),
+            Some(zone) if !mean(zone).is_other_zone(&place) => zone.push(place),
+            _ => zones.push(vec![place]),
         }
     }
     let across = |index: usize| {
@@ -110,5 +143,12 @@ mod tests {
         assert_eq!(widest_step(&places, 0.5), Some(4.5));
         assert_eq!(widest_step(&places, 1.0), None);
         assert!(group(&[], 0.1).is_empty());
+    }
+
+    #[test]
+    fn a_single_place_that_went_astray_is_no_zone() {
+        let places = places(&[1000.0, 1000.0, 640.0, 1000.0, 1000.0, 900.0, 900.0]);
+        let zones = group(&places, 0.1);
+        assert_eq!(zones, [(0.0, 1000.0), (5.0, 900.0)]);
     }
 }

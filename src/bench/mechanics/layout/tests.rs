@@ -93,6 +93,32 @@ fn one_skew_in_eight_that_differs_is_not_overlooked() {
     }
 }
 
+/// Skews of `tracks` tracks, every `period`th of them odd.
+fn literal_skews(tracks: i64, period: i64) -> Vec<(i64, f64)> {
+    (1..tracks)
+        .map(|track| (track, if track % period == 7 { 0.13 } else { 0.1 }))
+        .collect()
+}
+
+#[test]
+fn half_of_a_long_cylinder_is_none() {
+    let found = |skews: &[(i64, f64)]| cylinder(skews).map(|cylinder| cylinder.tracks);
+    let all = literal_skews(230, 40);
+    assert_eq!(found(&all), Some(40));
+    // Where every other of the places of half a period was not seen at all, but one was.
+    let mut seldom: Vec<_> = all
+        .into_iter()
+        .filter(|skew| skew.1 > 0.12 || skew.0 % 20 != 7)
+        .collect();
+    seldom.push((107, 0.1));
+    seldom.sort_by_key(|skew| skew.0);
+    assert_ne!(found(&seldom), Some(20));
+    // Two that are odd alike are enough to say that not all are alike.
+    let few = literal_skews(90, 40);
+    assert_eq!((found(&few), all_alike(&few)), (None, false));
+    assert!(all_alike(&literal_skews(90, 1000)));
+}
+
 #[test]
 fn too_few_samples_give_nothing() {
     assert_eq!(
