@@ -214,11 +214,16 @@ fn reported(prober: &mut Prober<'_, '_>, speed: f64) {
 
 /// Compares with what the kernel claims.
 fn flag(prober: &mut Prober<'_, '_>, rotation: &Rotation) {
+    // A disk's own cache answers all of a smaller window.
+    const LARGEST_CACHE: u64 = 1_000_000_000;
     let claimed = prober.bench.target.rotational();
+    let window = prober.window();
     let (seen, word) = match rotation {
         Rotation::Found(_) => (true, "rotates"),
-        Rotation::None(_) | Rotation::Clock(_) => (false, "does not rotate"),
-        Rotation::Doubtful(_) | Rotation::Unknown(_) => return,
+        Rotation::None(_) | Rotation::Clock(_) if window.end - window.start > LARGEST_CACHE => {
+            (false, "does not rotate")
+        }
+        _ => return,
     };
     if claimed.is_some_and(|claimed| claimed != seen) {
         prober.bench.verdict(Verdict::new(

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use crate::report::text::severity;
 use crate::session::verdicts::of_tests::KNOWN;
-use crate::session::verdicts::{GROUPS, Rule};
+use crate::session::verdicts::{GROUPS, Provoked, Rule};
 
 /// All verdicts, in Markdown: those that any run may get, by what they look at, then those that
 /// tests give themselves.
@@ -29,12 +29,16 @@ pub fn tables() -> String {
 fn entry(text: &mut String, rule: &Rule) {
     let _ = writeln!(
         text,
-        "**`{}`** ({}). {}\n*When:* {}. *Do:* {}.\n",
+        "**`{}`** ({}). {}\n*When:* {}. *Do:* {}. *Provoked* {}.\n",
         rule.code,
         severity(rule.severity).to_lowercase(),
         rule.means,
         rule.when,
-        rule.advice
+        rule.advice,
+        match rule.provoked {
+            Provoked::ByTest(name) => format!("by the test `{name}`"),
+            Provoked::InGuest => "in a virtual machine by `tests/guest/verdicts.sh`".to_owned(),
+        }
     );
 }
 
@@ -63,6 +67,47 @@ mod tests {
             written == current,
             "docs/trust.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_tables_in"
         );
+    }
+
+    /// Whether a text provokes a verdict: names it as what must be there.
+    fn provokes(text: &str, code: &str) -> bool {
+        text.contains(&format!("\"{code}\"")) || text.contains(&format!("/{code}\""))
+    }
+
+    #[test]
+    fn every_verdict_is_provoked_where_the_page_says() {
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
+        let read = |name: &str| std::fs::read_to_string(tests.join(name)).unwrap();
+        let sources =
+            ["real", "shared", "simulated"].map(|name| read(&format!("verdicts/{name}.rs")));
+        let script = read("guest/verdicts.sh");
+        for rule in GROUPS.iter().flat_map(|(_, rules)| *rules) {
+            match rule.provoked {
+                Provoked::ByTest(name) => {
+                    let begin = format!("\nfn {name}() {{");
+                    let body = sources.iter().find_map(|source| {
+                        let (_, rest) = source.split_once(&begin)?;
+                        rest.split("\n#[test]").next()
+                    });
+                    let body = body.unwrap_or_else(|| panic!("there is no test {name}"));
+                    assert!(
+                        provokes(body, rule.code),
+                        "{name} does not provoke {}",
+                        rule.code
+                    );
+                }
+                Provoked::InGuest => {
+                    let expected = |line: &str| {
+                        line.starts_with("run ") && line.split(' ').any(|word| word == rule.code)
+                    };
+                    assert!(
+                        script.lines().any(expected),
+                        "nothing provokes {}",
+                        rule.code
+                    );
+                }
+            }
+        }
     }
 
     /// Codes that the sources give: a word in lower case followed by a severity.

@@ -1,10 +1,12 @@
 //! Verdicts provoked for real, by the program as it is called: loop devices with and without direct
 //! I/O, files with holes, another process on the same device, busy processors, simulated drives
 //! whose caches fill up. And absent on a clean run. What needs root or loop devices says so and
-//! passes over; temperature, links and partitions are tested on literal trees in the library.
+//! passes over; what needs another drive (temperature, links, partitions, other virtual disks) is in
+//! `tests/guest/verdicts.sh`, to be run in a virtual machine, and on literal trees in the library.
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod of_tests;
 mod place;
 mod real;
 mod shared;

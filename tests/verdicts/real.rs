@@ -176,6 +176,19 @@ fn requests_larger_than_the_queue_takes_are_split() {
 }
 
 #[test]
+fn neighbours_that_the_kernel_joins_are_told() {
+    let place = Place::new();
+    let Some(disk) = Loop::clean(&place) else {
+        return;
+    };
+    let words = ["sequential-read", &disk.device, "--block-size", "4KiB"];
+    let run = place.run(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
+    let merged = run.at("/kernel/reads_merged").as_u64().unwrap();
+    // What io_uring hands over in one go waits in the plug for its neighbours.
+    run.assert_found("requests-merged", &[&merged.to_string()]);
+}
+
+#[test]
 fn blocks_below_the_physical_sector_are_told() {
     let place = Place::new();
     let options = ["--direct-io=on", "--sector-size", "4096"];

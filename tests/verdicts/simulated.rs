@@ -38,6 +38,21 @@ fn a_cache_that_fills_up_is_a_cliff() {
 }
 
 #[test]
+fn a_drive_that_gets_slower_and_slower_drifts() {
+    let run = Place::new().run(&[
+        "random-read",
+        "sim:fading,latency=100us,slow=125us,requests=80000",
+        "--depth",
+        "1",
+        "--duration",
+        "10s",
+    ]);
+    // From 100 us to 125 us each: to four fifths of the throughput, without a cliff.
+    run.assert_found("throughput-drifted", &["fell"]);
+    assert!(!run.codes().contains(&"throughput-cliff"));
+}
+
+#[test]
 fn two_kinds_of_requests_are_two_speeds() {
     let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
     let run = Place::new().run(&["random-read", drive, "--depth", "1", "--duration", "30s"]);

@@ -137,6 +137,43 @@ impl Service for Cliff {
     }
 }
 
+/// `sim:fading`: slower and slower, as a drive that gets warm.
+pub const FADING: Kind = Kind {
+    name: "fading",
+    summary: "every request takes a little longer than the one before",
+    parameters: &["latency", "throughput", "parallel", "slow", "requests"],
+    build: |settings| {
+        let service = Fading {
+            line: Line::read(settings)?,
+            slow_ns: settings.duration_ns("slow", 200_000)?,
+            requests: u64::from(settings.count("requests", 100_000)?.max(1)),
+            served: 0,
+        };
+        station(settings, service)
+    },
+};
+
+struct Fading {
+    line: Line,
+    /// What requests take in the end.
+    slow_ns: u64,
+    /// Until then.
+    requests: u64,
+    served: u64,
+}
+
+impl Service for Fading {
+    fn serve(&mut self, _: u64, request: SimRequest) -> (u64, Result<u32, i32>) {
+        let more = self.slow_ns.saturating_sub(self.line.latency_ns);
+        let slower = u128::from(more) * u128::from(self.served) / u128::from(self.requests);
+        self.served = (self.served + 1).min(self.requests);
+        (
+            self.line.takes(request.bytes) + slower as u64,
+            Ok(request.bytes),
+        )
+    }
+}
+
 /// `sim:failing`: a range that cannot be read.
 pub const FAILING: Kind = Kind {
     name: "failing",

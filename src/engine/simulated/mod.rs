@@ -50,6 +50,7 @@ pub const KINDS: &[Kind] = &[
     drives::CONSTANT,
     drives::BIMODAL,
     drives::CLIFF,
+    drives::FADING,
     drives::FAILING,
     drives::ZONES,
     hdd_model::HDD,

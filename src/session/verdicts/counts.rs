@@ -1,5 +1,6 @@
 //! The test's own count of requests and bytes against the kernel's.
 
+use super::Provoked::ByTest;
 use super::{Rule, is_device, is_direct, share};
 use crate::session::document::{
     Evidence, KernelCounts, OtherUser, Relation, Run, RunState, Severity, Witness,
@@ -32,6 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "more than 2 % of the bytes read, of at least 1 MiB, did not reach the device; holes of \
                a file are not counted",
         advice: "measure with --cache bypass, on a window larger than the machine's memory",
+        provoked: ByTest("a_whole_file_has_no_holes_and_a_cached_one_is_served_from_memory"),
         find: served_from_cache,
     },
     Rule {
@@ -42,6 +44,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "more than 10 % of the bytes written, and at least 1 MiB, are missing in the \
                device's count",
         advice: "write with --cache bypass or --sync dsync, or much more than the machine's memory",
+        provoked: ByTest("what_was_written_into_memory_is_told"),
         find: still_in_memory,
     },
     Rule {
@@ -52,6 +55,7 @@ pub(super) const RULES: &[Rule] = &[
                file system only what is seen of named processes counts, for it writes on its own \
                account too",
         advice: "stop them and measure again, or take the figures for what is left beside them",
+        provoked: ByTest("another_process_on_the_same_device_is_named"),
         find: other_users,
     },
     Rule {
@@ -63,6 +67,7 @@ pub(super) const RULES: &[Rule] = &[
                same bytes",
         advice: "choose a --block-size up to max_sectors_kb of the device's queue; of a file, one \
                  that is not scattered",
+        provoked: ByTest("requests_larger_than_the_queue_takes_are_split"),
         find: requests_split,
     },
     Rule {
@@ -73,6 +78,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "more than 5 % of the requests were merged, past the page cache",
         advice: "a larger --block-size says what the drive does with requests of that size; for \
                  single ones set nomerges of the device's queue to 2",
+        provoked: ByTest("neighbours_that_the_kernel_joins_are_told"),
         find: requests_merged,
     },
 ];

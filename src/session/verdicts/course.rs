@@ -1,5 +1,6 @@
 //! Whether the drive was the same from the first second to the last.
 
+use super::Provoked::{ByTest, InGuest};
 use super::Rule;
 use crate::session::document::{Run, Series, Severity};
 use crate::stats::segments::{Cliff, cliff};
@@ -26,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "after some moment at least 30 % less than before it (binary segmentation of the \
                course, levels of at least a twentieth of the run)",
         advice: "measure longer and look at what comes after: --ramp leaves the beginning out",
+        provoked: ByTest("a_cache_that_fills_up_is_a_cliff"),
         find: throughput_cliff,
     },
     Rule {
@@ -35,6 +37,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "the line through the means of the run's fifths climbs or falls by more than 10 % of \
                the mean (the slope of the SNIA's steady state)",
         advice: "measure until it stays level, or use the test steady-state",
+        provoked: ByTest("a_drive_that_gets_slower_and_slower_drifts"),
         find: throughput_drifted,
     },
     Rule {
@@ -44,6 +47,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "the highest temperature reaches the limit that the drive names, and the throughput \
                fell (cliff or drift)",
         advice: "cool it, and measure again from a cold start",
+        provoked: InGuest,
         find: temperature_throttled,
     },
     Rule {
@@ -52,6 +56,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "The drive reached the temperature from which on it may slow down.",
         when: "the highest temperature reaches the limit that the drive names",
         advice: "cool it: warmer or longer use will be slower",
+        provoked: InGuest,
         find: temperature_high,
     },
 ];
@@ -130,7 +135,7 @@ fn hot(run: &Run) -> Option<String> {
         .limit_celsius
         .filter(|limit| seen.highest_celsius >= *limit)?;
     Some(format!(
-        "from {:.0} C at the start it rose to {:.0} C; its limit is {limit:.0} C",
+        "{:.0} C at the start, {:.0} C at most; its limit is {limit:.0} C",
         seen.begin_celsius, seen.highest_celsius
     ))
 }

@@ -1,5 +1,6 @@
 //! What the response times themselves give away.
 
+use super::Provoked::ByTest;
 use super::{Rule, is_direct, word};
 use crate::session::document::{LatencySummary, Run, RunState, Severity, Verdict};
 use crate::stats::modes::{Modes, two_modes};
@@ -21,6 +22,7 @@ pub(super) const RULES: &[Rule] = &[
                 fewer than 10 lie beyond are left out.",
         when: "fewer than 1000 requests",
         advice: "measure longer, or with a smaller block size",
+        provoked: ByTest("a_hundred_requests_are_too_few"),
         find: too_few_samples,
     },
     Rule {
@@ -31,6 +33,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "the histogram has two hills at least a factor of 2.5 apart, each of at least 10 % of \
                the requests, and between them less than a fifth of the lower one's height",
         advice: "look at the histogram: a cache, two tiers, or reads that wait behind writes",
+        provoked: ByTest("two_kinds_of_requests_are_two_speeds"),
         find: two_speeds,
     },
     Rule {
@@ -42,6 +45,7 @@ pub(super) const RULES: &[Rule] = &[
                half a revolution (of the speed that it reports, else of 15,000 rpm)",
         advice: "a cache that loses its content at a power cut is dangerous, one with a battery is \
                  not: see `hdparm -W` or the controller",
+        provoked: ByTest("durable_writes_into_a_volatile_cache_are_too_fast_for_a_disk"),
         find: sync_too_fast,
     },
     Rule {
@@ -52,6 +56,7 @@ pub(super) const RULES: &[Rule] = &[
                15,000 rpm, on a virtual disk, or over more bytes than a disk's cache holds (1 GB)",
         advice: "schedulers and file systems heed that flag: set it in \
                  /sys/block/NAME/queue/rotational; the test rotation makes sure",
+        provoked: ByTest("a_device_that_says_it_rotates_and_cannot_is_told"),
         find: rotational_flag_doubtful,
     },
 ];

@@ -1,5 +1,6 @@
 //! Goals whose answer hangs on what a prefix means.
 
+use super::Provoked::ByTest;
 use super::Rule;
 use crate::session::document::{Goal, Run, Severity, Unit};
 
@@ -14,6 +15,7 @@ pub(super) const RULES: &[Rule] = &[Rule {
     when: "the measurement lies between the limit as it is written and the limit in the other kind \
            of units",
     advice: "make sure which units the goal was meant in: MB is 1,000,000 bytes here, MiB 1,048,576",
+    provoked: ByTest("a_goal_between_megabytes_and_mebibytes_is_told"),
     find: units_confused,
 }];
 

@@ -1,5 +1,6 @@
 //! Whether there is anything to be read, and whether what is written is like real data.
 
+use super::Provoked::{ByTest, InGuest};
 use super::{Rule, share, word};
 use crate::session::document::{Extents, Run, Severity};
 use crate::units;
@@ -20,6 +21,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "holes and unwritten extents are more than 1 % of the window that is read, of the \
                target or of the file behind a loop device",
         advice: "write the file in full first, or name a directory: the scratch file has no holes",
+        provoked: ByTest("holes_and_unwritten_extents_are_told"),
         find: file_has_holes,
     },
     Rule {
@@ -29,6 +31,7 @@ pub(super) const RULES: &[Rule] = &[
                 file system finds one.",
         when: "holes and unwritten extents are more than 1 % of the window that is written",
         advice: "write the file in full first, or name a directory: the scratch file has no holes",
+        provoked: ByTest("holes_and_unwritten_extents_are_told"),
         find: blocks_not_allocated,
     },
     Rule {
@@ -39,6 +42,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "of 32 blocks read at random places of a block device before a reading test at least \
                half hold only zeros",
         advice: "write the whole drive once before reading is measured",
+        provoked: InGuest,
         find: never_written,
     },
     Rule {
@@ -48,6 +52,7 @@ pub(super) const RULES: &[Rule] = &[
                 deduplicates writes less than that.",
         when: "a writing test with --data zero, repeat or a percentage",
         advice: "write random data (the default) unless that is what you want to know",
+        provoked: ByTest("zeros_are_no_data"),
         find: compressible_data,
     },
     Rule {
@@ -56,6 +61,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "The target is memory and no drive.",
         when: "the file system is tmpfs or ramfs, or the device is zram, brd or the like",
         advice: "choose a target on a drive",
+        provoked: ByTest("memory_is_no_drive"),
         find: lies_in_memory,
     },
 ];

@@ -15,6 +15,16 @@ pub mod of_tests;
 mod processors;
 mod setup;
 
+/// How it was made sure that a verdict is given where it should be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Provoked {
+    /// By the test of this name in `tests/verdicts`.
+    ByTest(&'static str),
+    /// By `tests/guest/verdicts.sh`, by hand in a virtual machine: it takes a drive that no test can
+    /// make.
+    InGuest,
+}
+
 /// A verdict that may be given on any run.
 #[derive(Debug, Clone, Copy)]
 pub struct Rule {
@@ -28,6 +38,8 @@ pub struct Rule {
     pub when: &'static str,
     /// What to do about it, one sentence.
     pub advice: &'static str,
+    /// What provokes it for real.
+    pub provoked: Provoked,
     /// Finds the evidence; `None` when there is none, or not enough is known.
     pub(crate) find: fn(&Run) -> Option<String>,
 }

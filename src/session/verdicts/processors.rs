@@ -1,5 +1,6 @@
 //! Whether the machine, and not the drive, set the pace.
 
+use super::Provoked::ByTest;
 use super::Rule;
 use crate::session::document::{Processors, Run, Severity};
 use crate::units;
@@ -17,6 +18,7 @@ pub(super) const RULES: &[Rule] = &[
                 this program.",
         when: "at least 90 % of a processor for each of them in the busiest phase of 0.3 s or more",
         advice: "use more --workers, or a larger --block-size",
+        provoked: ByTest("a_generator_that_never_waits_is_told"),
         find: generator_busy,
     },
     Rule {
@@ -25,6 +27,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "All processors were busy: others computed, or the kernel's own workers had no time.",
         when: "at least 95 % of all processors over the run",
         advice: "stop what else computes; on a small machine fewer --workers may be faster",
+        provoked: ByTest("processors_that_are_all_busy_are_told"),
         find: machine_busy,
     },
 ];

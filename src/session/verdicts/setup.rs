@@ -1,5 +1,6 @@
 //! How the drive is attached, divided and set.
 
+use super::Provoked::{ByTest, InGuest};
 use super::{Rule, is_direct, word};
 use crate::session::document::{Relation, Run, Setup, Severity, Unit};
 use crate::units;
@@ -19,6 +20,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "The page cache took part.",
         when: "--cache is not bypass",
         advice: "use --cache bypass to measure the drive alone",
+        provoked: ByTest("a_whole_file_has_no_holes_and_a_cached_one_is_served_from_memory"),
         find: buffered,
     },
     Rule {
@@ -28,6 +30,7 @@ pub(super) const RULES: &[Rule] = &[
                 place of the drive beneath.",
         when: "a loop device, in whatever depth of the stack, without direct I/O",
         advice: "losetup --direct-io=on, or measure the file itself",
+        provoked: ByTest("a_loop_device_through_the_page_cache_is_told"),
         find: loop_without_direct_io,
     },
     Rule {
@@ -38,6 +41,7 @@ pub(super) const RULES: &[Rule] = &[
         when: "the transport (virtio, Xen) or the model's name says so, of the drive or of one \
                beneath it",
         advice: "measure on the host as well, or call the figures those of the virtual machine",
+        provoked: ByTest("a_virtual_machine_s_disk_is_called_one"),
         find: virtual_disk,
     },
     Rule {
@@ -48,6 +52,7 @@ pub(super) const RULES: &[Rule] = &[
                writes without --sync go to one that says write back",
         advice: "have the host open the image with cache=none, or use a window larger than the \
                  host's memory",
+        provoked: InGuest,
         find: host_cache_likely,
     },
     Rule {
@@ -57,6 +62,7 @@ pub(super) const RULES: &[Rule] = &[
                 which are read first.",
         when: "start and alignment_offset do not fit physical_block_size",
         advice: "make the partition anew at a multiple of 1 MiB; what is on it must be saved before",
+        provoked: InGuest,
         find: misaligned_partition,
     },
     Rule {
@@ -66,6 +72,7 @@ pub(super) const RULES: &[Rule] = &[
                 and writes more than is counted.",
         when: "--block-size or --align is no multiple of the physical block size",
         advice: "choose multiples of the physical block size",
+        provoked: ByTest("blocks_below_the_physical_sector_are_told"),
         find: below_physical_block,
     },
     Rule {
@@ -74,6 +81,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "Another I/O scheduler suits this drive better.",
         when: "none on a disk with arms, anything but none on NVMe and loop devices, bfq on an SSD",
         advice: "`diskscope devices` has the command that changes it",
+        provoked: ByTest("a_scheduler_on_a_loop_device_is_unsuited"),
         find: scheduler_unsuited,
     },
     Rule {
@@ -83,6 +91,7 @@ pub(super) const RULES: &[Rule] = &[
                 in the kernel, and their response times say so.",
         when: "--depth times --workers is more than the link's or the device's queue_depth",
         advice: "response times of the drive alone are had with a smaller --depth",
+        provoked: InGuest,
         find: deeper_than_drive,
     },
     Rule {
@@ -91,6 +100,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "The throughput is about what the link to the host carries: the drive may be faster.",
         when: "throughput of 85 % to 105 % of the link's ceiling",
         advice: "see whether slot, cable and port negotiate the fastest speed that the drive has",
+        provoked: InGuest,
         find: link_bound,
     },
     Rule {
@@ -99,6 +109,7 @@ pub(super) const RULES: &[Rule] = &[
         means: "More bytes arrived than the link to the host carries: they came from elsewhere.",
         when: "throughput of more than 105 % of the link's ceiling",
         advice: "measure with --cache bypass; if that was so, the link's speed is reported wrongly",
+        provoked: InGuest,
         find: faster_than_link,
     },
 ];

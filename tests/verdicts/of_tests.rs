@@ -1,0 +1,131 @@
+//! Verdicts that the tests give themselves, each provoked on a simulated drive.
+
+use crate::place::{Loop, Place};
+
+/// Runs `words` and expects the verdict.
+fn provoke(words: &str, code: &str, evidence: &str) {
+    let words: Vec<&str> = words.split(' ').collect();
+    Place::new().run(&words).assert_found(code, &[evidence]);
+}
+
+#[test]
+fn mechanics_say_what_they_cannot_tell() {
+    for (words, code, evidence) in [
+        (
+            "track-to-track sim:hdd,clock=virtual,heads=1",
+            "cylinder-not-told",
+            "same skew",
+        ),
+        (
+            "track-to-track sim:hdd,clock=virtual,jitter=1ms",
+            "seek-uncertain",
+            "disagree",
+        ),
+        (
+            "full-stroke sim:hdd,clock=virtual,jitter=8ms",
+            "seek-doubtful",
+            "Anderson-Darling",
+        ),
+        (
+            "full-stroke sim:hdd,clock=virtual,overhead=9ms",
+            "command-time-unknown",
+            "",
+        ),
+        (
+            "geometry sim:hdd,clock=virtual,heads=1",
+            "surfaces-not-told",
+            "alike",
+        ),
+        (
+            "geometry sim:hdd,clock=virtual --duration 12s",
+            "zones-not-told",
+            "or more",
+        ),
+    ] {
+        provoke(words, code, evidence);
+    }
+}
+
+#[test]
+fn rotation_says_how_certain_it_is_and_what_it_is_called() {
+    for (words, code, evidence) in [
+        (
+            "rotation sim:hdd,clock=virtual,outliers=25%",
+            "rotation-doubtful",
+            "coherence",
+        ),
+        (
+            "rotation sim:hdd,clock=virtual,rpm=6300",
+            "rotation-class",
+            "none of the usual",
+        ),
+        ("rotation sim:hdd,clock=virtual", "rotation-class", "7200"),
+        (
+            "rotation sim:hdd,clock=virtual",
+            "rotation-as-reported",
+            "+0.000 %",
+        ),
+        (
+            "rotation sim:ssd,clock=virtual",
+            "does-not-rotate",
+            "coherence",
+        ),
+    ] {
+        provoke(words, code, evidence);
+    }
+}
+
+#[test]
+fn what_was_left_out_or_not_reached_is_told() {
+    for (words, code, evidence) in [
+        (
+            "sequential-read sim:hdd,clock=virtual,zones=1",
+            "no-zones",
+            "",
+        ),
+        (
+            "read-modify-write sim:hdd,clock=virtual",
+            "no-page-cache",
+            "",
+        ),
+        (
+            "quartet sim:hdd,clock=virtual --writes no",
+            "nothing-written",
+            "",
+        ),
+        (
+            "survey sim:constant,size=256KiB",
+            "sequential-read/left-out",
+            "could not be run",
+        ),
+        (
+            "survey sim:hdd,clock=virtual",
+            "concurrency-read/queue-depth-not-reached",
+            "in flight",
+        ),
+        (
+            "random-read sim:constant,latency=1ms --rate 5000 --duration 3s",
+            "rate-not-reached",
+            "5.00k",
+        ),
+        (
+            "interference sim:constant --duration 5s",
+            "job-never-joined",
+            "",
+        ),
+    ] {
+        provoke(words, code, evidence);
+    }
+}
+
+#[test]
+fn a_scheduler_that_heeds_no_classes_is_told_by_interference() {
+    let place = Place::new();
+    let Some(disk) = Loop::clean(&place) else {
+        return;
+    };
+    if disk.set("scheduler", "none") {
+        let run = place.run(&["interference", &disk.device, "--duration", "6s"]);
+        run.assert_found("scheduler-ignores-classes", &["none"]);
+    }
+}
