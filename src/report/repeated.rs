@@ -60,7 +60,7 @@ mod tests {
         let text = repeated(&runs);
         assert!(text.starts_with("ALL 3 RUNS OF RANDOM-READ\n"), "{text}");
         // 1200 +- 4.3027 * 200 / sqrt(3).
-        for part in ["1.20k /s", "703 /s to 1.70k /s", "1.00k /s", "1.40k /s"] {
+        for part in ["1.20k /s", "703 to 1.70k /s", "1.00k /s", "1.40k /s"] {
             assert!(text.contains(part), "no {part} in {text}");
         }
     }

@@ -103,14 +103,16 @@ impl Figure {
         self.render(self.value)
     }
 
-    /// The 95 % limits as people read them, where there are any.
+    /// The 95 % limits as people read them, where there are any: `70.2k to 75.9k /s`, the unit once
+    /// where both have the same.
     #[must_use]
     pub fn limits_text(&self) -> Option<String> {
-        Some(format!(
-            "{} to {}",
-            self.render(self.low?),
-            self.render(self.high?)
-        ))
+        let (low, high) = (self.render(self.low?), self.render(self.high?));
+        let low = match (low.rsplit_once(' '), high.rsplit_once(' ')) {
+            (Some((number, unit)), Some((_, same))) if unit == same => number,
+            _ => low.as_str(),
+        };
+        Some(format!("{low} to {high}"))
     }
 
     fn render(&self, value: f64) -> String {
