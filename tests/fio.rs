@@ -4,10 +4,14 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/loop_device.rs"]
+mod loop_device;
+
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use loop_device::LoopDevice;
 use serde_json::Value;
 
 /// Bytes of the file.
@@ -17,8 +21,8 @@ const TURNS: usize = 3;
 
 /// A file of random bytes, and a loop device on it where one can be had.
 struct Medium {
+    device: Option<LoopDevice>,
     directory: tempfile::TempDir,
-    device: Option<PathBuf>,
 }
 
 impl Medium {
@@ -29,30 +33,14 @@ impl Medium {
         diskscope::drive::random::Random::unforeseen().fill(&mut bytes);
         fs::write(&data, bytes).unwrap();
         fs::File::open(&data).unwrap().sync_all().unwrap();
-        let output = Command::new("losetup")
-            .args(["--find", "--show", "--read-only", "--direct-io=on"])
-            .arg(&data)
-            .output();
-        let device = output
-            .ok()
-            .filter(|output| output.status.success())
-            .map(|output| PathBuf::from(String::from_utf8(output.stdout).unwrap().trim()));
-        if device.is_none() {
-            println!("on a file: no loop device can be attached here (root is needed)");
-        }
+        let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"]);
         Self { directory, device }
     }
 
     fn path(&self) -> PathBuf {
-        let file = self.directory.path().join("data");
-        self.device.clone().unwrap_or(file)
-    }
-}
-
-impl Drop for Medium {
-    fn drop(&mut self) {
-        if let Some(device) = &self.device {
-            let _ = Command::new("losetup").arg("--detach").arg(device).status();
+        match &self.device {
+            Some(device) => device.path().into(),
+            None => self.directory.path().join("data"),
         }
     }
 }

@@ -3,6 +3,9 @@
 
 #![allow(clippy::unwrap_used)]
 
+#[path = "support/loop_device.rs"]
+mod loop_device;
+
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -12,67 +15,36 @@ use diskscope::model::requests::{Gaps, Operation, Request, Stages};
 use diskscope::probe::trace::{Capture, Then};
 use diskscope::roots::Roots;
 use diskscope::runtime::requests::{Detail, Scope, Told, follow};
+use loop_device::LoopDevice;
 use serde_json::Value;
 
 const BLOCK: u64 = 4096;
 const PATIENCE: Duration = Duration::from_secs(20);
 
-/// A loop device on a file of 64 MiB, detached when it is dropped.
-struct Loop {
-    device: String,
-    _directory: tempfile::TempDir,
+/// A loop device on a file of 64 MiB.
+fn loop_device() -> Option<LoopDevice> {
+    LoopDevice::with(&vec![0x5a; 64 << 20])
 }
 
-impl Loop {
-    fn attach() -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
-            return None;
-        }
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let file = directory.path().join("disk");
-        std::fs::write(&file, vec![0x5a; 64 << 20]).unwrap();
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(&file)
-            .output();
-        match output {
-            Ok(output) if output.status.success() => Some(Self {
-                device: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
-                _directory: directory,
-            }),
-            _ => {
-                println!("skipped: no loop device to be had");
-                None
-            }
-        }
-    }
-
-    fn dd(&self, words: &[&str]) -> u32 {
-        let mut dd = Command::new("dd")
-            .args(words)
-            .arg("status=none")
-            .spawn()
-            .unwrap();
-        assert!(dd.wait().unwrap().success());
-        dd.id()
-    }
-
-    fn read(&self, count: u64) -> u32 {
-        self.dd(&[
-            &format!("if={}", self.device),
-            "of=/dev/null",
-            "bs=4k",
-            &format!("count={count}"),
-            "iflag=direct",
-        ])
-    }
+fn dd(words: &[&str]) -> u32 {
+    let mut dd = Command::new("dd")
+        .args(words)
+        .arg("status=none")
+        .spawn()
+        .unwrap();
+    assert!(dd.wait().unwrap().success());
+    dd.id()
 }
 
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
-    }
+/// Reads so many blocks; the id of the process that did.
+fn read(device: &LoopDevice, count: u64) -> u32 {
+    dd(&[
+        &format!("if={}", device.path()),
+        "of=/dev/null",
+        "bs=4k",
+        &format!("count={count}"),
+        "iflag=direct",
+    ])
 }
 
 /// A capture whose requests are collected.
@@ -169,21 +141,21 @@ fn is_at_rest(device: &str) -> bool {
 
 #[test]
 fn nothing_is_told_of_a_rest_and_it_can_be_cut_short() {
-    let Some(disk) = Loop::attach() else { return };
+    let Some(disk) = loop_device() else { return };
     let rest = |told: &Told| match told.requests.is_empty() {
         true => Then::Follow,
         false => Then::Rest(10 * PATIENCE),
     };
-    let Some(eye) = Eye::with(&disk.device, rest) else {
+    let Some(eye) = Eye::with(disk.path(), rest) else {
         return;
     };
-    let before = disk.read(1);
+    let before = read(&disk, 1);
     let deadline = Instant::now() + PATIENCE;
-    while !is_at_rest(&disk.device) {
+    while !is_at_rest(disk.path()) {
         assert!(Instant::now() < deadline, "it does not rest");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let during = disk.read(50);
+    let during = read(&disk, 50);
     let began = Instant::now();
     let (all, last) = eye.close();
     assert!(began.elapsed() < PATIENCE);
@@ -199,19 +171,19 @@ fn nothing_is_told_of_a_rest_and_it_can_be_cut_short() {
 
 #[test]
 fn after_a_rest_requests_are_told_again() {
-    let Some(disk) = Loop::attach() else { return };
+    let Some(disk) = loop_device() else { return };
     let rest = |told: &Told| match told.requests.is_empty() {
         true => Then::Follow,
         false => Then::Rest(Duration::from_millis(1)),
     };
-    let Some(eye) = Eye::with(&disk.device, rest) else {
+    let Some(eye) = Eye::with(disk.path(), rest) else {
         return;
     };
     let deadline = Instant::now() + PATIENCE;
     let mut spans = std::collections::BTreeSet::new();
     while spans.len() < 3 {
         assert!(Instant::now() < deadline, "only {spans:?}");
-        disk.read(1);
+        read(&disk, 1);
         let told = eye.told.try_iter().filter(|told| !told.requests.is_empty());
         spans.extend(told.map(|told| told.since));
     }
@@ -220,11 +192,11 @@ fn after_a_rest_requests_are_told_again() {
 
 #[test]
 fn every_request_of_a_counted_workload_is_told_once() {
-    let Some(disk) = Loop::attach() else { return };
-    let Some(eye) = Eye::open(&disk.device) else {
+    let Some(disk) = loop_device() else { return };
+    let Some(eye) = Eye::open(disk.path()) else {
         return;
     };
-    let pid = disk.read(500);
+    let pid = read(&disk, 500);
     let (all, last) = eye.close();
     let reads: Vec<&Request> = all
         .iter()
@@ -244,12 +216,12 @@ fn every_request_of_a_counted_workload_is_told_once() {
 
 #[test]
 fn a_large_write_is_told_in_parts_that_add_up() {
-    let Some(disk) = Loop::attach() else { return };
-    let Some(eye) = Eye::open(&disk.device) else {
+    let Some(disk) = loop_device() else { return };
+    let Some(eye) = Eye::open(disk.path()) else {
         return;
     };
-    let output = format!("of={}", disk.device);
-    let pid = disk.dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
+    let output = format!("of={}", disk.path());
+    let pid = dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
     let (all, _) = eye.close();
     let mut writes: Vec<(u64, u64)> = all
         .iter()
@@ -267,9 +239,9 @@ fn a_large_write_is_told_in_parts_that_add_up() {
 
 #[test]
 fn nothing_stays_behind_in_the_kernel() {
-    let Some(disk) = Loop::attach() else { return };
+    let Some(disk) = loop_device() else { return };
     let was_mounted = is_mounted();
-    let Some(eye) = Eye::open(&disk.device) else {
+    let Some(eye) = Eye::open(disk.path()) else {
         return;
     };
     let pid = std::process::id();
@@ -315,18 +287,18 @@ fn signal(child: &Child, signal: rustix::process::Signal) {
 
 #[test]
 fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start() {
-    let Some(disk) = Loop::attach() else { return };
-    let Some(eye) = Eye::open(&disk.device) else {
+    let Some(disk) = loop_device() else { return };
+    let Some(eye) = Eye::open(disk.path()) else {
         return;
     };
     drop(eye);
-    let mut killed = trace(&disk.device, &["--duration", "1h"]);
+    let mut killed = trace(disk.path(), &["--duration", "1h"]);
     wait_for_instance(killed.id());
     signal(&killed, rustix::process::Signal::KILL);
     killed.wait().unwrap();
     assert!(!instances_of(killed.id()).is_empty());
 
-    let ended = trace(&disk.device, &["--duration", "1h", "--json"]);
+    let ended = trace(disk.path(), &["--duration", "1h", "--json"]);
     wait_for_instance(ended.id());
     assert_eq!(instances_of(killed.id()), Vec::<String>::new());
     signal(&ended, rustix::process::Signal::TERM);
@@ -341,7 +313,6 @@ fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start()
 
 #[test]
 fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty() {
-    let Some(disk) = Loop::attach() else { return };
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let Some(below) = device_below(directory.path()) else {
         println!("skipped: the directory lies on no block device");
@@ -349,7 +320,7 @@ fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty()
     };
     let Some(eye) = Eye::open(&below) else { return };
     let file = directory.path().join("file");
-    let pid = disk.dd(&[
+    let pid = dd(&[
         "if=/dev/zero",
         &format!("of={}", file.display()),
         "bs=1M",
@@ -386,7 +357,7 @@ fn device_below(path: &Path) -> Option<String> {
 /// blktrace and this program watch the same workload and must see the same requests.
 #[test]
 fn blktrace_sees_the_same() {
-    let Some(disk) = Loop::attach() else { return };
+    let Some(disk) = loop_device() else { return };
     let traced = Command::new("sh")
         .arg("-c")
         .arg("blktrace -V >/dev/null 2>&1 && blkparse -V >/dev/null 2>&1")
@@ -398,7 +369,7 @@ fn blktrace_sees_the_same() {
     }
     let directory = tempfile::tempdir().unwrap();
     let mut blktrace = Command::new("blktrace")
-        .args(["-d", &disk.device, "-w", "4", "-o", "out", "-D"])
+        .args(["-d", disk.path(), "-w", "4", "-o", "out", "-D"])
         .arg(directory.path())
         .stdout(Stdio::null())
         .stderr(Stdio::piped())
@@ -409,12 +380,12 @@ fn blktrace_sees_the_same() {
         println!("skipped: blktrace does not run here (debugfs, CONFIG_BLK_DEV_IO_TRACE?)");
         return;
     }
-    let Some(eye) = Eye::open(&disk.device) else {
+    let Some(eye) = Eye::open(disk.path()) else {
         blktrace.kill().unwrap();
         blktrace.wait().unwrap();
         return;
     };
-    let pid = disk.read(300);
+    let pid = read(&disk, 300);
     let (all, _) = eye.close();
     blktrace.wait().unwrap();
     let parsed = Command::new("blkparse")

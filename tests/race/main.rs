@@ -12,6 +12,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../support/loop_device.rs"]
+mod loop_device;
 mod medium;
 #[path = "../support/processor.rs"]
 mod processor;

@@ -3,18 +3,19 @@
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::Command;
 
 use tempfile::TempDir;
+
+use crate::loop_device::LoopDevice;
 
 /// Bytes of the file.
 const SIZE: usize = 1 << 30;
 
 pub struct Medium {
+    device: Option<LoopDevice>,
+    data: PathBuf,
     /// Gone with the medium.
     _directory: TempDir,
-    data: PathBuf,
-    device: Option<PathBuf>,
 }
 
 impl Medium {
@@ -38,18 +39,15 @@ impl Medium {
 
     pub fn loop_device() -> Option<Self> {
         let mut medium = Self::file()?;
-        let output = Command::new("losetup")
-            .args(["--find", "--show", "--read-only", "--direct-io=on"])
-            .arg(&medium.data)
-            .output()
-            .ok()?;
-        let device = String::from_utf8(output.stdout).ok()?;
-        medium.device = Some(PathBuf::from(device.trim())).filter(|path| path.exists());
+        medium.device = LoopDevice::attach(&medium.data, &["--read-only", "--direct-io=on"]);
         medium.device.is_some().then_some(medium)
     }
 
     pub fn path(&self) -> &Path {
-        self.device.as_deref().unwrap_or(&self.data)
+        match &self.device {
+            Some(device) => Path::new(device.path()),
+            None => &self.data,
+        }
     }
 
     pub fn name(&self) -> &'static str {
@@ -57,14 +55,6 @@ impl Medium {
             "loop device"
         } else {
             "file"
-        }
-    }
-}
-
-impl Drop for Medium {
-    fn drop(&mut self) {
-        if let Some(device) = &self.device {
-            let _ = Command::new("losetup").arg("--detach").arg(device).status();
         }
     }
 }

@@ -1,13 +1,13 @@
 //! kill -9 at any moment: what was measured until a second before is there, and nothing else.
 
 use std::fs;
-use std::process::Command;
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::RunState;
 use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
+use crate::loop_device::LoopDevice;
 use crate::place::{Place, covered, is_root, stderr, wait_until};
 
 /// A journal is written to at least this often.
@@ -88,68 +88,29 @@ fn a_hundred_kills_lose_a_second_at_most() {
     assert!(*worst < LOSS + Duration::from_millis(100), "{worst:?}");
 }
 
-/// A loop device on a file of our own, detached afterwards.
-struct Loop {
-    device: String,
-}
-
-impl Loop {
-    fn new(place: &Place) -> Option<Self> {
-        let file = place.path().join("image");
-        fs::write(&file, vec![7; 16 << 20]).unwrap();
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .arg(&file)
-            .output();
-        match output {
-            Ok(output) if output.status.success() => Some(Self {
-                device: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
-            }),
-            refused => {
-                println!("not tried: no loop device can be set up here: {refused:?}");
-                None
-            }
-        }
-    }
-
-    fn read_ahead(&self) -> String {
-        let name = self.device.trim_start_matches("/dev/");
-        fs::read_to_string(format!("/sys/class/block/{name}/queue/read_ahead_kb")).unwrap()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let detached = Command::new("losetup")
-            .args(["--detach", &self.device])
-            .status();
-        assert!(detached.is_ok_and(|status| status.success()));
-    }
-}
-
 #[test]
 fn a_setting_that_a_kill_left_changed_is_put_back_by_the_next_start() {
     if !is_root() {
         return;
     }
     let place = Place::new();
-    let Some(drive) = Loop::new(&place) else {
+    let Some(drive) = LoopDevice::with(&vec![7; 16 << 20]) else {
         return;
     };
-    let before = drive.read_ahead();
-    let words = ["run", "read-ahead", &drive.device, "--engine", "pread"];
+    let before = drive.queue("read_ahead_kb");
+    let words = ["run", "read-ahead", drive.path(), "--engine", "pread"];
     let mut left_changed = 0;
     for moment in moments(5, Duration::from_millis(300)) {
         let mut child = place.command(&words).spawn().unwrap();
         wait_until("a changed setting", || {
-            drive.read_ahead() != before || child.try_wait().unwrap().is_some()
+            drive.queue("read_ahead_kb") != before || child.try_wait().unwrap().is_some()
         });
         std::thread::sleep(moment);
         child.kill().unwrap();
         child.wait().unwrap();
-        left_changed += usize::from(drive.read_ahead() != before);
+        left_changed += usize::from(drive.queue("read_ahead_kb") != before);
         let next = place.command(&["tests"]).output().unwrap();
-        assert_eq!(drive.read_ahead(), before, "{}", stderr(&next));
+        assert_eq!(drive.queue("read_ahead_kb"), before, "{}", stderr(&next));
     }
     println!("{left_changed} of 5 kills left it changed");
     let records = fs::read_dir(place.state().join("diskscope/settings"));

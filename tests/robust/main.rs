@@ -7,5 +7,7 @@
 mod clock;
 mod full;
 mod kill;
+#[path = "../support/loop_device.rs"]
+mod loop_device;
 mod place;
 mod signals;

@@ -1,4 +1,6 @@
-//! A loop device on a file of its own. Needs root; says so and passes over where there is none.
+//! A loop device of the test's own. Needs root; says so and passes over where there is none.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
 
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -9,34 +11,49 @@ use tempfile::TempDir;
 pub struct LoopDevice {
     device: String,
     file: PathBuf,
-    _directory: TempDir,
+    /// Of the file, where that is its own: gone with it.
+    directory: Option<TempDir>,
 }
 
 impl LoopDevice {
-    /// Attaches one to a file with that content; says why there is none.
-    pub fn with(content: &[u8]) -> Option<Self> {
+    /// On a file, with options of losetup(8); `None`, and why in one line, where that is not to be
+    /// had.
+    pub fn attach(file: &Path, options: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
             println!("skipped: a loop device needs root");
             return None;
         }
-        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-        let file = directory.path().join("disk");
-        std::fs::write(&file, content).unwrap();
         let output = Command::new("losetup")
             .args(["--find", "--show"])
-            .arg(&file)
+            .args(options)
+            .arg(file)
             .output();
         match output {
             Ok(output) if output.status.success() => Some(Self {
                 device: String::from_utf8(output.stdout).unwrap().trim().to_owned(),
-                file,
-                _directory: directory,
+                file: file.to_owned(),
+                directory: None,
             }),
-            _ => {
-                println!("skipped: no loop device to be had");
+            Ok(output) => {
+                let said = String::from_utf8_lossy(&output.stderr);
+                println!("skipped: {}", said.trim());
+                None
+            }
+            Err(error) => {
+                println!("skipped: losetup: {error}");
                 None
             }
         }
+    }
+
+    /// On a file of its own with that content.
+    pub fn with(content: &[u8]) -> Option<Self> {
+        let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
+        let file = directory.path().join("disk");
+        std::fs::write(&file, content).unwrap();
+        let mut attached = Self::attach(&file, &[])?;
+        attached.directory = Some(directory);
+        Some(attached)
     }
 
     /// Its path, such as `/dev/loop3`.
@@ -48,10 +65,34 @@ impl LoopDevice {
     pub fn file(&self) -> &Path {
         &self.file
     }
+
+    /// A value of its queue.
+    pub fn queue(&self, setting: &str) -> String {
+        std::fs::read_to_string(self.place(setting)).unwrap()
+    }
+
+    /// Sets a value of its queue; `false`, and why in one line, where the kernel has none such.
+    pub fn set(&self, setting: &str, value: &str) -> bool {
+        let path = self.place(setting);
+        let done = std::fs::write(&path, value);
+        if let Err(error) = &done {
+            println!("skipped: cannot write {path}: {error}");
+        }
+        done.is_ok()
+    }
+
+    fn place(&self, setting: &str) -> String {
+        let name = self.device.trim_start_matches("/dev/");
+        format!("/sys/class/block/{name}/queue/{setting}")
+    }
 }
 
 impl Drop for LoopDevice {
     fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
+        let detached = Command::new("losetup")
+            .args(["--detach", &self.device])
+            .status();
+        let done = detached.is_ok_and(|status| status.success());
+        assert!(done || std::thread::panicking(), "{} stays", self.device);
     }
 }

@@ -6,6 +6,8 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "../support/loop_device.rs"]
+mod loop_device;
 mod of_tests;
 mod place;
 mod real;

@@ -1,6 +1,6 @@
 //! Verdicts that the tests give themselves, each provoked on a simulated drive.
 
-use crate::place::{Loop, Place};
+use crate::place::Place;
 
 /// Runs `words` and expects the verdict.
 fn provoke(words: &str, code: &str, evidence: &str) {
@@ -121,11 +121,11 @@ fn what_was_left_out_or_not_reached_is_told() {
 #[test]
 fn a_scheduler_that_heeds_no_classes_is_told_by_interference() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     if disk.set("scheduler", "none") {
-        let run = place.run(&["interference", &disk.device, "--duration", "6s"]);
+        let run = place.run(&["interference", disk.path(), "--duration", "6s"]);
         run.assert_found("scheduler-ignores-classes", &["none"]);
     }
 }

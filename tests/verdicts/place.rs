@@ -1,11 +1,13 @@
 //! Where the program is called, and on what.
 
 use std::io::Read;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
+
+use crate::loop_device::LoopDevice;
 
 /// Bytes of the file behind a loop device.
 pub const DISK: u64 = 64 << 20;
@@ -87,6 +89,11 @@ impl Place {
         path
     }
 
+    /// A loop device past the page cache, on a file of random bytes.
+    pub fn disk(&self) -> Option<LoopDevice> {
+        LoopDevice::attach(&self.file("disk", DISK), &["--direct-io=on"])
+    }
+
     /// `diskscope run` with these words; the run that it prints, which must have come to its end.
     pub fn run(&self, words: &[&str]) -> Run {
         self.run_by(Command::new(env!("CARGO_BIN_EXE_diskscope")), words)
@@ -112,66 +119,5 @@ impl Place {
         assert!(output.status.success(), "{words:?}: {said}");
         let mut session: Value = serde_json::from_slice(&output.stdout).unwrap();
         Run(session["runs"][0].take())
-    }
-}
-
-/// A loop device, detached when it is dropped.
-pub struct Loop {
-    pub device: String,
-    pub name: String,
-}
-
-impl Loop {
-    /// On a file, with options of losetup(8); `None`, and why in one line, where that is not to be
-    /// had.
-    pub fn attach(file: &Path, options: &[&str]) -> Option<Self> {
-        if !rustix::process::geteuid().is_root() {
-            println!("skipped: needs root");
-            return None;
-        }
-        let output = Command::new("losetup")
-            .args(["--find", "--show"])
-            .args(options)
-            .arg(file)
-            .output();
-        let device = match output {
-            Ok(output) if output.status.success() => {
-                String::from_utf8(output.stdout).unwrap().trim().to_owned()
-            }
-            Ok(output) => {
-                println!(
-                    "skipped: {}",
-                    String::from_utf8_lossy(&output.stderr).trim()
-                );
-                return None;
-            }
-            Err(error) => {
-                println!("skipped: losetup: {error}");
-                return None;
-            }
-        };
-        let name = device.trim_start_matches("/dev/").to_owned();
-        Some(Self { device, name })
-    }
-
-    /// A loop device past the page cache, on a file of random bytes.
-    pub fn clean(place: &Place) -> Option<Self> {
-        Self::attach(&place.file("disk", DISK), &["--direct-io=on"])
-    }
-
-    /// Sets a value of its queue; `false`, and why in one line, where the kernel has none such.
-    pub fn set(&self, setting: &str, value: &str) -> bool {
-        let path = format!("/sys/block/{}/queue/{setting}", self.name);
-        let done = std::fs::write(&path, value);
-        if let Err(error) = &done {
-            println!("skipped: cannot write {path}: {error}");
-        }
-        done.is_ok()
-    }
-}
-
-impl Drop for Loop {
-    fn drop(&mut self) {
-        let _ = Command::new("losetup").args(["-d", &self.device]).status();
     }
 }

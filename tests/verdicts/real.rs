@@ -3,7 +3,8 @@
 use std::fs::File;
 use std::path::Path;
 
-use crate::place::{DISK, Loop, Place};
+use crate::loop_device::LoopDevice;
+use crate::place::{DISK, Place};
 
 /// What may be true of any run on this machine: what it is, and that others use its processors and
 /// its disk while the tests run.
@@ -28,10 +29,10 @@ fn random_read(place: &Place, target: &str, more: &[&str]) -> crate::place::Run 
 #[test]
 fn a_clean_run_on_a_loop_device_deserves_no_verdict_of_its_own() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
-    let run = random_read(&place, &disk.device, &["--ramp", "200ms"]);
+    let run = random_read(&place, disk.path(), &["--ramp", "200ms"]);
     run.assert_only(&OF_THE_MACHINE);
     let count = |pointer: &str| run.at(pointer).as_u64().unwrap();
     assert_eq!(count("/evidence/asked/reads"), count("/kernel/reads"));
@@ -51,10 +52,10 @@ fn a_clean_run_on_a_loop_device_deserves_no_verdict_of_its_own() {
 #[test]
 fn a_loop_device_through_the_page_cache_is_told() {
     let place = Place::new();
-    let Some(disk) = Loop::attach(&place.file("disk", DISK), &["--direct-io=off"]) else {
+    let Some(disk) = LoopDevice::attach(&place.file("disk", DISK), &["--direct-io=off"]) else {
         return;
     };
-    let run = random_read(&place, &disk.device, &[]);
+    let run = random_read(&place, disk.path(), &[]);
     run.assert_found(
         "loop-without-direct-io",
         &["disk", "through the page cache"],
@@ -78,8 +79,8 @@ fn holes_and_unwritten_extents_are_told() {
     ]);
     written.assert_found("blocks-not-allocated", &["sparse"]);
     reserved(&place);
-    if let Some(disk) = Loop::attach(&sparse, &["--direct-io=on"]) {
-        let run = random_read(&place, &disk.device, &[]);
+    if let Some(disk) = LoopDevice::attach(&sparse, &["--direct-io=on"]) {
+        let run = random_read(&place, disk.path(), &[]);
         run.assert_found("file-has-holes", &["sparse", "are holes"]);
     }
 }
@@ -118,16 +119,16 @@ fn a_whole_file_has_no_holes_and_a_cached_one_is_served_from_memory() {
 #[test]
 fn a_cache_that_holds_a_part_is_told_with_its_part() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     // The first half comes into the page cache of the device, and stays there as long as it is open.
-    let device = File::open(&disk.device).unwrap();
+    let device = File::open(disk.path()).unwrap();
     let mut half = vec![0; (DISK / 2) as usize];
     std::os::unix::fs::FileExt::read_exact_at(&device, &mut half, 0).unwrap();
     let words = [
         "sequential-read",
-        &disk.device,
+        disk.path(),
         "--cache",
         "keep",
         "--zone-bytes",
@@ -143,12 +144,12 @@ fn a_cache_that_holds_a_part_is_told_with_its_part() {
 #[test]
 fn what_was_written_into_memory_is_told() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     // As long as somebody has the device open, closing it does not write it back.
-    let _open = File::open(&disk.device).unwrap();
-    let words = ["random-write", &disk.device, "--overwrite", &disk.device];
+    let _open = File::open(disk.path()).unwrap();
+    let words = ["random-write", disk.path(), "--overwrite", disk.path()];
     let run = place.run(&[&words[..], &["--cache", "keep", "--bytes", "8MiB"]].concat());
     run.assert_found("still-in-memory", &["had reached"]);
 }
@@ -156,7 +157,7 @@ fn what_was_written_into_memory_is_told() {
 #[test]
 fn requests_larger_than_the_queue_takes_are_split() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     if !disk.set("max_sectors_kb", "64") {
@@ -164,7 +165,7 @@ fn requests_larger_than_the_queue_takes_are_split() {
     }
     let words = [
         "random-read",
-        &disk.device,
+        disk.path(),
         "--block-size",
         "512KiB",
         "--requests",
@@ -178,10 +179,10 @@ fn requests_larger_than_the_queue_takes_are_split() {
 #[test]
 fn neighbours_that_the_kernel_joins_are_told() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
-    let words = ["sequential-read", &disk.device, "--block-size", "4KiB"];
+    let words = ["sequential-read", disk.path(), "--block-size", "4KiB"];
     let run = place.run(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
     let merged = run.at("/kernel/reads_merged").as_u64().unwrap();
     // What io_uring hands over in one go waits in the plug for its neighbours.
@@ -192,12 +193,12 @@ fn neighbours_that_the_kernel_joins_are_told() {
 fn blocks_below_the_physical_sector_are_told() {
     let place = Place::new();
     let options = ["--direct-io=on", "--sector-size", "4096"];
-    let Some(disk) = Loop::attach(&place.file("disk", DISK), &options) else {
+    let Some(disk) = LoopDevice::attach(&place.file("disk", DISK), &options) else {
         return;
     };
     let run = random_read(
         &place,
-        &disk.device,
+        disk.path(),
         &["--cache", "keep", "--block-size", "512"],
     );
     run.assert_found("below-physical-block", &["512", "4 KiB"]);
@@ -206,11 +207,11 @@ fn blocks_below_the_physical_sector_are_told() {
 #[test]
 fn a_scheduler_on_a_loop_device_is_unsuited() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     if disk.set("scheduler", "mq-deadline") {
-        let run = random_read(&place, &disk.device, &[]);
+        let run = random_read(&place, disk.path(), &[]);
         run.assert_found("scheduler-unsuited", &["mq-deadline", "echo none"]);
     }
 }
@@ -218,13 +219,13 @@ fn a_scheduler_on_a_loop_device_is_unsuited() {
 #[test]
 fn a_device_that_says_it_rotates_and_cannot_is_told() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
     if !disk.set("rotational", "1") {
         return;
     }
-    let run = random_read(&place, &disk.device, &[]);
+    let run = random_read(&place, disk.path(), &[]);
     match run.at("/evidence/setup/virtual_disk").is_null() {
         true => println!("skipped: the drive beneath may be a disk, whose cache holds all of it"),
         false => run.assert_found("rotational-flag-doubtful", &["rotational=1"]),

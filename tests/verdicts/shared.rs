@@ -7,7 +7,7 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 
-use crate::place::{Loop, Place, Run};
+use crate::place::{Place, Run};
 
 /// Threads of this process that do something until they are dropped.
 struct Busy {
@@ -63,13 +63,13 @@ impl Drop for Busy {
 #[test]
 fn another_process_on_the_same_device_is_named() {
     let place = Place::new();
-    let Some(disk) = Loop::clean(&place) else {
+    let Some(disk) = place.disk() else {
         return;
     };
-    let busy = Busy::reading(&disk.device).unwrap();
+    let busy = Busy::reading(disk.path()).unwrap();
     let words = [
         "random-read",
-        &disk.device,
+        disk.path(),
         "--depth",
         "1",
         "--duration",
