@@ -3,6 +3,8 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
+use crate::model::live::TransferState;
+
 /// Observations older than about this hardly count.
 const TIME_CONSTANT: Duration = Duration::from_secs(5);
 /// Without movement for this long it is stalled.
@@ -82,6 +84,15 @@ impl Estimate {
         let ((from, first), (to, last)) = (self.first?, self.last?);
         let elapsed = to.checked_sub(from).filter(|time| !time.is_zero())?;
         Some(last.checked_sub(first)? as f64 / elapsed.as_secs_f64())
+    }
+
+    /// What a transfer shows: once finished the mean, before that the smoothed rate.
+    #[must_use]
+    pub fn shown(&self, state: TransferState) -> Option<f64> {
+        match state {
+            TransferState::Finished => self.average(),
+            _ => self.rate(),
+        }
     }
 
     /// The last position.

@@ -134,10 +134,7 @@ impl Followed {
             destination: self.destination.clone(),
             position_bytes: position,
             size_bytes: size,
-            rate_bytes_per_s: match state {
-                TransferState::Finished => self.estimate.average(),
-                _ => self.estimate.rate(),
-            },
+            rate_bytes_per_s: self.estimate.shown(state),
             eta: left.likely,
             eta_low: left.low,
             eta_high: left.high,

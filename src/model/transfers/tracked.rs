@@ -277,10 +277,7 @@ impl Tracked {
                 .map(|end| printable(&final_path(&end.path))),
             position_bytes: self.estimate.position().filter(|_| positioned),
             size_bytes: self.size,
-            rate_bytes_per_s: match state {
-                TransferState::Finished => self.estimate.average(),
-                _ => self.estimate.rate(),
-            },
+            rate_bytes_per_s: self.estimate.shown(state),
             eta: left.likely,
             eta_low: left.low,
             eta_high: left.high,

@@ -101,18 +101,26 @@ fn difference(before: &Disk, now: &Disk) -> Option<KernelCounts> {
 
 #[cfg(test)]
 mod tests {
+    use std::path::PathBuf;
+
     use super::*;
 
     const BEFORE: &str = "8 0 sda 100 5 8000 40 200 6 16000 80 0 100 120 7 0 70 3 9 4\n";
 
-    #[test]
-    fn counts_are_taken_against_the_start() {
+    /// A kernel with one drive: what keeps its directory, its counts, and the view from now on.
+    fn sda() -> (tempfile::TempDir, PathBuf, KernelView) {
         let root = tempfile::tempdir().unwrap();
         let roots = Roots::below(root.path());
         fs::create_dir_all(&roots.proc).unwrap();
         let path = roots.proc.join("diskstats");
         fs::write(&path, BEFORE).unwrap();
         let view = KernelView::new(&roots, vec!["sda".to_owned()]);
+        (root, path, view)
+    }
+
+    #[test]
+    fn counts_are_taken_against_the_start() {
+        let (_root, path, view) = sda();
         fs::write(
             &path,
             "8 0 sda 110 5 8080 50 200 6 16000 80 2 130 150 7 0 70 3 10 4\n",
@@ -132,17 +140,15 @@ mod tests {
 
     #[test]
     fn a_counter_that_went_backwards_is_unknown() {
-        let root = tempfile::tempdir().unwrap();
-        let roots = Roots::below(root.path());
-        fs::create_dir_all(&roots.proc).unwrap();
-        let path = roots.proc.join("diskstats");
-        fs::write(&path, BEFORE).unwrap();
-        let view = KernelView::new(&roots, vec!["sda".to_owned()]);
+        let (root, path, view) = sda();
         fs::write(&path, BEFORE.replace(" 100 5", " 3 5")).unwrap();
         assert_eq!(view.since_start(), [None]);
         fs::write(&path, "").unwrap();
         assert_eq!(view.since_start(), [None]);
-        assert_eq!(KernelView::new(&roots, Vec::new()).since_start(), []);
+        assert_eq!(
+            KernelView::new(&Roots::below(root.path()), Vec::new()).since_start(),
+            []
+        );
         assert_eq!(view.machine_busy_since_start(), None);
     }
 }

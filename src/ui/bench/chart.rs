@@ -11,6 +11,7 @@ use unicode_width::UnicodeWidthStr;
 use crate::bench::Chart;
 use crate::session::document::{Findings, Series};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::plot::{Curve, Mark, Plot};
 use crate::ui::widgets::text::cut_end;
 
@@ -73,7 +74,7 @@ fn draw_heading(
     area: Rect,
     buf: &mut Buffer,
 ) -> Rect {
-    let (heading, body) = split(area);
+    let (heading, body) = under_heading(area);
     let mut room = area.width;
     let below = title.width() + legend.width() > usize::from(area.width);
     let apart = below && body.height >= LEGEND_FROM;
@@ -83,7 +84,7 @@ fn draw_heading(
     let title = cut_end(title, room, look);
     let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
     if apart {
-        let (row, rest) = split(body);
+        let (row, rest) = under_heading(body);
         line.render(heading, buf);
         // Without the gap that sets it off from a title.
         Line::from(legend.spans[1..].to_vec()).render(row, buf);
@@ -155,18 +156,4 @@ fn meaning(place: usize, name: &str, first: Meaning) -> Meaning {
     } else {
         OTHERS[(place - 1) % OTHERS.len()]
     }
-}
-
-/// The heading's row, and the rest.
-pub(super) fn split(area: Rect) -> (Rect, Rect) {
-    let heading = Rect {
-        height: area.height.min(1),
-        ..area
-    };
-    let body = Rect {
-        y: area.y + heading.height,
-        height: area.height - heading.height,
-        ..area
-    };
-    (heading, body)
 }

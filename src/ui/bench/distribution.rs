@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::chart::split;
 use crate::session::document::LatencySummary;
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::histogram::Histogram;
 use crate::ui::widgets::text::grouped;
 use crate::units;
@@ -27,7 +27,7 @@ pub(super) fn draw(
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let (heading, body) = split(area);
+    let (heading, body) = under_heading(area);
     let word = if meaning == Meaning::Write {
         "writes"
     } else {

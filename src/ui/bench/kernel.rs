@@ -5,9 +5,9 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::chart::split;
 use crate::session::document::{KernelCounts, LatencyByDirection, StageSplit};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::text::{cut_end, grouped};
 use crate::units;
 
@@ -30,7 +30,7 @@ pub(super) struct Said<'a> {
 /// Draws it.
 pub(super) fn draw(said: Said<'_>, look: Look, area: Rect, buf: &mut Buffer) {
     let counts = said.counts;
-    let (heading, body) = split(area);
+    let (heading, body) = under_heading(area);
     let device = counts.map_or_else(String::new, |counts| format!("  {}", counts.device));
     Line::from(vec![
         Span::styled("Kernel's own view", look.style(Meaning::Title)),

@@ -17,11 +17,12 @@ use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
 use super::table::Crossed;
-use super::{chart, headline, kernel, meaning_of, pages, verdicts};
+use super::{headline, kernel, meaning_of, pages, verdicts};
 use crate::app::result::{self, Page, ResultState};
 use crate::bench;
 use crate::session::document::{Figure, Run, RunState};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrapped};
 use crate::units;
@@ -222,7 +223,7 @@ fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &m
     if figures.is_empty() {
         figures = run.findings.figures.iter().collect();
     }
-    let (heading, body) = chart::split(area);
+    let (heading, body) = under_heading(area);
     Line::styled("Figures", look.style(Meaning::Title)).render(heading, buf);
     let line = |figure: &Figure| {
         let value = figure.text();
@@ -239,7 +240,7 @@ fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &m
 }
 
 fn draw_verdicts(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    let (heading, body) = chart::split(area);
+    let (heading, body) = under_heading(area);
     Line::styled("Verdicts", look.style(Meaning::Title)).render(heading, buf);
     let mut lines = verdicts::lines(&run.findings, look, body.width);
     if lines.is_empty() {

@@ -14,6 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::session::document::{Figure, Findings, Table, TableRow, Unit};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::bar::bar;
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, unknown};
@@ -76,7 +77,7 @@ impl<'a> Crossed<'a> {
         let spare = room.saturating_sub(self.wide(gap) + gap);
         let bars = (spare >= LEAST_BAR).then(|| self.rates()).flatten();
         let longest = spare.min(LONGEST_BAR) as u16;
-        let (heading, body) = super::chart::split(area);
+        let (heading, body) = under_heading(area);
         self.heading(gap, bars.map(|(index, _)| index), look)
             .render(heading, buf);
         let row = |row: &TableRow| {

@@ -22,6 +22,7 @@ use crate::bench;
 use crate::session::chart::{Chart, Shape};
 use crate::session::compare::{ComparedTest, Overlay, Side, words::letter};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::plot::{Curve, Plot};
 use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, wrapped};
@@ -173,15 +174,7 @@ fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, 
         Some(chart) if chart.series.len() == 1 => chart.title.to_owned(),
         _ => overlay.title(),
     };
-    let heading = Rect {
-        height: area.height.min(1),
-        ..area
-    };
-    let body = Rect {
-        y: area.y + heading.height,
-        height: area.height - heading.height,
-        ..area
-    };
+    let (heading, body) = under_heading(area);
     let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
     for curve in &overlay.curves {
         let name = format!("   {}", letter(curve.side));

@@ -1,5 +1,6 @@
 //! Widgets that know nothing of disks.
 
+pub mod areas;
 pub mod bar;
 pub mod digits;
 pub mod histogram;
