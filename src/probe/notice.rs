@@ -24,7 +24,7 @@ impl Notice {
                 "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"
             }
             Self::OthersIoNotPermitted => {
-                "I/O of some processes: not permitted (other users' processes show theirs to root)"
+                "I/O of some processes: not permitted (shown to their own user, or to root with CAP_SYS_PTRACE)"
             }
             Self::NoIoAccounting => {
                 "I/O of processes: n/a, this kernel has no CONFIG_TASK_IO_ACCOUNTING"
