@@ -276,34 +276,17 @@ impl LastLine {
 mod tests {
     use super::*;
     use crate::model::requests::Times;
-    use crate::probe::trace::event::{Flags, Name};
 
     fn request() -> Request {
         Request {
-            device: (8, 0),
-            operation: Operation::Write,
-            flags: Flags::of(b"WS"),
-            sector: 2048,
-            bytes: 4096,
-            submitter: Some(Actor {
-                pid: 9,
-                name: Name::of(b"kworker/u8:1"),
-            }),
-            dirtied_by: Some(Actor {
-                pid: 4711,
-                name: Name::of(b"dd"),
-            }),
-            from: None,
             times: Times {
                 queued: Some(1_000_000),
                 issued: Some(1_011_000),
                 completed: 3_000_000,
                 ..Times::default()
             },
-            merged: 1,
-            split: false,
-            requeued: 0,
             error: -5,
+            ..Request::written_back()
         }
     }
 

@@ -2,12 +2,23 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
+use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
 use diskscope::model::live::TransferState;
 
 use crate::eye::{Eye, MIB, PATIENCE, Running, file_of, has, text};
+
+/// dd that reads a file and hands it to a pipe.
+fn dd_into_a_pipe(source: &Path) -> Running {
+    let dd = Command::new("dd")
+        .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn();
+    Running(dd.unwrap())
+}
 
 #[test]
 fn dd_into_a_pipe_is_followed_by_its_position() {
@@ -17,14 +28,7 @@ fn dd_into_a_pipe_is_followed_by_its_position() {
     let directory = tempfile::tempdir().unwrap();
     let source = file_of(directory.path(), "source", 64);
     let mut eye = Eye::open();
-    let mut dd = Running(
-        Command::new("dd")
-            .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let mut dd = dd_into_a_pipe(&source);
     let mut pipe = dd.0.stdout.take().unwrap();
     let mut taken = 0;
     let mut block = vec![0; MIB as usize];
@@ -182,14 +186,7 @@ fn a_pipeline_is_one_transfer() {
     let directory = tempfile::tempdir().unwrap();
     let source = file_of(directory.path(), "source", 200);
     let mut eye = Eye::open();
-    let mut dd = Running(
-        Command::new("dd")
-            .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
-            .stdout(Stdio::piped())
-            .stderr(Stdio::null())
-            .spawn()
-            .unwrap(),
-    );
+    let mut dd = dd_into_a_pipe(&source);
     let archive = File::create(directory.path().join("archive.gz")).unwrap();
     let mut gzip = Running(
         Command::new("gzip")

@@ -11,6 +11,13 @@ use crate::{directory, diskscope, place_of, possible};
 
 const CONTENT: u8 = 0x5a;
 
+/// A device full of content, where there are terminals to try it in.
+fn device() -> Option<LoopDevice> {
+    possible()
+        .then(|| LoopDevice::with(&vec![CONTENT; 32 << 20]))
+        .flatten()
+}
+
 /// The device's bytes as the kernel gives them, all from the file behind it.
 fn untouched(device: &LoopDevice) -> bool {
     let bytes = std::fs::read(device.file()).unwrap();
@@ -39,12 +46,7 @@ fn ask(terminal: &mut Terminal, path: &str) {
 
 #[test]
 fn only_the_typed_path_overwrites_a_device() {
-    if !possible() {
-        return;
-    }
-    let Some(device) = LoopDevice::with(&vec![CONTENT; 32 << 20]) else {
-        return;
-    };
+    let Some(device) = device() else { return };
     let directory = directory();
     let mut terminal = diskscope(&[], directory.path());
     ask(&mut terminal, device.path());
@@ -87,12 +89,7 @@ fn only_the_typed_path_overwrites_a_device() {
 
 #[test]
 fn a_device_in_use_cannot_be_consented_to() {
-    if !possible() {
-        return;
-    }
-    let Some(device) = LoopDevice::with(&vec![CONTENT; 32 << 20]) else {
-        return;
-    };
+    let Some(device) = device() else { return };
     // Another program has it for itself, as a file system would.
     let holder = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
     let held = rustix::fs::open(device.path(), holder, rustix::fs::Mode::empty()).unwrap();
@@ -113,12 +110,7 @@ fn a_device_in_use_cannot_be_consented_to() {
 
 #[test]
 fn a_device_that_changed_since_it_was_shown_is_not_overwritten() {
-    if !possible() {
-        return;
-    }
-    let Some(device) = LoopDevice::with(&vec![CONTENT; 32 << 20]) else {
-        return;
-    };
+    let Some(device) = device() else { return };
     let directory = directory();
     let mut terminal = diskscope(&[], directory.path());
     ask(&mut terminal, device.path());

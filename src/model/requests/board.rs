@@ -173,23 +173,14 @@ mod tests {
 
     fn request(index: u64) -> Request {
         Request {
-            device: (8, 0),
-            operation: Operation::Read,
             flags: Flags::of(b"R"),
             sector: index,
-            bytes: 4096,
-            submitter: None,
-            dirtied_by: None,
-            from: None,
             times: Times {
                 queued: Some(index * 1000),
                 completed: index * 1000 + 500,
                 ..Times::default()
             },
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
+            ..Request::plain()
         }
     }
 

@@ -221,15 +221,6 @@ mod tests {
     #[test]
     fn a_line_has_every_field_that_scripts_rely_on() {
         let request = Request {
-            device: (8, 0),
-            operation: Operation::Write,
-            flags: Flags::of(b"WS"),
-            sector: 2048,
-            bytes: 4096,
-            submitter: Some(Actor {
-                pid: 9,
-                name: Name::of(b"kworker/u8:1"),
-            }),
             dirtied_by: Some(Actor {
                 pid: 4711,
                 name: Name::of(b"d\x1bd"),
@@ -240,10 +231,7 @@ mod tests {
                 completed: 1500,
                 ..Times::default()
             },
-            merged: 1,
-            split: false,
-            requeued: 0,
-            error: 0,
+            ..Request::written_back()
         };
         let line = serde_json::to_value(Line::new(&request, "sda", 1000)).unwrap();
         let expected = serde_json::json!({
@@ -285,21 +273,14 @@ mod tests {
             dirtied in any::<bool>(),
             from in proptest::option::of((any::<(u32, u32)>(), any::<u64>())),
         ) {
-            let actor = |pid| Actor { pid, name: Name::of(b"kworker/u8:1") };
+            let plain = Request::written_back();
             let request = Request {
-                device: (8, 0),
-                operation: Operation::Write,
-                flags: Flags::of(b"WS"),
-                sector: 2048,
-                bytes: 4096,
-                submitter: Some(actor(9)),
-                dirtied_by: dirtied.then(|| actor(10)),
+                dirtied_by: plain.dirtied_by.filter(|_| dirtied),
                 from,
                 times,
-                merged: 1,
-                split: false,
                 requeued: 2,
                 error: -5,
+                ..plain
             };
             let text = serde_json::to_string(&Line::new(&request, "sda", 0)).unwrap();
             let line: Line<'_> = serde_json::from_str(&text).unwrap();

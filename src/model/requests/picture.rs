@@ -207,28 +207,17 @@ impl Scatter {
 mod tests {
     use super::super::request::Times;
     use super::*;
-    use crate::probe::trace::event::Flags;
     use proptest::prelude::*;
 
     fn request(queued: u64, completed: u64, sector: u64) -> Request {
         Request {
-            device: (8, 0),
-            operation: Operation::Read,
-            flags: Flags::default(),
             sector,
-            bytes: 4096,
-            submitter: None,
-            dirtied_by: None,
-            from: None,
             times: Times {
                 queued: Some(queued),
                 completed,
                 ..Times::default()
             },
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
+            ..Request::plain()
         }
     }
 

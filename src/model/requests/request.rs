@@ -121,6 +121,48 @@ impl Request {
     }
 }
 
+/// Requests that tests begin with.
+#[cfg(test)]
+impl Request {
+    /// A block read at the beginning of a drive, by nobody known, at no time.
+    pub(crate) fn plain() -> Self {
+        Self {
+            device: (8, 0),
+            operation: Operation::Read,
+            flags: Flags::default(),
+            sector: 0,
+            bytes: 4096,
+            submitter: None,
+            dirtied_by: None,
+            from: None,
+            times: Times::default(),
+            merged: 0,
+            split: false,
+            requeued: 0,
+            error: 0,
+        }
+    }
+
+    /// A block that a thread of the kernel wrote back for a process.
+    pub(crate) fn written_back() -> Self {
+        let actor = |pid, name| {
+            Some(Actor {
+                pid,
+                name: Name::of(name),
+            })
+        };
+        Self {
+            operation: Operation::Write,
+            flags: Flags::of(b"WS"),
+            sector: 2048,
+            submitter: actor(9, b"kworker/u8:1"),
+            dirtied_by: actor(4711, b"dd"),
+            merged: 1,
+            ..Self::plain()
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -176,31 +176,23 @@ impl Summary {
 mod tests {
     use super::super::request::Times;
     use super::*;
-    use crate::probe::trace::event::{Flags, Name};
+    use crate::probe::trace::event::Name;
 
     fn request(pid: u32, operation: Operation, bytes: u64) -> Request {
         Request {
-            device: (8, 0),
             operation,
-            flags: Flags::default(),
-            sector: 0,
             bytes,
             submitter: Some(Actor {
                 pid,
                 name: Name::of(b"x"),
             }),
-            dirtied_by: None,
-            from: None,
             times: Times {
                 queued: Some(0),
                 issued: Some(10),
                 completed: 100,
                 ..Times::default()
             },
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
+            ..Request::plain()
         }
     }
 
