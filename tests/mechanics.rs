@@ -213,6 +213,26 @@ fn jumps_are_made_where_no_zone_ends_and_leave_long_cylinders() {
     }
 }
 
+#[test]
+fn a_speed_that_the_drive_does_not_report_is_told() {
+    let simulation = Settings::parse("sim:hdd,rpm=7200,clock=virtual")
+        .and_then(Settings::build)
+        .expect("a drive");
+    let mut target = simulation.target.clone();
+    let drive = target.drive.as_mut().expect("a simulated drive is one");
+    drive.rotation_rate = Some(5400);
+    let findings = run_on("rotation", &target, &Simulated::new(simulation), &[]);
+    let told = |code: &str| findings.verdicts.iter().find(|it| it.code == code);
+    let differs = told("rotation-differs").expect("5400 rpm are not 7200");
+    assert!(
+        differs
+            .evidence
+            .contains("reports 5400 rpm and makes 7200.0"),
+        "{differs:?}"
+    );
+    assert!(told("rotation-as-reported").is_none());
+}
+
 const ALL: [&str; 5] = [
     "rotation",
     "full-stroke",
