@@ -5,7 +5,9 @@
 
 #![allow(clippy::unwrap_used)] // helpers of tests
 
-use std::fs;
+#[path = "support/overlay.rs"]
+mod overlay;
+
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
@@ -15,28 +17,13 @@ use diskscope::model::{Live, Modeler, Settings};
 use diskscope::probe::sample::Notice;
 use diskscope::probe::{Collector, Sample};
 use diskscope::roots::Roots;
+use overlay::lay;
 
 fn tree(kernel: &str, moment: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/kernels")
         .join(kernel)
         .join(moment)
-}
-
-/// Lays a tree over another: files are replaced, links are kept as links.
-fn lay(from: &Path, over: &Path) {
-    fs::create_dir_all(over).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (source, target) = (entry.path(), over.join(entry.file_name()));
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            lay(&source, &target);
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(&source).unwrap(), &target).unwrap();
-        } else {
-            fs::copy(&source, &target).unwrap();
-        }
-    }
 }
 
 /// Moves a sample to another time.

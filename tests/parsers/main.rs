@@ -6,6 +6,8 @@
 #[path = "../fuzz/checks.rs"]
 mod checks;
 mod damage;
+#[path = "../support/overlay.rs"]
+mod overlay;
 mod seeds;
 mod trees;
 

@@ -13,26 +13,11 @@ use diskscope::roots::Roots;
 use proptest::sample::Index;
 
 use crate::damage::{self, Edit};
+use crate::overlay::lay;
 use crate::seeds;
 
 /// One file's damage.
 pub type Damage = (Index, Vec<(Index, Edit)>);
-
-/// Lays a tree over another: files are replaced, links are kept as links.
-fn lay(from: &Path, over: &Path) {
-    fs::create_dir_all(over).unwrap();
-    for entry in fs::read_dir(from).unwrap().map(Result::unwrap) {
-        let (source, target) = (entry.path(), over.join(entry.file_name()));
-        let kind = entry.file_type().unwrap();
-        if kind.is_dir() {
-            lay(&source, &target);
-        } else if kind.is_symlink() {
-            std::os::unix::fs::symlink(fs::read_link(&source).unwrap(), &target).unwrap();
-        } else {
-            fs::write(&target, fs::read(&source).unwrap()).unwrap();
-        }
-    }
-}
 
 fn damage(root: &Path, damages: &[Damage]) {
     let mut files: Vec<PathBuf> = Vec::new();

@@ -34,22 +34,21 @@ impl Stretch {
         let window = prober.window();
         let mut best: Option<Self> = None;
         for place in PLACES {
-            let top = window.start + ((window.end - window.start) as f64 * place) as u64;
-            if let Some(cylinders) = cylinders(prober, clockwork, top)? {
-                let found = Self { top, cylinders };
-                let clear = found.cylinders.decided() && found.is_even(prober, clockwork)?;
-                let better = best
-                    .as_ref()
-                    .is_none_or(|known| found.cylinders.decided() && !known.cylinders.decided());
-                if clear || better {
-                    best = Some(found);
-                }
-                if clear {
-                    break;
-                }
-            }
             if prober.over() {
                 break;
+            }
+            let top = window.start + ((window.end - window.start) as f64 * place) as u64;
+            let Some(cylinders) = cylinders(prober, clockwork, top)? else {
+                continue;
+            };
+            let found = Self { top, cylinders };
+            let decided = found.cylinders.decided();
+            if decided && found.is_even(prober, clockwork)? {
+                return Ok(Some(found));
+            }
+            let known = best.as_ref();
+            if known.is_none_or(|known| decided && !known.cylinders.decided()) {
+                best = Some(found);
             }
         }
         Ok(best)

@@ -1,7 +1,7 @@
 //! What is under way: bios, and the requests that they become.
 
 use super::operation::Kind;
-use super::request::{Actor, Request, Times};
+use super::request::{Actor, Request};
 use crate::probe::trace::event::{BlockEvent, Number};
 
 /// Where something lies: the drive, what is done, the sector.
@@ -50,21 +50,13 @@ impl Open {
 /// A request of which this event is the first that was seen.
 pub(super) fn new_request(key: Key, event: &BlockEvent) -> Open {
     Open {
-        request: Request {
-            device: key.0,
-            operation: key.1.operation(),
-            flags: event.flags,
-            sector: key.2,
-            bytes: u64::from(event.bytes),
-            submitter: None,
-            dirtied_by: None,
-            from: None,
-            times: Times::default(),
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
-        },
+        request: Request::new(
+            key.0,
+            key.1.operation(),
+            event.flags,
+            key.2,
+            u64::from(event.bytes),
+        ),
         rest: key.2,
         sectors: u64::from(event.sectors),
         is_issued: false,

@@ -114,6 +114,31 @@ pub struct Request {
 }
 
 impl Request {
+    /// A request of which no more is known yet than what it is for.
+    pub(super) fn new(
+        device: Number,
+        operation: Operation,
+        flags: Flags,
+        sector: u64,
+        bytes: u64,
+    ) -> Self {
+        Self {
+            device,
+            operation,
+            flags,
+            sector,
+            bytes,
+            submitter: None,
+            dirtied_by: None,
+            from: None,
+            times: Times::default(),
+            merged: 0,
+            split: false,
+            requeued: 0,
+            error: 0,
+        }
+    }
+
     /// Whom it is charged to: who made the pages dirty, else who handed it over.
     #[must_use]
     pub fn charged(&self) -> Option<Actor> {
@@ -126,21 +151,7 @@ impl Request {
 impl Request {
     /// A block read at the beginning of a drive, by nobody known, at no time.
     pub(crate) fn plain() -> Self {
-        Self {
-            device: (8, 0),
-            operation: Operation::Read,
-            flags: Flags::default(),
-            sector: 0,
-            bytes: 4096,
-            submitter: None,
-            dirtied_by: None,
-            from: None,
-            times: Times::default(),
-            merged: 0,
-            split: false,
-            requeued: 0,
-            error: 0,
-        }
+        Self::new((8, 0), Operation::Read, Flags::default(), 0, 4096)
     }
 
     /// A block that a thread of the kernel wrote back for a process.
