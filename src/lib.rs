@@ -20,3 +20,7 @@ pub mod session;
 pub mod stats;
 pub mod ui;
 pub mod units;
+
+#[cfg(test)]
+#[path = "../tests/support/requirement.rs"]
+mod requirement;

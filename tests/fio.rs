@@ -6,7 +6,10 @@
 
 #[path = "support/loop_device.rs"]
 mod loop_device;
+#[path = "support/requirement.rs"]
+mod requirement;
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
@@ -163,7 +166,7 @@ fn agree([iops, p50, p99]: [f64; 3]) -> bool {
 fn the_same_reads_take_as_long_as_with_fio() {
     let fio = Command::new("fio").arg("--version").output();
     if !fio.is_ok_and(|output| output.status.success()) {
-        return println!("passed over: fio is not installed");
+        return skip(Requirement::Fio, "fio is not installed");
     }
     let medium = Medium::new();
     let path = medium.path();

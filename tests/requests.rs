@@ -1,11 +1,14 @@
 //! Real requests of real loop devices are followed, each once, and nothing stays behind.
-//! Needs root and loop devices; says so and passes over where there are none.
+//! Needs root and loop devices; skipped visibly where there are none.
 
 #![allow(clippy::unwrap_used)]
 
 #[path = "support/loop_device.rs"]
 mod loop_device;
+#[path = "support/requirement.rs"]
+mod requirement;
 
+use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
@@ -68,7 +71,7 @@ impl Eye {
         }) {
             Ok(capture) => Some(Self { capture, told }),
             Err(error) => {
-                println!("skipped: {error}");
+                skip(Requirement::Tracing, error);
                 None
             }
         }
@@ -315,7 +318,7 @@ fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start()
 fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let Some(below) = device_below(directory.path()) else {
-        println!("skipped: the directory lies on no block device");
+        skip(Requirement::Drive, "the directory lies on no block device");
         return;
     };
     let Some(eye) = Eye::open(&below) else { return };
@@ -364,7 +367,7 @@ fn blktrace_sees_the_same() {
         .status()
         .unwrap();
     if !traced.success() {
-        println!("skipped: blktrace is not installed");
+        skip(Requirement::Program, "blktrace is not installed");
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -377,7 +380,10 @@ fn blktrace_sees_the_same() {
         .unwrap();
     std::thread::sleep(Duration::from_secs(1));
     if blktrace.try_wait().unwrap().is_some() {
-        println!("skipped: blktrace does not run here (debugfs, CONFIG_BLK_DEV_IO_TRACE?)");
+        skip(
+            Requirement::Kernel,
+            "blktrace does not run here (debugfs, CONFIG_BLK_DEV_IO_TRACE?)",
+        );
         return;
     }
     let Some(eye) = Eye::open(disk.path()) else {
@@ -411,7 +417,7 @@ fn blktrace_sees_the_same() {
         })
         .collect();
     if theirs.is_empty() {
-        println!("skipped: blktrace recorded nothing here");
+        skip(Requirement::Kernel, "blktrace recorded nothing here");
         return;
     }
     let mut ours: Vec<(u64, u64)> = all

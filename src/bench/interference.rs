@@ -258,6 +258,7 @@ mod tests {
     use super::super::find;
     use super::super::tests::fake::{codes, simulate, value};
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     /// 10 buckets of 100 ms at 1000, 10 at 250, 10 at 1000 IOPS.
     fn timeline() -> Timeline {
@@ -300,7 +301,7 @@ mod tests {
             Some(16 << 20),
         );
         let Ok(opened) = opened else {
-            println!("skipped: no scratch file is to be had here");
+            skip(Requirement::Files, "no scratch file is to be had here");
             return;
         };
         opened

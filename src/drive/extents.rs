@@ -133,6 +133,7 @@ fn by_seeking(file: &File, range: &Range<u64>) -> io::Result<Allocation> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::requirement::{Requirement, skip};
     use std::os::unix::fs::FileExt;
 
     const MIB: u64 = 1 << 20;
@@ -181,7 +182,7 @@ mod tests {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let keep = rustix::fs::FallocateFlags::empty();
         if let Err(error) = rustix::fs::fallocate(&file, keep, 0, 4 * MIB) {
-            return println!("skipped: no fallocate here: {error}");
+            return skip(Requirement::Files, format!("no fallocate here: {error}"));
         }
         file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
         let found = allocation(&file, 0..4 * MIB).unwrap();

@@ -1,5 +1,6 @@
 //! The engines on a real scratch file, and the checks of plans.
 
+use crate::requirement::{Requirement, skip};
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ fn scratch(choice: Choice) -> Option<Opened> {
     let opened = match open(&Roots::default(), directory, choice, Some(SIZE)) {
         Ok(opened) => opened,
         Err(error) => {
-            println!("skipped: {error}");
+            skip(Requirement::Files, error);
             return None;
         }
     };
@@ -168,7 +169,7 @@ fn a_file_that_becomes_shorter_is_a_failure_that_says_so() {
         let name = path.to_str().unwrap();
         let opened = match open(&Roots::default(), name, choice, None) {
             Ok(opened) => opened,
-            Err(error) => return println!("skipped: {error}"),
+            Err(error) => return skip(Requirement::Files, error),
         };
         std::fs::File::options()
             .write(true)

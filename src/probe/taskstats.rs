@@ -255,6 +255,7 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     /// An answer of the given version whose 64-bit fields after the first 16 bytes count up.
     fn stats(version: u16) -> Vec<u8> {
@@ -294,7 +295,10 @@ mod tests {
     #[test]
     fn the_kernel_answers_for_this_process() {
         let Some(mut taskstats) = Taskstats::open() else {
-            println!("skipped: taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS");
+            skip(
+                Requirement::Taskstats,
+                "taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS",
+            );
             return;
         };
         let pids: Vec<u32> = std::iter::repeat_n(std::process::id(), BATCH + 1)

@@ -1,5 +1,6 @@
 //! The sampler and the model together, and files and processes to look at.
 
+use crate::requirement::{Requirement, skip};
 use std::fs::File;
 use std::io::Write;
 use std::path::{Path, PathBuf};
@@ -74,7 +75,7 @@ pub fn has(program: &str) -> bool {
         .status()
         .is_ok();
     if !found {
-        println!("skipped: {program} is not installed");
+        skip(Requirement::Program, format!("{program} is not installed"));
     }
     found
 }

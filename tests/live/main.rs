@@ -5,6 +5,8 @@
 mod eye;
 mod files;
 mod ordinary;
+#[path = "../support/requirement.rs"]
+mod requirement;
 mod throttled;
 mod trees;
 mod watch;

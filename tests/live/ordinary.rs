@@ -1,6 +1,7 @@
 //! What an ordinary user is told: once that others' processes are not shown, and never a 0 for what
 //! is not known.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::Path;
@@ -36,7 +37,7 @@ fn watched(directory: &Path) -> Option<(String, String)> {
 fn others_are_unknown_to_an_ordinary_user_and_not_idle() {
     let directory = tempfile::tempdir().unwrap();
     let Some((lines, notes)) = watched(directory.path()) else {
-        println!("skipped: needs root and setpriv");
+        skip(Requirement::Root, "needs root and setpriv");
         return;
     };
     let told = notes.matches("not permitted").count();

@@ -1,5 +1,6 @@
 //! A process whose control group may read only so fast.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
@@ -64,7 +65,10 @@ fn a_limit_of_the_control_group_is_named() {
     let directory = tempfile::tempdir().unwrap();
     let source = file_of(directory.path(), "source", 64);
     let Some(group) = Group::limited(&source, 4 * MIB) else {
-        println!("skipped: needs root and the blkio controller of the first cgroup version");
+        skip(
+            Requirement::Cgroup,
+            "needs root and the blkio controller of the first cgroup version",
+        );
         return;
     };
     let mut eye = Eye::open();
@@ -85,7 +89,10 @@ fn a_limit_of_the_control_group_is_named() {
     let mut last = None;
     while Instant::now() < deadline {
         if dd.0.try_wait().unwrap().is_some() {
-            println!("skipped: this file system has no direct I/O, or nothing is limited here");
+            skip(
+                Requirement::Cgroup,
+                "this file system has no direct I/O, or nothing is limited here",
+            );
             return;
         }
         last = eye.transfer(dd.0.id()).or(last);

@@ -18,6 +18,8 @@ mod medium;
 #[path = "../support/processor.rs"]
 mod processor;
 mod racer;
+#[path = "../support/requirement.rs"]
+mod requirement;
 
 use medium::Medium;
 use processor::median;

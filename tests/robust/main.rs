@@ -10,4 +10,6 @@ mod kill;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod place;
+#[path = "../support/requirement.rs"]
+mod requirement;
 mod signals;

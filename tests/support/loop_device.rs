@@ -2,6 +2,7 @@
 
 #![allow(dead_code, reason = "not every test needs all of it")]
 
+use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -20,7 +21,7 @@ impl LoopDevice {
     /// had.
     pub fn attach(file: &Path, options: &[&str]) -> Option<Self> {
         if !rustix::process::geteuid().is_root() {
-            println!("skipped: a loop device needs root");
+            skip(Requirement::Loop, "a loop device needs root");
             return None;
         }
         let output = Command::new("losetup")
@@ -36,11 +37,11 @@ impl LoopDevice {
             }),
             Ok(output) => {
                 let said = String::from_utf8_lossy(&output.stderr);
-                println!("skipped: {}", said.trim());
+                skip(Requirement::Loop, said.trim());
                 None
             }
             Err(error) => {
-                println!("skipped: losetup: {error}");
+                skip(Requirement::Loop, format!("losetup: {error}"));
                 None
             }
         }
@@ -76,7 +77,7 @@ impl LoopDevice {
         let path = self.place(setting);
         let done = std::fs::write(&path, value);
         if let Err(error) = &done {
-            println!("skipped: cannot write {path}: {error}");
+            skip(Requirement::Kernel, format!("cannot write {path}: {error}"));
         }
         done.is_ok()
     }

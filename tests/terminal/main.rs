@@ -10,8 +10,11 @@ mod overwrite;
 #[path = "../support/processor.rs"]
 mod processor;
 mod pty;
+#[path = "../support/requirement.rs"]
+mod requirement;
 mod start;
 
+use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
@@ -25,7 +28,10 @@ use rustix::process::Signal;
 fn possible() -> bool {
     let found = Command::new("setsid").arg("--version").output().is_ok();
     if !found {
-        eprintln!("skipped: setsid(1) is missing, which gives the program its terminal");
+        skip(
+            Requirement::Program,
+            "setsid(1) is missing, which gives the program its terminal",
+        );
     }
     found
 }

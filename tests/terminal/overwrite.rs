@@ -1,5 +1,6 @@
 //! A real loop device is overwritten from the launcher: after its path was typed, and not before.
 
+use crate::requirement::{Requirement, skip};
 use std::process::Command;
 
 use diskscope::session::document::RunState;
@@ -120,7 +121,7 @@ fn a_device_that_changed_since_it_was_shown_is_not_overwritten() {
         .args(["-q", device.path()])
         .status();
     if !made.is_ok_and(|status| status.success()) {
-        println!("skipped: mkfs.ext4 is missing");
+        skip(Requirement::Ext4, "mkfs.ext4 is missing");
         return;
     }
     let before = std::fs::read(device.file()).unwrap();

@@ -11,5 +11,7 @@ mod loop_device;
 mod of_tests;
 mod place;
 mod real;
+#[path = "../support/requirement.rs"]
+mod requirement;
 mod shared;
 mod simulated;

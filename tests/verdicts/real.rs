@@ -1,5 +1,6 @@
 //! On loop devices and files of this machine.
 
+use crate::requirement::{Requirement, skip};
 use std::fs::File;
 use std::path::Path;
 
@@ -91,7 +92,7 @@ fn reserved(place: &Place) {
     let file = File::options().write(true).open(&path).unwrap();
     let flags = rustix::fs::FallocateFlags::empty();
     if let Err(error) = rustix::fs::fallocate(&file, flags, 16 << 20, 48 << 20) {
-        return println!("skipped: no fallocate here: {error}");
+        return skip(Requirement::Files, format!("no fallocate here: {error}"));
     }
     let run = random_read(place, path.to_str().unwrap(), &[]);
     run.assert_found("file-has-holes", &["reserved", "75 %"]);
@@ -111,7 +112,10 @@ fn a_whole_file_has_no_holes_and_a_cached_one_is_served_from_memory() {
     );
     run.assert_found("buffered", &["--cache keep"]);
     match run.at("/kernel").is_null() {
-        true => println!("skipped: the kernel keeps no counts for {target}"),
+        true => skip(
+            Requirement::Drive,
+            format!("the kernel keeps no counts for {target}"),
+        ),
         false => run.assert_found("served-from-cache", &["came from a cache"]),
     }
 }
@@ -227,7 +231,10 @@ fn a_device_that_says_it_rotates_and_cannot_is_told() {
     }
     let run = random_read(&place, disk.path(), &[]);
     match run.at("/evidence/setup/virtual_disk").is_null() {
-        true => println!("skipped: the drive beneath may be a disk, whose cache holds all of it"),
+        true => skip(
+            Requirement::Drive,
+            "the drive beneath may be a disk, whose cache holds all of it",
+        ),
         false => run.assert_found("rotational-flag-doubtful", &["rotational=1"]),
     }
 }
@@ -244,7 +251,10 @@ fn a_virtual_machine_s_disk_is_called_one() {
         .to_owned();
     match ["virtio", "xen"].contains(&device.as_str()) {
         true => run.assert_found("virtual-disk", &[&device]),
-        false => println!("skipped: the disk here is attached by {device:?}"),
+        false => skip(
+            Requirement::Drive,
+            format!("the disk here is attached by {device:?}"),
+        ),
     }
 }
 
@@ -252,7 +262,7 @@ fn a_virtual_machine_s_disk_is_called_one() {
 fn memory_is_no_drive() {
     let shared = Path::new("/dev/shm");
     let Ok(directory) = tempfile::tempdir_in(shared) else {
-        return println!("skipped: no tmpfs to write to");
+        return skip(Requirement::Tmpfs, "no tmpfs to write to");
     };
     let words = [
         "random-read",

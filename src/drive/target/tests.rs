@@ -1,5 +1,6 @@
 //! From names to media, and scratch files, on the real system.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::{FileExt, MetadataExt, symlink};
 use std::path::Path;
@@ -73,7 +74,7 @@ fn a_scratch_file_is_really_written_and_leaves_nothing_behind() {
     let name = directory.path().to_str().unwrap();
     let medium = match open(&Roots::default(), name, Some((5 << 20) + 1)) {
         Ok(medium) => medium,
-        Err(error) => return println!("skipped: {error}"),
+        Err(error) => return skip(Requirement::Files, error),
     };
     let size = (5 << 20) + 4096;
     assert_eq!(medium.target.size, size, "whole blocks");
@@ -100,7 +101,7 @@ fn filling_can_be_stopped_and_gives_its_room_back() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let name = directory.path().to_str().unwrap();
     let Ok(medium) = open(&Roots::default(), name, Some(64 << 20)) else {
-        return println!("skipped: no room for a scratch file");
+        return skip(Requirement::Files, "no room for a scratch file");
     };
     let written = std::cell::Cell::new(0);
     let result = scratch::fill(&medium, &|| written.get() > 0, &mut |done, _| {

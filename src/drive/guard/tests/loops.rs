@@ -1,5 +1,6 @@
 //! Files, loop devices on them, and their end.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::PathBuf;
 use std::process::Command;
@@ -33,7 +34,10 @@ impl Loop {
         arguments.push(file.to_str().unwrap());
         let device = run("losetup", &arguments);
         if device.is_none() {
-            println!("skipped: no loop device can be attached here (root is needed)");
+            skip(
+                Requirement::Loop,
+                "no loop device can be attached here (root is needed)",
+            );
         }
         Some(Self {
             device: device?,

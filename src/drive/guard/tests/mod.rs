@@ -1,6 +1,7 @@
 //! The guard on real loop devices. Each needs root and loop devices; where it cannot run it says
 //! so and passes.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 use std::path::Path;
@@ -63,12 +64,12 @@ fn consent_must_name_the_target_by_whatever_path() {
 fn a_mounted_device_is_refused_by_all_its_names() {
     let Some(device) = Loop::new(&[]) else { return };
     if run("mkfs.ext4", &["-q", &device.device]).is_none() {
-        return println!("skipped: no mkfs.ext4");
+        return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();
     if run("mount", &[&device.device, &point]).is_none() {
-        return println!("skipped: cannot mount here");
+        return skip(Requirement::Ext4, "cannot mount here");
     }
     let _undo = Undo("umount", vec![point.clone()]);
     let expected = format!("{} is mounted at {point}", short(&device.device));
@@ -86,7 +87,7 @@ fn a_mounted_device_is_refused_by_all_its_names() {
         // A file system mounted with nodev would not let it be opened.
         match target::open(&Roots::default(), &node, None) {
             Ok(_) => assert!(refusal(&node).contains(&expected)),
-            Err(error) => println!("skipped the other node: {error}"),
+            Err(error) => skip(Requirement::Files, error),
         }
     }
     let file = device.file.to_str().unwrap();
@@ -115,18 +116,18 @@ fn a_read_only_device_is_refused() {
 fn a_device_with_a_loop_device_on_it_is_refused_in_both_directions() {
     let Some(lower) = Loop::new(&[]) else { return };
     let Some(upper) = run("losetup", &["--find", "--show", &lower.device]) else {
-        return println!("skipped: no loop device on a loop device");
+        return skip(Requirement::Loop, "no loop device on a loop device");
     };
     let _undo = Undo("losetup", vec!["--detach".to_owned(), upper.clone()]);
     assert!(refusal(&lower.device).contains("is attached to"));
     if run("mkfs.ext4", &["-q", &lower.device]).is_none() {
-        return println!("skipped: no mkfs.ext4");
+        return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     assert!(ask(&upper).is_ok(), "nobody uses what lies below");
     let point = lower.path("mounted");
     fs::create_dir(&point).unwrap();
     if run("mount", &[&lower.device, &point]).is_none() {
-        return println!("skipped: cannot mount here");
+        return skip(Requirement::Ext4, "cannot mount here");
     }
     let _mounted = Undo("umount", vec![point]);
     assert!(
@@ -139,7 +140,7 @@ fn a_device_with_a_loop_device_on_it_is_refused_in_both_directions() {
 fn a_device_that_is_mounted_after_the_permit_was_prepared_cannot_be() {
     let Some(device) = Loop::new(&[]) else { return };
     if run("mkfs.ext4", &["-q", &device.device]).is_none() {
-        return println!("skipped: no mkfs.ext4");
+        return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();

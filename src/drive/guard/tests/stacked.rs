@@ -1,5 +1,6 @@
 //! What lies on a device or on a part of it: file systems, device-mapper, md, swap.
 
+use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::Path;
 
@@ -22,15 +23,18 @@ fn a_device_is_refused_when_a_partition_of_it_is_mounted() {
         format!("{}p2", device.device),
     ];
     if run("sh", &["-c", &script]).is_none() || !Path::new(&parts[1]).exists() {
-        return println!("skipped: no partitions on loop devices here");
+        return skip(
+            Requirement::Partitions,
+            "no partitions on loop devices here",
+        );
     }
     if run("mkfs.ext4", &["-q", &parts[0]]).is_none() {
-        return println!("skipped: no mkfs.ext4");
+        return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();
     if run("mount", &[&parts[0], &point]).is_none() {
-        return println!("skipped: cannot mount here");
+        return skip(Requirement::Ext4, "cannot mount here");
     }
     let _undo = Undo("umount", vec![point]);
     assert!(refusal(&device.device).contains("p1 is mounted at"));
@@ -52,7 +56,7 @@ fn a_device_under_device_mapper_is_refused() {
     let name = format!("diskscope-test-{}", std::process::id());
     let table = format!("0 65536 linear {} 0", device.device);
     if run("dmsetup", &["create", &name, "--table", &table]).is_none() {
-        return println!("skipped: no device mapper here");
+        return skip(Requirement::DeviceMapper, "no device mapper here");
     }
     let _undo = Undo("dmsetup", vec!["remove".to_owned(), name]);
     assert!(refusal(&device.device).contains("lies on"));
@@ -72,7 +76,7 @@ fn a_member_of_a_raid_is_refused() {
         device.device.as_str(),
     ];
     if run("mdadm", &create).is_none() {
-        return println!("skipped: no software RAID here");
+        return skip(Requirement::Md, "no software RAID here");
     }
     let _undo = Undo("mdadm", vec!["--stop".to_owned(), array.to_owned()]);
     assert!(refusal(&device.device).contains("lies on"));
@@ -82,7 +86,7 @@ fn a_member_of_a_raid_is_refused() {
 fn swap_is_refused_on_a_device() {
     let Some(device) = Loop::new(&[]) else { return };
     if run("mkswap", &[&device.device]).is_none() || run("swapon", &[&device.device]).is_none() {
-        return println!("skipped: cannot swap here");
+        return skip(Requirement::Swap, "cannot swap here");
     }
     let _undo = Undo("swapoff", vec![device.device.clone()]);
     assert!(refusal(&device.device).contains("swaps to"));
@@ -96,7 +100,7 @@ fn swap_is_refused_in_a_file() {
     let name = file.to_str().unwrap();
     run("chmod", &["600", name]);
     if run("mkswap", &[name]).is_none() || run("swapon", &[name]).is_none() {
-        return println!("skipped: cannot swap to a file here");
+        return skip(Requirement::Swap, "cannot swap to a file here");
     }
     let _undo = Undo("swapoff", vec![name.to_owned()]);
     assert!(refusal(name).contains("swaps to"));
