@@ -23,6 +23,9 @@ pub enum Choice {
     Uring,
     /// Plain system calls.
     Pread,
+    /// io_uring with `IORING_OP_NOP` in place of every request: measures the engine, not the
+    /// target, and is for benchmarks of this program alone.
+    Nop,
 }
 
 impl Choice {
@@ -146,11 +149,12 @@ fn engine(roots: &Roots, choice: Choice, source: Source) -> Result<Box<dyn Engin
         return Ok(Box::new(Pread::new(source, None)));
     }
     match Uring::new(source.clone()) {
+        Ok(engine) if choice == Choice::Nop => Ok(Box::new(engine.without_transfer())),
         Ok(engine) => Ok(Box::new(engine)),
         Err(error) => {
             let reason = uring::reason(roots, &error);
             match choice {
-                Choice::Uring => Err(OpenError::Engine { reason }),
+                Choice::Uring | Choice::Nop => Err(OpenError::Engine { reason }),
                 Choice::Auto | Choice::Pread => Ok(Box::new(Pread::new(source, Some(reason)))),
             }
         }

@@ -1,26 +1,16 @@
-//! Processor time of the programs that a test has started.
+//! Processor time of the programs that a test or a benchmark has started.
 
-/// User and system time of all children that were waited for, in microseconds.
+#![allow(dead_code, reason = "not every program needs all of it")]
+
+/// User and system time in microseconds of all children that were waited for
+/// (getrusage(2), `RUSAGE_CHILDREN`; the kernel scales it to nanoseconds actually run).
 pub fn children_cpu_us() -> f64 {
-    // Fields 16 and 17 of /proc/self/stat, in clock ticks (proc_pid_stat(5)); a lap of seconds
-    // makes their grain of 10 ms a matter of parts in a thousand.
-    let stat = std::fs::read_to_string("/proc/self/stat").unwrap();
-    let fields: Vec<&str> = stat
-        .rsplit_once(')')
-        .unwrap()
-        .1
-        .split_whitespace()
-        .collect();
-    let ticks: f64 = [fields[13], fields[14]]
-        .iter()
-        .map(|field| field.parse::<f64>().unwrap())
-        .sum();
-    ticks * 1e6 / rustix::param::clock_ticks_per_second() as f64
-}
-
-/// The middle one.
-pub fn median(values: impl Iterator<Item = f64>) -> f64 {
-    let mut values: Vec<f64> = values.collect();
-    values.sort_by(f64::total_cmp);
-    values[values.len() / 2]
+    // SAFETY: all zeros is a valid rusage, and the kernel fills in the whole of it.
+    let usage = unsafe {
+        let mut usage: libc::rusage = std::mem::zeroed();
+        assert_eq!(libc::getrusage(libc::RUSAGE_CHILDREN, &mut usage), 0);
+        usage
+    };
+    let us = |time: libc::timeval| time.tv_sec as f64 * 1e6 + time.tv_usec as f64;
+    us(usage.ru_utime) + us(usage.ru_stime)
 }

@@ -1,4 +1,4 @@
-//! What the screen takes from a benchmark: the same with and without it, in turns.
+//! What the screen costs a benchmark: the same with and without it, alternately.
 //!
 //! Run by hand, in release, on a machine that has nothing else to do:
 //!
@@ -12,7 +12,8 @@ use std::process::Command;
 use diskscope::session::document::Session;
 use diskscope::session::store;
 
-use crate::processor::{children_cpu_us, median};
+use crate::median::Median;
+use crate::processor::children_cpu_us;
 use crate::{directory, diskscope, exports, possible, start_benchmark};
 
 /// Rounds of the pair.
@@ -74,19 +75,18 @@ fn the_screen_beside_a_benchmark() {
     let laps: Vec<(Lap, Lap)> = (0..ROUNDS)
         .map(|_| (hidden(directory.path()), shown(directory.path())))
         .collect();
-    println!("| | IOPS | CPU us/request |\n|---|---|---|");
-    let row = |name, of: fn(&(Lap, Lap)) -> &Lap| {
-        let iops = median(laps.iter().map(|pair| of(pair).iops));
-        let cpu = median(laps.iter().map(|pair| of(pair).cpu_us_per_request));
-        println!("| {name} | {iops:.0} | {cpu:.2} |");
+    let ratio = |of: fn(&Lap) -> f64| {
+        Median::of(laps.iter().map(|(hidden, shown)| of(shown) / of(hidden))).unwrap()
     };
-    row("without the screen", |pair| &pair.0);
-    row("with the screen", |pair| &pair.1);
-    let ratio =
-        |of: fn(&Lap) -> f64| median(laps.iter().map(|(hidden, shown)| of(shown) / of(hidden)));
-    println!(
-        "| with : without | {:.3} | {:.3} |",
-        ratio(|lap| lap.iops),
-        ratio(|lap| lap.cpu_us_per_request)
+    let iops = ratio(|lap| lap.iops);
+    let cpu = ratio(|lap| lap.cpu_us_per_request);
+    println!("with the screen over without it: IOPS {iops}, CPU per request {cpu}");
+    assert!(
+        iops.high >= 0.95,
+        "the screen costs more than 5 % of the IOPS"
+    );
+    assert!(
+        cpu.low <= 1.05,
+        "the screen costs more than 5 % of processor time"
     );
 }

@@ -6,6 +6,8 @@
 mod cost;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
+#[path = "../support/median.rs"]
+mod median;
 mod overwrite;
 #[path = "../support/processor.rs"]
 mod processor;

@@ -20,6 +20,8 @@ use crate::roots::Roots;
 pub struct Uring {
     source: Source,
     setup: Setup,
+    /// Whether requests are `IORING_OP_NOP`.
+    nop: bool,
     used: Arc<Used>,
 }
 
@@ -39,8 +41,14 @@ impl Uring {
         Ok(Self {
             source,
             setup: Setup::probe()?,
+            nop: false,
             used: Arc::default(),
         })
+    }
+
+    /// The same with `IORING_OP_NOP` in place of reads and writes: nothing reaches the target.
+    pub fn without_transfer(self) -> Self {
+        Self { nop: true, ..self }
     }
 }
 
@@ -92,11 +100,12 @@ impl Engine for Uring {
         let file: Arc<OwnedFd> = Arc::new(self.source.open(plan)?);
         self.used.no_file.store(false, Ordering::Relaxed);
         self.used.no_buffers.store(false, Ordering::Relaxed);
-        let (setup, used) = (self.setup, Arc::clone(&self.used));
+        let (setup, nop, used) = (self.setup, self.nop, Arc::clone(&self.used));
         let (source, shared_plan) = (self.source.clone(), plan.clone());
         let lanes_file = Arc::clone(&file);
         let maker: Maker = Arc::new(move |_| {
-            let queue = Queue::new(setup, &shared_plan, &source, Arc::clone(&lanes_file))?;
+            let file = Arc::clone(&lanes_file);
+            let queue = Queue::new(setup, nop, &shared_plan, &source, file)?;
             // Said once for all workers: what one could not have is not listed.
             used.no_file.fetch_or(!queue.has_file(), Ordering::Relaxed);
             used.no_buffers

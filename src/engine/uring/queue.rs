@@ -37,6 +37,8 @@ pub struct Queue {
     buffers: Buffers,
     file: Arc<OwnedFd>,
     target: String,
+    /// Whether requests are `IORING_OP_NOP`.
+    nop: bool,
     has_file: bool,
     has_buffers: bool,
     flights: Vec<Flight>,
@@ -65,6 +67,7 @@ impl Queue {
     /// When the kernel has no memory for them.
     pub fn new(
         setup: Setup,
+        nop: bool,
         plan: &Plan,
         source: &Source,
         file: Arc<OwnedFd>,
@@ -87,6 +90,7 @@ impl Queue {
             buffers,
             file,
             target: source.medium.target.name.clone(),
+            nop,
             has_file,
             has_buffers,
             flights: vec![Flight::default(); plan.depth as usize],
@@ -181,6 +185,7 @@ impl Queue {
             };
         }
         let entry = match job.writes {
+            _ if self.nop => opcode::Nop::new().build(),
             true => build!(WriteFixed, Write, buffer.cast_const()),
             false => build!(ReadFixed, Read, buffer),
         };
@@ -217,7 +222,12 @@ impl Queue {
         for completion in completions {
             let slot = completion.user_data() as u16;
             let flight = &self.flights[usize::from(slot)];
-            match moved(&self.target, &flight.request, completion.result()) {
+            let answer = match completion.result() {
+                // What a request that moved everything would answer.
+                0 if self.nop => flight.request.job.bytes.cast_signed(),
+                answer => answer,
+            };
+            match moved(&self.target, &flight.request, answer) {
                 Ok(bytes) => lane
                     .recorder
                     .record(&flight.request, flight.start_ns, now, bytes),

@@ -1,50 +1,48 @@
-//! Who runs: each racer makes random reads of 4 KiB with every response time recorded.
+//! The programs: each makes random reads of 4 KiB and records every response time.
 
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use serde_json::Value;
 
 use crate::processor::children_cpu_us;
 
-/// Seconds of one lap.
-const SECONDS: u32 = 3;
+/// Seconds of one run.
+const SECONDS: u32 = 1;
 
-/// What one lap showed.
+/// What one run measured.
 #[derive(Debug, Clone, Copy)]
-pub struct Lap {
+pub struct Run {
     pub iops: f64,
     pub cpu_us_per_request: f64,
     pub p50_us: f64,
     pub p99_us: f64,
-    pub mean_us: f64,
-    /// From the queue's entrance to the completion, as the block layer tells it of some of these
-    /// very requests; ours alone can say.
-    pub traced_mean_us: Option<f64>,
 }
 
 /// A program with its options.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Racer {
     Diskscope,
-    /// fio with registered buffers and files.
+    /// Another build of diskscope.
+    Baseline(PathBuf),
+    /// fio as its manual's examples call it.
     Fio,
-    /// The same, without its map of blocks already read, and submitting in batches: its best.
+    /// The same with registered buffers and files, without its map of blocks already read, and
+    /// submitting in batches: its best.
     FioTuned,
 }
 
 impl Racer {
-    pub const ALL: [Self; 3] = [Self::Diskscope, Self::Fio, Self::FioTuned];
-
-    pub fn name(self) -> &'static str {
+    pub fn name(&self) -> &'static str {
         match self {
             Self::Diskscope => "diskscope",
+            Self::Baseline(_) => "baseline",
             Self::Fio => "fio",
             Self::FioTuned => "fio tuned",
         }
     }
 
-    pub fn run(self, path: &Path, depth: u32) -> Lap {
+    pub fn run(&self, path: &Path, depth: u32) -> Run {
         let before = children_cpu_us();
         let output = self
             .command(path, depth)
@@ -55,15 +53,20 @@ impl Racer {
         assert!(output.status.success(), "{self:?}");
         let document: Value = serde_json::from_slice(&output.stdout).unwrap();
         match self {
-            Self::Diskscope => ours(&document, cpu_us),
-            _ => fios(&document, cpu_us),
+            Self::Diskscope | Self::Baseline(_) => ours(&document, cpu_us),
+            Self::Fio | Self::FioTuned => fios(&document, cpu_us),
         }
     }
 
-    fn command(self, path: &Path, depth: u32) -> Command {
+    fn command(&self, path: &Path, depth: u32) -> Command {
         let path = path.to_str().unwrap();
-        if self == Self::Diskscope {
-            let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+        let own = match self {
+            Self::Diskscope => Some(Path::new(env!("CARGO_BIN_EXE_diskscope"))),
+            Self::Baseline(program) => Some(program.as_path()),
+            Self::Fio | Self::FioTuned => None,
+        };
+        if let Some(program) = own {
+            let mut command = Command::new(program);
             command.args([
                 "run",
                 "random-read",
@@ -90,13 +93,7 @@ impl Racer {
             "--direct=1",
             "--ioengine=io_uring",
         ]);
-        command.args([
-            "--fixedbufs",
-            "--registerfiles",
-            "--thread",
-            "--time_based",
-            "--lat_percentiles=1",
-        ]);
+        command.args(["--thread", "--time_based", "--lat_percentiles=1"]);
         command.args([
             "--output-format=json",
             "--readonly",
@@ -107,8 +104,10 @@ impl Racer {
             format!("--iodepth={depth}"),
             format!("--runtime={SECONDS}"),
         ]);
-        if self == Self::FioTuned {
+        if *self == Self::FioTuned {
             command.args([
+                "--fixedbufs".to_owned(),
+                "--registerfiles".to_owned(),
                 "--norandommap".to_owned(),
                 format!("--iodepth_batch_submit={depth}"),
             ]);
@@ -125,7 +124,7 @@ pub fn fio_is_here() -> bool {
         .is_ok()
 }
 
-fn ours(document: &Value, cpu_us: f64) -> Lap {
+fn ours(document: &Value, cpu_us: f64) -> Run {
     let run = &document["runs"][0];
     let figure = |name: &str| {
         let figures = run["figures"].as_array().unwrap();
@@ -133,25 +132,19 @@ fn ours(document: &Value, cpu_us: f64) -> Lap {
         one.and_then(|figure| figure["value"].as_f64()).unwrap()
     };
     let read = &run["latency"]["read"];
-    let mean_us = |latency: &Value| Some(latency["mean_ns"].as_f64()? / 1e3);
-    let stage = |name: &str| mean_us(&run["stages"][name]["read"]);
-    Lap {
+    Run {
         iops: figure("iops"),
         cpu_us_per_request: cpu_us / read["count"].as_f64().unwrap(),
-        mean_us: mean_us(read).unwrap(),
-        traced_mean_us: stage("queue").zip(stage("drive")).map(|(q, d)| q + d),
         p50_us: figure("latency_p50") / 1e3,
         p99_us: figure("latency_p99") / 1e3,
     }
 }
 
-fn fios(document: &Value, cpu_us: f64) -> Lap {
+fn fios(document: &Value, cpu_us: f64) -> Run {
     let read = &document["jobs"][0]["read"];
     let percentile = |name: &str| read["lat_ns"]["percentile"][name].as_f64().unwrap() / 1e3;
-    Lap {
+    Run {
         iops: read["iops"].as_f64().unwrap(),
-        mean_us: read["lat_ns"]["mean"].as_f64().unwrap() / 1e3,
-        traced_mean_us: None,
         cpu_us_per_request: cpu_us / read["total_ios"].as_f64().unwrap(),
         p50_us: percentile("50.000000"),
         p99_us: percentile("99.000000"),

@@ -1,0 +1,124 @@
+//! diskscope against fio, and the engine's own limit:
+//!
+//! ```text
+//! cargo bench --bench race [-- --rounds 30 --baseline OTHER_DISKSCOPE]
+//! ```
+//!
+//! Random reads of 4 KiB from a loop device with direct I/O over a file in memory, one second a
+//! run; in every round each program runs once, in random order. Ratios are diskscope over the other
+//! program within a round. The engine's own limit is the same queue with IORING_OP_NOP in place of
+//! the reads. Prints the tables of `docs/performance.md`. Needs root, losetup and fio, and a machine
+//! that has nothing else to do.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement that cannot go on has failed"
+)]
+
+#[path = "../../tests/support/loop_device.rs"]
+mod loop_device;
+#[path = "../../tests/support/median.rs"]
+mod median;
+mod medium;
+mod nop;
+#[path = "../../tests/support/processor.rs"]
+mod processor;
+mod racer;
+#[path = "../../tests/support/requirement.rs"]
+mod requirement;
+
+use std::path::PathBuf;
+
+use diskscope::drive::random::Random;
+use median::Median;
+use medium::Medium;
+use racer::{Racer, Run};
+
+/// Requests in flight.
+const DEPTHS: [u32; 3] = [1, 32, 128];
+
+struct Options {
+    rounds: usize,
+    baseline: Option<PathBuf>,
+}
+
+fn options() -> Options {
+    let mut options = Options {
+        rounds: 30,
+        baseline: None,
+    };
+    let mut words = std::env::args().skip(1);
+    while let Some(word) = words.next() {
+        match word.as_str() {
+            "--rounds" => options.rounds = words.next().unwrap().parse().unwrap(),
+            "--baseline" => options.baseline = Some(words.next().unwrap().into()),
+            // What cargo adds.
+            "--bench" => {}
+            _ => panic!("usage: race [--rounds N] [--baseline PROGRAM]"),
+        }
+    }
+    assert!(options.rounds >= 6, "an interval takes six rounds");
+    options
+}
+
+fn main() {
+    let options = options();
+    assert!(racer::fio_is_here(), "fio is not installed");
+    let medium = Medium::new().unwrap();
+    let mut racers = vec![Racer::Diskscope, Racer::Fio, Racer::FioTuned];
+    racers.extend(options.baseline.map(Racer::Baseline));
+    println!(
+        "{} rounds; median (95 % confidence interval)\n",
+        options.rounds
+    );
+    println!(
+        "| depth | program | IOPS | CPU us/request | p50 us | p99 us | IOPS ratio | CPU ratio |"
+    );
+    println!("|---|---|---|---|---|---|---|---|");
+    for depth in DEPTHS {
+        compare(&racers, &medium, depth, options.rounds);
+    }
+    println!("\n| depth | IORING_OP_NOP, requests/s | CPU ns/request |\n|---|---|---|");
+    for depth in DEPTHS {
+        let runs: Vec<nop::Run> = (0..options.rounds)
+            .map(|_| nop::run(medium.path(), depth))
+            .collect();
+        let of = |value: fn(&nop::Run) -> f64| Median::of(runs.iter().map(value)).unwrap();
+        println!(
+            "| {depth} | {:.0} | {:.1} |",
+            of(|run| run.requests_per_s),
+            of(|run| run.cpu_ns_per_request)
+        );
+    }
+}
+
+/// Lets all programs run, in every round in another order, and prints a row for each.
+fn compare(racers: &[Racer], medium: &Medium, depth: u32, rounds: usize) {
+    let mut random = Random::unforeseen();
+    let mut runs: Vec<Vec<Run>> = racers.iter().map(|_| Vec::new()).collect();
+    let mut order: Vec<usize> = (0..racers.len()).collect();
+    for _ in 0..rounds {
+        random.shuffle(&mut order);
+        for &index in &order {
+            runs[index].push(racers[index].run(medium.path(), depth));
+        }
+    }
+    let ours = runs[0].clone();
+    for (racer, runs) in racers.iter().zip(&runs) {
+        let of = |value: fn(&Run) -> f64| Median::of(runs.iter().map(value)).unwrap();
+        let ratio = |value: fn(&Run) -> f64| {
+            let pairs = ours.iter().zip(runs);
+            Median::of(pairs.map(|(ours, theirs)| value(ours) / value(theirs))).unwrap()
+        };
+        println!(
+            "| {depth} | {} | {:.0} | {:.3} | {:.1} | {:.1} | {:.3} | {:.3} |",
+            racer.name(),
+            of(|run| run.iops),
+            of(|run| run.cpu_us_per_request),
+            of(|run| run.p50_us).value,
+            of(|run| run.p99_us).value,
+            ratio(|run| run.iops),
+            ratio(|run| run.cpu_us_per_request),
+        );
+    }
+}
