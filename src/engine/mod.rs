@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 pub mod address;
 mod area;
+mod auto;
 mod buffers;
 mod content;
 mod crew;
@@ -46,7 +47,7 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     /// What it makes use of, such as `registered-buffers`.
     fn features(&self) -> Vec<String>;
 
-    /// Why a better engine was not taken, where there was a reason.
+    /// Why this engine and no other, where there was a reason.
     fn reason(&self) -> Option<String> {
         None
     }

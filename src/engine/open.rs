@@ -3,6 +3,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
+use super::auto::Auto;
 use super::pread::Pread;
 use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
@@ -16,7 +17,8 @@ use crate::roots::Roots;
 /// Which engine is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Choice {
-    /// The best that works here.
+    /// io_uring past the page cache, system calls through it; system calls for both where
+    /// io_uring is missing.
     #[default]
     Auto,
     /// io_uring, or none.
@@ -150,6 +152,9 @@ fn engine(roots: &Roots, choice: Choice, source: Source) -> Result<Box<dyn Engin
     }
     match Uring::new(source.clone()) {
         Ok(engine) if choice == Choice::Nop => Ok(Box::new(engine.without_transfer())),
+        Ok(engine) if choice == Choice::Auto => {
+            Ok(Box::new(Auto::new(engine, Pread::new(source, None))))
+        }
         Ok(engine) => Ok(Box::new(engine)),
         Err(error) => {
             let reason = uring::reason(roots, &error);

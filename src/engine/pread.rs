@@ -12,7 +12,7 @@ use super::source::{Source, moved};
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish, threads};
 
 /// More threads than this tell more of the scheduler than of the drive.
-const MAX_THREADS: u32 = 1024;
+pub(super) const MAX_THREADS: u32 = 1024;
 /// The longest sleep: so soon a stop is noticed.
 const LONGEST_SLEEP: Duration = Duration::from_millis(20);
 /// A sleep ends up to this late: the rest is waited for awake.

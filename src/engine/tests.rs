@@ -297,3 +297,48 @@ fn workers_take_the_class_that_is_asked_for() {
         }
     });
 }
+
+#[test]
+fn auto_engine_buffered_plan_uses_system_calls_and_direct_plan_uring() {
+    let Some(opened) = scratch(Choice::Auto) else {
+        return;
+    };
+    if opened.engine().name() == "pread" {
+        return skip(Requirement::Kernel, "io_uring cannot be set up");
+    }
+    let mut buffered = Plan::reading(Pattern::Random, 4096, 0..opened.target.size);
+    buffered.cache = CacheMode::Keep;
+    buffered.limits.requests = Some(20);
+    assert_eq!(execute(&opened, &buffered).tally.requests(), 20);
+    assert_eq!(opened.engine().name(), "pread");
+    assert_eq!(opened.engine().features(), ["threads"]);
+    assert!(opened.engine().reason().unwrap().contains("kernel threads"));
+    if !opened.target.direct {
+        return skip(Requirement::Files, "the file system has no direct I/O");
+    }
+    let mut direct = buffered;
+    direct.cache = CacheMode::Bypass;
+    assert_eq!(execute(&opened, &direct).tally.requests(), 20);
+    assert_eq!(opened.engine().name(), "uring");
+    let features = opened.engine().features();
+    assert!(
+        features.contains(&auto::BUFFERED_BY_SYSTEM_CALLS.to_owned()),
+        "{features:?}"
+    );
+}
+
+#[test]
+fn uring_engine_buffered_writes_are_reported() {
+    let Some(mut opened) = scratch(Choice::Uring) else {
+        return;
+    };
+    opened.permit_writing(None).unwrap();
+    let mut plan = Plan::reading(Pattern::Random, 4096, 0..opened.target.size);
+    plan.limits.requests = Some(20);
+    plan.cache = CacheMode::Keep;
+    execute(&opened, &plan);
+    assert_eq!(opened.engine().reason(), None);
+    plan.operation = Operation::Write;
+    execute(&opened, &plan);
+    assert!(opened.engine().reason().unwrap().contains("io-wq"));
+}

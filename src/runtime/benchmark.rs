@@ -9,7 +9,7 @@ use super::overwrite;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target};
-use crate::engine::{self, Choice, Control, EngineError, OpenError};
+use crate::engine::{self, Choice, Control, Engine, EngineError, OpenError};
 use crate::roots::Roots;
 use crate::session::document::{
     EngineRecord, Findings, KernelCounts, RunState, Session, StageSplit, Verdict,
@@ -132,6 +132,14 @@ impl Refused {
     }
 }
 
+fn engine_record(engine: &dyn Engine) -> EngineRecord {
+    EngineRecord {
+        name: engine.name().to_owned(),
+        features: engine.features(),
+        reason: engine.reason(),
+    }
+}
+
 /// Runs a job to its end. What was measured is saved and returned, however it ended.
 ///
 /// # Errors
@@ -154,11 +162,7 @@ pub fn run(
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
-    let record = EngineRecord {
-        name: engine.name().to_owned(),
-        features: engine.features(),
-        reason: engine.reason(),
-    };
+    let record = engine_record(engine);
     watcher.started(&Start {
         test: job.test.description().name,
         target: target.clone(),
@@ -184,7 +188,8 @@ pub fn run(
             control,
             &mut recorder,
         );
-        underway.run.engine.features = engine.features();
+        // Only now is it known which ways to the medium were taken.
+        underway.run.engine = engine_record(engine);
         match finished.error {
             // Nothing was sent: the plan does not fit, and there is nothing to keep.
             Some(BenchError::Engine(error @ EngineError::Plan(_)))

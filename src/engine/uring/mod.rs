@@ -10,6 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::queue::Queue;
 pub use self::ring::Setup;
+use super::plan::CacheMode;
 use super::run::{self, Maker, Work};
 use super::source::Source;
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish};
@@ -30,6 +31,7 @@ pub struct Uring {
 struct Used {
     no_file: AtomicBool,
     no_buffers: AtomicBool,
+    buffered_writes: AtomicBool,
 }
 
 impl Uring {
@@ -91,6 +93,14 @@ impl Engine for Uring {
         features.into_iter().map(str::to_owned).collect()
     }
 
+    fn reason(&self) -> Option<String> {
+        self.used.buffered_writes.load(Ordering::Relaxed).then(|| {
+            "the kernel hands buffered writes of io_uring to threads of its own (io-wq): their \
+             time includes the hand-over; --engine auto uses write(2)"
+                .to_owned()
+        })
+    }
+
     fn execute(
         &self,
         plan: &Plan,
@@ -100,6 +110,9 @@ impl Engine for Uring {
         let file: Arc<OwnedFd> = Arc::new(self.source.open(plan)?);
         self.used.no_file.store(false, Ordering::Relaxed);
         self.used.no_buffers.store(false, Ordering::Relaxed);
+        if plan.operation.writes() && plan.cache != CacheMode::Bypass {
+            self.used.buffered_writes.store(true, Ordering::Relaxed);
+        }
         let (setup, nop, used) = (self.setup, self.nop, Arc::clone(&self.used));
         let (source, shared_plan) = (self.source.clone(), plan.clone());
         let lanes_file = Arc::clone(&file);

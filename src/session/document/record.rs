@@ -51,7 +51,7 @@ pub struct EngineRecord {
     pub name: String,
     /// What it made use of, such as `registered-buffers`.
     pub features: Vec<String>,
-    /// Why a better one was not taken, where there was a reason.
+    /// Why this engine and no other, where there was a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<String>,
 }
