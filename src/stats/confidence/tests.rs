@@ -34,6 +34,14 @@ impl Noise {
 
 /// Of 1000 series: how many got limits, and how many of those hold the true mean.
 fn coverage(memory: f64, length: usize) -> (u32, u32) {
+    coverage_of(memory, length, mean)
+}
+
+fn coverage_of(
+    memory: f64,
+    length: usize,
+    mean: impl Fn(&[f64]) -> Option<Estimate>,
+) -> (u32, u32) {
     let (mut given, mut held) = (0, 0);
     for seed in 0..1000 {
         let series = Noise(seed * 7919 + 1).series(100.0, memory, length);
@@ -76,6 +84,22 @@ fn limits_that_cannot_be_had_are_not_given() {
     assert_eq!(mean(&[f64::NAN; 100]), None);
     assert_eq!(quotient(&[[1.0, 0.0]; 100]), None);
     assert_eq!(independent(&[1.0]), None);
+}
+
+#[test]
+fn mean_of_run_slow_changes_covers_the_true_mean() {
+    for (memory, length) in [(0.0, 100), (0.9, 50), (0.9, 100), (0.95, 100), (0.98, 100)] {
+        let (given, held) = coverage_of(memory, length, mean_of_run);
+        let share = f64::from(held) / f64::from(given);
+        assert!(given >= 850, "{memory} {length}: only {given} given");
+        assert!(share >= 0.93, "{memory} {length}: {share}");
+    }
+    let falling: Vec<f64> = (0..100).map(|x| 1000.0 - f64::from(x)).collect();
+    assert_eq!(mean_of_run(&falling), None);
+    assert_eq!(
+        mean_of_run(&[1.0; 19]).map(|it| it.standard_error),
+        Some(0.0)
+    );
 }
 
 #[test]
