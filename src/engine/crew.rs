@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::recorder::{self, Recorder, Slot};
 use super::run::{Lane, Maker, Shared, Work, elapsed};
-use super::{Control, EngineError, threads};
+use super::{Control, EngineError, pauses, threads};
 
 /// How often the hand on the switch is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -37,6 +37,7 @@ pub(super) struct Crew<'a> {
 impl<'a> Crew<'a> {
     /// A thread for each lane, which waits for the start.
     pub(super) fn spawn(plan: &'a Plan, lanes: u32, maker: &Maker) -> Result<Self, EngineError> {
+        pauses::watch();
         let (sender, messages) = channel();
         let mut crew = Self {
             plan,
@@ -98,6 +99,7 @@ impl<'a> Crew<'a> {
                 // A listener that is gone has given the execution up.
                 let _ = sender.send(Message::Ready);
                 lane.origin = gate.wait()?;
+                lane.recorder.start(lane.origin);
                 Some(Message::Finished(run_lane(work.as_mut(), lane)))
             }));
             let message = result.unwrap_or_else(|_| {
@@ -177,15 +179,15 @@ impl<'a> Crew<'a> {
             }
             if observed.elapsed() >= OBSERVE_EVERY {
                 observed = Instant::now();
-                observe(progress.look(nanoseconds(origin.elapsed()), &self.slots));
+                observe(progress.look(running(origin), &self.slots));
             }
         }
-        observe(progress.look(nanoseconds(origin.elapsed()), &self.slots));
+        observe(progress.look(running(origin), &self.slots));
         cancelled_at.is_some()
     }
 
     /// Puts together what the lanes found.
-    pub(super) fn conclude(mut self, cancelled: bool) -> Outcome {
+    pub(super) fn conclude(mut self, cancelled: bool, origin: Instant) -> Outcome {
         // A lane that hangs in the kernel is left behind: its thread ends when the kernel lets go.
         if self.reports.len() == self.handles.len() {
             for handle in self.handles {
@@ -217,8 +219,18 @@ impl<'a> Crew<'a> {
             recorder::add(&mut outcome.tally, slot);
         }
         outcome.elapsed = elapsed(self.plan, last_end_ns, &outcome.end);
+        let first = origin + self.plan.ramp;
+        let paused = pauses::between(first, first + outcome.elapsed);
+        outcome.elapsed = outcome.elapsed.saturating_sub(paused);
         outcome
     }
+}
+
+/// Nanoseconds since the origin, pauses of this process left out.
+fn running(origin: Instant) -> u64 {
+    let now = Instant::now();
+    let paused = pauses::between(origin, now);
+    nanoseconds(now.duration_since(origin).saturating_sub(paused))
 }
 
 /// What a lane reports, once before the start and once after its end.
