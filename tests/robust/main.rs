@@ -14,5 +14,6 @@ mod place;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod signals;
+#[path = "../support/slow_disk.rs"]
 mod slow_disk;
 mod unmount;

@@ -6,6 +6,7 @@
 mod cost;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
+mod hang;
 #[path = "../support/median.rs"]
 mod median;
 mod overwrite;
@@ -14,6 +15,8 @@ mod processor;
 mod pty;
 #[path = "../support/requirement.rs"]
 mod requirement;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;
 mod start;
 
 use crate::requirement::{Requirement, skip};
