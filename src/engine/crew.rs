@@ -32,6 +32,8 @@ pub(super) struct Crew<'a> {
     messages: Receiver<Message>,
     handles: Vec<JoinHandle<()>>,
     reports: Vec<Report>,
+    /// When the user stopped it.
+    cancelled_at: Option<Instant>,
 }
 
 impl<'a> Crew<'a> {
@@ -47,6 +49,7 @@ impl<'a> Crew<'a> {
             messages,
             handles: Vec::new(),
             reports: Vec::new(),
+            cancelled_at: None,
         };
         for worker in 0..plan.workers {
             let tickets = match lanes {
@@ -162,7 +165,6 @@ impl<'a> Crew<'a> {
         observe: &mut dyn FnMut(&Snapshot),
     ) -> bool {
         let mut progress = Progress::new(self.plan);
-        let mut cancelled_at: Option<Instant> = None;
         let mut observed = origin;
         while self.reports.len() < self.handles.len() {
             match self.messages.recv_timeout(LOOK_EVERY) {
@@ -170,11 +172,11 @@ impl<'a> Crew<'a> {
                 Ok(Message::Ready | Message::NotReady(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if cancelled_at.is_none() && control.is_cancelled() {
+            if self.cancelled_at.is_none() && control.is_cancelled() {
                 self.shared.cancel();
-                cancelled_at = Some(Instant::now());
+                self.cancelled_at = Some(Instant::now());
             }
-            if cancelled_at.is_some_and(|at| at.elapsed() > PATIENCE) {
+            if self.cancelled_at.is_some_and(|at| at.elapsed() > PATIENCE) {
                 break;
             }
             if observed.elapsed() >= OBSERVE_EVERY {
@@ -183,13 +185,19 @@ impl<'a> Crew<'a> {
             }
         }
         observe(progress.look(running(origin), &self.slots));
-        cancelled_at.is_some()
+        self.cancelled_at.is_some()
     }
 
     /// Puts together what the lanes found.
     pub(super) fn conclude(mut self, cancelled: bool, origin: Instant) -> Outcome {
         // A lane that hangs in the kernel is left behind: its thread ends when the kernel lets go.
-        if self.reports.len() == self.handles.len() {
+        let mut last_end_ns = 0;
+        if let Some(at) = self.cancelled_at
+            && self.reports.len() < self.handles.len()
+        {
+            // Its requests took until the stop, at least.
+            last_end_ns = nanoseconds(at.saturating_duration_since(origin));
+        } else {
             for handle in self.handles {
                 let _ = handle.join();
             }
@@ -204,7 +212,6 @@ impl<'a> Crew<'a> {
             cpu: CpuTime::default(),
             finish: None,
         };
-        let mut last_end_ns = 0;
         for report in self.reports {
             last_end_ns = last_end_ns.max(report.last_end_ns);
             outcome.log.extend(report.log);

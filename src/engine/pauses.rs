@@ -131,23 +131,31 @@ fn beat() {
             pause = unexplained(late, waited);
         }
         let suspended_now = suspended_time();
+        // The two clocks are not read at the same moment.
         let slept = suspended_now.saturating_sub(suspended);
+        let slept = Some(slept).filter(|time| *time >= SHORTEST);
         suspended = suspended_now;
-        with_log(|log| {
-            log.last_beat = Some(now);
-            if (pause.is_some() || slept >= SHORTEST) && log.pauses.len() < KEPT {
-                let length = pause.unwrap_or_default();
-                log.pauses.push(Pause {
-                    start: before,
-                    end: now,
-                    length,
-                    suspended: slept,
-                });
-                let nanoseconds = u64::try_from(length.as_nanos()).unwrap_or(u64::MAX);
-                TOTAL_NS.fetch_add(nanoseconds, Ordering::Relaxed);
-            }
+        let pause = pause.or(slept.map(|_| Duration::ZERO)).map(|length| Pause {
+            start: before,
+            end: now,
+            length,
+            suspended: slept.unwrap_or_default(),
         });
+        note(now, pause);
     }
+}
+
+/// Notes a beat, and the pause before it.
+fn note(now: Instant, pause: Option<Pause>) {
+    with_log(|log| {
+        log.last_beat = Some(now);
+        let Some(pause) = pause.filter(|_| log.pauses.len() < KEPT) else {
+            return;
+        };
+        log.pauses.push(pause);
+        let nanoseconds = u64::try_from(pause.length.as_nanos()).unwrap_or(u64::MAX);
+        TOTAL_NS.fetch_add(nanoseconds, Ordering::Relaxed);
+    });
 }
 
 /// What of a delay was a pause; `waited` is how long the thread was ready and had no processor.

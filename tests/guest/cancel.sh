@@ -20,6 +20,7 @@ check() {
 # In hundredths of a second.
 now() { cut -d' ' -f1 /proc/uptime | tr -d .; }
 
+# (SIGINT would not do: a shell has its background jobs ignore it.)
 # leave WHAT SIGNAL SECONDS -- WORDS...: starts `diskscope run WORDS`, suspends the device after so
 # many seconds (0: before the start), sends the signal two seconds later, and measures how long the
 # program takes to end.
@@ -53,8 +54,10 @@ leave() {
     sed 's/^/        /' /tmp/err.txt
     ls /tmp/state/diskscope/sessions 2>/dev/null | sed "s/^/        saved: /"
     dmsetup resume hangs
-    for wait in 1 2 3 4 5 6 7 8 9 10; do
-        [ -z "$stays" ] || [ -e /proc/"$stays" ] || break
+    # A slow disk takes a while to write what the cache holds.
+    tries=300
+    while [ -n "$stays" ] && [ -e /proc/"$stays" ] && [ $tries -gt 0 ]; do
+        tries=$((tries - 1))
         sleep 0.2
     done
     [ -n "$stays" ] && [ -e /proc/"$stays" ] && gone=no || gone=yes
@@ -65,12 +68,12 @@ leave() {
     done
 }
 
-leave "preparing" INT 0 -- random-read $target
+leave "preparing" HUP 0 -- random-read $target
 leave "signatures" TERM 0 -- random-write $target
-leave "reading, system calls" INT 3 -- random-read $target --engine pread --depth 4 --duration 60s
+leave "reading, system calls" TERM 3 -- random-read $target --engine pread --depth 4 --duration 60s
 leave "reading, io_uring" HUP 3 -- random-read $target --engine uring --depth 4 --duration 60s
 leave "writing, system calls" TERM 3 -- random-write $target --engine pread --depth 4 --duration 60s --overwrite $target
-leave "writing through the cache" INT 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
+leave "writing through the cache" HUP 3 -- sequential-write $target --engine pread --cache keep --duration 60s --overwrite $target
 
 # The processor is not waited for by a program that was stopped.
 diskscope run random-read /dev/"$disk" --duration 5s --depth 2 >/tmp/out.txt 2>/dev/null &

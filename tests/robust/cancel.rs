@@ -129,12 +129,12 @@ fn preparation_that_hangs_can_be_left() {
     let Some(device) = slow_device(&disk) else {
         return;
     };
-    disk.slow_down(Operation::Read);
+    disk.slow_down(Operation::Open);
     let place = Place::new();
-    // The blocks of a device are sampled before the run begins.
+    // What is there to be read is looked at before the run begins: in the file behind the device.
     let run = ["run", "random-read", device.path()];
     let child = place.command(&run).spawn().unwrap();
-    wait_until("a read", || disk.is_waited_for(Operation::Read));
+    wait_until("an open", || disk.is_waited_for(Operation::Open));
     let (output, took) = interrupt(child, Signal::INT);
     assert_prompt(&output, took, "prepare");
     assert_interrupted(&place, "prepare");

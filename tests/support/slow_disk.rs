@@ -1,6 +1,8 @@
 //! A file system with one file, whose operations can be made to take seconds. Its requests cannot
 //! be interrupted once they are with the server: whoever waits is in state D.
 
+#![allow(dead_code, reason = "not every test needs all of it")]
+
 use std::ffi::OsStr;
 use std::path::PathBuf;
 use std::process::Command;

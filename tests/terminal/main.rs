@@ -4,9 +4,9 @@
 #![allow(clippy::unwrap_used)]
 
 mod cost;
+mod hang;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
-mod hang;
 #[path = "../support/median.rs"]
 mod median;
 mod overwrite;

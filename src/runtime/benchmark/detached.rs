@@ -12,7 +12,7 @@ use crate::roots::Roots;
 use crate::runtime::supervisor;
 
 /// How long a job may take to end after it was stopped, until it is left.
-const PATIENCE: Duration = Duration::from_millis(500);
+const PATIENCE: Duration = Duration::from_millis(400);
 /// How often a job that was stopped is looked at.
 const LOOK: Duration = Duration::from_millis(5);
 /// How long the watcher of a job that is left may take to return.
@@ -28,7 +28,7 @@ struct Shared {
     watcher: Mutex<Option<Box<dyn Watcher + Send>>>,
 }
 
-/// Runs a job to its end, as [`run`](super::run) does, or until half a second after it was
+/// Runs a job to its end, as [`run`](super::run) does, or until 0.4 s after it was
 /// stopped: a thread that still waits for the device then is left to itself, and what was measured
 /// until then is saved and returned. Whoever stops the job wakes the calling thread
 /// ([`Thread::unpark`]).

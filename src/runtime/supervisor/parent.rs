@@ -13,7 +13,7 @@ use super::system::{self, Signals};
 use crate::printable::printable_lines;
 
 /// How long a worker that has been asked to end may take, until it is left behind.
-const PATIENCE: Duration = Duration::from_millis(800);
+const PATIENCE: Duration = Duration::from_millis(700);
 /// How long it may take as long as its result is not saved and it works on that.
 const PATIENCE_WITH_WORK: Duration = Duration::from_secs(5);
 /// The worker may stop itself for a stop of this process that is over since this time.
