@@ -10,7 +10,7 @@ use diskscope::session::document::RunState;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, stderr, wait_until};
+use crate::place::{Place, kill, stderr, wait_until, worker};
 use crate::slow_disk::{Operation, SlowDisk};
 
 /// A second, and what a machine busy with other tests may add.
@@ -255,12 +255,6 @@ fn kill_of_the_program_ends_its_load() {
         .spawn()
         .unwrap();
     wait_until("the journal", || !place.saved().is_empty());
-    let id = child.id();
-    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    let worker = children.split_whitespace().next().unwrap().to_owned();
-    child.kill().unwrap();
-    child.wait().unwrap();
-    wait_until("the end of the worker", || {
-        !Path::new(&format!("/proc/{worker}")).exists()
-    });
+    assert!(worker(&child).is_some());
+    kill(&mut child);
 }
