@@ -31,7 +31,8 @@ pub struct Recorder {
     last_end_ns: u64,
     publish_at_ns: u64,
     publish_every_ns: u64,
-    origin: Instant,
+    /// From when times are counted; unset where they are virtual.
+    origin: Option<Instant>,
     /// Length of all pauses of this process when the first request counted, in nanoseconds.
     paused_before_ns: Option<u64>,
     /// Slow requests of which it is not known yet whether the process was paused meanwhile.
@@ -61,7 +62,7 @@ impl Recorder {
             last_end_ns: 0,
             publish_at_ns: publish_every_ns,
             publish_every_ns,
-            origin: Instant::now(),
+            origin: None,
             paused_before_ns: None,
             suspects: Vec::new(),
         }
@@ -77,7 +78,7 @@ impl Recorder {
             return;
         }
         let start_ns = request.intended_ns.unwrap_or(start_ns);
-        if end_ns.saturating_sub(start_ns) >= SUSPECT_NS {
+        if end_ns.saturating_sub(start_ns) >= SUSPECT_NS && self.origin.is_some() {
             self.suspects.push(Suspect {
                 request: *request,
                 start_ns,
@@ -101,7 +102,7 @@ impl Recorder {
         direction.latency.record(waited_ns);
         direction.bytes += u64::from(moved);
         // The course of a run leaves pauses out.
-        let paused_ns = pauses::total_ns();
+        let paused_ns = self.origin.map_or(0, |_| pauses::total_ns());
         let paused_before_ns = *self.paused_before_ns.get_or_insert(paused_ns);
         let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns - paused_before_ns);
         direction
@@ -141,11 +142,11 @@ impl Recorder {
     /// were under way. Those during a pause were moved, but their time is not the drive's.
     #[cold]
     fn judge_suspects(&mut self) {
-        let Some(known_until) = pauses::known_until() else {
+        let Some((known_until, origin)) = pauses::known_until().zip(self.origin) else {
             return;
         };
         for suspect in std::mem::take(&mut self.suspects) {
-            let moment = |ns| self.origin + Duration::from_nanos(ns);
+            let moment = |ns| origin + Duration::from_nanos(ns);
             let end = moment(suspect.end_ns);
             if end > known_until {
                 self.suspects.push(suspect);
@@ -168,9 +169,10 @@ impl Recorder {
         self.count(&request, start_ns, end_ns, moved);
     }
 
-    /// Sets the moment from which times are counted.
+    /// Sets the moment from which times are counted: of real time, in which this process may be
+    /// paused.
     pub fn start(&mut self, origin: Instant) {
-        self.origin = origin;
+        self.origin = Some(origin);
     }
 
     /// Hands out the rest. Yields the log and the end of the last request that counted, in
@@ -234,4 +236,41 @@ pub fn clear(tally: &mut Tally) {
     }
     tally.short = 0;
     tally.ramp = Moved::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOW_NS: u64 = 2 * SUSPECT_NS;
+
+    fn slow_request(recorder: &mut Recorder) {
+        let request = Assigned {
+            counted: true,
+            ..Assigned::default()
+        };
+        recorder.record(&request, 0, SLOW_NS, 4096);
+    }
+
+    #[test]
+    fn slow_request_of_a_process_that_ran_counts() {
+        let slot = Slot::default();
+        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, 0, 1);
+        pauses::watch();
+        recorder.start(Instant::now());
+        slow_request(&mut recorder);
+        assert_eq!(recorder.finish().1, SLOW_NS);
+        let tally = slot.lock().unwrap();
+        assert_eq!((tally.requests(), tally.ramp.reads), (1, 0));
+    }
+
+    #[test]
+    fn slow_request_in_virtual_time_counts_at_once() {
+        let slot = Slot::default();
+        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, 0, 1);
+        slow_request(&mut recorder);
+        assert!(recorder.suspects.is_empty());
+        recorder.publish(u64::MAX);
+        assert_eq!(slot.lock().unwrap().requests(), 1);
+    }
 }

@@ -97,6 +97,9 @@ pub enum Refused {
     /// The parameters do not fit the target.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// It was stopped while its journal was written, which does not end.
+    #[error("interrupted, and the directory of the sessions does not answer")]
+    NotSaved,
     /// It was stopped before anything was measured, and the target does not let go.
     #[error("interrupted {doing} {target}, which does not answer: nothing was measured")]
     NoAnswer {
@@ -121,7 +124,9 @@ impl Refused {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
-            Self::Bench(BenchError::Engine(_)) | Self::NoAnswer { .. } => ErrorKind::Failed,
+            Self::Bench(BenchError::Engine(_)) | Self::NotSaved | Self::NoAnswer { .. } => {
+                ErrorKind::Failed
+            }
         }
     }
 
@@ -130,7 +135,7 @@ impl Refused {
     pub fn facts(&self) -> &[String] {
         match self {
             Self::Writing { facts, .. } => facts,
-            Self::Target(_) | Self::Bench(_) | Self::NoAnswer { .. } => &[],
+            Self::Target(_) | Self::Bench(_) | Self::NotSaved | Self::NoAnswer { .. } => &[],
         }
     }
 
@@ -140,6 +145,7 @@ impl Refused {
         match self {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.advice(),
             Self::Bench(error) => error.advice(),
+            Self::NotSaved => "its journal holds what reached it: diskscope show".to_owned(),
             Self::NoAnswer { .. } => "see the kernel's log (dmesg)".to_owned(),
         }
     }

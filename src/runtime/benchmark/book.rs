@@ -23,6 +23,9 @@ use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
 use crate::session::{stability, verdicts};
 
+/// How long a session is saved whose drive does not answer: the program is to end.
+const SAVING: Duration = Duration::from_millis(200);
+
 /// The session with the runs that are over, and its journal.
 pub(super) struct Book {
     session: Session,
@@ -99,7 +102,7 @@ impl Book {
     }
 
     /// Closes it although a run goes on, which counts as interrupted.
-    fn interrupt(mut self) -> Report {
+    fn interrupt(mut self) -> Unsaved {
         if let Some(mut run) = self.current.take() {
             run.state = RunState::Interrupted;
             self.problems.push(format!(
@@ -112,20 +115,64 @@ impl Book {
         self.close()
     }
 
-    /// Judges repeated runs together, and puts the document in the journal's place.
-    fn close(mut self) -> Report {
+    /// Judges repeated runs together.
+    fn close(mut self) -> Unsaved {
         let unstable = stability::judge(&self.session.runs.iter().collect::<Vec<_>>());
         for run in &mut self.session.runs {
             unstable
                 .iter()
                 .for_each(|verdict| run.findings.put_verdict(verdict.clone()));
         }
-        let (saved, problem) = save(self.journal, self.journal_error, &self.session);
-        self.problems.extend(problem);
-        Report {
-            session: self.session,
-            saved,
-            problems: self.problems,
+        Unsaved {
+            report: Report {
+                session: self.session,
+                saved: None,
+                problems: self.problems,
+            },
+            journal: self.journal,
+            journal_error: self.journal_error,
+        }
+    }
+}
+
+/// A session that is complete and not saved yet.
+struct Unsaved {
+    report: Report,
+    journal: Option<Journal>,
+    journal_error: Option<StoreError>,
+}
+
+impl Unsaved {
+    /// Puts the document in the journal's place.
+    fn save(mut self) -> Report {
+        let (saved, problem) = save(self.journal, self.journal_error, &self.report.session);
+        self.report.saved = saved;
+        self.report.problems.extend(problem);
+        self.report
+    }
+
+    /// The report as it is as long as it is not saved.
+    fn so_far(&self) -> Report {
+        let mut report = self.report.clone();
+        if let Some(journal) = &self.journal {
+            report.problems.push(format!(
+                "saving the session takes too long: until it is saved, {} holds it",
+                journal.path().display()
+            ));
+        }
+        report
+    }
+
+    /// Saves it on a thread of its own, which is not waited for any longer than that.
+    fn save_within(self, limit: Duration) -> Report {
+        let so_far = self.so_far();
+        let (sender, saved) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("save".to_owned());
+        // Nobody listens when it took too long.
+        let started = thread.spawn(move || drop(sender.send(self.save())));
+        match started {
+            Ok(_) => saved.recv_timeout(limit).unwrap_or(so_far),
+            Err(_) => so_far,
         }
     }
 }
@@ -160,6 +207,8 @@ enum BookState {
     #[default]
     NotBegun,
     Open(Box<Book>),
+    /// The thread that measures saves it; what there is in the meantime.
+    Saving(Box<Report>),
     Closed,
 }
 
@@ -181,14 +230,14 @@ impl SharedBook {
     fn with<T>(&self, use_it: impl FnOnce(&mut Book) -> T) -> Option<T> {
         match &mut *self.state() {
             BookState::Open(book) => Some(use_it(book)),
-            BookState::NotBegun | BookState::Closed => None,
+            BookState::NotBegun | BookState::Saving(_) | BookState::Closed => None,
         }
     }
 
     fn take(&self) -> Option<Box<Book>> {
         match std::mem::replace(&mut *self.state(), BookState::Closed) {
             BookState::Open(book) => Some(book),
-            BookState::NotBegun | BookState::Closed => None,
+            BookState::NotBegun | BookState::Saving(_) | BookState::Closed => None,
         }
     }
 
@@ -242,7 +291,11 @@ impl SharedBook {
 
     /// Closes the session; `None` when another thread has done that.
     pub(super) fn close(&self) -> Option<Report> {
-        self.take().map(|book| book.close())
+        let unsaved = self.take()?.close();
+        *self.state() = BookState::Saving(Box::new(unsaved.so_far()));
+        let report = unsaved.save();
+        *self.state() = BookState::Closed;
+        Some(report)
     }
 
     /// Closes the session of a thread that does not come back.
@@ -255,8 +308,9 @@ impl SharedBook {
             BookState::Closed => Interrupted::Busy,
             BookState::Open(book) => {
                 drop(state);
-                Interrupted::Closed(Box::new(book.interrupt()))
+                Interrupted::Closed(Box::new(book.interrupt().save_within(SAVING)))
             }
+            BookState::Saving(report) => Interrupted::Closed(report),
         }
     }
 }

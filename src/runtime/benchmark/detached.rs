@@ -109,7 +109,7 @@ impl Shared {
     /// Takes what there is from a thread that does not come back.
     fn leave(&self, target: &str) -> Result<Report, Refused> {
         self.end_watching();
-        // Its thread may be in the middle of a line of the journal, or of closing the session.
+        // Its thread may be in the middle of a line of the journal.
         let deadline = Instant::now() + PATIENCE;
         loop {
             // First the session: the other thread has a result only after it closed that.
@@ -120,10 +120,14 @@ impl Shared {
             if let Some(result) = self.take_result() {
                 return result;
             }
-            if matches!(interrupted, Interrupted::NotBegun) || Instant::now() > deadline {
-                return Err(Refused::NoAnswer {
-                    doing: self.book.doing(),
-                    target: target.to_owned(),
+            let begun = !matches!(interrupted, Interrupted::NotBegun);
+            if !begun || Instant::now() > deadline {
+                return Err(match begun {
+                    true => Refused::NotSaved,
+                    false => Refused::NoAnswer {
+                        doing: self.book.doing(),
+                        target: target.to_owned(),
+                    },
                 });
             }
             thread::sleep(LOOK);

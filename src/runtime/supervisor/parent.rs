@@ -14,8 +14,8 @@ use crate::printable::printable_lines;
 
 /// How long a worker that has been asked to end may take, until it is left behind.
 const PATIENCE: Duration = Duration::from_millis(700);
-/// How long it may take as long as its result is not saved and it works on that.
-const PATIENCE_WITH_WORK: Duration = Duration::from_secs(5);
+/// The first thread, which saves and prints, hangs when it is in state D for so long.
+const HANGS: Duration = Duration::from_millis(150);
 /// The worker may stop itself for a stop of this process that is over since this time.
 const JUST_NOW: Duration = Duration::from_secs(1);
 /// How often a worker is looked at that is late.
@@ -34,6 +34,8 @@ struct Supervisor<'a> {
     unfinished: Vec<u8>,
     target: Option<String>,
     leaving: Option<Instant>,
+    /// Since when the worker's first thread is in state D.
+    hangs_since: Option<Instant>,
     /// Exit status of a worker whose result is printed and saved.
     delivered: Option<u8>,
     /// Whether the user asked a second time.
@@ -51,6 +53,7 @@ pub(super) fn supervise(worker: Pid, messages: PipeReader, signals: &Signals) ->
         unfinished: Vec::new(),
         target: None,
         leaving: None,
+        hangs_since: None,
         delivered: None,
         insisted: false,
         continued: None,
@@ -185,17 +188,24 @@ impl Supervisor<'_> {
     }
 
     /// Whether the worker was to end long ago.
-    fn is_late(&self) -> bool {
+    fn is_late(&mut self) -> bool {
         let Some(since) = self.leaving else {
             return false;
         };
-        let waited = since.elapsed();
         if self.insisted {
             return true;
         }
-        // The first thread saves and prints: as long as the kernel does not hold it, it gets on.
-        let works = self.delivered.is_none() && self.first_thread_state() != Some(b'D');
-        waited >= if works { PATIENCE_WITH_WORK } else { PATIENCE }
+        if self.delivered.is_some() {
+            return since.elapsed() >= PATIENCE;
+        }
+        // The first thread saves and prints. As long as no device holds it, it gets on, or waits
+        // for whoever reads its output.
+        if self.first_thread_state() != Some(b'D') {
+            self.hangs_since = None;
+            return false;
+        }
+        let hangs = self.hangs_since.get_or_insert_with(Instant::now).elapsed();
+        since.elapsed() >= PATIENCE && hangs >= HANGS
     }
 
     fn first_thread_state(&self) -> Option<u8> {
