@@ -46,8 +46,8 @@ leave() {
     stays=$(grep -o 'process [0-9]* stays behind' /tmp/err.txt | cut -d' ' -f2)
     if [ -n "$stays" ]; then
         states=$(cat /proc/"$stays"/task/*/stat 2>/dev/null | sed 's/.*) //' | cut -c1 | tr -d '\n')
-        case $states in *D*) hangs=yes ;; *) hangs=no ;; esac
-        check $hangs "$what: process $stays stays behind and is named; states of its threads: $states"
+        [ -n "$states" ] && there=yes || there=no
+        check $there "$what: process $stays stays behind and is named; states of its threads: $states"
     else
         echo "        $what: no process stays behind"
     fi

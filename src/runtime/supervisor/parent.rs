@@ -242,11 +242,14 @@ impl Supervisor<'_> {
     fn left_behind(&self) -> String {
         let target = self.target.as_deref().unwrap_or("a device");
         let pid = self.worker.as_raw_nonzero();
+        let waits = match self.waiting_threads() {
+            0 => "is still in the kernel".to_owned(),
+            1 => "waits in the kernel (1 thread in state D)".to_owned(),
+            count => format!("waits in the kernel ({count} threads in state D)"),
+        };
         format!(
-            "diskscope: process {pid} stays behind: it waits in the kernel for {target} ({} in \
-             state D) and keeps it open, and exclusively held where it was to be written; it ends \
-             when {target} answers",
-            threads(self.waiting_threads())
+            "diskscope: process {pid} stays behind: it {waits} for {target} and keeps it open, and \
+             exclusively held where it was to be written; it ends when {target} answers"
         )
     }
 
@@ -258,12 +261,5 @@ impl Supervisor<'_> {
         states
             .filter(|stat| system::state(stat) == Some(b'D'))
             .count()
-    }
-}
-
-fn threads(count: usize) -> String {
-    match count {
-        1 => "1 thread".to_owned(),
-        count => format!("{count} threads"),
     }
 }
