@@ -3,6 +3,10 @@
 use std::path::PathBuf;
 use std::process::Command;
 
+use diskscope::engine::{self, Choice, Control, Pattern, Plan};
+use diskscope::roots::Roots;
+use rustix::mount::UnmountFlags;
+
 use crate::loop_device::LoopDevice;
 use crate::place::{Place, stderr};
 use crate::requirement::{Requirement, skip};
@@ -101,4 +105,45 @@ fn file_system_can_be_unmounted_right_after_a_run() {
             busy.len()
         );
     }
+}
+
+/// In a process that goes on, as the interface does after a benchmark: what the kernel releases when
+/// a process ends is not released by that.
+#[test]
+fn file_system_can_be_unmounted_when_an_execution_is_over() {
+    let place = Place::new();
+    let Some(mut file_system) = Ext4::new(&place) else {
+        return;
+    };
+    let file = file_system.at.join("file");
+    let mut busy = Vec::new();
+    for round in 0..ROUNDS {
+        if !file_system.mount() {
+            return;
+        }
+        if round == 0 {
+            std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+        }
+        let name = file.to_str().unwrap();
+        let opened = engine::open(&Roots::default(), name, Choice::Uring, None);
+        let opened = match opened {
+            Ok(opened) => opened,
+            Err(error) => return skip(Requirement::Kernel, error),
+        };
+        let mut plan = Plan::reading(Pattern::Random, 4096, 0..1 << 20);
+        plan.depth = 8;
+        plan.limits.requests = Some(200);
+        let outcome = opened
+            .engine()
+            .execute(&plan, &Control::default(), &mut |_| {});
+        assert_eq!(outcome.unwrap().tally.requests(), 200);
+        drop(opened);
+        if let Err(error) = rustix::mount::unmount(&file_system.at, UnmountFlags::empty()) {
+            busy.push((round, error));
+            crate::place::wait_until("the unmount", || file_system.unmount().is_ok());
+        }
+        file_system.mounted = false;
+    }
+    // Other tests of this program start programs, which have its descriptors for a moment.
+    assert!(busy.len() < 3, "{} of {ROUNDS} busy: {busy:?}", busy.len());
 }
