@@ -3,7 +3,7 @@
 //! stdout carries the result only; everything else goes to stderr.
 
 use std::ffi::OsString;
-use std::io::{self, Write};
+use std::io::{self, IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Duration;
 
@@ -11,6 +11,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::Settings;
 use crate::printable::printable_lines;
+use crate::runtime::supervisor::{self, Role};
 use crate::units;
 
 mod compare;
@@ -160,25 +161,46 @@ pub fn command() -> Command {
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
-    ExitCode::from(exit_of(std::env::args_os()) as u8)
+    let matches = match parse(std::env::args_os()) {
+        Ok(matches) => matches,
+        Err(exit) => return ExitCode::from(exit as u8),
+    };
+    if uses_devices(&matches)
+        && let Role::Supervisor(code) = supervisor::split()
+    {
+        return code;
+    }
+    let exit = perform(&matches) as u8;
+    supervisor::delivered(exit);
+    ExitCode::from(exit)
 }
 
-fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
-    let matches = match command().try_get_matches_from(arguments) {
-        Ok(matches) => matches,
-        Err(error) => {
-            // Help and version are what was asked for; a reader that went away is no error.
-            let _ = error.print();
-            return if error.use_stderr() {
-                Exit::Usage
-            } else {
-                Exit::Done
-            };
+/// The arguments as clap understands them, or how to end without.
+fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<ArgMatches, Exit> {
+    command().try_get_matches_from(arguments).map_err(|error| {
+        // Help and version are what was asked for; a reader that went away is no error.
+        let _ = error.print();
+        if error.use_stderr() {
+            Exit::Usage
+        } else {
+            Exit::Done
         }
-    };
+    })
+}
+
+/// Whether the command waits for devices that may never answer.
+fn uses_devices(matches: &ArgMatches) -> bool {
+    match matches.subcommand() {
+        None => io::stdout().is_terminal(),
+        Some(("run", matches)) => run::uses_device(matches),
+        Some((name, _)) => name == "devices",
+    }
+}
+
+fn perform(matches: &ArgMatches) -> Exit {
     restore_leftovers();
     let outcome = match matches.subcommand() {
-        None => interface::run(&matches),
+        None => interface::run(matches),
         Some((name, matches)) => SUBCOMMANDS
             .iter()
             .find(|one| (one.command)().get_name() == name)
@@ -260,7 +282,9 @@ mod unit_tests {
 
     #[test]
     fn what_cannot_be_understood_is_a_usage_error() {
-        let exit = |words: &[&str]| exit_of(words.iter().map(OsString::from));
+        let exit = |words: &[&str]| {
+            parse(words.iter().map(OsString::from)).map_or_else(|exit| exit, |it| perform(&it))
+        };
         assert_eq!(exit(&["diskscope", "dance"]), Exit::Usage);
         assert_eq!(exit(&["diskscope", "run"]), Exit::Usage);
         assert_eq!(

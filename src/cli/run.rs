@@ -96,14 +96,19 @@ fn argument(parameter: &'static Parameter) -> Arg {
         .help_heading("Parameters of the tests")
 }
 
+/// Whether the target is a real one, which may not answer.
+pub(super) fn uses_device(matches: &ArgMatches) -> bool {
+    let target = matches.get_one::<String>("target");
+    target.is_none_or(|target| !target.starts_with("sim:"))
+}
+
 pub(super) fn run(matches: &ArgMatches) -> Result {
     let order = order(matches)?;
     let output = matches.get_one::<String>("json").map(String::as_str);
     let control = Arc::new(Control::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let mut line = progress::Line::new();
-    let report = benchmark::run(&order, &Roots::default(), &control, &mut line);
-    line.clear();
+    let line = Box::new(progress::Line::new());
+    let report = benchmark::run_detached(order, Roots::default(), &control, line);
     let report = report.map_err(|refused| Failure {
         exit: match refused.kind() {
             _ if control.is_cancelled() => Exit::Interrupted,

@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 use std::thread;
+use std::time::Instant;
 
 use futures_util::future::select_all;
 use rustix::process::Signal as Number;
@@ -10,12 +11,13 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Failure;
 use crate::engine::Control;
 use crate::probe::process::ignored_signals;
+use crate::runtime::supervisor;
 
 /// What stops a run.
 const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
 /// Cancels `control` on the first signal and wakes the thread that called this; the second signal
-/// ends the program at once. A signal that the program was started to ignore, as by nohup(1) or in
+/// ends the program at once, unless it follows so soon that it is the same wish by another way. A signal that the program was started to ignore, as by nohup(1) or in
 /// the background of a script, stays ignored.
 ///
 /// # Errors
@@ -46,9 +48,16 @@ pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
     // The thread lives as long as the process: there is nothing of its own to put back.
     thread::spawn(move || {
         runtime.block_on(any(&mut signals));
+        supervisor::leaving();
         control.cancel();
         caller.unpark();
-        runtime.block_on(any(&mut signals));
+        let first = Instant::now();
+        loop {
+            runtime.block_on(any(&mut signals));
+            if first.elapsed() > supervisor::SAME_WISH {
+                break;
+            }
+        }
         std::process::exit(super::Exit::Interrupted as i32);
     });
     Ok(())

@@ -14,7 +14,7 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::recorder::{self, Recorder, Slot};
 use super::run::{Lane, Maker, Shared, Work, elapsed};
-use super::{Control, EngineError, threads};
+use super::{Control, EngineError, pauses, threads};
 
 /// How often the hand on the switch is looked at.
 const LOOK_EVERY: Duration = Duration::from_millis(20);
@@ -32,11 +32,14 @@ pub(super) struct Crew<'a> {
     messages: Receiver<Message>,
     handles: Vec<JoinHandle<()>>,
     reports: Vec<Report>,
+    /// When the user stopped it.
+    cancelled_at: Option<Instant>,
 }
 
 impl<'a> Crew<'a> {
     /// A thread for each lane, which waits for the start.
     pub(super) fn spawn(plan: &'a Plan, lanes: u32, maker: &Maker) -> Result<Self, EngineError> {
+        pauses::watch();
         let (sender, messages) = channel();
         let mut crew = Self {
             plan,
@@ -46,6 +49,7 @@ impl<'a> Crew<'a> {
             messages,
             handles: Vec::new(),
             reports: Vec::new(),
+            cancelled_at: None,
         };
         for worker in 0..plan.workers {
             let tickets = match lanes {
@@ -98,6 +102,7 @@ impl<'a> Crew<'a> {
                 // A listener that is gone has given the execution up.
                 let _ = sender.send(Message::Ready);
                 lane.origin = gate.wait()?;
+                lane.recorder.start(lane.origin);
                 Some(Message::Finished(run_lane(work.as_mut(), lane)))
             }));
             let message = result.unwrap_or_else(|_| {
@@ -160,7 +165,6 @@ impl<'a> Crew<'a> {
         observe: &mut dyn FnMut(&Snapshot),
     ) -> bool {
         let mut progress = Progress::new(self.plan);
-        let mut cancelled_at: Option<Instant> = None;
         let mut observed = origin;
         while self.reports.len() < self.handles.len() {
             match self.messages.recv_timeout(LOOK_EVERY) {
@@ -168,26 +172,32 @@ impl<'a> Crew<'a> {
                 Ok(Message::Ready | Message::NotReady(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
-            if cancelled_at.is_none() && control.is_cancelled() {
+            if self.cancelled_at.is_none() && control.is_cancelled() {
                 self.shared.cancel();
-                cancelled_at = Some(Instant::now());
+                self.cancelled_at = Some(Instant::now());
             }
-            if cancelled_at.is_some_and(|at| at.elapsed() > PATIENCE) {
+            if self.cancelled_at.is_some_and(|at| at.elapsed() > PATIENCE) {
                 break;
             }
             if observed.elapsed() >= OBSERVE_EVERY {
                 observed = Instant::now();
-                observe(progress.look(nanoseconds(origin.elapsed()), &self.slots));
+                observe(progress.look(running(origin), &self.slots));
             }
         }
-        observe(progress.look(nanoseconds(origin.elapsed()), &self.slots));
-        cancelled_at.is_some()
+        observe(progress.look(running(origin), &self.slots));
+        self.cancelled_at.is_some()
     }
 
     /// Puts together what the lanes found.
-    pub(super) fn conclude(mut self, cancelled: bool) -> Outcome {
+    pub(super) fn conclude(mut self, cancelled: bool, origin: Instant) -> Outcome {
         // A lane that hangs in the kernel is left behind: its thread ends when the kernel lets go.
-        if self.reports.len() == self.handles.len() {
+        let mut last_end_ns = 0;
+        if let Some(at) = self.cancelled_at
+            && self.reports.len() < self.handles.len()
+        {
+            // Its requests took until the stop, at least.
+            last_end_ns = nanoseconds(at.saturating_duration_since(origin));
+        } else {
             for handle in self.handles {
                 let _ = handle.join();
             }
@@ -202,7 +212,6 @@ impl<'a> Crew<'a> {
             cpu: CpuTime::default(),
             finish: None,
         };
-        let mut last_end_ns = 0;
         for report in self.reports {
             last_end_ns = last_end_ns.max(report.last_end_ns);
             outcome.log.extend(report.log);
@@ -217,8 +226,18 @@ impl<'a> Crew<'a> {
             recorder::add(&mut outcome.tally, slot);
         }
         outcome.elapsed = elapsed(self.plan, last_end_ns, &outcome.end);
+        let first = origin + self.plan.ramp;
+        let paused = pauses::between(first, first + outcome.elapsed);
+        outcome.elapsed = outcome.elapsed.saturating_sub(paused);
         outcome
     }
+}
+
+/// Nanoseconds since the origin, pauses of this process left out.
+fn running(origin: Instant) -> u64 {
+    let now = Instant::now();
+    let paused = pauses::between(origin, now);
+    nanoseconds(now.duration_since(origin).saturating_sub(paused))
 }
 
 /// What a lane reports, once before the start and once after its end.

@@ -18,6 +18,7 @@ mod feeder;
 mod finish;
 mod open;
 pub mod outcome;
+pub mod pauses;
 pub mod plan;
 mod pread;
 mod progress;

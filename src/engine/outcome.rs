@@ -60,7 +60,7 @@ pub struct Tally {
     pub write: Direction,
     /// Requests that transferred less than was asked for without an error.
     pub short: u64,
-    /// What was moved during the ramp, and counts nowhere else.
+    /// What was moved during the ramp, or while this process was paused, and counts nowhere else.
     pub ramp: Moved,
 }
 

@@ -96,7 +96,7 @@ pub fn execute(
     crew.gather(control)?;
     let origin = crew.start();
     let cancelled = crew.watch(control, origin, observe);
-    Ok(crew.conclude(cancelled))
+    Ok(crew.conclude(cancelled, origin))
 }
 
 /// From the end of the ramp to the last completion; with a rate, requests may be rarer than the

@@ -78,8 +78,8 @@ mod tests {
     fn every_verdict_is_provoked_where_the_page_says() {
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
         let read = |name: &str| std::fs::read_to_string(tests.join(name)).unwrap();
-        let sources =
-            ["real", "shared", "simulated"].map(|name| read(&format!("verdicts/{name}.rs")));
+        let sources = ["paused", "real", "shared", "simulated"]
+            .map(|name| read(&format!("verdicts/{name}.rs")));
         let script = read("guest/verdicts.sh");
         for rule in GROUPS.iter().flat_map(|(_, rules)| *rules) {
             match rule.provoked {

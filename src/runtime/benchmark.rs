@@ -4,18 +4,20 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use self::book::{Book, Underway};
+use self::book::{Book, SharedBook, Underway};
+pub use self::detached::run_detached;
 use super::overwrite;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target};
-use crate::engine::{self, Choice, Control, Engine, EngineError, OpenError};
+use crate::engine::{self, Choice, Control, Engine, EngineError, OpenError, Opened};
 use crate::roots::Roots;
 use crate::session::document::{
     EngineRecord, Findings, KernelCounts, RunState, Session, StageSplit, Verdict,
 };
 
 mod book;
+mod detached;
 
 /// How often the journal is appended to while a phase lasts that brings no news.
 const JOURNAL_EVERY: Duration = Duration::from_millis(900);
@@ -63,6 +65,8 @@ pub trait Watcher {
     fn started(&mut self, start: &Start);
     /// The latest state, and what the kernel says of the same device.
     fn progress(&mut self, progress: &Progress, kernel: Beside<'_>);
+    /// Nothing more will come.
+    fn ended(&mut self) {}
 }
 
 /// What the kernel says of the device under test since the start.
@@ -93,6 +97,17 @@ pub enum Refused {
     /// The parameters do not fit the target.
     #[error(transparent)]
     Bench(#[from] BenchError),
+    /// It was stopped while its journal was written, which does not end.
+    #[error("interrupted, and the directory of the sessions does not answer")]
+    NotSaved,
+    /// It was stopped before anything was measured, and the target does not let go.
+    #[error("interrupted {doing} {target}, which does not answer: nothing was measured")]
+    NoAnswer {
+        /// What was being done, such as `while opening`.
+        doing: &'static str,
+        /// The target.
+        target: String,
+    },
 }
 
 impl From<DriveError> for Refused {
@@ -109,7 +124,9 @@ impl Refused {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
-            Self::Bench(BenchError::Engine(_)) => ErrorKind::Failed,
+            Self::Bench(BenchError::Engine(_)) | Self::NotSaved | Self::NoAnswer { .. } => {
+                ErrorKind::Failed
+            }
         }
     }
 
@@ -118,7 +135,7 @@ impl Refused {
     pub fn facts(&self) -> &[String] {
         match self {
             Self::Writing { facts, .. } => facts,
-            Self::Target(_) | Self::Bench(_) => &[],
+            Self::Target(_) | Self::Bench(_) | Self::NotSaved | Self::NoAnswer { .. } => &[],
         }
     }
 
@@ -128,6 +145,8 @@ impl Refused {
         match self {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.advice(),
             Self::Bench(error) => error.advice(),
+            Self::NotSaved => "its journal holds what reached it: diskscope show".to_owned(),
+            Self::NoAnswer { .. } => "see the kernel's log (dmesg)".to_owned(),
         }
     }
 }
@@ -140,7 +159,8 @@ fn engine_record(engine: &dyn Engine) -> EngineRecord {
     }
 }
 
-/// Runs a job to its end. What was measured is saved and returned, however it ended.
+/// Runs a job to its end on the calling thread. What was measured is saved and returned, however
+/// it ended.
 ///
 /// # Errors
 /// When it could not begin: nothing was measured.
@@ -150,16 +170,39 @@ pub fn run(
     control: &Control,
     watcher: &mut dyn Watcher,
 ) -> Result<Report, Refused> {
+    run_into(
+        order,
+        roots,
+        control,
+        watcher,
+        &SharedBook::default(),
+        &mut None,
+    )
+}
+
+/// Runs a job whose session another thread may close at any moment; `kept` holds the target open
+/// beyond the end, for closing it may take as long as any request.
+fn run_into(
+    order: &Order,
+    roots: &Roots,
+    control: &Control,
+    watcher: &mut dyn Watcher,
+    book: &SharedBook,
+    kept: &mut Option<Opened>,
+) -> Result<Report, Refused> {
     let job = &order.job;
     let choice = Choice::named(&job.engine).unwrap_or_default();
-    let mut opened = engine::open(roots, &job.target, choice, job.scratch_bytes)?;
+    book.set_doing("while opening");
+    let opened = kept.insert(engine::open(roots, &job.target, choice, job.scratch_bytes)?);
     let target = opened.target.clone();
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
-        overwrite::permit(&mut opened, job)?;
+        book.set_doing("while looking at what is on");
+        overwrite::permit(opened, job)?;
     }
+    book.set_doing("while filling the scratch file in");
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
     let record = engine_record(engine);
@@ -169,13 +212,19 @@ pub fn run(
         forecast,
         engine: record.clone(),
     });
-    let mut book = Book::open(order, roots);
+    let left = || Refused::NoAnswer {
+        doing: book.doing(),
+        target: job.target.clone(),
+    };
+    if !book.begin(Book::open(order, roots)) {
+        return Err(left());
+    }
     for index in 0..order.repeat.max(1) {
         let parameters = of_repeat(&parameters, index);
         let scene = (&target, &parameters);
-        let mut underway = Underway::begin(&book, job, roots, scene, record.clone());
+        let mut underway = Underway::begin(book, job, roots, scene, record.clone());
         let mut recorder = Recorder {
-            book: &mut book,
+            book,
             underway: &mut underway,
             watcher,
             repeat: (index, order.repeat.max(1)),
@@ -206,7 +255,7 @@ pub fn run(
             break;
         }
     }
-    Ok(book.close())
+    book.close().ok_or_else(left)
 }
 
 /// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all
@@ -221,7 +270,7 @@ fn of_repeat(parameters: &Parameters, index: u32) -> Parameters {
 
 /// Saves what the test reports before it is passed on to be drawn.
 struct Recorder<'a> {
-    book: &'a mut Book,
+    book: &'a SharedBook,
     underway: &'a mut Underway,
     watcher: &'a mut dyn Watcher,
     /// Which run it is, from 0, of how many.

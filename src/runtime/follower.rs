@@ -4,9 +4,11 @@
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, Sender, channel};
 use std::thread::{self, JoinHandle};
+use std::time::Duration;
 
 use super::requests::{Detail, Scope, follow};
 use super::services::Sources;
+use super::threads::join_within;
 use crate::app::News;
 use crate::model::requests::Board;
 use crate::probe::now;
@@ -15,6 +17,10 @@ use crate::roots::Roots;
 
 /// Time between two views in nanoseconds of the trace's clock.
 const VIEW_EVERY: u64 = 200_000_000;
+
+/// How long the end waits for the kernel to take a capture down; what stays is swept by the next
+/// start.
+const PATIENCE: Duration = Duration::from_millis(600);
 
 /// What to do when a capture ended by itself.
 const ENDED: &str = "press r to begin anew; rates, transfers and benchmarks work without it";
@@ -51,7 +57,7 @@ impl Drop for Follower {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            join_within(thread, PATIENCE);
         }
     }
 }

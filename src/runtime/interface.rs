@@ -13,8 +13,8 @@ use super::lean::Lean;
 use super::machine_services::Machine;
 use super::player::{self, Player};
 use super::services::{Services, Sources, feeds};
-use super::signals;
 use super::terminal::{Guard, LastWords};
+use super::{signals, supervisor};
 use crate::app::State;
 use crate::recording::Recording;
 use crate::roots::Roots;
@@ -103,6 +103,7 @@ pub fn run_with<S: Services>(
         } = world;
         // The terminal is given back before a drive that does not answer is waited for.
         drop(display);
+        supervisor::leaving();
         let mut services = services;
         services.finish();
         Ok::<_, InterfaceError>(ending?)

@@ -2,10 +2,11 @@
 
 use std::sync::Arc;
 use std::thread::{self, JoinHandle};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use super::benchmark::{self, Beside, Order, Start, Watcher};
 use super::services::Sources;
+use super::threads::join_within;
 use crate::app::{News, RunView, Saved};
 use crate::bench::{Job, Progress};
 use crate::engine::Control;
@@ -13,9 +14,7 @@ use crate::roots::Roots;
 use crate::session::store;
 
 /// How long the end of the program waits for a drive that does not answer.
-const PATIENCE: Duration = Duration::from_secs(10);
-/// How often it looks whether the benchmark has ended.
-const LOOK: Duration = Duration::from_millis(10);
+const PATIENCE: Duration = Duration::from_secs(5);
 
 /// A benchmark that runs.
 #[derive(Debug)]
@@ -37,7 +36,7 @@ impl Running {
         let thread = thread::Builder::new()
             .name("benchmark".to_owned())
             .spawn(move || {
-                let ended = measure(job, &roots, &switch, &sources);
+                let ended = measure(job, roots, &switch, &sources);
                 // Nobody listens any more once the program ends.
                 let _ = sources.news.blocking_send(News::Ended(Box::new(ended)));
             })?;
@@ -47,26 +46,31 @@ impl Running {
     /// Asks it to stop; what was measured is kept.
     pub fn stop(&self) {
         self.control.cancel();
+        self.thread.thread().unpark();
     }
 
     /// Stops it and waits until it is saved.
     pub fn finish(self) {
         self.stop();
-        let deadline = Instant::now() + PATIENCE;
-        while !self.thread.is_finished() && Instant::now() < deadline {
-            thread::sleep(LOOK);
-        }
+        join_within(self.thread, PATIENCE);
     }
 }
 
-fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Result<Saved, String> {
+fn measure(
+    job: Job,
+    roots: Roots,
+    control: &Arc<Control>,
+    sources: &Sources,
+) -> Result<Saved, String> {
     let order = Order {
         job,
         repeat: 1,
         keep_in: store::directory(),
     };
-    let mut publisher = Publisher { sources };
-    let report = benchmark::run(&order, roots, control, &mut publisher)
+    let publisher = Box::new(Publisher {
+        sources: sources.clone(),
+    });
+    let report = benchmark::run_detached(order, roots, control, publisher)
         .map_err(|refused| format!("{refused}; {}", refused.advice()))?;
     let run = report.session.runs.into_iter().next();
     Ok(Saved {
@@ -77,17 +81,17 @@ fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Res
 }
 
 /// Publishes how a job is getting on.
-struct Publisher<'a> {
-    sources: &'a Sources,
+struct Publisher {
+    sources: Sources,
 }
 
-impl Publisher<'_> {
+impl Publisher {
     fn publish(&self, view: RunView) {
         self.sources.progress.send_replace(Some(Arc::new(view)));
     }
 }
 
-impl Watcher for Publisher<'_> {
+impl Watcher for Publisher {
     fn preparing(&mut self, done: u64, total: u64) {
         self.publish(RunView {
             preparing: Some((done, total)),

@@ -17,9 +17,11 @@ pub mod requests;
 pub mod sampler;
 pub mod services;
 pub mod signals;
+pub mod supervisor;
 mod surroundings;
 pub mod targets;
 pub mod terminal;
+mod threads;
 
 pub use event_loop::Ending;
 pub use interface::{InterfaceError, Options, replay, run};

@@ -4,6 +4,11 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
+use super::threads::join_within;
+
+/// How long the end waits for a sample that is being taken.
+const PATIENCE: Duration = Duration::from_millis(300);
+
 /// What the sampling thread is told.
 #[derive(Debug)]
 enum Order {
@@ -56,7 +61,7 @@ impl Drop for Sampler {
     fn drop(&mut self) {
         self.orders = None;
         if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
+            join_within(thread, PATIENCE);
         }
     }
 }

@@ -8,7 +8,7 @@ use proptest::prelude::Rng;
 use proptest::test_runner::{RngAlgorithm, TestRng};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, covered, is_root, stderr, wait_until};
+use crate::place::{Place, covered, is_root, kill, stderr, wait_until};
 
 /// A journal is written to at least this often.
 const LOSS: Duration = Duration::from_secs(1);
@@ -34,9 +34,8 @@ fn kill_after(moment: Duration, test: &str, early: bool) -> Option<Duration> {
     }
     let began = Instant::now();
     std::thread::sleep(moment);
-    child.kill().unwrap();
     let killed = began.elapsed();
-    child.wait().unwrap();
+    kill(&mut child);
 
     let left: Vec<_> = fs::read_dir(place.scratch()).unwrap().collect();
     assert!(left.is_empty(), "{left:?}");
@@ -106,8 +105,7 @@ fn a_setting_that_a_kill_left_changed_is_put_back_by_the_next_start() {
             drive.queue("read_ahead_kb") != before || child.try_wait().unwrap().is_some()
         });
         std::thread::sleep(moment);
-        child.kill().unwrap();
-        child.wait().unwrap();
+        kill(&mut child);
         left_changed += usize::from(drive.queue("read_ahead_kb") != before);
         let next = place.command(&["tests"]).output().unwrap();
         assert_eq!(drive.queue("read_ahead_kb"), before, "{}", stderr(&next));

@@ -4,6 +4,7 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+mod cancel;
 mod clock;
 mod full;
 mod kill;
@@ -13,3 +14,6 @@ mod place;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod signals;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;
+mod unmount;

@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Output, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use diskscope::session::document::{Run, Session};
@@ -65,6 +65,25 @@ impl Place {
         let saved = self.saved();
         assert_eq!(saved.len(), 1, "{saved:?}");
         store::load(&saved[0]).unwrap()
+    }
+}
+
+/// The process that does a program's work, the child of the one that was started; `None` while it
+/// is not there yet.
+pub fn worker(child: &Child) -> Option<PathBuf> {
+    let id = child.id();
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    let worker = children.split_whitespace().next()?;
+    Some(Path::new("/proc").join(worker))
+}
+
+/// Kills a program, and waits until its worker is gone, too.
+pub fn kill(child: &mut Child) {
+    let worker = worker(child);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    if let Some(worker) = worker {
+        wait_until("the end of the worker", || !worker.exists());
     }
 }
 

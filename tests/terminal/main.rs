@@ -4,6 +4,7 @@
 #![allow(clippy::unwrap_used)]
 
 mod cost;
+mod hang;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 #[path = "../support/median.rs"]
@@ -14,6 +15,8 @@ mod processor;
 mod pty;
 #[path = "../support/requirement.rs"]
 mod requirement;
+#[path = "../support/slow_disk.rs"]
+mod slow_disk;
 mod start;
 
 use crate::requirement::{Requirement, skip};

@@ -79,6 +79,14 @@ impl Terminal {
         self.child.id()
     }
 
+    /// The process that does the program's work: the supervisor's child.
+    pub fn worker_id(&self) -> u32 {
+        let id = self.id();
+        let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+        let worker = children.split_whitespace().next().unwrap();
+        worker.parse().unwrap()
+    }
+
     /// Types.
     pub fn keys(&mut self, keys: &str) {
         self.master

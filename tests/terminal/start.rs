@@ -82,8 +82,8 @@ fn how_soon_and_how_large() {
         terminal.see("DEVICES");
         let until = Instant::now() + SETTLED;
         terminal.wait("the program to settle", |_| Instant::now() > until);
-        let resident = memory_kib(terminal.id(), "VmHWM:");
-        let own = memory_kib(terminal.id(), "RssAnon:");
+        let resident = memory_kib(terminal.worker_id(), "VmHWM:");
+        let own = memory_kib(terminal.worker_id(), "RssAnon:");
         terminal.keys("q");
         terminal.end();
         let (frame, list) = (spread(frames), spread(lists));

@@ -9,6 +9,7 @@
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod of_tests;
+mod paused;
 mod place;
 mod real;
 #[path = "../support/requirement.rs"]

@@ -2,7 +2,7 @@
 
 use std::io::Read;
 use std::path::PathBuf;
-use std::process::{Command, Stdio};
+use std::process::{Child, Command, Stdio};
 
 use serde_json::Value;
 use tempfile::TempDir;
@@ -106,15 +106,34 @@ impl Place {
         self.run_by(command, words)
     }
 
-    fn run_by(&self, mut command: Command, words: &[&str]) -> Run {
-        let output = command
+    /// The same while something is done to it.
+    pub fn run_with(&self, words: &[&str], meanwhile: impl FnOnce(&Child)) -> Run {
+        let command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+        self.run_while(command, words, meanwhile)
+    }
+
+    fn run_by(&self, command: Command, words: &[&str]) -> Run {
+        self.run_while(command, words, |_| {})
+    }
+
+    fn run_while(
+        &self,
+        mut command: Command,
+        words: &[&str],
+        meanwhile: impl FnOnce(&Child),
+    ) -> Run {
+        let child = command
             .arg("run")
             .args(words)
             .args(["--json", "-"])
             .env("XDG_STATE_HOME", self.path("state"))
             .stdin(Stdio::null())
-            .output()
+            .stdout(Stdio::piped())
+            .stderr(Stdio::piped())
+            .spawn()
             .unwrap();
+        meanwhile(&child);
+        let output = child.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         assert!(output.status.success(), "{words:?}: {said}");
         let mut session: Value = serde_json::from_slice(&output.stdout).unwrap();

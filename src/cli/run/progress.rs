@@ -75,6 +75,10 @@ fn rates(snapshot: &Snapshot) -> String {
 }
 
 impl Watcher for Line {
+    fn ended(&mut self) {
+        self.clear();
+    }
+
     fn preparing(&mut self, done: u64, total: u64) {
         let share = done as f64 / total.max(1) as f64;
         self.draw(&format!(

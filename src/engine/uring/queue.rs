@@ -23,6 +23,14 @@ const WAKE_MARGIN_NS: u64 = 60_000;
 /// makes the queue move in lockstep and the drive run dry.
 const LARGEST_BATCH: u32 = 8;
 
+/// Marks the answer to a request to take another one back.
+const CANCEL: u64 = u64::MAX;
+
+/// Whether a request ended because it was taken back.
+fn taken_back(answer: i32) -> bool {
+    [-libc::ECANCELED, -libc::EINTR].contains(&answer)
+}
+
 /// A request in flight.
 #[derive(Debug, Clone, Copy, Default)]
 struct Flight {
@@ -220,6 +228,9 @@ impl Queue {
         let now = lane.now();
         let mut failed = None;
         for completion in completions {
+            if completion.user_data() == CANCEL {
+                continue;
+            }
             let slot = completion.user_data() as u16;
             let flight = &self.flights[usize::from(slot)];
             let answer = match completion.result() {
@@ -231,6 +242,8 @@ impl Queue {
                 Ok(bytes) => lane
                     .recorder
                     .record(&flight.request, flight.start_ns, now, bytes),
+                // Taken back as it was asked for.
+                Err(_) if lane.shared.is_cancelled() && taken_back(completion.result()) => {}
                 Err(error) => failed = failed.or(Some(error)),
             }
             self.free.push(slot);
@@ -260,6 +273,24 @@ impl Queue {
         Duration::from_nanos(wait).min(LONGEST_WAIT)
     }
 
+    /// Asks the kernel to take back what is in flight (io_uring_enter(2), `IORING_OP_ASYNC_CANCEL`):
+    /// it can for what waits for a thread, and cannot for what the drive has.
+    fn cancel_all(&mut self) {
+        let mut in_flight = vec![true; self.flights.len()];
+        for slot in &self.free {
+            in_flight[usize::from(*slot)] = false;
+        }
+        for (slot, _) in in_flight.iter().enumerate().filter(|(_, is)| **is) {
+            let entry = opcode::AsyncCancel::new(slot as u64)
+                .build()
+                .user_data(CANCEL);
+            // SAFETY: the entry refers to no memory. A full ring leaves the rest as it is.
+            if unsafe { self.ring.submission().push(&entry) }.is_err() {
+                break;
+            }
+        }
+    }
+
     /// Waits for what is in flight; after the user's stop only for a moment. Says whether
     /// everything has come back.
     fn drain(&mut self, lane: &mut Lane) -> Result<bool, EngineError> {
@@ -271,6 +302,9 @@ impl Queue {
                 result = result.and(Err(error));
             }
             if lane.shared.is_cancelled() {
+                if give_up_ns.is_none() {
+                    self.cancel_all();
+                }
                 let now = lane.now();
                 let limit = *give_up_ns.get_or_insert(now + GRACE.as_nanos() as u64);
                 if now >= limit {
@@ -301,6 +335,17 @@ impl Drop for Queue {
         if self.in_flight() > 0 {
             // A request hangs: the kernel may still write into its buffer at any time.
             self.buffers.area().abandon();
+            return;
+        }
+        // The kernel takes a ring down some time after it was closed. Until then it would hold the
+        // file, and its file system could not be unmounted; taken back, it is released at once.
+        // With nothing in flight neither call waits.
+        let submitter = self.ring.submitter();
+        if self.has_file {
+            let _ = submitter.unregister_files();
+        }
+        if self.has_buffers {
+            let _ = submitter.unregister_buffers();
         }
     }
 }

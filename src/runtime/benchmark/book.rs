@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use jiff::Zoned;
@@ -15,16 +16,21 @@ use crate::roots::Roots;
 use crate::runtime::machine;
 use crate::runtime::surroundings::{Scene, Surroundings};
 use crate::session::document::{
-    Cpu, EngineRecord, Evidence, Findings, Reproduce, Run, RunError, RunState, SCHEMA, Session,
-    TargetRecord, VERSION,
+    Cpu, EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunError, RunState, SCHEMA,
+    Session, TargetRecord, VERSION,
 };
 use crate::session::goal::Wanted;
 use crate::session::store::{Journal, StoreError};
 use crate::session::{stability, verdicts};
 
+/// How long a session is saved whose drive does not answer: the program is to end.
+const SAVING: Duration = Duration::from_millis(200);
+
 /// The session with the runs that are over, and its journal.
 pub(super) struct Book {
     session: Session,
+    /// The run that goes on, as it was last put into the journal.
+    current: Option<Run>,
     journal: Option<Journal>,
     problems: Vec<String>,
     /// The first that went wrong with the journal.
@@ -59,6 +65,7 @@ impl Book {
         }
         Self {
             session,
+            current: None,
             journal,
             problems,
             journal_error: None,
@@ -68,6 +75,7 @@ impl Book {
     /// Appends a run as it stands to the journal.
     fn append(&mut self, run: &Run) {
         self.note(|journal| journal.append(run));
+        self.current = Some(run.clone());
     }
 
     fn note(&mut self, write: impl FnOnce(&mut Journal) -> Result<(), StoreError>) {
@@ -80,37 +88,91 @@ impl Book {
     }
 
     /// Puts down a run that is over.
-    pub(super) fn put(&mut self, run: Run) {
+    fn put(&mut self, run: Run) {
         self.note(|journal| journal.keep(&run));
+        self.current = None;
         self.session.runs.push(run);
     }
 
     /// Leaves nothing behind.
-    pub(super) fn discard(self) {
+    fn discard(self) {
         if let Some(journal) = self.journal {
             journal.discard();
         }
     }
 
-    /// Whether anything is in it.
-    pub(super) fn is_empty(&self) -> bool {
-        self.session.runs.is_empty()
+    /// Closes it although a run goes on, which counts as interrupted.
+    fn interrupt(mut self) -> Unsaved {
+        if let Some(mut run) = self.current.take() {
+            run.state = RunState::Interrupted;
+            self.problems.push(format!(
+                "{} did not answer when the run was stopped: the result is that of the last time \
+                 that it was saved",
+                run.target.path
+            ));
+            self.session.runs.push(run);
+        }
+        self.close()
     }
 
-    /// Judges repeated runs together, and puts the document in the journal's place.
-    pub(super) fn close(mut self) -> Report {
+    /// Judges repeated runs together.
+    fn close(mut self) -> Unsaved {
         let unstable = stability::judge(&self.session.runs.iter().collect::<Vec<_>>());
         for run in &mut self.session.runs {
             unstable
                 .iter()
                 .for_each(|verdict| run.findings.put_verdict(verdict.clone()));
         }
-        let (saved, problem) = save(self.journal, self.journal_error, &self.session);
-        self.problems.extend(problem);
-        Report {
-            session: self.session,
-            saved,
-            problems: self.problems,
+        Unsaved {
+            report: Report {
+                session: self.session,
+                saved: None,
+                problems: self.problems,
+            },
+            journal: self.journal,
+            journal_error: self.journal_error,
+        }
+    }
+}
+
+/// A session that is complete and not saved yet.
+struct Unsaved {
+    report: Report,
+    journal: Option<Journal>,
+    journal_error: Option<StoreError>,
+}
+
+impl Unsaved {
+    /// Puts the document in the journal's place.
+    fn save(mut self) -> Report {
+        let (saved, problem) = save(self.journal, self.journal_error, &self.report.session);
+        self.report.saved = saved;
+        self.report.problems.extend(problem);
+        self.report
+    }
+
+    /// The report as it is as long as it is not saved.
+    fn so_far(&self) -> Report {
+        let mut report = self.report.clone();
+        if let Some(journal) = &self.journal {
+            report.problems.push(format!(
+                "saving the session takes too long: until it is saved, {} holds it",
+                journal.path().display()
+            ));
+        }
+        report
+    }
+
+    /// Saves it on a thread of its own, which is not waited for any longer than that.
+    fn save_within(self, limit: Duration) -> Report {
+        let so_far = self.so_far();
+        let (sender, saved) = std::sync::mpsc::channel();
+        let thread = std::thread::Builder::new().name("save".to_owned());
+        // Nobody listens when it took too long.
+        let started = thread.spawn(move || drop(sender.send(self.save())));
+        match started {
+            Ok(_) => saved.recv_timeout(limit).unwrap_or(so_far),
+            Err(_) => so_far,
         }
     }
 }
@@ -132,6 +194,127 @@ fn save(
     }
 }
 
+/// The [`Book`] between the thread that measures and the one that waits for it: whoever closes it
+/// first has it, and nothing is written afterwards.
+#[derive(Default)]
+pub(super) struct SharedBook {
+    state: Mutex<BookState>,
+    doing: Mutex<&'static str>,
+}
+
+#[derive(Default)]
+enum BookState {
+    #[default]
+    NotBegun,
+    Open(Box<Book>),
+    /// The thread that measures saves it; what there is in the meantime.
+    Saving(Box<Report>),
+    Closed,
+}
+
+/// What became of the attempt to close a session from outside.
+pub(super) enum Interrupted {
+    /// It is closed.
+    Closed(Box<Report>),
+    /// It had not begun, and will not.
+    NotBegun,
+    /// The thread that measures is writing to it or has closed it.
+    Busy,
+}
+
+impl SharedBook {
+    fn state(&self) -> MutexGuard<'_, BookState> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    fn with<T>(&self, use_it: impl FnOnce(&mut Book) -> T) -> Option<T> {
+        match &mut *self.state() {
+            BookState::Open(book) => Some(use_it(book)),
+            BookState::NotBegun | BookState::Saving(_) | BookState::Closed => None,
+        }
+    }
+
+    fn take(&self) -> Option<Box<Book>> {
+        match std::mem::replace(&mut *self.state(), BookState::Closed) {
+            BookState::Open(book) => Some(book),
+            BookState::NotBegun | BookState::Saving(_) | BookState::Closed => None,
+        }
+    }
+
+    /// Notes what is done before the session begins.
+    pub(super) fn set_doing(&self, doing: &'static str) {
+        *self.doing.lock().unwrap_or_else(PoisonError::into_inner) = doing;
+    }
+
+    /// What was done last before the session began.
+    pub(super) fn doing(&self) -> &'static str {
+        *self.doing.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Takes a session that begins; false when it was closed before.
+    pub(super) fn begin(&self, book: Book) -> bool {
+        let mut state = self.state();
+        if matches!(*state, BookState::Closed) {
+            book.discard();
+            return false;
+        }
+        *state = BookState::Open(Box::new(book));
+        true
+    }
+
+    fn host(&self) -> Host {
+        self.with(|book| book.session.host.clone())
+            .unwrap_or_default()
+    }
+
+    fn append(&self, run: &Run) {
+        self.with(|book| book.append(run));
+    }
+
+    /// Puts down a run that is over.
+    pub(super) fn put(&self, run: Run) {
+        self.with(|book| book.put(run));
+    }
+
+    /// Leaves nothing behind.
+    pub(super) fn discard(&self) {
+        if let Some(book) = self.take() {
+            book.discard();
+        }
+    }
+
+    /// Whether no run is over.
+    pub(super) fn is_empty(&self) -> bool {
+        self.with(|book| book.session.runs.is_empty())
+            .unwrap_or(true)
+    }
+
+    /// Closes the session; `None` when another thread has done that.
+    pub(super) fn close(&self) -> Option<Report> {
+        let unsaved = self.take()?.close();
+        *self.state() = BookState::Saving(Box::new(unsaved.so_far()));
+        let report = unsaved.save();
+        *self.state() = BookState::Closed;
+        Some(report)
+    }
+
+    /// Closes the session of a thread that does not come back.
+    pub(super) fn interrupt(&self) -> Interrupted {
+        let Ok(mut state) = self.state.try_lock() else {
+            return Interrupted::Busy;
+        };
+        match std::mem::replace(&mut *state, BookState::Closed) {
+            BookState::NotBegun => Interrupted::NotBegun,
+            BookState::Closed => Interrupted::Busy,
+            BookState::Open(book) => {
+                drop(state);
+                Interrupted::Closed(Box::new(book.interrupt().save_within(SAVING)))
+            }
+            BookState::Saving(report) => Interrupted::Closed(report),
+        }
+    }
+}
+
 /// A run that goes on.
 pub(super) struct Underway {
     pub(super) run: Run,
@@ -145,40 +328,44 @@ pub(super) struct Underway {
 impl Underway {
     /// A run that begins now.
     pub(super) fn begin(
-        book: &Book,
+        book: &SharedBook,
         job: &Job,
         roots: &Roots,
         (target, parameters): (&Target, &Parameters),
         engine: EngineRecord,
     ) -> Self {
         let started = machine::rfc3339(&Zoned::now());
+        let run = Run {
+            test: job.test.description().name.to_owned(),
+            state: RunState::Running,
+            error: None,
+            started,
+            elapsed_ns: 0,
+            target: target_record(target),
+            parameters: by_name(parameters, |value| Some(value.to_json())),
+            parameter_units: by_name(parameters, Value::unit),
+            engine,
+            findings: Findings::default(),
+            kernel: None,
+            stages: None,
+            cpu: None,
+            evidence: Evidence::default(),
+            reproduce: reproduce(job, target, parameters),
+        };
+        // What follows reads from the drive already.
+        book.append(&run);
+        let host = book.host();
         let scene = Scene {
             target,
             window: common::window(target, parameters),
             writes: job.test.writes(parameters),
             direct: common::cache_mode(parameters) == CacheMode::Bypass,
-            host: &book.session.host,
+            host: &host,
         };
         let surroundings = Surroundings::new(roots, &scene);
         let began = Instant::now();
         Self {
-            run: Run {
-                test: job.test.description().name.to_owned(),
-                state: RunState::Running,
-                error: None,
-                started,
-                elapsed_ns: 0,
-                target: target_record(target),
-                parameters: by_name(parameters, |value| Some(value.to_json())),
-                parameter_units: by_name(parameters, Value::unit),
-                engine,
-                findings: Findings::default(),
-                kernel: None,
-                stages: None,
-                cpu: None,
-                evidence: Evidence::default(),
-                reproduce: reproduce(job, target, parameters),
-            },
+            run,
             surroundings,
             moved: Moved::default(),
             began,
@@ -202,7 +389,7 @@ impl Underway {
     }
 
     /// Puts it into the journal with these findings.
-    pub(super) fn append(&mut self, book: &mut Book, findings: &Findings) {
+    pub(super) fn append(&mut self, book: &SharedBook, findings: &Findings) {
         let evidence = self.surroundings.so_far(self.moved);
         self.take(findings, evidence);
         self.appended = Instant::now();

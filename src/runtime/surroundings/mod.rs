@@ -18,13 +18,13 @@ use self::neighbours::Neighbours;
 use self::stages::StageWatch;
 use crate::bench::effort::Effort;
 use crate::drive::{Drive, Target, TargetKind, identity};
-use crate::engine::Moved;
+use crate::engine::{Moved, pauses};
 use crate::probe::process;
 use crate::probe::text::read;
 use crate::roots::Roots;
 use crate::session::document::{
-    Counts, Evidence, Host, KernelCounts, Layer, OtherUser, Processors, Relation, StageSplit,
-    Submitted, Temperature,
+    Counts, Evidence, Host, KernelCounts, Layer, OtherUser, Pauses, Processors, Relation,
+    StageSplit, Submitted, Temperature,
 };
 
 /// The test and its place, as far as its surroundings depend on them.
@@ -141,6 +141,7 @@ impl Surroundings {
                 })
             })
             .collect();
+        self.evidence.pauses = self.real.then(|| pauses_since(self.began)).flatten();
         let (traced, _) = self.stages.others();
         self.evidence.others = self.relevant(traced);
         self.evidence.clone()
@@ -232,6 +233,19 @@ fn still(scene: &Scene<'_>, stack: &[&Drive]) -> Evidence {
         extents,
         ..Evidence::default()
     }
+}
+
+/// When this process did not run; `None` where it always did.
+fn pauses_since(start: Instant) -> Option<Pauses> {
+    let pauses = pauses::since(start);
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let longest = pauses.iter().map(|pause| pause.length).max()?;
+    Some(Pauses {
+        count: pauses.len() as u64,
+        total_ns: nanoseconds(pauses.iter().map(|pause| pause.length).sum()),
+        longest_ns: nanoseconds(longest),
+        suspended_ns: nanoseconds(pauses.iter().map(|pause| pause.suspended).sum()),
+    })
 }
 
 /// What this process handed to the block layer since it began.

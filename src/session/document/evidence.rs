@@ -37,6 +37,23 @@ pub struct Evidence {
     /// How the drive is attached and set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub setup: Option<Setup>,
+    /// When this program did not run; absent where it always did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pauses: Option<Pauses>,
+}
+
+/// Times at which this program was stopped or the machine suspended.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
+pub struct Pauses {
+    /// How many.
+    pub count: u64,
+    /// Their length together in nanoseconds.
+    pub total_ns: u64,
+    /// The longest, in nanoseconds.
+    pub longest_ns: u64,
+    /// How long the machine was suspended, in nanoseconds; not part of the above, for the clock of
+    /// the measurement stands still then.
+    pub suspended_ns: u64,
 }
 
 /// Requests and bytes by direction.

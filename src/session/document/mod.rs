@@ -20,7 +20,7 @@ mod verdict;
 
 pub use curve::{Axis, Series};
 pub use evidence::{
-    BlockSample, Counts, Evidence, Extents, Layer, OtherUser, Processors, Relation, Setup,
+    BlockSample, Counts, Evidence, Extents, Layer, OtherUser, Pauses, Processors, Relation, Setup,
     Submitted, Temperature, Witness,
 };
 pub use figure::{Figure, Unit};

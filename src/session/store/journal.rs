@@ -137,6 +137,12 @@ impl Journal {
         Ok(())
     }
 
+    /// Where it is.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
     /// Takes the journal away: there is nothing to keep.
     pub fn discard(self) {
         // An empty journal that stays is untidy, not wrong.

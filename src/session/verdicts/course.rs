@@ -59,7 +59,63 @@ pub(super) const RULES: &[Rule] = &[
         provoked: InGuest,
         find: temperature_high,
     },
+    Rule {
+        code: "paused",
+        severity: Severity::Warning,
+        means: "The program did not run for a while: it was stopped (Ctrl-Z, SIGSTOP, a debugger, \
+                the cgroup freezer) or the machine was suspended. Requests that were in flight then \
+                are not counted, and the time is left out of rates and curves; the drive had a rest \
+                meanwhile.",
+        when: "a thread that wakes every 50 ms woke at least 0.4 s late and had not waited for a \
+               processor, or the machine was suspended",
+        advice: "measure again without stopping it",
+        provoked: ByTest("a_run_that_is_stopped_for_a_while_says_so_and_its_latencies_do_not"),
+        find: paused,
+    },
+    Rule {
+        code: "paused-open-loop",
+        severity: Severity::Invalid,
+        means: "The program did not run for a while and had a rate to keep: the requests that were \
+                due meanwhile came all at once afterwards, and waited for each other.",
+        when: "as for paused, with --rate",
+        advice: "measure again without stopping it",
+        provoked: ByTest("a_run_with_a_rate_that_is_stopped_is_invalid"),
+        find: paused_open_loop,
+    },
 ];
+
+fn has_rate(run: &Run) -> bool {
+    let rate = run.parameters.get("rate");
+    rate.is_some_and(|rate| !rate.is_null())
+}
+
+fn paused(run: &Run) -> Option<String> {
+    (!has_rate(run)).then(|| pauses(run)).flatten()
+}
+
+fn paused_open_loop(run: &Run) -> Option<String> {
+    has_rate(run).then(|| pauses(run)).flatten()
+}
+
+fn pauses(run: &Run) -> Option<String> {
+    let pauses = run.evidence.pauses?;
+    let times = match pauses.count {
+        1 => "once".to_owned(),
+        count => format!("{count} times"),
+    };
+    let suspended = match pauses.suspended_ns {
+        0 => String::new(),
+        time => format!(
+            "; the machine was suspended for {}",
+            units::latency(time as f64)
+        ),
+    };
+    Some(format!(
+        "did not run for {} ({times}, {} at most){suspended}",
+        units::latency(pauses.total_ns as f64),
+        units::latency(pauses.longest_ns as f64)
+    ))
+}
 
 /// Throughput over the time of the run, where the test shows that.
 fn course(run: &Run) -> Option<&Series> {

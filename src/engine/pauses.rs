@@ -1,0 +1,239 @@
+//! Times at which this process did not run although it could have: it was stopped (SIGSTOP, Ctrl-Z,
+//! a debugger, the cgroup freezer), or the machine was (a suspended virtual machine,
+//! suspend-to-RAM). What a request waited for meanwhile is none of the drive's time.
+//!
+//! A thread wakes 20 times a second. When it wakes late, the kernel tells how long it was ready
+//! and waited for a processor (/proc/thread-self/schedstat): on a busy machine that is all of the
+//! delay, and no pause. The rest is one.
+
+use std::fs::File;
+use std::io::{Read, Seek};
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Mutex, Once, PoisonError};
+use std::thread;
+use std::time::{Duration, Instant};
+
+use rustix::time::{ClockId, clock_gettime};
+
+/// Time between two beats.
+const BEAT: Duration = Duration::from_millis(50);
+/// Shorter pauses are not told from other delays, such as a page that had to be read again.
+pub const SHORTEST: Duration = Duration::from_millis(400);
+/// Where the kernel does not tell how long a thread waited for a processor.
+const SHORTEST_UNEXPLAINED: Duration = Duration::from_secs(1);
+/// Pauses that are kept one by one.
+const KEPT: usize = 1000;
+
+/// One pause.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Pause {
+    /// Shortly before it began.
+    pub start: Instant,
+    /// When it was over.
+    pub end: Instant,
+    /// How long it was at least.
+    pub length: Duration,
+    /// How long the machine was suspended meanwhile, which the monotonic clock leaves out.
+    pub suspended: Duration,
+}
+
+struct Log {
+    pauses: Vec<Pause>,
+    last_beat: Option<Instant>,
+}
+
+static LOG: Mutex<Log> = Mutex::new(Log {
+    pauses: Vec::new(),
+    last_beat: None,
+});
+/// Length of all pauses together in nanoseconds.
+static TOTAL_NS: AtomicU64 = AtomicU64::new(0);
+
+fn with_log<T>(use_it: impl FnOnce(&mut Log) -> T) -> T {
+    use_it(&mut LOG.lock().unwrap_or_else(PoisonError::into_inner))
+}
+
+/// Watches for pauses from now on, until the process ends.
+pub fn watch() {
+    static STARTED: Once = Once::new();
+    STARTED.call_once(|| {
+        // Without the thread pauses are not noticed; nothing else is lost.
+        let _ = thread::Builder::new()
+            .name("heartbeat".to_owned())
+            .spawn(beat);
+    });
+}
+
+/// Length of all pauses since the start of the process, in nanoseconds.
+#[inline]
+#[must_use]
+pub fn total_ns() -> u64 {
+    TOTAL_NS.load(Ordering::Relaxed)
+}
+
+/// Until when it is known whether there was a pause; `None` before the first beat.
+#[must_use]
+pub fn known_until() -> Option<Instant> {
+    with_log(|log| log.last_beat)
+}
+
+/// Whether a pause falls into this time.
+#[must_use]
+pub fn overlaps(start: Instant, end: Instant) -> bool {
+    with_log(|log| {
+        let mut pauses = log.pauses.iter();
+        pauses.any(|pause| pause.start < end && start < pause.end)
+    })
+}
+
+/// The pauses that ended since then.
+#[must_use]
+pub fn since(start: Instant) -> Vec<Pause> {
+    with_log(|log| {
+        let later = |pause: &&Pause| pause.end > start;
+        log.pauses.iter().filter(later).copied().collect()
+    })
+}
+
+/// How long the pauses between two moments were together.
+#[must_use]
+pub fn between(start: Instant, end: Instant) -> Duration {
+    if total_ns() == 0 {
+        return Duration::ZERO;
+    }
+    since(start)
+        .iter()
+        .map(|pause| {
+            let within = pause
+                .end
+                .min(end)
+                .saturating_duration_since(pause.start.max(start));
+            within.min(pause.length)
+        })
+        .sum()
+}
+
+/// The thread that wakes regularly.
+fn beat() {
+    let mut delays = ReadyDelay::open();
+    let mut suspended = suspended_time();
+    loop {
+        let delayed_before = delays.read();
+        let before = Instant::now();
+        thread::sleep(BEAT);
+        let now = Instant::now();
+        let late = now.duration_since(before).saturating_sub(BEAT);
+        let mut pause = None;
+        if late >= SHORTEST {
+            let waited = delayed_before
+                .zip(delays.read())
+                .map(|(before, after)| after.saturating_sub(before));
+            pause = unexplained(late, waited);
+        }
+        let suspended_now = suspended_time();
+        // The two clocks are not read at the same moment.
+        let slept = suspended_now.saturating_sub(suspended);
+        let slept = Some(slept).filter(|time| *time >= SHORTEST);
+        suspended = suspended_now;
+        let pause = pause.or(slept.map(|_| Duration::ZERO)).map(|length| Pause {
+            start: before,
+            end: now,
+            length,
+            suspended: slept.unwrap_or_default(),
+        });
+        note(now, pause);
+    }
+}
+
+/// Notes a beat, and the pause before it.
+fn note(now: Instant, pause: Option<Pause>) {
+    with_log(|log| {
+        log.last_beat = Some(now);
+        let Some(pause) = pause.filter(|_| log.pauses.len() < KEPT) else {
+            return;
+        };
+        log.pauses.push(pause);
+        let nanoseconds = u64::try_from(pause.length.as_nanos()).unwrap_or(u64::MAX);
+        TOTAL_NS.fetch_add(nanoseconds, Ordering::Relaxed);
+    });
+}
+
+/// What of a delay was a pause; `waited` is how long the thread was ready and had no processor.
+fn unexplained(late: Duration, waited: Option<Duration>) -> Option<Duration> {
+    let (rest, least) = match waited {
+        Some(waited) => (late.saturating_sub(waited), SHORTEST),
+        None => (late, SHORTEST_UNEXPLAINED),
+    };
+    (rest >= least).then_some(rest)
+}
+
+/// How long the machine was suspended since it was started (clock_gettime(2)).
+fn suspended_time() -> Duration {
+    let time = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
+    // In this order, so that the time between the two calls does not count.
+    let awake = time(ClockId::Monotonic);
+    time(ClockId::Boottime).saturating_sub(awake)
+}
+
+/// The time that the calling thread was ready and waited for a processor.
+struct ReadyDelay(Option<File>);
+
+impl ReadyDelay {
+    fn open() -> Self {
+        Self(File::open("/proc/thread-self/schedstat").ok())
+    }
+
+    /// `None` where the kernel does not count it.
+    fn read(&mut self) -> Option<Duration> {
+        let file = self.0.as_mut()?;
+        let mut text = String::with_capacity(64);
+        file.rewind().ok()?;
+        file.read_to_string(&mut text).ok()?;
+        parse_delay(&text)
+    }
+}
+
+/// The second number of a schedstat (kernel Documentation/scheduler/sched-stats.rst).
+fn parse_delay(text: &str) -> Option<Duration> {
+    let nanoseconds = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Duration::from_nanos(nanoseconds))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SECOND: Duration = Duration::from_secs(1);
+
+    #[test]
+    fn delay_without_a_processor_is_no_pause() {
+        let ms = Duration::from_millis;
+        assert_eq!(unexplained(2 * SECOND, Some(ms(10))), Some(ms(1990)));
+        assert_eq!(unexplained(2 * SECOND, Some(ms(1900))), None);
+        assert_eq!(unexplained(ms(500), None), None);
+        assert_eq!(unexplained(2 * SECOND, None), Some(2 * SECOND));
+    }
+
+    #[test]
+    fn delay_is_the_second_number() {
+        assert_eq!(
+            parse_delay("123 4567 8\n"),
+            Some(Duration::from_nanos(4567))
+        );
+        assert_eq!(parse_delay("123"), None);
+        assert_eq!(parse_delay("a b c"), None);
+    }
+
+    #[test]
+    fn heart_beats_and_a_quiet_process_has_no_pause() {
+        watch();
+        let deadline = Instant::now() + 20 * SECOND;
+        let began = Instant::now();
+        while known_until().is_none_or(|until| until < began) {
+            assert!(Instant::now() < deadline, "no beat");
+            thread::sleep(Duration::from_millis(1));
+        }
+        assert!(!overlaps(began, began));
+        assert_eq!(between(began, began), Duration::ZERO);
+    }
+}

@@ -1,0 +1,117 @@
+//! The system calls of the split that neither the standard library nor rustix offers.
+
+use std::fs::File;
+use std::io;
+use std::mem::MaybeUninit;
+use std::os::fd::{FromRawFd, OwnedFd};
+
+use rustix::process::{Pid, Signal, getpid, kill_process};
+
+use crate::probe::process::ignored_signals;
+
+/// What the supervisor passes on to the worker.
+pub(super) const PASSED_ON: [Signal; 6] = [
+    Signal::INT,
+    Signal::TERM,
+    Signal::HUP,
+    Signal::QUIT,
+    Signal::TSTP,
+    Signal::CONT,
+];
+
+/// The supervisor's signals: blocked, and read from a descriptor instead (signalfd(2)).
+pub(super) struct Signals {
+    /// Yields `struct signalfd_siginfo`.
+    pub(super) file: File,
+    before: libc::sigset_t,
+}
+
+/// Blocks the signals that the supervisor waits for, except those that the program was started to
+/// ignore, as by nohup(1). `None` where the kernel refuses.
+pub(super) fn take_signals() -> Option<Signals> {
+    let status = std::fs::read("/proc/self/status").ok()?;
+    let ignored = ignored_signals(&status).unwrap_or(0);
+    let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: sigemptyset and sigaddset write to the one set that they are given, and a zeroed set
+    // is a valid one. SIGCHLD gets its default action, without which a program that was started
+    // with it ignored could not wait for its child. No other thread exists yet.
+    unsafe {
+        libc::sigemptyset(set.as_mut_ptr());
+        for signal in PASSED_ON {
+            if ignored >> (signal.as_raw() - 1) & 1 == 0 {
+                libc::sigaddset(set.as_mut_ptr(), signal.as_raw());
+            }
+        }
+        libc::sigaddset(set.as_mut_ptr(), libc::SIGCHLD);
+        libc::signal(libc::SIGCHLD, libc::SIG_DFL);
+    }
+    let mut before = MaybeUninit::<libc::sigset_t>::zeroed();
+    // SAFETY: both sets are valid and live during the calls; the descriptor is new and owned by
+    // nobody else.
+    unsafe {
+        let set = set.assume_init();
+        let number = libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK);
+        if number < 0 {
+            return None;
+        }
+        let file = File::from(OwnedFd::from_raw_fd(number));
+        libc::sigprocmask(libc::SIG_BLOCK, &set, before.as_mut_ptr());
+        Some(Signals {
+            file,
+            before: before.assume_init(),
+        })
+    }
+}
+
+impl Signals {
+    /// Lets the signals act again as they did before.
+    pub(super) fn give_back(&self) {
+        // SAFETY: the set was filled by sigprocmask; no old set is asked for.
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+    }
+}
+
+/// A second process: `None` in it, its id in the first.
+pub(super) fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the process has one thread, so that no lock can be held by a thread which the child
+    // lacks.
+    let answer = unsafe { libc::fork() };
+    match answer {
+        -1 => Err(io::Error::last_os_error()),
+        child => Ok(Pid::from_raw(child)),
+    }
+}
+
+/// Ends this process by that signal, so that the shell sees what ended the worker.
+pub(super) fn die_by(signal: Signal, signals: &Signals) {
+    let no_core = rustix::process::Rlimit {
+        current: Some(0),
+        maximum: Some(0),
+    };
+    // The worker has left a core file already, where one was wanted.
+    let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
+    signals.give_back();
+    // SAFETY: the default action takes no function.
+    unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
+    let _ = kill_process(getpid(), signal);
+}
+
+/// The state letter of a /proc/PID/stat (proc_pid_stat(5)): it follows the name in parentheses,
+/// which may hold any character.
+pub(super) fn state(stat: &[u8]) -> Option<u8> {
+    let end = stat.iter().rposition(|byte| *byte == b')')?;
+    stat.get(end + 2).copied()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn state_of_a_process_with_parentheses_in_its_name_is_found() {
+        assert_eq!(state(b"12 (a) R (b) D 1 2"), Some(b'D'));
+        assert_eq!(state(b"12 (sh) T 1"), Some(b'T'));
+        assert_eq!(state(b"12 (sh)"), None);
+        assert_eq!(state(b""), None);
+    }
+}

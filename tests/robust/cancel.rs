@@ -1,0 +1,260 @@
+//! A drive that takes five seconds for a request, and a user who does not wait: the prompt is back
+//! within a second, and what was measured is saved.
+
+use std::fs;
+use std::path::Path;
+use std::process::{Child, Output};
+use std::time::{Duration, Instant};
+
+use diskscope::session::document::RunState;
+use rustix::process::{Pid, Signal, kill_process};
+
+use crate::loop_device::LoopDevice;
+use crate::place::{Place, kill, stderr, wait_until, worker};
+use crate::slow_disk::{Operation, SlowDisk};
+
+/// A second, and what a machine busy with other tests may add.
+const PROMPT: Duration = Duration::from_millis(1500);
+
+/// Sends a signal and waits for the end, until nobody has the program's output open any more.
+fn interrupt(child: Child, signal: Signal) -> (Output, Duration) {
+    let began = Instant::now();
+    kill_process(Pid::from_child(&child), signal).unwrap();
+    let output = child.wait_with_output().unwrap();
+    (output, began.elapsed())
+}
+
+fn assert_prompt(output: &Output, took: Duration, what: &str) {
+    let said = stderr(output);
+    assert!(took < PROMPT, "{what}: {took:?}\n{said}");
+    assert_eq!(output.status.code(), Some(130), "{what}: {said}");
+}
+
+/// The process that stays is named, is in the table of processes, and ends when the drive answers.
+fn assert_named(output: &Output, disk: &SlowDisk, what: &str) {
+    let said = stderr(output);
+    let (_, rest) = said
+        .split_once("diskscope: process ")
+        .unwrap_or_else(|| panic!("{what}: {said}"));
+    let pid: u32 = rest.split_once(' ').unwrap().0.parse().unwrap();
+    disk.be_quick();
+    wait_until("the end of what was left behind", || {
+        !Path::new(&format!("/proc/{pid}")).exists()
+    });
+}
+
+fn assert_interrupted(place: &Place, what: &str) {
+    let session = place.session();
+    assert_eq!(session.runs[0].state, RunState::Interrupted, "{what}");
+    let saved = place.saved();
+    assert!(
+        saved[0].extension().is_some_and(|ending| ending == "json"),
+        "{what}: {saved:?}"
+    );
+}
+
+#[test]
+fn open_that_hangs_can_be_left() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    disk.slow_down(Operation::Open);
+    let place = Place::new();
+    let file = disk.file();
+    let run = ["run", "random-read", file.to_str().unwrap()];
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("an open", || disk.is_waited_for(Operation::Open));
+    let (output, took) = interrupt(child, Signal::INT);
+    assert_prompt(&output, took, "open");
+    let said = stderr(&output);
+    assert!(said.contains("while opening"), "{said}");
+    assert!(said.contains("nothing was measured"), "{said}");
+    assert!(place.saved().is_empty());
+    assert_named(&output, &disk, "open");
+}
+
+#[test]
+fn fill_that_hangs_can_be_left() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    disk.slow_down(Operation::Write);
+    let place = Place::new();
+    let directory = disk.directory();
+    let run = ["run", "random-read", directory.to_str().unwrap()];
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("a write", || disk.is_waited_for(Operation::Write));
+    let (output, took) = interrupt(child, Signal::INT);
+    assert_prompt(&output, took, "fill");
+    assert!(
+        stderr(&output).contains("filling the scratch file"),
+        "{}",
+        stderr(&output)
+    );
+    assert!(place.saved().is_empty());
+    assert_named(&output, &disk, "fill");
+}
+
+/// A block device whose requests take five seconds when the file's do.
+fn slow_device(disk: &SlowDisk) -> Option<LoopDevice> {
+    LoopDevice::attach(&disk.file(), &[])
+}
+
+#[test]
+fn look_at_signatures_that_hangs_can_be_left() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let Some(device) = slow_device(&disk) else {
+        return;
+    };
+    disk.slow_down(Operation::Read);
+    let place = Place::new();
+    // Without consent it is refused with what is on it.
+    let run = ["run", "random-write", device.path()];
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("a read", || disk.is_waited_for(Operation::Read));
+    let (output, took) = interrupt(child, Signal::INT);
+    assert_prompt(&output, took, "inspect");
+    let said = stderr(&output);
+    assert!(said.contains("while looking at what is on"), "{said}");
+    assert_named(&output, &disk, "inspect");
+}
+
+#[test]
+fn preparation_that_hangs_can_be_left() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let Some(device) = slow_device(&disk) else {
+        return;
+    };
+    disk.slow_down(Operation::Open);
+    let place = Place::new();
+    // What is there to be read is looked at before the run begins: in the file behind the device.
+    let run = ["run", "random-read", device.path()];
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("an open", || disk.is_waited_for(Operation::Open));
+    let (output, took) = interrupt(child, Signal::INT);
+    assert_prompt(&output, took, "prepare");
+    assert_interrupted(&place, "prepare");
+    assert_named(&output, &disk, "prepare");
+}
+
+/// Whether the journal holds a figure.
+fn has_measured(place: &Place) -> bool {
+    let Some(path) = place.saved().into_iter().next() else {
+        return false;
+    };
+    fs::read_to_string(path).is_ok_and(|text| text.contains("\"iops\""))
+}
+
+fn interrupted_run(engine: &str, on_device: bool, signal: Signal) {
+    let what = format!("{engine}, device: {on_device}, {signal:?}");
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let device = match on_device {
+        true => match slow_device(&disk) {
+            Some(device) => Some(device),
+            None => return,
+        },
+        false => None,
+    };
+    let place = Place::new();
+    let file = disk.file();
+    let target = device
+        .as_ref()
+        .map_or(file.to_str().unwrap(), LoopDevice::path);
+    let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
+    let run = [&["run", "random-read", target][..], &options].concat();
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("a figure in the journal", || has_measured(&place));
+    disk.slow_down(Operation::Read);
+    wait_until("a slow read", || disk.is_waited_for(Operation::Read));
+    let (output, took) = interrupt(child, signal);
+    assert_prompt(&output, took, &what);
+    assert_interrupted(&place, &what);
+    let run = &place.session().runs[0];
+    assert!(run.findings.figure("iops").is_some(), "{what}");
+    assert!(
+        String::from_utf8_lossy(&output.stdout).contains("random-read"),
+        "{what}: the result is printed"
+    );
+    // Through io_uring the kernel alone waits for a block device, and no process stays.
+    if !(on_device && engine == "uring") {
+        assert_named(&output, &disk, &what);
+    }
+    disk.be_quick();
+}
+
+#[test]
+fn run_with_system_calls_can_be_left_by_any_signal() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        interrupted_run("pread", false, signal);
+    }
+    interrupted_run("pread", true, Signal::INT);
+}
+
+#[test]
+fn run_with_io_uring_can_be_left_by_any_signal() {
+    for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
+        interrupted_run("uring", false, signal);
+    }
+    interrupted_run("uring", true, Signal::INT);
+}
+
+#[test]
+fn flush_at_the_end_that_hangs_can_be_left() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    disk.slow_down(Operation::Fsync);
+    let place = Place::new();
+    let file = disk.file();
+    let path = file.to_str().unwrap();
+    let run = ["run", "write-sync-close", path, "--overwrite", path];
+    let child = place.command(&run).spawn().unwrap();
+    wait_until("an fsync", || disk.is_waited_for(Operation::Fsync));
+    let (output, took) = interrupt(child, Signal::TERM);
+    assert_prompt(&output, took, "fsync");
+    assert_interrupted(&place, "fsync");
+    assert_named(&output, &disk, "fsync");
+}
+
+#[test]
+fn signal_to_the_group_and_to_the_process_counts_once() {
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let place = Place::new();
+    let file = disk.file();
+    let path = file.to_str().unwrap();
+    let mut run = place.command(&["run", "random-read", path, "--duration", "60s"]);
+    std::os::unix::process::CommandExt::process_group(&mut run, 0);
+    let child = run.spawn().unwrap();
+    wait_until("a figure in the journal", || has_measured(&place));
+    let id = Pid::from_child(&child);
+    // As timeout(1) does.
+    rustix::process::kill_process_group(id, Signal::TERM).unwrap();
+    let (output, took) = interrupt(child, Signal::TERM);
+    assert_prompt(&output, took, "group");
+    assert_interrupted(&place, "group");
+    assert!(
+        !stderr(&output).contains("stays behind"),
+        "{}",
+        stderr(&output)
+    );
+}
+
+#[test]
+fn kill_of_the_program_ends_its_load() {
+    let place = Place::new();
+    let mut child = place
+        .run("random-read", &["--duration", "60s"])
+        .spawn()
+        .unwrap();
+    wait_until("the journal", || !place.saved().is_empty());
+    assert!(worker(&child).is_some());
+    kill(&mut child);
+}

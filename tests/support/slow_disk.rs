@@ -1,0 +1,274 @@
+//! A file system with one file, whose operations can be made to take seconds. Its requests cannot
+//! be interrupted once they are with the server: whoever waits is in state D.
+
+#![allow(dead_code, reason = "not every test needs all of it")]
+
+use std::ffi::OsStr;
+use std::path::PathBuf;
+use std::process::Command;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::time::{Duration, UNIX_EPOCH};
+
+use fuser::{
+    BsdFileFlags, Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags,
+    Generation, INodeNo, LockOwner, MountOption, OpenFlags, ReplyAttr, ReplyCreate, ReplyData,
+    ReplyEmpty, ReplyEntry, ReplyOpen, ReplyStatfs, ReplyWrite, Request, TimeOrNow, WriteFlags,
+};
+
+use crate::requirement::{Requirement, skip};
+
+const DISK: INodeNo = INodeNo(2);
+const SCRATCH: INodeNo = INodeNo(3);
+const SIZE: u64 = 64 << 20;
+const TIME_TO_LIVE: Duration = Duration::from_secs(3600);
+/// How long a slow operation takes.
+const SLOW: Duration = Duration::from_secs(5);
+
+/// An operation that can be slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Operation {
+    Open,
+    Read,
+    Write,
+    Fsync,
+}
+
+/// Which operations are slow, and how many of them wait.
+#[derive(Default)]
+struct Speed {
+    slow: [AtomicBool; 4],
+    waiting: [AtomicUsize; 4],
+    /// The test is over: nothing waits any more.
+    over: AtomicBool,
+}
+
+impl Speed {
+    /// Answers now, or on a thread of its own when the time has come.
+    fn answer(self: &Arc<Self>, operation: Operation, answer: impl FnOnce() + Send + 'static) {
+        let index = operation as usize;
+        if !self.slow[index].load(Ordering::SeqCst) {
+            return answer();
+        }
+        self.waiting[index].fetch_add(1, Ordering::SeqCst);
+        let speed = Arc::clone(self);
+        std::thread::spawn(move || {
+            let until = std::time::Instant::now() + SLOW;
+            while std::time::Instant::now() < until && !speed.over.load(Ordering::SeqCst) {
+                std::thread::sleep(Duration::from_millis(10));
+            }
+            answer();
+            speed.waiting[index].fetch_sub(1, Ordering::SeqCst);
+        });
+    }
+}
+
+struct Server(Arc<Speed>);
+
+fn attributes(inode: INodeNo) -> FileAttr {
+    let directory = inode == INodeNo::ROOT;
+    FileAttr {
+        ino: inode,
+        size: if directory { 0 } else { SIZE },
+        blocks: if directory { 0 } else { SIZE / 512 },
+        atime: UNIX_EPOCH,
+        mtime: UNIX_EPOCH,
+        ctime: UNIX_EPOCH,
+        crtime: UNIX_EPOCH,
+        kind: if directory {
+            FileType::Directory
+        } else {
+            FileType::RegularFile
+        },
+        perm: if directory { 0o777 } else { 0o666 },
+        nlink: 1,
+        uid: 0,
+        gid: 0,
+        rdev: 0,
+        blksize: 4096,
+        flags: 0,
+    }
+}
+
+impl Filesystem for Server {
+    fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
+        match name.to_str() {
+            Some("disk") => reply.entry(&TIME_TO_LIVE, &attributes(DISK), Generation(0)),
+            _ => reply.error(Errno::ENOENT),
+        }
+    }
+
+    fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
+        reply.attr(&TIME_TO_LIVE, &attributes(inode));
+    }
+
+    fn setattr(
+        &self,
+        _: &Request,
+        inode: INodeNo,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u32>,
+        _: Option<u64>,
+        _: Option<TimeOrNow>,
+        _: Option<TimeOrNow>,
+        _: Option<std::time::SystemTime>,
+        _: Option<FileHandle>,
+        _: Option<std::time::SystemTime>,
+        _: Option<std::time::SystemTime>,
+        _: Option<std::time::SystemTime>,
+        _: Option<BsdFileFlags>,
+        reply: ReplyAttr,
+    ) {
+        reply.attr(&TIME_TO_LIVE, &attributes(inode));
+    }
+
+    fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
+        self.0.answer(Operation::Open, || {
+            reply.opened(FileHandle(0), FopenFlags::FOPEN_DIRECT_IO);
+        });
+    }
+
+    fn create(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: &OsStr,
+        _: u32,
+        _: u32,
+        _: i32,
+        reply: ReplyCreate,
+    ) {
+        let attributes = attributes(SCRATCH);
+        let flags = FopenFlags::FOPEN_DIRECT_IO;
+        reply.created(
+            &TIME_TO_LIVE,
+            &attributes,
+            Generation(0),
+            FileHandle(0),
+            flags,
+        );
+    }
+
+    fn unlink(&self, _: &Request, _: INodeNo, _: &OsStr, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn read(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        size: u32,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyData,
+    ) {
+        self.0.answer(Operation::Read, move || {
+            reply.data(&vec![7; size as usize]);
+        });
+    }
+
+    fn write(
+        &self,
+        _: &Request,
+        _: INodeNo,
+        _: FileHandle,
+        _: u64,
+        data: &[u8],
+        _: WriteFlags,
+        _: OpenFlags,
+        _: Option<LockOwner>,
+        reply: ReplyWrite,
+    ) {
+        let count = data.len() as u32;
+        self.0
+            .answer(Operation::Write, move || reply.written(count));
+    }
+
+    fn fsync(&self, _: &Request, _: INodeNo, _: FileHandle, _: bool, reply: ReplyEmpty) {
+        self.0.answer(Operation::Fsync, || reply.ok());
+    }
+
+    fn flush(&self, _: &Request, _: INodeNo, _: FileHandle, _: LockOwner, reply: ReplyEmpty) {
+        reply.ok();
+    }
+
+    fn statfs(&self, _: &Request, _: INodeNo, reply: ReplyStatfs) {
+        let blocks = 100 << 18;
+        reply.statfs(blocks, blocks, blocks, 100, 100, 4096, 255, 4096);
+    }
+}
+
+/// The file system, mounted until it is dropped.
+pub struct SlowDisk {
+    mount: tempfile::TempDir,
+    speed: Arc<Speed>,
+    session: Option<fuser::BackgroundSession>,
+}
+
+impl SlowDisk {
+    /// All operations are quick at first; `None` where FUSE is not to be had.
+    pub fn mount() -> Option<Self> {
+        if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
+            skip(Requirement::Fuse, "/dev/fuse cannot be opened");
+            return None;
+        }
+        let mount = tempfile::tempdir().unwrap();
+        let speed = Arc::new(Speed::default());
+        let mut options = Config::default();
+        options.mount_options = vec![MountOption::FSName("slow-disk".to_owned())];
+        let server = Server(Arc::clone(&speed));
+        match fuser::spawn_mount(server, mount.path(), &options) {
+            Ok(session) => Some(Self {
+                mount,
+                speed,
+                session: Some(session),
+            }),
+            Err(error) => {
+                skip(Requirement::Fuse, error);
+                None
+            }
+        }
+    }
+
+    pub fn directory(&self) -> PathBuf {
+        self.mount.path().to_owned()
+    }
+
+    pub fn file(&self) -> PathBuf {
+        self.mount.path().join("disk")
+    }
+
+    /// From now on the operation takes five seconds.
+    pub fn slow_down(&self, operation: Operation) {
+        self.speed.slow[operation as usize].store(true, Ordering::SeqCst);
+    }
+
+    /// Whether somebody waits for the operation.
+    pub fn is_waited_for(&self, operation: Operation) -> bool {
+        self.speed.waiting[operation as usize].load(Ordering::SeqCst) > 0
+    }
+
+    /// Answers everything at once from now on.
+    pub fn be_quick(&self) {
+        self.speed.over.store(true, Ordering::SeqCst);
+        for slow in &self.speed.slow {
+            slow.store(false, Ordering::SeqCst);
+        }
+    }
+}
+
+impl Drop for SlowDisk {
+    fn drop(&mut self) {
+        self.be_quick();
+        let unmounted = Command::new("umount")
+            .arg("-l")
+            .arg(self.mount.path())
+            .status();
+        let done = unmounted.is_ok_and(|status| status.success());
+        assert!(done || std::thread::panicking(), "it stays mounted");
+        drop(self.session.take());
+    }
+}

@@ -1,0 +1,95 @@
+//! A drive that takes five seconds for each request, measured from the interface: the result is
+//! shown, and the terminal is given back, within a second.
+
+use std::time::{Duration, Instant};
+
+use diskscope::session::document::RunState;
+use diskscope::session::store;
+
+use crate::pty::Terminal;
+use crate::slow_disk::{Operation, SlowDisk};
+use crate::{directory, diskscope, place_of, possible};
+
+/// A second, and what a machine busy with other tests may add.
+const PROMPT: Duration = Duration::from_millis(1500);
+
+/// Random reads of the slow disk's file that hang.
+fn hanging(terminal: &mut Terminal, disk: &SlowDisk) {
+    let file = disk.file();
+    let path = file.to_str().unwrap();
+    terminal.see("DEVICES");
+    terminal.keys("b");
+    terminal.see("scratch-size");
+    // The field begins with a slash.
+    terminal.keys(&format!("/{}\r", &path[1..]));
+    terminal.wait("the typed path alone", |screen| {
+        let shown = screen.contents();
+        shown.contains(path) && !shown.contains("path: ") && !shown.contains("scratch-size")
+    });
+    terminal.keys("\t\t");
+    let down = "j".repeat(place_of("random-read", "duration"));
+    terminal.keys(&format!("{down}\r\x1550s\r"));
+    terminal.see("50 s");
+    terminal.keys("s");
+    terminal.see("IOPS   ");
+    disk.slow_down(Operation::Read);
+    terminal.wait("a slow read", |_| disk.is_waited_for(Operation::Read));
+}
+
+fn assert_saved(directory: &std::path::Path) {
+    let saved = store::list(&directory.join("state/diskscope/sessions")).unwrap();
+    assert_eq!(saved[0].extension().unwrap(), "json");
+    let session = store::load(&saved[0]).unwrap();
+    assert_eq!(session.runs[0].state, RunState::Interrupted);
+    assert!(session.runs[0].findings.figure("iops").is_some());
+}
+
+#[test]
+fn benchmark_that_hangs_is_stopped_and_its_result_shown() {
+    if !possible() {
+        return;
+    }
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let directory = directory();
+    let mut terminal = diskscope(&[], directory.path());
+    hanging(&mut terminal, &disk);
+    let began = Instant::now();
+    terminal.keys("\x1b");
+    terminal.see("JSON saved in");
+    let took = began.elapsed();
+    assert!(took < PROMPT, "{took:?}");
+    assert_saved(directory.path());
+    terminal.keys("q");
+    let began = Instant::now();
+    terminal.end();
+    let took = began.elapsed();
+    assert!(took < PROMPT, "{took:?}");
+    terminal.assert_restored();
+}
+
+#[test]
+fn interface_is_left_while_a_benchmark_hangs() {
+    if !possible() {
+        return;
+    }
+    let Some(disk) = SlowDisk::mount() else {
+        return;
+    };
+    let directory = directory();
+    let mut terminal = diskscope(&[], directory.path());
+    hanging(&mut terminal, &disk);
+    let began = Instant::now();
+    terminal.keys("qy");
+    terminal.end();
+    let took = began.elapsed();
+    assert!(took < PROMPT, "{took:?}");
+    terminal.assert_restored();
+    assert!(
+        terminal.shown().contains("stays behind"),
+        "{}",
+        terminal.shown()
+    );
+    assert_saved(directory.path());
+}
