@@ -10,6 +10,7 @@ pub mod cli;
 pub mod drive;
 pub mod engine;
 pub mod model;
+pub mod named_file;
 pub mod printable;
 pub mod private_directory;
 pub mod probe;
