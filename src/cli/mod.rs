@@ -9,8 +9,10 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::drive::Settings;
+use crate::drive::{Settings, ioctl};
+use crate::named_file::OutputError;
 use crate::printable::printable_lines;
+use crate::session::store::StoreError;
 use crate::units;
 
 mod compare;
@@ -160,6 +162,8 @@ pub fn command() -> Command {
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A limit on the size of files is then an error of the write, and not the end of the program.
+    ioctl::ignore_file_size_signal();
     ExitCode::from(exit_of(std::env::args_os()) as u8)
 }
 
@@ -229,6 +233,19 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An output that was refused before anything was done.
+fn refused_output(error: OutputError) -> Failure {
+    Failure::usage(&error).advise(error.advice())
+}
+
+/// A saved session that cannot be loaded.
+fn not_loaded(error: StoreError) -> Failure {
+    match error.is_usage() {
+        true => Failure::usage(error),
+        false => Failure::failed(error),
+    }
 }
 
 /// An option's duration, where it was given.

@@ -208,12 +208,7 @@ impl Temporary {
             return Ok(file);
         }
         let random = directory.link_random(&file)?;
-        if let Err(error) = renameat(
-            &directory.descriptor,
-            &random,
-            &directory.descriptor,
-            name,
-        ) {
+        if let Err(error) = renameat(&directory.descriptor, &random, &directory.descriptor, name) {
             // The reason for the failure matters, not whether its remains could be removed.
             let _ = directory.remove(&random);
             return Err(error.into());

@@ -101,12 +101,13 @@ pub(super) fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
     let before = fstat(file)?.st_size as u64;
     let reserved = match length {
         0 => Ok(()),
-        _ => fallocate(file, FallocateFlags::KEEP_SIZE, 0, length)
-            .and_then(|()| match length > before {
+        _ => fallocate(file, FallocateFlags::KEEP_SIZE, 0, length).and_then(|()| {
+            match length > before {
                 // This is what a limit on the size is asked about.
                 true => ftruncate(file, length),
                 false => Ok(()),
-            }),
+            }
+        }),
     };
     match reserved {
         Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}

@@ -33,8 +33,8 @@ pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
             source: error.into(),
         }
     };
-    let looked_at = openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty())
-        .map_err(failed("open"))?;
+    let looked_at =
+        openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed("open"))?;
     let stat = fstat(&looked_at).map_err(failed("look at"))?;
     let kind = FileType::from_raw_mode(stat.st_mode);
     let is_nameless_pipe = || {

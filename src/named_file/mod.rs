@@ -72,7 +72,8 @@ impl Output {
     /// When it must not or cannot be written there.
     pub fn prepare(path: &Path, inputs: &[FileId]) -> Result<Self, OutputError> {
         let (destination, id) = if path == Path::new(STDOUT) {
-            let stat = fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
+            let stat =
+                fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
             (Destination::Stdout, Some(FileId::of_stat(&stat)))
         } else {
             destination(path)?
@@ -128,9 +129,13 @@ impl Output {
             Destination::New(entry, temporary) => {
                 same(&entry)?;
                 temporary
-                    .publish(&entry.directory, &entry.name, bytes, Existing::Keep, &|_| {
-                        Ok(())
-                    })
+                    .publish(
+                        &entry.directory,
+                        &entry.name,
+                        bytes,
+                        Existing::Keep,
+                        &|_| Ok(()),
+                    )
                     .map(drop)
             }
             Destination::Replace(entry, temporary, ownership) => {
@@ -225,10 +230,7 @@ fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError
             let temporary = directory
                 .temporary(Access::Umask)
                 .map_err(|error| OutputError::io("make", path, error))?;
-            Ok((
-                Destination::New(Entry { directory, name }, temporary),
-                None,
-            ))
+            Ok((Destination::New(Entry { directory, name }, temporary), None))
         }
         Place::Entry {
             directory,
@@ -239,10 +241,7 @@ fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError
 }
 
 /// What another process has open: it has no name of which we know.
-fn opened(
-    path: &Path,
-    looked_at: &OwnedFd,
-) -> Result<(Destination, Option<FileId>), OutputError> {
+fn opened(path: &Path, looked_at: &OwnedFd) -> Result<(Destination, Option<FileId>), OutputError> {
     use std::os::fd::AsRawFd;
     let failed = |error: rustix::io::Errno| OutputError::io("open", path, error);
     let stat = fstat(looked_at).map_err(failed)?;
@@ -296,9 +295,14 @@ fn existing_entry(
     let file = File::from(file);
     let ownership = Ownership::of(&stat);
     // A directory that takes no new file is no obstacle for a file that can be written.
-    let replacement = entry.directory.temporary(Access::Private).ok().filter(|new| {
-        ownership.settle(&new.file).is_ok() && existing::can_be_replaced(&file, &stat, &new.file)
-    });
+    let replacement = entry
+        .directory
+        .temporary(Access::Private)
+        .ok()
+        .filter(|new| {
+            ownership.settle(&new.file).is_ok()
+                && existing::can_be_replaced(&file, &stat, &new.file)
+        });
     let destination = match replacement {
         Some(temporary) => Destination::Replace(entry, temporary, ownership),
         None => Destination::InPlace(file, Some(entry)),

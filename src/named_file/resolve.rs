@@ -186,9 +186,7 @@ impl Walk<'_> {
             Some(stat) => stat.st_uid,
             None => {
                 fstat(&self.directory)
-                    .map_err(|error| {
-                        OutputError::io("look at the directory of", self.path, error)
-                    })?
+                    .map_err(|error| OutputError::io("look at the directory of", self.path, error))?
                     .st_uid
             }
         };

@@ -97,9 +97,7 @@ fn descriptor_flags(number: i32) -> Option<OFlags> {
 }
 
 fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
-    let of = |descriptor: BorrowedFd<'_>| {
-        rustix::io::fcntl_dupfd_cloexec(descriptor, 3)
-    };
+    let of = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
     match number {
         1 => of(io::stdout().as_fd()),
         2 => of(io::stderr().as_fd()),

@@ -64,6 +64,7 @@ fn measure(job: Job, roots: &Roots, control: &Control, sources: &Sources) -> Res
         job,
         repeat: 1,
         keep_in: store::directory(),
+        outputs: Vec::new(),
     };
     let mut publisher = Publisher { sources };
     let report = benchmark::run(&order, roots, control, &mut publisher)

@@ -8,7 +8,7 @@ use rustix::fs::{Mode as Permissions, OFlags};
 
 use super::{Target, TargetKind};
 use crate::drive::guard::{self, WritePermit};
-use crate::drive::{DriveError, failed};
+use crate::drive::{DriveError, failed, ioctl};
 use crate::roots::Roots;
 
 pub use crate::named_file::FileId;
@@ -89,6 +89,20 @@ impl Medium {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Whether its bytes lie in this file: it is the file, or a loop device attached to it.
+    #[must_use]
+    pub fn consists_of(&self, file: FileId) -> bool {
+        let is_image = || {
+            self.target
+                .drive
+                .as_ref()
+                .is_some_and(|drive| drive.name.starts_with("loop"))
+                && ioctl::loop_backing(&self.anchor)
+                    .is_ok_and(|image| FileId::Inode(image.device, image.inode) == file)
+        };
+        self.id == file || is_image()
     }
 
     /// Number of the block device that it is, if it is one.
