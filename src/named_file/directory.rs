@@ -181,7 +181,8 @@ pub(super) enum Existing {
 #[derive(Debug)]
 pub(super) struct Temporary {
     pub(super) file: File,
-    is_linkable: bool,
+    /// Whether it is one without a name, and not the proof that a file can be made.
+    pub(super) is_linkable: bool,
 }
 
 impl Temporary {

@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
 
 use crate::requirement::{Requirement, skip};
 
@@ -15,6 +16,9 @@ pub const RUN: [&str; 5] = [
     "--requests",
     "100",
 ];
+
+/// How long anything may take on a busy machine.
+const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An ordinary user.
 pub const USER: u32 = 1000;
@@ -115,6 +119,23 @@ impl Place {
     /// Names of the sessions that the program kept.
     pub fn kept(&self) -> usize {
         fs::read_dir(self.join("state/diskscope/sessions")).map_or(0, Iterator::count)
+    }
+
+    /// The journal of a run that was started just now.
+    pub fn wait_for_journal(&self) -> PathBuf {
+        let deadline = Instant::now() + TIMEOUT;
+        loop {
+            let entries = fs::read_dir(self.join("state/diskscope/sessions"));
+            let mut paths = entries
+                .into_iter()
+                .flatten()
+                .map(|entry| entry.unwrap().path());
+            if let Some(path) = paths.find(|path| path.extension() == Some("journal".as_ref())) {
+                return path;
+            }
+            assert!(Instant::now() < deadline, "no journal");
+            std::thread::sleep(Duration::from_millis(5));
+        }
     }
 
     /// Names in the directory, sorted.
