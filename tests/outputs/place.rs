@@ -6,6 +6,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
+use crate::loop_device::LoopDevice;
 use crate::requirement::{Requirement, skip};
 
 /// A run that takes no time: 100 requests to a simulated drive.
@@ -23,13 +24,22 @@ const TIMEOUT: Duration = Duration::from_secs(60);
 /// An ordinary user.
 pub const USER: u32 = 1000;
 
-/// The program under test; another build of it by the environment.
-pub fn program() -> PathBuf {
-    std::env::var_os("DISKSCOPE_PROGRAM").map_or_else(
-        || PathBuf::from(env!("CARGO_BIN_EXE_diskscope")),
-        PathBuf::from,
-    )
-}
+/// Mounts a /dev of the script's own: a program that goes wrong replaces no node of the machine.
+/// Nodes that a test needs are made there; `$LOOP` is `major minor` of a loop device.
+const PRIVATE_DEV: &str = r#"
+    set -e
+    mount -t tmpfs -o mode=755 none /dev
+    [ "$(stat -f -c %T /dev)" = tmpfs ] && [ -z "$(ls -A /dev)" ]
+    mknod -m 666 /dev/null c 1 3
+    mknod -m 666 /dev/zero c 1 5
+    mknod -m 666 /dev/full c 1 7
+    mknod -m 600 /dev/random c 1 8
+    ln -s /proc/self/fd /dev/fd
+    ln -s fd/0 /dev/stdin
+    ln -s fd/1 /dev/stdout
+    if [ -n "${LOOP:-}" ]; then mknod -m 600 /dev/loop$LOOP b 7 $LOOP; fi
+    set +e
+"#;
 
 pub struct Place {
     directory: tempfile::TempDir,
@@ -52,7 +62,7 @@ impl Place {
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
-        let mut command = Command::new(program());
+        let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
         command.args(words);
         self.settle(&mut command);
         command
@@ -89,10 +99,16 @@ impl Place {
         Some(command.output().unwrap())
     }
 
+    /// The same with a /dev of its own, and in it the node of a loop device.
+    pub fn with_private_dev(&self, disk: Option<&LoopDevice>, script: &str) -> Option<Output> {
+        let number = disk.map_or("", |disk| disk.path().trim_start_matches("/dev/loop"));
+        self.namespace(&format!("LOOP={number}\n{PRIVATE_DEV}\n{script}"))
+    }
+
     fn settle(&self, command: &mut Command) {
         command
             .current_dir(self.path())
-            .env("P", program())
+            .env("P", env!("CARGO_BIN_EXE_diskscope"))
             .env("D", self.path())
             .env("RUN", RUN.join(" "))
             .env("XDG_STATE_HOME", self.join("state"))
