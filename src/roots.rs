@@ -3,6 +3,9 @@
 //! Every reader takes its paths from here, so that a test can point it at a directory of
 //! literal files taken from another kernel.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 /// The directories that everything below `/proc`, `/sys`, `/dev` and `/run` is read from.
@@ -42,14 +45,78 @@ impl Roots {
 
 /// Where this program keeps what outlives it: `$XDG_STATE_HOME/diskscope`, or the same below
 /// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
+///
+/// Root leaves nothing in another user's directory: where the variables still name one, as under
+/// `sudo -E`, it is the home directory that the password file gives for root.
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
-    let absolute = |name| {
+    let user = rustix::process::geteuid();
+    let variable = |name| {
         std::env::var_os(name)
             .map(PathBuf::from)
             .filter(|path| path.is_absolute())
+            .filter(|path| !user.is_root() || owner(path) == Some(user.as_raw()))
     };
-    absolute("XDG_STATE_HOME")
-        .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
+    let own_home = || {
+        let passwd = std::fs::read("/etc/passwd").unwrap_or_default();
+        user.is_root()
+            .then(|| home_of(&passwd, user.as_raw()))
+            .flatten()
+    };
+    variable("XDG_STATE_HOME")
+        .or_else(|| {
+            let home = variable("HOME").or_else(own_home)?;
+            Some(home.join(".local/state"))
+        })
         .map(|state| state.join("diskscope"))
+}
+
+/// Who owns a directory, or the nearest one above it that exists.
+fn owner(path: &Path) -> Option<u32> {
+    path.ancestors()
+        .find_map(|path| path.metadata().ok())
+        .map(|facts| facts.uid())
+}
+
+/// The home directory of a user (passwd(5)).
+fn home_of(passwd: &[u8], user: u32) -> Option<PathBuf> {
+    passwd.split(|byte| *byte == b'\n').find_map(|line| {
+        let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
+        let number: u32 = std::str::from_utf8(fields.get(2)?).ok()?.parse().ok()?;
+        let home = Path::new(OsStr::from_bytes(fields.get(5)?));
+        (number == user && home.is_absolute()).then(|| home.to_owned())
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn home_of_user_in_passwd_file_is_found() {
+        let passwd =
+            b"root:x:0:0:root:/root:/bin/bash\nbroken\n+::::::\njoe:x:1000:1000::/home/joe:";
+        assert_eq!(home_of(passwd, 0), Some(PathBuf::from("/root")));
+        assert_eq!(home_of(passwd, 1000), Some(PathBuf::from("/home/joe")));
+        assert_eq!(home_of(passwd, 7), None);
+        assert_eq!(home_of(b"root:x:0:0:root::/bin/bash", 0), None);
+    }
+
+    #[test]
+    fn owner_of_missing_path_is_that_of_nearest_directory() {
+        use std::os::unix::fs::chown;
+        let directory = tempfile::tempdir().unwrap();
+        let user = rustix::process::geteuid();
+        let missing = directory.path().join("a/b");
+        assert_eq!(owner(&missing), Some(user.as_raw()));
+        if !user.is_root() {
+            crate::requirement::skip(
+                crate::requirement::Requirement::Root,
+                "only root can give a directory away",
+            );
+            return;
+        }
+        chown(directory.path(), Some(1000), None).unwrap();
+        assert_eq!(owner(&missing), Some(1000));
+    }
 }

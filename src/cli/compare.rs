@@ -4,7 +4,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, json_switch, print};
+use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
 use crate::report;
 use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
@@ -56,7 +56,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
 fn with_first(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
     let sessions = paths
         .iter()
-        .map(|path| Ok((name(path), store::load(path).map_err(Failure::failed)?)))
+        .map(|path| Ok((name(path), store::load(path).map_err(not_loaded)?)))
         .collect::<std::result::Result<Vec<_>, Failure>>()?;
     let comparison = compare(&inputs(&sessions), ignored);
     print(&if as_json {

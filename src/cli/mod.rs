@@ -9,9 +9,11 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::drive::Settings;
+use crate::drive::{Settings, ioctl};
+use crate::named_file::OutputError;
 use crate::printable::printable_lines;
 use crate::runtime::supervisor::{self, Role};
+use crate::session::store::StoreError;
 use crate::units;
 
 mod compare;
@@ -161,6 +163,8 @@ pub fn command() -> Command {
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
+    // A limit on the size of files is then an error of the write, and not the end of the program.
+    ioctl::ignore_file_size_signal();
     let matches = match parse(std::env::args_os()) {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),
@@ -251,6 +255,19 @@ fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure
     serde_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+}
+
+/// An output that was refused before anything was done.
+fn refused_output(error: OutputError) -> Failure {
+    Failure::usage(&error).advise(error.advice())
+}
+
+/// A saved session that cannot be loaded.
+fn not_loaded(error: StoreError) -> Failure {
+    match error.is_usage() {
+        true => Failure::usage(error),
+        false => Failure::failed(error),
+    }
 }
 
 /// An option's duration, where it was given.

@@ -91,7 +91,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
 
 fn failed(error: WriteError) -> Failure {
     match error {
-        WriteError::Exists { .. } => Failure::usage(&error),
+        WriteError::Output(_) => Failure::usage(&error),
         _ => Failure::failed(&error),
     }
     .advise(error.advice())

@@ -86,6 +86,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
 fn failed(error: ReadError) -> Failure {
     match error {
         ReadError::Foreign { .. } => Failure::usage(error),
+        ReadError::Input(ref input) if input.is_usage() => Failure::usage(error),
         _ => Failure::failed(error),
     }
 }

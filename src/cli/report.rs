@@ -1,12 +1,12 @@
 //! `diskscope report`: sessions as one HTML file.
 
-use std::fs;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, print, say};
+use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
 use crate::bench;
+use crate::named_file::Output;
 use crate::report::html;
 use crate::session::compare::{Input, compare};
 use crate::session::store;
@@ -33,15 +33,16 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let paths = matches.get_many::<PathBuf>("files").into_iter().flatten();
-    let sessions = paths
-        .map(|path| {
-            Ok((
-                path.display().to_string(),
-                store::load(path).map_err(Failure::failed)?,
-            ))
-        })
-        .collect::<std::result::Result<Vec<_>, Failure>>()?;
+    let Some(path) = matches.get_one::<PathBuf>("output") else {
+        return Err(Failure::usage("report needs -o OUT.html"));
+    };
+    let (mut sessions, mut ids) = (Vec::new(), Vec::new());
+    for path in matches.get_many::<PathBuf>("files").into_iter().flatten() {
+        let (session, id) = store::load_identified(path).map_err(not_loaded)?;
+        sessions.push((path.display().to_string(), session));
+        ids.push(id);
+    }
+    let output = Output::prepare(path, &ids).map_err(refused_output)?;
     let inputs: Vec<Input<'_>> = sessions
         .iter()
         .map(|(name, session)| Input { name, session })
@@ -49,23 +50,13 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let comparison = (inputs.len() > 1).then(|| compare(&inputs, &[]));
     let presentation = |name: &str| Some(bench::find(name)?.description().presentation());
     let page = html::page(&inputs, comparison.as_ref(), &presentation);
-    let Some(output) = matches.get_one::<PathBuf>("output") else {
-        return Err(Failure::usage("report needs -o OUT.html"));
-    };
-    write(output, &page)?;
-    Ok(Exit::Done)
-}
-
-fn write(output: &Path, page: &str) -> std::result::Result<(), Failure> {
-    if output == Path::new("-") {
-        return print(page).map(|_| ());
+    if output.is_stdout() {
+        print(&page)?;
+        return Ok(Exit::Done);
     }
-    fs::write(output, page).map_err(|error| {
-        Failure::failed(format!(
-            "cannot write the report to {}: {error}",
-            output.display()
-        ))
-    })?;
-    say(&format!("report written to {}", output.display()));
-    Ok(())
+    output
+        .write(page.as_bytes())
+        .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
+    say(&format!("report written to {}", path.display()));
+    Ok(Exit::Done)
 }

@@ -1,15 +1,16 @@
 //! `diskscope run TEST TARGET`: one test without the interface.
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::PathBuf;
 use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, print, say, signals};
+use super::{Exit, Failure, Result, json, print, refused_output, say, signals};
 use crate::bench::{self, Job, Parameter, TESTS};
 use crate::drive::ErrorKind;
 use crate::engine::Control;
+use crate::named_file::Output;
 use crate::report::{repeated, text};
 use crate::roots::Roots;
 use crate::runtime::benchmark::{self, Order, Report};
@@ -66,11 +67,14 @@ pub(super) fn command() -> Command {
             .value_parser(value_parser!(u32).range(1..=1000))
             .default_value("1"),
         )
-        .arg(text(
-            "json",
-            "FILE",
-            "write the session document there; - is stdout",
-        ))
+        .arg(
+            text(
+                "json",
+                "FILE",
+                "write the session document there; - is stdout",
+            )
+            .value_parser(value_parser!(PathBuf)),
+        )
         .arg(
             text(
                 "overwrite",
@@ -103,8 +107,12 @@ pub(super) fn uses_device(matches: &ArgMatches) -> bool {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let order = order(matches)?;
-    let output = matches.get_one::<String>("json").map(String::as_str);
+    let mut order = order(matches)?;
+    let output = matches
+        .get_one::<PathBuf>("json")
+        .map(|path| Output::prepare(path, &[]).map_err(refused_output))
+        .transpose()?;
+    order.outputs = output.iter().filter_map(Output::id).collect();
     let control = Arc::new(Control::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let line = Box::new(progress::Line::new());
@@ -159,29 +167,44 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
         job,
         repeat: matches.get_one("repeat").copied().unwrap_or(1),
         keep_in: store::directory(),
+        outputs: Vec::new(),
     })
 }
 
 /// Writes the result to where it was asked for.
-fn deliver(report: &Report, output: Option<&str>) -> std::result::Result<(), Failure> {
+fn deliver(report: &Report, output: Option<Output>) -> std::result::Result<(), Failure> {
     for problem in &report.problems {
         say(&format!("diskscope: {problem}"));
     }
-    if output == Some("-") {
-        print(&json(&report.session)?)?;
-    } else {
-        let runs = &report.session.runs;
-        let mut texts: Vec<String> = runs.iter().map(text::run).collect();
-        texts.extend(Some(repeated::repeated(runs)).filter(|text| !text.is_empty()));
-        print(&texts.join("\n"))?;
-        if let Some(file) = output {
-            store::write(Path::new(file), &report.session).map_err(Failure::failed)?;
+    let delivered = match output {
+        Some(output) if output.is_stdout() => print(&json(&report.session)?).map(drop),
+        output => {
+            // One of the two that cannot be written takes nothing from the other.
+            let printed = print(&as_text(report)).map(drop);
+            let written = output.map_or(Ok(()), |output| write(report, output));
+            match (printed, written) {
+                (Err(printed), Err(written)) => Err(printed.advise(&written.message)),
+                (printed, written) => printed.and(written),
+            }
         }
-    }
+    };
     if let Some(path) = &report.saved {
         say(&format!("saved: {}", path.display()));
     }
-    Ok(())
+    delivered
+}
+
+fn as_text(report: &Report) -> String {
+    let runs = &report.session.runs;
+    let mut texts: Vec<String> = runs.iter().map(text::run).collect();
+    texts.extend(Some(repeated::repeated(runs)).filter(|text| !text.is_empty()));
+    texts.join("\n")
+}
+
+fn write(report: &Report, output: Output) -> std::result::Result<(), Failure> {
+    output
+        .write(json(&report.session)?.as_bytes())
+        .map_err(|error| Failure::failed(&error).advise(error.advice()))
 }
 
 fn exit(report: &Report) -> Exit {

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, json_switch, print};
+use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
 use crate::report::text;
 use crate::session::store;
 
@@ -25,7 +25,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
         return Err(Failure::usage("show needs a FILE"));
     };
-    let session = store::load(path).map_err(Failure::failed)?;
+    let session = store::load(path).map_err(not_loaded)?;
     let shown = if matches.get_flag("json") {
         json(&session)?
     } else {

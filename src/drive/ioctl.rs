@@ -103,6 +103,13 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
     })
 }
 
+/// Has a write beyond `RLIMIT_FSIZE` fail with `EFBIG`, which otherwise ends the program by SIGXFSZ
+/// (setrlimit(2)).
+pub fn ignore_file_size_signal() {
+    // SAFETY: SIG_IGN is a disposition and no function; nothing else sets one for this signal.
+    unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
 /// One extent of a file: `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]

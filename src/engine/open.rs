@@ -12,6 +12,7 @@ use super::{Control, Engine};
 use crate::drive::{
     self, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard, scratch,
 };
+use crate::named_file::FileId;
 use crate::roots::Roots;
 
 /// Which engine is wanted.
@@ -171,6 +172,14 @@ impl Opened {
     #[must_use]
     pub fn engine(&self) -> &dyn Engine {
         self.engine.as_ref()
+    }
+
+    /// Whether the target's bytes lie in this file: it is the target, or a loop device's image.
+    #[must_use]
+    pub fn consists_of(&self, file: FileId) -> bool {
+        self.real
+            .as_ref()
+            .is_some_and(|real| real.medium.consists_of(file))
     }
 
     /// The facts that stand beside the question for consent; `None` for a simulated drive.

@@ -11,6 +11,8 @@ use super::frame::{
     FILE_HEAD, FRAME_HEAD, Head, Kind, LONGEST, MAGIC, Mark, VERSION, checksum, decode,
 };
 use crate::model::Live;
+use crate::named_file::InputError;
+use crate::named_file::input::{self, Input};
 
 /// Why a recording cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -25,6 +27,9 @@ pub enum ReadError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The file cannot be opened, or is none to be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// It is no recording.
     #[error("{} is no diskscope recording: {reason}", path.display())]
     Foreign {
@@ -106,7 +111,7 @@ impl Recording {
                 source,
             }
         };
-        let file = File::open(path).map_err(failed("open"))?;
+        let (file, _) = input::open(path, Input::Seekable)?;
         let size = file.metadata().map_err(failed("look at"))?.len();
         let mut reader = BufReader::with_capacity(1 << 18, &file);
         check_head(path, &mut reader)?;

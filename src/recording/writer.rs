@@ -8,6 +8,7 @@ use flate2::{Compress, Compression, FlushCompress, Status};
 
 use super::frame::{FRAME_HEAD, Kind, LONGEST, Mark, encode, file_head};
 use crate::model::Live;
+use crate::named_file::{self, OutputError};
 
 /// Compression begins anew after so many frames: whoever jumps into the file has to work through
 /// that many at most.
@@ -21,12 +22,9 @@ const END_ROOM: u64 = (FRAME_HEAD + 4 * LONGEST_REASON + 64) as u64;
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
-    /// There is such a file already.
-    #[error("{} exists already", path.display())]
-    Exists {
-        /// Which.
-        path: PathBuf,
-    },
+    /// The file cannot be made, or there is one already.
+    #[error(transparent)]
+    Output(#[from] OutputError),
     /// The file system said no.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
@@ -48,11 +46,16 @@ pub enum WriteError {
 impl WriteError {
     /// What to do about it.
     #[must_use]
-    pub fn advice(&self) -> &'static str {
+    pub fn advice(&self) -> String {
         match self {
-            Self::Exists { .. } => "name a new file: a recording is never written over",
-            Self::Io { .. } => "what was recorded until then can be replayed",
-            Self::Content { .. } => "report it together with the output of `watch --json`",
+            Self::Output(OutputError::Exists { .. }) => {
+                "name a new file: a recording is never written over".to_owned()
+            }
+            Self::Output(error) => error.advice(),
+            Self::Io { .. } => "what was recorded until then can be replayed".to_owned(),
+            Self::Content { .. } => {
+                "report it together with the output of `watch --json`".to_owned()
+            }
         }
     }
 }
@@ -79,23 +82,13 @@ pub struct Recorder {
 }
 
 impl Recorder {
-    /// Begins a recording that becomes no larger than `limit` bytes.
+    /// Begins a recording that becomes no larger than `limit` bytes; only its owner may read it.
     ///
     /// # Errors
     /// When there is such a file already, or it cannot be made.
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, WriteError> {
-        let failed = |source: io::Error| match source.kind() {
-            io::ErrorKind::AlreadyExists => WriteError::Exists {
-                path: path.to_owned(),
-            },
-            _ => WriteError::Io {
-                tried: "make",
-                path: path.to_owned(),
-                source,
-            },
-        };
         let mut recorder = Self {
-            file: File::create_new(path).map_err(failed)?,
+            file: named_file::create_private(path)?,
             path: path.to_owned(),
             limit: limit.unwrap_or(u64::MAX),
             written: 0,

@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
+use crate::named_file::{self, OutputError};
 use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
 use crate::session::store;
@@ -95,23 +96,27 @@ fn stem(path: &Path) -> String {
 }
 
 /// Writes a saved session as a document into `directory`; an existing file is left alone and the
-/// name gets a number.
+/// name gets a number. Only its owner may read it.
 ///
 /// # Errors
 /// When it cannot be read or written.
 pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     let session = store::load(path).map_err(|error| error.to_string())?;
+    let text = store::text(&session).map_err(|error| error.to_string())?;
     let stem = stem(path);
-    let name = |number: u32| match number {
-        0 => directory.join(format!("diskscope-{stem}.json")),
-        number => directory.join(format!("diskscope-{stem}-{number}.json")),
-    };
-    let free = (0..1000)
-        .map(name)
-        .find(|path| !path.exists())
-        .ok_or_else(|| format!("{} is full of exports: move some away", directory.display()))?;
-    store::write(&free, &session).map_err(|error| error.to_string())?;
-    Ok(free)
+    for number in 0..1000 {
+        let free = match number {
+            0 => directory.join(format!("diskscope-{stem}.json")),
+            number => directory.join(format!("diskscope-{stem}-{number}.json")),
+        };
+        match named_file::write_private(&free, &text) {
+            Ok(()) => return Ok(free),
+            Err(OutputError::Exists { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let directory = directory.display();
+    Err(format!("{directory} is full of exports: move some away"))
 }
 
 #[cfg(test)]
@@ -125,7 +130,7 @@ mod tests {
         let saved = |name: &str, iops: f64| {
             let session = sample::session("web-07", vec![sample::run("iops", iops, 1.0)]);
             let path = directory.path().join(name);
-            store::write(&path, &session).unwrap();
+            std::fs::write(&path, store::text(&session).unwrap()).unwrap();
             path
         };
         let paths = vec![saved("before.json", 100.0), saved("after.json", 150.0)];

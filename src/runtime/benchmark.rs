@@ -11,6 +11,7 @@ use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target};
 use crate::engine::{self, Choice, Control, Engine, EngineError, OpenError, Opened};
+use crate::named_file::FileId;
 use crate::roots::Roots;
 use crate::session::document::{
     EngineRecord, Findings, KernelCounts, RunState, Session, StageSplit, Verdict,
@@ -31,6 +32,8 @@ pub struct Order {
     pub repeat: u32,
     /// Directory for journal and document; `None` keeps nothing on disk.
     pub keep_in: Option<PathBuf>,
+    /// Files that the result is written to at the end: none of them may be the target.
+    pub outputs: Vec<FileId>,
 }
 
 /// What became of it.
@@ -94,6 +97,12 @@ pub enum Refused {
         /// Model, serial number, size, partitions, signatures, who uses it.
         facts: Vec<String>,
     },
+    /// The result would be written over the target.
+    #[error("{target} is also an output of this command")]
+    Output {
+        /// The target, as the user named it.
+        target: String,
+    },
     /// The parameters do not fit the target.
     #[error(transparent)]
     Bench(#[from] BenchError),
@@ -122,6 +131,7 @@ impl Refused {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
+            Self::Output { .. } => ErrorKind::Usage,
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(_)) | Self::NotSaved | Self::NoAnswer { .. } => {
@@ -135,7 +145,11 @@ impl Refused {
     pub fn facts(&self) -> &[String] {
         match self {
             Self::Writing { facts, .. } => facts,
-            Self::Target(_) | Self::Bench(_) | Self::NotSaved | Self::NoAnswer { .. } => &[],
+            Self::Target(_)
+            | Self::Output { .. }
+            | Self::Bench(_)
+            | Self::NotSaved
+            | Self::NoAnswer { .. } => &[],
         }
     }
 
@@ -144,6 +158,7 @@ impl Refused {
     pub fn advice(&self) -> String {
         match self {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.advice(),
+            Self::Output { .. } => "name another file for the result".to_owned(),
             Self::Bench(error) => error.advice(),
             Self::NotSaved => "its journal holds what reached it: diskscope show".to_owned(),
             Self::NoAnswer { .. } => "see the kernel's log (dmesg)".to_owned(),
@@ -195,6 +210,15 @@ fn run_into(
     book.set_doing("while opening");
     let opened = kept.insert(engine::open(roots, &job.target, choice, job.scratch_bytes)?);
     let target = opened.target.clone();
+    if order
+        .outputs
+        .iter()
+        .any(|output| opened.consists_of(*output))
+    {
+        return Err(Refused::Output {
+            target: job.target.clone(),
+        });
+    }
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;

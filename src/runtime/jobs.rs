@@ -66,6 +66,7 @@ fn measure(
         job,
         repeat: 1,
         keep_in: store::directory(),
+        outputs: Vec::new(),
     };
     let publisher = Box::new(Publisher {
         sources: sources.clone(),

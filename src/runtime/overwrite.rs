@@ -93,6 +93,7 @@ mod tests {
             job,
             repeat: 1,
             keep_in: None,
+            outputs: Vec::new(),
         };
         run(&order, &Roots::default(), &Control::default(), &mut Nobody)
     }

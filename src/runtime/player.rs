@@ -11,6 +11,7 @@ use crate::app::replay::{Moment, Timeline, Travel};
 use crate::app::{Effect, News};
 use crate::model::History;
 use crate::model::requests::{Board, Line as RequestLine, RequestsView};
+use crate::named_file;
 use crate::recording::{ReadError, Recording, Replay};
 
 /// Time between two views while it plays.
@@ -215,10 +216,7 @@ fn file_name(time: &str) -> String {
 
 /// Writes a file that was not there before, where the user is.
 fn write_new(stem: &str, text: &[u8]) -> Result<PathBuf, String> {
-    use std::io::Write;
     let path = PathBuf::from(format!("{stem}.json"));
-    std::fs::File::create_new(&path)
-        .and_then(|mut file| file.write_all(text))
-        .map_err(|error| format!("cannot write {}: {error}", path.display()))?;
+    named_file::write_private(&path, text).map_err(|error| error.to_string())?;
     Ok(path)
 }

@@ -2,39 +2,16 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
-use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode as Permissions, OFlags};
 
 use super::{Target, TargetKind};
 use crate::drive::guard::{self, WritePermit};
-use crate::drive::mounts::split_number;
-use crate::drive::{DriveError, failed};
+use crate::drive::{DriveError, failed, ioctl};
 use crate::roots::Roots;
 
-/// What makes two names the same thing: of a block device its number, whatever node leads there;
-/// of a file the file system and the inode.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum FileId {
-    /// A block device, by major and minor number.
-    Device(u32, u32),
-    /// Anything else, by `st_dev` and inode.
-    Inode(u64, u64),
-}
-
-impl FileId {
-    /// The identity of what a descriptor or path leads to.
-    #[must_use]
-    pub fn of(metadata: &std::fs::Metadata) -> Self {
-        if metadata.file_type().is_block_device() {
-            let (major, minor) = split_number(metadata.rdev());
-            Self::Device(major, minor)
-        } else {
-            Self::Inode(metadata.dev(), metadata.ino())
-        }
-    }
-}
+pub use crate::named_file::FileId;
 
 /// Whether a descriptor writes. Nothing but a [`WritePermit`] leads to one that does.
 #[derive(Debug, Clone, Copy, Default)]
@@ -112,6 +89,20 @@ impl Medium {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Whether its bytes lie in this file: it is the file, or a loop device attached to it.
+    #[must_use]
+    pub fn consists_of(&self, file: FileId) -> bool {
+        let is_image = || {
+            self.target
+                .drive
+                .as_ref()
+                .is_some_and(|drive| drive.name.starts_with("loop"))
+                && ioctl::loop_backing(&self.anchor)
+                    .is_ok_and(|image| FileId::Inode(image.device, image.inode) == file)
+        };
+        self.id == file || is_image()
     }
 
     /// Number of the block device that it is, if it is one.

@@ -1,6 +1,6 @@
 //! The journal of a run that goes on.
 
-use std::fs::{self, File, OpenOptions};
+use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
@@ -8,7 +8,8 @@ use std::time::SystemTime;
 use serde::Serialize;
 
 use super::super::document::{Run, Session};
-use super::{DOCUMENT, JOURNAL, StoreError, io_error, replace, sweep, write};
+use super::{DOCUMENT, JOURNAL, StoreError, file_name, io_error, private, sweep, text};
+use crate::private_directory::{Access, PrivateDirectory};
 
 /// A journal that would become longer than this begins anew with the run as it stands: every line
 /// holds the whole of it, and a day has 100,000 seconds.
@@ -35,6 +36,10 @@ impl Line<'_> {
 /// than a kill of the program, for waiting until it is on the medium would disturb the measurement.
 #[derive(Debug)]
 pub struct Journal {
+    directory: PrivateDirectory,
+    /// Without an ending.
+    name: String,
+    /// To show.
     pub(super) path: PathBuf,
     pub(super) file: File,
     /// The line of the session.
@@ -50,34 +55,39 @@ impl Journal {
     /// # Errors
     /// When the directory or the file cannot be made.
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
-        fs::create_dir_all(directory).map_err(io_error("make the directory", directory))?;
-        sweep(directory, SystemTime::now());
+        let directory = private(directory)?;
+        sweep(&directory, SystemTime::now());
+        let taken = directory.names()?;
         for attempt in 0_u32.. {
-            let suffix = if attempt == 0 {
-                String::new()
-            } else {
-                format!("-{attempt}")
+            let name = match attempt {
+                0 => name.to_owned(),
+                attempt => format!("{name}-{attempt}"),
             };
-            let path = directory.join(format!("{name}{suffix}.{JOURNAL}"));
             // Two runs that begin within one second share a name: neither may take the other's.
-            if path.with_extension(DOCUMENT).exists() {
+            if taken.contains(&file_name(&name, DOCUMENT)) {
                 continue;
             }
-            let made = OpenOptions::new().append(true).create_new(true).open(&path);
-            match made {
-                Ok(file) => return Self::begin(path, file, session),
-                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
-                Err(error) => return Err(io_error("make the journal", &path)(error)),
+            match directory.create_new(&file_name(&name, JOURNAL)) {
+                Ok(_) => return Self::begin(directory, name, session),
+                Err(error) if error.is_already_there() => {}
+                Err(error) => return Err(error.into()),
             }
         }
         unreachable!("there is always another number")
     }
 
-    fn begin(path: PathBuf, file: File, session: &Session) -> Result<Self, StoreError> {
+    fn begin(
+        directory: PrivateDirectory,
+        name: String,
+        session: &Session,
+    ) -> Result<Self, StoreError> {
+        let path = directory.path().join(file_name(&name, JOURNAL));
         let head = Line::Session(session).text(&path)?;
         let mut journal = Self {
+            file: directory.open_file(&file_name(&name, JOURNAL), Access::Append)?,
+            directory,
+            name,
             path,
-            file,
             head: Vec::new(),
             length: 0,
             longest: LONGEST,
@@ -122,7 +132,9 @@ impl Journal {
             return self.put(&line);
         }
         let text = [self.head.as_slice(), &line].concat();
-        self.file = replace(&self.path, &text)?;
+        let name = file_name(&self.name, JOURNAL);
+        self.directory.replace(&name, &text)?;
+        self.file = self.directory.open_file(&name, Access::Append)?;
         self.length = text.len() as u64;
         Ok(())
     }
@@ -146,7 +158,7 @@ impl Journal {
     /// Takes the journal away: there is nothing to keep.
     pub fn discard(self) {
         // An empty journal that stays is untidy, not wrong.
-        let _ = fs::remove_file(&self.path);
+        let _ = self.directory.unlink(&file_name(&self.name, JOURNAL));
     }
 
     /// Puts the whole document in the journal's place and says where it is.
@@ -154,9 +166,11 @@ impl Journal {
     /// # Errors
     /// When it cannot be written; the journal is kept then.
     pub fn finish(self, session: &Session) -> Result<PathBuf, StoreError> {
-        let document = self.path.with_extension(DOCUMENT);
-        write(&document, session)?;
-        fs::remove_file(&self.path).map_err(io_error("remove", &self.path))?;
-        Ok(document)
+        let name = file_name(&self.name, DOCUMENT);
+        let path = self.directory.path().join(&name);
+        let text = text(session).map_err(io_error("write", &path))?;
+        self.directory.replace(&name, &text)?;
+        self.directory.unlink(&file_name(&self.name, JOURNAL))?;
+        Ok(path)
     }
 }

@@ -4,12 +4,15 @@
 //! stands, again and again; the last whole line counts. A kill loses what came after that line.
 //! When the run is over the document takes the journal's place.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::ffi::{OsStr, OsString};
+use std::fs;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
 use super::document::Session;
+use crate::named_file::InputError;
+use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
 
 mod journal;
 mod read;
@@ -17,14 +20,14 @@ mod read;
 mod tests;
 
 pub use journal::Journal;
-pub use read::{load, parse};
+pub use read::{load, load_identified, parse};
 
 /// Ending of a journal's name.
 const JOURNAL: &str = "journal";
 /// Ending of a document's name.
 const DOCUMENT: &str = "json";
-/// Ending of the name of a file that is being written.
-const PARTIAL: &str = "partial";
+/// Sessions in the user's directory for state.
+const SESSIONS: &str = "diskscope/sessions";
 /// A file is written in much less time than this: an older partial one was left by a kill.
 const ABANDONED: Duration = Duration::from_secs(60);
 
@@ -41,6 +44,12 @@ pub enum StoreError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// The directory of sessions, or a file in it.
+    #[error(transparent)]
+    Directory(#[from] PrivateDirectoryError),
+    /// The file cannot be opened, or is none to be read.
+    #[error(transparent)]
+    Input(#[from] InputError),
     /// It is no session.
     #[error("{} is no diskscope session: {reason}", path.display())]
     Foreign {
@@ -49,6 +58,14 @@ pub enum StoreError {
         /// What is wrong with it.
         reason: String,
     },
+}
+
+impl StoreError {
+    /// Whether the name of the file is wrong, and not its reading failed.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        matches!(self, Self::Input(error) if error.is_usage())
+    }
 }
 
 fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> StoreError {
@@ -66,35 +83,27 @@ pub fn directory() -> Option<PathBuf> {
     crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
-/// Writes a document so that the name stands for the whole of it or for what was there before.
-///
-/// # Errors
-/// When the file cannot be written.
-pub fn write(path: &Path, session: &Session) -> Result<(), StoreError> {
-    let mut text = serde_json::to_vec_pretty(session)
-        .map_err(io::Error::from)
-        .map_err(io_error("write", path))?;
-    text.push(b'\n');
-    replace(path, &text).map(drop)
+/// Opens a directory of sessions for writing and makes it where it is missing: nobody else may
+/// read it.
+fn private(directory: &Path) -> Result<PrivateDirectory, StoreError> {
+    // What is above the program's own directories is the user's business.
+    let own = match directory.ends_with(SESSIONS) {
+        true => PathBuf::from(SESSIONS),
+        false => directory.file_name().unwrap_or_default().into(),
+    };
+    let base = directory.ancestors().nth(own.components().count());
+    let base = base.unwrap_or(Path::new("/"));
+    Ok(PrivateDirectory::create(base, &own)?)
 }
 
-/// Puts a file in the place of another at once, and gives it back open.
-fn replace(path: &Path, text: &[u8]) -> Result<File, StoreError> {
-    let mut partial = path.as_os_str().to_owned();
-    partial.push(".");
-    partial.push(PARTIAL);
-    let partial = PathBuf::from(partial);
-    let written = File::create(&partial).and_then(|mut file| {
-        file.write_all(text)?;
-        file.sync_data()?;
-        fs::rename(&partial, path)?;
-        Ok(file)
-    });
-    written.map_err(|error| {
-        // The reason for the failure matters, not whether its remains could be cleared away.
-        let _ = fs::remove_file(&partial);
-        io_error("write", path)(error)
-    })
+/// A document as it is saved.
+///
+/// # Errors
+/// When it cannot be put into JSON.
+pub fn text(session: &Session) -> io::Result<Vec<u8>> {
+    let mut text = serde_json::to_vec_pretty(session)?;
+    text.push(b'\n');
+    Ok(text)
 }
 
 /// Saved sessions and journals of a directory, the newest first. A journal whose document is there
@@ -124,18 +133,29 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     }
 }
 
-/// Clears away what a kill in the middle of [`replace`] left: half-written files whose content is
-/// in the journal beside them.
-fn sweep(directory: &Path, now: SystemTime) {
-    for path in entries(directory).unwrap_or_default() {
-        let is_partial = path.extension().is_some_and(|ending| ending == PARTIAL);
+/// Removes what a kill in the middle of a replacement left: half-written files whose content is in
+/// the journal beside them.
+fn sweep(directory: &PrivateDirectory, now: SystemTime) {
+    for name in directory.names().unwrap_or_default() {
         let age = || {
-            now.duration_since(fs::metadata(&path).ok()?.modified().ok()?)
+            let file = directory.open_file(&name, crate::private_directory::Access::Read);
+            now.duration_since(file.ok()?.metadata().ok()?.modified().ok()?)
                 .ok()
         };
-        if is_partial && age().is_some_and(|age| age > ABANDONED) {
+        if is_temporary(&name) && age().is_some_and(|age| age > ABANDONED) {
             // One that stays is untidy, not wrong.
-            let _ = fs::remove_file(&path);
+            let _ = directory.unlink(&name);
         }
     }
+}
+
+/// Also the names that earlier versions gave.
+fn is_temporary(name: &OsStr) -> bool {
+    PrivateDirectory::is_temporary(name)
+        || Path::new(name).extension() == Some(OsStr::new("partial"))
+}
+
+/// The name of a journal or document.
+fn file_name(name: &str, ending: &str) -> OsString {
+    format!("{name}.{ending}").into()
 }

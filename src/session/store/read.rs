@@ -1,6 +1,5 @@
 //! Reads documents and journals, whoever wrote them.
 
-use std::fs::File;
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
 
@@ -8,6 +7,7 @@ use serde::Deserialize;
 
 use super::super::document::{Run, RunState, SCHEMA, Session, VERSION};
 use super::{StoreError, io_error};
+use crate::named_file::{FileId, input};
 
 /// No document, and no line of a journal, is as long as this: what is, is something else.
 const LONGEST: u64 = 64 << 20;
@@ -25,13 +25,22 @@ enum Line {
 /// # Errors
 /// When the file cannot be read or is no session.
 pub fn load(path: &Path) -> Result<Session, StoreError> {
-    let file = File::open(path).map_err(io_error("open", path))?;
-    parse(BufReader::new(file))
+    load_identified(path).map(|(session, _)| session)
+}
+
+/// Like [`load`], and says which file it was.
+///
+/// # Errors
+/// As [`load`].
+pub fn load_identified(path: &Path) -> Result<(Session, FileId), StoreError> {
+    let (file, id) = input::open(path, input::Input::Stream)?;
+    let session = parse(BufReader::new(file))
         .map_err(io_error("read", path))?
         .map_err(|reason| StoreError::Foreign {
             path: path.to_owned(),
             reason,
-        })
+        })?;
+    Ok((session, id))
 }
 
 /// Like [`load`], from anything that can be read; the inner error says why it is no session.

@@ -4,6 +4,8 @@ use super::super::document::{
     EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunState, SCHEMA, TargetRecord, VERSION,
 };
 use super::*;
+use std::fs::File;
+use std::io::Write;
 
 fn session() -> Session {
     Session {
@@ -127,7 +129,7 @@ fn what_is_no_session_is_refused_by_name() {
         version: VERSION + 1,
         ..session()
     };
-    write(&path, &newer).unwrap();
+    fs::write(&path, text(&newer).unwrap()).unwrap();
     assert!(
         load(&path)
             .unwrap_err()
@@ -170,29 +172,54 @@ fn a_document_and_its_journal_are_listed_once() {
     let directory = tempfile::tempdir().unwrap();
     let journal = Journal::create(directory.path(), "one", &session()).unwrap();
     let document = journal.path.with_extension(DOCUMENT);
-    write(&document, &session()).unwrap();
+    fs::write(&document, text(&session()).unwrap()).unwrap();
     assert_eq!(list(directory.path()).unwrap(), [document]);
 }
 
 #[test]
 fn what_a_kill_left_half_written_is_cleared_away_later() {
     let directory = tempfile::tempdir().unwrap();
-    let path = directory.path().join("one.json.partial");
-    fs::write(&path, "{").unwrap();
-    let written = fs::metadata(&path).unwrap().modified().unwrap();
-    sweep(directory.path(), written + ABANDONED);
-    assert!(path.exists(), "somebody may be writing it");
-    sweep(directory.path(), written - ABANDONED);
-    assert!(
-        path.exists(),
-        "the clock was set back: its age is not known"
-    );
-    sweep(directory.path(), written + 2 * ABANDONED);
-    assert!(!path.exists());
+    let private = private(&directory.path().join("sessions")).unwrap();
+    for name in ["one.json.partial", ".0123456789abcdef.tmp"] {
+        let path = private.path().join(name);
+        fs::write(&path, "{").unwrap();
+        let written = fs::metadata(&path).unwrap().modified().unwrap();
+        sweep(&private, written + ABANDONED);
+        assert!(path.exists(), "somebody may be writing it");
+        sweep(&private, written - ABANDONED);
+        assert!(
+            path.exists(),
+            "the clock was set back: its age is not known"
+        );
+        sweep(&private, written + 2 * ABANDONED);
+        assert!(!path.exists());
+    }
 }
 
 #[test]
 fn what_never_ends_is_no_session() {
-    let error = load(Path::new("/dev/zero")).unwrap_err().to_string();
+    let endless = io::BufReader::new(io::repeat(b'0'));
+    let error = parse(endless).unwrap().unwrap_err();
     assert!(error.contains("longer than 64 MiB"), "{error}");
+}
+
+#[test]
+fn character_device_as_input_is_refused_unread() {
+    let error = load(Path::new("/dev/zero")).unwrap_err();
+    assert!(error.is_usage());
+    assert!(error.to_string().contains("a character device"), "{error}");
+}
+
+#[test]
+fn sessions_written_by_journal_are_private() {
+    use std::os::unix::fs::PermissionsExt;
+    let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
+    let base = tempfile::tempdir().unwrap();
+    let directory = base.path().join("diskscope/sessions");
+    let mut journal = Journal::create(&directory, "one", &session()).unwrap();
+    assert_eq!(mode(&base.path().join("diskscope")), 0o700);
+    assert_eq!(mode(&directory), 0o700);
+    assert_eq!(mode(&journal.path), 0o600);
+    journal.append(&run(1, RunState::Running)).unwrap();
+    assert_eq!(mode(&journal.finish(&session()).unwrap()), 0o600);
 }

@@ -1,0 +1,262 @@
+//! A directory by its descriptor, and new files in it. Nothing here follows a symbolic link.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, RandomState};
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd};
+
+use rustix::fs::{
+    AtFlags, CWD, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, linkat, openat, renameat,
+    renameat_with, statat, unlinkat,
+};
+use rustix::io::Errno;
+
+/// Who may read a new file.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Access {
+    /// Whom the umask lets.
+    Umask,
+    /// Its owner alone, whatever the umask says.
+    Private,
+}
+
+impl Access {
+    fn mode(self) -> Mode {
+        match self {
+            Self::Umask => Mode::from_raw_mode(0o666),
+            Self::Private => Mode::from_raw_mode(0o600),
+        }
+    }
+
+    /// A umask such as 0200 must not take the owner's rights either.
+    fn settle(self, file: &OwnedFd) -> rustix::io::Result<()> {
+        match self {
+            Self::Umask => Ok(()),
+            Self::Private => fchmod(file, self.mode()),
+        }
+    }
+}
+
+/// An open directory.
+#[derive(Debug)]
+pub(super) struct Directory {
+    descriptor: OwnedFd,
+}
+
+impl Directory {
+    /// From a descriptor of a directory; `O_PATH` is enough.
+    pub(super) fn new(descriptor: OwnedFd) -> Self {
+        Self { descriptor }
+    }
+
+    /// What lies there by that name, a symbolic link as such.
+    ///
+    /// # Errors
+    /// When that cannot be said.
+    pub(super) fn find(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+        match statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
+            Ok(stat) => Ok(Some(stat)),
+            Err(Errno::NOENT) => Ok(None),
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// The directory itself.
+    pub(super) fn stat(&self) -> io::Result<Stat> {
+        Ok(fstat(&self.descriptor)?)
+    }
+
+    /// Opens what lies there.
+    pub(super) fn open(&self, name: &OsStr, flags: OFlags) -> io::Result<OwnedFd> {
+        let flags = flags | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        Ok(openat(&self.descriptor, name, flags, Mode::empty())?)
+    }
+
+    /// Makes a file to append to; fails with `AlreadyExists` where anything has that name.
+    ///
+    /// # Errors
+    /// When it cannot be made.
+    pub(super) fn create_new(&self, name: &OsStr, access: Access) -> io::Result<File> {
+        let flags =
+            OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
+        let file = openat(
+            &self.descriptor,
+            name,
+            flags | OFlags::CLOEXEC,
+            access.mode(),
+        )?;
+        access.settle(&file)?;
+        Ok(file.into())
+    }
+
+    /// Takes a name away.
+    ///
+    /// # Errors
+    /// When it cannot be.
+    pub(super) fn remove(&self, name: &OsStr) -> io::Result<()> {
+        Ok(unlinkat(&self.descriptor, name, AtFlags::empty())?)
+    }
+
+    /// Makes a file without a name, which is gone with its descriptor. Where the file system has
+    /// none such, it has shown that it takes new files.
+    pub(super) fn temporary(&self, access: Access) -> io::Result<Temporary> {
+        let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
+        match openat(&self.descriptor, ".", flags, access.mode()) {
+            Ok(file) => {
+                access.settle(&file)?;
+                Ok(Temporary {
+                    file: file.into(),
+                    is_linkable: true,
+                })
+            }
+            Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
+                let (file, name) = self.random(access)?;
+                self.remove(&name)?;
+                Ok(Temporary {
+                    file,
+                    is_linkable: false,
+                })
+            }
+            Err(error) => Err(error.into()),
+        }
+    }
+
+    /// Makes a file with a name that nobody can foretell.
+    fn random(&self, access: Access) -> io::Result<(File, OsString)> {
+        loop {
+            let name = random_name();
+            match self.create_new(&name, access) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                made => return made.map(|file| (file, name)),
+            }
+        }
+    }
+
+    /// Gives a nameless file a random name.
+    fn link_random(&self, file: &File) -> io::Result<OsString> {
+        loop {
+            let name = random_name();
+            match self.link(file, &name) {
+                Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
+                Err(error) => return Err(error),
+                Ok(()) => return Ok(name),
+            }
+        }
+    }
+
+    /// Gives a nameless file its name (open(2), `O_TMPFILE`).
+    fn link(&self, file: &File, name: &OsStr) -> io::Result<()> {
+        let link = format!("/proc/self/fd/{}", file.as_raw_fd());
+        match linkat(CWD, link, &self.descriptor, name, AtFlags::SYMLINK_FOLLOW) {
+            // Without /proc, and with the right to.
+            Err(Errno::NOENT) => {
+                linkat(file, "", &self.descriptor, name, AtFlags::EMPTY_PATH)?;
+                Ok(())
+            }
+            done => Ok(done?),
+        }
+    }
+
+    /// Writes a new file whole: the name stands for all of it, or for nothing.
+    ///
+    /// # Errors
+    /// `AlreadyExists` where anything has that name; or when it cannot be written.
+    pub(super) fn write_new(&self, name: &OsStr, bytes: &[u8], access: Access) -> io::Result<File> {
+        self.temporary(access)?
+            .publish(self, name, bytes, Existing::Keep, &|_| Ok(()))
+    }
+}
+
+/// What happens to a file that has the name already.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Existing {
+    /// It stays: an error.
+    Keep,
+    /// It is replaced.
+    Replace,
+}
+
+/// A file that is not to be seen yet.
+#[derive(Debug)]
+pub(super) struct Temporary {
+    pub(super) file: File,
+    /// Whether it is one without a name, and not the proof that a file can be made.
+    pub(super) is_linkable: bool,
+}
+
+impl Temporary {
+    /// Writes it, waits until it is on the medium, and gives it its name. `settle` sets owner and
+    /// mode of the file that is written.
+    pub(super) fn publish(
+        self,
+        directory: &Directory,
+        name: &OsStr,
+        bytes: &[u8],
+        existing: Existing,
+        settle: &dyn Fn(&File) -> io::Result<()>,
+    ) -> io::Result<File> {
+        use io::Write;
+        if !self.is_linkable {
+            return Self::publish_named(directory, name, bytes, (existing, settle));
+        }
+        let mut file = self.file;
+        settle(&file)?;
+        file.write_all(bytes)?;
+        file.sync_data()?;
+        if existing == Existing::Keep {
+            directory.link(&file, name)?;
+            return Ok(file);
+        }
+        let random = directory.link_random(&file)?;
+        if let Err(error) = renameat(&directory.descriptor, &random, &directory.descriptor, name) {
+            // The reason for the failure matters, not whether its remains could be removed.
+            let _ = directory.remove(&random);
+            return Err(error.into());
+        }
+        Ok(file)
+    }
+
+    /// Where the file system knows no files without a name.
+    fn publish_named(
+        directory: &Directory,
+        name: &OsStr,
+        bytes: &[u8],
+        (existing, settle): (Existing, &dyn Fn(&File) -> io::Result<()>),
+    ) -> io::Result<File> {
+        use io::Write;
+        let (mut file, random) = directory.random(Access::Umask)?;
+        let published = settle(&file)
+            .and_then(|()| file.write_all(bytes))
+            .and_then(|()| file.sync_data())
+            .and_then(|()| directory.rename(&random, name, existing));
+        if let Err(error) = published {
+            let _ = directory.remove(&random);
+            return Err(error);
+        }
+        Ok(file)
+    }
+}
+
+impl Directory {
+    fn rename(&self, from: &OsStr, to: &OsStr, existing: Existing) -> io::Result<()> {
+        let here = &self.descriptor;
+        if existing == Existing::Replace {
+            return Ok(renameat(here, from, here, to)?);
+        }
+        match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
+            // A file system that cannot promise it: a second name is as good.
+            Err(Errno::INVAL | Errno::NOSYS) => {
+                linkat(here, from, here, to, AtFlags::empty())?;
+                self.remove(from)
+            }
+            done => Ok(done?),
+        }
+    }
+}
+
+fn random_name() -> OsString {
+    // Each state has keys of its own, which come from the kernel's random numbers.
+    let word = RandomState::new().hash_one(std::process::id());
+    format!(".diskscope-{word:016x}").into()
+}

@@ -1,0 +1,147 @@
+//! Why an output file cannot be written, or an input not be read.
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use rustix::io::Errno;
+
+/// Why an output cannot be written.
+#[derive(Debug, thiserror::Error)]
+pub enum OutputError {
+    /// It leads to something that no output goes to.
+    #[error("{} is {what}: no output is written there", path.display())]
+    Unsuitable {
+        /// As the user named it.
+        path: PathBuf,
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// The same command reads it.
+    #[error("{} is also an input of this command, which would be lost", path.display())]
+    Input {
+        /// As the user named it.
+        path: PathBuf,
+    },
+    /// Somebody else decides where it leads.
+    #[error("{} is not written: {reason}", path.display())]
+    Untrusted {
+        /// As the user named it.
+        path: PathBuf,
+        /// Who could redirect it, and how.
+        reason: String,
+    },
+    /// A file that must be new is there already.
+    #[error("{} exists already", path.display())]
+    Exists {
+        /// Which.
+        path: PathBuf,
+    },
+    /// The name leads to another file than when the output was prepared.
+    #[error("{} is another file now than at the start: it is left alone", path.display())]
+    Changed {
+        /// As the user named it.
+        path: PathBuf,
+    },
+    /// A system call failed.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        tried: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl OutputError {
+    /// What to do about it.
+    #[must_use]
+    pub fn advice(&self) -> String {
+        match self {
+            Self::Unsuitable { .. } | Self::Input { .. } => {
+                "name a regular file, a new one or one to replace; - is stdout".to_owned()
+            }
+            Self::Untrusted { .. } => {
+                "name the file by its real path, or write to a directory of your own".to_owned()
+            }
+            Self::Exists { .. } => "name a new file".to_owned(),
+            Self::Changed { .. } => "find out who else writes it, or name another file".to_owned(),
+            Self::Io { source, path, .. } => advice_on(source, path),
+        }
+    }
+
+    pub(super) fn io(tried: &'static str, path: &Path, error: impl Into<io::Error>) -> Self {
+        Self::Io {
+            tried,
+            path: path.to_owned(),
+            source: error.into(),
+        }
+    }
+
+    pub(super) fn unsuitable(path: &Path, what: &'static str) -> Self {
+        Self::Unsuitable {
+            path: path.to_owned(),
+            what,
+        }
+    }
+
+    pub(super) fn changed(path: &Path) -> Self {
+        Self::Changed {
+            path: path.to_owned(),
+        }
+    }
+}
+
+fn advice_on(error: &io::Error, path: &Path) -> String {
+    match error.raw_os_error().map(Errno::from_raw_os_error) {
+        Some(Errno::NOENT) => "make the directory first".to_owned(),
+        Some(Errno::NXIO) => {
+            format!("start a program that reads {} first", path.display())
+        }
+        Some(Errno::FBIG) => "raise the file size limit (ulimit -f)".to_owned(),
+        Some(Errno::NOSPC | Errno::DQUOT) => "make room, or name another file".to_owned(),
+        Some(Errno::ROFS) => "the file system is mounted read-only: name another file".to_owned(),
+        _ => "name a file that you may write".to_owned(),
+    }
+}
+
+/// Why an input cannot be read.
+#[derive(Debug, thiserror::Error)]
+pub enum InputError {
+    /// It leads to something that is no regular file.
+    #[error("{} is {what}, and no file that can be read", path.display())]
+    Unsuitable {
+        /// As the user named it.
+        path: PathBuf,
+        /// What it is, with its article.
+        what: &'static str,
+    },
+    /// A system call failed.
+    #[error("cannot {tried} {}: {source}", path.display())]
+    Io {
+        /// What was tried.
+        tried: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// What the kernel said.
+        source: io::Error,
+    },
+}
+
+impl InputError {
+    /// Whether the name itself is wrong, and not the reading of the file failed.
+    #[must_use]
+    pub fn is_usage(&self) -> bool {
+        match self {
+            Self::Unsuitable { .. } => true,
+            Self::Io { source, .. } => matches!(
+                source.kind(),
+                io::ErrorKind::NotFound
+                    | io::ErrorKind::NotADirectory
+                    | io::ErrorKind::IsADirectory
+                    | io::ErrorKind::InvalidInput
+            ),
+        }
+    }
+}

@@ -1,0 +1,123 @@
+//! A regular file that is there already: replaced by another, or written in place where the other
+//! would lack something of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::fd::AsFd;
+
+use rustix::fs::{
+    AtFlags, FallocateFlags, Gid, Mode, Stat, StatxFlags, Uid, fallocate, fchmod, fchown,
+    fgetxattr, flistxattr, fstat, ftruncate, ioctl_getflags, statx,
+};
+use rustix::io::Errno;
+
+/// Longest list of names, and longest value, of extended attributes (xattr(7)).
+const XATTR_MAX: usize = 1 << 16;
+/// Flags that chattr(1) sets (`FS_FL_USER_MODIFIABLE`, `FS_PROJINHERIT_FL`; include/uapi/linux/fs.h)
+/// and `FS_NOCOW_FL`.
+const SETTABLE_FLAGS: u32 = 0x0003_80ff | 0x2000_0000 | 0x0080_0000;
+/// `STATX_ATTR_MOUNT_ROOT`: something is mounted on it (kernel 5.8).
+const MOUNT_ROOT: u64 = 0x2000;
+/// Set-user-ID, set-group-ID and sticky bit.
+const SPECIAL_MODE: u32 = 0o7000;
+
+/// Owner and mode, which a replacement takes over.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Ownership {
+    user: u32,
+    group: u32,
+    mode: u32,
+}
+
+impl Ownership {
+    pub(super) fn of(stat: &Stat) -> Self {
+        Self {
+            user: stat.st_uid,
+            group: stat.st_gid,
+            mode: stat.st_mode & 0o777,
+        }
+    }
+
+    /// Gives a file the same.
+    pub(super) fn settle(self, file: &File) -> io::Result<()> {
+        let now = fstat(file)?;
+        if (now.st_uid, now.st_gid) != (self.user, self.group) {
+            let (user, group) = (Uid::from_raw(self.user), Gid::from_raw(self.group));
+            fchown(file, Some(user), Some(group))?;
+        }
+        Ok(fchmod(file, Mode::from_raw_mode(self.mode))?)
+    }
+}
+
+/// Whether a replacement, which has owner and mode already, would have all that the file has: one
+/// name only, the same extended attributes (with them ACLs, capabilities, security labels), the
+/// same flags, nothing mounted on it.
+pub(super) fn can_be_replaced(file: &File, stat: &Stat, replacement: &File) -> bool {
+    if stat.st_nlink != 1 || stat.st_mode & SPECIAL_MODE != 0 || is_mounted_on(file) {
+        return false;
+    }
+    let same_attributes = match (attributes(file), attributes(replacement)) {
+        (Ok(old), Ok(new)) => old == new,
+        _ => false,
+    };
+    same_attributes && flags(file) == flags(replacement)
+}
+
+fn is_mounted_on(file: &File) -> bool {
+    statx(file, "", AtFlags::EMPTY_PATH, StatxFlags::BASIC_STATS)
+        .is_ok_and(|facts| facts.stx_attributes.bits() & MOUNT_ROOT != 0)
+}
+
+fn flags(file: &File) -> Option<u32> {
+    let flags = ioctl_getflags(file).ok()?;
+    Some(flags.bits() as u32 & SETTABLE_FLAGS)
+}
+
+/// All extended attributes that can be seen.
+fn attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>> {
+    let mut list = vec![0; XATTR_MAX];
+    let length = match flistxattr(&file, &mut list[..]) {
+        Ok(length) => length,
+        Err(Errno::OPNOTSUPP | Errno::NOSYS) => 0,
+        Err(error) => return Err(error),
+    };
+    let mut value = vec![0; XATTR_MAX];
+    list[..length]
+        .split(|byte| *byte == 0)
+        .filter(|name| !name.is_empty())
+        .map(|name| {
+            let length = fgetxattr(&file, name, &mut value[..])?;
+            Ok((name.to_vec(), value[..length].to_vec()))
+        })
+        .collect()
+}
+
+/// Writes a file in place, from its beginning. Room is made first, so that a file system that is
+/// full, or a limit on the file's size, leaves what is in it.
+pub(super) fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
+    use std::os::unix::fs::FileExt;
+    let length = bytes.len() as u64;
+    let before = fstat(file)?.st_size as u64;
+    let reserved = match length {
+        0 => Ok(()),
+        _ => fallocate(file, FallocateFlags::KEEP_SIZE, 0, length).and_then(|()| {
+            match length > before {
+                // This is what a limit on the size is asked about.
+                true => ftruncate(file, length),
+                false => Ok(()),
+            }
+        }),
+    };
+    match reserved {
+        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
+        Err(error) => {
+            // It may be longer by what was reserved.
+            let _ = ftruncate(file, before);
+            return Err(error.into());
+        }
+    }
+    file.write_all_at(bytes, 0)?;
+    ftruncate(file, length)?;
+    file.sync_data()
+}

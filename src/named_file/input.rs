@@ -1,0 +1,55 @@
+//! Files that the user names as an input.
+
+use std::fs::File;
+use std::os::fd::AsRawFd;
+use std::path::Path;
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
+
+use super::{FileId, InputError, kind_name};
+
+/// `f_type` of the pipes that have no name (statfs(2)).
+const PIPEFS_MAGIC: i64 = 0x5049_5045;
+
+/// What an input may be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Input {
+    /// A regular file only: it is read at any place.
+    Seekable,
+    /// Also a pipe without a name, as `<(command)` gives it.
+    Stream,
+}
+
+/// Opens an input for reading. It is looked at first, by a descriptor that neither reads nor
+/// waits: no device is opened, and a pipe with a name, which may never have a writer, is refused.
+///
+/// # Errors
+/// When there is no such file, it is nothing that can be read, or it cannot be opened.
+pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
+    let failed = |tried: &'static str| {
+        move |error: rustix::io::Errno| InputError::Io {
+            tried,
+            path: path.to_owned(),
+            source: error.into(),
+        }
+    };
+    let looked_at =
+        openat(CWD, path, OFlags::PATH | OFlags::CLOEXEC, Mode::empty()).map_err(failed("open"))?;
+    let stat = fstat(&looked_at).map_err(failed("look at"))?;
+    let kind = FileType::from_raw_mode(stat.st_mode);
+    let is_nameless_pipe = || {
+        kind == FileType::Fifo
+            && fstatfs(&looked_at).is_ok_and(|facts| facts.f_type as i64 == PIPEFS_MAGIC)
+    };
+    if kind != FileType::RegularFile && !(input == Input::Stream && is_nameless_pipe()) {
+        return Err(InputError::Unsuitable {
+            path: path.to_owned(),
+            what: kind_name(kind),
+        });
+    }
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;
+    // The link leads to the file that was looked at, whatever the name leads to by now.
+    let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
+    let file = openat(CWD, again, flags, Mode::empty()).map_err(failed("open"))?;
+    Ok((file.into(), FileId::of_stat(&stat)))
+}

@@ -1,0 +1,358 @@
+//! Files that the user names: outputs and inputs of a command, and the program's own files.
+//!
+//! An output is made in two steps. [`Output::prepare`] looks at what the name leads to and refuses
+//! what must not be written, before anything is measured; [`Output::write`] puts all of it there.
+//! A new file is made without a name (`O_TMPFILE`) and gets its name when it is complete; an
+//! existing one is replaced by rename, or written in place where it would lose something; pipes
+//! and terminals are written straight into; devices, directories and inputs are refused.
+//! `docs/safety.md` has the table.
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::OwnedFd;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, OFlags, Stat, fstat};
+
+use self::directory::{Access, Directory, Existing, Temporary};
+use self::existing::Ownership;
+use self::resolve::{Place, WRITABLE_BY_ALL};
+
+mod directory;
+mod error;
+mod existing;
+mod file_id;
+pub mod input;
+mod resolve;
+mod stream;
+#[cfg(test)]
+mod tests;
+
+pub use error::{InputError, OutputError};
+pub use file_id::FileId;
+
+/// The name that stands for stdout.
+const STDOUT: &str = "-";
+
+/// An output that may be written.
+#[derive(Debug)]
+pub struct Output {
+    path: PathBuf,
+    /// Of a file that is there already.
+    id: Option<FileId>,
+    destination: Destination,
+}
+
+/// How it is written.
+#[derive(Debug)]
+enum Destination {
+    Stdout,
+    /// A pipe, a character device, or a descriptor that this program was started with.
+    Stream(File),
+    New(Entry, Temporary),
+    Replace(Entry, Temporary, Ownership),
+    /// The name is missing where the file was reached through procfs.
+    InPlace(File, Option<Entry>),
+}
+
+/// A name in a directory.
+#[derive(Debug)]
+struct Entry {
+    directory: Directory,
+    name: OsString,
+}
+
+impl Output {
+    /// Looks at where an output would go, and opens it or shows that it can be made. Nothing that
+    /// is there is changed. `inputs` are the files that the same command reads. A new file obeys
+    /// the umask.
+    ///
+    /// # Errors
+    /// When it must not or cannot be written there.
+    pub fn prepare(path: &Path, inputs: &[FileId]) -> Result<Self, OutputError> {
+        let (destination, id) = if path == Path::new(STDOUT) {
+            let stat =
+                fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
+            (Destination::Stdout, Some(FileId::of_stat(&stat)))
+        } else {
+            destination(path)?
+        };
+        let output = Self {
+            path: path.to_owned(),
+            id,
+            destination,
+        };
+        match inputs.iter().any(|input| output.is(*input)) {
+            true => Err(OutputError::Input {
+                path: path.to_owned(),
+            }),
+            false => Ok(output),
+        }
+    }
+
+    /// Whether it goes to stdout.
+    #[must_use]
+    pub fn is_stdout(&self) -> bool {
+        matches!(self.destination, Destination::Stdout)
+    }
+
+    /// What is there already, if anything.
+    #[must_use]
+    pub fn id(&self) -> Option<FileId> {
+        self.id
+    }
+
+    fn is(&self, other: FileId) -> bool {
+        self.id == Some(other)
+    }
+
+    /// Writes the output whole.
+    ///
+    /// # Errors
+    /// When it cannot be written, or the name leads to something else by now. What was there before
+    /// is still there then, unless it had to be written in place.
+    pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
+        let path = self.path;
+        let id = self.id;
+        let same = |entry: &Entry| match entry.directory.find(&entry.name) {
+            Ok(found) if found.as_ref().map(FileId::of_stat) == id => Ok(()),
+            Ok(_) => Err(OutputError::changed(&path)),
+            Err(error) => Err(OutputError::io("look at", &path, error)),
+        };
+        let written = match self.destination {
+            Destination::Stdout => {
+                let mut stdout = io::stdout().lock();
+                stdout.write_all(bytes).and_then(|()| stdout.flush())
+            }
+            Destination::Stream(file) => stream::write(&file, bytes),
+            Destination::New(entry, temporary) => {
+                same(&entry)?;
+                temporary
+                    .publish(
+                        &entry.directory,
+                        &entry.name,
+                        bytes,
+                        Existing::Keep,
+                        &|_| Ok(()),
+                    )
+                    .map(drop)
+            }
+            Destination::Replace(entry, temporary, ownership) => {
+                same(&entry)?;
+                let settle = |file: &File| ownership.settle(file);
+                temporary
+                    .publish(
+                        &entry.directory,
+                        &entry.name,
+                        bytes,
+                        Existing::Replace,
+                        &settle,
+                    )
+                    .map(drop)
+            }
+            Destination::InPlace(file, entry) => {
+                entry.as_ref().map_or(Ok(()), same)?;
+                existing::overwrite(&file, bytes)
+            }
+        };
+        written.map_err(|error| match error.kind() {
+            io::ErrorKind::AlreadyExists => OutputError::changed(&path),
+            _ => OutputError::io("write", &path, error),
+        })
+    }
+}
+
+/// Makes a file that must not be there yet, to append to. Only its owner may read it.
+///
+/// # Errors
+/// When anything has that name, or it cannot be made.
+pub fn create_private(path: &Path) -> Result<File, OutputError> {
+    let entry = new_entry(path)?;
+    entry
+        .directory
+        .create_new(&entry.name, Access::Private)
+        .map_err(|error| not_made(path, error))
+}
+
+/// Writes a whole file that must not be there yet. Only its owner may read it.
+///
+/// # Errors
+/// When anything has that name, or it cannot be written.
+pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    let entry = new_entry(path)?;
+    entry
+        .directory
+        .write_new(&entry.name, bytes, Access::Private)
+        .map(drop)
+        .map_err(|error| not_made(path, error))
+}
+
+fn new_entry(path: &Path) -> Result<Entry, OutputError> {
+    match resolve::resolve(path)? {
+        Place::Entry {
+            directory,
+            name,
+            found: None,
+        } => Ok(Entry { directory, name }),
+        _ => Err(OutputError::Exists {
+            path: path.to_owned(),
+        }),
+    }
+}
+
+fn not_made(path: &Path, error: io::Error) -> OutputError {
+    match error.kind() {
+        io::ErrorKind::AlreadyExists => OutputError::Exists {
+            path: path.to_owned(),
+        },
+        _ => OutputError::io("make", path, error),
+    }
+}
+
+/// How a path is written, and what is there already.
+fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError> {
+    match resolve::resolve(path)? {
+        Place::Descriptor(1) => {
+            let (_, stat) = stream::inherited(path, 1)?;
+            Ok((Destination::Stdout, Some(FileId::of_stat(&stat))))
+        }
+        Place::Descriptor(number) => {
+            let (file, stat) = stream::inherited(path, number)?;
+            Ok((Destination::Stream(file), Some(FileId::of_stat(&stat))))
+        }
+        Place::Opened(looked_at) => opened(path, &looked_at),
+        Place::Entry {
+            directory,
+            name,
+            found: None,
+        } => {
+            let temporary = directory
+                .temporary(Access::Umask)
+                .map_err(|error| OutputError::io("make", path, error))?;
+            Ok((Destination::New(Entry { directory, name }, temporary), None))
+        }
+        Place::Entry {
+            directory,
+            name,
+            found: Some(found),
+        } => existing_entry(path, Entry { directory, name }, &found),
+    }
+}
+
+/// What another process has open: it has no name of which we know.
+fn opened(path: &Path, looked_at: &OwnedFd) -> Result<(Destination, Option<FileId>), OutputError> {
+    use std::os::fd::AsRawFd;
+    let failed = |error: rustix::io::Errno| OutputError::io("open", path, error);
+    let stat = fstat(looked_at).map_err(failed)?;
+    let id = Some(FileId::of_stat(&stat));
+    if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
+        stream::check_kind(path, &stat)?;
+        return Ok((Destination::Stream(stream::open(path, looked_at)?), id));
+    }
+    let file = rustix::fs::open(
+        format!("/proc/self/fd/{}", looked_at.as_raw_fd()),
+        OFlags::WRONLY | OFlags::CLOEXEC,
+        rustix::fs::Mode::empty(),
+    )
+    .map_err(failed)?;
+    Ok((Destination::InPlace(file.into(), None), id))
+}
+
+fn existing_entry(
+    path: &Path,
+    entry: Entry,
+    found: &Stat,
+) -> Result<(Destination, Option<FileId>), OutputError> {
+    let failed = |error: io::Error| OutputError::io("write", path, error);
+    let id = FileId::of_stat(found);
+    let is_regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    if !is_regular {
+        stream::check_kind(path, found)?;
+    }
+    check_planted(path, &entry, found)?;
+    let same = |file: &OwnedFd| match fstat(file) {
+        Ok(stat) if FileId::of_stat(&stat) == id => Ok(stat),
+        _ => Err(OutputError::changed(path)),
+    };
+    if !is_regular {
+        let looked_at = entry
+            .directory
+            .open(&entry.name, OFlags::PATH)
+            .map_err(failed)?;
+        same(&looked_at)?;
+        let file = stream::open(path, &looked_at)?;
+        return Ok((Destination::Stream(file), Some(id)));
+    }
+    let file = entry
+        .directory
+        .open(
+            &entry.name,
+            OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY,
+        )
+        .map_err(failed)?;
+    let stat = same(&file)?;
+    let file = File::from(file);
+    let ownership = Ownership::of(&stat);
+    // A directory that takes no new file is no obstacle for a file that can be written.
+    let replacement = entry
+        .directory
+        .temporary(Access::Private)
+        .ok()
+        .filter(|new| {
+            ownership.settle(&new.file).is_ok()
+                && existing::can_be_replaced(&file, &stat, &new.file)
+        });
+    let destination = match replacement {
+        Some(temporary) => Destination::Replace(entry, temporary, ownership),
+        None => Destination::InPlace(file, Some(entry)),
+    };
+    Ok((destination, Some(id)))
+}
+
+/// In a directory that somebody else can write, an existing file may have been put there for us to
+/// write (as `fs.protected_regular` and `fs.protected_fifos` have it), or be another name of a file
+/// that lies elsewhere.
+fn check_planted(path: &Path, entry: &Entry, found: &Stat) -> Result<(), OutputError> {
+    let around = entry
+        .directory
+        .stat()
+        .map_err(|error| OutputError::io("look at the directory of", path, error))?;
+    let user = rustix::process::geteuid().as_raw();
+    let untrusted = |reason: String| {
+        Err(OutputError::Untrusted {
+            path: path.to_owned(),
+            reason,
+        })
+    };
+    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
+    let is_shared = around.st_mode & WRITABLE_BY_ALL != 0;
+    if is_shared && !is_device && found.st_uid != user && found.st_uid != around.st_uid {
+        return untrusted(format!(
+            "it belongs to user {} and lies in a directory that everybody can write",
+            found.st_uid
+        ));
+    }
+    let is_foreign = around.st_uid != user && around.st_uid != 0 && found.st_uid != around.st_uid;
+    if (is_shared || is_foreign) && !is_device && found.st_nlink > 1 {
+        return untrusted(format!(
+            "it is another name of a file of user {}, in a directory that others can write",
+            found.st_uid
+        ));
+    }
+    Ok(())
+}
+
+/// What a file is, with its article.
+fn kind_name(kind: FileType) -> &'static str {
+    match kind {
+        FileType::RegularFile => "a regular file",
+        FileType::Directory => "a directory",
+        FileType::Symlink => "a symbolic link",
+        FileType::Fifo => "a pipe",
+        FileType::Socket => "a socket",
+        FileType::CharacterDevice => "a character device",
+        FileType::BlockDevice => "a block device",
+        FileType::Unknown => "no file, pipe or device",
+    }
+}

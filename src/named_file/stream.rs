@@ -1,0 +1,127 @@
+//! Outputs that are written straight into: pipes, terminals, `/dev/null`, descriptors that this
+//! program was started with.
+
+use std::fs::File;
+use std::io::{self, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::fs::{
+    CWD, FileType, Mode, OFlags, Stat, fcntl_getfl, fcntl_setfl, fstat, major, minor, openat,
+};
+use rustix::io::Errno;
+use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
+
+use super::{OutputError, kind_name};
+
+/// How long the reader of a pipe with a name may take to open it: it may have been started in the
+/// same line of a script.
+const READER_TIMEOUT: Duration = Duration::from_secs(5);
+const READER_POLL: Duration = Duration::from_millis(10);
+
+/// What a stream is, for what may be written to.
+pub(super) fn check_kind(path: &Path, stat: &Stat) -> Result<(), OutputError> {
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::Fifo => Ok(()),
+        FileType::CharacterDevice if is_harmless(stat.st_rdev) => Ok(()),
+        FileType::CharacterDevice => Err(OutputError::unsuitable(
+            path,
+            "a character device other than a terminal, null, zero and full",
+        )),
+        kind => Err(OutputError::unsuitable(path, kind_name(kind))),
+    }
+}
+
+/// Whether text may be written to a character device: not to memory, flash, or the commands of a
+/// SCSI or NVMe drive (kernel Documentation/admin-guide/devices.txt).
+fn is_harmless(device: u64) -> bool {
+    match major(device) {
+        // null, zero, full
+        1 => matches!(minor(device), 3 | 5 | 7),
+        // Terminals: consoles, serial lines, pseudo-terminals, USB, hypervisors.
+        4 | 5 | 136..=143 | 166 | 188 | 204 | 207 | 229 => true,
+        _ => false,
+    }
+}
+
+/// Opens a pipe or a character device that was looked at by an `O_PATH` descriptor.
+pub(super) fn open(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError> {
+    let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
+    let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let deadline = Instant::now() + READER_TIMEOUT;
+    loop {
+        match openat(CWD, &again, flags, Mode::empty()) {
+            Ok(file) => {
+                // Not to wait was for opening it; writing may.
+                fcntl_getfl(&file)
+                    .and_then(|flags| fcntl_setfl(&file, flags - OFlags::NONBLOCK))
+                    .map_err(|error| OutputError::io("open", path, error))?;
+                return Ok(file.into());
+            }
+            Err(Errno::NXIO) if Instant::now() < deadline => std::thread::sleep(READER_POLL),
+            Err(error) => return Err(OutputError::io("open", path, error)),
+        }
+    }
+}
+
+/// Another descriptor of what this program was started with as number `number`: it shares the
+/// position, so that nothing that is in a file before it is lost.
+pub(super) fn inherited(path: &Path, number: i32) -> Result<(File, Stat), OutputError> {
+    let failed = |error: Errno| OutputError::io("write to", path, error);
+    let flags = descriptor_flags(number).ok_or_else(|| failed(Errno::BADF))?;
+    if flags.contains(OFlags::CLOEXEC) {
+        // It is one of our own.
+        return Err(failed(Errno::BADF));
+    }
+    if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) || flags.contains(OFlags::PATH) {
+        return Err(OutputError::unsuitable(path, "open for reading only"));
+    }
+    let file = File::from(duplicate(number).map_err(failed)?);
+    let stat = fstat(&file).map_err(failed)?;
+    match FileType::from_raw_mode(stat.st_mode) {
+        FileType::RegularFile | FileType::Socket => {}
+        _ => check_kind(path, &stat)?,
+    }
+    Ok((file, stat))
+}
+
+/// The flags of a descriptor of this process (proc_pid_fdinfo(5)), with `O_CLOEXEC`.
+fn descriptor_flags(number: i32) -> Option<OFlags> {
+    let text = std::fs::read_to_string(format!("/proc/self/fdinfo/{number}")).ok()?;
+    let flags = text.lines().find_map(|line| line.strip_prefix("flags:"))?;
+    u32::from_str_radix(flags.trim(), 8)
+        .ok()
+        .map(OFlags::from_bits_retain)
+}
+
+fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
+    let of = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
+    match number {
+        1 => of(io::stdout().as_fd()),
+        2 => of(io::stderr().as_fd()),
+        _ => pidfd_getfd(
+            pidfd_open(getpid(), PidfdFlags::empty())?,
+            number,
+            PidfdGetfdFlags::empty(),
+        ),
+    }
+}
+
+/// Writes all of it, also where a descriptor that others share does not wait.
+pub(super) fn write(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+    while !bytes.is_empty() {
+        match file.write(bytes) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(written) => bytes = &bytes[written..],
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                let mut waiting = [PollFd::new(file, PollFlags::OUT)];
+                poll(&mut waiting, None)?;
+            }
+            Err(error) => return Err(error),
+        }
+    }
+    Ok(())
+}

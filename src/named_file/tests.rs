@@ -1,0 +1,192 @@
+//! What a name leads to, and how files come to their names.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
+
+use rustix::fs::{CWD, Mode, openat};
+
+use super::*;
+
+fn handle(path: &Path) -> Directory {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    Directory::new(openat(CWD, path, flags, Mode::empty()).unwrap())
+}
+
+fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    Output::prepare(path, &[])?.write(bytes)
+}
+
+/// The directory and name that a path stands for.
+fn resolved(path: &Path) -> Result<(FileId, OsString), OutputError> {
+    match resolve::resolve(path)? {
+        Place::Entry {
+            directory, name, ..
+        } => Ok((FileId::of_stat(&directory.stat().unwrap()), name)),
+        other => panic!("{other:?}"),
+    }
+}
+
+#[test]
+fn path_through_links_and_dots_ends_in_real_directory() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path();
+    fs::create_dir_all(base.join("a/b")).unwrap();
+    symlink("a/b", base.join("way")).unwrap();
+    symlink(base.join("way/../c"), base.join("last")).unwrap();
+    let id = |path: &str| FileId::of(&fs::metadata(base.join(path)).unwrap());
+    for (path, directory, name) in [
+        ("a/b/c", "a/b", "c"),
+        ("way/c", "a/b", "c"),
+        ("way//./c", "a/b", "c"),
+        ("way/../c", "a", "c"),
+        ("last", "a", "c"),
+    ] {
+        let expected = (id(directory), OsString::from(name));
+        assert_eq!(resolved(&base.join(path)).unwrap(), expected, "{path}");
+    }
+}
+
+#[test]
+fn path_without_end_or_without_name_is_an_error() {
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path();
+    symlink("two", base.join("one")).unwrap();
+    symlink("one", base.join("two")).unwrap();
+    fs::write(base.join("file"), "").unwrap();
+    for path in ["one", "one/x", "file/x", "missing/x", "file/..", "new/", ""] {
+        let path = if path.is_empty() {
+            PathBuf::new()
+        } else {
+            base.join(path)
+        };
+        assert!(resolved(&path).is_err(), "{}", path.display());
+    }
+}
+
+#[test]
+fn own_descriptors_are_told_from_those_of_others() {
+    let number = |path: &str| match resolve::resolve(Path::new(path)) {
+        Ok(Place::Descriptor(number)) => Some(number),
+        Ok(Place::Opened(_)) => None,
+        other => panic!("{path}: {other:?}"),
+    };
+    assert_eq!(number("/proc/self/fd/0"), Some(0));
+    assert_eq!(number("/dev/fd/1"), Some(1));
+    let own = format!("/proc/{}/fd/2", std::process::id());
+    assert_eq!(number(&own), Some(2));
+    let mut child = std::process::Command::new("sleep")
+        .arg("60")
+        .spawn()
+        .unwrap();
+    let other = number(&format!("/proc/{}/fd/2", child.id()));
+    child.kill().unwrap();
+    child.wait().unwrap();
+    assert_eq!(other, None);
+}
+
+#[test]
+fn descriptor_opened_by_the_program_itself_is_refused() {
+    use std::os::fd::AsRawFd;
+    let base = tempfile::tempdir().unwrap();
+    let file = fs::File::create(base.path().join("own")).unwrap();
+    let path = PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()));
+    assert!(Output::prepare(&path, &[]).is_err());
+}
+
+#[test]
+fn new_file_appears_when_it_is_complete() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("new");
+    let output = Output::prepare(&path, &[]).unwrap();
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    output.write(b"text").unwrap();
+    assert_eq!(fs::read(&path).unwrap(), b"text");
+    drop(Output::prepare(&base.path().join("other"), &[]).unwrap());
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn directory_moved_before_the_end_gets_the_file() {
+    let base = tempfile::tempdir().unwrap();
+    let (before, after) = (base.path().join("before"), base.path().join("after"));
+    fs::create_dir(&before).unwrap();
+    let output = Output::prepare(&before.join("new"), &[]).unwrap();
+    fs::rename(&before, &after).unwrap();
+    symlink("/nonexistent", &before).unwrap();
+    output.write(b"text").unwrap();
+    assert_eq!(fs::read(after.join("new")).unwrap(), b"text");
+}
+
+#[test]
+fn input_as_output_is_refused_by_identity() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "").unwrap();
+    let (_, id) = input::open(&path, input::Input::Seekable).unwrap();
+    let refused = Output::prepare(&path, &[id]).unwrap_err();
+    assert!(matches!(refused, OutputError::Input { .. }), "{refused}");
+    Output::prepare(&base.path().join("other"), &[id]).unwrap();
+}
+
+#[test]
+fn file_system_without_nameless_files_gets_whole_files() {
+    let base = tempfile::tempdir().unwrap();
+    let directory = handle(base.path());
+    let probe = || Temporary {
+        is_linkable: false,
+        ..directory.temporary(Access::Umask).unwrap()
+    };
+    let publish = |existing, text: &[u8]| {
+        probe().publish(&directory, "file".as_ref(), text, existing, &|_| Ok(()))
+    };
+    publish(Existing::Keep, b"one").unwrap();
+    let taken = publish(Existing::Keep, b"two").unwrap_err();
+    assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
+    assert_eq!(fs::read(base.path().join("file")).unwrap(), b"one");
+    publish(Existing::Replace, b"three").unwrap();
+    assert_eq!(fs::read(base.path().join("file")).unwrap(), b"three");
+    let failed = probe().publish(&directory, "other".as_ref(), b"", Existing::Keep, &|_| {
+        Err(io::ErrorKind::Other.into())
+    });
+    assert!(failed.is_err());
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+}
+
+#[test]
+fn private_file_is_made_once_and_for_its_owner_only() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    write_private(&path, b"text").unwrap();
+    assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
+    for again in [
+        write_private(&path, b"other").unwrap_err(),
+        create_private(&path).unwrap_err(),
+    ] {
+        assert!(matches!(again, OutputError::Exists { .. }), "{again}");
+    }
+    assert_eq!(fs::read(&path).unwrap(), b"text");
+}
+
+#[test]
+fn overwritten_file_gets_shorter_and_longer() {
+    let base = tempfile::tempdir().unwrap();
+    let (path, link) = (base.path().join("file"), base.path().join("link"));
+    fs::write(&path, "something").unwrap();
+    fs::hard_link(&path, &link).unwrap();
+    for text in ["", "much longer than it was before", "short"] {
+        write(&path, text.as_bytes()).unwrap();
+        assert_eq!(fs::read(&link).unwrap(), text.as_bytes());
+    }
+}
+
+#[test]
+fn special_mode_bits_are_not_lost() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    fs::write(&path, "").unwrap();
+    fs::set_permissions(&path, fs::Permissions::from_mode(0o1640)).unwrap();
+    let before = fs::metadata(&path).unwrap();
+    write(&path, b"text").unwrap();
+    let after = fs::metadata(&path).unwrap();
+    assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
+}

@@ -1,0 +1,122 @@
+//! Commands that read a file, given something else.
+
+use std::fs;
+use std::os::unix::net::UnixListener;
+use std::process::Command;
+
+use crate::loop_device::LoopDevice;
+use crate::place::{Place, assert_document, code, stderr, stdout};
+
+/// Every command that reads a file the user names, with that file and another one.
+fn readers(file: &str) -> Vec<Vec<&str>> {
+    vec![
+        vec!["show", file],
+        vec!["show", "--json", file],
+        vec!["compare", file, "good.json"],
+        vec!["compare", "good.json", file],
+        vec!["report", file, "-o", "out.html"],
+        vec!["report", "good.json", file, "-o", "-"],
+        vec!["replay", file],
+        vec!["replay", "--requests", file],
+    ]
+}
+
+#[test]
+fn odd_inputs_are_refused_at_once() {
+    let place = Place::new();
+    place.session("good.json");
+    assert!(
+        Command::new("mkfifo")
+            .arg(place.join("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    fs::create_dir(place.join("directory")).unwrap();
+    let _socket = UnixListener::bind(place.join("socket")).unwrap();
+    let cases = [
+        ("pipe", "is a pipe"),
+        ("directory", "is a directory"),
+        ("socket", "is a socket"),
+        ("/dev/zero", "is a character device"),
+        ("missing", "No such file"),
+        ("good.json/below", "Not a directory"),
+    ];
+    for (file, why) in cases {
+        for words in readers(file) {
+            // A pipe without a writer would be waited for without an end.
+            let output = place
+                .script(r#"timeout 20 "$P" "$@""#)
+                .arg("bash")
+                .args(&words)
+                .output()
+                .unwrap();
+            let told = stderr(&output);
+            assert_eq!(code(&output), 2, "{words:?}: {told}");
+            assert!(
+                told.contains(why) && told.contains(file),
+                "{words:?}: {told}"
+            );
+            assert_eq!(stdout(&output), "", "{words:?}");
+        }
+    }
+    assert!(!place.join("out.html").exists());
+}
+
+#[test]
+fn block_device_as_input_is_refused() {
+    let Some(device) = LoopDevice::with(&vec![b'{'; 1 << 20]) else {
+        return;
+    };
+    let place = Place::new();
+    place.session("good.json");
+    for words in readers(device.path()) {
+        let output = place.command(&words).output().unwrap();
+        assert_eq!(code(&output), 2, "{words:?}: {}", stderr(&output));
+        assert!(
+            stderr(&output).contains("is a block device"),
+            "{}",
+            stderr(&output)
+        );
+    }
+}
+
+#[test]
+fn process_substitution_as_input_is_read() {
+    let place = Place::new();
+    place.session("good.json");
+    let output = place
+        .script(r#""$P" show --json <(cat good.json)"#)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_document(&stdout(&output));
+    let output = place
+        .script(r#"cat good.json | "$P" show --json /dev/stdin"#)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_document(&stdout(&output));
+}
+
+#[test]
+fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
+    let place = Place::new();
+    place.session("good.json");
+    assert!(
+        Command::new("mkfifo")
+            .arg(place.join("pipe"))
+            .status()
+            .unwrap()
+            .success()
+    );
+    let words = ["compare", "good.json", "pipe", "--by", "iops"];
+    let output = place
+        .script(r#"timeout 20 "$P" "$@""#)
+        .arg("bash")
+        .args(words)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert!(stdout(&output).contains("is a pipe"), "{}", stdout(&output));
+}

@@ -1,0 +1,247 @@
+//! What an output leads to: devices, pipes, directories, descriptors.
+
+use std::fs;
+use std::io::Read;
+use std::os::unix::fs::FileTypeExt;
+use std::os::unix::net::UnixListener;
+
+use crate::loop_device::LoopDevice;
+use crate::place::{Place, assert_document, assert_refused, code, stderr, stdout};
+
+#[test]
+fn character_device_as_output_stays_a_device() {
+    let place = Place::new();
+    let script = r#"
+        ln -s null /dev/link
+        before=$(stat -c '%n %F %t:%T' /dev/*)
+        for name in null full random link; do
+            "$P" $RUN --json /dev/$name > "$D/$name.out" 2> "$D/$name.err"
+            echo $name $? $(grep -c IOPS "$D/$name.out")
+        done
+        "$P" $RUN --json "$D/one.json" > "$D/text" 2>&1
+        "$P" report "$D/one.json" -o /dev/null 2>&1
+        [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
+    "#;
+    let Some(output) = place.with_private_dev(None, script) else {
+        return;
+    };
+    let expected = "null 0 1\nfull 1 1\nrandom 2 0\nlink 0 1\n\
+        report written to /dev/null\nunchanged\n";
+    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+    let full = fs::read_to_string(place.join("full.err")).unwrap();
+    assert!(full.contains("No space left"), "{full}");
+    assert!(full.contains("saved: "), "{full}");
+    let random = fs::read_to_string(place.join("random.err")).unwrap();
+    assert!(random.contains("a character device other than"), "{random}");
+}
+
+#[test]
+fn block_device_as_output_is_refused_and_keeps_its_bytes() {
+    let content = vec![0x5a; 1 << 20];
+    let Some(device) = LoopDevice::with(&content) else {
+        return;
+    };
+    let place = Place::new();
+    place.session("s.json");
+    let script = r#"
+        ln -s /dev/loop$LOOP /dev/link
+        mknod "/dev/other" b 7 $LOOP
+        before=$(stat -c '%n %F %t:%T' /dev/*)
+        for name in loop$LOOP link other; do
+            "$P" $RUN --json /dev/$name 2> "$D/err"
+            echo $? $(grep -c 'is a block device' "$D/err")
+            "$P" report "$D/s.json" -o /dev/$name 2> "$D/err"
+            echo $? $(grep -c 'is a block device' "$D/err")
+        done
+        [ "$before" = "$(stat -c '%n %F %t:%T' /dev/*)" ] && echo unchanged
+    "#;
+    let Some(output) = place.with_private_dev(Some(&device), script) else {
+        return;
+    };
+    let expected = "2 1\n".repeat(6) + "unchanged\n";
+    assert_eq!(stdout(&output), expected, "{}", stderr(&output));
+    assert_eq!(place.kept(), 1, "nothing was measured");
+    assert!(fs::read(device.file()).unwrap() == content);
+}
+
+#[test]
+fn directory_and_socket_as_output_are_refused() {
+    let place = Place::new();
+    fs::create_dir(place.join("directory")).unwrap();
+    let _socket = UnixListener::bind(place.join("socket")).unwrap();
+    for name in [
+        "directory",
+        "directory/",
+        ".",
+        "/",
+        "new/",
+        "directory/..",
+        "",
+    ] {
+        let output = place.run_to(name);
+        assert_eq!(code(&output), 2, "{name}: {}", stderr(&output));
+        assert_eq!(stdout(&output), "");
+    }
+    assert_refused(&place, &place.run_to("directory"), "is a directory");
+    assert_refused(&place, &place.run_to("socket"), "is a socket");
+}
+
+#[test]
+fn process_substitution_as_output_receives_the_document() {
+    let place = Place::new();
+    let script =
+        r#""$P" $RUN --json >(cat > "$D/copy") > "$D/text"; status=$?; wait $!; exit $status"#;
+    let output = place.script(script).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_document(&fs::read_to_string(place.join("copy")).unwrap());
+    assert!(
+        fs::read_to_string(place.join("text"))
+            .unwrap()
+            .contains("IOPS")
+    );
+}
+
+#[test]
+fn named_pipe_as_output_is_written_into() {
+    let place = Place::new();
+    let pipe = place.join("pipe");
+    rustix::fs::mknodat(
+        rustix::fs::CWD,
+        &pipe,
+        rustix::fs::FileType::Fifo,
+        rustix::fs::Mode::from_raw_mode(0o600),
+        0,
+    )
+    .unwrap();
+    let reader = std::thread::spawn({
+        let pipe = pipe.clone();
+        move || {
+            let mut text = String::new();
+            fs::File::open(pipe)
+                .unwrap()
+                .read_to_string(&mut text)
+                .unwrap();
+            text
+        }
+    });
+    let output = place.run_to("pipe");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_document(&reader.join().unwrap());
+    assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
+}
+
+#[test]
+fn named_pipe_without_reader_is_refused_before_the_run() {
+    let place = Place::new();
+    let output = place
+        .script(r#"mkfifo pipe && "$P" $RUN --json pipe"#)
+        .output()
+        .unwrap();
+    assert_refused(&place, &output, "start a program that reads pipe first");
+}
+
+#[test]
+fn dev_stdout_as_output_is_the_document_alone() {
+    let place = Place::new();
+    assert_document(&stdout(&place.run_to("-")));
+    for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
+        let script = format!(r#""$P" $RUN --json {name}; [ -h /dev/stdout ] || echo replaced"#);
+        let Some(output) = place.with_private_dev(None, &script) else {
+            return;
+        };
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_document(&stdout(&output));
+    }
+}
+
+#[test]
+fn inherited_descriptor_as_output_keeps_what_was_written_before() {
+    let place = Place::new();
+    let script = r#"echo before > log; "$P" $RUN --json /proc/self/fd/3 3>> log"#;
+    let output = place.script(script).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let log = fs::read_to_string(place.join("log")).unwrap();
+    assert_document(log.strip_prefix("before\n").unwrap());
+    assert!(stdout(&output).contains("IOPS"));
+}
+
+#[test]
+fn descriptor_that_was_not_inherited_or_only_reads_is_refused() {
+    let place = Place::new();
+    // procfs has no names that could be replaced.
+    let refused = |name: &str, why| assert_refused(&place, &place.run_to(name), why);
+    refused("/proc/self/fd/77", "/proc/self/fd/77");
+    refused("/proc/self/fd/0", "open for reading only");
+}
+
+#[test]
+fn output_that_is_the_target_is_refused() {
+    let place = Place::new();
+    let content = vec![7; 1 << 20];
+    fs::write(place.join("data"), &content).unwrap();
+    fs::hard_link(place.join("data"), place.join("other")).unwrap();
+    for output in ["data", "other", "./data"] {
+        let words = [
+            "run",
+            "random-write",
+            "data",
+            "--overwrite",
+            "data",
+            "--requests",
+            "10",
+            "--json",
+            output,
+        ];
+        let output = place.command(&words).output().unwrap();
+        assert_refused(&place, &output, "also an output of this command");
+    }
+    assert!(fs::read(place.join("data")).unwrap() == content);
+}
+
+#[test]
+fn output_that_is_the_image_of_the_target_is_refused() {
+    let content = vec![0x5a; 1 << 20];
+    let Some(device) = LoopDevice::with(&content) else {
+        return;
+    };
+    let place = Place::new();
+    let image = device.file().to_str().unwrap();
+    let words = [
+        "run",
+        "random-read",
+        device.path(),
+        "--requests",
+        "10",
+        "--json",
+        image,
+    ];
+    let output = place.command(&words).output().unwrap();
+    assert_refused(&place, &output, "also an output of this command");
+    assert!(fs::read(device.file()).unwrap() == content);
+}
+
+#[test]
+fn report_onto_its_own_input_is_refused() {
+    let place = Place::new();
+    let session = place.session("s.json");
+    let other = place.session("t.json");
+    std::os::unix::fs::symlink("s.json", place.join("link")).unwrap();
+    fs::hard_link(&session, place.join("hard")).unwrap();
+    let before = fs::read(&session).unwrap();
+    for name in ["s.json", "./s.json", "link", "hard"] {
+        let words = ["report", other.to_str().unwrap(), "s.json", "-o", name];
+        let output = place.command(&words).output().unwrap();
+        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert!(
+            stderr(&output).contains("also an input"),
+            "{}",
+            stderr(&output)
+        );
+    }
+    let output = place
+        .script(r#""$P" report s.json -o - >> s.json"#)
+        .output()
+        .unwrap();
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert!(fs::read(&session).unwrap() == before);
+}

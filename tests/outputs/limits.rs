@@ -1,0 +1,144 @@
+//! Outputs that cannot be written: known before the run, or without losing its result.
+
+use std::fs;
+
+use crate::place::{Place, USER, assert_refused, code, is_root, stderr, stdout};
+
+#[test]
+fn output_below_missing_directory_is_refused_before_the_run() {
+    let place = Place::new();
+    assert_refused(
+        &place,
+        &place.run_to("missing/out.json"),
+        "missing/out.json",
+    );
+    fs::write(place.join("file"), "").unwrap();
+    assert_refused(&place, &place.run_to("file/out.json"), "file/out.json");
+}
+
+#[test]
+fn read_only_file_system_is_refused_before_the_run() {
+    let place = Place::new();
+    let script = r#"
+        mkdir "$D/closed"
+        mount -t tmpfs -o ro none "$D/closed"
+        mountpoint -q "$D/closed"
+        exec "$P" $RUN --json "$D/closed/out.json"
+    "#;
+    if let Some(output) = place.namespace(script) {
+        assert_refused(&place, &output, "Read-only file system");
+    }
+}
+
+#[test]
+fn directory_without_write_permission_is_refused_before_the_run() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        mount -t tmpfs -o mode=755 none "$D"
+        cd "$D" && cp "$P" program && mkdir state && chown 1000:1000 state
+        echo before > readonly && chmod 444 readonly && chown 1000 readonly
+        for name in out.json readonly; do
+            setpriv --reuid 1000 --regid 1000 --clear-groups ./program $RUN --json $name \
+                2>&1 || echo $?
+        done
+        cat readonly
+        ls state
+    "#;
+    if let Some(output) = place.namespace(script) {
+        let told = stdout(&output);
+        assert_eq!(told.matches("Permission denied").count(), 2, "{told}");
+        assert!(
+            told.ends_with("\n2\nbefore\n"),
+            "{told} {}",
+            stderr(&output)
+        );
+        assert!(!told.contains("IOPS"), "user {USER}: {told}");
+    }
+}
+
+#[test]
+fn file_size_limit_is_an_error_and_the_result_is_printed() {
+    let place = Place::new();
+    fs::write(place.join("old.json"), "before").unwrap();
+    fs::write(place.join("linked"), "before").unwrap();
+    fs::hard_link(place.join("linked"), place.join("linked2")).unwrap();
+    for name in ["new.json", "old.json", "linked"] {
+        // bash counts blocks of 1024 bytes; the document is longer.
+        let script = format!("ulimit -f 2; trap '' PIPE; \"$P\" $RUN --json {name} 2> \"$D/err\"");
+        let output = place.script(&script).output().unwrap();
+        let told = fs::read_to_string(place.join("err")).unwrap();
+        assert_eq!(code(&output), 1, "{told}");
+        assert!(told.contains("File too large"), "{told}");
+        assert!(stdout(&output).contains("IOPS"), "{}", stdout(&output));
+    }
+    assert_eq!(
+        fs::read_to_string(place.join("old.json")).unwrap(),
+        "before"
+    );
+    assert_eq!(fs::read_to_string(place.join("linked")).unwrap(), "before");
+    assert!(!place.join("new.json").exists());
+}
+
+#[test]
+fn full_file_system_leaves_file_written_in_place_as_it_was() {
+    let place = Place::new();
+    let script = r#"
+        mkdir "$D/small" && mount -t tmpfs -o size=64k,mode=755 none "$D/small"
+        mountpoint -q "$D/small"
+        cd "$D/small"
+        echo before > one && ln one two
+        head -c 1M /dev/zero > filler 2> /dev/null || true
+        status=0
+        "$P" $RUN --json one > "$D/out" || status=$?
+        cat two
+        exit $status
+    "#;
+    let Some(output) = place.namespace(script) else {
+        return;
+    };
+    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
+    assert_eq!(stdout(&output), "before\n");
+    assert!(
+        fs::read_to_string(place.join("out"))
+            .unwrap()
+            .contains("IOPS")
+    );
+}
+
+#[test]
+fn file_that_appears_during_the_run_is_left_alone() {
+    for exists in [false, true] {
+        let place = Place::new();
+        fs::create_dir(place.join("scratch")).unwrap();
+        let path = place.join("out.json");
+        if exists {
+            fs::write(&path, "before").unwrap();
+        }
+        let words = ["run", "random-read", "scratch", "--scratch-size", "16MiB"];
+        let more = ["--duration", "60s", "--json", "out.json"];
+        let child = place
+            .command(&[&words[..], &more].concat())
+            .spawn()
+            .unwrap();
+        place.wait_for_journal();
+        fs::write(place.join("theirs"), "theirs").unwrap();
+        fs::rename(place.join("theirs"), &path).unwrap();
+        let pid = rustix::process::Pid::from_child(&child);
+        rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
+        let output = child.wait_with_output().unwrap();
+        let told = stderr(&output);
+        assert_eq!(code(&output), 1, "{told}");
+        assert!(told.contains("is another file now"), "{told}");
+        assert!(
+            stdout(&output).contains("INTERRUPTED"),
+            "{}",
+            stdout(&output)
+        );
+        assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
+        assert_eq!(place.names("."), ["out.json", "scratch", "state"]);
+    }
+}

@@ -1,0 +1,131 @@
+//! Names that somebody else made in a directory that everybody can write.
+
+use std::fs;
+use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
+
+use crate::place::{Place, USER, assert_document, assert_refused, code, is_root, stderr};
+
+#[test]
+fn link_planted_as_partial_file_is_not_followed() {
+    let place = Place::new();
+    let shared = place.sticky("shared");
+    let victim = place.join("victim");
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, shared.join("out.json.partial")).unwrap();
+    symlink(&victim, shared.join("report.html.partial")).unwrap();
+    let output = place.run_to("shared/out.json");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let words = ["report", "shared/out.json", "-o", "shared/report.html"];
+    let output = place.command(&words).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_document(&fs::read_to_string(shared.join("out.json")).unwrap());
+}
+
+#[test]
+fn link_of_another_user_as_output_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let shared = place.sticky("shared");
+    let victim = place.join("victim");
+    fs::write(&victim, "precious").unwrap();
+    symlink(&victim, shared.join("out.json")).unwrap();
+    symlink(place.path(), shared.join("way")).unwrap();
+    symlink(place.join("made"), shared.join("dangling")).unwrap();
+    for name in ["out.json", "way", "dangling"] {
+        lchown(shared.join(name), Some(USER), None).unwrap();
+    }
+    for name in ["shared/out.json", "shared/way/victim", "shared/dangling"] {
+        let output = place.run_to(name);
+        assert_refused(&place, &output, "a symbolic link that user 1000 made");
+    }
+    let output = place
+        .command(&["record", "shared/way/day.rec"])
+        .output()
+        .unwrap();
+    assert_refused(&place, &output, "a symbolic link that user 1000 made");
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(place.names("."), ["shared", "victim"]);
+}
+
+#[test]
+fn link_of_another_user_leads_to_files_of_that_user_only() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let home = place.join("home");
+    fs::create_dir(&home).unwrap();
+    fs::write(place.join("victim"), "precious").unwrap();
+    fs::write(home.join("own"), "before").unwrap();
+    symlink("../victim", home.join("bad")).unwrap();
+    symlink("own", home.join("good")).unwrap();
+    for name in ["", "own", "bad", "good"] {
+        lchown(home.join(name), Some(USER), None).unwrap();
+    }
+    assert_refused(
+        &place,
+        &place.run_to("home/bad"),
+        "a symbolic link of user 1000",
+    );
+    assert_eq!(
+        fs::read_to_string(place.join("victim")).unwrap(),
+        "precious"
+    );
+    let output = place.run_to("home/good");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_document(&fs::read_to_string(home.join("own")).unwrap());
+}
+
+#[test]
+fn file_of_another_user_in_shared_directory_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let shared = place.sticky("shared");
+    fs::write(shared.join("theirs"), "before").unwrap();
+    chown(shared.join("theirs"), Some(USER), None).unwrap();
+    let output = place.run_to("shared/theirs");
+    assert_refused(&place, &output, "belongs to user 1000");
+    fs::write(place.join("victim"), "precious").unwrap();
+    fs::hard_link(place.join("victim"), shared.join("hard")).unwrap();
+    let output = place.run_to("shared/hard");
+    assert_refused(&place, &output, "another name of a file");
+    assert_eq!(
+        fs::read_to_string(place.join("victim")).unwrap(),
+        "precious"
+    );
+}
+
+#[test]
+fn recording_never_opens_what_is_there() {
+    let place = Place::new();
+    fs::write(place.join("victim"), "precious").unwrap();
+    symlink("victim", place.join("link")).unwrap();
+    symlink("nowhere", place.join("dangling")).unwrap();
+    for name in ["victim", "link"] {
+        let output = place.command(&["record", name]).output().unwrap();
+        assert_refused(&place, &output, "exists already");
+    }
+    let words = [
+        "record",
+        "dangling",
+        "--interval",
+        "100ms",
+        "--duration",
+        "100ms",
+    ];
+    let output = place.command(&words).output().unwrap();
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(
+        fs::metadata(place.join("nowhere")).unwrap().mode() & 0o777,
+        0o600
+    );
+    assert_eq!(
+        fs::read_to_string(place.join("victim")).unwrap(),
+        "precious"
+    );
+}
