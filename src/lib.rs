@@ -11,6 +11,7 @@ pub mod drive;
 pub mod engine;
 pub mod model;
 pub mod printable;
+pub mod private_directory;
 pub mod probe;
 pub mod recording;
 pub mod report;

@@ -1,0 +1,405 @@
+//! A directory for files that nobody else may read or change, used through its descriptor.
+//!
+//! The base (`$XDG_STATE_HOME`, `/run`) is opened as any path is; the components below it are the
+//! program's own. Those are made with mode 0700, opened without following symbolic links, and
+//! refused where another user owns them or can write to them. After that the directory is
+//! reached by its descriptor only, and the files in it by a single name: whatever happens to the
+//! path meanwhile, the files stay in the directory that was checked.
+
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::io::Write;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Component, Path, PathBuf};
+
+use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
+use rustix::io::Errno;
+
+mod error;
+#[cfg(test)]
+mod tests;
+
+pub use error::PrivateDirectoryError;
+
+/// Permission bits of a directory of the program's own.
+const DIRECTORY_MODE: Mode = Mode::RWXU;
+/// Permission bits of a file in it.
+const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
+/// Write permission of group and others; the group's bits include what an access control list
+/// permits to anybody.
+const OTHERS_WRITE: u32 = 0o022;
+/// Ending of the name of a file that [`PrivateDirectory::replace`] writes.
+const TEMPORARY: &str = ".tmp";
+
+/// What an existing file is opened for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Access {
+    /// To read.
+    Read,
+    /// To read and write.
+    ReadWrite,
+    /// To write at its end, and to read.
+    Append,
+}
+
+/// An open directory that only the effective user can read or change.
+#[derive(Debug)]
+pub struct PrivateDirectory {
+    descriptor: OwnedFd,
+    path: PathBuf,
+}
+
+impl PrivateDirectory {
+    /// Opens `base/own`, making what is missing. `own` names the program's own components, one or
+    /// several (`diskscope/settings`): each has mode 0700 afterwards, whatever the umask.
+    ///
+    /// # Errors
+    /// When a component of `own` is a symbolic link or no directory, belongs to another user, or
+    /// is writable by others, or when the kernel refuses.
+    pub fn create(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
+        std::fs::DirBuilder::new()
+            .recursive(true)
+            .mode(DIRECTORY_MODE.bits())
+            .create(base)
+            .map_err(PrivateDirectoryError::io("make the directory", base))?;
+        Self::walk(base, own, true)
+    }
+
+    /// Opens `base/own` as [`PrivateDirectory::create`] does, but makes and changes nothing.
+    ///
+    /// # Errors
+    /// The same, and where it does not exist ([`PrivateDirectoryError::is_not_found`]).
+    pub fn open(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
+        Self::walk(base, own, false)
+    }
+
+    fn walk(base: &Path, own: &Path, create: bool) -> Result<Self, PrivateDirectoryError> {
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::open(base, flags, Mode::empty())
+            .map_err(PrivateDirectoryError::errno("open", base))?;
+        let mut directory = Self {
+            descriptor,
+            path: base.to_owned(),
+        };
+        let mut components = own.components().peekable();
+        if components.peek().is_none() {
+            return Err(PrivateDirectoryError::Name { name: own.into() });
+        }
+        for component in components {
+            let Component::Normal(name) = component else {
+                return Err(PrivateDirectoryError::Name { name: own.into() });
+            };
+            directory = directory.child(name, create)?;
+        }
+        Ok(directory)
+    }
+
+    /// Opens a directory in this one, making it where it is missing; checked as this one was.
+    ///
+    /// # Errors
+    /// As of [`PrivateDirectory::create`].
+    pub fn subdirectory(&self, name: &OsStr) -> Result<Self, PrivateDirectoryError> {
+        self.child(name, true)
+    }
+
+    fn child(&self, name: &OsStr, create: bool) -> Result<Self, PrivateDirectoryError> {
+        let path = self.file_path(name)?;
+        if create {
+            match rustix::fs::mkdirat(&self.descriptor, name, DIRECTORY_MODE) {
+                Ok(()) | Err(Errno::EXIST) => {}
+                Err(error) => {
+                    return Err(PrivateDirectoryError::errno("make the directory", &path)(
+                        error,
+                    ));
+                }
+            }
+        }
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let found = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())
+            .map_err(PrivateDirectoryError::errno("open", &path))?;
+        let about =
+            rustix::fs::fstat(&found).map_err(PrivateDirectoryError::errno("examine", &path))?;
+        match FileType::from_raw_mode(about.st_mode) {
+            FileType::Directory => {}
+            FileType::Symlink => return Err(PrivateDirectoryError::SymbolicLink { path }),
+            _ => return Err(PrivateDirectoryError::NoDirectory { path }),
+        }
+        check_owner(&about, &path)?;
+        let descriptor = readable(&found, &path, create)?;
+        if create && about.st_mode & 0o777 != DIRECTORY_MODE.bits() {
+            // Made under an unusual umask, or by an earlier version that others could read.
+            rustix::fs::fchmod(&descriptor, DIRECTORY_MODE)
+                .map_err(PrivateDirectoryError::errno("set the mode of", &path))?;
+        }
+        Ok(Self { descriptor, path })
+    }
+
+    /// Its path at the time when it was opened, to show.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The path of a file in it, to show.
+    ///
+    /// # Errors
+    /// When the name is not one single component.
+    pub fn file_path(&self, name: &OsStr) -> Result<PathBuf, PrivateDirectoryError> {
+        let bytes = name.as_bytes();
+        let single = !bytes.is_empty()
+            && bytes != b"."
+            && bytes != b".."
+            && !bytes.iter().any(|byte| matches!(byte, b'/' | 0));
+        if single {
+            Ok(self.path.join(name))
+        } else {
+            Err(PrivateDirectoryError::Name { name: name.into() })
+        }
+    }
+
+    /// Makes a file that did not exist, mode 0600 whatever the umask, to read and write.
+    ///
+    /// # Errors
+    /// When there is anything of that name, or the kernel refuses.
+    pub fn create_new(&self, name: &OsStr) -> Result<File, PrivateDirectoryError> {
+        let path = self.file_path(name)?;
+        let flags = OFlags::RDWR
+            | OFlags::CREATE
+            | OFlags::EXCL
+            | OFlags::NOFOLLOW
+            | OFlags::NOCTTY
+            | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::openat(&self.descriptor, name, flags, FILE_MODE)
+            .map_err(PrivateDirectoryError::errno("make", &path))?;
+        rustix::fs::fchmod(&descriptor, FILE_MODE)
+            .map_err(PrivateDirectoryError::errno("set the mode of", &path))?;
+        Ok(File::from(descriptor))
+    }
+
+    /// Opens an existing file: a regular one without a second name, of the effective user, not
+    /// writable by others.
+    ///
+    /// # Errors
+    /// When it is anything else, or the kernel refuses.
+    pub fn open_file(&self, name: &OsStr, access: Access) -> Result<File, PrivateDirectoryError> {
+        let path = self.file_path(name)?;
+        // Before it is opened: opening a FIFO or a device may wait or have effects.
+        let about = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
+            .map_err(PrivateDirectoryError::errno("examine", &path))?;
+        check_file(&about, &path)?;
+        let access = match access {
+            Access::Read => OFlags::RDONLY,
+            Access::ReadWrite => OFlags::RDWR,
+            Access::Append => OFlags::RDWR | OFlags::APPEND,
+        };
+        let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
+        let descriptor = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())
+            .map_err(PrivateDirectoryError::errno("open", &path))?;
+        let about = rustix::fs::fstat(&descriptor)
+            .map_err(PrivateDirectoryError::errno("examine", &path))?;
+        check_file(&about, &path)?;
+        Ok(File::from(descriptor))
+    }
+
+    /// Opens a file to read and write, making it where it is missing.
+    ///
+    /// # Errors
+    /// As of [`PrivateDirectory::open_file`].
+    pub fn open_or_create(&self, name: &OsStr) -> Result<File, PrivateDirectoryError> {
+        // Another process may make or remove it between the two.
+        for _ in 0..16 {
+            match self.create_new(name) {
+                Err(error) if error.is_already_there() => {}
+                made => return made,
+            }
+            match self.open_file(name, Access::ReadWrite) {
+                Err(error) if error.is_not_found() => {}
+                opened => return opened,
+            }
+        }
+        self.create_new(name)
+    }
+
+    /// Writes a file that is either the old one or the new one, whatever ends this process: a
+    /// temporary file of a random name, synchronised, takes the name.
+    ///
+    /// # Errors
+    /// When the kernel refuses; the old file stays then, and the temporary one is removed.
+    pub fn replace(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
+        let path = self.file_path(name)?;
+        let temporary = temporary_name();
+        let mut file = self.create_new(&temporary)?;
+        let written = file
+            .write_all(content)
+            .and_then(|()| file.sync_all())
+            .map_err(PrivateDirectoryError::io("write", &path))
+            .and_then(|()| self.rename(&temporary, name));
+        if written.is_err() {
+            // The error that matters is the first one.
+            let _ = self.unlink(&temporary);
+        }
+        written
+    }
+
+    /// Whether a name is that of a temporary file of [`PrivateDirectory::replace`].
+    #[must_use]
+    pub fn is_temporary(name: &OsStr) -> bool {
+        name.to_str()
+            .and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY))
+            .is_some_and(|random| {
+                random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
+            })
+    }
+
+    /// The names in it, in no order.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn names(&self) -> Result<Vec<OsString>, PrivateDirectoryError> {
+        let failed = PrivateDirectoryError::errno("list", &self.path);
+        let names = || -> Result<Vec<OsString>, Errno> {
+            let mut names = Vec::new();
+            for entry in rustix::fs::Dir::read_from(&self.descriptor)? {
+                let name = entry?.file_name().to_bytes().to_vec();
+                if name != b"." && name != b".." {
+                    names.push(OsString::from_vec(name));
+                }
+            }
+            Ok(names)
+        };
+        names().map_err(failed)
+    }
+
+    /// Gives a file another name in the directory, in place of what had it.
+    ///
+    /// # Errors
+    /// When the kernel refuses.
+    pub fn rename(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
+        self.rename_with(from, to, RenameFlags::empty())
+    }
+
+    /// Gives a file another name that nothing has yet.
+    ///
+    /// # Errors
+    /// When something has that name ([`PrivateDirectoryError::is_already_there`]), or the kernel
+    /// refuses.
+    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
+        self.rename_with(from, to, RenameFlags::NOREPLACE)
+    }
+
+    fn rename_with(
+        &self,
+        from: &OsStr,
+        to: &OsStr,
+        flags: RenameFlags,
+    ) -> Result<(), PrivateDirectoryError> {
+        let path = self.file_path(from)?;
+        self.file_path(to)?;
+        let directory = &self.descriptor;
+        let renamed = if flags.is_empty() {
+            // Not every file system has renameat2.
+            rustix::fs::renameat(directory, from, directory, to)
+        } else {
+            rustix::fs::renameat_with(directory, from, directory, to, flags)
+        };
+        renamed.map_err(PrivateDirectoryError::errno("rename", &path))
+    }
+
+    /// Removes a file.
+    ///
+    /// # Errors
+    /// When it is not there, or the kernel refuses.
+    pub fn unlink(&self, name: &OsStr) -> Result<(), PrivateDirectoryError> {
+        let path = self.file_path(name)?;
+        rustix::fs::unlinkat(&self.descriptor, name, AtFlags::empty())
+            .map_err(PrivateDirectoryError::errno("remove", &path))
+    }
+
+    /// Makes names that were made, changed or removed survive a power cut.
+    ///
+    /// # Errors
+    /// When the device fails.
+    pub fn sync(&self) -> Result<(), PrivateDirectoryError> {
+        match rustix::fs::fsync(&self.descriptor) {
+            // Some file systems have nothing to synchronise here.
+            Ok(()) | Err(Errno::INVAL) => Ok(()),
+            Err(error) => Err(PrivateDirectoryError::errno("synchronise", &self.path)(
+                error,
+            )),
+        }
+    }
+}
+
+impl AsFd for PrivateDirectory {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.descriptor.as_fd()
+    }
+}
+
+/// A hidden name that nobody can foresee.
+fn temporary_name() -> OsString {
+    // The standard library seeds its hash function from getrandom(2).
+    let random = RandomState::new().build_hasher().finish();
+    format!(".{random:016x}{TEMPORARY}").into()
+}
+
+/// The same directory, open so that it can be listed. `make` also gives the owner the permission
+/// to, which an unusual umask may have withheld.
+fn readable(found: &OwnedFd, path: &Path, make: bool) -> Result<OwnedFd, PrivateDirectoryError> {
+    let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let open = || rustix::fs::openat(found, ".", flags, Mode::empty());
+    let opened = match open() {
+        Err(Errno::ACCESS) if make => {
+            // A path descriptor cannot be given to fchmod(2).
+            let same = format!("/proc/self/fd/{}", found.as_raw_fd());
+            rustix::fs::chmod(same, DIRECTORY_MODE).and_then(|()| open())
+        }
+        opened => opened,
+    };
+    opened.map_err(PrivateDirectoryError::errno("open", path))
+}
+
+fn check_owner(about: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
+    let user = rustix::process::geteuid().as_raw();
+    if about.st_uid != user {
+        return Err(PrivateDirectoryError::Owner {
+            path: path.to_owned(),
+            owner: about.st_uid,
+            user,
+        });
+    }
+    if about.st_mode & OTHERS_WRITE != 0 {
+        return Err(PrivateDirectoryError::WritableByOthers {
+            path: path.to_owned(),
+            mode: about.st_mode & 0o7777,
+        });
+    }
+    Ok(())
+}
+
+fn check_file(about: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
+    match FileType::from_raw_mode(about.st_mode) {
+        FileType::RegularFile => {}
+        FileType::Symlink => {
+            return Err(PrivateDirectoryError::SymbolicLink {
+                path: path.to_owned(),
+            });
+        }
+        _ => {
+            return Err(PrivateDirectoryError::NoRegularFile {
+                path: path.to_owned(),
+            });
+        }
+    }
+    check_owner(about, path)?;
+    if about.st_nlink > 1 {
+        return Err(PrivateDirectoryError::HardLinks {
+            path: path.to_owned(),
+            links: about.st_nlink as u64,
+        });
+    }
+    Ok(())
+}
