@@ -44,12 +44,21 @@ impl Roots {
 /// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
-    let absolute = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-    };
     absolute("XDG_STATE_HOME")
         .or_else(|| absolute("HOME").map(|home| home.join(".local/state")))
         .map(|state| state.join("diskscope"))
+}
+
+/// The directory for what does not outlive the login, `$XDG_RUNTIME_DIR` (XDG Base Directory
+/// Specification).
+#[must_use]
+pub fn runtime_directory() -> Option<PathBuf> {
+    absolute("XDG_RUNTIME_DIR")
+}
+
+/// The absolute path that an environment variable holds; others are ignored.
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }

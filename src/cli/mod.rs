@@ -9,13 +9,14 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::drive::Settings;
+use crate::drive::settings::{Leftover, Settings};
 use crate::printable::printable_lines;
 use crate::units;
 
 mod compare;
 mod completions;
 mod devices;
+mod elevation;
 mod files;
 mod interface;
 mod manual;
@@ -160,6 +161,11 @@ pub fn command() -> Command {
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
+    // First of all: neither the environment nor the arguments are to be trusted then.
+    if let Some(elevation) = elevation::Elevation::find() {
+        say(&format!("diskscope: {}", elevation.sentence()));
+        return ExitCode::from(Exit::Refused as u8);
+    }
     ExitCode::from(exit_of(std::env::args_os()) as u8)
 }
 
@@ -197,9 +203,13 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
 fn restore_leftovers() {
     for restored in Settings::default().restore_leftovers() {
         match restored {
-            Ok((path, value)) => say(&format!(
+            Ok(Leftover::PutBack { path, value }) => say(&format!(
                 "diskscope: {} is {value} again: a run that was killed had changed it",
                 path.display()
+            )),
+            Ok(Leftover::OtherDevice { setting }) => say(&format!(
+                "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
+                 another device has that name now"
             )),
             Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
         }

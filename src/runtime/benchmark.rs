@@ -110,6 +110,7 @@ impl Refused {
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(_)) => ErrorKind::Failed,
+            Self::Bench(BenchError::SettingInUse(_)) => ErrorKind::Refused,
         }
     }
 
@@ -186,12 +187,13 @@ pub fn run(
         );
         underway.run.engine.features = engine.features();
         match finished.error {
-            // Nothing was sent: the plan does not fit, and there is nothing to keep.
-            Some(BenchError::Engine(error @ EngineError::Plan(_)))
-                if finished.findings.is_empty() && book.is_empty() =>
-            {
+            // Nothing was sent: the plan does not fit or a setting is in use, and there is nothing
+            // to keep.
+            Some(
+                error @ (BenchError::Engine(EngineError::Plan(_)) | BenchError::SettingInUse(_)),
+            ) if finished.findings.is_empty() && book.is_empty() => {
                 book.discard();
-                return Err(BenchError::Engine(error).into());
+                return Err(error.into());
             }
             _ => {}
         }
