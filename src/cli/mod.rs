@@ -11,6 +11,8 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::settings::{Leftover, Settings};
 use crate::printable::printable_lines;
+use crate::probe::trace::remove_leftovers as trace_leftovers;
+use crate::roots::Roots;
 use crate::units;
 
 mod compare;
@@ -183,6 +185,7 @@ fn exit_of(arguments: impl Iterator<Item = OsString>) -> Exit {
         }
     };
     restore_leftovers();
+    trace_leftovers(&Roots::default());
     let outcome = match matches.subcommand() {
         None => interface::run(&matches),
         Some((name, matches)) => SUBCOMMANDS
