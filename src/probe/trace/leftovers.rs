@@ -175,7 +175,7 @@ mod tests {
     /// A machine with this process in a namespace, and another process.
     fn machine(own: u64, other: u64) -> (tempfile::TempDir, Roots) {
         let directory = tempfile::tempdir().unwrap();
-        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 1 16 17 4711 19 20";
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         for (process, inode) in [("self", own), ("7", own), ("8", other)] {
             let process = directory.path().join("proc").join(process);
             fs::create_dir_all(process.join("ns")).unwrap();
