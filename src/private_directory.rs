@@ -14,6 +14,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
+use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
@@ -254,6 +255,24 @@ impl PrivateDirectory {
             })
     }
 
+    /// Removes temporary files whose writer was killed, when they are older than `age`: one that
+    /// is younger may be about to take its name.
+    pub fn remove_old_temporaries(&self, age: Duration) {
+        let now = SystemTime::now();
+        let names = self.names().unwrap_or_default();
+        for name in names.iter().filter(|name| Self::is_temporary(name)) {
+            let modified = self
+                .open_file(name, Access::Read)
+                .ok()
+                .and_then(|file| file.metadata().ok()?.modified().ok());
+            let elapsed = modified.and_then(|then| now.duration_since(then).ok());
+            if elapsed.is_some_and(|elapsed| elapsed >= age) {
+                // One that stays costs a little space and nothing else.
+                let _ = self.unlink(name);
+            }
+        }
+    }
+
     /// The names in it, in no order.
     ///
     /// # Errors
@@ -398,6 +417,10 @@ fn check_file(about: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
     if about.st_nlink > 1 {
         return Err(PrivateDirectoryError::HardLinks {
             path: path.to_owned(),
+            #[allow(
+                clippy::unnecessary_cast,
+                reason = "its width depends on the processor"
+            )]
             links: about.st_nlink as u64,
         });
     }

@@ -51,12 +51,8 @@ impl Roots {
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid();
-    let variable = |name| {
-        std::env::var_os(name)
-            .map(PathBuf::from)
-            .filter(|path| path.is_absolute())
-            .filter(|path| !user.is_root() || owner(path) == Some(user.as_raw()))
-    };
+    let variable =
+        |name| absolute(name).filter(|path| !user.is_root() || owner(path) == Some(user.as_raw()));
     let own_home = || {
         let passwd = std::fs::read("/etc/passwd").unwrap_or_default();
         user.is_root()
@@ -86,6 +82,20 @@ fn home_of(passwd: &[u8], user: u32) -> Option<PathBuf> {
         let home = Path::new(OsStr::from_bytes(fields.get(5)?));
         (number == user && home.is_absolute()).then(|| home.to_owned())
     })
+}
+
+/// The directory for what does not outlive the login, `$XDG_RUNTIME_DIR` (XDG Base Directory
+/// Specification).
+#[must_use]
+pub fn runtime_directory() -> Option<PathBuf> {
+    absolute("XDG_RUNTIME_DIR")
+}
+
+/// The absolute path that an environment variable holds; others are ignored.
+fn absolute(name: &str) -> Option<PathBuf> {
+    std::env::var_os(name)
+        .map(PathBuf::from)
+        .filter(|path| path.is_absolute())
 }
 
 #[cfg(test)]

@@ -300,6 +300,12 @@ fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start()
     signal(&killed, rustix::process::Signal::KILL);
     killed.wait().unwrap();
     assert!(!instances_of(killed.id()).is_empty());
+    let next = Command::new(env!("CARGO_BIN_EXE_diskscope"))
+        .args(["tests", "--json"])
+        .output()
+        .unwrap();
+    assert!(next.status.success());
+    assert_eq!(instances_of(killed.id()), Vec::<String>::new());
 
     let ended = trace(disk.path(), &["--duration", "1h", "--json"]);
     wait_for_instance(ended.id());

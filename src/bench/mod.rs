@@ -186,6 +186,10 @@ pub enum BenchError {
     /// The engine could not do it.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
+    /// Another process changes the setting that is to be measured: whatever is measured beside it
+    /// is not worth anything.
+    #[error(transparent)]
+    SettingInUse(crate::drive::settings::SettingError),
 }
 
 impl BenchError {
@@ -197,6 +201,7 @@ impl BenchError {
                 "`diskscope tests` lists the parameters of every test".to_owned()
             }
             Self::Engine(error) => error.advice(),
+            Self::SettingInUse(error) => error.advice(),
         }
     }
 }

@@ -8,7 +8,7 @@ use super::{
     Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
     Value,
 };
-use crate::drive::settings::{Guard, SettingError};
+use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
 use crate::session::document::{Figure, Severity, Unit, Verdict};
@@ -121,12 +121,13 @@ impl Test for ReadAhead {
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let whole = whole_plan(bench.target, bench.parameters)?;
         let guard = device(bench.target)
-            .map(|device| bench.settings.guard(&bench.settings.read_ahead(device)));
+            .map(|device| Setting::read_ahead(device).and_then(|it| bench.settings.guard(it)));
         let mut budget = Budget::new(whole.limits);
         match guard {
             Some(Ok(guard)) => sweep(bench, &whole, &mut budget, guard),
+            Some(Err(error)) if error.is_held() => Err(BenchError::SettingInUse(error)),
             Some(Err(error)) => {
-                present_only(bench, &whole, &budget, &error.to_string(), error.advice())
+                present_only(bench, &whole, &budget, &error.to_string(), &error.advice())
             }
             None => present_only(
                 bench,
@@ -301,12 +302,10 @@ mod tests {
     /// A directory with a device `sim:constant` whose read-ahead can be set.
     fn system() -> (tempfile::TempDir, Settings, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
-        let settings = Settings::new(
-            Roots::below(directory.path()),
-            directory.path().join("records"),
-        );
-        let file = settings.read_ahead("sim:constant");
-        fs::create_dir_all(file.parent().unwrap()).unwrap();
+        let settings = fake::settings(directory.path());
+        let queue = directory.path().join("sys/class/block/sim:constant/queue");
+        let file = queue.join("read_ahead_kb");
+        fs::create_dir_all(&queue).unwrap();
         fs::write(&file, "128\n").unwrap();
         (directory, settings, file)
     }
@@ -359,10 +358,7 @@ mod tests {
     #[test]
     fn without_the_setting_the_present_one_is_measured() {
         let directory = tempfile::tempdir().unwrap();
-        let settings = Settings::new(
-            Roots::below(directory.path()),
-            directory.path().join("records"),
-        );
+        let settings = fake::settings(directory.path());
         let fake = Fake::new(|_| Some(1000));
         let (target, test) = (target(), find("read-ahead").unwrap());
         let parameters = fake::parameters(test, &target, &[]);

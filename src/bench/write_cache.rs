@@ -1,12 +1,11 @@
 //! What a drive's volatile write cache is worth, and what a write costs without it.
 
-use std::path::PathBuf;
 use std::time::Duration;
 
 use super::common::{self, place};
 use super::passes::{self, Pass, Passes};
 use super::{Bench, BenchError, Description, Forecast, Parameters, Test, Value};
-use crate::drive::settings::{Guard, SettingError};
+use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{Limits, Operation, Pattern, Plan, SyncMode};
 use crate::session::document::{Severity, Table, Verdict};
@@ -58,13 +57,14 @@ fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchErr
 }
 
 /// The setting of the whole drive: a partition has its parent's.
-fn setting(bench: &Bench<'_>) -> Option<PathBuf> {
+fn setting(bench: &Bench<'_>) -> Option<Setting> {
     let drive = bench.target.drive.as_ref()?;
     let device = match (drive.kind, &drive.parent) {
         (DriveKind::Partition, Some(parent)) => parent,
         _ => &drive.name,
     };
-    bench.settings.write_cache(device)
+    let setting = Setting::write_cache(device).ok()?;
+    bench.settings.exists(&setting).then_some(setting)
 }
 
 /// Plain and synced writes; the key of their figures begins with the cache's state.
@@ -123,10 +123,11 @@ impl Test for WriteCache {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let whole = whole_plan(bench.target, bench.parameters)?;
-        let guard = setting(bench).map(|path| bench.settings.guard(&path));
+        let guard = setting(bench).map(|setting| bench.settings.guard(setting));
         match guard {
             Some(Ok(guard)) => switched(bench, &whole, guard)?,
-            Some(Err(error)) => present(bench, &whole, &error.to_string(), error.advice())?,
+            Some(Err(error)) if error.is_held() => return Err(BenchError::SettingInUse(error)),
+            Some(Err(error)) => present(bench, &whole, &error.to_string(), &error.advice())?,
             None => present(
                 bench,
                 &whole,
@@ -159,7 +160,7 @@ fn switched(bench: &mut Bench<'_>, whole: &Plan, mut guard: Guard) -> Result<(),
         if let Err(error) = guard.set(word) {
             running
                 .bench()
-                .verdict(not_switchable(&error.to_string(), error.advice()));
+                .verdict(not_switchable(&error.to_string(), &error.advice()));
             break;
         }
         for pass in pair {
@@ -211,7 +212,6 @@ mod tests {
     use super::super::tests::fake::{self, Fake, Nobody, codes, simulate, value};
     use super::super::{find, runner};
     use super::*;
-    use crate::drive::Settings;
     use crate::engine::Control;
     use crate::roots::Roots;
 
@@ -224,10 +224,7 @@ mod tests {
         fs::create_dir_all(&disk).unwrap();
         let file = disk.join("cache_type");
         fs::write(&file, "write back\n").unwrap();
-        let settings = Settings::new(
-            Roots::below(directory.path()),
-            directory.path().join("records"),
-        );
+        let settings = fake::settings(directory.path());
         let switch = file.clone();
         let fake = Fake::new(move |asked| {
             let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";

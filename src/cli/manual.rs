@@ -29,8 +29,14 @@ const FILES: &[(&str, &str)] = &[
          reads too",
     ),
     (
-        "$XDG_STATE_HOME/diskscope/settings",
-        "the old values of system settings that a test has changed, as long as they are changed",
+        "/run/diskscope/settings",
+        "the old values of system settings that a test has changed, as long as they are changed, \
+         and a lock for each; of users other than root below $XDG_RUNTIME_DIR, else \
+         $XDG_STATE_HOME",
+    ),
+    (
+        "/run/diskscope/tracing",
+        "names of the trace buffers in use, so that the next start removes what a kill left",
     ),
 ];
 

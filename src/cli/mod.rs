@@ -9,9 +9,12 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
-use crate::drive::{Settings, ioctl};
+use crate::drive::ioctl;
+use crate::drive::settings::{Leftover, Settings};
 use crate::named_file::OutputError;
 use crate::printable::printable_lines;
+use crate::probe::trace::remove_leftovers as trace_leftovers;
+use crate::roots::Roots;
 use crate::runtime::supervisor::{self, Role};
 use crate::session::store::StoreError;
 use crate::units;
@@ -19,6 +22,7 @@ use crate::units;
 mod compare;
 mod completions;
 mod devices;
+mod elevation;
 mod files;
 mod interface;
 mod manual;
@@ -163,6 +167,11 @@ pub fn command() -> Command {
 /// The program.
 #[must_use]
 pub fn main() -> ExitCode {
+    // First of all: neither the environment nor the arguments are to be trusted then.
+    if let Some(elevation) = elevation::Elevation::find() {
+        say(&format!("diskscope: {}", elevation.sentence()));
+        return ExitCode::from(Exit::Refused as u8);
+    }
     // A limit on the size of files is then an error of the write, and not the end of the program.
     ioctl::ignore_file_size_signal();
     let matches = match parse(std::env::args_os()) {
@@ -203,6 +212,7 @@ fn uses_devices(matches: &ArgMatches) -> bool {
 
 fn perform(matches: &ArgMatches) -> Exit {
     restore_leftovers();
+    trace_leftovers(&Roots::default());
     let outcome = match matches.subcommand() {
         None => interface::run(matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -223,9 +233,13 @@ fn perform(matches: &ArgMatches) -> Exit {
 fn restore_leftovers() {
     for restored in Settings::default().restore_leftovers() {
         match restored {
-            Ok((path, value)) => say(&format!(
+            Ok(Leftover::PutBack { path, value }) => say(&format!(
                 "diskscope: {} is {value} again: a run that was killed had changed it",
                 path.display()
+            )),
+            Ok(Leftover::OtherDevice { setting }) => say(&format!(
+                "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
+                 another device has that name now"
             )),
             Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
         }

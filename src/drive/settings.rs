@@ -1,278 +1,386 @@
-//! Settings of the system that a test changes, and that are put back whatever happens.
+//! Settings of the system that a benchmark changes, and that are put back whatever happens.
 //!
-//! Before a setting is changed, a record of its old value is on disk. The guard puts the value back
-//! and removes the record; after a kill the record is still there, and the next start puts the value
-//! back ([`Settings::restore_leftovers`]).
+//! Before a setting is changed, its lock is taken and a record of its old value is on disk. The
+//! guard puts the value back and removes the record; after a kill the record is still there, and
+//! the next start puts the value back ([`Settings::restore_leftovers`]), as does the next process
+//! that wants to change the setting.
+//!
+//! A record is data from a file, so it is believed only as far as it goes: it names one of the
+//! settings of [`Setting`] and never a path, its values are checked, and it counts only in a
+//! directory that nobody else can write to ([`PrivateDirectory`]), for the same run of the kernel
+//! and the same device.
 
-use std::fs::{self, File};
-use std::io::{self, Write};
+use std::ffi::{OsStr, OsString};
+use std::fs::File;
+use std::io::{self, Read};
+use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU64, Ordering};
+use std::time::Duration;
 
-use serde::{Deserialize, Serialize};
-
+use crate::private_directory::{Access, PrivateDirectory};
 use crate::roots::{self, Roots};
 
+mod error;
+mod kernel_file;
+mod record;
+mod setting;
+
+use error::io_error;
+pub use error::{RecordError, SettingError};
+use kernel_file::KernelFile;
+pub use record::{BootId, DeviceIdentity, Record};
+pub use setting::{DeviceName, Setting};
+
 /// Ending of a record's name.
-const RECORD: &str = "setting.json";
-/// Ending of the name of one that is being written.
-const PARTIAL: &str = "partial";
+const RECORD: &str = ".json";
+/// Ending of a lock's name. Locks are never removed: two processes could hold two of one name.
+const LOCK: &str = ".lock";
+/// The directory of the records, below the base.
+const OWN: &str = "diskscope/settings";
+/// A temporary file that is older has been left by a process that was killed.
+const TEMPORARY_AGE: Duration = Duration::from_secs(600);
 
-/// What went wrong with a setting.
-#[derive(Debug, thiserror::Error)]
-pub enum SettingError {
-    /// The file system said no.
-    #[error("cannot {tried} {}: {source}", path.display())]
-    Io {
-        /// What was tried.
-        tried: &'static str,
-        /// On what.
-        path: PathBuf,
-        /// What the kernel said.
-        source: io::Error,
-    },
-    /// There is nowhere to keep the record without which nothing is changed.
-    #[error("neither XDG_STATE_HOME nor HOME is set: there is no place to note the old value")]
-    NoPlace,
-}
+/// How often a lock is asked for that another process has, and how long is waited between.
+const LOCK_TRIES: u32 = 20;
+const LOCK_PAUSE: Duration = Duration::from_millis(10);
 
-impl SettingError {
-    /// What to do about it, one sentence.
-    #[must_use]
-    pub fn advice(&self) -> &'static str {
-        match self {
-            Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => "run it as root",
-                io::ErrorKind::NotFound => "this kernel or driver has no such setting",
-                _ => "the kernel or the drive does not let it be changed",
-            },
-            Self::NoPlace => "set HOME or XDG_STATE_HOME",
-        }
-    }
-}
-
-fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> SettingError {
-    let path = path.to_owned();
-    move |source| SettingError::Io {
-        tried,
-        path,
-        source,
-    }
-}
-
-/// The old value of one setting, as long as it is changed.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-struct Record {
-    /// The setting's file.
-    path: PathBuf,
-    /// What it was.
-    original: String,
-    /// What it was changed to, one after the other: anything else was set by somebody else, who
-    /// shall keep it.
-    ours: Vec<String>,
-    /// Who changed it.
-    process: u32,
-    /// When that process began, in the kernel's ticks since boot: the number alone is given anew.
-    process_start: Option<u64>,
+/// A directory for records: a base, and the components below it that are the program's own.
+#[derive(Debug, Clone)]
+struct RecordPlace {
+    base: PathBuf,
+    own: PathBuf,
 }
 
 /// Changes settings of the system, and puts them back.
 #[derive(Debug, Clone)]
 pub struct Settings {
     roots: Roots,
-    records: Option<PathBuf>,
+    /// Records are written to the first and looked for in all.
+    places: Vec<RecordPlace>,
 }
 
 impl Default for Settings {
-    /// The system's own settings, with records in `settings` of the program's state directory.
+    /// The system's own settings. Root's records are below `/run`, whatever HOME is; those of
+    /// others below `$XDG_RUNTIME_DIR`, else in their state directory.
     fn default() -> Self {
+        let roots = Roots::default();
+        let bases = if rustix::process::geteuid().is_root() {
+            vec![roots.run.clone()]
+        } else {
+            let state = roots::state_directory();
+            let state = state.and_then(|state| state.parent().map(Path::to_owned));
+            roots::runtime_directory()
+                .into_iter()
+                .chain(state)
+                .collect()
+        };
+        let place = |base| RecordPlace {
+            base,
+            own: PathBuf::from(OWN),
+        };
         Self {
-            roots: Roots::default(),
-            records: roots::state_directory().map(|state| state.join("settings")),
+            roots,
+            places: bases.into_iter().map(place).collect(),
         }
     }
+}
+
+/// What became of a setting that a killed process left changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Leftover {
+    /// It has its old value again.
+    PutBack {
+        /// The setting's file.
+        path: PathBuf,
+        /// The old value.
+        value: String,
+    },
+    /// Another device has the name now: nothing was changed.
+    OtherDevice {
+        /// The setting.
+        setting: Setting,
+    },
 }
 
 impl Settings {
     /// Settings below other roots, with records in that directory.
     #[must_use]
-    pub fn new(roots: Roots, records: PathBuf) -> Self {
+    pub fn new(roots: Roots, records: &Path) -> Self {
+        let place = RecordPlace {
+            base: records.parent().unwrap_or(records).to_owned(),
+            own: records.file_name().unwrap_or_default().into(),
+        };
         Self {
             roots,
-            records: Some(records),
+            places: vec![place],
         }
     }
 
-    /// The read-ahead of a block device in KiB (kernel Documentation/ABI/stable/sysfs-block); a
-    /// partition has its parent's.
+    /// Whether this system has the setting.
     #[must_use]
-    pub fn read_ahead(&self, device: &str) -> PathBuf {
-        self.block(device).join("queue/read_ahead_kb")
+    pub fn exists(&self, setting: &Setting) -> bool {
+        let located = setting.locate(&self.roots);
+        located.is_ok_and(|(tree, file)| tree.root(&self.roots).join(file).exists())
     }
 
-    /// Whether waiting for I/O is counted, 0 or 1 (kernel Documentation/accounting/
-    /// delay-accounting.rst).
-    #[must_use]
-    pub fn delay_accounting(&self) -> PathBuf {
-        self.roots.proc.join("sys/kernel/task_delayacct")
-    }
-
-    /// The write cache of a SCSI or SATA drive, `write back` or `write through` (drivers/scsi/sd.c,
-    /// `cache_type`); `None` where the device is none.
-    #[must_use]
-    pub fn write_cache(&self, device: &str) -> Option<PathBuf> {
-        let disks = self.block(device).join("device/scsi_disk");
-        let disk = fs::read_dir(disks).ok()?.next()?.ok()?;
-        Some(disk.path().join("cache_type"))
-    }
-
-    fn block(&self, device: &str) -> PathBuf {
-        self.roots.sys.join("class/block").join(device)
-    }
-
-    /// What a setting is now; of a choice such as `[none] mq-deadline` the word in brackets.
+    /// Prepares a setting to be changed: no other process can change it as long as the guard
+    /// lives, and it is put back when the guard goes. What a killed process left is put back
+    /// first, so that the guard's original is the value from before both.
     ///
     /// # Errors
-    /// When it cannot be read.
-    pub fn read(&self, path: &Path) -> Result<String, SettingError> {
-        read(path)
+    /// When another process changes it ([`SettingError::is_held`]), when it cannot be read, or its
+    /// old value cannot be noted.
+    pub fn guard(&self, setting: Setting) -> Result<Guard, SettingError> {
+        // A start of the program that puts settings back has the lock for a moment only.
+        for _ in 0..LOCK_TRIES {
+            match self.try_guard(setting.clone()) {
+                Err(error) if error.is_held() => std::thread::sleep(LOCK_PAUSE),
+                taken => return taken,
+            }
+        }
+        self.try_guard(setting)
     }
 
-    /// Prepares a setting to be changed. It is put back when the guard goes.
-    ///
-    /// # Errors
-    /// When it cannot be read, or its old value cannot be noted.
-    pub fn guard(&self, path: &Path) -> Result<Guard, SettingError> {
-        let directory = self.records.as_ref().ok_or(SettingError::NoPlace)?;
-        fs::create_dir_all(directory).map_err(io_error("make the directory", directory))?;
-        let process = std::process::id();
-        let record = Record {
-            path: path.to_owned(),
-            original: read(path)?,
-            ours: Vec::new(),
-            process,
-            process_start: self.process_start(process),
-        };
-        static NEXT: AtomicU64 = AtomicU64::new(0);
-        let number = NEXT.fetch_add(1, Ordering::Relaxed);
-        let file = directory.join(format!("{process}-{number}.{RECORD}"));
-        Ok(Guard { record, file })
+    fn try_guard(&self, setting: Setting) -> Result<Guard, SettingError> {
+        let file = KernelFile::open(&self.roots, &setting)?;
+        let directory = self.directory()?;
+        let lock = lock_of(&directory, &setting)?;
+        if !file.lock()? {
+            return Err(SettingError::Held {
+                setting,
+                holder: None,
+            });
+        }
+        if let Ok(Some(left)) = read_record(&directory, &setting) {
+            self.settle(&directory, &left, &file)?;
+        }
+        let boot = BootId::read(&self.roots).ok_or_else(|| {
+            let path = self.roots.proc.join("sys/kernel/random/boot_id");
+            io_error("read", &path)(io::ErrorKind::InvalidData.into())
+        })?;
+        let device = self.identity(&setting)?;
+        let record = Record::new(setting.clone(), boot, device, file.read()?).map_err(|_| {
+            let value = file.read().unwrap_or_default();
+            SettingError::Value { setting, value }
+        })?;
+        Ok(Guard {
+            record,
+            file,
+            directory,
+            _lock: lock,
+        })
+    }
+
+    /// Where new records are written: the first place that can be used.
+    fn directory(&self) -> Result<PrivateDirectory, SettingError> {
+        let mut refused = None;
+        for place in &self.places {
+            match PrivateDirectory::create(&place.base, &place.own) {
+                Ok(directory) => return Ok(directory),
+                Err(error) => refused = refused.or(Some(error)),
+            }
+        }
+        Err(refused.map_or(SettingError::NoPlace, SettingError::Directory))
     }
 
     /// Puts back what a killed process left changed. Settings of a process that is still there,
-    /// and settings that somebody else has changed since, are left alone. Says of each setting
-    /// which it is and what it was put back to.
+    /// and settings that somebody else has changed since, are left alone.
     #[must_use]
-    pub fn restore_leftovers(&self) -> Vec<Result<(PathBuf, String), SettingError>> {
-        let Some(entries) = self
-            .records
-            .as_ref()
-            .and_then(|path| fs::read_dir(path).ok())
-        else {
-            return Vec::new();
+    pub fn restore_leftovers(&self) -> Vec<Result<Leftover, SettingError>> {
+        let mut restored = Vec::new();
+        for place in &self.places {
+            match PrivateDirectory::open(&place.base, &place.own) {
+                Ok(directory) => restored.extend(self.restore_in(&directory)),
+                // Another user's directory that cannot be looked into has nothing for this one.
+                Err(error) if error.is_not_found() || error.is_denied() => {}
+                Err(error) => restored.push(Err(error.into())),
+            }
+        }
+        restored
+    }
+
+    fn restore_in(&self, directory: &PrivateDirectory) -> Vec<Result<Leftover, SettingError>> {
+        directory.remove_old_temporaries(TEMPORARY_AGE);
+        let names = match directory.names() {
+            Ok(names) => names,
+            Err(error) => return vec![Err(error.into())],
         };
-        let files: Vec<PathBuf> = entries
-            .filter_map(|entry| Some(entry.ok()?.path()))
-            .collect();
-        self.sweep(&files);
-        files
+        let settings = names
             .iter()
-            .filter(|path| path.to_string_lossy().ends_with(RECORD))
-            .filter_map(|file| self.restore_leftover(file))
+            .filter_map(|name| name.to_str()?.strip_suffix(RECORD)?.parse().ok());
+        settings
+            .filter_map(|setting| match self.restore_one(directory, &setting) {
+                Err(error) if error.is_held() => None,
+                restored => restored.transpose(),
+            })
             .collect()
     }
 
-    /// Clears away records whose writer was killed in the middle: nothing had been changed yet, or
-    /// the record before is still there.
-    fn sweep(&self, files: &[PathBuf]) {
-        for file in files
-            .iter()
-            .filter(|path| path.extension() == Some(PARTIAL.as_ref()))
-        {
-            let name = file.file_name().unwrap_or_default().to_string_lossy();
-            let process = name.split_once('-').and_then(|(id, _)| id.parse().ok());
-            if process.is_some_and(|id| self.process_start(id).is_none()) {
-                // One that stays is untidy, not wrong.
-                let _ = fs::remove_file(file);
-            }
-        }
-    }
-
-    fn restore_leftover(&self, file: &Path) -> Option<Result<(PathBuf, String), SettingError>> {
-        let record = fs::read(file)
-            .ok()
-            .and_then(|text| serde_json::from_slice::<Record>(&text).ok());
-        let Some(record) = record else {
-            // Renaming is atomic, so this is no half-written record of ours.
-            return None;
+    fn restore_one(
+        &self,
+        directory: &PrivateDirectory,
+        setting: &Setting,
+    ) -> Result<Option<Leftover>, SettingError> {
+        let _lock = lock_of(directory, setting)?;
+        // Its process may have ended well meanwhile.
+        let Some(record) = read_record(directory, setting)? else {
+            return Ok(None);
         };
-        let alive = record.process_start.is_some()
-            && self.process_start(record.process) == record.process_start;
-        if alive {
-            return None;
+        let file = match KernelFile::open(&self.roots, setting) {
+            Err(error) if error.is_not_found() => {
+                forget(directory, setting)?;
+                return Ok(None);
+            }
+            opened => opened?,
+        };
+        if !file.lock()? {
+            return Ok(None);
         }
-        let restored = restore(&record, file).transpose()?;
-        Some(restored.map(|()| (record.path, record.original)))
+        self.settle(directory, &record, &file)
     }
 
-    /// When a process that still runs began, in ticks since boot (proc_pid_stat(5), field 22). One
-    /// that has ended and waits for its parent (state Z or X) puts nothing back any more.
-    fn process_start(&self, process: u32) -> Option<u64> {
-        let path = self.roots.proc.join(process.to_string()).join("stat");
-        let text = fs::read_to_string(path).ok()?;
-        // The command's name in parentheses may hold anything; field 3, the state, follows it.
-        let (_, fields) = text.rsplit_once(')')?;
-        let mut fields = fields.split_whitespace();
-        let ended = matches!(fields.next()?, "Z" | "X" | "x");
-        let start = fields.nth(18)?.parse().ok();
-        start.filter(|_| !ended)
+    /// Puts a setting back as a record says, where the record is about this device and this run
+    /// of the kernel, and removes the record. Both locks are held.
+    fn settle(
+        &self,
+        directory: &PrivateDirectory,
+        record: &Record,
+        file: &KernelFile,
+    ) -> Result<Option<Leftover>, SettingError> {
+        let setting = record.setting();
+        // After a reboot the setting is what the system makes it.
+        if BootId::read(&self.roots).as_ref() != Some(record.boot()) {
+            return forget(directory, setting).map(|()| None);
+        }
+        let now = self.identity(setting)?;
+        let same = match (record.device(), &now) {
+            (Some(then), Some(now)) => then.matches(now),
+            (None, None) => true,
+            _ => false,
+        };
+        if !same {
+            let setting = setting.clone();
+            forget(directory, &setting)?;
+            return Ok(Some(Leftover::OtherDevice { setting }));
+        }
+        let restored = restore(directory, record, file)?;
+        Ok(restored.then(|| Leftover::PutBack {
+            path: file.path().to_owned(),
+            value: record.original().to_owned(),
+        }))
+    }
+
+    /// Who the setting's device is; `None` for a setting of the whole system.
+    fn identity(&self, setting: &Setting) -> Result<Option<DeviceIdentity>, SettingError> {
+        let Some(name) = setting.device() else {
+            return Ok(None);
+        };
+        let read = DeviceIdentity::read(&self.roots, name);
+        read.map(Some).ok_or_else(|| {
+            let path = self.roots.sys.join("class/block").join(name.as_str());
+            io_error("identify", &path)(io::ErrorKind::NotFound.into())
+        })
     }
 }
 
-fn read(path: &Path) -> Result<String, SettingError> {
-    let text = fs::read_to_string(path).map_err(io_error("read", path))?;
-    let chosen = text
-        .split_once('[')
-        .and_then(|(_, rest)| rest.split_once(']'))
-        .map(|(word, _)| word);
-    Ok(chosen.unwrap_or(text.trim()).to_owned())
+/// Takes the lock of a setting, and leaves in it who has it.
+fn lock_of(directory: &PrivateDirectory, setting: &Setting) -> Result<File, SettingError> {
+    let name = OsString::from(setting.name() + LOCK);
+    let file = directory.open_or_create(&name)?;
+    let failed = || io_error("lock", &directory.path().join(&name));
+    if kernel_file::lock(&file).map_err(failed())? {
+        let holder = format!("{}\n", std::process::id());
+        let noted = file
+            .set_len(0)
+            .and_then(|()| file.write_all_at(holder.as_bytes(), 0));
+        noted.map_err(failed())?;
+        return Ok(file);
+    }
+    let mut text = [0; 16];
+    let length = file.read_at(&mut text, 0).unwrap_or(0);
+    let holder = std::str::from_utf8(&text[..length]).ok();
+    Err(SettingError::Held {
+        setting: setting.clone(),
+        holder: holder.and_then(|text| text.trim_end().parse().ok()),
+    })
 }
 
-fn write(path: &Path, value: &str) -> Result<(), SettingError> {
-    fs::write(path, value).map_err(io_error("change", path))
+fn record_name(setting: &Setting) -> OsString {
+    OsString::from(setting.name() + RECORD)
 }
 
-/// Puts a setting back and removes its record. `None` where there was nothing to put back: the
-/// device is gone, or somebody else has set it since.
-fn restore(record: &Record, file: &Path) -> Result<Option<()>, SettingError> {
-    let ours = match read(&record.path) {
-        Ok(now) => record.ours.contains(&now) && now != record.original,
-        Err(SettingError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => false,
-        Err(error) => return Err(error),
+/// The record of a setting; `None` where there is none.
+fn read_record(
+    directory: &PrivateDirectory,
+    setting: &Setting,
+) -> Result<Option<Record>, SettingError> {
+    let name = record_name(setting);
+    let file = match directory.open_file(&name, Access::Read) {
+        Err(error) if error.is_not_found() => return Ok(None),
+        opened => opened?,
     };
-    if ours {
-        write(&record.path, &record.original)?;
-    }
-    match fs::remove_file(file) {
-        Err(error) if error.kind() != io::ErrorKind::NotFound => {
-            Err(io_error("remove", file)(error))
+    let path = directory.path().join(&name);
+    let mut bytes = Vec::new();
+    file.take(record::LARGEST + 1)
+        .read_to_end(&mut bytes)
+        .map_err(io_error("read", &path))?;
+    let parsed = Record::parse(&bytes).and_then(|record| {
+        if record.setting() == setting {
+            return Ok(record);
         }
-        _ => Ok(ours.then_some(())),
+        let found = record.setting().clone();
+        Err(RecordError::Name { found })
+    });
+    parsed
+        .map(Some)
+        .map_err(|reason| SettingError::Record { path, reason })
+}
+
+/// Removes a record.
+fn forget(directory: &PrivateDirectory, setting: &Setting) -> Result<(), SettingError> {
+    match directory.unlink(&record_name(setting)) {
+        Err(error) if !error.is_not_found() => Err(error.into()),
+        _ => Ok(()),
     }
 }
 
-/// A setting that may be changed as long as this lives.
+/// Puts a setting back and removes its record. `false` where there was nothing to put back: the
+/// device is gone, or somebody else has set it since.
+fn restore(
+    directory: &PrivateDirectory,
+    record: &Record,
+    file: &KernelFile,
+) -> Result<bool, SettingError> {
+    let put_back = file.read().and_then(|now| {
+        let ours = record.is_ours(&now) && now != record.original();
+        if ours {
+            file.write(record.original())?;
+        }
+        Ok(ours)
+    });
+    let ours = match put_back {
+        Err(error) if error.is_not_found() => false,
+        put_back => put_back?,
+    };
+    forget(directory, record.setting())?;
+    Ok(ours)
+}
+
+/// A setting that may be changed as long as this lives, by nobody else.
 #[derive(Debug)]
 pub struct Guard {
     record: Record,
-    file: PathBuf,
+    file: KernelFile,
+    directory: PrivateDirectory,
+    // Goes last: until then the setting is put back and the record is removed.
+    _lock: File,
 }
 
 impl Guard {
     /// What it was at the beginning.
     #[must_use]
     pub fn original(&self) -> &str {
-        &self.record.original
+        self.record.original()
     }
 
     /// Changes the setting; the old value is on disk before.
@@ -281,16 +389,14 @@ impl Guard {
     /// When the old value cannot be noted, or the kernel does not take the new one (or takes
     /// another instead).
     pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
-        self.record.ours.push(value.to_owned());
-        self.note()?;
-        write(&self.record.path, value)?;
-        let now = read(&self.record.path)?;
+        self.note(value)?;
+        self.file.write(value)?;
+        let now = self.file.read()?;
         if now != value {
             // Whatever it has become is our doing.
-            self.record.ours.push(now);
-            self.note()?;
+            self.note(&now)?;
             let refused = io::Error::other(format!("it did not take {value:?}"));
-            return Err(io_error("change", &self.record.path)(refused));
+            return Err(io_error("change", self.file.path())(refused));
         }
         Ok(())
     }
@@ -300,25 +406,31 @@ impl Guard {
     /// # Errors
     /// When the kernel does not take the old value: the record stays for the next start.
     pub fn put_back(self) -> Result<(), SettingError> {
-        restore(&self.record, &self.file).map(|_| ())
+        self.restore()
     }
 
-    fn note(&self) -> Result<(), SettingError> {
+    fn restore(&self) -> Result<(), SettingError> {
+        restore(&self.directory, &self.record, &self.file).map(|_| ())
+    }
+
+    fn note(&mut self, value: &str) -> Result<(), SettingError> {
+        let setting = self.record.setting().clone();
+        self.record.add(value).map_err(|_| SettingError::Value {
+            setting,
+            value: value.to_owned(),
+        })?;
+        let name = record_name(self.record.setting());
+        let path = self.directory.path().join(&name);
         let text = serde_json::to_vec(&self.record)
-            .map_err(io::Error::from)
-            .map_err(io_error("write", &self.file))?;
-        let partial = self.file.with_extension(PARTIAL);
-        let written = File::create(&partial)
-            .and_then(|mut file| file.write_all(&text).and_then(|()| file.sync_data()))
-            .and_then(|()| fs::rename(&partial, &self.file));
-        written.map_err(io_error("write", &self.file))
+            .map_err(|error| io_error("write", &path)(error.into()))?;
+        Ok(self.directory.replace(OsStr::new(&name), &text)?)
     }
 }
 
 impl Drop for Guard {
     fn drop(&mut self) {
         // A value that cannot be put back now is tried again at the next start: the record stays.
-        let _ = restore(&self.record, &self.file);
+        let _ = self.restore();
     }
 }
 

@@ -103,6 +103,12 @@ impl PrivateDirectoryError {
         self.kind() == Some(io::ErrorKind::NotFound)
     }
 
+    /// Whether the user may not look into it.
+    #[must_use]
+    pub fn is_denied(&self) -> bool {
+        self.kind() == Some(io::ErrorKind::PermissionDenied)
+    }
+
     /// Whether something has the name already.
     #[must_use]
     pub fn is_already_there(&self) -> bool {

@@ -277,3 +277,21 @@ fn files_stay_in_the_directory_that_was_opened() {
     assert!(moved.join("file").exists());
     assert!(!base.path().join("file").exists());
 }
+
+#[test]
+fn only_old_temporary_files_are_removed() {
+    let base = base();
+    let directory = create(base.path()).unwrap();
+    let (young, old) = (temporary_name(), temporary_name());
+    directory.create_new(&young).unwrap();
+    directory.create_new(name("kept")).unwrap();
+    let file = directory.create_new(&old).unwrap();
+    let hour = Duration::from_secs(3600);
+    file.set_modified(SystemTime::now() - hour).unwrap();
+    directory.remove_old_temporaries(Duration::from_secs(60));
+    let mut names = directory.names().unwrap();
+    names.sort();
+    let mut expected = [young, "kept".into()];
+    expected.sort();
+    assert_eq!(names, expected);
+}

@@ -134,6 +134,7 @@ impl Refused {
             Self::Output { .. } => ErrorKind::Usage,
             Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
+            Self::Bench(BenchError::SettingInUse(_)) => ErrorKind::Refused,
             Self::Bench(BenchError::Engine(_)) | Self::NotSaved | Self::NoAnswer { .. } => {
                 ErrorKind::Failed
             }
@@ -264,12 +265,13 @@ fn run_into(
         // Only now is it known which ways to the medium were taken.
         underway.run.engine = engine_record(engine);
         match finished.error {
-            // Nothing was sent: the plan does not fit, and there is nothing to keep.
-            Some(BenchError::Engine(error @ EngineError::Plan(_)))
-                if finished.findings.is_empty() && book.is_empty() =>
-            {
+            // Nothing was sent: the plan does not fit or a setting is in use, and there is nothing
+            // to keep.
+            Some(
+                error @ (BenchError::Engine(EngineError::Plan(_)) | BenchError::SettingInUse(_)),
+            ) if finished.findings.is_empty() && book.is_empty() => {
                 book.discard();
-                return Err(BenchError::Engine(error).into());
+                return Err(error.into());
             }
             _ => {}
         }

@@ -6,7 +6,7 @@ use rustix::process::{self, Pid, PidfdFlags};
 
 use crate::app::live::{Class, Deed, Signal, Victim};
 use crate::drive::ioctl::{IoClass, set_io_priority};
-use crate::drive::settings::{Guard, Settings};
+use crate::drive::settings::{Guard, Setting, Settings};
 use crate::drive::{file_systems, identity};
 use crate::model::files::{self, DeletedView, FileView};
 use crate::probe::{open_files, process::stat};
@@ -37,9 +37,8 @@ pub fn deleted(roots: &Roots) -> Vec<DeletedView> {
 /// # Errors
 /// A sentence: without root, or before kernel 5.14, where there is no such switch.
 pub fn count_waiting(settings: &Settings) -> Result<Guard, String> {
-    let path = settings.delay_accounting();
     settings
-        .guard(&path)
+        .guard(Setting::DelayAccounting)
         .and_then(|mut guard| guard.set("1").map(|()| guard))
         .map_err(|error| format!("{error}; {}", error.advice()))
 }

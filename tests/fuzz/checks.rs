@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use diskscope::app::{self, Action, News, Screen, State};
 use diskscope::bench;
+use diskscope::drive::settings::{Record, Setting};
 use diskscope::probe::trace::decode::{Decoder, WANTED};
 use diskscope::probe::trace::format::Format;
 use diskscope::probe::trace::page::PageFormat;
@@ -103,6 +104,27 @@ pub fn units(text: &str) {
             let _ = parameter.parse(text);
         }
     }
+}
+
+/// A record of a changed setting: it names a setting that there is, and values that can do no harm
+/// wherever they were written.
+pub fn settings_record(bytes: &[u8]) {
+    let Ok(record) = Record::parse(bytes) else {
+        return;
+    };
+    let setting = record.setting();
+    assert_eq!(
+        setting.name().parse::<Setting>().ok().as_ref(),
+        Some(setting)
+    );
+    if let Some(device) = setting.device().map(|device| device.as_str()) {
+        assert!(!device.starts_with('.') && !device.contains(['/', '\0', '\n']));
+    }
+    let value = record.original();
+    assert!(setting.accepts(value) && value.len() < 32);
+    assert!(!value.contains(char::is_control), "{value:?}");
+    let written = serde_json::to_vec(&record).expect("what was read can be written");
+    assert_eq!(Record::parse(&written).ok(), Some(record));
 }
 
 /// A session's document or journal, and all that is made of it.

@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording
+mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -14,6 +14,7 @@ copy() { # FROM... into the directory $1, each under a name of its own
 find ../kernels -path '*/proc/*' -type f -size +0 | while read -r file; do copy seeds/proc_file "$file"; done
 copy seeds/trace ../traces/*/events/header_page ../traces/*/events/block/*/format
 copy seeds/session ../sessions/*.json
+copy seeds/settings_record ../settings/records/*.json
 for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done

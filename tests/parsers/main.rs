@@ -14,6 +14,7 @@ mod trees;
 use std::time::{Duration, Instant};
 
 use damage::{Edit, bytes, edits, values};
+use diskscope::drive::settings::Record;
 use diskscope::probe::trace::decode::Decoder;
 use diskscope::session::document::Session;
 use proptest::prelude::*;
@@ -68,6 +69,32 @@ fn typed(cases: u32) {
     hold(cases, &texts, |text| checks::units(&text));
 }
 
+fn settings_records(cases: u32) {
+    let seeds = seeds::below("tests/settings/records", |path| path.ends_with(".json"));
+    assert_eq!(seeds.len(), 3);
+    for seed in &seeds {
+        Record::parse(seed).unwrap();
+    }
+    hold(cases, &damaged(seeds, 4), |bytes| {
+        checks::settings_record(&bytes);
+    });
+}
+
+fn strange_settings_records(cases: u32) {
+    let seeds = seeds::below("tests/settings/records", |path| path.ends_with(".json"));
+    let seeds: Vec<serde_json::Value> = seeds
+        .iter()
+        .map(|text| serde_json::from_slice(text).unwrap())
+        .collect();
+    let strategy = (prop::sample::select(seeds), values(3));
+    hold(cases, &strategy, |(mut document, changes)| {
+        for change in &changes {
+            change.apply(&mut document);
+        }
+        checks::settings_record(document.to_string().as_bytes());
+    });
+}
+
 fn sessions(cases: u32) {
     let seeds = [
         seeds::below("tests/sessions", |path| path.ends_with(".json")),
@@ -117,7 +144,7 @@ fn kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL: [Property; 7] = [
+const ALL: [Property; 9] = [
     ("files below /proc", proc_files, 400),
     ("trace formats and pages", traces, 300),
     ("what people type", typed, 400),
@@ -125,6 +152,12 @@ const ALL: [Property; 7] = [
     ("sessions with strange values", strange_sessions, 60),
     ("recordings", recordings, 60),
     ("trees of kernels", kernel_trees, 30),
+    ("records of settings", settings_records, 2000),
+    (
+        "records of settings with strange values",
+        strange_settings_records,
+        2000,
+    ),
 ];
 
 macro_rules! short {
@@ -145,6 +178,8 @@ short! {
     strange_sessions_are_presented: 4,
     damaged_recordings_open_up_to_the_damage: 5,
     damaged_trees_of_any_kernel_are_watched: 6,
+    damaged_settings_records_are_read_or_refused: 7,
+    strange_settings_records_are_read_or_refused: 8,
 }
 
 #[test]

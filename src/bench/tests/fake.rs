@@ -3,11 +3,13 @@
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
+use std::fs;
+use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
 use crate::drive::random::{Random, below, unit};
-use crate::drive::{Target, TargetKind};
+use crate::drive::{Settings, Target, TargetKind};
 use crate::engine::{
     self, Control, CpuTime, End, Engine, EngineError, FinishTimes, Operation, Outcome, Pattern,
     Plan, Request, Snapshot, Tally,
@@ -280,4 +282,16 @@ pub fn codes(finished: &Finished) -> Vec<&str> {
         .iter()
         .map(|verdict| verdict.code.as_str())
         .collect()
+}
+
+/// The settings of a system in a directory, which has the simulated device `sim:constant`.
+pub fn settings(root: &Path) -> Settings {
+    let device = root.join("sys/class/block/sim:constant");
+    fs::create_dir_all(&device).unwrap();
+    fs::write(device.join("dev"), "7:0\n").unwrap();
+    let random = root.join("proc/sys/kernel/random");
+    fs::create_dir_all(&random).unwrap();
+    let boot = "01234567-89ab-cdef-0123-456789abcdef\n";
+    fs::write(random.join("boot_id"), boot).unwrap();
+    Settings::new(Roots::below(root), &root.join("records"))
 }

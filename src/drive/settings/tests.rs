@@ -1,130 +1,552 @@
 use super::*;
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, symlink};
+
+use crate::requirement::{self, Requirement};
+
+const BOOT: &str = "01234567-89ab-cdef-0123-456789abcdef";
+const OTHER_BOOT: &str = "fedcba98-89ab-cdef-0123-456789abcdef";
 
 struct Place {
-    _directory: tempfile::TempDir,
+    directory: tempfile::TempDir,
     settings: Settings,
+    /// The read-ahead of sda, 128 at the beginning.
     setting: PathBuf,
     records: PathBuf,
 }
 
-fn place() -> Place {
-    let directory = tempfile::tempdir().unwrap();
-    let root = directory.path();
-    let queue = root.join("sys/class/block/sda/queue");
-    fs::create_dir_all(&queue).unwrap();
-    fs::write(queue.join("read_ahead_kb"), "128\n").unwrap();
-    let own = root.join(format!("proc/{}", std::process::id()));
-    fs::create_dir_all(&own).unwrap();
-    let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
-    fs::write(own.join("stat"), stat).unwrap();
-    let records = root.join("records");
-    let settings = Settings::new(Roots::below(root), records.clone());
-    Place {
-        setting: settings.read_ahead("sda"),
-        settings,
-        records,
-        _directory: directory,
+impl Place {
+    fn new() -> Self {
+        let directory = tempfile::tempdir().unwrap();
+        let root = directory.path();
+        let device = root.join("sys/class/block/sda");
+        fs::create_dir_all(device.join("queue")).unwrap();
+        fs::create_dir_all(root.join("proc/sys/kernel/random")).unwrap();
+        let write = |file: &str, text: &str| fs::write(root.join(file), text).unwrap();
+        write("sys/class/block/sda/queue/read_ahead_kb", "128\n");
+        write("sys/class/block/sda/dev", "8:0\n");
+        write("sys/class/block/sda/diskseq", "3\n");
+        write("proc/sys/kernel/random/boot_id", BOOT);
+        write("proc/sys/kernel/task_delayacct", "0\n");
+        write("victim", "precious");
+        Self {
+            setting: device.join("queue/read_ahead_kb"),
+            records: root.join("records"),
+            settings: Settings::new(Roots::below(root), &root.join("records")),
+            directory,
+        }
+    }
+
+    fn read_ahead(&self) -> Setting {
+        Setting::read_ahead("sda").unwrap()
+    }
+
+    fn guard(&self) -> Guard {
+        self.settings.guard(self.read_ahead()).unwrap()
+    }
+
+    fn value(&self) -> String {
+        fs::read_to_string(&self.setting).unwrap().trim().to_owned()
+    }
+
+    fn records(&self) -> usize {
+        let entries = fs::read_dir(&self.records).into_iter().flatten().flatten();
+        entries
+            .filter(|entry| entry.path().extension() == Some("json".as_ref()))
+            .count()
+    }
+
+    /// What is below the root, with content: nothing outside of the records may change.
+    fn write_to_root(&self, file: &str, text: &str) {
+        fs::write(self.directory.path().join(file), text).unwrap();
+    }
+
+    /// Sets a value and leaves as a kill does: the locks go, the record stays.
+    fn kill_after(&self, value: &str) {
+        let mut guard = self.guard();
+        guard.set(value).unwrap();
+        let copy = self.directory.path().join("copy");
+        fs::copy(self.record_path(), &copy).unwrap();
+        drop(guard);
+        fs::write(&self.setting, value).unwrap();
+        fs::rename(copy, self.record_path()).unwrap();
+    }
+
+    fn record_path(&self) -> PathBuf {
+        self.records.join("read-ahead@sda.json")
+    }
+
+    /// A record in the place of records, and nothing else.
+    fn plant(&self, name: &str, text: &str) {
+        fs::create_dir_all(&self.records).unwrap();
+        fs::set_permissions(&self.records, fs::Permissions::from_mode(0o700)).unwrap();
+        fs::write(self.records.join(name), text).unwrap();
+    }
+
+    /// Every file but the records, with its content.
+    fn files(&self) -> Vec<(PathBuf, String)> {
+        fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
+            for entry in fs::read_dir(directory).unwrap().flatten() {
+                let path = entry.path();
+                if fs::symlink_metadata(&path).unwrap().is_dir() {
+                    collect(&path, files);
+                } else if let Ok(text) = fs::read_to_string(&path) {
+                    files.push((path, text));
+                }
+            }
+        }
+        let mut files = Vec::new();
+        collect(self.directory.path(), &mut files);
+        files.retain(|(path, _)| !path.starts_with(&self.records));
+        files.sort();
+        files
     }
 }
 
-fn records(place: &Place) -> usize {
-    fs::read_dir(&place.records).map_or(0, Iterator::count)
+/// A record of sda's read-ahead, as it would be written after 128 was changed to 4.
+fn record() -> serde_json::Value {
+    serde_json::json!({
+        "version": 1,
+        "setting": "read-ahead@sda",
+        "boot": BOOT,
+        "device": { "number": "8:0", "diskseq": 3, "wwid": null, "serial": null },
+        "original": "128",
+        "changed_to": ["4"],
+    })
 }
 
 #[test]
-fn a_guard_puts_the_setting_back() {
-    let place = place();
-    let mut guard = place.settings.guard(&place.setting).unwrap();
+fn guard_puts_the_setting_back() {
+    let place = Place::new();
+    let mut guard = place.guard();
     for value in ["4", "8192"] {
         guard.set(value).unwrap();
-        assert_eq!(read(&place.setting).unwrap(), value);
-        assert_eq!(records(&place), 1);
+        assert_eq!(place.value(), value);
+        assert_eq!(place.records(), 1);
     }
     drop(guard);
-    assert_eq!(read(&place.setting).unwrap(), "128");
-    assert_eq!(records(&place), 0);
+    assert_eq!(place.value(), "128");
+    assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn the_next_start_puts_back_what_a_kill_left() {
-    let place = place();
-    let mut guard = place.settings.guard(&place.setting).unwrap();
+fn guard_refuses_a_setting_that_another_guard_changes() {
+    let place = Place::new();
+    let mut guard = place.guard();
     guard.set("4").unwrap();
-    // A kill: nothing is dropped, the process is gone.
-    std::mem::forget(guard);
+    let error = place.settings.guard(place.read_ahead()).unwrap_err();
+    let own = std::process::id();
     assert!(
-        place.settings.restore_leftovers().is_empty(),
-        "it still lives"
+        matches!(error, SettingError::Held { holder: Some(id), .. } if id == own),
+        "{error}"
     );
-    fs::remove_dir_all(place.settings.roots.proc.clone()).unwrap();
+    assert!(
+        error.to_string().contains("the read-ahead of sda"),
+        "{error}"
+    );
+    // Another setting is another lock.
+    place.settings.guard(Setting::DelayAccounting).unwrap();
+    drop(guard);
+    assert_eq!(place.guard().original(), "128");
+}
+
+#[test]
+fn guard_refuses_a_setting_that_another_user_changes() {
+    let place = Place::new();
+    let mut guard = place.guard();
+    guard.set("4").unwrap();
+    let roots = Roots::below(place.directory.path());
+    let other = Settings::new(roots, &place.directory.path().join("other"));
+    let error = other.guard(place.read_ahead()).unwrap_err();
+    assert!(matches!(error, SettingError::Held { holder: None, .. }));
+}
+
+#[test]
+fn guard_inherits_the_original_of_a_killed_process() {
+    let place = Place::new();
+    place.kill_after("4");
+    let mut guard = place.guard();
+    assert_eq!(guard.original(), "128");
+    guard.set("64").unwrap();
+    drop(guard);
+    assert_eq!(place.value(), "128");
+}
+
+#[test]
+fn next_start_puts_back_what_a_kill_left() {
+    let place = Place::new();
+    place.kill_after("4");
     let restored = place.settings.restore_leftovers();
     assert!(
-        matches!(&restored[..], [Ok((path, value))] if *path == place.setting && value == "128")
+        matches!(&restored[..], [Ok(Leftover::PutBack { path, value })] if *path == place.setting && value == "128"),
+        "{restored:?}"
     );
-    assert_eq!(read(&place.setting).unwrap(), "128");
+    assert_eq!(place.value(), "128");
     assert!(place.settings.restore_leftovers().is_empty());
 }
 
 #[test]
-fn a_record_that_a_kill_cut_off_is_cleared_away() {
-    let place = place();
-    fs::create_dir_all(&place.records).unwrap();
-    let own = place
-        .records
-        .join(format!("{}-0.setting.partial", std::process::id()));
-    let other = place.records.join("4711-0.setting.partial");
-    fs::write(&own, "{").unwrap();
-    fs::write(&other, "{").unwrap();
-    assert!(place.settings.restore_leftovers().is_empty());
-    assert!(own.exists() && !other.exists());
-}
-
-#[test]
-fn a_process_that_was_not_yet_buried_is_dead() {
-    let place = place();
-    let mut guard = place.settings.guard(&place.setting).unwrap();
+fn next_start_leaves_alone_what_a_running_process_changes() {
+    let place = Place::new();
+    let mut guard = place.guard();
     guard.set("4").unwrap();
-    std::mem::forget(guard);
-    let own = format!("{}/stat", std::process::id());
-    let stat = place.settings.roots.proc.join(own);
-    let text = fs::read_to_string(&stat).unwrap().replace(") S ", ") Z ");
-    fs::write(&stat, text).unwrap();
-    assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(read(&place.setting).unwrap(), "128");
+    assert!(place.settings.restore_leftovers().is_empty());
+    assert_eq!(place.value(), "4");
+    assert_eq!(place.records(), 1);
 }
 
 #[test]
-fn what_somebody_else_set_meanwhile_stays() {
-    let place = place();
-    let mut guard = place.settings.guard(&place.setting).unwrap();
+fn value_that_the_kernel_rounds_is_put_back() {
+    let place = Place::new();
+    place.kill_after("65");
+    // As with pages of 4 KiB, before the process could note what has become of 65.
+    let page = rustix::param::page_size() as u64 / 1024;
+    fs::write(&place.setting, (65 - 65 % page).to_string()).unwrap();
+    assert_eq!(place.settings.restore_leftovers().len(), 1);
+    assert_eq!(place.value(), "128");
+}
+
+#[test]
+fn value_that_somebody_else_set_meanwhile_stays() {
+    let place = Place::new();
+    let mut guard = place.guard();
     guard.set("4").unwrap();
     fs::write(&place.setting, "512\n").unwrap();
     guard.put_back().unwrap();
-    assert_eq!(read(&place.setting).unwrap(), "512");
-    assert_eq!(records(&place), 0);
+    assert_eq!(place.value(), "512");
+    assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn a_device_that_is_gone_leaves_no_record() {
-    let place = place();
-    let mut guard = place.settings.guard(&place.setting).unwrap();
-    guard.set("4").unwrap();
-    fs::remove_file(&place.setting).unwrap();
-    guard.put_back().unwrap();
-    assert_eq!(records(&place), 0);
+fn device_that_is_gone_leaves_no_record() {
+    let place = Place::new();
+    place.kill_after("4");
+    fs::remove_dir_all(place.directory.path().join("sys/class/block/sda")).unwrap();
+    assert!(place.settings.restore_leftovers().is_empty());
+    assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn a_choice_is_the_word_in_brackets() {
-    let place = place();
+fn record_of_another_boot_is_dropped() {
+    let place = Place::new();
+    place.kill_after("4");
+    place.write_to_root("proc/sys/kernel/random/boot_id", OTHER_BOOT);
+    assert!(place.settings.restore_leftovers().is_empty());
+    assert_eq!(place.value(), "4");
+    assert_eq!(place.records(), 0);
+}
+
+#[test]
+fn record_of_another_device_of_that_name_is_dropped_and_reported() {
+    for (file, text) in [
+        ("dev", "8:16\n"),
+        ("diskseq", "4\n"),
+        ("wwid", "naa.5000c500a1b2c3d5\n"),
+        ("device/serial", "B\n"),
+    ] {
+        let place = Place::new();
+        let device = "sys/class/block/sda";
+        fs::create_dir_all(place.directory.path().join(device).join("device")).unwrap();
+        place.write_to_root(&format!("{device}/wwid"), "naa.5000c500a1b2c3d4\n");
+        place.write_to_root(&format!("{device}/device/serial"), "A\n");
+        place.kill_after("4");
+        place.write_to_root(&format!("{device}/{file}"), text);
+        let restored = place.settings.restore_leftovers();
+        assert!(
+            matches!(&restored[..], [Ok(Leftover::OtherDevice { .. })]),
+            "{file}: {restored:?}"
+        );
+        assert_eq!(place.value(), "4");
+        assert_eq!(place.records(), 0);
+    }
+}
+
+#[test]
+fn serial_number_that_cannot_be_read_now_is_no_other_device() {
+    let place = Place::new();
+    let serial = "sys/class/block/sda/serial";
+    place.write_to_root(serial, "A\n");
+    place.kill_after("4");
+    fs::remove_file(place.directory.path().join(serial)).unwrap();
+    assert_eq!(place.settings.restore_leftovers().len(), 1);
+    assert_eq!(place.value(), "128");
+}
+
+#[test]
+fn choice_is_the_word_in_brackets() {
+    let place = Place::new();
     fs::write(&place.setting, "none [mq-deadline] bfq\n").unwrap();
-    assert_eq!(read(&place.setting).unwrap(), "mq-deadline");
+    let file = KernelFile::open(&place.settings.roots, &place.read_ahead()).unwrap();
+    assert_eq!(file.read().unwrap(), "mq-deadline");
 }
 
 #[test]
-fn nothing_is_changed_without_a_record() {
-    let place = place();
+fn setting_is_not_changed_without_a_record() {
+    let place = Place::new();
     fs::write(&place.records, "no directory").unwrap();
-    assert!(place.settings.guard(&place.setting).is_err());
-    assert_eq!(read(&place.setting).unwrap(), "128");
+    assert!(place.settings.guard(place.read_ahead()).is_err());
+    assert_eq!(place.value(), "128");
+}
+
+#[test]
+fn setting_of_a_boot_that_has_no_id_is_not_changed() {
+    let place = Place::new();
+    place.write_to_root("proc/sys/kernel/random/boot_id", "");
+    assert!(place.settings.guard(place.read_ahead()).is_err());
+}
+
+#[test]
+fn value_that_the_setting_cannot_have_is_not_written() {
+    let place = Place::new();
+    let mut guard = place.guard();
+    for value in ["", "-1", "4\n", "04", "0x4", "four", "99999999999"] {
+        let error = guard.set(value).unwrap_err();
+        assert!(
+            matches!(error, SettingError::Value { .. }),
+            "{value:?}: {error}"
+        );
+        assert_eq!(place.value(), "128");
+    }
+}
+
+#[test]
+fn write_cache_takes_the_words_of_the_kernel_only() {
+    let place = Place::new();
+    let disk = "sys/class/block/sda/device/scsi_disk/2:0:0:0";
+    fs::create_dir_all(place.directory.path().join(disk)).unwrap();
+    let file = format!("{disk}/cache_type");
+    place.write_to_root(&file, "write back\n");
+    let setting = Setting::write_cache("sda").unwrap();
+    assert!(place.settings.exists(&setting));
+    let mut guard = place.settings.guard(setting.clone()).unwrap();
+    guard.set("write through").unwrap();
+    // Would leave the drive's own setting as it is.
+    assert!(guard.set("temporary write back").is_err());
+    drop(guard);
+    let value = fs::read_to_string(place.directory.path().join(&file)).unwrap();
+    assert_eq!(value, "write back");
+    assert!(!place.settings.exists(&Setting::write_cache("sdb").unwrap()));
+}
+
+#[test]
+fn device_name_that_is_no_single_name_is_refused() {
+    for name in [
+        "",
+        ".",
+        "..",
+        "../sda",
+        "sda/queue",
+        "/dev/sda",
+        "sda\n",
+        "sd a",
+        "sd\0a",
+        "sdä",
+        "a@b",
+    ] {
+        let error = Setting::read_ahead(name).unwrap_err();
+        assert!(matches!(error, SettingError::Device { .. }), "{name:?}");
+    }
+    assert!(Setting::read_ahead(&"a".repeat(65)).is_err());
+    for name in [
+        "sda",
+        "nvme0n1p2",
+        "cciss!c0d0",
+        "md_home",
+        "dm-0",
+        "etherd!e0.0",
+    ] {
+        let setting = Setting::read_ahead(name).unwrap();
+        assert_eq!(setting.name().parse::<Setting>().unwrap(), setting);
+    }
+}
+
+#[test]
+fn record_that_this_program_writes_is_read() {
+    let place = Place::new();
+    place.plant("read-ahead@sda.json", &record().to_string());
+    fs::write(&place.setting, "4\n").unwrap();
+    assert_eq!(place.settings.restore_leftovers().len(), 1);
+    assert_eq!(place.value(), "128");
+}
+
+/// A record that is not from this program: one change of a good one each.
+#[test]
+fn planted_record_changes_nothing() {
+    let victim = "../../../../../../victim";
+    let changes: Vec<(&str, &str, serde_json::Value)> = vec![
+        ("version", "2", 2.into()),
+        ("setting", "path", victim.into()),
+        ("setting", "absolute", "/etc/passwd".into()),
+        ("setting", "slash", "read-ahead@../../victim".into()),
+        ("setting", "dots", "read-ahead@..".into()),
+        ("setting", "newline", "read-ahead@sda\n".into()),
+        ("setting", "unknown", "scheduler@sda".into()),
+        ("setting", "number", 7.into()),
+        ("setting", "another", "delay-accounting".into()),
+        ("setting", "another device", "read-ahead@sdb".into()),
+        ("path", "old field", victim.into()),
+        ("original", "text", "root::0:0::/:/bin/sh\n".into()),
+        ("original", "escape", "\u{1b}]52;c;\u{7}".into()),
+        ("original", "negative", "-1".into()),
+        ("changed_to", "text", vec!["precious"].into()),
+        ("changed_to", "many", vec!["4"; 300].into()),
+        ("boot", "none", serde_json::Value::Null),
+        ("boot", "text", "../../victim".into()),
+        ("device", "none", serde_json::Value::Null),
+        (
+            "device",
+            "more",
+            serde_json::json!({"number": "8:0", "path": victim}),
+        ),
+    ];
+    for (key, what, value) in changes {
+        let place = Place::new();
+        fs::write(&place.setting, "4\n").unwrap();
+        let mut planted = record();
+        planted[key] = value;
+        place.plant("read-ahead@sda.json", &planted.to_string());
+        let before = place.files();
+        let restored = place.settings.restore_leftovers();
+        assert!(
+            matches!(&restored[..], [Err(SettingError::Record { .. })]),
+            "{key} ({what}): {restored:?}"
+        );
+        assert_eq!(place.files(), before, "{key} ({what})");
+        // It is in nobody's way.
+        drop(place.guard());
+    }
+}
+
+#[test]
+fn planted_file_of_another_name_is_ignored() {
+    let text = record().to_string();
+    for name in [
+        "4711-0.setting.json",
+        "read-ahead@..json",
+        "read-ahead@sda",
+        "read-ahead.json",
+        "read-ahead@.json",
+        "scheduler@sda.json",
+        "@.json",
+        ".json",
+    ] {
+        let place = Place::new();
+        fs::write(&place.setting, "4\n").unwrap();
+        place.plant(name, &text);
+        let before = place.files();
+        assert!(place.settings.restore_leftovers().is_empty(), "{name}");
+        assert_eq!(place.files(), before);
+    }
+}
+
+#[test]
+fn damaged_or_endless_record_is_ignored() {
+    let good = record().to_string();
+    let half = &good[..good.len() / 2];
+    let endless = format!("{good}{}", " ".repeat(70_000));
+    for text in ["", "{", half, "null", "[]", &endless] {
+        let place = Place::new();
+        fs::write(&place.setting, "4\n").unwrap();
+        place.plant("read-ahead@sda.json", text);
+        let restored = place.settings.restore_leftovers();
+        assert!(matches!(&restored[..], [Err(SettingError::Record { .. })]));
+        assert_eq!(place.value(), "4");
+    }
+}
+
+#[test]
+fn record_or_directory_that_others_could_have_written_is_ignored() {
+    type Tamper = fn(&Place);
+    let cases: [(&str, Tamper); 6] = [
+        ("symlinked record", |place| {
+            let elsewhere = place.directory.path().join("elsewhere");
+            fs::rename(place.record_path(), &elsewhere).unwrap();
+            symlink(&elsewhere, place.record_path()).unwrap();
+        }),
+        ("hard-linked record", |place| {
+            let second = place.directory.path().join("second");
+            fs::hard_link(place.record_path(), second).unwrap();
+        }),
+        ("group-writable record", |place| {
+            fs::set_permissions(place.record_path(), fs::Permissions::from_mode(0o660)).unwrap();
+        }),
+        ("record that is a FIFO", |place| {
+            fs::remove_file(place.record_path()).unwrap();
+            let mode = rustix::fs::Mode::RWXU;
+            rustix::fs::mkfifoat(rustix::fs::CWD, place.record_path(), mode).unwrap();
+        }),
+        ("symlinked directory", |place| {
+            let moved = place.directory.path().join("moved");
+            fs::rename(&place.records, &moved).unwrap();
+            symlink(&moved, &place.records).unwrap();
+        }),
+        ("group-writable directory", |place| {
+            fs::set_permissions(&place.records, fs::Permissions::from_mode(0o770)).unwrap();
+        }),
+    ];
+    for (what, tamper) in cases {
+        let place = Place::new();
+        fs::write(&place.setting, "4\n").unwrap();
+        place.plant("read-ahead@sda.json", &record().to_string());
+        tamper(&place);
+        let restored = place.settings.restore_leftovers();
+        assert!(
+            matches!(&restored[..], [Err(SettingError::Directory(_))]),
+            "{what}: {restored:?}"
+        );
+        assert_eq!(place.value(), "4", "{what}");
+    }
+}
+
+#[test]
+fn record_or_directory_of_another_user_is_ignored() {
+    if !rustix::process::geteuid().is_root() {
+        return requirement::skip(Requirement::Root, "chown needs root");
+    }
+    let own = |place: &Place, path: &Path| {
+        std::os::unix::fs::chown(path, Some(1000), Some(1000)).unwrap();
+        let restored = place.settings.restore_leftovers();
+        assert!(matches!(&restored[..], [Err(SettingError::Directory(_))]));
+        assert_eq!(place.value(), "4");
+    };
+    let place = Place::new();
+    fs::write(&place.setting, "4\n").unwrap();
+    place.plant("read-ahead@sda.json", &record().to_string());
+    own(&place, &place.record_path());
+    own(&place, &place.records);
+    assert!(place.settings.guard(place.read_ahead()).is_err());
+}
+
+#[test]
+fn link_in_the_tree_that_leads_out_of_it_is_not_followed() {
+    let place = Place::new();
+    fs::remove_file(&place.setting).unwrap();
+    let queue = place.setting.parent().unwrap();
+    // An absolute link, and one at the end of the path.
+    for (link, target) in [
+        (queue.to_owned(), place.directory.path().join("outside")),
+        (place.setting.clone(), place.directory.path().join("victim")),
+    ] {
+        let outside = place.directory.path().join("outside");
+        fs::create_dir_all(&outside).unwrap();
+        fs::write(outside.join("read_ahead_kb"), "128\n").unwrap();
+        let _ = fs::remove_dir_all(&link);
+        symlink(&target, &link).unwrap();
+        assert!(place.settings.guard(place.read_ahead()).is_err());
+        fs::remove_file(&link).unwrap();
+        fs::create_dir_all(queue).unwrap();
+    }
+}
+
+#[test]
+fn temporary_file_of_a_killed_process_is_removed_later() {
+    let place = Place::new();
+    place.plant(".0123456789abcdef.tmp", "{");
+    assert!(place.settings.restore_leftovers().is_empty());
+    let path = place.records.join(".0123456789abcdef.tmp");
+    assert!(path.exists(), "its process may be about to rename it");
+    let old = std::time::SystemTime::now() - 2 * TEMPORARY_AGE;
+    fs::File::open(&path).unwrap().set_modified(old).unwrap();
+    assert!(place.settings.restore_leftovers().is_empty());
+    assert!(!path.exists());
 }

@@ -2,27 +2,20 @@
 //! (kernel Documentation/trace/ftrace.rst, "Instances").
 
 use std::fs;
-use std::io;
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::decode::{Scope, Wanted, kernel_number};
 use super::error::TraceError;
 use super::event::Number;
+use super::leftovers;
 use super::tracefs::Tracefs;
-use crate::probe::process;
 use crate::roots::Roots;
 
-/// What the names of our instances begin with.
-const PREFIX: &str = "diskscope-";
 /// Clocks by preference: the first is that of the samples; all of them agree between processors.
 const CLOCKS: &[&str] = &["boot", "mono", "global"];
 /// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of
 /// the two is never set in `flags`, and in `state` only of inodes that nobody writes to.
 const DIRTY_PAGES: u32 = 1 << 2 | 1 << 6;
-
-/// Distinguishes instances of one process.
-static MADE: AtomicU32 = AtomicU32::new(0);
 
 /// An instance; removed when it is dropped. What a kill left is removed at the next start.
 #[derive(Debug)]
@@ -30,6 +23,7 @@ pub struct Instance {
     path: PathBuf,
     // Its paths lead through the mount, which has to live as long.
     tracefs: Tracefs,
+    roots: Roots,
 }
 
 impl Instance {
@@ -40,15 +34,19 @@ impl Instance {
     /// When it is not permitted or the kernel has no instances (before 3.10).
     pub fn create(roots: &Roots, tracefs: Tracefs, buffer_kib: u32) -> Result<Self, TraceError> {
         let instances = tracefs.root().join("instances");
-        remove_leftovers(roots, &instances);
-        let pid = std::process::id();
-        let path = instances.join(format!(
-            "{PREFIX}{pid}-{}-{}",
-            began(roots, pid).unwrap_or(0),
-            MADE.fetch_add(1, Ordering::Relaxed)
-        ));
-        fs::create_dir(&path).map_err(TraceError::of("making", &path))?;
-        let instance = Self { path, tracefs };
+        leftovers::remove_from(roots, &instances);
+        let name = leftovers::next_name(roots);
+        let path = instances.join(&name);
+        leftovers::note(roots, name.as_ref());
+        if let Err(error) = fs::create_dir(&path) {
+            leftovers::forget(roots, name.as_ref());
+            return Err(TraceError::of("making", &path)(error));
+        }
+        let instance = Self {
+            path,
+            tracefs,
+            roots: roots.clone(),
+        };
         instance.write("tracing_on", "0")?;
         instance.write("buffer_size_kb", &buffer_kib.to_string())?;
         let clock = CLOCKS
@@ -64,7 +62,12 @@ impl Instance {
     #[cfg(test)]
     pub(super) fn of_a_test(path: PathBuf) -> Self {
         let tracefs = Tracefs::of_a_test(&path);
-        Self { path, tracefs }
+        let roots = Roots::below(&path);
+        Self {
+            path,
+            tracefs,
+            roots,
+        }
     }
 
     /// Restricts events to some devices, where any are given.
@@ -144,7 +147,9 @@ impl Drop for Instance {
     fn drop(&mut self) {
         // It takes its events and buffer with it. There is nobody left to tell of a failure, and
         // the next start tries again.
-        let _ = fs::remove_dir(&self.path);
+        if let (Ok(()), Some(name)) = (fs::remove_dir(&self.path), self.path.file_name()) {
+            leftovers::forget(&self.roots, name);
+        }
     }
 }
 
@@ -165,38 +170,6 @@ fn filter(scope: Scope, devices: &[Number]) -> Option<String> {
     }
 }
 
-/// When a process began, in ticks since boot.
-fn began(roots: &Roots, pid: u32) -> Option<u64> {
-    let text = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
-    Some(process::stat(&text)?.start_ticks)
-}
-
-/// Removes the instances of processes that are no more. The kernel itself protects those that
-/// are in use where the process cannot be seen from here, as in another container.
-fn remove_leftovers(roots: &Roots, instances: &Path) {
-    let Ok(entries) = fs::read_dir(instances) else {
-        return;
-    };
-    for entry in entries.flatten() {
-        let name = entry.file_name();
-        if name.to_str().is_some_and(|name| is_leftover(roots, name)) {
-            let _: io::Result<()> = fs::remove_dir(entry.path());
-        }
-    }
-}
-
-fn is_leftover(roots: &Roots, name: &str) -> bool {
-    let Some(rest) = name.strip_prefix(PREFIX) else {
-        return false;
-    };
-    let mut words = rest.split('-').map(str::parse::<u64>);
-    let (Some(Ok(pid)), Some(Ok(start))) = (words.next(), words.next()) else {
-        return false;
-    };
-    // Another process may have been given the number since.
-    u32::try_from(pid).is_ok_and(|pid| began(roots, pid) != Some(start))
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -212,20 +185,5 @@ mod tests {
             filter(Scope::FirstDirty, &[(8, 0)]).unwrap(),
             "(flags & 68) && !(state & 68)"
         );
-    }
-
-    #[test]
-    fn an_instance_is_left_over_when_its_process_is_no_more() {
-        let roots = Roots::default();
-        let pid = std::process::id();
-        let start = began(&roots, pid).unwrap();
-        assert!(!is_leftover(&roots, &format!("diskscope-{pid}-{start}-0")));
-        assert!(is_leftover(
-            &roots,
-            &format!("diskscope-{pid}-{}-0", start + 1)
-        ));
-        assert!(is_leftover(&roots, "diskscope-4194305-1-0"));
-        assert!(!is_leftover(&roots, "diskscope-mine"));
-        assert!(!is_leftover(&roots, "somebody-else"));
     }
 }

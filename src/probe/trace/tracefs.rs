@@ -24,6 +24,13 @@ pub struct Tracefs {
 }
 
 impl Tracefs {
+    /// Where the administrator has mounted it; not below debugfs, where looking mounts it.
+    #[must_use]
+    pub fn mounted(roots: &Roots) -> Option<Self> {
+        let root = roots.tracing.clone();
+        is_tracefs(&root).then_some(Self { root, _mount: None })
+    }
+
     /// Finds it or mounts it.
     ///
     /// # Errors

@@ -1,0 +1,69 @@
+//! Whether the program's file gave this process rights that its user does not have.
+//!
+//! Environment, arguments and the working directory come from the user, so a set-uid, set-gid or
+//! setcap copy of the program would lend its rights to anybody's files. The kernel marks such a
+//! process with AT_SECURE (security/commoncap.c, `cap_bprm_creds_from_file`); what it looks at is
+//! looked at here: identities that differ, and permitted capabilities of an ordinary user beyond
+//! the ambient ones. Ambient capabilities are the caller's own, set by systemd or setpriv.
+
+use rustix::process::{getegid, geteuid, getgid, getuid};
+use rustix::thread::{CapabilitySet, capabilities, capability_is_in_ambient_set};
+
+/// Where rights came from.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Elevation {
+    /// The program's file is set-uid or set-gid.
+    Identity,
+    /// The program's file has capabilities.
+    FileCapabilities,
+    /// The process's capabilities cannot be read.
+    Unknown,
+}
+
+impl Elevation {
+    /// That of this process; `None` for one that has its user's rights.
+    pub(super) fn find() -> Option<Self> {
+        let user = getuid();
+        if user != geteuid() || getgid() != getegid() {
+            return Some(Self::Identity);
+        }
+        // Root has all capabilities without any file's help.
+        if user.is_root() {
+            return None;
+        }
+        let Ok(sets) = capabilities(None) else {
+            return Some(Self::Unknown);
+        };
+        let beyond = sets.permitted.iter().any(|one: CapabilitySet| {
+            // A kernel before 4.3 has no ambient capabilities.
+            !capability_is_in_ambient_set(one).unwrap_or(false)
+        });
+        beyond.then_some(Self::FileCapabilities)
+    }
+
+    /// Why the program does not run, and what to do.
+    pub(super) fn sentence(self) -> &'static str {
+        match self {
+            Self::Identity => {
+                "refused: the program file is set-uid or set-gid; take that away (chmod ug-s) and \
+                 use sudo, or give ambient capabilities (setpriv --ambient-caps, \
+                 AmbientCapabilities= in a systemd unit)"
+            }
+            Self::FileCapabilities => {
+                "refused: the program file has capabilities; take them away (setcap -r) and give \
+                 ambient ones (setpriv --ambient-caps, AmbientCapabilities= in a systemd unit)"
+            }
+            Self::Unknown => "refused: cannot read this process's own capabilities (capget)",
+        }
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn process_with_its_users_rights_is_not_elevated() {
+        assert_eq!(Elevation::find(), None);
+    }
+}

@@ -1,0 +1,105 @@
+//! A setting's file in sysfs or procfs: opened once, then read, written and locked by descriptor.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
+
+use super::error::{SettingError, io_error};
+use super::setting::{KernelTree, Setting};
+use crate::roots::Roots;
+
+/// Bytes of the longest value.
+const LONGEST: usize = 4096;
+
+/// The open file of a setting. It belongs to the device that had the name when it was opened:
+/// once that is gone, the kernel refuses to read and write (ENODEV).
+#[derive(Debug)]
+pub(super) struct KernelFile {
+    file: File,
+    path: PathBuf,
+}
+
+impl KernelFile {
+    /// Opens a setting to read and change it. The path is anchored: no link leads out of the tree.
+    pub(super) fn open(roots: &Roots, setting: &Setting) -> Result<Self, SettingError> {
+        let (tree, relative) = setting.locate(roots)?;
+        let root = tree.root(roots);
+        let path = root.join(&relative);
+        let file =
+            open_below(root, &relative).map_err(|error| io_error("open", &path)(error.into()))?;
+        // A test describes another kernel in ordinary files.
+        if *roots == Roots::default() && !is_of(&file, tree) {
+            return Err(SettingError::NotKernel { path });
+        }
+        Ok(Self { file, path })
+    }
+
+    pub(super) fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Locks the file itself: it is the same one for all users, whatever their directories.
+    /// `false` when another process has the lock.
+    pub(super) fn lock(&self) -> Result<bool, SettingError> {
+        lock(&self.file).map_err(io_error("lock", &self.path))
+    }
+
+    /// What the setting is; of a choice such as `[none] mq-deadline` the word in brackets.
+    pub(super) fn read(&self) -> Result<String, SettingError> {
+        let mut buffer = [0; LONGEST];
+        let length = self
+            .file
+            .read_at(&mut buffer, 0)
+            .map_err(io_error("read", &self.path))?;
+        let text = std::str::from_utf8(&buffer[..length])
+            .map_err(|error| io_error("read", &self.path)(io::Error::other(error)))?;
+        let chosen = text
+            .split_once('[')
+            .and_then(|(_, rest)| rest.split_once(']'))
+            .map(|(word, _)| word);
+        Ok(chosen.unwrap_or(text.trim()).to_owned())
+    }
+
+    /// Changes the setting.
+    pub(super) fn write(&self, value: &str) -> Result<(), SettingError> {
+        // Has no effect on the kernel's files, where a write replaces the value anyway.
+        let _ = self.file.set_len(0);
+        self.file
+            .write_all_at(value.as_bytes(), 0)
+            .map_err(io_error("change", &self.path))
+    }
+}
+
+/// Takes the lock of an open file, if nobody has it: it goes with the last descriptor, however the
+/// process ends.
+pub(super) fn lock(file: &File) -> io::Result<bool> {
+    match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
+        Ok(()) => Ok(true),
+        Err(Errno::WOULDBLOCK) => Ok(false),
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn open_below(root: &Path, relative: &Path) -> rustix::io::Result<File> {
+    let anchor = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let root = rustix::fs::open(root, anchor, Mode::empty())?;
+    let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
+    let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
+    let opened = match rustix::fs::openat2(&root, relative, flags, Mode::empty(), beneath) {
+        // Before kernel 5.6, or behind a filter of system calls that does not know it. The path is
+        // one of ours all the same.
+        Err(Errno::NOSYS | Errno::PERM) => {
+            rustix::fs::openat(&root, relative, flags, Mode::empty())
+        }
+        opened => opened,
+    };
+    opened.map(File::from)
+}
+
+fn is_of(file: &File, tree: KernelTree) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type as u64 == tree.magic())
+}

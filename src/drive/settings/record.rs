@@ -1,0 +1,189 @@
+//! The record of a setting's old value, strictly read.
+
+use serde::{Deserialize, Serialize};
+
+use super::error::RecordError;
+use super::setting::{DeviceName, Setting};
+use crate::roots::Roots;
+
+/// Version of the format.
+const VERSION: u32 = 1;
+/// Bytes of the largest record that is read.
+pub(super) const LARGEST: u64 = 64 * 1024;
+/// Values that one run sets at most.
+const MOST_VALUES: usize = 256;
+
+/// The old value of one setting, as long as it is changed.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct Record {
+    version: u32,
+    setting: Setting,
+    /// The kernel's run in which it was changed: a setting does not outlive it.
+    boot: BootId,
+    /// Whose setting it is: a name may be given to another device.
+    device: Option<DeviceIdentity>,
+    /// What it was.
+    original: String,
+    /// What it was changed to, one after the other: anything else was set by somebody else, who
+    /// shall keep it.
+    changed_to: Vec<String>,
+}
+
+impl Record {
+    /// A record of a setting that is not changed yet.
+    pub(super) fn new(
+        setting: Setting,
+        boot: BootId,
+        device: Option<DeviceIdentity>,
+        original: String,
+    ) -> Result<Self, RecordError> {
+        let record = Self {
+            version: VERSION,
+            setting,
+            boot,
+            device,
+            original,
+            changed_to: Vec::new(),
+        };
+        record.checked()
+    }
+
+    /// Reads a record, refusing whatever this program would not write.
+    ///
+    /// # Errors
+    /// When it is damaged, or its setting or values are none that the program changes.
+    pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
+        if bytes.len() as u64 > LARGEST {
+            return Err(RecordError::Size);
+        }
+        serde_json::from_slice::<Self>(bytes)?.checked()
+    }
+
+    fn checked(self) -> Result<Self, RecordError> {
+        if self.version != VERSION {
+            return Err(RecordError::Version(self.version));
+        }
+        if self.changed_to.len() > MOST_VALUES {
+            return Err(RecordError::Size);
+        }
+        if self.device.is_some() != self.setting.device().is_some() {
+            return Err(RecordError::Identity(self.setting));
+        }
+        let mut values = std::iter::once(&self.original).chain(&self.changed_to);
+        if let Some(value) = values.find(|value| !self.setting.accepts(value)) {
+            return Err(RecordError::Value {
+                value: value.clone(),
+                setting: self.setting.clone(),
+            });
+        }
+        Ok(self)
+    }
+
+    /// The setting.
+    #[must_use]
+    pub fn setting(&self) -> &Setting {
+        &self.setting
+    }
+
+    /// What it was.
+    #[must_use]
+    pub fn original(&self) -> &str {
+        &self.original
+    }
+
+    /// Whether a value is one that it was changed to.
+    #[must_use]
+    pub fn is_ours(&self, value: &str) -> bool {
+        self.changed_to.iter().any(|ours| ours == value)
+    }
+
+    /// Notes what it is going to be.
+    pub(super) fn add(&mut self, value: &str) -> Result<(), RecordError> {
+        for reading in self.setting.readings(value) {
+            if !self.is_ours(&reading) {
+                self.changed_to.push(reading);
+            }
+        }
+        self.clone().checked().map(|_| ())
+    }
+
+    pub(super) fn boot(&self) -> &BootId {
+        &self.boot
+    }
+
+    pub(super) fn device(&self) -> Option<&DeviceIdentity> {
+        self.device.as_ref()
+    }
+}
+
+/// Which run of the kernel it is (`/proc/sys/kernel/random/boot_id`).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(try_from = "String")]
+pub struct BootId(String);
+
+impl BootId {
+    /// That of the kernel that runs; `None` where it cannot be read.
+    pub(super) fn read(roots: &Roots) -> Option<Self> {
+        let text = std::fs::read_to_string(roots.proc.join("sys/kernel/random/boot_id")).ok()?;
+        Self::try_from(text.trim_end().to_owned()).ok()
+    }
+}
+
+impl TryFrom<String> for BootId {
+    type Error = &'static str;
+
+    fn try_from(text: String) -> Result<Self, Self::Error> {
+        let is_uuid = text.len() == 36
+            && text
+                .bytes()
+                .all(|byte| byte == b'-' || byte.is_ascii_hexdigit());
+        is_uuid.then_some(Self(text)).ok_or("no boot id")
+    }
+}
+
+/// What tells a device from another one that has its name later.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct DeviceIdentity {
+    /// Major and minor number, as `8:0`.
+    number: String,
+    /// Counts attachments of media (kernel 5.15 and later).
+    diskseq: Option<u64>,
+    /// World-wide identifier.
+    wwid: Option<String>,
+    /// Serial number.
+    serial: Option<String>,
+}
+
+impl DeviceIdentity {
+    /// That of the device that has the name now; `None` where there is none.
+    pub(super) fn read(roots: &Roots, name: &DeviceName) -> Option<Self> {
+        let device = roots.sys.join("class/block").join(name.as_str());
+        let text = |file: &str| {
+            let text = std::fs::read_to_string(device.join(file)).ok()?;
+            let text = text.trim();
+            let short = text.get(..256).unwrap_or(text);
+            (!short.is_empty()).then(|| short.to_owned())
+        };
+        let first = |files: [&str; 2]| files.into_iter().find_map(text);
+        Some(Self {
+            number: text("dev")?,
+            diskseq: text("diskseq").and_then(|text| text.parse().ok()),
+            wwid: first(["wwid", "device/wwid"]),
+            serial: first(["serial", "device/serial"]),
+        })
+    }
+
+    /// Whether it can be the same device: a drive that is busy may not give its serial number.
+    pub(super) fn matches(&self, other: &Self) -> bool {
+        let agrees = |one: &Option<String>, other: &Option<String>| match (one, other) {
+            (Some(one), Some(other)) => one == other,
+            _ => true,
+        };
+        self.number == other.number
+            && self.diskseq == other.diskseq
+            && agrees(&self.wwid, &other.wwid)
+            && agrees(&self.serial, &other.serial)
+    }
+}

@@ -1,0 +1,235 @@
+//! Instances that a killed process left in the kernel, where they go on recording.
+//!
+//! tracefs need not be mounted where the next process looks, and nothing is mounted just to see
+//! that there is nothing to do. So each instance is noted below `/run` while it exists.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::atomic::{AtomicU32, Ordering};
+
+use super::tracefs::Tracefs;
+use crate::private_directory::PrivateDirectory;
+use crate::probe::process;
+use crate::roots::Roots;
+
+/// What the names of our instances begin with.
+const PREFIX: &str = "diskscope-";
+/// Directory of the notes, below `/run`: empty files with the instances' names.
+const NOTES: &str = "diskscope/tracing";
+/// The first PID namespace, in which every process has a number (include/linux/proc_ns.h,
+/// PROC_PID_INIT_INO).
+const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+
+/// Distinguishes instances of one process.
+static MADE: AtomicU32 = AtomicU32::new(0);
+
+/// Who made an instance, as its name says: `diskscope-PID-START-NAMESPACE-NUMBER`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Maker {
+    pid: u32,
+    /// When it began, in ticks since boot: the number alone is given anew.
+    start: u64,
+    /// Inode of its PID namespace; `None` in names of earlier versions.
+    namespace: Option<u64>,
+}
+
+impl Maker {
+    fn parse(name: &str) -> Option<Self> {
+        let words: Option<Vec<u64>> = name
+            .strip_prefix(PREFIX)?
+            .split('-')
+            .map(|word| word.parse().ok())
+            .collect();
+        let (pid, start, namespace) = match words?[..] {
+            [pid, start, _] => (pid, start, None),
+            [pid, start, namespace, _] => (pid, start, Some(namespace)),
+            _ => return None,
+        };
+        Some(Self {
+            pid: u32::try_from(pid).ok()?,
+            start,
+            namespace,
+        })
+    }
+
+    /// Whether it certainly is no more.
+    fn is_gone(self, roots: &Roots) -> bool {
+        let own = namespace(roots, "self");
+        match self.namespace {
+            Some(other) if own != Some(other) => {
+                own == Some(FIRST_NAMESPACE) && is_empty(roots, other)
+            }
+            // Another process may have been given the number since.
+            _ => began(roots, self.pid) != Some(self.start),
+        }
+    }
+}
+
+/// The name of the next instance of this process.
+pub(super) fn next_name(roots: &Roots) -> String {
+    let pid = std::process::id();
+    format!(
+        "{PREFIX}{pid}-{}-{}-{}",
+        began(roots, pid).unwrap_or(0),
+        namespace(roots, "self").unwrap_or(0),
+        MADE.fetch_add(1, Ordering::Relaxed)
+    )
+}
+
+/// Notes an instance that is going to be made. Without the note, which needs a place below `/run`,
+/// the next tracing run still removes what a kill leaves.
+pub(super) fn note(roots: &Roots, name: &OsStr) {
+    let notes = PrivateDirectory::create(&roots.run, Path::new(NOTES));
+    let _ = notes.and_then(|notes| notes.create_new(name));
+}
+
+/// Forgets an instance that is no more.
+pub(super) fn forget(roots: &Roots, name: &OsStr) {
+    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES));
+    let _ = notes.and_then(|notes| notes.unlink(name));
+}
+
+/// Removes the instances of processes that are no more. tracefs is mounted for that, out of
+/// everybody's sight, only where such an instance is noted.
+pub fn remove_leftovers(roots: &Roots) {
+    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES)).ok();
+    let names = notes.as_ref().and_then(|notes| notes.names().ok());
+    let mut gone = names.unwrap_or_default();
+    gone.retain(|name| name.to_str().is_some_and(|name| is_leftover(roots, name)));
+    let tracefs = match Tracefs::mounted(roots) {
+        None if !gone.is_empty() => Tracefs::open(roots).ok(),
+        mounted => mounted,
+    };
+    let Some(tracefs) = tracefs else {
+        return;
+    };
+    let instances = tracefs.root().join("instances");
+    remove_from(roots, &instances);
+    for name in gone {
+        if let (Some(notes), false) = (&notes, instances.join(&name).exists()) {
+            // One that stays is looked at again at the next start.
+            let _ = notes.unlink(&name);
+        }
+    }
+}
+
+/// Removes the instances of processes that are no more. The kernel itself protects those whose
+/// buffers are open.
+pub(super) fn remove_from(roots: &Roots, instances: &Path) {
+    let Ok(entries) = fs::read_dir(instances) else {
+        return;
+    };
+    for entry in entries.flatten() {
+        let name = entry.file_name();
+        if name.to_str().is_some_and(|name| is_leftover(roots, name)) {
+            let _: io::Result<()> = fs::remove_dir(entry.path());
+        }
+    }
+}
+
+fn is_leftover(roots: &Roots, name: &str) -> bool {
+    Maker::parse(name).is_some_and(|maker| maker.is_gone(roots))
+}
+
+/// When a process began, in ticks since boot.
+fn began(roots: &Roots, pid: u32) -> Option<u64> {
+    let text = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
+    let stat = process::stat(&text)?;
+    // One that has ended and waits for its parent records nothing any more.
+    (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.start_ticks)
+}
+
+/// Inode of a process's PID namespace.
+fn namespace(roots: &Roots, process: &str) -> Option<u64> {
+    let link = fs::read_link(roots.proc.join(process).join("ns/pid")).ok()?;
+    let text = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
+    text.parse().ok()
+}
+
+/// Whether no process is in a PID namespace, as far as the first one sees: it sees all. What
+/// cannot be looked at counts as in it.
+fn is_empty(roots: &Roots, other: u64) -> bool {
+    let Ok(entries) = fs::read_dir(&roots.proc) else {
+        return false;
+    };
+    entries
+        .flatten()
+        .filter(|entry| {
+            let name = entry.file_name();
+            name.as_encoded_bytes().iter().all(u8::is_ascii_digit)
+        })
+        .all(|entry| match fs::read_link(entry.path().join("ns/pid")) {
+            Ok(link) => link.as_os_str() != OsStr::new(&format!("pid:[{other}]")),
+            // It has ended meanwhile.
+            Err(error) => error.kind() == io::ErrorKind::NotFound,
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::os::unix::fs::symlink;
+
+    /// A machine with this process in a namespace, and another process.
+    fn machine(own: u64, other: u64) -> (tempfile::TempDir, Roots) {
+        let directory = tempfile::tempdir().unwrap();
+        let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
+        for (process, inode) in [("self", own), ("7", own), ("8", other)] {
+            let process = directory.path().join("proc").join(process);
+            fs::create_dir_all(process.join("ns")).unwrap();
+            fs::write(process.join("stat"), stat).unwrap();
+            symlink(format!("pid:[{inode}]"), process.join("ns/pid")).unwrap();
+        }
+        let roots = Roots::below(directory.path());
+        (directory, roots)
+    }
+
+    #[test]
+    fn instance_is_left_over_when_its_process_is_no_more() {
+        let roots = Roots::default();
+        let pid = std::process::id();
+        let start = began(&roots, pid).unwrap();
+        assert!(!is_leftover(&roots, &next_name(&roots)));
+        assert!(!is_leftover(&roots, &format!("diskscope-{pid}-{start}-0")));
+        let later = start + 1;
+        assert!(is_leftover(&roots, &format!("diskscope-{pid}-{later}-0")));
+        assert!(is_leftover(&roots, "diskscope-4194305-1-0"));
+        for other in ["diskscope-mine", "somebody-else", "diskscope-1-2-3-4-5"] {
+            assert!(!is_leftover(&roots, other));
+        }
+    }
+
+    #[test]
+    fn instance_of_another_namespace_is_left_over_when_that_is_empty() {
+        let name = |namespace: u64| format!("diskscope-9-1-{namespace}-0");
+        let (_directory, roots) = machine(FIRST_NAMESPACE, 4_026_532_001);
+        assert!(
+            !is_leftover(&roots, &name(4_026_532_001)),
+            "process 8 is in it"
+        );
+        assert!(is_leftover(&roots, &name(4_026_532_002)));
+        assert!(is_leftover(&roots, &name(FIRST_NAMESPACE)), "no process 9");
+        let running = format!("diskscope-7-4711-{FIRST_NAMESPACE}-0");
+        assert!(!is_leftover(&roots, &running));
+    }
+
+    #[test]
+    fn instance_of_another_namespace_stays_where_not_all_processes_are_seen() {
+        let (_directory, roots) = machine(4_026_532_003, 4_026_532_001);
+        assert!(!is_leftover(&roots, "diskscope-9-1-4026532002-0"));
+        assert!(is_leftover(&roots, "diskscope-9-1-4026532003-0"));
+    }
+
+    #[test]
+    fn note_lives_as_long_as_its_instance() {
+        let (_directory, roots) = machine(FIRST_NAMESPACE, 1);
+        let name = next_name(&roots);
+        note(&roots, name.as_ref());
+        let path = roots.run.join(NOTES).join(&name);
+        assert!(path.exists());
+        forget(&roots, name.as_ref());
+        assert!(!path.exists());
+    }
+}

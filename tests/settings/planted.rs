@@ -1,0 +1,147 @@
+//! Records that somebody else has written: nothing is changed on their word.
+
+use std::fs;
+use std::os::unix::fs::{PermissionsExt, chown, symlink};
+use std::path::Path;
+
+use crate::place::{ORIGINAL, Place, drive, name, stderr};
+
+/// A record as the program itself would write it, after it had changed 8 KiB to the value that the
+/// device has now.
+fn record(device: &str) -> serde_json::Value {
+    let read = |file: &str| {
+        let path = format!("/sys/class/block/{device}/{file}");
+        fs::read_to_string(path).unwrap().trim().to_owned()
+    };
+    let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap();
+    let diskseq: Option<u64> = Path::new("/sys/class/block")
+        .join(device)
+        .join("diskseq")
+        .exists()
+        .then(|| read("diskseq").parse().unwrap());
+    serde_json::json!({
+        "version": 1,
+        "setting": format!("read-ahead@{device}"),
+        "boot": boot.trim(),
+        "device": { "number": read("dev"), "diskseq": diskseq, "wwid": null, "serial": null },
+        "original": "8",
+        "changed_to": [ORIGINAL.trim()],
+    })
+}
+
+#[test]
+fn own_record_is_believed() {
+    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+        return;
+    };
+    let records = place.make_records();
+    let file = records.join(format!("read-ahead@{}.json", name(&drive)));
+    fs::write(&file, record(name(&drive)).to_string()).unwrap();
+    let said = stderr(&place.start());
+    assert_eq!(drive.queue("read_ahead_kb"), "8\n", "{said}");
+    assert!(said.contains("read_ahead_kb is 8 again"), "{said}");
+    assert!(!file.exists());
+}
+
+/// As under `sudo -E`: root with another user's XDG_STATE_HOME, XDG_RUNTIME_DIR and HOME.
+#[test]
+fn record_in_another_users_directories_changes_nothing() {
+    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+        return;
+    };
+    let victim = place.path().join("victim");
+    fs::write(&victim, "precious").unwrap();
+    let theirs = place.path().join("theirs");
+    let old = serde_json::json!({
+        "path": victim, "original": "root::0:0::/:/bin/sh\n", "ours": ["precious"],
+        "process": 4_194_305, "process_start": 1,
+    });
+    let new = record(name(&drive)).to_string();
+    let records = theirs.join("diskscope/settings");
+    fs::create_dir_all(&records).unwrap();
+    fs::write(records.join("4194305-0.setting.json"), old.to_string()).unwrap();
+    fs::write(
+        records.join(format!("read-ahead@{}.json", name(&drive))),
+        new,
+    )
+    .unwrap();
+    for path in [&theirs, &theirs.join("diskscope"), &records] {
+        chown(path, Some(1000), Some(1000)).unwrap();
+    }
+    let output = place
+        .diskscope(&["tests", "--json"])
+        .env("XDG_STATE_HOME", &theirs)
+        .env("XDG_RUNTIME_DIR", &theirs)
+        .env("HOME", &theirs)
+        .output()
+        .unwrap();
+    assert!(output.status.success());
+    assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
+    assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL);
+}
+
+#[test]
+fn record_that_others_could_have_written_is_ignored_with_a_sentence() {
+    type Tamper = fn(&Path, &Path);
+    let cases: [(&str, Tamper); 6] = [
+        ("belongs to user 1000", |_, file| {
+            chown(file, Some(1000), None).unwrap();
+        }),
+        ("belongs to user 1000", |records, _| {
+            chown(records, Some(1000), None).unwrap();
+        }),
+        ("is writable by other users", |records, _| {
+            fs::set_permissions(records, fs::Permissions::from_mode(0o770)).unwrap();
+        }),
+        ("is a symbolic link", |records, _| {
+            let moved = records.with_extension("moved");
+            fs::rename(records, &moved).unwrap();
+            symlink(moved, records).unwrap();
+        }),
+        ("is a symbolic link", |_, file| {
+            let moved = file.with_extension("moved");
+            fs::rename(file, &moved).unwrap();
+            symlink(moved, file).unwrap();
+        }),
+        ("has 2 names", |_, file| {
+            fs::hard_link(file, file.with_extension("second")).unwrap();
+        }),
+    ];
+    let Some(drive) = drive() else { return };
+    for (sentence, tamper) in cases {
+        let Some(place) = Place::new() else { return };
+        let records = place.make_records();
+        let file = records.join(format!("read-ahead@{}.json", name(&drive)));
+        fs::write(&file, record(name(&drive)).to_string()).unwrap();
+        tamper(&records, &file);
+        let said = stderr(&place.start());
+        assert!(said.contains(sentence), "{sentence}: {said}");
+        assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL, "{sentence}");
+    }
+}
+
+#[test]
+fn record_of_another_boot_or_device_changes_nothing() {
+    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+        return;
+    };
+    let records = place.make_records();
+    let file = records.join(format!("read-ahead@{}.json", name(&drive)));
+    for (key, value, sentence) in [
+        ("boot", "00000000-0000-0000-0000-000000000000".into(), ""),
+        (
+            "device",
+            serde_json::json!({ "number": "8:0", "diskseq": 1, "wwid": null, "serial": null }),
+            "another device has that name now",
+        ),
+    ] {
+        let mut planted = record(name(&drive));
+        planted[key] = value;
+        fs::write(&file, planted.to_string()).unwrap();
+        let said = stderr(&place.start());
+        assert!(said.contains(sentence), "{said}");
+        assert_eq!(said.is_empty(), sentence.is_empty(), "{said}");
+        assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL);
+        assert!(!file.exists(), "it is about something that is no more");
+    }
+}
