@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::bench::Progress;
+use crate::bench::{Forecast, Progress};
+use crate::drive::Inspection;
 use crate::engine::Snapshot;
 use crate::runtime::benchmark::{Beside, Start, Watcher};
 use crate::units;
@@ -74,6 +75,28 @@ fn rates(snapshot: &Snapshot) -> String {
     )
 }
 
+/// What is about to be overwritten, how much of it, and how long that takes: one block.
+fn overwriting(inspection: &Inspection, forecast: &Forecast) -> String {
+    let mut lines = inspection.about();
+    if let Some(first) = lines.first_mut() {
+        first.insert_str(0, "overwriting ");
+    }
+    let writes = forecast.writes.map_or_else(
+        || "writes an unknown number of bytes".to_owned(),
+        |bytes| {
+            let share = bytes as f64 / inspection.size_bytes.max(1) as f64;
+            let size = units::capacity(bytes as f64);
+            format!("writes up to {size} ({} of it)", units::percent(share))
+        },
+    );
+    let duration = forecast.duration.map_or_else(
+        || "time depends on the drive".to_owned(),
+        |duration| format!("takes up to {}", units::waiting(duration)),
+    );
+    lines.push(format!("{writes}, {duration}"));
+    lines.join("\n  ")
+}
+
 impl Watcher for Line {
     fn ended(&mut self) {
         self.clear();
@@ -90,6 +113,9 @@ impl Watcher for Line {
 
     fn started(&mut self, start: &Start) {
         self.clear();
+        if let Some(inspection) = &start.overwritten {
+            say(&overwriting(inspection, &start.forecast));
+        }
         // What will be written is said to whoever keeps the log, too.
         if self.terminal || start.forecast.writes.is_some() {
             say(&format!("{}: {}", start.test, start.forecast.sentence));
