@@ -47,6 +47,26 @@ fn proc_files(cases: u32) {
     hold(cases, &damaged(seeds, 8), |bytes| checks::proc_file(&bytes));
 }
 
+fn media(cases: u32) {
+    // Where the tables and marks are: an edit anywhere would hit zeros only.
+    let records = [446..512, 512..620, 1024..1400, 131_000..131_600];
+    let places: Vec<usize> = records.into_iter().flatten().collect();
+    let place = prop::sample::select(places);
+    let change = (place, prop_oneof![any::<u8>(), Just(0xff), Just(0)]);
+    let changes = prop::collection::vec(change, 0..24);
+    let length = prop_oneof![4 => Just(usize::MAX), 1 => 0..600_000_usize];
+    let strategy = (prop::sample::select(seeds::media()), changes, length);
+    hold(cases, &strategy, |(mut bytes, changes, length)| {
+        for (at, value) in changes {
+            bytes[at] = value;
+        }
+        bytes.truncate(length);
+        checks::medium(&bytes);
+    });
+    let wild = prop::collection::vec(any::<u8>(), 0..5000);
+    hold(cases, &wild, |bytes| checks::medium(&bytes));
+}
+
 fn traces(cases: u32) {
     let headers = seeds::below("tests/traces", |path| path.ends_with("header_page"));
     let formats = seeds::below("tests/traces", |path| path.ends_with("format"));
@@ -117,7 +137,7 @@ fn kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL: [Property; 7] = [
+const ALL: [Property; 8] = [
     ("files below /proc", proc_files, 400),
     ("trace formats and pages", traces, 300),
     ("what people type", typed, 400),
@@ -125,6 +145,7 @@ const ALL: [Property; 7] = [
     ("sessions with strange values", strange_sessions, 60),
     ("recordings", recordings, 60),
     ("trees of kernels", kernel_trees, 30),
+    ("partition tables and signatures", media, 100),
 ];
 
 macro_rules! short {
@@ -145,6 +166,7 @@ short! {
     strange_sessions_are_presented: 4,
     damaged_recordings_open_up_to_the_damage: 5,
     damaged_trees_of_any_kernel_are_watched: 6,
+    damaged_partition_tables_are_read_within_the_medium: 7,
 }
 
 #[test]

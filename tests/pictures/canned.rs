@@ -36,7 +36,6 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("launcher", launcher),
         ("consent", consent),
         ("consent-in-use", consent_in_use),
-        ("consent-with-much", consent_with_much),
         ("run", running),
         ("result", result),
         ("result-sequential", result_sequential),
@@ -46,6 +45,7 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("sessions", sessions),
         ("comparison", comparison),
         ("help", help),
+        ("consent-with-much", consent_with_much),
     ]
 }
 

@@ -4,6 +4,7 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::sync::Arc;
 
 use super::*;
+use crate::drive::target::IdentityChange;
 
 fn open(name: &str) -> Arc<Medium> {
     Arc::new(target::open(&Roots::default(), name, None).unwrap())
@@ -85,52 +86,67 @@ fn node_that_was_replaced_since_it_was_opened_is_refused() {
     assert!(attempt(&medium, &consent).is_ok(), "the same device again");
 }
 
-/// Detaches a loop device although it is open: the kernel does so when the last one closes it.
-#[test]
-fn consent_does_not_pass_to_another_medium_with_the_same_device_number() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let (medium, consent) = shown(&device.device);
-    let before = medium.identity().disk_sequence;
-    if before.is_none() {
-        return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
-    }
-    // Nothing else holds it: from here on another file can be attached to the same number.
-    drop(medium);
-    let identity = consent.medium().unwrap().identity().clone();
-    drop(consent);
-    run("losetup", &["--detach", &device.device]).unwrap();
+/// Gives a read-only loop device another file of the same size while it is attached and open: for
+/// the kernel that is another medium under the same device number.
+fn change_backing_file(device: &Loop) -> std::io::Result<()> {
+    /// `LOOP_CHANGE_FD` (include/uapi/linux/loop.h).
+    const CHANGE: libc::Ioctl = 0x4c06;
     let other = device.path("other");
-    fs::File::create(&other).unwrap().set_len(64 << 20).unwrap();
-    if run("losetup", &[&device.device, &other]).is_none() {
-        return skip(Requirement::Loop, "the loop device was taken by somebody else");
+    fs::write(&other, vec![b'o'; 64 << 20])?;
+    let [node, other] = [&device.device, &other].map(fs::File::open);
+    let (node, other) = (node?, other?);
+    let [node, other] = [&node, &other].map(std::os::fd::AsRawFd::as_raw_fd);
+    // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
+    match unsafe { libc::ioctl(node, CHANGE, other) } {
+        0 => Ok(()),
+        _ => Err(std::io::Error::last_os_error()),
     }
-    let now = open(&device.device);
-    assert_eq!(now.id(), identity.file, "the same number");
-    assert_eq!(
-        identity.difference(now.identity()),
-        Some(target::IdentityChange::DiskSequence)
-    );
 }
 
 #[test]
-fn open_anchor_keeps_another_file_off_the_loop_device() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn another_medium_under_the_same_device_number_is_refused() {
+    let Some(device) = Loop::new(&["--read-only"]) else {
+        return;
+    };
+    let (medium, consent) = shown(&device.device);
+    if medium.identity().disk_sequence.is_none() {
+        return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
+    }
+    let roots = Roots::default();
+    let check = |medium: &Medium| {
+        super::super::consent::check_medium(&roots, medium, &consent, None)
+    };
+    check(&medium).unwrap();
+    change_backing_file(&device).unwrap();
+    let expected = Change::Identity(IdentityChange::DiskSequence);
+    for medium in [medium, open(&device.device)] {
+        let refused = check(&medium).unwrap_err();
+        let same = matches!(&refused, Refusal::Changed { change, .. } if *change == expected);
+        assert!(same, "{refused}");
+    }
+    // Nor does the descriptor that was opened before lead anywhere else, not even to read.
+    let medium = consent.medium().unwrap();
+    let opened = medium.open(target::Access::default());
+    assert!(matches!(opened, Err(DriveError::Changed { .. })));
+}
+
+#[test]
+fn loop_device_detached_after_the_question_leads_to_no_other_file() {
+    let Some(mut device) = Loop::new(&[]) else { return };
     let (medium, consent) = shown(&device.device);
     run("losetup", &["--detach", &device.device]).unwrap();
     let other = device.path("other");
-    fs::File::create(&other).unwrap().set_len(64 << 20).unwrap();
+    fs::write(&other, vec![b'o'; 1 << 20]).unwrap();
+    // The open descriptor keeps the number; should a kernel give it away all the same, the consent
+    // does not hold for what comes.
     if run("losetup", &[&device.device, &other]).is_some() {
-        // Where the kernel lets it happen, the run must not follow.
         let refused = attempt(&medium, &consent).unwrap_err();
         assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
         return;
     }
-    match attempt(&medium, &consent) {
-        Ok(_) => {}
-        Err(refused) => assert!(matches!(refused, Refusal::Changed { .. }), "{refused}"),
-    }
-    // Detached for good with the last descriptor; the destructor finds it gone.
     drop((medium, consent));
+    // It is detached with the last descriptor; whoever has the number now keeps it.
+    device.device.clear();
 }
 
 #[test]
