@@ -409,7 +409,11 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     std::fs::write(&path, &content).unwrap();
     let name = path.to_str().unwrap();
     let words = ["run", "random-write", name, "--requests", "20"];
-    let words = [&words[..], &["--cache", "keep", "--ramp", "0s"]].concat();
+    let words = [
+        &words[..],
+        &["--cache", "keep", "--ramp", "0s", "--bytes", "512KiB"],
+    ]
+    .concat();
     let stderr = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
 
     let alone = place.call(&[&words[..], &["--overwrite-signatures"]].concat());
@@ -425,10 +429,21 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     let done = place.call(&[&words[..], &both[..]].concat());
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     let session: Value = serde_json::from_slice(&done.stdout).unwrap();
-    let line = session["runs"][0]["reproduce"]["diskscope"].as_str().unwrap();
+    let line = session["runs"][0]["reproduce"]["diskscope"]
+        .as_str()
+        .unwrap();
     assert!(line.ends_with("--overwrite-signatures"), "{line}");
-    for expected in ["overwriting ", "1.05 MB", "holds qcow2", "writes up to 81.9 kB"] {
-        assert!(stderr(&done).contains(expected), "{expected}: {}", stderr(&done));
+    for expected in [
+        "overwriting ",
+        "1.05 MB",
+        "holds qcow2",
+        "writes up to 524 kB (50 % of it), takes",
+    ] {
+        assert!(
+            stderr(&done).contains(expected),
+            "{expected}: {}",
+            stderr(&done)
+        );
     }
 }
 

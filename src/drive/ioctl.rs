@@ -81,13 +81,7 @@ pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
 pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     let mut sequence = 0_u64;
     // SAFETY: BLKGETDISKSEQ writes one 64-bit number to the address given, which is `sequence`.
-    checked(unsafe {
-        libc::ioctl(
-            device.as_fd().as_raw_fd(),
-            BLKGETDISKSEQ,
-            &raw mut sequence,
-        )
-    })?;
+    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut sequence) })?;
     Ok(sequence)
 }
 

@@ -9,7 +9,8 @@ use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
 use crate::drive::{
-    self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard, scratch,
+    self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
+    scratch,
 };
 use crate::roots::Roots;
 

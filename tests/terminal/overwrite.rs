@@ -276,7 +276,10 @@ fn symlink_that_flips_all_the_time_never_lets_another_device_be_written() {
             }
             for device in [&one, &two] {
                 std::fs::write(device.path(), vec![CONTENT; 2 << 20]).unwrap();
-                std::fs::File::open(device.path()).unwrap().sync_all().unwrap();
+                std::fs::File::open(device.path())
+                    .unwrap()
+                    .sync_all()
+                    .unwrap();
             }
         }
     });

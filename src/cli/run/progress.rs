@@ -2,7 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::bench::{Forecast, Progress};
+use crate::bench::Progress;
+use crate::bench::common::written_share;
 use crate::drive::Inspection;
 use crate::engine::Snapshot;
 use crate::runtime::benchmark::{Beside, Start, Watcher};
@@ -76,20 +77,16 @@ fn rates(snapshot: &Snapshot) -> String {
 }
 
 /// What is about to be overwritten, how much of it, and how long that takes: one block.
-fn overwriting(inspection: &Inspection, forecast: &Forecast) -> String {
+fn overwriting(inspection: &Inspection, start: &Start) -> String {
     let mut lines = inspection.about();
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, "overwriting ");
     }
-    let writes = forecast.writes.map_or_else(
+    let writes = start.forecast.writes.map_or_else(
         || "writes an unknown number of bytes".to_owned(),
-        |bytes| {
-            let share = bytes as f64 / inspection.size_bytes.max(1) as f64;
-            let size = units::capacity(bytes as f64);
-            format!("writes up to {size} ({} of it)", units::percent(share))
-        },
+        |bytes| format!("writes up to {}", written_share(bytes, &start.target)),
     );
-    let duration = forecast.duration.map_or_else(
+    let duration = start.forecast.duration.map_or_else(
         || "time depends on the drive".to_owned(),
         |duration| format!("takes up to {}", units::waiting(duration)),
     );
@@ -114,7 +111,7 @@ impl Watcher for Line {
     fn started(&mut self, start: &Start) {
         self.clear();
         if let Some(inspection) = &start.overwritten {
-            say(&overwriting(inspection, &start.forecast));
+            say(&overwriting(inspection, start));
         }
         // What will be written is said to whoever keeps the log, too.
         if self.terminal || start.forecast.writes.is_some() {

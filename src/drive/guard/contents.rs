@@ -32,7 +32,11 @@ impl Contents {
         let size = medium.identity().size_bytes;
         let sector = u64::from(medium.target.logical_block);
         let is_device = medium.device_number().is_some();
-        let known = if is_device { kernel_partitions(roots, medium) } else { Vec::new() };
+        let known = if is_device {
+            kernel_partitions(roots, medium)
+        } else {
+            Vec::new()
+        };
         let sector = if is_device { sector } else { 512 };
         let mut contents = Self::of(medium.anchor(), size, sector, &known);
         let drive = medium.target.drive.as_ref().filter(|_| is_device);
@@ -64,7 +68,11 @@ impl Contents {
             (false, false) => PartitionTable::default(),
         };
         for range in known {
-            if !table.partitions.iter().any(|part| part.start == range.start) {
+            if !table
+                .partitions
+                .iter()
+                .any(|part| part.start == range.start)
+            {
                 table.partitions.push(*range);
             }
         }
@@ -104,7 +112,9 @@ impl Contents {
             part.is_some() && signature.partition == part.map(|part| part.number)
         };
         let signatures = self.signatures.iter().filter(on_it);
-        signatures.map(|signature| signature.name.as_str()).collect()
+        signatures
+            .map(|signature| signature.name.as_str())
+            .collect()
     }
 
     /// Whether losing it needs consent of its own: something was recognised, or not everything
@@ -175,9 +185,8 @@ fn kernel_partitions(roots: &Roots, medium: &Medium) -> Vec<PartitionRange> {
         return Vec::new();
     };
     let directory = roots.sys.join("class/block").join(&drive.name);
-    let number = |path: std::path::PathBuf| {
-        fs::read_to_string(path).ok()?.trim().parse::<u64>().ok()
-    };
+    let number =
+        |path: std::path::PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
     let range = |name: String| {
         let part = directory.join(name);
         Some(PartitionRange {

@@ -39,7 +39,8 @@ pub(super) struct PartitionTable {
 impl PartitionTable {
     /// Adds a partition given in sectors; one that begins beyond the medium is left out.
     fn add(&mut self, medium: &Region<'_, '_>, number: u32, sectors: (u64, u64), size: u64) {
-        let (Some(start), Some(length)) = (sectors.0.checked_mul(size), sectors.1.checked_mul(size))
+        let (Some(start), Some(length)) =
+            (sectors.0.checked_mul(size), sectors.1.checked_mul(size))
         else {
             return;
         };

@@ -44,6 +44,9 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Look, area: Rect, buf: &mu
     let head = head(consent, look, area.width);
     let answer = answer(consent, look, area.width);
     let facts = facts(consent, look, area.width);
+    // The facts give way: what is asked, and the field for the answer, are always seen.
+    let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
+    let facts = fitting(facts, room, look);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
         Constraint::Length(head.len() as u16),
         Constraint::Length(1),
@@ -53,8 +56,7 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Look, area: Rect, buf: &mu
         Constraint::Fill(1),
     ])
     .areas(area);
-    let fitting = fitting(facts, usize::from(middle.height), look);
-    for (part, lines) in [(top, head), (middle, fitting), (bottom, answer)] {
+    for (part, lines) in [(top, head), (middle, facts), (bottom, answer)] {
         for (row, line) in part.rows().zip(lines) {
             line.render(row, buf);
         }
@@ -112,7 +114,9 @@ fn facts(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'stati
         Some(Ok(stakes)) => stakes,
     };
     let line = |fact: &String| indented(fact, width, look, Meaning::Plain);
-    let (first, rest) = stakes.facts.split_at(stakes.facts.len().min(IDENTITY_LINES));
+    let (first, rest) = stakes
+        .facts
+        .split_at(stakes.facts.len().min(IDENTITY_LINES));
     lines.extend(first.iter().flat_map(line));
     if stakes.signatures.is_empty() {
         lines.extend(indented(
@@ -122,7 +126,10 @@ fn facts(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'stati
             Meaning::Plain,
         ));
     } else {
-        lines.push(title("Signatures that are lost"));
+        lines.push(title(match &stakes.medium {
+            Ok(_) => "Signatures that are lost",
+            Err(_) => "Signatures",
+        }));
         let list = stakes.signatures.join("; ");
         lines.extend(indented(&list, width, look, Meaning::Waiting));
     }
@@ -138,6 +145,7 @@ fn fitting(mut lines: Vec<Line<'static>>, height: usize, look: Look) -> Vec<Line
         let text = format!("  +{missing} more lines: see `diskscope devices`");
         lines.push(Line::styled(text, look.style(Meaning::Waiting)));
     }
+    lines.truncate(height);
     lines
 }
 

@@ -75,9 +75,7 @@ impl<'w> Window<'w> {
     fn place(&self, at: At) -> Option<u64> {
         match at {
             At::Start(offset) => Some(offset),
-            At::End { before, align } => {
-                (self.region.length / align * align).checked_sub(before)
-            }
+            At::End { before, align } => (self.region.length / align * align).checked_sub(before),
         }
     }
 
@@ -175,7 +173,10 @@ pub(super) fn find(region: Region<'_, '_>) -> Vec<(&'static str, u64)> {
 /// file systems, and the record that protects a GPT, carry the same mark.
 fn is_dos(record: &[u8], found: &[(&'static str, u64)]) -> bool {
     let has_boot_sector = |name: &str| {
-        matches!(name, "vfat" | "ntfs" | "exfat" | "ReFS" | "BitLocker" | "hpfs")
+        matches!(
+            name,
+            "vfat" | "ntfs" | "exfat" | "ReFS" | "BitLocker" | "hpfs"
+        )
     };
     if found.iter().any(|(name, _)| has_boot_sector(name)) {
         return false;

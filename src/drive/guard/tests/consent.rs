@@ -74,7 +74,10 @@ fn node_that_was_replaced_since_it_was_opened_is_refused() {
         run("mknod", &[&node, "b", &numbers[0], &numbers[1]])
     };
     if make(&one.device).is_none() || target::open(&Roots::default(), &node, None).is_err() {
-        return skip(Requirement::Root, "no device nodes in the temporary directory");
+        return skip(
+            Requirement::Root,
+            "no device nodes in the temporary directory",
+        );
     }
     let (medium, consent) = shown(&node);
     fs::remove_file(&node).unwrap();
@@ -113,9 +116,8 @@ fn another_medium_under_the_same_device_number_is_refused() {
         return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
     }
     let roots = Roots::default();
-    let check = |medium: &Medium| {
-        super::super::consent::check_medium(&roots, medium, &consent, None)
-    };
+    let check =
+        |medium: &Medium| super::super::consent::check_medium(&roots, medium, &consent, None);
     check(&medium).unwrap();
     change_backing_file(&device).unwrap();
     let expected = Change::Identity(IdentityChange::DiskSequence);
@@ -132,7 +134,9 @@ fn another_medium_under_the_same_device_number_is_refused() {
 
 #[test]
 fn loop_device_detached_after_the_question_leads_to_no_other_file() {
-    let Some(mut device) = Loop::new(&[]) else { return };
+    let Some(mut device) = Loop::new(&[]) else {
+        return;
+    };
     let (medium, consent) = shown(&device.device);
     run("losetup", &["--detach", &device.device]).unwrap();
     let other = device.path("other");
@@ -209,7 +213,10 @@ fn signatures_need_consent_that_includes_them_by_every_name() {
 fn signature_on_a_partition_that_the_kernel_does_not_show_counts() {
     let Some(device) = Loop::new(&[]) else { return };
     // A loop device without --partscan has no partitions in /sys.
-    let file = fs::File::options().write(true).open(&device.device).unwrap();
+    let file = fs::File::options()
+        .write(true)
+        .open(&device.device)
+        .unwrap();
     let mut sector = [0; 512];
     sector[510..].copy_from_slice(&[0x55, 0xaa]);
     sector[450] = 0x8e;

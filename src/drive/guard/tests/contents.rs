@@ -60,7 +60,10 @@ fn medium_that_cannot_be_read_needs_acknowledgement() {
     let contents = Contents::of(&Broken, 1 << 20, 512, &[]);
     assert!(contents.needs_acknowledgement());
     let summary = contents.summary();
-    assert!(summary[0].starts_with("unknown contents (byte 0"), "{summary:?}");
+    assert!(
+        summary[0].starts_with("unknown contents (byte 0"),
+        "{summary:?}"
+    );
 }
 
 #[test]
@@ -70,7 +73,10 @@ fn medium_with_more_partitions_than_are_examined_needs_acknowledgement() {
         ..Contents::of_bytes(&[])
     };
     assert!(contents.needs_acknowledgement());
-    assert_eq!(contents.summary(), ["unknown contents of further partitions"]);
+    assert_eq!(
+        contents.summary(),
+        ["unknown contents of further partitions"]
+    );
 }
 
 #[test]

@@ -44,7 +44,9 @@ fn chain_of_extended_records_with_a_circle_ends_as_truncated() {
     record(&mut bytes, 0, &[(0x05, 100, 1000)]);
     record(&mut bytes, 100, &[(0x83, 4, 16), (0x05, 200, 100)]);
     record(&mut bytes, 300, &[(0x83, 4, 32), (0x05, 0, 100)]);
-    let reader = Reader::new(&bytes.as_slice(), bytes.len() as u64).whole().length;
+    let reader = Reader::new(&bytes.as_slice(), bytes.len() as u64)
+        .whole()
+        .length;
     assert_eq!(reader, 1 << 20);
     let source = bytes.as_slice();
     let reader = Reader::new(&source, source.len() as u64);
@@ -113,7 +115,9 @@ fn partitions_agree_with_sfdisk() {
         fs::File::create(&image).unwrap().set_len(32 << 20).unwrap();
         fs::write(&script, label).unwrap();
         let shell = |command: String| {
-            let output = std::process::Command::new("sh").args(["-c", &command]).output();
+            let output = std::process::Command::new("sh")
+                .args(["-c", &command])
+                .output();
             output.ok().filter(|output| output.status.success())
         };
         let path = image.display();
@@ -134,9 +138,16 @@ fn partitions_agree_with_sfdisk() {
         let bytes = fs::read(&image).unwrap();
         let found = ranges(&bytes, |medium| {
             let table = gpt(medium);
-            if table.partitions.is_empty() { mbr(medium, 512) } else { table }
+            if table.partitions.is_empty() {
+                mbr(medium, 512)
+            } else {
+                table
+            }
         });
-        let found: Vec<_> = found.iter().map(|(_, start, length)| (*start, *length)).collect();
+        let found: Vec<_> = found
+            .iter()
+            .map(|(_, start, length)| (*start, *length))
+            .collect();
         assert_eq!(found, expected, "{dump}");
     }
 }

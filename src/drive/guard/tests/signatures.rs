@@ -39,9 +39,16 @@ fn every_mark_is_found_by_its_name_and_no_other() {
             continue;
         }
         let found = with(&[(offset, magic.bytes)]);
-        let name = if magic.name == "ext" { "ext2" } else { magic.name };
+        let name = if magic.name == "ext" {
+            "ext2"
+        } else {
+            magic.name
+        };
         assert!(found.contains(&name), "{magic:?}: {found:?}");
-        assert!(found.len() <= 1 + usize::from(found.contains(&"dos")), "{magic:?}: {found:?}");
+        assert!(
+            found.len() <= 1 + usize::from(found.contains(&"dos")),
+            "{magic:?}: {found:?}"
+        );
     }
 }
 
@@ -82,7 +89,10 @@ fn ext_family_is_told_by_its_features() {
     assert_eq!(with(&[mark, (0x45c, &[4])]), ["ext3"]);
     assert_eq!(with(&[mark, (0x45c, &[4]), (0x460, &[0x42, 2])]), ["ext4"]);
     assert_eq!(with(&[mark, (0x460, &[8])]), ["jbd"]);
-    assert!(with(&[mark, (0x44c, &[9])]).is_empty(), "an impossible revision");
+    assert!(
+        with(&[mark, (0x44c, &[9])]).is_empty(),
+        "an impossible revision"
+    );
 }
 
 #[test]
@@ -168,7 +178,10 @@ fn gpt_backup_alone_is_found() {
     File::create(&path).unwrap().set_len(LENGTH).unwrap();
     let script = "printf 'label: gpt\\nsize=2MiB\\n' | sfdisk -q $f && \
                   dd if=/dev/zero of=$f bs=1M count=1 conv=notrunc status=none";
-    let made = Command::new("sh").args(["-c", script]).env("f", &path).output();
+    let made = Command::new("sh")
+        .args(["-c", script])
+        .env("f", &path)
+        .output();
     if !made.is_ok_and(|made| made.status.success()) {
         return skip(Requirement::Program, "no sfdisk");
     }
