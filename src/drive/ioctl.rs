@@ -85,6 +85,19 @@ pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     Ok(sequence)
 }
 
+/// Gives a read-only loop device another file of the same size while it is attached: for the kernel
+/// that is another medium under the same device number.
+///
+/// # Errors
+/// When it is no loop device, writable, or the sizes differ.
+#[cfg(test)]
+pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
+    /// `LOOP_CHANGE_FD`.
+    const LOOP_CHANGE_FD: libc::Ioctl = 0x4c06;
+    // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
+    checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
+}
+
 /// Writes back and forgets what the page cache holds of a block device; needs root.
 ///
 /// # Errors

@@ -89,21 +89,12 @@ fn node_that_was_replaced_since_it_was_opened_is_refused() {
     assert!(attempt(&medium, &consent).is_ok(), "the same device again");
 }
 
-/// Gives a read-only loop device another file of the same size while it is attached and open: for
-/// the kernel that is another medium under the same device number.
+/// Another medium under the same device number.
 fn change_backing_file(device: &Loop) -> std::io::Result<()> {
-    /// `LOOP_CHANGE_FD` (include/uapi/linux/loop.h).
-    const CHANGE: libc::Ioctl = 0x4c06;
     let other = device.path("other");
     fs::write(&other, vec![b'o'; 64 << 20])?;
-    let [node, other] = [&device.device, &other].map(fs::File::open);
-    let (node, other) = (node?, other?);
-    let [node, other] = [&node, &other].map(std::os::fd::AsRawFd::as_raw_fd);
-    // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
-    match unsafe { libc::ioctl(node, CHANGE, other) } {
-        0 => Ok(()),
-        _ => Err(std::io::Error::last_os_error()),
-    }
+    let (node, other) = (fs::File::open(&device.device)?, fs::File::open(other)?);
+    ioctl::change_loop_file(&node, &other)
 }
 
 #[test]
