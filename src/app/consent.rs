@@ -3,6 +3,8 @@
 //! It belongs to one job and is used up by its start: another target, another test or the same
 //! again asks anew.
 
+use std::sync::Arc;
+
 use super::key::Key;
 use super::text::Text;
 use crate::bench::{Forecast, Job};
@@ -17,7 +19,7 @@ pub struct Stakes {
     pub signatures: Vec<String>,
     /// The open medium that was looked at, kept until the run starts; or why it may not be written
     /// whatever anybody consents to, and what to do about it.
-    pub medium: Result<InspectedMedium, String>,
+    pub medium: Result<Arc<InspectedMedium>, String>,
 }
 
 /// The question whether a job may overwrite its target.
@@ -67,7 +69,7 @@ impl OverwriteQuestion {
     }
 
     /// The medium that was shown, once it is known that it may be written.
-    fn shown(&self) -> Option<&InspectedMedium> {
+    fn shown(&self) -> Option<&Arc<InspectedMedium>> {
         self.stakes.as_ref()?.as_ref().ok()?.medium.as_ref().ok()
     }
 
@@ -87,7 +89,7 @@ impl OverwriteQuestion {
 
     /// The job with the consent in it, where what was typed is the path, letter by letter.
     pub fn given(&mut self) -> Option<Job> {
-        let shown = self.shown()?.clone();
+        let shown = Arc::clone(self.shown()?);
         if self.text.is_empty() {
             return None;
         }
@@ -103,8 +105,6 @@ impl OverwriteQuestion {
 
 #[cfg(test)]
 mod tests {
-    use std::sync::Arc;
-
     use super::*;
     use crate::bench;
     use crate::drive::target;
@@ -124,7 +124,7 @@ mod tests {
         Stakes {
             facts: Vec::new(),
             signatures: Vec::new(),
-            medium: Ok(InspectedMedium::read(&roots, Arc::new(medium))),
+            medium: Ok(Arc::new(InspectedMedium::read(&roots, Arc::new(medium)))),
         }
     }
 

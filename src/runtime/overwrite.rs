@@ -23,11 +23,11 @@ pub fn stakes(roots: &Roots, path: &str) -> Result<Stakes, String> {
     let inspection = inspection.map_err(explain)?;
     let refusal = guard::check_free(roots, inspected.medium()).err();
     Ok(Stakes {
-        facts: inspection.facts_without_signatures(),
+        facts: inspection.facts_below_name(),
         signatures: inspection.contents.summary(),
         medium: match refusal {
             Some(refusal) => Err(format!("{refusal}; {}", refusal.advice())),
-            None => Ok(inspected),
+            None => Ok(Arc::new(inspected)),
         },
     })
 }

@@ -14,7 +14,7 @@ use crate::roots::Roots;
 ///
 /// As long as this value lives the descriptor stays open, and a run that is started with it writes
 /// through this descriptor and no other: what the path leads to meanwhile has no influence.
-#[derive(Debug, Clone)]
+#[derive(Debug)]
 pub struct InspectedMedium {
     medium: Arc<Medium>,
     identity: MediumIdentity,
@@ -58,7 +58,7 @@ impl InspectedMedium {
 pub struct Consent {
     path: PathBuf,
     signatures: bool,
-    inspected: Option<InspectedMedium>,
+    inspected: Option<Arc<InspectedMedium>>,
 }
 
 impl Consent {
@@ -85,7 +85,8 @@ impl Consent {
     /// Consent of somebody who saw the medium with its signatures and typed its path below them:
     /// it includes these signatures, and holds for this medium as it was shown only.
     #[must_use]
-    pub fn to_inspected(inspected: InspectedMedium) -> Self {
+    pub fn to_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
+        let inspected = inspected.into();
         Self {
             path: PathBuf::from(&inspected.medium.target.name),
             signatures: inspected.contents.needs_acknowledgement(),
@@ -108,7 +109,7 @@ impl Consent {
     /// The medium that was shown; `None` where the consent names a path only.
     #[must_use]
     pub fn medium(&self) -> Option<&Arc<Medium>> {
-        self.inspected.as_ref().map(InspectedMedium::medium)
+        self.inspected.as_deref().map(InspectedMedium::medium)
     }
 }
 

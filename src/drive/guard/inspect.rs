@@ -7,6 +7,9 @@ use crate::drive::target::Medium;
 use crate::roots::Roots;
 use crate::units;
 
+/// Partitions that are listed where space is short.
+const MOST_LISTED: usize = 8;
+
 /// A partition of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
@@ -133,33 +136,44 @@ impl Inspection {
     }
 
     /// What it is and what is on it, as lines for a person who has to decide: the most important
-    /// first.
+    /// first, and of many partitions the first few.
     #[must_use]
     pub fn about(&self) -> Vec<String> {
-        let mut lines = self.facts_without_signatures();
-        lines.insert(2, self.holds());
+        let what = match &self.resolved {
+            Some(_) => format!("{} {}", self.name, self.what()),
+            None => self.what(),
+        };
+        let mut lines = vec![what, self.who(), self.holds()];
+        lines.extend(self.last_mount.clone());
+        lines.extend(self.partitions.iter().take(MOST_LISTED).map(partition));
+        if let Some(more @ 1..) = self.partitions.len().checked_sub(MOST_LISTED) {
+            lines.push(format!("+{more} more partitions"));
+        }
         lines
     }
 
-    /// The same without the line that lists the signatures.
+    /// The same below a heading that tells the name, with all partitions, and without the line
+    /// that lists the signatures.
     #[must_use]
-    pub fn facts_without_signatures(&self) -> Vec<String> {
+    pub fn facts_below_name(&self) -> Vec<String> {
         let mut lines = vec![self.what(), self.who()];
         lines.extend(self.last_mount.clone());
         lines.extend(self.partitions.iter().map(partition));
         lines
     }
 
-    /// The name, what it leads to, and the size.
+    /// What the name leads to where that is another path, the device, and the size.
     fn what(&self) -> String {
         let size = units::capacity(self.size_bytes as f64);
-        let resolved = self.resolved.as_ref();
-        let resolved = resolved.map_or_else(String::new, |path| format!(" -> {path}"));
+        let path = match &self.resolved {
+            Some(path) => format!("-> {path}"),
+            None => self.name.clone(),
+        };
         let device = match &self.device {
             Some((name, (major, minor))) => format!(", {name} ({major}:{minor})"),
             None => String::new(),
         };
-        format!("{}{resolved}{device}, {size}", self.name)
+        format!("{path}{device}, {size}")
     }
 
     /// Model and serial number of a device; a file has none.

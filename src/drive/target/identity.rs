@@ -149,7 +149,8 @@ mod tests {
             change(&mut now);
             before.difference(&now)
         };
-        let cases: [(fn(&mut MediumIdentity), IdentityChange); 6] = [
+        type Edit = fn(&mut MediumIdentity);
+        let cases: [(Edit, IdentityChange); 6] = [
             (|now| now.file = FileId::Device(8, 32), IdentityChange::File),
             (
                 |now| now.disk_sequence = Some(8),

@@ -7,13 +7,13 @@
 //!  takes up to 10 s, writes 1.07 GB
 //!
 //!  What is there now
-//!    /dev/disk/by-id/usb-SanDisk_Ultra_4C5300 -> /dev/sdb, sdb (8:16), 61.5 GB
+//!    -> /dev/sdb, sdb (8:16), 61.5 GB
 //!    model SanDisk Ultra, serial 4C5300
 //!  Signatures that are lost
 //!    dos; vfat (partition 1)
 //!    partition sdb1, 61.5 GB, vfat
 //!
-//!  What is written over is lost for good. Type the path to start: ...
+//!  What is written over is lost for good. Type the path to start
 //!  path: /dev/d_
 //! ```
 
@@ -30,6 +30,8 @@ use crate::ui::widgets::text::{typed, wrapped};
 
 /// Longer lines are hard to follow.
 const WIDEST: u16 = 100;
+/// Columns of the longest path that is told more than once.
+const LONGEST_REPEATED: usize = 32;
 /// Facts that tell which device or file it is; the others tell what is on it.
 const IDENTITY_LINES: usize = 2;
 /// What stands before the path that is typed.
@@ -75,11 +77,20 @@ fn head(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static
         false => styled(&title, width, look, Meaning::Trouble),
     };
     lines.push(Line::default());
-    let sentence = wrapped(&consent.forecast.sentence, width).into_iter();
-    lines.extend(sentence.map(Line::raw));
+    // The path is told above: a long one is not told twice, or what is lost has no room.
+    let mut sentence = consent.forecast.sentence.clone();
+    if !is_short(consent.path()) {
+        sentence = sentence.replace(consent.path(), "it");
+    }
+    lines.extend(wrapped(&sentence, width).into_iter().map(Line::raw));
     let cost = cost(&consent.forecast).join(", ");
     lines.push(Line::styled(cost, look.style(Meaning::Faint)));
     lines
+}
+
+/// Whether a path can be repeated in a sentence.
+fn is_short(path: &str) -> bool {
+    path.width() <= LONGEST_REPEATED
 }
 
 /// A text over as many lines as it needs.
@@ -162,10 +173,11 @@ fn answer(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'stat
             }),
         ) => paragraph(reason, Meaning::Trouble),
         Some(Ok(_)) => {
-            let question = format!(
-                "What is written over is lost for good. Type the path to start: {}",
-                consent.path()
-            );
+            let mut question =
+                "What is written over is lost for good. Type the path to start".to_owned();
+            if is_short(consent.path()) {
+                question = format!("{question}: {}", consent.path());
+            }
             let mut lines = paragraph(&question, Meaning::Plain);
             let mut field = Line::from(Span::styled(PROMPT, look.style(Meaning::Title)));
             let room = width.saturating_sub(PROMPT.len() as u16);
