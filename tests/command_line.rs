@@ -400,3 +400,65 @@ fn watch_prints_one_object_per_line() {
         );
     }
 }
+
+#[test]
+fn file_with_signature_is_overwritten_with_both_options_only() {
+    let place = Place::new();
+    let path = place.scratch().join("image.qcow2");
+    let content = b"QFI\xfb".repeat(1 << 18);
+    std::fs::write(&path, &content).unwrap();
+    let name = path.to_str().unwrap();
+    let words = ["run", "random-write", name, "--requests", "20"];
+    let words = [
+        &words[..],
+        &["--cache", "keep", "--ramp", "0s", "--bytes", "512KiB"],
+    ]
+    .concat();
+    let stderr = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
+
+    let alone = place.call(&[&words[..], &["--overwrite-signatures"]].concat());
+    assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
+    let without = place.call(&[&words[..], &["--overwrite", name]].concat());
+    assert_eq!(without.status.code(), Some(3), "{}", stderr(&without));
+    for expected in ["holds qcow2", "--overwrite-signatures"] {
+        assert!(stderr(&without).contains(expected), "{}", stderr(&without));
+    }
+    assert!(std::fs::read(&path).unwrap() == content, "nothing written");
+
+    let both = ["--overwrite", name, "--overwrite-signatures", "--json", "-"];
+    let done = place.call(&[&words[..], &both[..]].concat());
+    assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
+    let session: Value = serde_json::from_slice(&done.stdout).unwrap();
+    let line = session["runs"][0]["reproduce"]["diskscope"]
+        .as_str()
+        .unwrap();
+    assert!(line.ends_with("--overwrite-signatures"), "{line}");
+    for expected in [
+        "overwriting ",
+        "1.05 MB",
+        "holds qcow2",
+        "writes up to 524 kB (50 % of it), takes",
+    ] {
+        assert!(
+            stderr(&done).contains(expected),
+            "{expected}: {}",
+            stderr(&done)
+        );
+    }
+}
+
+#[test]
+fn overwrite_must_equal_the_target_letter_by_letter() {
+    let place = Place::new();
+    let directory = place.scratch();
+    let (file, link) = (directory.join("file"), directory.join("link"));
+    std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+    std::os::unix::fs::symlink(&file, &link).unwrap();
+    let [file, link] = [&file, &link].map(|path| path.to_str().unwrap());
+    for (target, named) in [(file, link), (link, file)] {
+        let words = ["run", "random-write", target, "--overwrite", named];
+        let output = place.call(&words);
+        assert_eq!(output.status.code(), Some(3));
+    }
+    assert!(std::fs::read(file).unwrap() == vec![7; 1 << 20]);
+}

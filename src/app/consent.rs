@@ -3,24 +3,28 @@
 //! It belongs to one job and is used up by its start: another target, another test or the same
 //! again asks anew.
 
-use std::path::PathBuf;
+use std::sync::Arc;
 
 use super::key::Key;
 use super::text::Text;
 use crate::bench::{Forecast, Job};
+use crate::drive::{Consent, InspectedMedium};
 
 /// What is known of a target that is about to be overwritten.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub struct Stakes {
-    /// Model, serial number, size, partitions, signatures, last mount: a line each.
+    /// Path, model, serial number, size, last mount, partitions: a line each.
     pub facts: Vec<String>,
-    /// Why it may not be written whatever anybody consents to, and what to do about it.
-    pub refusal: Option<String>,
+    /// Formats that would be lost, and what could not be examined: an item each.
+    pub signatures: Vec<String>,
+    /// The open medium that was looked at, kept until the run starts; or why it may not be written
+    /// whatever anybody consents to, and what to do about it.
+    pub medium: Result<Arc<InspectedMedium>, String>,
 }
 
 /// The question whether a job may overwrite its target.
 #[derive(Debug, Clone)]
-pub struct Consent {
+pub struct OverwriteQuestion {
     job: Job,
     /// What the job will do.
     pub forecast: Forecast,
@@ -32,7 +36,7 @@ pub struct Consent {
     pub mistyped: bool,
 }
 
-impl Consent {
+impl OverwriteQuestion {
     /// Asks for a job that writes.
     #[must_use]
     pub fn new(job: Job, forecast: Forecast) -> Self {
@@ -64,18 +68,15 @@ impl Consent {
         }
     }
 
-    /// What is at stake, once it is known that consent would be heeded.
-    fn heeded(&self) -> Option<&Stakes> {
-        match &self.stakes {
-            Some(Ok(stakes)) if stakes.refusal.is_none() => Some(stakes),
-            _ => None,
-        }
+    /// The medium that was shown, once it is known that it may be written.
+    fn shown(&self) -> Option<&Arc<InspectedMedium>> {
+        self.stakes.as_ref()?.as_ref().ok()?.medium.as_ref().ok()
     }
 
     /// Whether the path can be typed: the facts are there, and nothing forbids writing.
     #[must_use]
     pub fn is_asked(&self) -> bool {
-        self.heeded().is_some()
+        self.shown().is_some()
     }
 
     /// Takes a key into the path, once there is something to consent to.
@@ -88,7 +89,7 @@ impl Consent {
 
     /// The job with the consent in it, where what was typed is the path, letter by letter.
     pub fn given(&mut self) -> Option<Job> {
-        let shown = self.heeded()?.facts.clone();
+        let shown = Arc::clone(self.shown()?);
         if self.text.is_empty() {
             return None;
         }
@@ -97,8 +98,7 @@ impl Consent {
             return None;
         }
         let mut job = self.job.clone();
-        job.overwrite = Some(PathBuf::from(&job.target));
-        job.shown = Some(shown);
+        job.consent = Some(Consent::to_inspected(shown));
         Some(job)
     }
 }
@@ -107,19 +107,39 @@ impl Consent {
 mod tests {
     use super::*;
     use crate::bench;
+    use crate::drive::target;
+    use crate::roots::Roots;
 
-    fn asked(refusal: Option<&str>) -> Consent {
-        let job = Job::new(bench::find("random-write").unwrap(), "/dev/sdb");
-        let mut consent = Consent::new(job, Forecast::default());
-        let stakes = Stakes {
-            facts: vec!["holds ext4".to_owned()],
-            refusal: refusal.map(str::to_owned),
-        };
-        consent.learned("/dev/sdb", Ok(stakes));
+    /// A file that can be overwritten, and its path.
+    fn file() -> (tempfile::NamedTempFile, String) {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), [7; 8192]).unwrap();
+        let path = file.path().to_str().unwrap().to_owned();
+        (file, path)
+    }
+
+    fn stakes(path: &str) -> Stakes {
+        let roots = Roots::default();
+        let medium = target::open(&roots, path, None).unwrap();
+        Stakes {
+            facts: Vec::new(),
+            signatures: Vec::new(),
+            medium: Ok(Arc::new(InspectedMedium::read(&roots, Arc::new(medium)))),
+        }
+    }
+
+    fn question(path: &str) -> OverwriteQuestion {
+        let job = Job::new(bench::find("random-write").unwrap(), path);
+        OverwriteQuestion::new(job, Forecast::default())
+    }
+
+    fn asked(path: &str) -> OverwriteQuestion {
+        let mut consent = question(path);
+        consent.learned(path, Ok(stakes(path)));
         consent
     }
 
-    fn answer(consent: &mut Consent, text: &str) -> Option<Job> {
+    fn answer(consent: &mut OverwriteQuestion, text: &str) -> Option<Job> {
         text.chars()
             .for_each(|letter| consent.typed(Key::char(letter)));
         consent.given()
@@ -127,52 +147,51 @@ mod tests {
 
     #[test]
     fn only_the_very_path_starts_the_job() {
-        for wrong in [
-            "",
-            "/",
-            "/dev/sd",
-            "/dev/sdb ",
-            "/dev/SDB",
-            "sdb",
-            "/dev/sdb1",
-            "y",
-        ] {
-            let mut consent = asked(None);
+        let (_file, path) = file();
+        let upper = path.to_uppercase();
+        let others = [&path[..path.len() - 1], &path[1..], &upper, "", "/", "y"];
+        let longer = [format!("{path} "), format!("{path}1")];
+        for wrong in others.into_iter().chain(longer.iter().map(String::as_str)) {
+            let mut consent = asked(&path);
             assert!(answer(&mut consent, wrong).is_none(), "{wrong:?}");
             assert_eq!(consent.mistyped, !wrong.is_empty(), "{wrong:?}");
         }
-        let job = answer(&mut asked(None), "/dev/sdb").unwrap();
-        assert_eq!(job.overwrite, Some(PathBuf::from("/dev/sdb")));
-        assert_eq!(job.shown.unwrap(), ["holds ext4"]);
+        let given = answer(&mut asked(&path), &path).unwrap().consent.unwrap();
+        assert_eq!(given.path(), std::path::Path::new(&path));
+        assert!(given.medium().is_some(), "the medium that was shown");
     }
 
     #[test]
     fn a_mistake_can_be_mended() {
-        let mut consent = asked(None);
-        assert!(answer(&mut consent, "/dev/sd").is_none());
-        assert!(answer(&mut consent, "b").is_some());
+        let (_file, path) = file();
+        let mut consent = asked(&path);
+        let (begin, last) = path.split_at(path.len() - 1);
+        assert!(answer(&mut consent, begin).is_none());
+        assert!(answer(&mut consent, last).is_some());
         assert!(!consent.mistyped);
     }
 
     #[test]
     fn what_is_in_use_takes_no_consent() {
-        let mut consent = asked(Some("it is mounted"));
+        let mut consent = question("/dev/sdb");
+        let refused = Stakes {
+            facts: Vec::new(),
+            signatures: Vec::new(),
+            medium: Err("it is mounted".to_owned()),
+        };
+        consent.learned("/dev/sdb", Ok(refused));
         assert!(answer(&mut consent, "/dev/sdb").is_none());
         assert!(consent.text.is_empty());
     }
 
     #[test]
     fn nothing_is_consented_to_unseen() {
-        let job = Job::new(bench::find("random-write").unwrap(), "/dev/sdb");
-        let mut consent = Consent::new(job, Forecast::default());
-        assert!(answer(&mut consent, "/dev/sdb").is_none());
-        let of_another = Stakes {
-            facts: Vec::new(),
-            refusal: None,
-        };
-        consent.learned("/dev/sda", Ok(of_another));
-        assert!(answer(&mut consent, "/dev/sdb").is_none());
-        consent.learned("/dev/sdb", Err("it is gone".to_owned()));
-        assert!(answer(&mut consent, "/dev/sdb").is_none());
+        let ((_one, path), (_other, other)) = (file(), file());
+        let mut consent = question(&path);
+        assert!(answer(&mut consent, &path).is_none());
+        consent.learned(&other, Ok(stakes(&other)));
+        assert!(answer(&mut consent, &path).is_none());
+        consent.learned(&path, Err("it is gone".to_owned()));
+        assert!(answer(&mut consent, &path).is_none());
     }
 }

@@ -1,7 +1,7 @@
 //! The launcher: what to measure, with which test, and how.
 
 use super::action::{Choice, Effect, Group};
-use super::consent::{Consent, Stakes};
+use super::consent::{OverwriteQuestion, Stakes};
 use super::form::Form;
 use super::key::Key;
 use super::keymap::{Command, Context};
@@ -49,7 +49,7 @@ pub struct LauncherState {
     /// Why the last start came to nothing, until the next key.
     pub failed: Option<String>,
     /// The question whether a job may overwrite its target.
-    pub consent: Option<Consent>,
+    pub consent: Option<OverwriteQuestion>,
 }
 
 impl Default for LauncherState {
@@ -222,7 +222,7 @@ impl LauncherState {
 
     fn consent_command(&mut self, command: Command) -> Vec<Effect> {
         let given = match command {
-            Command::Accept => self.consent.as_mut().and_then(Consent::given),
+            Command::Accept => self.consent.as_mut().and_then(OverwriteQuestion::given),
             Command::Cancel => {
                 self.consent = None;
                 None
@@ -267,7 +267,7 @@ impl LauncherState {
         let job = self.form.job(test, choice);
         if self.overwrites() {
             let path = job.target.clone();
-            self.consent = Some(Consent::new(job, forecast.clone()));
+            self.consent = Some(OverwriteQuestion::new(job, forecast.clone()));
             return vec![Effect::Weigh(path)];
         }
         vec![Effect::Start(Box::new(job))]

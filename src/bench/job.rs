@@ -1,9 +1,7 @@
 //! What the user asks for: a test, a target, and what was set.
 
-use std::path::PathBuf;
-
 use super::{BenchError, Parameters, Test, Value};
-use crate::drive::Target;
+use crate::drive::{Consent, Target};
 use crate::session::goal::Wanted;
 
 /// A test that somebody wants to have run: the same from the command line and from the launcher.
@@ -22,11 +20,8 @@ pub struct Job {
     pub scratch_bytes: Option<u64>,
     /// Service goals that its figures are held against.
     pub goals: Vec<Wanted>,
-    /// Consent to overwrite what is at this path.
-    pub overwrite: Option<PathBuf>,
-    /// The facts that the consent rests on, where somebody was shown them: a target of which they
-    /// do not hold any more is another one, and is not written.
-    pub shown: Option<Vec<String>>,
+    /// Consent to overwrite the target.
+    pub consent: Option<Consent>,
 }
 
 impl std::fmt::Debug for Job {
@@ -50,8 +45,7 @@ impl Job {
             engine: "auto".to_owned(),
             scratch_bytes: None,
             goals: Vec::new(),
-            overwrite: None,
-            shown: None,
+            consent: None,
         }
     }
 
@@ -122,8 +116,12 @@ impl Job {
         for goal in &self.goals {
             words.push(format!("--goal {}", quoted(goal.text())));
         }
-        if let Some(path) = &self.overwrite {
-            words.push(format!("--overwrite {}", quoted(&path.to_string_lossy())));
+        if let Some(consent) = &self.consent {
+            let path = consent.path().to_string_lossy();
+            words.push(format!("--overwrite {}", quoted(&path)));
+            if consent.includes_signatures() {
+                words.push("--overwrite-signatures".to_owned());
+            }
         }
         words.join(" ")
     }
@@ -158,6 +156,20 @@ mod tests {
             job.command_line(),
             "diskscope run random-read '/srv/a disk' --block-size 8KiB --depth 16 \
              --goal 'p95<=5ms'"
+        );
+    }
+
+    #[test]
+    fn consent_is_in_the_command_line_as_it_was_given() {
+        let mut job = Job::new(bench::find("rndwrite").unwrap(), "/dev/sdb");
+        let consent = Consent::to_path("/dev/sdb");
+        job.consent = Some(consent.clone());
+        let plain = "diskscope run random-write /dev/sdb --overwrite /dev/sdb";
+        assert_eq!(job.command_line(), plain);
+        job.consent = Some(consent.with_signatures());
+        assert_eq!(
+            job.command_line(),
+            format!("{plain} --overwrite-signatures")
         );
     }
 

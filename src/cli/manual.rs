@@ -99,7 +99,9 @@ fn page() -> String {
     page.control("PP", []);
     page.text([roman(
         "Nothing is ever written to a drive or an existing file without consent that names it \
-         (--overwrite, or typing the path), and never to one that is mounted, used for swap or held.",
+         (--overwrite, or typing the path), and never to one that is mounted, used for swap or held. \
+         File systems, partition tables, RAID, LVM and encryption on it need --overwrite-signatures \
+         beside that.",
     )]);
     section(&mut page, "OPTIONS");
     options(&mut page, &whole);

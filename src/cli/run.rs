@@ -8,7 +8,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Exit, Failure, Result, json, print, refused_output, say, signals};
 use crate::bench::{self, Job, Parameter, TESTS};
-use crate::drive::ErrorKind;
+use crate::drive::{Consent, ErrorKind};
 use crate::engine::Control;
 use crate::named_file::Output;
 use crate::report::{repeated, text};
@@ -83,6 +83,16 @@ pub(super) fn command() -> Command {
             )
             .value_parser(value_parser!(PathBuf)),
         )
+        .arg(
+            Arg::new("overwrite-signatures")
+                .long("overwrite-signatures")
+                .action(ArgAction::SetTrue)
+                .requires("overwrite")
+                .help(
+                    "with --overwrite: also lose the file systems, partition tables, RAID, LVM and \
+                     encryption that are found on TARGET, and what cannot be examined",
+                ),
+        )
 }
 
 /// Every parameter that some test has, by name.
@@ -153,7 +163,7 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
         }
     }
     job.engine = word("engine").to_owned();
-    job.overwrite = matches.get_one::<PathBuf>("overwrite").cloned();
+    job.consent = consent(matches);
     if let Some(text) = matches.get_one::<String>("scratch-size") {
         let bytes = units::parse_size(text)
             .map_err(|error| Failure::usage(format!("--scratch-size {text:?}: {error}")))?;
@@ -168,6 +178,15 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
         repeat: matches.get_one("repeat").copied().unwrap_or(1),
         keep_in: store::directory(),
         outputs: Vec::new(),
+    })
+}
+
+/// What the user consents to lose.
+fn consent(matches: &ArgMatches) -> Option<Consent> {
+    let consent = Consent::to_path(matches.get_one::<PathBuf>("overwrite")?);
+    Some(match matches.get_flag("overwrite-signatures") {
+        true => consent.with_signatures(),
+        false => consent,
     })
 }
 

@@ -11,6 +11,8 @@ use std::os::fd::{AsFd, AsRawFd};
 const BLKGETSIZE64: libc::Ioctl = 0x8008_1272_u32 as libc::Ioctl;
 /// `_IO(0x12, 94)`: whether writing is refused.
 const BLKROGET: libc::Ioctl = 0x125e;
+/// `_IOR(0x12, 128, __u64)`: number of the disk, never used twice in one boot (kernel 5.15).
+const BLKGETDISKSEQ: libc::Ioctl = 0x8008_1280_u32 as libc::Ioctl;
 /// `_IO(0x12, 97)`: write and forget what is cached.
 const BLKFLSBUF: libc::Ioctl = 0x1261;
 /// `_IOWR('f', 11, struct fiemap)`: where the extents of a file lie (kernel
@@ -69,6 +71,31 @@ pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
     // SAFETY: BLKROGET writes one int to the address given, which is `flag`.
     checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKROGET, &raw mut flag) })?;
     Ok(flag != 0)
+}
+
+/// Number that the kernel gave to this disk and medium; it grows with every disk that is attached
+/// and every medium that is changed (Documentation/ABI/stable/sysfs-block, `diskseq`).
+///
+/// # Errors
+/// `ENOTTY` before kernel 5.15 and for what is no block device.
+pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
+    let mut sequence = 0_u64;
+    // SAFETY: BLKGETDISKSEQ writes one 64-bit number to the address given, which is `sequence`.
+    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut sequence) })?;
+    Ok(sequence)
+}
+
+/// Gives a read-only loop device another file of the same size while it is attached: for the kernel
+/// that is another medium under the same device number.
+///
+/// # Errors
+/// When it is no loop device, writable, or the sizes differ.
+#[cfg(test)]
+pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
+    /// `LOOP_CHANGE_FD`.
+    const LOOP_CHANGE_FD: libc::Ioctl = 0x4c06;
+    // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
+    checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
 }
 
 /// Writes back and forgets what the page cache holds of a block device; needs root.

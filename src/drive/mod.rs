@@ -18,7 +18,7 @@ pub use advice::Advice;
 pub(crate) use error::failed;
 pub use error::{DriveError, ErrorKind};
 pub use file_systems::FileSystem;
-pub use guard::{Conflict, Inspection, Refusal, WritePermit};
+pub use guard::{Conflict, Consent, InspectedMedium, Inspection, Refusal, WritePermit};
 pub use identity::{Drive, DriveKind, Use};
 pub use settings::Settings;
 pub use target::{Access, Durability, Medium, Mode, Target, TargetKind};

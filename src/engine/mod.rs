@@ -34,7 +34,7 @@ mod validate;
 
 pub use threads::WORKER;
 
-pub use open::{Choice, OpenError, Opened, open};
+pub use open::{Choice, OpenError, Opened, open, open_medium};
 pub use outcome::{CpuTime, Direction, End, FinishTimes, Moved, Outcome, Request, Snapshot, Tally};
 pub use plan::{
     BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,

@@ -1,6 +1,5 @@
 //! From a target's name to an engine that is ready for it.
 
-use std::path::Path;
 use std::sync::Arc;
 
 use super::auto::Auto;
@@ -10,7 +9,8 @@ use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
 use crate::drive::{
-    self, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard, scratch,
+    self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
+    scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::Roots;
@@ -123,7 +123,19 @@ pub fn open(
             real: None,
         });
     }
-    let medium = Arc::new(drive::target::open(roots, name, scratch_size)?);
+    let medium = drive::target::open(roots, name, scratch_size)?;
+    open_medium(roots, Arc::new(medium), choice)
+}
+
+/// The same for a medium that is open already: nothing is looked up by name.
+///
+/// # Errors
+/// When the engine cannot be had.
+pub fn open_medium(
+    roots: &Roots,
+    medium: Arc<Medium>,
+    choice: Choice,
+) -> Result<Opened, OpenError> {
     let permit = match medium.target.kind {
         TargetKind::Scratch => {
             let permit = guard::permit(roots, &medium, None).map_err(DriveError::from)?;
@@ -198,7 +210,7 @@ impl Opened {
     ///
     /// # Errors
     /// Why writing is refused, or that the engine could not be made anew.
-    pub fn permit_writing(&mut self, consent: Option<&Path>) -> Result<(), OpenError> {
+    pub fn permit_writing(&mut self, consent: Option<&Consent>) -> Result<(), OpenError> {
         let Some(real) = &self.real else {
             return Ok(());
         };

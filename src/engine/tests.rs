@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use super::*;
-use crate::drive::Target;
+use crate::drive::{Consent, Target};
 use crate::roots::Roots;
 
 const SIZE: u64 = 16 << 20;
@@ -205,9 +205,15 @@ fn nobody_writes_a_file_without_consent() {
     };
     assert!(matches!(attempt(&opened), Err(EngineError::Plan(_))));
     assert!(opened.permit_writing(None).is_err());
-    assert!(opened.permit_writing(Some(directory.path())).is_err());
+    assert!(
+        opened
+            .permit_writing(Some(&Consent::to_path(directory.path())))
+            .is_err()
+    );
     assert_eq!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
-    opened.permit_writing(Some(&path)).unwrap();
+    opened
+        .permit_writing(Some(&Consent::to_path(&path)))
+        .unwrap();
     assert_eq!(attempt(&opened).unwrap().tally.bytes(), 1 << 20);
     assert_ne!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
 }

@@ -9,8 +9,8 @@ pub use self::detached::run_detached;
 use super::overwrite;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
-use crate::drive::{DriveError, ErrorKind, Target};
-use crate::engine::{self, Choice, Control, Engine, EngineError, OpenError, Opened};
+use crate::drive::{DriveError, ErrorKind, Inspection, Target};
+use crate::engine::{Choice, Control, Engine, EngineError, OpenError, Opened};
 use crate::named_file::FileId;
 use crate::roots::Roots;
 use crate::session::document::{
@@ -58,6 +58,8 @@ pub struct Start {
     pub forecast: Forecast,
     /// What executes the requests.
     pub engine: EngineRecord,
+    /// What is overwritten, where the test writes to something that was there before.
+    pub overwritten: Option<Inspection>,
 }
 
 /// Who watches a job.
@@ -209,7 +211,7 @@ fn run_into(
     let job = &order.job;
     let choice = Choice::named(&job.engine).unwrap_or_default();
     book.set_doing("while opening");
-    let opened = kept.insert(engine::open(roots, &job.target, choice, job.scratch_bytes)?);
+    let opened = kept.insert(overwrite::open(roots, job, choice)?);
     let target = opened.target.clone();
     if order
         .outputs
@@ -223,10 +225,13 @@ fn run_into(
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
-    if job.test.writes(&parameters) {
-        book.set_doing("while looking at what is on");
-        overwrite::permit(opened, job)?;
-    }
+    let overwritten = match job.test.writes(&parameters) {
+        true => {
+            book.set_doing("while looking at what is on");
+            overwrite::permit(opened, job)?
+        }
+        false => None,
+    };
     book.set_doing("while filling the scratch file in");
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -236,6 +241,7 @@ fn run_into(
         target: target.clone(),
         forecast,
         engine: record.clone(),
+        overwritten,
     });
     let left = || Refused::NoAnswer {
         doing: book.doing(),

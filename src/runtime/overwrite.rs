@@ -1,60 +1,67 @@
 //! Overwriting: what is at stake for the one who is asked, and the permission for the one who
 //! consented.
 
+use std::sync::Arc;
+
 use super::benchmark::Refused;
 use crate::app::consent::Stakes;
 use crate::bench::Job;
-use crate::drive::{DriveError, Inspection, guard, target};
-use crate::engine::{OpenError, Opened};
+use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, target};
+use crate::engine::{self, Choice, OpenError, Opened};
 use crate::roots::Roots;
 
-/// What a target holds, and whether consent to overwrite it would be heeded. Nothing is opened for
-/// writing.
+/// What a target holds, and whether consent to overwrite it would be accepted. It is opened for
+/// reading; the answer carries the descriptor to the start of the run.
 ///
 /// # Errors
 /// With the reason when that cannot be told.
 pub fn stakes(roots: &Roots, path: &str) -> Result<Stakes, String> {
-    let told = |error: DriveError| format!("{error}; {}", error.advice());
-    let medium = target::open(roots, path, None).map_err(told)?;
-    let inspection =
-        guard::inspect(roots, &medium).map_err(|refusal| told(DriveError::from(refusal)))?;
-    let refusal = guard::check_free(roots, &medium).err();
+    let explain = |error: DriveError| format!("{error}; {}", error.advice());
+    let medium = Arc::new(target::open(roots, path, None).map_err(explain)?);
+    let inspected = InspectedMedium::read(roots, medium);
+    let inspection = inspected.describe(roots).map_err(DriveError::from);
+    let inspection = inspection.map_err(explain)?;
+    let refusal = guard::check_free(roots, inspected.medium()).err();
     Ok(Stakes {
-        facts: inspection.about(),
-        refusal: refusal.map(|refusal| format!("{refusal}; {}", refusal.advice())),
+        facts: inspection.facts_below_name(),
+        signatures: inspection.contents.summary(),
+        medium: match refusal {
+            Some(refusal) => Err(format!("{refusal}; {}", refusal.advice())),
+            None => Ok(Arc::new(inspected)),
+        },
     })
 }
 
-/// Permits writing, or refuses it with all that is known of the target.
-pub(super) fn permit(opened: &mut Opened, job: &Job) -> Result<(), Refused> {
-    if let Err(refusal) = opened.permit_writing(job.overwrite.as_deref()) {
-        let inspection = opened.inspect().ok().flatten();
+/// Opens a job's target: the medium that was shown where the consent carries one, and whatever the
+/// name leads to otherwise.
+pub(super) fn open(roots: &Roots, job: &Job, choice: Choice) -> Result<Opened, OpenError> {
+    let shown = job.consent.as_ref().and_then(Consent::medium);
+    match shown.filter(|medium| medium.target.name == job.target) {
+        Some(medium) => engine::open_medium(roots, Arc::clone(medium), choice),
+        None => engine::open(roots, &job.target, choice, job.scratch_bytes),
+    }
+}
+
+/// Permits writing, or refuses it with all that is known of the target. What is about to be
+/// overwritten is returned, unless it is a scratch file or a simulated drive.
+pub(super) fn permit(opened: &mut Opened, job: &Job) -> Result<Option<Inspection>, Refused> {
+    if matches!(
+        opened.target.kind,
+        TargetKind::Scratch | TargetKind::Simulated
+    ) {
+        opened.permit_writing(None)?;
+        return Ok(None);
+    }
+    // Before it is held: afterwards we are one of those who use it.
+    let inspection = opened.inspect();
+    if let Err(refusal) = opened.permit_writing(job.consent.as_ref()) {
+        let inspection = inspection.ok().flatten();
         return Err(Refused::Writing {
             refusal,
             facts: inspection.map_or_else(Vec::new, |inspection| inspection.facts()),
         });
     }
-    still_as_shown(opened, job)
-}
-
-/// Whether the target is what the user saw: behind the same path another drive may have come up,
-/// or a file system been made.
-fn still_as_shown(opened: &Opened, job: &Job) -> Result<(), Refused> {
-    let Some(shown) = &job.shown else {
-        return Ok(());
-    };
-    let inspection = opened.inspect().map_err(DriveError::from)?;
-    let about = inspection.as_ref().map_or_else(Vec::new, Inspection::about);
-    if about == *shown {
-        return Ok(());
-    }
-    let changed = DriveError::Changed {
-        name: job.target.clone(),
-    };
-    Err(Refused::Writing {
-        refusal: OpenError::from(changed),
-        facts: about,
-    })
+    inspection.map_err(|refusal| DriveError::from(refusal).into())
 }
 
 #[cfg(test)]
@@ -81,21 +88,26 @@ mod tests {
         file
     }
 
-    /// Overwrites a file of which these facts were shown.
-    fn overwritten(path: &str, shown: Vec<String>) -> Result<Report, Refused> {
+    /// Overwrites a file with that consent.
+    fn overwritten(path: &str, consent: Consent) -> Result<Report, Refused> {
         let mut job = Job::new(bench::find("random-write").unwrap(), path);
         for (name, value) in [("requests", "50"), ("cache", "keep"), ("ramp", "0s")] {
             job.set(name, value).unwrap();
         }
-        job.overwrite = Some(path.into());
-        job.shown = Some(shown);
+        job.consent = Some(consent);
         let order = Order {
             job,
-            repeat: 1,
+            repeat: 2,
             keep_in: None,
             outputs: Vec::new(),
         };
         run(&order, &Roots::default(), &Control::default(), &mut Nobody)
+    }
+
+    /// The consent of somebody who is shown what is there now.
+    fn consent(path: &str) -> Consent {
+        let stakes = stakes(&Roots::default(), path).unwrap();
+        Consent::to_inspected(stakes.medium.unwrap())
     }
 
     fn untouched(path: &str) -> bool {
@@ -105,21 +117,76 @@ mod tests {
             .all(|byte| *byte == CONTENT)
     }
 
+    fn refused(path: &str, consent: Consent, reason: &str) {
+        let refused = overwritten(path, consent).unwrap_err();
+        assert_eq!(refused.kind(), ErrorKind::Refused);
+        assert!(refused.to_string().contains(reason), "{refused}");
+    }
+
     #[test]
-    fn a_target_is_overwritten_only_as_it_was_shown() {
+    fn file_with_content_changed_since_it_was_shown_is_not_overwritten() {
         let file = file();
         let path = file.path().to_str().unwrap();
-        let stakes = stakes(&Roots::default(), path).unwrap();
-        assert_eq!(stakes.refusal, None);
-
-        let other = vec!["a drive that was there before".to_owned()];
-        let refused = overwritten(path, other).unwrap_err();
-        assert_eq!(refused.kind(), ErrorKind::Refused);
-        assert!(refused.to_string().contains("not the target any more"));
-        assert!(untouched(path));
-
-        overwritten(path, stakes.facts).unwrap();
+        let shown = consent(path);
+        let mut content = std::fs::read(path).unwrap();
+        content[0x438..0x43a].copy_from_slice(&[0x53, 0xef]);
+        std::fs::write(path, &content).unwrap();
+        refused(path, shown, "what is on it has changed");
+        assert!(std::fs::read(path).unwrap() == content);
+        std::fs::write(path, vec![CONTENT; 1 << 20]).unwrap();
+        let report = overwritten(path, consent(path)).unwrap();
+        assert_eq!(report.session.runs.len(), 2, "all repeats with one consent");
         assert!(!untouched(path));
+    }
+
+    #[test]
+    fn file_replaced_since_it_was_shown_is_not_overwritten() {
+        let (file, other) = (file(), file_with_name());
+        let path = file.path().to_str().unwrap();
+        let shown = consent(path);
+        let aside = format!("{path}.aside");
+        std::fs::rename(path, &aside).unwrap();
+        std::fs::rename(&other, path).unwrap();
+        refused(path, shown, "leads to another device or file");
+        assert!(untouched(path) && untouched(&aside));
+        std::fs::remove_file(aside).unwrap();
+    }
+
+    fn file_with_name() -> std::path::PathBuf {
+        file().into_temp_path().keep().unwrap()
+    }
+
+    #[test]
+    fn consent_for_another_target_is_refused() {
+        let (one, other) = (file(), file());
+        let [one, other] = [&one, &other].map(|file| file.path().to_str().unwrap());
+        refused(one, consent(other), "the consent names");
+        refused(one, Consent::to_path(other), "the consent names");
+        assert!(untouched(one) && untouched(other));
+    }
+
+    #[test]
+    fn file_with_a_signature_needs_consent_that_includes_it() {
+        let file = file();
+        let path = file.path().to_str().unwrap();
+        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
+        let before = std::fs::read(path).unwrap();
+        refused(path, Consent::to_path(path), "holds qcow2");
+        assert!(std::fs::read(path).unwrap() == before);
+        overwritten(path, Consent::to_path(path).with_signatures()).unwrap();
+        assert!(std::fs::read(path).unwrap() != before);
+    }
+
+    #[test]
+    fn typed_path_below_the_signatures_includes_them() {
+        let file = file();
+        let path = file.path().to_str().unwrap();
+        std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
+        let stakes = stakes(&Roots::default(), path).unwrap();
+        assert_eq!(stakes.signatures, ["qcow2"]);
+        let report = overwritten(path, consent(path)).unwrap();
+        let line = &report.session.runs[0].reproduce.diskscope;
+        assert!(line.contains("--overwrite-signatures"), "{line}");
     }
 
     #[test]

@@ -9,6 +9,7 @@ use std::time::Duration;
 
 use diskscope::app::{self, Action, News, Screen, State};
 use diskscope::bench;
+use diskscope::drive::guard::Contents;
 use diskscope::drive::settings::{Record, Setting};
 use diskscope::probe::trace::decode::{Decoder, WANTED};
 use diskscope::probe::trace::format::Format;
@@ -48,6 +49,24 @@ pub fn proc_file(bytes: &[u8]) {
     black_box(host::pressure(bytes));
     let shown = printable::command_line(bytes, b"name");
     assert!(!shown.chars().any(char::is_control), "{shown:?}");
+}
+
+/// The first bytes of a device or an image file, whatever they are: formats and partition tables.
+pub fn medium(bytes: &[u8]) {
+    let contents = Contents::of_bytes(bytes);
+    assert_eq!(contents, Contents::of_bytes(bytes));
+    assert!(contents.failure.is_none());
+    let size = bytes.len() as u64;
+    for part in &contents.partitions {
+        assert!(part.start > 0 && part.length > 0, "{part:?}");
+        assert!(part.start + part.length <= size, "{part:?} of {size}");
+    }
+    assert!(contents.partitions.len() <= 256);
+    let inside = |offset: Option<u64>| offset.is_some_and(|offset| offset < size);
+    assert!(contents.signatures.iter().all(|one| inside(one.offset)));
+    let summary = contents.summary();
+    assert_eq!(summary.is_empty(), !contents.needs_acknowledgement());
+    assert!(!summary.join("").chars().any(char::is_control));
 }
 
 /// The kernel's description of an event or a page, and records by that description.

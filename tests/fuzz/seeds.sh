@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record
+mkdir -p seeds/medium seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -17,6 +17,14 @@ copy seeds/session ../sessions/*.json
 copy seeds/settings_record ../settings/records/*.json
 for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
+done
+# Boot records by hand, and what the programs of this machine make of 2 MiB.
+printf 'EFI PART' | dd of=seeds/medium/gpt bs=512 seek=1 2>/dev/null
+printf '\125\252' | dd of=seeds/medium/dos bs=1 seek=510 2>/dev/null
+for command in 'sfdisk -q' mkfs.ext4 mkswap; do
+	file=seeds/medium/$(printf %s "$command" | tr -c 'a-z0-9\n' _)
+	truncate -s 2M "$file"
+	printf 'label: gpt\nsize=1MiB\n' | $command "$file" >/dev/null 2>&1 || rm -f "$file"
 done
 cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}

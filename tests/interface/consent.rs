@@ -36,7 +36,8 @@ fn type_in(state: &mut State, text: &str) {
 fn tell(state: &mut State, target: &str) {
     let stakes = Stakes {
         facts: vec![format!("{target}, 8.00 TB")],
-        refusal: None,
+        signatures: Vec::new(),
+        medium: Ok(canned::inspected(target)),
     };
     let news = News::AtStake(target.to_owned(), Ok(stakes));
     update(state, Action::News(news));
@@ -56,8 +57,9 @@ fn the_path_starts_it_with_the_consent() {
     type_in(&mut state, TARGET);
     let job = enter(&mut state).unwrap();
     assert_eq!(job.test.description().name, "random-write");
-    assert_eq!(job.overwrite.as_deref(), Some(TARGET.as_ref()));
-    assert!(job.shown.is_some());
+    let consent = job.consent.unwrap();
+    assert_eq!(consent.path(), TARGET);
+    assert_eq!(consent.medium().unwrap().target.name, TARGET);
 }
 
 #[test]
@@ -112,7 +114,7 @@ fn a_scratch_file_and_a_simulated_drive_need_none() {
     press(&mut state, Key::new(Code::Enter));
     press(&mut state, Key::new(Code::Down));
     let job = enter(&mut state).unwrap();
-    assert_eq!(job.overwrite, None);
+    assert!(job.consent.is_none());
 }
 
 /// Everything but `/`, without which the path cannot be typed, and the way to other targets.

@@ -48,6 +48,26 @@ fn proc_files(cases: u32) {
     hold(cases, &damaged(seeds, 8), |bytes| checks::proc_file(&bytes));
 }
 
+fn media(cases: u32) {
+    // Where the tables and marks are: an edit anywhere would hit zeros only.
+    let records = [446..512, 512..620, 1024..1400, 131_000..131_600];
+    let places: Vec<usize> = records.into_iter().flatten().collect();
+    let place = prop::sample::select(places);
+    let change = (place, prop_oneof![any::<u8>(), Just(0xff), Just(0)]);
+    let changes = prop::collection::vec(change, 0..24);
+    let length = prop_oneof![4 => Just(usize::MAX), 1 => 0..600_000_usize];
+    let strategy = (prop::sample::select(seeds::media()), changes, length);
+    hold(cases, &strategy, |(mut bytes, changes, length)| {
+        for (at, value) in changes {
+            bytes[at] = value;
+        }
+        bytes.truncate(length);
+        checks::medium(&bytes);
+    });
+    let wild = prop::collection::vec(any::<u8>(), 0..5000);
+    hold(cases, &wild, |bytes| checks::medium(&bytes));
+}
+
 fn traces(cases: u32) {
     let headers = seeds::below("tests/traces", |path| path.ends_with("header_page"));
     let formats = seeds::below("tests/traces", |path| path.ends_with("format"));
@@ -144,7 +164,7 @@ fn kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL: [Property; 9] = [
+const ALL: [Property; 10] = [
     ("files below /proc", proc_files, 400),
     ("trace formats and pages", traces, 300),
     ("what people type", typed, 400),
@@ -158,6 +178,7 @@ const ALL: [Property; 9] = [
         strange_settings_records,
         2000,
     ),
+    ("partition tables and signatures", media, 100),
 ];
 
 macro_rules! short {
@@ -180,6 +201,7 @@ short! {
     damaged_trees_of_any_kernel_are_watched: 6,
     damaged_settings_records_are_read_or_refused: 7,
     strange_settings_records_are_read_or_refused: 8,
+    damaged_partition_tables_are_read_within_the_medium: 9,
 }
 
 #[test]

@@ -83,3 +83,40 @@ fn view(index: u64) -> Live {
     }];
     live
 }
+
+/// The first sector of an MBR with a logical partition, and a GPT; each with a file system.
+pub fn media() -> Vec<Vec<u8>> {
+    let size = 512 << 10;
+    let number = |bytes: &mut [u8], at: usize, value: u32| {
+        bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());
+    };
+    let mut dos = vec![0; size];
+    for (sector, entries) in [
+        (0, [(0x83, 64, 128), (0x05, 256, 512)]),
+        (256, [(0x83, 8, 100), (0, 0, 0)]),
+    ] {
+        let record = sector * 512;
+        dos[record + 510..record + 512].copy_from_slice(&[0x55, 0xaa]);
+        for (index, (kind, start, count)) in entries.into_iter().enumerate() {
+            let entry = record + 446 + index * 16;
+            dos[entry + 4] = kind;
+            number(&mut dos, entry + 8, start);
+            number(&mut dos, entry + 12, count);
+        }
+    }
+    dos[64 * 512 + 0x438..][..2].copy_from_slice(&[0x53, 0xef]);
+    dos[264 * 512 + 512..][..8].copy_from_slice(b"LABELONE");
+    let mut gpt = vec![0; size];
+    gpt[512..520].copy_from_slice(b"EFI PART");
+    number(&mut gpt, 512 + 72, 2);
+    number(&mut gpt, 512 + 80, 128);
+    number(&mut gpt, 512 + 84, 128);
+    for (index, start) in [64_u32, 512].into_iter().enumerate() {
+        let entry = 1024 + index * 128;
+        gpt[entry..entry + 16].fill(7);
+        number(&mut gpt, entry + 32, start);
+        number(&mut gpt, entry + 40, start + 200);
+    }
+    gpt[64 * 512..][..6].copy_from_slice(b"LUKS\xba\xbe");
+    vec![dos, gpt]
+}

@@ -10,12 +10,13 @@ use diskscope::app::key::{Code, Key};
 use diskscope::app::replay::{Moment, Timeline};
 use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
 use diskscope::bench::{Progress, common};
-use diskscope::drive::{Target, TargetKind};
+use diskscope::drive::{InspectedMedium, Target, TargetKind, target};
 use diskscope::engine::{Snapshot, Tally};
 use diskscope::model::Live;
 use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
 use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
 use diskscope::probe::trace::event::{Flags, Name};
+use diskscope::roots::Roots;
 use diskscope::session::compare::{Input, compare};
 use diskscope::session::document::{
     Axis, Cpu, EngineRecord, Evidence, Figure, Findings, Host, KernelCounts, LatencyByDirection,
@@ -44,6 +45,7 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("sessions", sessions),
         ("comparison", comparison),
         ("help", help),
+        ("consent-with-much", consent_with_much),
     ]
 }
 
@@ -450,18 +452,29 @@ pub fn overwriting(target: &str) -> State {
     state
 }
 
+/// An open medium of that name; in truth a file that is gone.
+pub fn inspected(name: &str) -> Arc<InspectedMedium> {
+    let roots = Roots::default();
+    let file = tempfile::NamedTempFile::new().expect("a place for a small file");
+    file.as_file().set_len(4096).expect("room for a small file");
+    let path = file.path().to_str().expect("a plain name");
+    let mut medium = target::open(&roots, path, None).expect("it is there");
+    medium.target.name = name.to_owned();
+    Arc::new(InspectedMedium::read(&roots, Arc::new(medium)))
+}
+
 /// Before random writes to a drive that was used once: its path is half typed.
 pub fn consent() -> State {
     let mut state = overwriting("/dev/sdc");
     let facts = [
-        "/dev/sdc, 8.00 TB",
+        "/dev/sdc, sdc (8:32), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3C7",
-        "holds gpt",
-        "partition sdc1, 8.00 TB, xfs, last mounted 2025-11-30 at /srv/old",
+        "partition sdc1, 8.00 TB, xfs",
     ];
     let stakes = Stakes {
         facts: facts.map(str::to_owned).to_vec(),
-        refusal: None,
+        signatures: ["gpt", "xfs (partition 1)"].map(str::to_owned).to_vec(),
+        medium: Ok(inspected("/dev/sdc")),
     };
     hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
     "/dev/s"
@@ -470,19 +483,46 @@ pub fn consent() -> State {
     state
 }
 
+/// Before random writes to a drive with more on it than there is room for.
+pub fn consent_with_much() -> State {
+    let mut state = overwriting("/dev/sdc");
+    let mut facts = vec![
+        "-> /dev/elsewhere/sdc, sdc (8:32), 8.00 TB".to_owned(),
+        "model ST8000NM000A-2KE101, serial WKD0A3C7".to_owned(),
+    ];
+    facts.extend((1..=40).map(|number| format!("partition sdc{number}, 200 GB, ext4")));
+    let signatures = [
+        "gpt",
+        "ext4 (partitions 1-40)",
+        "crypto_LUKS (partitions 41-60, 62)",
+        "LVM2_member (partition 61)",
+        "linux_raid_member (partitions 63, 64)",
+        "zfs_member (partitions 65-70)",
+        "swap (partition 71)",
+        "unknown contents (byte 7990000000000 cannot be read: Input/output error (os error 5))",
+    ];
+    let stakes = Stakes {
+        facts,
+        signatures: signatures.map(str::to_owned).to_vec(),
+        medium: Ok(inspected("/dev/sdc")),
+    };
+    hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
+    state
+}
+
 /// Before random writes to a drive that is in use: there is no field.
 pub fn consent_in_use() -> State {
     let mut state = overwriting("/dev/sda");
     let facts = [
-        "/dev/sda, 8.00 TB",
+        "/dev/sda, sda (8:0), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3B1",
-        "holds xfs",
     ];
     let refusal = "/dev/sda is in use: sda is mounted at /mnt/backup; unmount it, swapoff, or stop \
                    what holds it, if its content may really go; no option overrides this";
     let stakes = Stakes {
         facts: facts.map(str::to_owned).to_vec(),
-        refusal: Some(refusal.to_owned()),
+        signatures: vec!["xfs".to_owned()],
+        medium: Err(refusal.to_owned()),
     };
     hear(&mut state, News::AtStake("/dev/sda".to_owned(), Ok(stakes)));
     state

@@ -3,6 +3,8 @@
 use std::io::{self, IsTerminal, Write};
 
 use crate::bench::Progress;
+use crate::bench::common::written_share;
+use crate::drive::Inspection;
 use crate::engine::Snapshot;
 use crate::runtime::benchmark::{Beside, Start, Watcher};
 use crate::units;
@@ -74,6 +76,24 @@ fn rates(snapshot: &Snapshot) -> String {
     )
 }
 
+/// What is about to be overwritten, how much of it, and how long that takes: one block.
+fn overwriting(inspection: &Inspection, start: &Start) -> String {
+    let mut lines = inspection.about();
+    if let Some(first) = lines.first_mut() {
+        first.insert_str(0, "overwriting ");
+    }
+    let writes = start.forecast.writes.map_or_else(
+        || "writes an unknown number of bytes".to_owned(),
+        |bytes| format!("writes up to {}", written_share(bytes, &start.target)),
+    );
+    let duration = start.forecast.duration.map_or_else(
+        || "time depends on the drive".to_owned(),
+        |duration| format!("takes up to {}", units::waiting(duration)),
+    );
+    lines.push(format!("{writes}, {duration}"));
+    lines.join("\n  ")
+}
+
 impl Watcher for Line {
     fn ended(&mut self) {
         self.clear();
@@ -90,6 +110,9 @@ impl Watcher for Line {
 
     fn started(&mut self, start: &Start) {
         self.clear();
+        if let Some(inspection) = &start.overwritten {
+            say(&overwriting(inspection, start));
+        }
         // What will be written is said to whoever keeps the log, too.
         if self.terminal || start.forecast.writes.is_some() {
             say(&format!("{}: {}", start.test, start.forecast.sentence));

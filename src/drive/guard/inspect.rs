@@ -1,23 +1,23 @@
 //! The facts that stand next to the question whether a medium may be overwritten.
 
-use std::fs;
-use std::path::Path;
-
 use super::conflicts::Conflict;
-use super::{Refusal, conflicts, history, signatures};
-use crate::drive::identity::{self, Drive, DriveKind, Use};
+use super::{Contents, PartitionRange, Refusal, conflicts, history};
+use crate::drive::identity::{self, Drive, DriveKind, Use, harmless};
 use crate::drive::target::Medium;
 use crate::roots::Roots;
 use crate::units;
 
+/// Partitions that are listed where space is short.
+const MOST_LISTED: usize = 8;
+
 /// A partition of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Part {
-    /// Kernel's name, such as `sda1`.
+    /// Kernel's name, such as `sda1`, or `partition 1` where the kernel does not show it.
     pub name: String,
     /// Size in bytes.
     pub size_bytes: u64,
-    /// What udev saw on it.
+    /// What its bytes or udev tell of it.
     pub signature: Option<String>,
     /// Where it is mounted.
     pub mounted_at: Vec<String>,
@@ -30,6 +30,10 @@ pub struct Part {
 pub struct Inspection {
     /// As the user named it.
     pub name: String,
+    /// The path that the name leads to, where that is another one.
+    pub resolved: Option<String>,
+    /// Kernel's name and number of the block device, if it is one.
+    pub device: Option<(String, (u32, u32))>,
     /// Model of the drive, as far as it says.
     pub model: Option<String>,
     /// Its serial number.
@@ -38,8 +42,8 @@ pub struct Inspection {
     pub size_bytes: u64,
     /// Partitions on it.
     pub partitions: Vec<Part>,
-    /// File systems, volumes and tables found in its bytes or by udev, such as `ext4`, `gpt`.
-    pub signatures: Vec<String>,
+    /// File systems, volumes and tables found in its bytes or by udev.
+    pub contents: Contents,
     /// When and where a file system on the whole of it was last mounted, where that remembers.
     pub last_mount: Option<String>,
     /// Who uses it: with any of these, writing is refused.
@@ -51,52 +55,75 @@ pub struct Inspection {
 /// # Errors
 /// When it cannot be found out who uses it.
 pub fn inspect(roots: &Roots, medium: &Medium) -> Result<Inspection, Refusal> {
+    describe(roots, medium, Contents::read(roots, medium))
+}
+
+/// The same for a medium whose contents are known.
+pub(super) fn describe(
+    roots: &Roots,
+    medium: &Medium,
+    contents: Contents,
+) -> Result<Inspection, Refusal> {
     let target = &medium.target;
     let itself = medium.device_number().and(target.drive.as_ref());
-    let mut signatures = signatures::find(medium.anchor());
-    if let Some(signature) = itself.and_then(|drive| drive.signature.clone())
-        && !signatures.contains(&signature)
-    {
-        signatures.push(signature);
-    }
+    let resolved = medium.resolved_path().map(std::path::Path::to_string_lossy);
+    let number = medium.device_number();
     Ok(Inspection {
-        name: target.name.clone(),
+        name: harmless(&target.name),
+        resolved: resolved
+            .filter(|path| *path != target.name)
+            .map(|path| harmless(&path)),
+        device: itself.map(|drive| drive.name.clone()).zip(number),
         model: itself.and_then(|drive| drive.model.clone()),
         serial: itself.and_then(|drive| drive.serial.clone()),
         size_bytes: target.size,
-        partitions: itself.map_or_else(Vec::new, |drive| partitions(roots, medium, drive)),
+        partitions: partitions(roots, medium, itself, &contents),
         last_mount: history::last_mount(medium.anchor(), 0),
-        signatures,
+        contents,
         conflicts: conflicts::find(roots, medium)?,
     })
 }
 
-fn partitions(roots: &Roots, medium: &Medium, whole: &Drive) -> Vec<Part> {
-    let directory = roots.sys.join("class/block").join(&whole.name);
-    identity::entries(&directory)
-        .iter()
-        .filter(|name| directory.join(name).join("partition").exists())
-        .filter_map(|name| identity::read(roots, name))
-        .filter(|drive| drive.kind == DriveKind::Partition)
-        .map(|drive| Part {
-            mounted_at: drive.users.iter().filter_map(mount_point).collect(),
-            last_mount: start(&directory.join(&drive.name))
-                .and_then(|start| history::last_mount(medium.anchor(), start)),
-            name: drive.name,
-            size_bytes: drive.size_bytes,
-            signature: drive.signature,
-        })
-        .collect()
+/// The partitions in a medium's bytes, by the kernel's names where it has any.
+fn partitions(
+    roots: &Roots,
+    medium: &Medium,
+    whole: Option<&Drive>,
+    contents: &Contents,
+) -> Vec<Part> {
+    let known = whole.map_or_else(Vec::new, |whole| of_kernel(roots, whole));
+    let part = |range: &PartitionRange| {
+        let known = known.iter().find(|(number, _)| *number == range.number);
+        let drive = known.map(|(_, drive)| drive);
+        let signatures = contents.on_partition(range.start).join(", ");
+        let signature = Some(signatures).filter(|text| !text.is_empty());
+        Part {
+            name: drive.map_or_else(
+                || format!("partition {}", range.number),
+                |drive| format!("partition {}", drive.name),
+            ),
+            size_bytes: range.length,
+            signature: signature.or_else(|| drive?.signature.clone()),
+            mounted_at: drive.map_or_else(Vec::new, |drive| {
+                drive.users.iter().filter_map(mount_point).collect()
+            }),
+            last_mount: history::last_mount(medium.anchor(), range.start),
+        }
+    };
+    contents.partitions.iter().map(part).collect()
 }
 
-/// The byte of the whole device at which a partition begins.
-fn start(directory: &Path) -> Option<u64> {
-    let sectors: u64 = fs::read_to_string(directory.join("start"))
-        .ok()?
-        .trim()
-        .parse()
-        .ok()?;
-    sectors.checked_mul(512)
+/// The partitions that the kernel shows, with their numbers.
+fn of_kernel(roots: &Roots, whole: &Drive) -> Vec<(u32, Drive)> {
+    let directory = roots.sys.join("class/block").join(&whole.name);
+    let numbered = |name: String| {
+        let number = std::fs::read_to_string(directory.join(&name).join("partition")).ok()?;
+        let drive = identity::read(roots, &name)?;
+        let number = number.trim().parse().ok()?;
+        (drive.kind == DriveKind::Partition).then_some((number, drive))
+    };
+    let names = identity::entries(&directory);
+    names.into_iter().filter_map(numbered).collect()
 }
 
 impl Inspection {
@@ -108,35 +135,75 @@ impl Inspection {
         lines
     }
 
-    /// What it is and what is on it, as lines for a person who has to decide.
+    /// What it is and what is on it, as lines for a person who has to decide: the most important
+    /// first, and of many partitions the first few.
     #[must_use]
     pub fn about(&self) -> Vec<String> {
+        let what = match &self.resolved {
+            Some(_) => format!("{} {}", self.name, self.what()),
+            None => self.what(),
+        };
+        let mut lines = vec![what, self.who(), self.holds()];
+        lines.extend(self.last_mount.clone());
+        lines.extend(self.partitions.iter().take(MOST_LISTED).map(partition));
+        if let Some(more @ 1..) = self.partitions.len().checked_sub(MOST_LISTED) {
+            lines.push(format!("+{more} more partitions"));
+        }
+        lines
+    }
+
+    /// The same below a heading that tells the name, with all partitions, and without the line
+    /// that lists the signatures.
+    #[must_use]
+    pub fn facts_below_name(&self) -> Vec<String> {
+        let mut lines = vec![self.what(), self.who()];
+        lines.extend(self.last_mount.clone());
+        lines.extend(self.partitions.iter().map(partition));
+        lines
+    }
+
+    /// What the name leads to where that is another path, the device, and the size.
+    fn what(&self) -> String {
+        let size = units::capacity(self.size_bytes as f64);
+        let path = match &self.resolved {
+            Some(path) => format!("-> {path}"),
+            None => self.name.clone(),
+        };
+        let device = match &self.device {
+            Some((name, (major, minor))) => format!(", {name} ({major}:{minor})"),
+            None => String::new(),
+        };
+        format!("{path}{device}, {size}")
+    }
+
+    /// Model and serial number of a device; a file has none.
+    fn who(&self) -> String {
         let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
-        let mut lines = vec![
-            format!("{}, {}", self.name, units::capacity(self.size_bytes as f64)),
-            format!(
+        match self.device {
+            Some(_) => format!(
                 "model {}, serial {}",
                 known(&self.model),
                 known(&self.serial)
             ),
-        ];
-        lines.push(match self.signatures.as_slice() {
-            [] => "no known signature in its bytes".to_owned(),
-            signatures => format!("holds {}", signatures.join(", ")),
-        });
-        lines.extend(self.last_mount.clone());
-        for part in &self.partitions {
-            let size = units::capacity(part.size_bytes as f64);
-            let words = [part.signature.as_ref(), part.last_mount.as_ref()];
-            let words: String = words
-                .into_iter()
-                .flatten()
-                .map(|word| format!(", {word}"))
-                .collect();
-            lines.push(format!("partition {}, {size}{words}", part.name));
+            None => "regular file".to_owned(),
         }
-        lines
     }
+
+    fn holds(&self) -> String {
+        match self.contents.summary().as_slice() {
+            [] => "no known signature in its bytes".to_owned(),
+            items => format!("holds {}", items.join("; ")),
+        }
+    }
+}
+
+/// A partition on a line.
+fn partition(part: &Part) -> String {
+    let size = units::capacity(part.size_bytes as f64);
+    let words = [part.signature.as_ref(), part.last_mount.as_ref()];
+    let words = words.into_iter().flatten();
+    let words: String = words.map(|word| format!(", {word}")).collect();
+    format!("{}, {size}{words}", part.name)
 }
 
 fn mount_point(user: &Use) -> Option<String> {

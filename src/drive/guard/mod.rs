@@ -3,17 +3,20 @@
 //! Consent names the target; use forbids it, and no option overrides that. While a [`WritePermit`]
 //! for a block device lives, the kernel keeps file systems, swap and stacked devices off it.
 
+mod bytes;
 mod conflicts;
+mod consent;
+mod contents;
 mod history;
 mod inspect;
+mod partition_table;
 mod signatures;
 #[cfg(test)]
 mod tests;
 
-use std::fs;
+use std::fs::File;
 use std::io;
-use std::os::fd::{AsFd, OwnedFd};
-use std::path::Path;
+use std::os::fd::AsFd;
 
 use rustix::fs::{Mode as Permissions, OFlags};
 use rustix::io::Errno;
@@ -22,8 +25,13 @@ use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind, ioctl};
 use crate::roots::Roots;
 
+pub use bytes::ReadFailure;
 pub use conflicts::Conflict;
+pub use consent::{Change, Consent, InspectedMedium};
+pub use contents::Contents;
 pub use inspect::{Inspection, Part, inspect};
+pub use partition_table::PartitionRange;
+pub use signatures::Signature;
 
 /// Why writing is refused.
 #[derive(Debug, thiserror::Error)]
@@ -41,6 +49,22 @@ pub enum Refusal {
         name: String,
         /// What the consent names.
         given: String,
+    },
+    /// It is not what the consent was given for any more.
+    #[error("{name} has changed since it was opened: {change}")]
+    Changed {
+        /// The target.
+        name: String,
+        /// What is different.
+        change: Change,
+    },
+    /// File systems or other formats on it are not included in the consent.
+    #[error("{name} holds {}", .found.join("; "))]
+    Signatures {
+        /// The target.
+        name: String,
+        /// What would be lost; never empty.
+        found: Vec<String>,
     },
     /// It is in use.
     #[error("{name} is in use: {}", sentence(.conflicts))]
@@ -92,6 +116,13 @@ impl Refusal {
             Self::OtherPath { name, .. } => {
                 format!("--overwrite must name the target itself: --overwrite {name}")
             }
+            Self::Changed { .. } => {
+                "nothing was written; look again what is there now, then start again".to_owned()
+            }
+            Self::Signatures { name, .. } => format!(
+                "all of that would be lost; if that is meant, add --overwrite-signatures beside \
+                 --overwrite {name}"
+            ),
             Self::InUse { .. } => "unmount it, swapoff, or stop what holds it, if its content may \
                                    really go; no option overrides this"
                 .to_owned(),
@@ -110,7 +141,7 @@ impl Refusal {
 pub struct WritePermit {
     id: FileId,
     /// Of a block device: opened with `O_EXCL`, so that nobody can mount or stack anything on it.
-    _hold: Option<OwnedFd>,
+    _hold: Option<File>,
 }
 
 impl WritePermit {
@@ -134,25 +165,29 @@ pub fn check_free(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
     }
 }
 
-/// Permits writing a medium, or refuses. `consent` is the path that the user named as the one to
-/// overwrite; a scratch file needs none.
+/// Permits writing a medium, or refuses. A scratch file needs no consent.
 ///
 /// # Errors
-/// Without consent, with consent to something else, or when the medium is in use or read-only.
+/// Without consent, with consent to something else or to less than would be lost, or when the
+/// medium is in use or read-only.
 pub fn permit(
     roots: &Roots,
     medium: &Medium,
-    consent: Option<&Path>,
+    consent: Option<&Consent>,
 ) -> Result<WritePermit, Refusal> {
     if medium.target.kind == TargetKind::Scratch {
         return Ok(unheld(medium));
     }
     check_use(roots, medium)?;
-    check_consent(medium, consent)?;
+    consent::check_path(medium, consent)?;
     let hold = match medium.target.kind {
         TargetKind::BlockDevice => Some(hold(medium)?),
         _ => None,
     };
+    // Nobody can make a file system known to the kernel from here on: what is there now stays.
+    if let Some(consent) = consent {
+        consent::check_medium(roots, medium, consent, hold.as_ref())?;
+    }
     // Whoever came between the first look and the hold is seen now.
     check_use(roots, medium)?;
     Ok(WritePermit {
@@ -202,32 +237,17 @@ fn check_use(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
     })
 }
 
-/// Whether the consent names this very medium, by whatever path.
-fn check_consent(medium: &Medium, consent: Option<&Path>) -> Result<(), Refusal> {
-    let name = medium.target.name.clone();
-    let Some(path) = consent else {
-        return Err(Refusal::NoConsent { name });
-    };
-    let named = fs::metadata(path).map(|metadata| FileId::of(&metadata));
-    if named.is_ok_and(|id| id == medium.id()) {
-        return Ok(());
-    }
-    Err(Refusal::OtherPath {
-        name,
-        given: super::identity::harmless(&path.to_string_lossy()),
-    })
-}
-
 /// Takes a block device for ourselves: fails when a file system, swap, a stacked device or
 /// another program has done so, also in a place that /proc does not show us (open(2), `O_EXCL`
 /// without `O_CREAT`).
-fn hold(medium: &Medium) -> Result<OwnedFd, Refusal> {
+fn hold(medium: &Medium) -> Result<File, Refusal> {
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     let path = format!(
         "/proc/self/fd/{}",
         std::os::fd::AsRawFd::as_raw_fd(&medium.anchor().as_fd())
     );
-    rustix::fs::open(path, flags, Permissions::empty()).map_err(|error| match error {
+    let opened = rustix::fs::open(path, flags, Permissions::empty());
+    opened.map(File::from).map_err(|error| match error {
         Errno::BUSY => Refusal::InUse {
             name: medium.target.name.clone(),
             conflicts: vec![Conflict::Exclusive],

@@ -2,11 +2,12 @@
 
 use std::fs::File;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use rustix::fs::{Mode as Permissions, OFlags};
 
-use super::{Target, TargetKind};
+use super::{IdentityChange, MediumIdentity, Target, TargetKind};
 use crate::drive::guard::{self, WritePermit};
 use crate::drive::{DriveError, failed, ioctl};
 use crate::roots::Roots;
@@ -69,26 +70,64 @@ pub struct Medium {
     /// What it is.
     pub target: Target,
     anchor: File,
-    id: FileId,
+    identity: MediumIdentity,
+    resolved: Option<PathBuf>,
     roots: Roots,
     filled: AtomicBool,
 }
 
 impl Medium {
-    pub(super) fn new(roots: &Roots, target: Target, anchor: File, id: FileId) -> Self {
-        Self {
+    /// # Errors
+    /// When the kernel does not tell what the descriptor leads to.
+    pub(super) fn new(roots: &Roots, target: Target, anchor: File) -> Result<Self, DriveError> {
+        let identity =
+            MediumIdentity::read(roots, &anchor).map_err(failed("identify", &target.name))?;
+        // The kernel's own answer for the open file: a symlink that changes meanwhile has no part
+        // in it (proc_pid_fd(5)).
+        let resolved = std::fs::read_link(descriptor_path(anchor.as_fd())).ok();
+        Ok(Self {
             filled: AtomicBool::new(target.kind != TargetKind::Scratch),
+            resolved: resolved.filter(|_| target.kind != TargetKind::Scratch),
             target,
             anchor,
-            id,
+            identity,
             roots: roots.clone(),
-        }
+        })
     }
 
     /// What makes it the same as something else.
     #[must_use]
     pub fn id(&self) -> FileId {
-        self.id
+        self.identity.file
+    }
+
+    /// What it was recognised by when it was opened.
+    #[must_use]
+    pub fn identity(&self) -> &MediumIdentity {
+        &self.identity
+    }
+
+    /// The path of the open file without symlinks, as the kernel tells it; ` (deleted)` stands
+    /// behind the path of a file that has none any more. `None` for a scratch file.
+    #[must_use]
+    pub fn resolved_path(&self) -> Option<&Path> {
+        self.resolved.as_deref()
+    }
+
+    /// How the medium behind the anchoring descriptor differs from what it was when it was opened.
+    #[must_use]
+    pub fn changed_since_opened(&self) -> Option<IdentityChange> {
+        match MediumIdentity::read(&self.roots, &self.anchor) {
+            Ok(now) => self.identity.difference(&now),
+            Err(_) => Some(IdentityChange::Gone),
+        }
+    }
+
+    /// How what another descriptor leads to differs from this medium. A device number may lead to
+    /// another disk than the one behind the anchoring descriptor, once that was removed.
+    #[must_use]
+    pub fn difference_to(&self, file: &File) -> Option<IdentityChange> {
+        self.identity.difference_to(file)
     }
 
     /// Whether its bytes lie in this file: it is the file, or a loop device attached to it.
@@ -102,13 +141,13 @@ impl Medium {
                 && ioctl::loop_backing(&self.anchor)
                     .is_ok_and(|image| FileId::Inode(image.device, image.inode) == file)
         };
-        self.id == file || is_image()
+        self.identity.file == file || is_image()
     }
 
     /// Number of the block device that it is, if it is one.
     #[must_use]
     pub fn device_number(&self) -> Option<(u32, u32)> {
-        match self.id {
+        match self.identity.file {
             FileId::Device(major, minor) => Some((major, minor)),
             FileId::Inode(..) => None,
         }
@@ -137,17 +176,14 @@ impl Medium {
     /// when writing has become unsafe since the permit was given.
     pub fn open(&self, access: Access<'_>) -> Result<OwnedFd, DriveError> {
         if let Mode::Write(permit) = access.mode
-            && permit.id() != self.id
+            && permit.id() != self.id()
         {
             return Err(self.changed());
         }
         let descriptor = reopen(self.anchor.as_fd(), access.flags())
             .map_err(failed("open", &self.target.name))?;
         let file = File::from(descriptor);
-        let metadata = file
-            .metadata()
-            .map_err(failed("look at", &self.target.name))?;
-        if FileId::of(&metadata) != self.id {
+        if self.difference_to(&file).is_some() {
             return Err(self.changed());
         }
         if matches!(access.mode, Mode::Write(_)) {
@@ -166,9 +202,10 @@ impl Medium {
 /// Opens the inode behind a descriptor anew, with other flags (proc_pid_fd(5): the link leads to
 /// the open file itself, also when its name is gone).
 pub(super) fn reopen(anchor: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
-    rustix::fs::open(
-        format!("/proc/self/fd/{}", anchor.as_raw_fd()),
-        flags,
-        Permissions::empty(),
-    )
+    rustix::fs::open(descriptor_path(anchor), flags, Permissions::empty())
+}
+
+/// The link to the open file behind a descriptor.
+fn descriptor_path(descriptor: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
 }

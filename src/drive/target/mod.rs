@@ -1,5 +1,6 @@
 //! What a test is pointed at, and the way to a descriptor of it.
 
+mod identity;
 mod medium;
 mod open;
 #[cfg(test)]
@@ -7,6 +8,7 @@ mod tests;
 
 use super::identity::Drive;
 
+pub use identity::{IdentityChange, MediumIdentity};
 pub use medium::{Access, Durability, FileId, Medium, Mode};
 pub use open::open;
 

@@ -111,7 +111,7 @@ fn device_medium(
         drive: identity::by_number(roots, split_number(metadata.rdev())),
         file_system: None,
     };
-    Ok(Medium::new(roots, target, anchor, FileId::of(metadata)))
+    Medium::new(roots, target, anchor)
 }
 
 fn file_medium(
@@ -152,7 +152,7 @@ fn file_medium(
         drive,
         file_system: file_system(roots, &anchor, &metadata),
     };
-    Ok(Medium::new(roots, target, anchor, FileId::of(&metadata)))
+    Medium::new(roots, target, anchor)
 }
 
 /// What `O_DIRECT` asks of an open file.

@@ -1,35 +1,44 @@
 //! The question before something is overwritten.
 //!
 //! ```text
-//!  OVERWRITE /dev/sdb
-//!  writes 4 KiB at random places of /dev/sdb, at most 1.07 GB (2 % of it)
+//!  OVERWRITE /dev/disk/by-id/usb-SanDisk_Ultra_4C5300   random-write
+//!
+//!  writes 4 KiB at random places of it, 32 in flight, at most 1.07 GB (2 % of it)
+//!  takes up to 10 s, writes 1.07 GB
 //!
 //!  What is there now
-//!    /dev/sdb, 61.5 GB
+//!    -> /dev/sdb, sdb (8:16), 61.5 GB
 //!    model SanDisk Ultra, serial 4C5300
+//!  Signatures that are lost
+//!    dos; vfat (partition 1)
 //!    partition sdb1, 61.5 GB, vfat
 //!
-//!  What is written over is lost. Type /dev/sdb to start.
-//!  path: /dev/s_
+//!  What is written over is lost for good. Type the path to start
+//!  path: /dev/d_
 //! ```
 
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
+use unicode_width::UnicodeWidthStr;
 
 use super::forecast::cost;
-use crate::app::consent::{Consent, Stakes};
+use crate::app::consent::{OverwriteQuestion, Stakes};
 use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::{cut_end, typed, wrapped};
+use crate::ui::widgets::text::{typed, wrapped};
 
 /// Longer lines are hard to follow.
 const WIDEST: u16 = 100;
+/// Columns of the longest path that is told more than once.
+const LONGEST_REPEATED: usize = 32;
+/// Facts that tell which device or file it is; the others tell what is on it.
+const IDENTITY_LINES: usize = 2;
 /// What stands before the path that is typed.
 const PROMPT: &str = "path: ";
 
 /// Draws it.
-pub(super) fn draw(consent: &Consent, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(consent: &OverwriteQuestion, look: Look, area: Rect, buf: &mut Buffer) {
     let area = Rect {
         width: area.width.min(WIDEST),
         ..area
@@ -37,6 +46,9 @@ pub(super) fn draw(consent: &Consent, look: Look, area: Rect, buf: &mut Buffer) 
     let head = head(consent, look, area.width);
     let answer = answer(consent, look, area.width);
     let facts = facts(consent, look, area.width);
+    // The facts give way: what is asked, and the field for the answer, are always seen.
+    let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
+    let facts = fitting(facts, room, look);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
         Constraint::Length(head.len() as u16),
         Constraint::Length(1),
@@ -46,8 +58,7 @@ pub(super) fn draw(consent: &Consent, look: Look, area: Rect, buf: &mut Buffer) 
         Constraint::Fill(1),
     ])
     .areas(area);
-    let fitting = fitting(facts, usize::from(middle.height), look);
-    for (part, lines) in [(top, head), (middle, fitting), (bottom, answer)] {
+    for (part, lines) in [(top, head), (middle, facts), (bottom, answer)] {
         for (row, line) in part.rows().zip(lines) {
             line.render(row, buf);
         }
@@ -55,38 +66,85 @@ pub(super) fn draw(consent: &Consent, look: Look, area: Rect, buf: &mut Buffer) 
 }
 
 /// What shall be done.
-fn head(consent: &Consent, look: Look, width: u16) -> Vec<Line<'static>> {
-    let mut lines = vec![
-        Line::from(vec![
+fn head(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
+    let title = format!("OVERWRITE {}   {}", consent.path(), consent.test());
+    let mut lines = match u16::try_from(title.width()).is_ok_and(|title| title <= width) {
+        true => vec![Line::from(vec![
             Span::styled("OVERWRITE ", look.style(Meaning::Trouble)),
             Span::styled(consent.path().to_owned(), look.style(Meaning::Title)),
             Span::styled(format!("   {}", consent.test()), look.style(Meaning::Faint)),
-        ]),
-        Line::default(),
-    ];
-    let sentence = wrapped(&consent.forecast.sentence, width).into_iter();
-    lines.extend(sentence.map(Line::raw));
+        ])],
+        false => styled(&title, width, look, Meaning::Trouble),
+    };
+    lines.push(Line::default());
+    // The path is told above: a long one is not told twice, or what is lost has no room.
+    let mut sentence = consent.forecast.sentence.clone();
+    if !is_short(consent.path()) {
+        sentence = sentence.replace(consent.path(), "it");
+    }
+    lines.extend(wrapped(&sentence, width).into_iter().map(Line::raw));
     let cost = cost(&consent.forecast).join(", ");
     lines.push(Line::styled(cost, look.style(Meaning::Faint)));
     lines
 }
 
-/// What would be lost.
-fn facts(consent: &Consent, look: Look, width: u16) -> Vec<Line<'static>> {
-    let mut lines = vec![Line::styled(
-        "What is there now",
-        look.style(Meaning::Title),
-    )];
-    match &consent.stakes {
-        None => lines.push(Line::styled("  looking", look.style(Meaning::Faint))),
-        Some(Err(_)) => lines.push(Line::styled("  n/a", look.style(Meaning::Faint))),
-        Some(Ok(stakes)) => {
-            let facts = stakes.facts.iter();
-            lines.extend(
-                facts.map(|fact| Line::raw(format!("  {}", cut_end(fact, width - 2, look)))),
-            );
+/// Whether a path can be repeated in a sentence.
+fn is_short(path: &str) -> bool {
+    path.width() <= LONGEST_REPEATED
+}
+
+/// A text over as many lines as it needs.
+fn styled(text: &str, width: u16, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
+    let lines = wrapped(text, width).into_iter();
+    lines
+        .map(|line| Line::styled(line, look.style(meaning)))
+        .collect()
+}
+
+/// A text over as many lines as it needs, further to the right.
+fn indented(text: &str, width: u16, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
+    let lines = wrapped(text, width.saturating_sub(2)).into_iter();
+    lines
+        .map(|line| Line::styled(format!("  {line}"), look.style(meaning)))
+        .collect()
+}
+
+/// What would be lost: what it is first, then its signatures, then everything else.
+fn facts(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
+    let title = |text: &'static str| Line::styled(text, look.style(Meaning::Title));
+    let mut lines = vec![title("What is there now")];
+    let stakes = match &consent.stakes {
+        None => {
+            lines.extend(indented("looking", width, look, Meaning::Faint));
+            return lines;
         }
+        Some(Err(_)) => {
+            lines.extend(indented("n/a", width, look, Meaning::Faint));
+            return lines;
+        }
+        Some(Ok(stakes)) => stakes,
+    };
+    let line = |fact: &String| indented(fact, width, look, Meaning::Plain);
+    let (first, rest) = stakes
+        .facts
+        .split_at(stakes.facts.len().min(IDENTITY_LINES));
+    lines.extend(first.iter().flat_map(line));
+    if stakes.signatures.is_empty() {
+        lines.extend(indented(
+            "no known signature in its bytes",
+            width,
+            look,
+            Meaning::Plain,
+        ));
+    } else {
+        lines.push(title(match &stakes.medium {
+            Ok(_) => "Signatures that are lost",
+            Err(_) => "Signatures",
+        }));
+        let list = stakes.signatures.join("; ");
+        lines.extend(indented(&list, width, look, Meaning::Waiting));
     }
+    lines.extend(rest.iter().flat_map(line));
     lines
 }
 
@@ -95,33 +153,32 @@ fn fitting(mut lines: Vec<Line<'static>>, height: usize, look: Look) -> Vec<Line
     if lines.len() > height && height > 0 {
         let missing = lines.len() - height + 1;
         lines.truncate(height - 1);
-        let text = format!("  and {missing} more: see `diskscope devices`");
+        let text = format!("  +{missing} more lines: see `diskscope devices`");
         lines.push(Line::styled(text, look.style(Meaning::Waiting)));
     }
+    lines.truncate(height);
     lines
 }
 
 /// The field for the path, or why there is none.
-fn answer(consent: &Consent, look: Look, width: u16) -> Vec<Line<'static>> {
-    let paragraph = |text: &str, meaning| {
-        let lines = wrapped(text, width).into_iter();
-        lines.map(move |line| Line::styled(line, look.style(meaning)))
-    };
+fn answer(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
+    let paragraph = |text: &str, meaning| styled(text, width, look, meaning);
     match &consent.stakes {
         None => Vec::new(),
         Some(
             Err(reason)
             | Ok(Stakes {
-                refusal: Some(reason),
+                medium: Err(reason),
                 ..
             }),
-        ) => paragraph(reason, Meaning::Trouble).collect(),
+        ) => paragraph(reason, Meaning::Trouble),
         Some(Ok(_)) => {
-            let question = format!(
-                "What is written over is lost for good. Type the path to start: {}",
-                consent.path()
-            );
-            let mut lines: Vec<_> = paragraph(&question, Meaning::Plain).collect();
+            let mut question =
+                "What is written over is lost for good. Type the path to start".to_owned();
+            if is_short(consent.path()) {
+                question = format!("{question}: {}", consent.path());
+            }
+            let mut lines = paragraph(&question, Meaning::Plain);
             let mut field = Line::from(Span::styled(PROMPT, look.style(Meaning::Title)));
             let room = width.saturating_sub(PROMPT.len() as u16);
             field.extend(typed(&consent.text, room, look, look.style(Meaning::Plain)));

@@ -97,7 +97,8 @@ pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static>
     ])
 }
 
-/// The text broken at its spaces into lines of at most `width` columns; a line break stays one.
+/// The text broken at its spaces into lines of at most `width` columns; a line break stays one, and
+/// a word that is longer than a line, such as a path, is broken where the line ends.
 #[must_use]
 pub fn wrapped(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
@@ -111,7 +112,12 @@ pub fn wrapped(text: &str, width: u16) -> Vec<String> {
             if !line.is_empty() {
                 line.push(' ');
             }
-            line.push_str(word);
+            for letter in word.chars() {
+                if line.width() + letter.width().unwrap_or(0) > width && !line.is_empty() {
+                    lines.push(std::mem::take(&mut line));
+                }
+                line.push(letter);
+            }
         }
         lines.push(line);
     }

@@ -1,0 +1,190 @@
+//! Consent to overwrite one medium, and whether it still holds for what would be written.
+
+use std::fs::{self, File};
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
+use super::contents::Contents;
+use super::{Inspection, Refusal, inspect};
+use crate::drive::identity::harmless;
+use crate::drive::target::{FileId, IdentityChange, Medium, MediumIdentity};
+use crate::roots::Roots;
+
+/// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
+///
+/// As long as this value lives the descriptor stays open, and a run that is started with it writes
+/// through this descriptor and no other: what the path leads to meanwhile has no influence.
+#[derive(Debug)]
+pub struct InspectedMedium {
+    medium: Arc<Medium>,
+    identity: MediumIdentity,
+    contents: Contents,
+}
+
+impl InspectedMedium {
+    /// A medium with what is on it now.
+    #[must_use]
+    pub fn read(roots: &Roots, medium: Arc<Medium>) -> Self {
+        Self {
+            identity: medium.identity().clone(),
+            contents: Contents::read(roots, &medium),
+            medium,
+        }
+    }
+
+    /// The medium.
+    #[must_use]
+    pub fn medium(&self) -> &Arc<Medium> {
+        &self.medium
+    }
+
+    /// The facts about it, with what was recognised on it.
+    ///
+    /// # Errors
+    /// When it cannot be found out who uses it.
+    pub fn describe(&self, roots: &Roots) -> Result<Inspection, Refusal> {
+        inspect::describe(roots, &self.medium, self.contents.clone())
+    }
+
+    /// What was recognised on it.
+    #[must_use]
+    pub fn contents(&self) -> &Contents {
+        &self.contents
+    }
+}
+
+/// Consent to overwrite what a path leads to.
+#[derive(Debug, Clone)]
+pub struct Consent {
+    path: PathBuf,
+    signatures: bool,
+    inspected: Option<Arc<InspectedMedium>>,
+}
+
+impl Consent {
+    /// Consent by path, as the command line gives it: the medium is opened afterwards.
+    /// File systems and other recognised formats on it are not included.
+    #[must_use]
+    pub fn to_path(path: impl Into<PathBuf>) -> Self {
+        Self {
+            path: path.into(),
+            signatures: false,
+            inspected: None,
+        }
+    }
+
+    /// Includes whatever file systems and other formats are on it.
+    #[must_use]
+    pub fn with_signatures(self) -> Self {
+        Self {
+            signatures: true,
+            ..self
+        }
+    }
+
+    /// Consent of somebody who saw the medium with its signatures and typed its path below them:
+    /// it includes these signatures, and holds for this medium as it was shown only.
+    #[must_use]
+    pub fn to_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
+        let inspected = inspected.into();
+        Self {
+            path: PathBuf::from(&inspected.medium.target.name),
+            signatures: inspected.contents.needs_acknowledgement(),
+            inspected: Some(inspected),
+        }
+    }
+
+    /// The path that was named.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// Whether recognised formats may be lost.
+    #[must_use]
+    pub fn includes_signatures(&self) -> bool {
+        self.signatures
+    }
+
+    /// The medium that was shown; `None` where the consent names a path only.
+    #[must_use]
+    pub fn medium(&self) -> Option<&Arc<Medium>> {
+        self.inspected.as_deref().map(InspectedMedium::medium)
+    }
+}
+
+/// Why a medium is not the one that the consent was given for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Change {
+    /// It is another medium.
+    Identity(IdentityChange),
+    /// It is the same, and what is on it was changed.
+    Contents,
+}
+
+impl std::fmt::Display for Change {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            Self::Identity(change) => change.fmt(f),
+            Self::Contents => f.write_str("what is on it has changed"),
+        }
+    }
+}
+
+/// Whether the consent names this medium: by the same text, and by what the text leads to now.
+pub(super) fn check_path(medium: &Medium, consent: Option<&Consent>) -> Result<(), Refusal> {
+    let name = medium.target.name.clone();
+    let Some(consent) = consent else {
+        return Err(Refusal::NoConsent { name });
+    };
+    if consent.path.as_os_str() != name.as_str() {
+        return Err(Refusal::OtherPath {
+            name,
+            given: harmless(&consent.path.to_string_lossy()),
+        });
+    }
+    let named = fs::metadata(&consent.path).map(|metadata| FileId::of(&metadata));
+    if named.is_ok_and(|id| id == medium.id()) {
+        return Ok(());
+    }
+    Err(changed(medium, Change::Identity(IdentityChange::File)))
+}
+
+/// Whether the medium and what is on it are still what was consented to. `held` is another
+/// descriptor of it, through which it is held against others, where there is one.
+pub(super) fn check_medium(
+    roots: &Roots,
+    medium: &Medium,
+    consent: &Consent,
+    held: Option<&File>,
+) -> Result<(), Refusal> {
+    let change = medium
+        .changed_since_opened()
+        .or_else(|| medium.difference_to(held?));
+    if let Some(change) = change {
+        return Err(changed(medium, Change::Identity(change)));
+    }
+    let contents = Contents::read(roots, medium);
+    if let Some(shown) = &consent.inspected {
+        if let Some(change) = shown.identity.difference(medium.identity()) {
+            return Err(changed(medium, Change::Identity(change)));
+        }
+        if shown.contents != contents {
+            return Err(changed(medium, Change::Contents));
+        }
+    }
+    if contents.needs_acknowledgement() && !consent.signatures {
+        return Err(Refusal::Signatures {
+            name: medium.target.name.clone(),
+            found: contents.summary(),
+        });
+    }
+    Ok(())
+}
+
+fn changed(medium: &Medium, change: Change) -> Refusal {
+    Refusal::Changed {
+        name: medium.target.name.clone(),
+        change,
+    }
+}

@@ -1,0 +1,206 @@
+//! Everything recognisable that would be lost with a medium.
+
+use std::fs;
+
+use super::bytes::{ReadAt, ReadFailure, Reader};
+use super::partition_table::{self, PartitionRange, PartitionTable};
+use super::signatures::{self, Signature};
+use crate::drive::target::Medium;
+use crate::roots::Roots;
+
+/// What the bytes of a medium hold, as far as they were recognised.
+///
+/// Two values are equal only if the same bytes were read: a file system that was made anew, or
+/// only mounted, in between makes a difference.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Contents {
+    /// Formats on the medium and on its partitions, in that order.
+    pub signatures: Vec<Signature>,
+    /// Partitions by the table in its bytes, or by the kernel where it knows more.
+    pub partitions: Vec<PartitionRange>,
+    /// Whether the table names more partitions than were looked at.
+    pub truncated: bool,
+    /// The first place that could not be read: what lies there is unknown.
+    pub failure: Option<ReadFailure>,
+    /// Digest of all bytes that were read.
+    digest: u64,
+}
+
+impl Contents {
+    /// Examines a medium through its anchoring descriptor.
+    pub(super) fn read(roots: &Roots, medium: &Medium) -> Self {
+        let size = medium.identity().size_bytes;
+        let sector = u64::from(medium.target.logical_block);
+        let is_device = medium.device_number().is_some();
+        let known = if is_device {
+            kernel_partitions(roots, medium)
+        } else {
+            Vec::new()
+        };
+        let sector = if is_device { sector } else { 512 };
+        let mut contents = Self::of(medium.anchor(), size, sector, &known);
+        let drive = medium.target.drive.as_ref().filter(|_| is_device);
+        let by_udev = drive.and_then(|drive| drive.signature.clone());
+        if let Some(name) = by_udev.filter(|name| !contents.holds(name)) {
+            contents.signatures.push(Signature {
+                name,
+                offset: None,
+                partition: None,
+            });
+        }
+        contents
+    }
+
+    /// Examines bytes in memory, as those of an image file.
+    #[must_use]
+    pub fn of_bytes(bytes: &[u8]) -> Self {
+        Self::of(&bytes, bytes.len() as u64, 512, &[])
+    }
+
+    fn of(source: &dyn ReadAt, size: u64, sector: u64, known: &[PartitionRange]) -> Self {
+        let reader = Reader::new(source, size);
+        let whole = reader.whole();
+        let own = signatures::find(whole);
+        let has = |wanted: &str| own.iter().any(|(name, _)| *name == wanted);
+        let mut table = match (has("gpt"), has("dos")) {
+            (true, _) => partition_table::gpt(&whole),
+            (false, true) => partition_table::mbr(&whole, sector),
+            (false, false) => PartitionTable::default(),
+        };
+        for range in known {
+            if !table
+                .partitions
+                .iter()
+                .any(|part| part.start == range.start)
+            {
+                table.partitions.push(*range);
+            }
+        }
+        let signature = |partition: Option<PartitionRange>| {
+            move |(name, offset): (&str, u64)| Signature {
+                name: name.to_owned(),
+                offset: Some(partition.map_or(0, |part| part.start) + offset),
+                partition: partition.map(|part| part.number),
+            }
+        };
+        let mut signatures: Vec<_> = own.into_iter().map(signature(None)).collect();
+        for part in &table.partitions {
+            let found = signatures::find(reader.region(part.start, part.length));
+            signatures.extend(found.into_iter().map(signature(Some(*part))));
+        }
+        Self {
+            signatures,
+            partitions: table.partitions,
+            truncated: table.truncated,
+            failure: reader.failure(),
+            digest: reader.digest(),
+        }
+    }
+
+    /// Whether the medium itself holds a format of that name.
+    fn holds(&self, name: &str) -> bool {
+        let own = |signature: &&Signature| signature.partition.is_none();
+        let mut names = self.signatures.iter().filter(own).map(|one| &one.name);
+        names.any(|known| known == name)
+    }
+
+    /// Names of the formats on a partition that begins at that byte.
+    #[must_use]
+    pub fn on_partition(&self, start: u64) -> Vec<&str> {
+        let part = self.partitions.iter().find(|part| part.start == start);
+        let on_it = |signature: &&Signature| {
+            part.is_some() && signature.partition == part.map(|part| part.number)
+        };
+        let signatures = self.signatures.iter().filter(on_it);
+        signatures
+            .map(|signature| signature.name.as_str())
+            .collect()
+    }
+
+    /// Whether losing it needs consent of its own: something was recognised, or not everything
+    /// could be examined.
+    #[must_use]
+    pub fn needs_acknowledgement(&self) -> bool {
+        !self.signatures.is_empty() || self.truncated || self.failure.is_some()
+    }
+
+    /// What would be lost, one item for each format and for what could not be examined, such as
+    /// `gpt`, `ext4 (partitions 1, 2)`.
+    #[must_use]
+    pub fn summary(&self) -> Vec<String> {
+        let mut names: Vec<&str> = Vec::new();
+        for signature in &self.signatures {
+            if !names.contains(&signature.name.as_str()) {
+                names.push(&signature.name);
+            }
+        }
+        let mut items: Vec<String> = names.iter().map(|name| self.item(name)).collect();
+        if self.truncated {
+            items.push("unknown contents of further partitions".to_owned());
+        }
+        if let Some(failure) = self.failure {
+            items.push(format!("unknown contents ({failure})"));
+        }
+        items
+    }
+
+    /// One format and where it lies.
+    fn item(&self, name: &str) -> String {
+        let named = self.signatures.iter().filter(|one| one.name == name);
+        let places: Vec<Option<u32>> = named.map(|one| one.partition).collect();
+        let numbers: Vec<u32> = places.iter().flatten().copied().collect();
+        let own = places.contains(&None);
+        match (own, numbers.as_slice()) {
+            (_, []) => name.to_owned(),
+            (false, [number]) => format!("{name} (partition {number})"),
+            (false, numbers) => format!("{name} (partitions {})", ranges(numbers)),
+            (true, numbers) => format!("{name} (also on partition {})", ranges(numbers)),
+        }
+    }
+}
+
+/// Numbers with neighbours joined: `1-3, 7`.
+fn ranges(numbers: &[u32]) -> String {
+    let mut sorted = numbers.to_vec();
+    sorted.sort_unstable();
+    sorted.dedup();
+    let mut joined: Vec<(u32, u32)> = Vec::new();
+    for number in sorted {
+        match joined.last_mut() {
+            Some((_, last)) if *last + 1 == number => *last = number,
+            _ => joined.push((number, number)),
+        }
+    }
+    let words = joined.iter().map(|(first, last)| match last - first {
+        0 => first.to_string(),
+        1 => format!("{first}, {last}"),
+        _ => format!("{first}-{last}"),
+    });
+    words.collect::<Vec<_>>().join(", ")
+}
+
+/// The partitions that the kernel shows of a whole device, in bytes from its start.
+fn kernel_partitions(roots: &Roots, medium: &Medium) -> Vec<PartitionRange> {
+    let Some(drive) = &medium.target.drive else {
+        return Vec::new();
+    };
+    let directory = roots.sys.join("class/block").join(&drive.name);
+    let number =
+        |path: std::path::PathBuf| fs::read_to_string(path).ok()?.trim().parse::<u64>().ok();
+    let range = |name: String| {
+        let part = directory.join(name);
+        Some(PartitionRange {
+            number: u32::try_from(number(part.join("partition"))?).ok()?,
+            start: number(part.join("start"))?.checked_mul(512)?,
+            length: number(part.join("size"))?.checked_mul(512)?,
+        })
+    };
+    let names = crate::drive::identity::entries(&directory);
+    let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
+    found.sort_by_key(|part| part.number);
+    found
+}
+
+#[cfg(test)]
+#[path = "tests/contents.rs"]
+mod tests;

@@ -1,0 +1,213 @@
+//! Partitions by the bytes of a medium: for image files, and for devices whose partitions the
+//! kernel does not show.
+//!
+//! GPT: UEFI specification 2.10, chapter 5. MBR and its chain of extended boot records: the same,
+//! 5.2, and the usual layout of DOS (types 05, 0f, 85). Everything read is bounded: neither a
+//! damaged nor a malicious table makes this slow.
+
+use super::bytes::Region;
+
+/// Entries of a GPT that are looked at.
+const MOST_ENTRIES: u32 = 1024;
+/// Partitions that are listed; more count as "not fully examined".
+const MOST_PARTITIONS: usize = 256;
+/// Extended boot records that are followed.
+const MOST_EXTENDED: usize = 128;
+/// Size of a sector in bytes.
+const SECTOR_SIZES: [u64; 2] = [512, 4096];
+
+/// One partition.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PartitionRange {
+    /// Its number in the table, from 1; logical partitions of an MBR count from 5.
+    pub number: u32,
+    /// First byte.
+    pub start: u64,
+    /// Bytes.
+    pub length: u64,
+}
+
+/// What a table says.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(super) struct PartitionTable {
+    /// Partitions that lie on the medium at least in part, in the order of the table.
+    pub(super) partitions: Vec<PartitionRange>,
+    /// Whether there are more than were looked at.
+    pub(super) truncated: bool,
+}
+
+impl PartitionTable {
+    /// Adds a partition given in sectors; one that begins beyond the medium is left out.
+    fn add(&mut self, medium: &Region<'_, '_>, number: u32, sectors: (u64, u64), size: u64) {
+        let (Some(start), Some(length)) =
+            (sectors.0.checked_mul(size), sectors.1.checked_mul(size))
+        else {
+            return;
+        };
+        if length == 0 || start == 0 || start >= medium.length {
+            return;
+        }
+        if self.partitions.len() == MOST_PARTITIONS {
+            self.truncated = true;
+            return;
+        }
+        self.partitions.push(PartitionRange {
+            number,
+            start,
+            length: length.min(medium.length - start),
+        });
+    }
+}
+
+fn u32_at(bytes: &[u8], at: usize) -> Option<u32> {
+    let bytes = bytes.get(at..at + 4)?;
+    Some(u32::from_le_bytes(bytes.try_into().ok()?))
+}
+
+fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
+    let bytes = bytes.get(at..at + 8)?;
+    Some(u64::from_le_bytes(bytes.try_into().ok()?))
+}
+
+/// The GPT of a medium: the first that has entries of the two at its start (sectors of 512 and of
+/// 4096 bytes) and the two at its end.
+pub(super) fn gpt(medium: &Region<'_, '_>) -> PartitionTable {
+    for size in SECTOR_SIZES {
+        let last = (medium.length / size).saturating_sub(1);
+        for header in [1, last] {
+            let table = gpt_at(medium, header, size).unwrap_or_default();
+            if !table.partitions.is_empty() || table.truncated {
+                return table;
+            }
+        }
+    }
+    PartitionTable::default()
+}
+
+/// The GPT whose header lies in that sector.
+fn gpt_at(medium: &Region<'_, '_>, sector: u64, size: u64) -> Option<PartitionTable> {
+    let header = medium.read(sector.checked_mul(size)?, 92);
+    if !header.starts_with(b"EFI PART") {
+        return None;
+    }
+    let first = u64_at(&header, 72)?.checked_mul(size)?;
+    let (count, entry) = (u32_at(&header, 80)?, u32_at(&header, 84)?);
+    // A power of two from 128 on; 4096 is more than anybody uses.
+    if !(128..=4096).contains(&entry) {
+        return None;
+    }
+    let looked_at = count.min(MOST_ENTRIES);
+    let bytes = medium.read(first, looked_at as usize * entry as usize);
+    let mut table = PartitionTable {
+        truncated: count > looked_at,
+        ..PartitionTable::default()
+    };
+    for (index, entry) in bytes.chunks_exact(entry as usize).enumerate() {
+        let (Some(start), Some(end)) = (u64_at(entry, 32), u64_at(entry, 40)) else {
+            continue;
+        };
+        if entry[..16].iter().any(|byte| *byte != 0) && end >= start {
+            let sectors = (end - start).saturating_add(1);
+            table.add(medium, index as u32 + 1, (start, sectors), size);
+        }
+    }
+    Some(table)
+}
+
+/// An entry of a boot record.
+#[derive(Debug, Clone, Copy)]
+struct Entry {
+    /// 0 is unused.
+    kind: u8,
+    /// First sector; of an extended boot record relative to that.
+    start: u32,
+    sectors: u32,
+}
+
+impl Entry {
+    fn is_used(&self) -> bool {
+        self.kind != 0 && self.sectors > 0
+    }
+
+    fn is_extended(&self) -> bool {
+        self.is_used() && matches!(self.kind, 0x05 | 0x0f | 0x85)
+    }
+
+    /// The whole medium as GPT protects it from programs that know none.
+    fn is_protective(&self) -> bool {
+        self.kind == 0xee
+    }
+}
+
+/// The four entries of a boot record; `None` when its mark is missing or a flag is none.
+fn entries(record: &[u8]) -> Option<[Entry; 4]> {
+    if record.get(510..512)? != [0x55, 0xaa] {
+        return None;
+    }
+    let entry = |index: usize| {
+        let bytes = record.get(446 + index * 16..462 + index * 16)?;
+        (bytes[0] & 0x7f == 0).then_some(Entry {
+            kind: bytes[4],
+            start: u32_at(bytes, 8)?,
+            sectors: u32_at(bytes, 12)?,
+        })
+    };
+    Some([entry(0)?, entry(1)?, entry(2)?, entry(3)?])
+}
+
+/// Whether a boot record holds a table with at least one partition (and is not the boot sector of
+/// a file system, which carries the same mark).
+pub(super) fn is_mbr(record: &[u8]) -> bool {
+    let used = |entry: &Entry| entry.is_used() && !entry.is_protective();
+    entries(record).is_some_and(|entries| entries.iter().any(used))
+}
+
+/// The MBR of a medium whose sectors have that size in bytes, with its logical partitions.
+pub(super) fn mbr(medium: &Region<'_, '_>, size: u64) -> PartitionTable {
+    let mut table = PartitionTable::default();
+    let Some(primary) = entries(&medium.read(0, 512)) else {
+        return table;
+    };
+    for (number, entry) in (1..).zip(primary) {
+        let (start, sectors) = (u64::from(entry.start), u64::from(entry.sectors));
+        if entry.is_extended() {
+            logical(medium, start, size, &mut table);
+        } else if entry.is_used() && !entry.is_protective() {
+            table.add(medium, number, (start, sectors), size);
+        }
+    }
+    table
+}
+
+/// The logical partitions of the extended partition that begins in that sector.
+fn logical(medium: &Region<'_, '_>, extended: u64, size: u64, table: &mut PartitionTable) {
+    let mut record = extended;
+    let mut number = 5;
+    for _ in 0..MOST_EXTENDED {
+        let Some(offset) = record.checked_mul(size) else {
+            return;
+        };
+        let Some(entries) = entries(&medium.read(offset, 512)) else {
+            return;
+        };
+        let mut next = None;
+        for entry in &entries[..2] {
+            let (start, sectors) = (u64::from(entry.start), u64::from(entry.sectors));
+            if entry.is_extended() {
+                next = next.or(Some(extended + start));
+            } else if entry.is_used() {
+                table.add(medium, number, (record + start, sectors), size);
+                number += 1;
+            }
+        }
+        match next {
+            Some(sector) if sector != record => record = sector,
+            _ => return,
+        }
+    }
+    table.truncated = true;
+}
+
+#[cfg(test)]
+#[path = "tests/partition_table.rs"]
+mod tests;

@@ -1,0 +1,190 @@
+//! What lies on a medium or a partition, by the bytes themselves: for machines without udev, and
+//! for files.
+
+mod table;
+
+use self::table::{At, CONTAINERS, FILE_SYSTEMS, IMAGES, Magic, SWAP, SWAP_PAGES};
+use super::bytes::Region;
+
+/// Read at once at the start: covers most marks.
+const HEAD: u64 = 256 << 10;
+/// Read at once at the end, likewise.
+const TAIL: u64 = 256 << 10;
+/// Size of a ZFS label; two lie at the start and two at the end.
+const ZFS_LABEL: u64 = 256 << 10;
+/// Where the uberblocks begin in a label, 1 KiB apart.
+const ZFS_UBERBLOCKS: u64 = 128 << 10;
+/// `0x00bab10c`, in either order of bytes.
+const ZFS_MARKS: [[u8; 8]; 2] = [
+    [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0],
+    [0, 0, 0, 0, 0, 0xba, 0xb1, 0x0c],
+];
+
+/// A format found on a medium.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Signature {
+    /// Its name as blkid(8) gives it, such as `ext4` or `crypto_LUKS`.
+    pub name: String,
+    /// Byte of the medium at which its mark lies; `None` where only udev knows of it.
+    pub offset: Option<u64>,
+    /// Number of the partition that holds it; `None`: the medium itself.
+    pub partition: Option<u32>,
+}
+
+/// The bytes of a region that were read at once, and the way to the others.
+struct Window<'w> {
+    region: Region<'w, 'w>,
+    head: Vec<u8>,
+    tail: Vec<u8>,
+    tail_start: u64,
+}
+
+impl<'w> Window<'w> {
+    fn new(region: Region<'w, 'w>) -> Self {
+        let tail_start = region.length.saturating_sub(TAIL).max(HEAD);
+        Self {
+            head: region.read(0, HEAD as usize),
+            tail: region.read(tail_start, TAIL as usize),
+            tail_start,
+            region,
+        }
+    }
+
+    /// Whether these bytes lie there.
+    fn holds(&self, offset: u64, bytes: &[u8]) -> bool {
+        let in_buffer = |buffer: &[u8], offset: u64| {
+            let rest = buffer.get(usize::try_from(offset).ok()?..)?;
+            rest.get(..bytes.len()).map(|there| there == bytes)
+        };
+        let Some(end) = offset.checked_add(bytes.len() as u64) else {
+            return false;
+        };
+        if end > self.region.length {
+            return false;
+        }
+        if end <= HEAD {
+            return in_buffer(&self.head, offset).unwrap_or(false);
+        }
+        match offset.checked_sub(self.tail_start) {
+            Some(offset) => in_buffer(&self.tail, offset).unwrap_or(false),
+            None => self.region.read(offset, bytes.len()) == bytes,
+        }
+    }
+
+    /// Where a mark would lie, when the region is large enough for it.
+    fn place(&self, at: At) -> Option<u64> {
+        match at {
+            At::Start(offset) => Some(offset),
+            At::End { before, align } => (self.region.length / align * align).checked_sub(before),
+        }
+    }
+
+    fn find(&self, magics: &[Magic], found: &mut Vec<(&'static str, u64)>) {
+        for magic in magics {
+            if let Some(offset) = self.place(magic.at)
+                && self.holds(offset, magic.bytes)
+                && !found.iter().any(|(name, _)| *name == magic.name)
+            {
+                found.push((magic.name, offset));
+            }
+        }
+    }
+
+    fn find_swap(&self, found: &mut Vec<(&'static str, u64)>) {
+        for (name, bytes) in SWAP {
+            let mut places = SWAP_PAGES.iter().map(|page| page - 10);
+            if let Some(offset) = places.find(|offset| self.holds(*offset, bytes)) {
+                found.push((name, offset));
+                return;
+            }
+        }
+    }
+
+    /// The first of the four labels of ZFS that has an uberblock.
+    fn find_zfs(&self) -> Option<u64> {
+        let end = self.region.length / ZFS_LABEL * ZFS_LABEL;
+        let labels = [
+            Some(0),
+            Some(ZFS_LABEL),
+            end.checked_sub(2 * ZFS_LABEL),
+            end.checked_sub(ZFS_LABEL),
+        ];
+        labels.into_iter().flatten().find_map(|label| {
+            let first = label + ZFS_UBERBLOCKS;
+            let blocks = match first {
+                ZFS_UBERBLOCKS => self.head.get(first as usize..)?.to_vec(),
+                _ => self.region.read(first, ZFS_UBERBLOCKS as usize),
+            };
+            let is_uberblock = |block: &[u8]| ZFS_MARKS.iter().any(|mark| block.starts_with(mark));
+            let index = blocks.chunks(1024).position(is_uberblock)?;
+            Some(first + index as u64 * 1024)
+        })
+    }
+
+    /// Which of the ext family it is, by its features (kernel
+    /// Documentation/filesystems/ext4/super.rst); `None` when the superblock makes no sense.
+    fn ext(&self) -> Option<&'static str> {
+        let number = |at: usize| {
+            let bytes = self.head.get(0x400 + at..0x404 + at)?;
+            Some(u32::from_le_bytes(bytes.try_into().ok()?))
+        };
+        // Revision 0 or 1.
+        if number(0x4c)? > 1 {
+            return None;
+        }
+        let (compatible, incompatible, read_only) = (number(0x5c)?, number(0x60)?, number(0x64)?);
+        // A journal's own device, extents, 64 bits, flexible groups, ...: only ext4 has more than
+        // ext3's filetype, recover, journal_dev, meta_bg and sparse_super, large_file, btree_dir.
+        Some(if incompatible & 0x8 != 0 {
+            "jbd"
+        } else if incompatible & !0x1e != 0 || read_only & !0x7 != 0 {
+            "ext4"
+        } else if compatible & 0x4 != 0 {
+            "ext3"
+        } else {
+            "ext2"
+        })
+    }
+}
+
+/// Formats in a region, each with the byte of the region at which its mark lies.
+pub(super) fn find(region: Region<'_, '_>) -> Vec<(&'static str, u64)> {
+    let window = Window::new(region);
+    let mut found = Vec::new();
+    for magics in [CONTAINERS, FILE_SYSTEMS, IMAGES] {
+        window.find(magics, &mut found);
+    }
+    window.find_swap(&mut found);
+    found.extend(window.find_zfs().map(|offset| ("zfs_member", offset)));
+    if let Some(place) = found.iter().position(|(name, _)| *name == "ext") {
+        match window.ext() {
+            Some(name) => found[place].0 = name,
+            None => drop(found.remove(place)),
+        }
+    }
+    let record = window.head.get(..512).unwrap_or(&window.head);
+    if is_dos(record, &found) {
+        found.push(("dos", 510));
+    }
+    found
+}
+
+/// Whether a boot record with its mark counts as a table of partitions: the boot sectors of some
+/// file systems, and the record that protects a GPT, carry the same mark.
+fn is_dos(record: &[u8], found: &[(&'static str, u64)]) -> bool {
+    let has_boot_sector = |name: &str| {
+        matches!(
+            name,
+            "vfat" | "ntfs" | "exfat" | "ReFS" | "BitLocker" | "hpfs"
+        )
+    };
+    if found.iter().any(|(name, _)| has_boot_sector(name)) {
+        return false;
+    }
+    super::partition_table::is_mbr(record)
+        || found.is_empty() && record.get(510..512) == Some(&[0x55, 0xaa])
+}
+
+#[cfg(test)]
+#[path = "../tests/signatures.rs"]
+mod tests;
