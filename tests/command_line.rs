@@ -288,7 +288,7 @@ fn bad_input_is_told_in_one_sentence() {
         (&["run", "rndread", scratch, "--duration", "10"], 2, "10s"),
         (&["run", "rndread", "sim:nothing"], 2, "nothing"),
         (&["run", "dance", scratch], 2, "random-read"),
-        (&["show", &missing], 1, "missing"),
+        (&["show", &missing], 2, "missing"),
         (&["show", &empty], 1, "no diskscope session"),
     ];
     for (words, exit, hint) in cases {

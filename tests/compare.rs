@@ -69,7 +69,7 @@ fn a_report_is_one_file() {
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
     assert!(html.contains("<h1>Comparison</h1>"));
     let refused = diskscope(&["report", "-o", "/no/such/directory/x.html"], &both());
-    assert_eq!(refused.status.code(), Some(1));
+    assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]

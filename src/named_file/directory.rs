@@ -177,6 +177,9 @@ pub(super) enum Existing {
     Replace,
 }
 
+/// Sets owner and mode of a file before it is written.
+pub(super) type Settle<'a> = &'a dyn Fn(&File) -> io::Result<()>;
+
 /// A file that is not to be seen yet.
 #[derive(Debug)]
 pub(super) struct Temporary {
@@ -194,7 +197,7 @@ impl Temporary {
         name: &OsStr,
         bytes: &[u8],
         existing: Existing,
-        settle: &dyn Fn(&File) -> io::Result<()>,
+        settle: Settle<'_>,
     ) -> io::Result<File> {
         use io::Write;
         if !self.is_linkable {
@@ -222,7 +225,7 @@ impl Temporary {
         directory: &Directory,
         name: &OsStr,
         bytes: &[u8],
-        (existing, settle): (Existing, &dyn Fn(&File) -> io::Result<()>),
+        (existing, settle): (Existing, Settle<'_>),
     ) -> io::Result<File> {
         use io::Write;
         let (mut file, random) = directory.random(Access::Umask)?;

@@ -9,7 +9,7 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 use super::{FileId, InputError, kind_name};
 
 /// `f_type` of the pipes that have no name (statfs(2)).
-const PIPEFS_MAGIC: i64 = 0x5049_5045;
+const PIPEFS_MAGIC: rustix::fs::FsWord = 0x5049_5045;
 
 /// What an input may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -39,7 +39,7 @@ pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
     let kind = FileType::from_raw_mode(stat.st_mode);
     let is_nameless_pipe = || {
         kind == FileType::Fifo
-            && fstatfs(&looked_at).is_ok_and(|facts| facts.f_type as i64 == PIPEFS_MAGIC)
+            && fstatfs(&looked_at).is_ok_and(|facts| facts.f_type == PIPEFS_MAGIC)
     };
     if kind != FileType::RegularFile && !(input == Input::Stream && is_nameless_pipe()) {
         return Err(InputError::Unsuitable {

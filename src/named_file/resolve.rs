@@ -18,7 +18,7 @@ use super::directory::Directory;
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 /// `f_type` of procfs (statfs(2)).
-const PROC_SUPER_MAGIC: i64 = 0x9fa0;
+const PROC_SUPER_MAGIC: rustix::fs::FsWord = 0x9fa0;
 /// Anybody may make and rename files in such a directory.
 pub(super) const WRITABLE_BY_ALL: u32 = 0o002;
 
@@ -206,7 +206,7 @@ impl Walk<'_> {
     }
 
     fn is_procfs(&self) -> bool {
-        fstatfs(&self.directory).is_ok_and(|facts| facts.f_type as i64 == PROC_SUPER_MAGIC)
+        fstatfs(&self.directory).is_ok_and(|facts| facts.f_type == PROC_SUPER_MAGIC)
     }
 
     /// The last component is a link of procfs: a descriptor, or what another one has open.

@@ -56,7 +56,7 @@ fn no_partial_file(directory: &Path) {
     let left: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
-        .filter(|name| name.ends_with(".partial"))
+        .filter(|name| name.starts_with('.') || name.ends_with(".partial"))
         .collect();
     assert!(left.is_empty(), "{left:?}");
 }
