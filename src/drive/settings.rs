@@ -10,31 +10,28 @@
 //! directory that nobody else can write to ([`PrivateDirectory`]), for the same run of the kernel
 //! and the same device.
 
-use std::ffi::{OsStr, OsString};
-use std::fs::File;
-use std::io::{self, Read};
-use std::os::unix::fs::FileExt;
+use std::io;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use crate::private_directory::{Access, PrivateDirectory};
+use crate::private_directory::PrivateDirectory;
 use crate::roots::{self, Roots};
 
 mod error;
+mod guard;
 mod kernel_file;
 mod record;
 mod setting;
+mod store;
 
 use error::io_error;
 pub use error::{RecordError, SettingError};
+pub use guard::Guard;
 use kernel_file::KernelFile;
 pub use record::{BootId, DeviceIdentity, Record};
 pub use setting::{DeviceName, Setting};
+use store::{RECORD, forget, lock_of, read_record, restore};
 
-/// Ending of a record's name.
-const RECORD: &str = ".json";
-/// Ending of a lock's name. Locks are never removed: two processes could hold two of one name.
-const LOCK: &str = ".lock";
 /// The directory of the records, below the base.
 const OWN: &str = "diskscope/settings";
 /// A temporary file that is older has been left by a process that was killed.
@@ -280,157 +277,6 @@ impl Settings {
             let path = self.roots.sys.join("class/block").join(name.as_str());
             io_error("identify", &path)(io::ErrorKind::NotFound.into())
         })
-    }
-}
-
-/// Takes the lock of a setting, and leaves in it who has it.
-fn lock_of(directory: &PrivateDirectory, setting: &Setting) -> Result<File, SettingError> {
-    let name = OsString::from(setting.name() + LOCK);
-    let file = directory.open_or_create(&name)?;
-    let failed = || io_error("lock", &directory.path().join(&name));
-    if kernel_file::lock(&file).map_err(failed())? {
-        let holder = format!("{}\n", std::process::id());
-        let noted = file
-            .set_len(0)
-            .and_then(|()| file.write_all_at(holder.as_bytes(), 0));
-        noted.map_err(failed())?;
-        return Ok(file);
-    }
-    let mut text = [0; 16];
-    let length = file.read_at(&mut text, 0).unwrap_or(0);
-    let holder = std::str::from_utf8(&text[..length]).ok();
-    Err(SettingError::Held {
-        setting: setting.clone(),
-        holder: holder.and_then(|text| text.trim_end().parse().ok()),
-    })
-}
-
-fn record_name(setting: &Setting) -> OsString {
-    OsString::from(setting.name() + RECORD)
-}
-
-/// The record of a setting; `None` where there is none.
-fn read_record(
-    directory: &PrivateDirectory,
-    setting: &Setting,
-) -> Result<Option<Record>, SettingError> {
-    let name = record_name(setting);
-    let file = match directory.open_file(&name, Access::Read) {
-        Err(error) if error.is_not_found() => return Ok(None),
-        opened => opened?,
-    };
-    let path = directory.path().join(&name);
-    let mut bytes = Vec::new();
-    file.take(record::LARGEST + 1)
-        .read_to_end(&mut bytes)
-        .map_err(io_error("read", &path))?;
-    let parsed = Record::parse(&bytes).and_then(|record| {
-        if record.setting() == setting {
-            return Ok(record);
-        }
-        let found = record.setting().clone();
-        Err(RecordError::Name { found })
-    });
-    parsed
-        .map(Some)
-        .map_err(|reason| SettingError::Record { path, reason })
-}
-
-/// Removes a record.
-fn forget(directory: &PrivateDirectory, setting: &Setting) -> Result<(), SettingError> {
-    match directory.unlink(&record_name(setting)) {
-        Err(error) if !error.is_not_found() => Err(error.into()),
-        _ => Ok(()),
-    }
-}
-
-/// Puts a setting back and removes its record. `false` where there was nothing to put back: the
-/// device is gone, or somebody else has set it since.
-fn restore(
-    directory: &PrivateDirectory,
-    record: &Record,
-    file: &KernelFile,
-) -> Result<bool, SettingError> {
-    let put_back = file.read().and_then(|now| {
-        let ours = record.is_ours(&now) && now != record.original();
-        if ours {
-            file.write(record.original())?;
-        }
-        Ok(ours)
-    });
-    let ours = match put_back {
-        Err(error) if error.is_not_found() => false,
-        put_back => put_back?,
-    };
-    forget(directory, record.setting())?;
-    Ok(ours)
-}
-
-/// A setting that may be changed as long as this lives, by nobody else.
-#[derive(Debug)]
-pub struct Guard {
-    record: Record,
-    file: KernelFile,
-    directory: PrivateDirectory,
-    // Goes last: until then the setting is put back and the record is removed.
-    _lock: File,
-}
-
-impl Guard {
-    /// What it was at the beginning.
-    #[must_use]
-    pub fn original(&self) -> &str {
-        self.record.original()
-    }
-
-    /// Changes the setting; the old value is on disk before.
-    ///
-    /// # Errors
-    /// When the old value cannot be noted, or the kernel does not take the new one (or takes
-    /// another instead).
-    pub fn set(&mut self, value: &str) -> Result<(), SettingError> {
-        self.note(value)?;
-        self.file.write(value)?;
-        let now = self.file.read()?;
-        if now != value {
-            // Whatever it has become is our doing.
-            self.note(&now)?;
-            let refused = io::Error::other(format!("it did not take {value:?}"));
-            return Err(io_error("change", self.file.path())(refused));
-        }
-        Ok(())
-    }
-
-    /// Puts the setting back and says whether that worked; dropping does the same in silence.
-    ///
-    /// # Errors
-    /// When the kernel does not take the old value: the record stays for the next start.
-    pub fn put_back(self) -> Result<(), SettingError> {
-        self.restore()
-    }
-
-    fn restore(&self) -> Result<(), SettingError> {
-        restore(&self.directory, &self.record, &self.file).map(|_| ())
-    }
-
-    fn note(&mut self, value: &str) -> Result<(), SettingError> {
-        let setting = self.record.setting().clone();
-        self.record.add(value).map_err(|_| SettingError::Value {
-            setting,
-            value: value.to_owned(),
-        })?;
-        let name = record_name(self.record.setting());
-        let path = self.directory.path().join(&name);
-        let text = serde_json::to_vec(&self.record)
-            .map_err(|error| io_error("write", &path)(error.into()))?;
-        Ok(self.directory.replace(OsStr::new(&name), &text)?)
-    }
-}
-
-impl Drop for Guard {
-    fn drop(&mut self) {
-        // A value that cannot be put back now is tried again at the next start: the record stays.
-        let _ = self.restore();
     }
 }
 
