@@ -14,6 +14,7 @@ use crate::drive::Target;
 use crate::model::Live;
 use crate::model::files::{DeletedView, FileView};
 use crate::model::requests::RequestsView;
+use crate::safe_text::SafeText;
 use crate::session::document::{KernelCounts, Run, Session, StageSplit};
 
 /// Something happened.
@@ -167,7 +168,7 @@ pub enum Effect {
     /// Write the view of the recording to a file.
     ExportView,
     /// Follow the requests of this device, or of none.
-    Follow(Option<String>),
+    Follow(Option<SafeText>),
     /// List threads too.
     ShowThreads(bool),
     /// List what a process has open.

@@ -8,6 +8,7 @@ use super::live::LiveState;
 use super::text::Text;
 use crate::model::requests::{Request, RequestsView};
 use crate::printable::printable;
+use crate::safe_text::SafeText;
 
 /// Lines that a page key moves.
 const PAGE: usize = 10;
@@ -16,7 +17,7 @@ const PAGE: usize = 10;
 #[derive(Debug, Clone, Default)]
 pub struct RequestsState {
     /// The device that is followed.
-    pub device: Option<String>,
+    pub device: Option<SafeText>,
     /// The latest of it; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
     /// Why requests cannot be followed, and what to do.
@@ -34,7 +35,7 @@ pub struct RequestsState {
 impl RequestsState {
     /// The screen comes to the front: follows the device of the last time, or else the busiest.
     pub fn begin(&mut self, live: &LiveState) -> Vec<Effect> {
-        let device = self.device.take().or_else(|| busiest(live));
+        let device = self.device.take().or_else(|| busiest(live).map(Into::into));
         self.follow(device)
     }
 
@@ -92,7 +93,7 @@ impl RequestsState {
         self.scroll += lines.min(most);
     }
 
-    fn follow(&mut self, device: Option<String>) -> Vec<Effect> {
+    fn follow(&mut self, device: Option<SafeText>) -> Vec<Effect> {
         self.device.clone_from(&device);
         self.view = None;
         self.refused = None;
@@ -119,15 +120,15 @@ impl RequestsState {
 }
 
 /// Devices that are no part of another one.
-fn devices(live: &LiveState) -> Vec<String> {
+fn devices(live: &LiveState) -> Vec<SafeText> {
     let all = live.sample.iter().flat_map(|sample| &sample.devices);
     all.filter(|device| device.parent.is_none())
         .map(|device| device.name.clone())
         .collect()
 }
 
-fn busiest(live: &LiveState) -> Option<String> {
-    let rate = |name: &String| {
+fn busiest(live: &LiveState) -> Option<SafeText> {
+    let rate = |name: &SafeText| {
         let all = live.sample.iter().flat_map(|sample| &sample.devices);
         all.filter(|device| device.name == *name)
             .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?))

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::compare::check_together;
 use super::{Exit, Failure, Result, print, say};
 use crate::bench;
 use crate::report::html;
@@ -33,8 +34,10 @@ pub(super) fn command() -> Command {
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
-    let paths = matches.get_many::<PathBuf>("files").into_iter().flatten();
+    let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
+    check_together(&paths)?;
     let sessions = paths
+        .into_iter()
         .map(|path| {
             Ok((
                 path.display().to_string(),

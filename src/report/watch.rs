@@ -12,6 +12,7 @@ mod devices;
 mod processes;
 mod transfers;
 
+use crate::safe_text::SafeText;
 use columns::{WIDTH, fitted};
 
 /// Writers that wait later than this are nobody's trouble yet.
@@ -22,7 +23,7 @@ const SOON: Duration = Duration::from_secs(300);
 /// # Errors
 /// Does not fail for a view that the model made; the error is serde's.
 pub fn line(live: &Live) -> serde_json::Result<String> {
-    serde_json::to_string(live)
+    crate::safe_json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
@@ -39,7 +40,7 @@ pub fn text(live: &Live) -> String {
 
 /// What could not be read and why, each said once: the notices of a view that are not among those
 /// that `said` holds, which takes them up.
-pub fn new_notices(live: &Live, said: &mut Vec<String>) -> String {
+pub fn new_notices(live: &Live, said: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
         if !said.contains(notice) {
@@ -62,7 +63,7 @@ fn heading(live: &Live) -> String {
     let mut words = vec![live.time.clone()];
     words.extend(name.clone());
     words.extend(kernel.clone());
-    words.extend(load.map(|load| format!("load {:.1}", load[0])));
+    words.extend(load.map(|load| format!("load {:.1}", load[0]).into()));
     let mut second = Vec::new();
     if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
         second.push(format!(

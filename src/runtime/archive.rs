@@ -45,7 +45,7 @@ fn entry(path: PathBuf, session: &Session) -> SessionEntry {
         .collect();
     SessionEntry {
         path,
-        started: session.started.clone(),
+        started: session.started.clone().into(),
         summary: runs.join(", "),
         headline: last.and_then(headline).unwrap_or_default(),
         state: state.to_owned(),

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use self::book::{Book, Underway};
 use super::overwrite;
+use crate::bench::common::window;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Target};
@@ -159,6 +160,7 @@ pub fn run(
     let forecast = job.test.forecast(&target, &parameters)?;
     if job.test.writes(&parameters) {
         overwrite::permit(&mut opened, job)?;
+        opened.check_room(window(&target, &parameters), forecast.writes)?;
     }
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();

@@ -148,7 +148,7 @@ mod tests {
         let mut other_drive = one.clone();
         other_drive.target.serial = Some("other".to_owned());
         let mut other_depth = one.clone();
-        other_depth.parameters.insert("depth".to_owned(), 64.into());
+        other_depth.parameters.insert("depth".into(), 64.into());
         let groups = repeats(&[
             (Some("a"), &one),
             (Some("a"), &other_drive),

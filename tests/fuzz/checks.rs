@@ -199,7 +199,10 @@ fn opened(path: &Path, size: u64) {
             let live = Arc::new(live);
             shown(|| News::Sample(Arc::clone(&live)), Screen::Live);
         }
-        let _ = recording.requests(view);
+        let _ = recording.requests(view, &mut |line| {
+            assert!(line.chars().all(printable::is_harmless), "{line:?}");
+            true
+        });
     }
 }
 

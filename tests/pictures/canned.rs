@@ -848,7 +848,7 @@ pub fn comparison() -> State {
         point[1] *= 0.914 - 0.05 * wave(step, 0.9, 0.0);
     }
     let mut deep = random_read();
-    deep.parameters.insert("depth".to_owned(), 128.into());
+    deep.parameters.insert("depth".into(), 128.into());
     let session = |runs: Vec<Run>| Session {
         schema: "diskscope-session".to_owned(),
         version: 1,

@@ -4,6 +4,7 @@ use std::io::{self, IsTerminal, Write};
 
 use crate::bench::Progress;
 use crate::engine::Snapshot;
+use crate::printable::printable_str;
 use crate::runtime::benchmark::{Beside, Start, Watcher};
 use crate::units;
 
@@ -28,6 +29,7 @@ impl Line {
 
     fn draw(&mut self, text: &str) {
         if self.terminal {
+            let text = printable_str(text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
             // Nobody watching is no error.

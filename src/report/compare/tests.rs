@@ -37,7 +37,7 @@ fn two_sessions_as_text() {
     let mut other = with_curve(91_200.0, 400.0);
     other.target.model = Some("evil\u{1b}[2Jname".to_owned());
     let mut alone = run("iops", 1.0, 0.1);
-    alone.parameters.insert("depth".to_owned(), 1.into());
+    alone.parameters.insert("depth".into(), 1.into());
     let named = [
         (
             "before.json",

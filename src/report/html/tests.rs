@@ -134,7 +134,7 @@ fn hostile_names_stay_text() {
     run.state = RunState::Failed;
     run.engine.reason = Some(hostile.to_owned());
     run.reproduce.diskscope = hostile.to_owned();
-    run.parameters.insert(hostile.to_owned(), hostile.into());
+    run.parameters.insert(hostile.into(), hostile.into());
     run.findings.figures[0].name = hostile.to_owned();
     run.findings.series[0].name = hostile.to_owned();
     run.findings.series[0].y.name = hostile.to_owned();

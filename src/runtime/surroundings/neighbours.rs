@@ -52,7 +52,7 @@ impl Neighbours {
             let written_bytes = since(now.written, before.map(|it| it.written));
             (read_bytes + written_bytes >= LEAST_BYTES).then(|| OtherUser {
                 pid,
-                command: command(&self.roots.proc, pid).unwrap_or_default(),
+                command: command(&self.roots.proc, pid).unwrap_or_default().into(),
                 read_bytes,
                 written_bytes,
                 witness: match has_open(&self.roots.proc.join(pid.to_string()), devices) {

@@ -33,7 +33,9 @@ impl Strangers {
             .or_insert_with(|| process_of(proc, actor.pid));
         let stranger = self.processes.entry(pid).or_insert_with(|| OtherUser {
             pid,
-            command: command(proc, pid).unwrap_or_else(|| printable(actor.name.bytes())),
+            command: command(proc, pid)
+                .unwrap_or_else(|| printable(actor.name.bytes()))
+                .into(),
             read_bytes: 0,
             written_bytes: 0,
             witness: Witness::Traced,

@@ -14,7 +14,7 @@ fn compared_sessions(sessions: &[Session], passed_over: &[String]) -> Comparison
 
 fn at_depth(value: f64, depth: u64) -> Run {
     let mut run = run("iops", value, 5.0);
-    run.parameters.insert("depth".to_owned(), depth.into());
+    run.parameters.insert("depth".into(), depth.into());
     run
 }
 

@@ -1,6 +1,7 @@
 //! A comparison in words: the same on the screen and in the report.
 
 use super::{Against, Mismatch, Overlay};
+use crate::safe_text::SafeText;
 
 /// What a side goes by: A, B, C ... and beyond the alphabet its number.
 #[must_use]
@@ -39,7 +40,7 @@ impl Mismatch {
         if self.differences.is_empty() {
             return format!("{}: {has} has it, {lacks} has no run of it", self.test);
         }
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_owned());
+        let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
         let differences: Vec<String> = self
             .differences
             .iter()

@@ -163,7 +163,7 @@ fn merged_requests_are_told_past_the_page_cache() {
     assert_eq!(found("requests-merged", &run), None, "5 % are allowed");
     kernel(&mut run).reads_merged = 600;
     assert_found("requests-merged", &run, &["10000", "600"]);
-    run.parameters.insert("cache".to_owned(), "keep".into());
+    run.parameters.insert("cache".into(), "keep".into());
     assert_eq!(
         found("requests-merged", &run),
         None,

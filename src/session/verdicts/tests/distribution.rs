@@ -30,7 +30,7 @@ fn two_speeds_are_named() {
 fn durable(microseconds: u64, rpm: Option<u32>) -> Run {
     let mut run = counted(0, 1000);
     run.target.rotational = Some(true);
-    run.parameters.insert("sync".to_owned(), "dsync".into());
+    run.parameters.insert("sync".into(), "dsync".into());
     run.findings.latency.write = times([microseconds; 1000]);
     run.evidence.setup = Some(Setup {
         rotation_rate: rpm,
@@ -50,7 +50,7 @@ fn durable_writes_take_half_a_revolution() {
     assert_found("sync-too-fast", &durable(4100, Some(7200)), &["4.17 ms"]);
     assert_eq!(found("sync-too-fast", &durable(4200, Some(7200))), None);
     let mut unsynced = durable(100, None);
-    unsynced.parameters.insert("sync".to_owned(), "none".into());
+    unsynced.parameters.insert("sync".into(), "none".into());
     assert_eq!(found("sync-too-fast", &unsynced), None);
     let mut flash = durable(100, None);
     flash.target.rotational = Some(false);

@@ -53,12 +53,12 @@ fn zeros_say_that_nothing_was_ever_written() {
 #[test]
 fn data_that_is_not_random_is_told() {
     let mut run = counted(0, 1000);
-    run.parameters.insert("data".to_owned(), "zero".into());
+    run.parameters.insert("data".into(), "zero".into());
     assert_found("compressible-data", &run, &["4.10 MB", "--data zero"]);
-    run.parameters.insert("data".to_owned(), "random".into());
+    run.parameters.insert("data".into(), "random".into());
     assert_eq!(found("compressible-data", &run), None);
     let mut read = counted(1000, 0);
-    read.parameters.insert("data".to_owned(), "zero".into());
+    read.parameters.insert("data".into(), "zero".into());
     assert_eq!(found("compressible-data", &read), None);
 }
 

@@ -12,7 +12,7 @@ fn with(change: impl FnOnce(&mut Setup)) -> Run {
 }
 
 fn set(run: &mut Run, name: &str, value: impl Into<serde_json::Value>) {
-    run.parameters.insert(name.to_owned(), value.into());
+    run.parameters.insert(name.into(), value.into());
 }
 
 #[test]
