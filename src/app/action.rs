@@ -139,13 +139,13 @@ pub struct SessionEntry {
     /// Its file.
     pub path: PathBuf,
     /// When it began, RFC 3339.
-    pub started: String,
+    pub started: SafeText,
     /// Its tests, with what they were run on.
-    pub summary: String,
+    pub summary: SafeText,
     /// The most telling figure, such as `83.9k IOPS`.
-    pub headline: String,
+    pub headline: SafeText,
     /// How its last run ended.
-    pub state: String,
+    pub state: SafeText,
 }
 
 /// What shall be done outside.

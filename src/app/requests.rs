@@ -21,7 +21,7 @@ pub struct RequestsState {
     /// The latest of it; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
     /// Why requests cannot be followed, and what to do.
-    pub refused: Option<[String; 2]>,
+    pub refused: Option<[SafeText; 2]>,
     /// Whether the screen is held.
     pub held: bool,
     /// Text that a listed request must contain.
@@ -164,8 +164,8 @@ mod tests {
         sample.devices = rates
             .iter()
             .map(|(name, parent, rate)| DeviceView {
-                name: (*name).to_owned(),
-                parent: parent.map(str::to_owned),
+                name: (*name).into(),
+                parent: parent.map(str::to_owned).map(Into::into),
                 read_bytes_per_s: Some(*rate),
                 write_bytes_per_s: Some(0.0),
                 ..DeviceView::default()
@@ -203,7 +203,7 @@ mod tests {
     #[test]
     fn views_of_the_device_before_are_passed_over() {
         let mut requests = RequestsState {
-            device: Some("sdb".to_owned()),
+            device: Some("sdb".into()),
             ..RequestsState::default()
         };
         let of = |device| Arc::new(crate::model::requests::Board::new(device, 0).view(1));
@@ -219,7 +219,7 @@ mod tests {
         use crate::app::replay::{Moment, Timeline, Travel};
         use crate::app::{Action, News, Screen, State, update};
         let replay = |has_requests| {
-            let timeline = Timeline::new("day".to_owned(), Arc::default(), None);
+            let timeline = Timeline::new("day".into(), Arc::default(), None);
             let timeline = Timeline {
                 has_requests,
                 ..timeline

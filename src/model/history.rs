@@ -168,7 +168,7 @@ mod tests {
         live.devices = names
             .iter()
             .map(|name| DeviceView {
-                name: (*name).to_owned(),
+                name: (*name).into(),
                 read_bytes_per_s: Some(rate),
                 ..DeviceView::default()
             })

@@ -167,13 +167,13 @@ mod tests {
             beneath: vec![Layer {
                 relation: Relation::Whole,
                 counts: KernelCounts {
-                    device: "sda".to_owned(),
+                    device: "sda".into(),
                     ..KernelCounts::default()
                 },
             }],
             others: vec![OtherUser {
                 pid: 12,
-                command: "dd".to_owned(),
+                command: "dd".into(),
                 read_bytes: 1_000_000,
                 written_bytes: 0,
                 witness: Witness::Traced,

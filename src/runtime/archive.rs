@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 
 use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
+use crate::safe_text::SafeText;
 use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
 use crate::session::store;
@@ -21,10 +22,10 @@ pub fn list(directory: &Path) -> Result<Vec<SessionEntry>, String> {
         Ok(session) => entry(path, &session),
         Err(error) => SessionEntry {
             path,
-            started: String::new(),
-            summary: error.to_string(),
-            headline: String::new(),
-            state: "unreadable".to_owned(),
+            started: SafeText::new(),
+            summary: error.to_string().into(),
+            headline: SafeText::new(),
+            state: "unreadable".into(),
         },
     };
     Ok(paths.into_iter().take(LISTED).map(entry).collect())
@@ -45,10 +46,10 @@ fn entry(path: PathBuf, session: &Session) -> SessionEntry {
         .collect();
     SessionEntry {
         path,
-        started: session.started.clone().into(),
-        summary: runs.join(", "),
-        headline: last.and_then(headline).unwrap_or_default(),
-        state: state.to_owned(),
+        started: session.started.clone(),
+        summary: runs.join(", ").into(),
+        headline: last.and_then(headline).unwrap_or_default().into(),
+        state: state.into(),
     }
 }
 

@@ -75,9 +75,9 @@ pub fn recording() -> Vec<u8> {
 
 fn view(index: u64) -> Live {
     let mut live = Modeler::default().update(Arc::default());
-    live.time = format!("2026-01-02T03:04:0{index}Z");
+    live.time = format!("2026-01-02T03:04:0{index}Z").into();
     live.devices = vec![DeviceView {
-        name: "sda".to_owned(),
+        name: "sda".into(),
         read_bytes_per_s: Some(index as f64),
         ..DeviceView::default()
     }];

@@ -115,10 +115,7 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            [
-                (12, "backup".to_owned(), 1500, 0),
-                (99, "gone".to_owned(), 0, 100)
-            ]
+            [(12, "backup".into(), 1500, 0), (99, "gone".into(), 0, 100)]
         );
         assert!(is_kernel_thread(proc.path(), 13) && !is_kernel_thread(proc.path(), 12));
         assert!(

@@ -265,7 +265,7 @@ mod tests {
             .enumerate()
             .map(|(index, value)| {
                 let mut run = run("iops", *value, 10.0);
-                run.target.serial = Some(format!("S{index}"));
+                run.target.serial = Some(format!("S{index}").into());
                 (
                     format!("{}.json", host(index)),
                     session(&host(index), vec![run]),
@@ -313,7 +313,7 @@ mod tests {
     #[test]
     fn drives_are_set_beside_their_own_model() {
         let mut mixed = sessions(&[1000.0, 1001.0, 999.0, 1000.0, 1002.0, 100.0]);
-        mixed[5].1.runs[0].target.model = Some("ST8000NM000A".to_owned());
+        mixed[5].1.runs[0].target.model = Some("ST8000NM000A".into());
         let fleet = of(&mixed);
         assert!(fleet.tables[0].rows.last().unwrap().peers.is_none());
         assert_eq!(fleet.tables[0].rows[0].peers.as_ref().unwrap().count, 5);
@@ -322,9 +322,7 @@ mod tests {
     #[test]
     fn other_parameters_make_another_table_and_nothing_found_is_said() {
         let mut all = sessions(&[1000.0, 900.0, 800.0]);
-        all[1].1.runs[0]
-            .parameters
-            .insert("depth".to_owned(), 1.into());
+        all[1].1.runs[0].parameters.insert("depth".into(), 1.into());
         all[2].1.runs.clear();
         let fleet = of(&all);
         assert_eq!(fleet.tables.len(), 2);
@@ -335,7 +333,7 @@ mod tests {
     fn a_drive_measured_twice_that_differs_is_unstable() {
         let mut all = sessions(&[1000.0, 500.0]);
         all[1].1.host.name = all[0].1.host.name.clone();
-        all[1].1.runs[0].target.serial = Some("S0".to_owned());
+        all[1].1.runs[0].target.serial = Some("S0".into());
         assert_eq!(of(&all).unstable.len(), 1);
         assert_eq!(of(&sessions(&[1000.0, 500.0])).unstable, []);
     }

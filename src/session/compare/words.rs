@@ -94,13 +94,13 @@ mod tests {
         let mut mismatch = Mismatch {
             side: 1,
             lacking: 0,
-            test: "mixed".to_owned(),
+            test: "mixed".into(),
             differences: Vec::new(),
         };
         assert_eq!(mismatch.sentence(), "mixed: B has it, A has no run of it");
         mismatch.differences.push(Difference {
-            parameter: "rate".to_owned(),
-            first: Some("100/s".to_owned()),
+            parameter: "rate".into(),
+            first: Some("100/s".into()),
             other: None,
         });
         assert_eq!(

@@ -111,7 +111,7 @@ mod tests {
     fn a_margin_says_on_which_side_and_how_far() {
         let outcome = |measured, limit| {
             let goal = Goal {
-                goal: "p95<=5ms".to_owned(),
+                goal: "p95<=5ms".into(),
                 met: None,
                 measured,
                 limit,

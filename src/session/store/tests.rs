@@ -7,10 +7,10 @@ use super::*;
 
 fn session() -> Session {
     Session {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA.into(),
         version: VERSION,
-        program: "diskscope 0.1.0".to_owned(),
-        started: "2026-01-02T03:04:05+00:00".to_owned(),
+        program: "diskscope 0.1.0".into(),
+        started: "2026-01-02T03:04:05+00:00".into(),
         host: Host::default(),
         runs: Vec::new(),
     }
@@ -18,14 +18,14 @@ fn session() -> Session {
 
 fn run(elapsed_ns: u64, state: RunState) -> Run {
     Run {
-        test: "random-read".to_owned(),
+        test: "random-read".into(),
         state,
         error: None,
-        started: "2026-01-02T03:04:06+00:00".to_owned(),
+        started: "2026-01-02T03:04:06+00:00".into(),
         elapsed_ns,
         target: TargetRecord {
-            path: "/tmp".to_owned(),
-            kind: "scratch".to_owned(),
+            path: "/tmp".into(),
+            kind: "scratch".into(),
             size_bytes: 1,
             logical_block_bytes: 512,
             physical_block_bytes: 4096,

@@ -5,7 +5,7 @@ use crate::session::document::{BlockSample, Extents, Setup};
 
 fn with_holes(mut run: Run, holes: u64, unwritten: u64) -> Run {
     run.evidence.extents = Some(Extents {
-        file: "/srv/disk".to_owned(),
+        file: "/srv/disk".into(),
         bytes: 100 * MIB,
         hole_bytes: holes,
         unwritten_bytes: unwritten,
@@ -68,7 +68,7 @@ fn memory_is_told() {
     run.evidence.setup = Some(Setup::default());
     assert_eq!(found("lies-in-memory", &run), None);
     run.evidence.setup = Some(Setup {
-        memory: Some("its file system is tmpfs".to_owned()),
+        memory: Some("its file system is tmpfs".into()),
         ..Setup::default()
     });
     assert_found("lies-in-memory", &run, &["/dev/nvme0n1", "tmpfs"]);
