@@ -19,7 +19,7 @@ const MOST_MARKS: usize = 4;
 pub fn printable(bytes: &[u8]) -> String {
     let mut escaped = Escaped {
         text: String::with_capacity(bytes.len()),
-        marks: MOST_MARKS,
+        marks: Marks::default(),
     };
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -69,54 +69,61 @@ pub fn command_line(arguments: &[u8], name: &[u8]) -> String {
     printable(&spaced)
 }
 
+/// Combining marks since the last character that they can stand on.
+#[derive(Debug)]
+pub(crate) struct Marks(usize);
+
+impl Default for Marks {
+    /// At the beginning of a line there is nothing that a mark could stand on.
+    fn default() -> Self {
+        Self(MOST_MARKS)
+    }
+}
+
+impl Marks {
+    /// Whether the next character may stand as it is. Behind an escape marks may stand again, behind
+    /// a mark that was escaped none may.
+    pub(crate) fn stands(&mut self, character: char) -> bool {
+        if matches!(character, ' '..='~') {
+            self.0 = 0;
+            return true;
+        }
+        let harmless = is_harmless(character);
+        if !harmless || character.width() != Some(0) {
+            self.0 = 0;
+            return harmless;
+        }
+        let room = self.0 < MOST_MARKS;
+        self.0 += usize::from(room);
+        room
+    }
+}
+
 /// Text that is being escaped.
 struct Escaped {
     text: String,
-    /// Combining marks since the last character with a width; at [`MOST_MARKS`] the next one is
-    /// escaped, and so are those that follow it.
-    marks: usize,
+    marks: Marks,
 }
 
 impl Escaped {
     fn push(&mut self, character: char) {
+        if self.marks.stands(character) {
+            self.text.push(character);
+            return;
+        }
         match character {
-            '\n' => self.push_escape("\\n"),
-            '\t' => self.push_escape("\\t"),
-            '\r' => self.push_escape("\\r"),
-            ' '..='~' => self.push_base(character),
+            '\n' => self.text.push_str("\\n"),
+            '\t' => self.text.push_str("\\t"),
+            '\r' => self.text.push_str("\\r"),
             _ if character.is_ascii_control() => self.push_byte(character as u8),
-            _ if character.is_control() || is_invisible(character) => {
-                self.text.extend(character.escape_unicode());
-                self.marks = 0;
-            }
-            _ if character.width() == Some(0) => self.push_mark(character),
-            _ => self.push_base(character),
+            _ => self.text.extend(character.escape_unicode()),
         }
-    }
-
-    fn push_base(&mut self, character: char) {
-        self.text.push(character);
-        self.marks = 0;
-    }
-
-    fn push_mark(&mut self, mark: char) {
-        if self.marks >= MOST_MARKS {
-            self.text.extend(mark.escape_unicode());
-        } else {
-            self.text.push(mark);
-            self.marks += 1;
-        }
-    }
-
-    fn push_escape(&mut self, escape: &str) {
-        self.text.push_str(escape);
-        self.marks = 0;
     }
 
     fn push_byte(&mut self, byte: u8) {
+        self.marks = Marks(0);
         // Writing to a String does not fail.
         let _ = write!(self.text, "\\x{byte:02x}");
-        self.marks = 0;
     }
 }
 
