@@ -35,7 +35,7 @@ pub struct RequestsState {
 impl RequestsState {
     /// The screen comes to the front: follows the device of the last time, or else the busiest.
     pub fn begin(&mut self, live: &LiveState) -> Vec<Effect> {
-        let device = self.device.take().or_else(|| busiest(live).map(Into::into));
+        let device = self.device.take().or_else(|| busiest(live));
         self.follow(device)
     }
 

@@ -174,7 +174,7 @@ fn describe(view: &mut DeviceView, drive: &Drive) {
         .collect();
     view.serial = serves_one_at_a_time(drive);
     view.mounted_at = drive.users.iter().find_map(|user| match user {
-        Use::Mounted { at, .. } => Some(SafeText::from(&*at)),
+        Use::Mounted { at, .. } => Some(SafeText::from(at)),
         Use::Swap | Use::HeldBy { .. } => None,
     });
 }

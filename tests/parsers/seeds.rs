@@ -57,7 +57,8 @@ pub fn journal() -> Vec<u8> {
 }
 
 /// A request as `trace --json` prints it.
-const REQUEST: &[u8] = b"{\"time_ns\":100,\"pid\":4711,\"command\":\"dd\",\"charged\":\"submitter\",\
+const REQUEST: &[u8] =
+    b"{\"time_ns\":100,\"pid\":4711,\"command\":\"dd\",\"charged\":\"submitter\",\
 \"submitter_pid\":9,\"submitter\":\"kworker/u8:1\",\"device\":\"sda\",\"operation\":\"write\",\
 \"flags\":\"WS\",\"sector\":2048,\"bytes\":4096,\"q2g_ns\":null,\"g2i_ns\":null,\"i2d_ns\":null,\
 \"d2c_ns\":null,\"q2c_ns\":400,\"q2d_ns\":null,\"merged\":1,\"split\":false,\"requeued\":0,\

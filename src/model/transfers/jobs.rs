@@ -129,8 +129,8 @@ impl Followed {
         };
         TransferView {
             pid: self.pid,
-            command: self.command.clone().into(),
-            source: Some(self.source.clone().into()),
+            command: self.command.clone(),
+            source: Some(self.source.clone()),
             destination: self.destination.clone(),
             position_bytes: position,
             size_bytes: size,

@@ -125,7 +125,7 @@ impl Tracked {
             destination,
             limited: limits::is_limited(&identity.name, &identity.arguments),
             pid: identity.pid,
-            command: SafeText::of_bytes(&identity.name).into(),
+            command: SafeText::of_bytes(&identity.name),
             basis,
             size: None,
             dd,
@@ -269,7 +269,7 @@ impl Tracked {
         let positioned = self.basis != Basis::Counters;
         TransferView {
             pid: self.pid,
-            command: self.command.clone().into(),
+            command: self.command.clone(),
             source: self
                 .source
                 .as_ref()
