@@ -135,9 +135,9 @@ impl Refused {
 
 fn engine_record(engine: &dyn Engine) -> EngineRecord {
     EngineRecord {
-        name: engine.name().to_owned(),
-        features: engine.features(),
-        reason: engine.reason(),
+        name: engine.name().into(),
+        features: engine.features().into_iter().map(Into::into).collect(),
+        reason: engine.reason().map(Into::into),
     }
 }
 
