@@ -6,6 +6,7 @@
 pub mod app;
 pub mod axis;
 pub mod bench;
+pub mod bounded;
 pub mod cli;
 pub mod drive;
 pub mod engine;
@@ -18,6 +19,8 @@ pub mod recording;
 pub mod report;
 pub mod roots;
 pub mod runtime;
+pub mod safe_json;
+pub mod safe_text;
 pub mod session;
 pub mod stats;
 pub mod ui;

@@ -3,33 +3,52 @@
 //! Anybody may name a file or a process so that printing it moves the cursor, sets the window's
 //! title or turns the text around. Every name from outside passes here before it is shown.
 
+use std::borrow::Cow;
 use std::fmt::Write;
+
+use unicode_width::UnicodeWidthChar;
+
+/// Combining marks that one character may carry; more are escaped. Written languages need three.
+const MOST_MARKS: usize = 4;
 
 /// The bytes as text that a terminal shows as it stands: control characters, invalid UTF-8,
 /// invisible characters and those that change the direction of writing become escapes of the
-/// kind `\n`, `\x1b`, `\u{202e}`.
+/// kind `\n`, `\x1b`, `\u{202e}`; so do combining marks without a character to stand on, and more
+/// of them than [`MOST_MARKS`] on one.
 #[must_use]
 pub fn printable(bytes: &[u8]) -> String {
-    let mut text = String::with_capacity(bytes.len());
+    let mut escaped = Escaped {
+        text: String::with_capacity(bytes.len()),
+        marks: Marks::default(),
+    };
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
-            push(&mut text, character);
+            escaped.push(character);
         }
         for byte in chunk.invalid() {
-            escape_byte(&mut text, *byte);
+            escaped.push_byte(*byte);
         }
     }
-    text
+    escaped.text
+}
+
+/// The same for text; borrowed where nothing had to be escaped.
+#[must_use]
+pub fn printable_str(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
+        return Cow::Borrowed(text);
+    }
+    Cow::Owned(printable(text.as_bytes()))
 }
 
 /// The same for text of several lines, which stay lines.
 #[must_use]
-pub fn printable_lines(text: &str) -> String {
-    let lines: Vec<String> = text
-        .split('\n')
-        .map(|line| printable(line.as_bytes()))
-        .collect();
-    lines.join("\n")
+pub fn printable_lines(text: &str) -> Cow<'_, str> {
+    if text.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return Cow::Borrowed(text);
+    }
+    let lines: Vec<Cow<'_, str>> = text.split('\n').map(printable_str).collect();
+    Cow::Owned(lines.join("\n"))
 }
 
 /// A command line whose arguments end in zero bytes, with spaces between them; the program's name
@@ -50,32 +69,82 @@ pub fn command_line(arguments: &[u8], name: &[u8]) -> String {
     printable(&spaced)
 }
 
-fn push(text: &mut String, character: char) {
-    match character {
-        '\n' => text.push_str("\\n"),
-        '\t' => text.push_str("\\t"),
-        '\r' => text.push_str("\\r"),
-        _ if character.is_ascii_control() => escape_byte(text, character as u8),
-        _ if character.is_control() || is_invisible(character) => {
-            text.extend(character.escape_unicode());
-        }
-        _ => text.push(character),
+/// Combining marks since the last character that they can stand on.
+#[derive(Debug)]
+pub(crate) struct Marks(usize);
+
+impl Default for Marks {
+    /// At the beginning of a line there is nothing that a mark could stand on.
+    fn default() -> Self {
+        Self(MOST_MARKS)
     }
 }
 
-fn escape_byte(text: &mut String, byte: u8) {
-    // Writing to a String does not fail.
-    let _ = write!(text, "\\x{byte:02x}");
+impl Marks {
+    /// Whether the next character may stand as it is. Behind an escape marks may stand again, behind
+    /// a mark that was escaped none may.
+    pub(crate) fn stands(&mut self, character: char) -> bool {
+        if matches!(character, ' '..='~') {
+            self.0 = 0;
+            return true;
+        }
+        let harmless = is_harmless(character);
+        if !harmless || character.width() != Some(0) {
+            self.0 = 0;
+            return harmless;
+        }
+        let room = self.0 < MOST_MARKS;
+        self.0 += usize::from(room);
+        room
+    }
 }
 
-/// Characters without a width or with power over the order of others (Unicode Standard Annex 9,
-/// and the general category Cf as far as it matters).
+/// Text that is being escaped.
+struct Escaped {
+    text: String,
+    marks: Marks,
+}
+
+impl Escaped {
+    fn push(&mut self, character: char) {
+        if self.marks.stands(character) {
+            self.text.push(character);
+            return;
+        }
+        match character {
+            '\n' => self.text.push_str("\\n"),
+            '\t' => self.text.push_str("\\t"),
+            '\r' => self.text.push_str("\\r"),
+            _ if character.is_ascii_control() => self.push_byte(character as u8),
+            _ => self.text.extend(character.escape_unicode()),
+        }
+    }
+
+    fn push_byte(&mut self, byte: u8) {
+        self.marks = Marks(0);
+        // Writing to a String does not fail.
+        let _ = write!(self.text, "\\x{byte:02x}");
+    }
+}
+
+/// Characters that are not seen or that change the order of others: those with the property
+/// Default_Ignorable_Code_Point, the bidirectional controls (Unicode Standard Annex 9) and the
+/// separators of lines and paragraphs. Variation selectors are among them: terminals disagree on
+/// the width that they give to a character.
 #[must_use]
 pub fn is_invisible(character: char) -> bool {
     matches!(character,
-        '\u{ad}' | '\u{61c}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-        | '\u{2060}'..='\u{206f}' | '\u{feff}' | '\u{fff9}'..='\u{fffb}'
-        | '\u{e0000}'..='\u{e007f}')
+        '\u{ad}' | '\u{34f}' | '\u{61c}' | '\u{115f}'..='\u{1160}' | '\u{17b4}'..='\u{17b5}'
+        | '\u{180b}'..='\u{180f}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+        | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}'
+        | '\u{ffa0}' | '\u{fff0}'..='\u{fffb}' | '\u{13430}'..='\u{1343f}'
+        | '\u{1bca0}'..='\u{1bca3}' | '\u{1d173}'..='\u{1d17a}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Whether a terminal shows the character as it stands, and nothing else happens.
+#[must_use]
+pub fn is_harmless(character: char) -> bool {
+    matches!(character, ' '..='~') || !character.is_control() && !is_invisible(character)
 }
 
 #[cfg(test)]
@@ -96,6 +165,16 @@ mod tests {
     }
 
     #[test]
+    fn marks_beyond_what_languages_need_are_escaped() {
+        assert_eq!(printable("e\u{301}".as_bytes()), "e\u{301}");
+        let pile = format!("a{}b", "\u{301}".repeat(6));
+        let shown = printable(pile.as_bytes());
+        assert_eq!(shown, "a\u{301}\u{301}\u{301}\u{301}\\u{301}\\u{301}b");
+        // Nothing is before it that it could stand on: it would change what was drawn before.
+        assert_eq!(printable("\u{301}x".as_bytes()), "\\u{301}x");
+    }
+
+    #[test]
     fn arguments_are_set_apart_by_spaces() {
         assert_eq!(command_line(b"cp\0a b\0c\0", b"cp"), "cp a b c");
         assert_eq!(command_line(b"", b"kworker/0:1"), "[kworker/0:1]");
@@ -108,6 +187,14 @@ mod tests {
             let text = printable(&bytes);
             prop_assert!(text.chars().all(|c| !c.is_control() && !is_invisible(c)));
             prop_assert_eq!(printable(text.as_bytes()), text.clone());
+        }
+
+        #[test]
+        fn text_and_its_bytes_are_escaped_alike(text in "(\\PC|[\\x00-\\x20]|[\u{300}-\u{30f}\u{200b}-\u{206f}]){0,20}") {
+            let shown = printable_str(&text).into_owned();
+            prop_assert_eq!(&shown, &printable(text.as_bytes()));
+            prop_assert!(shown.chars().all(is_harmless));
+            prop_assert_eq!(printable_str(&shown), shown.as_str());
         }
 
         #[test]

@@ -17,12 +17,12 @@ fn views(count: usize) -> Vec<Live> {
 fn view(index: usize) -> Live {
     let mut live = Modeler::default().update(Arc::default());
     let time = jiff::Timestamp::from_second(1_700_000_000 + 10 * index as i64).unwrap();
-    live.time = time.to_string();
+    live.time = time.to_string().into();
     live.interval = (index > 0).then(|| std::time::Duration::from_nanos(10_000_000_001));
     live.devices = (0..3)
         .map(|device| DeviceView {
-            name: format!("sd{device}"),
-            parent: (device == 2).then(|| "sd1".to_owned()),
+            name: format!("sd{device}").into(),
+            parent: (device == 2).then(|| "sd1".to_owned()).map(Into::into),
             read_bytes_per_s: Some((index * 7919 % 1000) as f64 / 3.0),
             write_bytes_per_s: Some(0.1 + device as f64),
             ..DeviceView::default()
@@ -118,12 +118,20 @@ fn requests_belong_to_the_view_after_them() {
     drop(recorder);
     let mut recording = Recording::open(&path).unwrap();
     assert!(!recording.is_ended(), "as after a kill");
-    assert_eq!(recording.requests(0).unwrap(), b"");
-    assert_eq!(
-        recording.requests(1).unwrap(),
-        b"{\"sector\":1}\n{\"sector\":2}\n"
-    );
-    assert_eq!(recording.requests(2).unwrap(), b"");
+    let requests = |recording: &mut Recording, view: usize, most: usize| {
+        let mut lines = Vec::new();
+        let mut each = |line: &str| {
+            lines.push(line.to_owned());
+            lines.len() < most
+        };
+        let went_on = recording.requests(view, &mut each).unwrap();
+        (lines, went_on)
+    };
+    let both = ["{\"sector\":1}", "{\"sector\":2}"].map(str::to_owned);
+    assert_eq!(requests(&mut recording, 0, 9), (vec![], true));
+    assert_eq!(requests(&mut recording, 1, 9), (both.to_vec(), true));
+    assert_eq!(requests(&mut recording, 1, 1), (both[..1].to_vec(), false));
+    assert_eq!(requests(&mut recording, 2, 9), (vec![], true));
     assert_eq!(recording.view(2).unwrap(), Some(view(2)));
 }
 

@@ -14,6 +14,7 @@ use crate::drive::Target;
 use crate::model::Live;
 use crate::model::files::{DeletedView, FileView};
 use crate::model::requests::RequestsView;
+use crate::safe_text::SafeText;
 use crate::session::document::{KernelCounts, Run, Session, StageSplit};
 
 /// Something happened.
@@ -138,13 +139,13 @@ pub struct SessionEntry {
     /// Its file.
     pub path: PathBuf,
     /// When it began, RFC 3339.
-    pub started: String,
+    pub started: SafeText,
     /// Its tests, with what they were run on.
-    pub summary: String,
+    pub summary: SafeText,
     /// The most telling figure, such as `83.9k IOPS`.
-    pub headline: String,
+    pub headline: SafeText,
     /// How its last run ended.
-    pub state: String,
+    pub state: SafeText,
 }
 
 /// What shall be done outside.
@@ -167,7 +168,7 @@ pub enum Effect {
     /// Write the view of the recording to a file.
     ExportView,
     /// Follow the requests of this device, or of none.
-    Follow(Option<String>),
+    Follow(Option<SafeText>),
     /// List threads too.
     ShowThreads(bool),
     /// List what a process has open.

@@ -5,6 +5,7 @@ use std::path::PathBuf;
 
 use super::action::Effect;
 use super::keymap::Command;
+use crate::safe_text::SafeText;
 use crate::session::compare::{ComparedTest, Comparison, Overlay};
 
 /// A comparison to look at.
@@ -56,11 +57,11 @@ impl ComparisonState {
     /// Parameters for whose sake something was not compared.
     fn differing(&self) -> Vec<String> {
         let mismatches = self.comparison.mismatches.iter();
-        let names: BTreeSet<&String> = mismatches
+        let names: BTreeSet<&SafeText> = mismatches
             .flat_map(|mismatch| &mismatch.differences)
             .map(|difference| &difference.parameter)
             .collect();
-        names.into_iter().cloned().collect()
+        names.into_iter().map(String::from).collect()
     }
 
     /// Obeys a command of this screen.

@@ -16,6 +16,7 @@ pub use pane::{Class, Deed, Pane, Signal, Victim};
 use crate::model::files::{DeletedView, FileView};
 use crate::model::live::{DeviceView, ProcessView};
 use crate::model::{History, Live};
+use crate::safe_text::SafeText;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
@@ -48,7 +49,7 @@ pub struct LiveState {
     /// Process and thread id of the selected process.
     pub selected: Option<(u32, u32)>,
     /// Name of the selected device.
-    pub device: Option<String>,
+    pub device: Option<SafeText>,
     /// Whether keys move through the devices rather than the processes.
     pub on_devices: bool,
     /// Whether processes show what they moved since they were seen first, rather than rates.
@@ -271,7 +272,7 @@ impl LiveState {
     }
 
     fn select_device(&mut self, movement: Command) {
-        let names: Vec<String> = self
+        let names: Vec<SafeText> = self
             .devices()
             .iter()
             .map(|device| device.name.clone())

@@ -27,6 +27,7 @@ pub use action::{Action, Choice, Effect, Group, News, RunView, Saved, SessionEnt
 pub use keymap::{Command, Context};
 pub use update::update;
 
+use crate::safe_text::SafeText;
 use launcher::LauncherState;
 use live::{Deed, LiveState, Victim};
 use requests::RequestsState;
@@ -104,7 +105,7 @@ pub enum Overlay {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Message {
     /// What it says.
-    pub text: String,
+    pub text: SafeText,
     /// Whether something went wrong.
     pub trouble: bool,
 }
@@ -181,17 +182,17 @@ impl State {
     }
 
     /// Says at the bottom that something went wrong.
-    fn trouble(&mut self, text: String) {
+    fn trouble(&mut self, text: impl Into<SafeText>) {
         self.message = Some(Message {
-            text,
+            text: text.into(),
             trouble: true,
         });
     }
 
     /// Says at the bottom that something was done.
-    fn good(&mut self, text: String) {
+    fn good(&mut self, text: impl Into<SafeText>) {
         self.message = Some(Message {
-            text,
+            text: text.into(),
             trouble: false,
         });
     }

@@ -16,7 +16,9 @@ pub(super) fn hear(state: &mut State, news: News) -> Vec<Effect> {
         }
         News::NotReplayed(message) => state.trouble(message),
         News::Requests(view) => state.requests.seen(view),
-        News::NotFollowed { message, advice } => state.requests.refused = Some([message, advice]),
+        News::NotFollowed { message, advice } => {
+            state.requests.refused = Some([message.into(), advice.into()])
+        }
         News::Progress(view) => {
             if let Stage::Running(running) = &mut state.bench.stage {
                 running.view = Some(view);

@@ -7,6 +7,7 @@ use super::action::Effect;
 use super::keymap::Command;
 use crate::model::requests::RequestsView;
 use crate::model::{History, Live};
+use crate::safe_text::SafeText;
 
 /// Views that the long steps go.
 const FAR: isize = 60;
@@ -45,11 +46,11 @@ pub struct Moment {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Timeline {
     /// Name of the file.
-    pub name: String,
+    pub name: SafeText,
     /// Bytes per second that the drives moved at each view, where that is known.
     pub rates: Arc<[Option<u64>]>,
     /// What is to be said of the file, such as where it is damaged.
-    pub note: Option<String>,
+    pub note: Option<SafeText>,
     /// Whether single requests were recorded too.
     pub has_requests: bool,
     /// The view that is shown, from 0.
@@ -61,7 +62,7 @@ pub struct Timeline {
 impl Timeline {
     /// Stands at the first view.
     #[must_use]
-    pub fn new(name: String, rates: Arc<[Option<u64>]>, note: Option<String>) -> Self {
+    pub fn new(name: SafeText, rates: Arc<[Option<u64>]>, note: Option<SafeText>) -> Self {
         Self {
             name,
             rates,
@@ -112,7 +113,7 @@ mod tests {
 
     #[test]
     fn keys_of_the_time_line_travel_and_others_are_the_lists() {
-        let timeline = Timeline::new("day".to_owned(), Arc::default(), None);
+        let timeline = Timeline::new("day".into(), Arc::default(), None);
         let travel = |command| match timeline.command(command).as_deref() {
             Some([Effect::Travel(travel)]) => Some(*travel),
             _ => None,

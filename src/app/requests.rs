@@ -8,6 +8,7 @@ use super::live::LiveState;
 use super::text::Text;
 use crate::model::requests::{Request, RequestsView};
 use crate::printable::printable;
+use crate::safe_text::SafeText;
 
 /// Lines that a page key moves.
 const PAGE: usize = 10;
@@ -16,11 +17,11 @@ const PAGE: usize = 10;
 #[derive(Debug, Clone, Default)]
 pub struct RequestsState {
     /// The device that is followed.
-    pub device: Option<String>,
+    pub device: Option<SafeText>,
     /// The latest of it; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
     /// Why requests cannot be followed, and what to do.
-    pub refused: Option<[String; 2]>,
+    pub refused: Option<[SafeText; 2]>,
     /// Whether the screen is held.
     pub held: bool,
     /// Text that a listed request must contain.
@@ -92,7 +93,7 @@ impl RequestsState {
         self.scroll += lines.min(most);
     }
 
-    fn follow(&mut self, device: Option<String>) -> Vec<Effect> {
+    fn follow(&mut self, device: Option<SafeText>) -> Vec<Effect> {
         self.device.clone_from(&device);
         self.view = None;
         self.refused = None;
@@ -119,15 +120,15 @@ impl RequestsState {
 }
 
 /// Devices that are no part of another one.
-fn devices(live: &LiveState) -> Vec<String> {
+fn devices(live: &LiveState) -> Vec<SafeText> {
     let all = live.sample.iter().flat_map(|sample| &sample.devices);
     all.filter(|device| device.parent.is_none())
         .map(|device| device.name.clone())
         .collect()
 }
 
-fn busiest(live: &LiveState) -> Option<String> {
-    let rate = |name: &String| {
+fn busiest(live: &LiveState) -> Option<SafeText> {
+    let rate = |name: &SafeText| {
         let all = live.sample.iter().flat_map(|sample| &sample.devices);
         all.filter(|device| device.name == *name)
             .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?))
@@ -163,8 +164,8 @@ mod tests {
         sample.devices = rates
             .iter()
             .map(|(name, parent, rate)| DeviceView {
-                name: (*name).to_owned(),
-                parent: parent.map(str::to_owned),
+                name: (*name).into(),
+                parent: parent.map(str::to_owned).map(Into::into),
                 read_bytes_per_s: Some(*rate),
                 write_bytes_per_s: Some(0.0),
                 ..DeviceView::default()
@@ -202,7 +203,7 @@ mod tests {
     #[test]
     fn views_of_the_device_before_are_passed_over() {
         let mut requests = RequestsState {
-            device: Some("sdb".to_owned()),
+            device: Some("sdb".into()),
             ..RequestsState::default()
         };
         let of = |device| Arc::new(crate::model::requests::Board::new(device, 0).view(1));
@@ -218,7 +219,7 @@ mod tests {
         use crate::app::replay::{Moment, Timeline, Travel};
         use crate::app::{Action, News, Screen, State, update};
         let replay = |has_requests| {
-            let timeline = Timeline::new("day".to_owned(), Arc::default(), None);
+            let timeline = Timeline::new("day".into(), Arc::default(), None);
             let timeline = Timeline {
                 has_requests,
                 ..timeline

@@ -154,7 +154,7 @@ fn report(
             .collect()
     };
     let series = |name: &str, points: Vec<[f64; 2]>| Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new("read", Unit::Count),
         y: Axis::new("response", Unit::Nanoseconds),
         points,

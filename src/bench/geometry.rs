@@ -322,7 +322,7 @@ impl Survey {
 
     fn report(&self, prober: &mut Prober<'_, '_>) {
         prober.bench.series(Series {
-            name: "sectors-per-track".to_owned(),
+            name: "sectors-per-track".into(),
             x: Axis::new("address", Unit::Bytes),
             y: Axis::new("sectors per track", Unit::Sectors),
             points: self
@@ -332,7 +332,7 @@ impl Survey {
                 .collect(),
         });
         prober.bench.series(Series {
-            name: "platter".to_owned(),
+            name: "platter".into(),
             x: Axis::new("angle", Unit::Revolution),
             y: Axis::new("radius", Unit::Ratio),
             points: self.rings.clone(),
@@ -353,7 +353,7 @@ fn angles(samples: &[Sample], sectors: f64) -> Series {
         .map(|sample| sample.sector)
         .fold(f64::INFINITY, f64::min);
     Series {
-        name: "angle-over-address".to_owned(),
+        name: "angle-over-address".into(),
         x: Axis::new("address", Unit::Bytes),
         y: Axis::new("angle", Unit::Revolution),
         points: samples

@@ -122,7 +122,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
         .collect();
     let angles: Vec<(u64, f64)> = angles(&from_medium, found.period()).collect();
     prober.bench.series(Series {
-        name: "platter".to_owned(),
+        name: "platter".into(),
         x: Axis::new("angle", Unit::Revolution),
         y: Axis::new("radius", Unit::Ratio),
         points: angles
@@ -131,7 +131,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
             .collect(),
     });
     prober.bench.series(Series {
-        name: "angle-over-address".to_owned(),
+        name: "angle-over-address".into(),
         x: Axis::new("address", Unit::Bytes),
         y: Axis::new("angle", Unit::Revolution),
         points: angles
@@ -151,7 +151,7 @@ fn spectrum(found: &Revolution) -> Series {
         Some([top.0 * 60.0, top.1])
     };
     Series {
-        name: "coherence-spectrum".to_owned(),
+        name: "coherence-spectrum".into(),
         x: Axis::new("speed", Unit::RevolutionsPerMinute),
         y: Axis::new("coherence", Unit::Ratio),
         points: found.spectrum.chunks(piece).filter_map(highest).collect(),

@@ -182,7 +182,7 @@ fn report(
             .collect()
     };
     let series = |name: &str, points: Vec<[f64; 2]>| Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new("distance in strokes", Unit::Ratio),
         y: Axis::new("time", Unit::Nanoseconds),
         points,

@@ -226,13 +226,13 @@ fn left_out(test: &dyn Test, error: &BenchError) -> Verdict {
 /// The page: the figures that describe a drive, and what follows from them.
 fn summarise(findings: &mut Findings) {
     let row = |(name, figure): &(&str, &str)| TableRow {
-        name: (*name).to_owned(),
-        cells: vec![(*figure).to_owned()],
+        name: (*name).into(),
+        cells: vec![(*figure).into()],
     };
     let known = |(_, figure): &&(&str, &str)| findings.figure(figure).is_some();
     let table = Table {
-        name: "Summary".to_owned(),
-        columns: vec!["measured".to_owned()],
+        name: "Summary".into(),
+        columns: vec!["measured".into()],
         rows: SUMMARY.iter().filter(known).map(row).collect(),
     };
     findings.put_table(table);

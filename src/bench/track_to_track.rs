@@ -219,7 +219,7 @@ fn report(prober: &mut Prober<'_, '_>, walk: &Walk, found: Option<&Shortest>, pa
     prober.bench.figure(seek);
     prober.bench.series(mechanics::distribution(&found.part));
     prober.bench.series(Series {
-        name: "jump-responses".to_owned(),
+        name: "jump-responses".into(),
         x: Axis::new("jump beyond a cylinder", Unit::Revolution),
         y: Axis::new("response", Unit::Nanoseconds),
         points: walk::jumps(&walk.even)

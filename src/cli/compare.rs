@@ -8,8 +8,9 @@ use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
 use crate::report;
 use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
-use crate::session::document::Session;
+use crate::session::document::{Run, Session};
 use crate::session::store;
+use crate::units;
 
 pub(super) fn command() -> Command {
     Command::new("compare")
@@ -54,6 +55,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
 
 /// Every file counts here: one that cannot be read ends it.
 fn with_first(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
+    check_together(paths)?;
     let sessions = paths
         .iter()
         .map(|path| Ok((name(path), store::load(path).map_err(not_loaded)?)))
@@ -76,10 +78,14 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
     let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
     for path in paths {
         match store::load(path) {
-            Ok(session) => sessions.push((name(path), session)),
+            Ok(mut session) => {
+                // One figure of each run is all that is asked for: thousands of files fit.
+                session.runs.iter_mut().for_each(Run::drop_distributions);
+                sessions.push((name(path), session));
+            }
             Err(error) => unreadable.push(LeftOut {
-                name: name(path),
-                reason: error.to_string(),
+                name: name(path).into(),
+                reason: error.to_string().into(),
             }),
         }
     }
@@ -92,6 +98,26 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
         report::fleet::fleet(&fleet)
     })?;
     Ok(if complete { Exit::Done } else { Exit::Failed })
+}
+
+/// Refuses files that together would take more memory than a comparison is worth.
+pub(super) fn check_together(paths: &[&PathBuf]) -> std::result::Result<(), Failure> {
+    /// Bytes of all files; in memory they take up to a few times as much.
+    const MOST: u64 = 256 << 20;
+    let sizes = paths
+        .iter()
+        .filter_map(|path| Some(path.metadata().ok()?.len()));
+    let bytes: u64 = sizes.fold(0, u64::saturating_add);
+    if bytes <= MOST {
+        return Ok(());
+    }
+    Err(Failure::usage(format!(
+        "these {} files have {} together, more than {}",
+        paths.len(),
+        units::block_size(bytes as f64),
+        units::block_size(MOST as f64),
+    ))
+    .advise("name fewer files, or list them by one figure: diskscope compare --by iops FILE..."))
 }
 
 fn name(path: &Path) -> String {

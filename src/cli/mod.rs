@@ -16,6 +16,7 @@ use crate::printable::printable_lines;
 use crate::probe::trace::remove_leftovers as trace_leftovers;
 use crate::roots::Roots;
 use crate::runtime::supervisor::{self, Role};
+use crate::safe_json;
 use crate::session::store::StoreError;
 use crate::units;
 
@@ -191,8 +192,7 @@ pub fn main() -> ExitCode {
 /// The arguments as clap understands them, or how to end without.
 fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<ArgMatches, Exit> {
     command().try_get_matches_from(arguments).map_err(|error| {
-        // Help and version are what was asked for; a reader that went away is no error.
-        let _ = error.print();
+        complain(&error);
         if error.use_stderr() {
             Exit::Usage
         } else {
@@ -229,6 +229,20 @@ fn perform(matches: &ArgMatches) -> Exit {
     })
 }
 
+/// Says what clap has to say: help and version, or what is wrong with the arguments. Its colours are
+/// left out where an argument holds control characters, which it repeats as they stand.
+fn complain(error: &clap::Error) {
+    let plain = error.render().to_string();
+    // A reader that went away is no error.
+    if printable_lines(&plain) == plain {
+        let _ = error.print();
+    } else if error.use_stderr() {
+        say(plain.trim_end());
+    } else {
+        let _ = print(&plain);
+    }
+}
+
 /// Puts back the system's settings that a killed run left changed, and says so.
 fn restore_leftovers() {
     for restored in Settings::default().restore_leftovers() {
@@ -251,8 +265,11 @@ fn say(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
 }
 
-/// Writes a result to stdout; false when the reader went away (`| head`), which is no error.
+/// Writes a result to stdout; false when the reader went away (`| head`), which is no error. Every
+/// result passes here: whatever is in it, a terminal is told nothing but text and line ends. JSON has
+/// escapes of its own already ([`safe_json`]) and passes unchanged.
 fn print(text: &str) -> std::result::Result<bool, Failure> {
+    let text = printable_lines(text);
     let mut stdout = io::stdout().lock();
     match stdout
         .write_all(text.as_bytes())
@@ -266,7 +283,7 @@ fn print(text: &str) -> std::result::Result<bool, Failure> {
 
 /// A document as one pretty-printed JSON text with a line end.
 fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure> {
-    serde_json::to_string_pretty(document)
+    safe_json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }

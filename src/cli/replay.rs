@@ -77,10 +77,39 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let mut replay = Replay::new(recording);
     let is_single = go_to(matches, &mut replay)?;
     loop {
-        if !print(&content(matches, &mut replay)?)? || is_single || !replay.step(1) {
+        let goes_on = if matches.get_flag("requests") {
+            print_requests(&mut replay)?
+        } else {
+            print(&content(matches, &mut replay)?)?
+        };
+        if !goes_on || is_single || !replay.step(1) {
             return Ok(Exit::Done);
         }
     }
+}
+
+/// Prints the requests since the view before, in pieces; false when the reader went away.
+fn print_requests(replay: &mut Replay) -> std::result::Result<bool, Failure> {
+    /// Bytes that are printed at a time.
+    const PIECE: usize = 64 << 10;
+    let mut waiting = String::new();
+    let mut printed = Ok(true);
+    let read = replay.requests(&mut |line| {
+        waiting.push_str(line);
+        waiting.push('\n');
+        if waiting.len() >= PIECE {
+            printed = print(&waiting);
+            waiting.clear();
+        }
+        matches!(printed, Ok(true))
+    });
+    if !printed? {
+        return Ok(false);
+    }
+    // What was read before the damage is printed too.
+    let goes_on = print(&waiting)?;
+    read.map_err(failed)?;
+    Ok(goes_on)
 }
 
 fn failed(error: ReadError) -> Failure {
@@ -110,10 +139,6 @@ fn go_to(matches: &ArgMatches, replay: &mut Replay) -> std::result::Result<bool,
 }
 
 fn content(matches: &ArgMatches, replay: &mut Replay) -> std::result::Result<String, Failure> {
-    if matches.get_flag("requests") {
-        let lines = replay.requests().map_err(failed)?;
-        return Ok(String::from_utf8_lossy(&lines).into_owned());
-    }
     let Some(live) = replay.view().map_err(failed)? else {
         return Ok(String::new());
     };

@@ -4,6 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
+use super::compare::check_together;
 use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
 use crate::bench;
 use crate::named_file::Output;
@@ -36,8 +37,10 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let Some(path) = matches.get_one::<PathBuf>("output") else {
         return Err(Failure::usage("report needs -o OUT.html"));
     };
+    let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
+    check_together(&paths)?;
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
-    for path in matches.get_many::<PathBuf>("files").into_iter().flatten() {
+    for path in paths {
         let (session, id) = store::load_identified(path).map_err(not_loaded)?;
         sessions.push((path.display().to_string(), session));
         ids.push(id);

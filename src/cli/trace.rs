@@ -190,6 +190,6 @@ impl Printer {
 }
 
 fn to_json(line: &impl serde::Serialize) -> std::result::Result<String, Failure> {
-    serde_json::to_string(line)
+    crate::safe_json::to_string(line)
         .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
 }

@@ -63,6 +63,24 @@ pub enum DriveError {
         /// Bytes asked for.
         wanted: u64,
     },
+    /// Overwriting a file would fill its file system: it has holes.
+    #[error(
+        "{missing} of {name} are holes or compressed and need room when they are written: its file \
+         system has {free} free, of which {reserve} stay free",
+        free = crate::units::capacity(*.free as f64),
+        reserve = crate::units::capacity(*.reserve as f64),
+        missing = crate::units::capacity(*.missing as f64)
+    )]
+    NoRoomForHoles {
+        /// The file.
+        name: String,
+        /// Bytes without a place on the medium.
+        missing: u64,
+        /// Free bytes.
+        free: u64,
+        /// Bytes that must stay free.
+        reserve: u64,
+    },
     /// The target is another one than before.
     #[error("{name} is not the target any more that was checked")]
     Changed {
@@ -96,7 +114,9 @@ impl DriveError {
     pub fn kind(&self) -> ErrorKind {
         match self {
             Self::Missing { .. } | Self::Unsuitable { .. } | Self::Empty { .. } => ErrorKind::Usage,
-            Self::Refused(_) | Self::Changed { .. } => ErrorKind::Refused,
+            Self::Refused(_) | Self::Changed { .. } | Self::NoRoomForHoles { .. } => {
+                ErrorKind::Refused
+            }
             Self::Forbidden { .. }
             | Self::NoRoom { .. }
             | Self::Cancelled { .. }
@@ -122,6 +142,9 @@ impl DriveError {
                 "try as root (sudo), or name a directory on it: a scratch file is made there"
             }
             Self::NoRoom { .. } => "make room, choose a smaller size, or name another directory",
+            Self::NoRoomForHoles { .. } => {
+                "make room, choose a smaller --window-end, or name a file without holes"
+            }
             Self::Changed { .. } => "look again what is behind the name, then start again",
             Self::Cancelled { .. } => "start it again when it suits",
             Self::Refused(refusal) => return refusal.advice(),

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 
 use super::random::Random;
 use super::target::{Access, Medium, Mode};
-use super::{DriveError, failed, guard};
+use super::{DriveError, extents, failed, guard};
 
 /// Never fewer bytes than this stay free.
 const RESERVE_BYTES: u64 = 1 << 30;
@@ -182,6 +182,55 @@ fn write_all(
     // Only a wish: what stays cached is met again by the verdict `served-from-cache`.
     let _ = rustix::fs::fadvise(&file, 0, None, Advice::DontNeed);
     Ok(())
+}
+
+/// Refuses to overwrite a part of a file whose holes would take the file system below its reserve
+/// when they are filled; `most` is what is written at most, where that is known. What the file
+/// system keeps compressed takes room too when it is overwritten with random bytes.
+///
+/// # Errors
+/// [`DriveError::NoRoomForHoles`].
+pub fn check_holes(
+    medium: &Medium,
+    window: std::ops::Range<u64>,
+    most: Option<u64>,
+) -> Result<(), DriveError> {
+    let Ok(found) = extents::allocation(medium.anchor(), window) else {
+        // Nobody can tell: the watch over the free space is what is left.
+        return Ok(());
+    };
+    let missing = found.holes.saturating_add(found.encoded);
+    let missing = most.map_or(missing, |most| most.min(missing));
+    let name = &medium.target.name;
+    let room = Room::around(medium.anchor(), name)?;
+    if missing == 0 || missing <= room.usable() {
+        return Ok(());
+    }
+    Err(DriveError::NoRoomForHoles {
+        name: name.clone(),
+        missing,
+        free: room.free,
+        reserve: room.reserve,
+    })
+}
+
+/// Why writing into a file must stop now: a part of it lies on no medium yet, and its file system
+/// has no more than the reserve left. `None` where all is well, or nobody can tell.
+#[must_use]
+pub fn shortage(medium: &Medium) -> Option<DriveError> {
+    let name = &medium.target.name;
+    let room = Room::around(medium.anchor(), name).ok()?;
+    if room.usable() > 0 {
+        return None;
+    }
+    let found = extents::allocation(medium.anchor(), 0..medium.target.size).ok()?;
+    let missing = found.holes.saturating_add(found.encoded);
+    (missing > 0).then(|| DriveError::NoRoomForHoles {
+        name: name.clone(),
+        missing,
+        free: room.free,
+        reserve: room.reserve,
+    })
 }
 
 /// Others write too: what is still to come must fit above the reserve.

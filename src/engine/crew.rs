@@ -125,6 +125,11 @@ impl<'a> Crew<'a> {
         Ok(())
     }
 
+    /// What all lanes have in common.
+    pub(super) fn shared(&self) -> Arc<Shared> {
+        Arc::clone(&self.shared)
+    }
+
     /// Starts all lanes in the same moment, which is returned.
     pub(super) fn start(&self) -> Instant {
         let origin = Instant::now();

@@ -16,6 +16,7 @@ mod content;
 mod crew;
 mod feeder;
 mod finish;
+mod memory;
 mod open;
 pub mod outcome;
 pub mod pauses;
@@ -26,6 +27,7 @@ mod recorder;
 mod run;
 pub mod simulated;
 mod source;
+mod space;
 #[cfg(test)]
 mod tests;
 mod threads;

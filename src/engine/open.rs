@@ -1,5 +1,6 @@
 //! From a target's name to an engine that is ready for it.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use super::auto::Auto;
@@ -224,6 +225,20 @@ impl Opened {
         };
         self.engine = engine(&real.roots, real.choice, source)?;
         Ok(())
+    }
+
+    /// Checks that a file with holes leaves its file system the usual reserve when this part of it is
+    /// overwritten, with at most so many bytes where that is known.
+    ///
+    /// # Errors
+    /// [`DriveError::NoRoomForHoles`].
+    pub fn check_room(&self, window: Range<u64>, most: Option<u64>) -> Result<(), DriveError> {
+        match &self.real {
+            Some(real) if real.medium.target.kind == TargetKind::File => {
+                scratch::check_holes(&real.medium, window, most)
+            }
+            _ => Ok(()),
+        }
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`

@@ -9,6 +9,7 @@ use super::buffers::Buffers;
 use super::feeder::{Assigned, LaneId, Next};
 use super::run::{self, Lane, Maker, Work};
 use super::source::{Source, moved};
+use super::space::SpaceWatch;
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish, threads};
 
 /// More threads than this tell more of the scheduler than of the drive.
@@ -74,7 +75,8 @@ impl Engine for Pread {
                 wait_awake,
             }) as Box<dyn Work>)
         });
-        let mut outcome = run::execute(plan, plan.depth, &maker, control, observe)?;
+        let space = SpaceWatch::new(&self.source.medium, plan);
+        let mut outcome = run::execute(plan, plan.depth, &maker, control, space.as_ref(), observe)?;
         drop(maker);
         finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)

@@ -9,6 +9,7 @@ use super::feeder::{Feeder, LaneId, nanoseconds};
 use super::outcome::{End, Outcome, Snapshot};
 use super::plan::Plan;
 use super::recorder::Recorder;
+use super::space::SpaceWatch;
 use super::{Control, EngineError};
 
 /// How long requests in flight are waited for after the user stopped.
@@ -90,13 +91,31 @@ pub fn execute(
     slots: u32,
     maker: &Maker,
     control: &Control,
+    space: Option<&SpaceWatch>,
     observe: &mut dyn FnMut(&Snapshot),
 ) -> Result<Outcome, EngineError> {
+    if let Some(space) = space {
+        space.check_before(plan)?;
+    }
     let mut crew = Crew::spawn(plan, slots, maker)?;
     crew.gather(control)?;
+    let shared = crew.shared();
     let origin = crew.start();
-    let cancelled = crew.watch(control, origin, observe);
-    Ok(crew.conclude(cancelled, origin))
+    let mut shortage = None;
+    let cancelled = crew.watch(control, origin, &mut |snapshot| {
+        if shortage.is_none() {
+            shortage = space.and_then(SpaceWatch::shortage);
+            if shortage.is_some() {
+                shared.stop();
+            }
+        }
+        observe(snapshot);
+    });
+    let mut outcome = crew.conclude(cancelled, origin);
+    if let Some(shortage) = shortage {
+        outcome.end = End::Failed(shortage.into());
+    }
+    Ok(outcome)
 }
 
 /// From the end of the ramp to the last completion; with a rate, requests may be rarer than the

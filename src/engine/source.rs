@@ -7,8 +7,10 @@ use rustix::fs::Advice;
 
 use super::EngineError;
 use super::feeder::Assigned;
+use super::memory;
 use super::plan::{CacheMode, Plan, SyncMode};
 use crate::drive::{Access, Durability, Medium, Mode, TargetKind, WritePermit, ioctl};
+use crate::units::{block_size, exact_size};
 
 /// A medium, and the permission to write it where there is one.
 #[derive(Debug, Clone)]
@@ -28,6 +30,7 @@ impl Source {
     /// [`EngineError::Drive`] when the medium cannot be opened.
     pub fn open(&self, plan: &Plan) -> Result<OwnedFd, EngineError> {
         plan.validate(&self.medium.target)?;
+        self.check_memory(plan)?;
         let mode = match (&self.permit, plan.operation.writes()) {
             (_, false) => Mode::Read,
             (Some(permit), true) => Mode::Write(permit),
@@ -51,6 +54,22 @@ impl Source {
             self.drop_cache(&file);
         }
         Ok(file)
+    }
+
+    /// Buffers that a control group does not allow would have the kernel kill the program.
+    fn check_memory(&self, plan: &Plan) -> Result<(), EngineError> {
+        let bytes = plan.buffers_per_worker() * u64::from(plan.workers);
+        match memory::obstacle(self.medium.roots(), bytes) {
+            None => Ok(()),
+            Some(obstacle) => Err(EngineError::Plan(format!(
+                "--depth {} x --workers {} x --block-size {} need {} for buffers, but {obstacle}: \
+                 make one of them smaller",
+                plan.depth,
+                plan.workers,
+                exact_size(u64::from(plan.block_size.largest())),
+                block_size(bytes as f64),
+            ))),
+        }
     }
 
     /// Has the kernel forget the pages of the target. Only a wish: who asks for less than root has

@@ -7,7 +7,7 @@ use crate::probe::Sample;
 use crate::probe::sample::{Disk, Requests};
 
 use super::live::DeviceView;
-use crate::printable::printable;
+use crate::safe_text::SafeText;
 
 /// A sector of `/proc/diskstats` in bytes, whatever the device's own are.
 const SECTOR_BYTES: f64 = 512.0;
@@ -42,7 +42,7 @@ pub fn views(before: Option<&Sample>, now: &Sample) -> Vec<DeviceView> {
 #[must_use]
 pub fn rates(earlier: Option<(&Disk, Duration)>, now: &Disk) -> DeviceView {
     let mut view = DeviceView {
-        name: printable(now.name.as_bytes()),
+        name: SafeText::of_bytes(now.name.as_bytes()),
         in_flight: Some(now.in_flight),
         ..DeviceView::default()
     };
@@ -159,17 +159,22 @@ fn has_medium(disk: &Disk, drive: Option<&Drive>) -> bool {
 }
 
 fn describe(view: &mut DeviceView, drive: &Drive) {
-    view.label = printable(drive.label().as_bytes());
+    view.label = SafeText::of_bytes(drive.label().as_bytes());
     view.size_bytes = Some(drive.size_bytes);
     view.parent = match (&drive.parent, drive.slaves.as_slice()) {
-        (Some(parent), _) => Some(parent.clone()),
-        (None, [only]) => Some(only.clone()),
+        (Some(parent), _) => Some(parent.clone().into()),
+        (None, [only]) => Some(only.clone().into()),
         (None, _) => None,
     };
-    view.lies_on = drive.parent.iter().chain(&drive.slaves).cloned().collect();
+    view.lies_on = drive
+        .parent
+        .iter()
+        .chain(&drive.slaves)
+        .map(Into::into)
+        .collect();
     view.serial = serves_one_at_a_time(drive);
     view.mounted_at = drive.users.iter().find_map(|user| match user {
-        Use::Mounted { at, .. } => Some(printable(at.as_bytes())),
+        Use::Mounted { at, .. } => Some(SafeText::from(at)),
         Use::Swap | Use::HeldBy { .. } => None,
     });
 }

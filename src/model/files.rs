@@ -3,8 +3,8 @@
 use serde::Serialize;
 
 use crate::drive::{Drive, FileSystem};
-use crate::printable::printable;
 use crate::probe::open_files::{Deleted, Opened};
+use crate::safe_text::SafeText;
 
 /// Something that a process has open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -12,13 +12,13 @@ pub struct FileView {
     /// Number of the descriptor.
     pub descriptor: u32,
     /// What the kernel calls it, made harmless to print.
-    pub path: String,
+    pub path: SafeText,
     /// Offset of the next read or write.
     pub position_bytes: Option<u64>,
     /// Length of a regular file.
     pub size_bytes: Option<u64>,
     /// Access and flags as open(2) names them, such as `w append direct`.
-    pub flags: Option<String>,
+    pub flags: Option<SafeText>,
     /// Whether it has no name any more.
     pub deleted: bool,
 }
@@ -27,11 +27,11 @@ pub struct FileView {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 pub struct DeletedView {
     /// Its last name.
-    pub path: String,
+    pub path: SafeText,
     /// Device that it lies on.
-    pub device: Option<String>,
+    pub device: Option<SafeText>,
     /// Where that device is mounted.
-    pub mounted_at: Option<String>,
+    pub mounted_at: Option<SafeText>,
     /// Bytes that come back when everybody has closed it.
     pub held_bytes: u64,
     /// Its length.
@@ -40,9 +40,9 @@ pub struct DeletedView {
     pub holders: Vec<Holder>,
     /// How to get the space back at once without ending anybody: it empties the file, and its
     /// content is lost.
-    pub release: String,
+    pub release: SafeText,
     /// How to copy its content out.
-    pub rescue: String,
+    pub rescue: SafeText,
 }
 
 /// Who has a file open.
@@ -51,7 +51,7 @@ pub struct Holder {
     /// Process id.
     pub pid: u32,
     /// Name of the program.
-    pub command: String,
+    pub command: SafeText,
     /// Number of the descriptor.
     pub descriptor: u32,
 }
@@ -94,10 +94,10 @@ pub fn opened(files: &[Opened]) -> Vec<FileView> {
         .iter()
         .map(|file| FileView {
             descriptor: file.descriptor,
-            path: printable(&file.path),
+            path: SafeText::of_bytes(&file.path),
             position_bytes: file.position,
             size_bytes: file.size,
-            flags: file.flags.map(flags),
+            flags: file.flags.map(flags).map(Into::into),
             deleted: file.deleted,
         })
         .collect()
@@ -115,19 +115,19 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
             let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
             let link = format!("/proc/{pid}/fd/{descriptor}");
             DeletedView {
-                path: printable(&file.path),
-                device: drive.map(|drive| drive.name.clone()),
-                mounted_at: system.map(|system| system.at.clone()),
+                path: SafeText::of_bytes(&file.path),
+                device: drive.map(|drive| drive.name.clone()).map(Into::into),
+                mounted_at: system.map(|system| system.at.clone()).map(Into::into),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                release: format!(": > {link}"),
-                rescue: format!("cp --sparse=always {link} /where/there/is/room"),
+                release: format!(": > {link}").into(),
+                rescue: format!("cp --sparse=always {link} /where/there/is/room").into(),
                 holders: file
                     .holders
                     .iter()
                     .map(|(pid, name, descriptor)| Holder {
                         pid: *pid,
-                        command: printable(name),
+                        command: SafeText::of_bytes(name),
                         descriptor: *descriptor,
                     })
                     .collect(),

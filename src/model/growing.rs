@@ -2,8 +2,8 @@
 
 use std::collections::BTreeMap;
 
-use crate::printable::printable;
 use crate::probe::sample::FileKind;
+use crate::safe_text::SafeText;
 
 use super::interval::Interval;
 use super::live::GrowingFile;
@@ -30,9 +30,9 @@ pub fn files(interval: &Interval<'_>) -> Vec<GrowingFile> {
             };
             if is > was {
                 found.entry(file.inode).or_insert_with(|| GrowingFile {
-                    path: printable(&file.path),
+                    path: SafeText::of_bytes(&file.path),
                     pid: process.identity.pid,
-                    command: printable(&process.identity.name),
+                    command: SafeText::of_bytes(&process.identity.name),
                     size_bytes: is,
                     growth_bytes_per_s: (is - was) as f64 / seconds,
                 });

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, VecDeque};
 
 use super::live::{DeviceView, HostView, Live};
 use crate::drive::advice::Load;
+use crate::safe_text::SafeText;
 
 /// Samples that are kept: ten minutes at one a second.
 pub const KEPT: usize = 600;
@@ -92,7 +93,7 @@ impl HostPoint {
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct History {
     host: VecDeque<HostPoint>,
-    devices: BTreeMap<String, VecDeque<Point>>,
+    devices: BTreeMap<SafeText, VecDeque<Point>>,
 }
 
 impl History {
@@ -167,7 +168,7 @@ mod tests {
         live.devices = names
             .iter()
             .map(|name| DeviceView {
-                name: (*name).to_owned(),
+                name: (*name).into(),
                 read_bytes_per_s: Some(rate),
                 ..DeviceView::default()
             })

@@ -11,6 +11,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::drive::{Drive, FileSystem};
 use crate::probe::sample::Notice;
+use crate::safe_text::SafeText;
 
 mod transfer;
 
@@ -20,26 +21,31 @@ pub use transfer::{Bottleneck, Throttle, TransferState, TransferView};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct Live {
     /// When it was taken, RFC 3339.
-    pub time: String,
+    pub time: SafeText,
     /// Time since the sample before; `None` for the first.
     #[serde(rename = "interval_ns", with = "nanoseconds", default)]
     pub interval: Option<Duration>,
     /// The machine.
     pub host: HostView,
     /// Block devices that have a medium, in the kernel's order.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub devices: Vec<DeviceView>,
     /// Processes that moved something in the interval, waited for I/O or hang in it, the busiest
     /// first; all of them where that is asked for.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 100_000>")]
     pub processes: Vec<ProcessView>,
     /// How many processes there are in all.
     pub process_count: usize,
     /// Large files that some process moves through, the largest remainder first.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub transfers: Vec<TransferView>,
     /// Files that grow, the fastest first.
     #[serde(default)]
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub growing: Vec<GrowingFile>,
     /// What could not be read and why, each said once, such as a missing permission.
-    pub notices: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub notices: Vec<SafeText>,
     /// Facts about the block devices; not part of the stream, as they hardly change.
     #[serde(skip)]
     pub drives: Arc<[Drive]>,
@@ -65,9 +71,9 @@ pub fn is_about_others(notice: &str) -> bool {
 #[serde(default)]
 pub struct HostView {
     /// Host name.
-    pub name: Option<String>,
+    pub name: Option<SafeText>,
     /// Kernel release.
-    pub kernel: Option<String>,
+    pub kernel: Option<SafeText>,
     /// Time since boot.
     #[serde(rename = "uptime_ns", with = "nanoseconds", default)]
     pub uptime: Option<Duration>,
@@ -112,18 +118,19 @@ pub struct HostView {
 #[serde(default)]
 pub struct DeviceView {
     /// Kernel's name.
-    pub name: String,
+    pub name: SafeText,
     /// What to call it: model and size belong in the heading.
-    pub label: String,
+    pub label: SafeText,
     /// Its size in bytes.
     pub size_bytes: Option<u64>,
     /// Whether it is a part of, or lies on, another device; the name of that device.
-    pub parent: Option<String>,
+    pub parent: Option<SafeText>,
     /// The devices that it is a part of or lies on.
     #[serde(default)]
-    pub lies_on: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub lies_on: Vec<SafeText>,
     /// Where its file system is mounted.
-    pub mounted_at: Option<String>,
+    pub mounted_at: Option<SafeText>,
     /// Whether it serves one request at a time as far as is known, so that busy is saturation.
     pub serial: bool,
     /// Reads completed per second.
@@ -182,9 +189,9 @@ pub struct ProcessView {
     /// Thread id: the same as `pid` where processes are shown whole.
     pub tid: u32,
     /// Owner's name, or number where it has none.
-    pub user: Option<String>,
+    pub user: Option<SafeText>,
     /// Command line, made harmless to print.
-    pub command: String,
+    pub command: SafeText,
     /// Bytes fetched from devices per second.
     pub read_bytes_per_s: Option<f64>,
     /// Bytes sent to devices per second, cancelled ones taken off.
@@ -214,23 +221,24 @@ pub struct ProcessView {
     /// How many threads it has; `None` until it was looked at.
     pub threads: Option<u32>,
     /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
-    pub priority: Option<String>,
+    pub priority: Option<SafeText>,
     /// Function of the kernel that it waits in.
-    pub blocked_in: Option<String>,
+    pub blocked_in: Option<SafeText>,
     /// Devices that it works on, as far as its open files tell: those whose files moved first.
     #[serde(default)]
-    pub devices: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub devices: Vec<SafeText>,
 }
 
 /// A file that some process makes longer.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
 pub struct GrowingFile {
     /// The file.
-    pub path: String,
+    pub path: SafeText,
     /// Process id of who has it open for writing.
     pub pid: u32,
     /// Name of that program.
-    pub command: String,
+    pub command: SafeText,
     /// Its length.
     pub size_bytes: u64,
     /// By how much it grows.

@@ -11,7 +11,7 @@ use super::processes::Baseline;
 use super::transfers::Tracker;
 use super::transfers::ends::Scene;
 use super::{devices, growing, memory, processes};
-use crate::printable::printable;
+use crate::safe_text::SafeText;
 
 /// What is shown.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -73,7 +73,7 @@ impl Modeler {
         let written = devices::written_to_media(&devices, &now.drives);
         self.first.learn(&now);
         let mut live = Live {
-            time: now.time.clone(),
+            time: now.time.clone().into(),
             interval: before.and_then(|before| now.at.checked_sub(before.at)),
             host: host(before.map(|before| &before.host), &now.host, written),
             devices,
@@ -99,16 +99,16 @@ impl Modeler {
     }
 }
 
-fn sentences(notices: &[Notice]) -> Vec<String> {
+fn sentences(notices: &[Notice]) -> Vec<SafeText> {
     notices
         .iter()
-        .map(|notice| notice.sentence().to_owned())
+        .map(|notice| notice.sentence().into())
         .collect()
 }
 
 /// The heading; `written` is what reaches media, in bytes per second.
 fn host(before: Option<&Host>, now: &Host, written: Option<f64>) -> HostView {
-    let word = |word: &Option<Arc<str>>| word.as_ref().map(|word| printable(word.as_bytes()));
+    let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
     let share = |stall: f64| stall / 100.0;
     let cpu = before.and_then(|before| cpu_shares(before.cpu?, now.cpu?));
     HostView {

@@ -10,7 +10,8 @@ use super::interval::{CLOCK_GRAIN, Interval, Pair, difference};
 use super::live::ProcessView;
 use super::places::{device_at, place_of};
 use crate::drive::ioctl::IoClass;
-use crate::printable::{command_line, printable};
+use crate::printable::command_line;
+use crate::safe_text::SafeText;
 
 mod threads;
 
@@ -122,8 +123,8 @@ fn finish(mut view: ProcessView, now: &Sample, pair: &Pair<'_>, first: &Baseline
     let identity = &process.identity;
     view.parent = identity.parent;
     view.start_ticks = identity.start_ticks;
-    view.command = command_line(&identity.arguments, &identity.name);
-    view.user = identity.user.clone();
+    view.command = command_line(&identity.arguments, &identity.name).into();
+    view.user = identity.user.clone().map(Into::into);
     if let Some(io) = process.io.value() {
         view.read_total_bytes = Some(io.read);
         view.write_total_bytes = Some(io.written.saturating_sub(io.cancelled));
@@ -133,11 +134,8 @@ fn finish(mut view: ProcessView, now: &Sample, pair: &Pair<'_>, first: &Baseline
         view.write_accumulated_bytes = Some(io.written.saturating_sub(io.cancelled));
     }
     view.threads = (process.threads > 0).then_some(process.threads);
-    view.priority = process.priority.map(priority);
-    view.blocked_in = process
-        .blocked_in
-        .as_ref()
-        .map(|name| printable(name.as_bytes()));
+    view.priority = process.priority.map(priority).map(Into::into);
+    view.blocked_in = process.blocked_in.as_ref().map(SafeText::from);
     view.devices = devices(now, pair);
     view
 }
@@ -153,7 +151,7 @@ fn priority(priority: IoPriority) -> String {
 }
 
 /// The devices of its open files, those whose files moved first; each once.
-fn devices(now: &Sample, pair: &Pair<'_>) -> Vec<String> {
+fn devices(now: &Sample, pair: &Pair<'_>) -> Vec<SafeText> {
     // Of thousands of files nearly all lie on one device: places first, names of few.
     let (mut moving, mut resting) = (Vec::new(), Vec::new());
     for file in pair.now.files.iter() {
@@ -167,9 +165,9 @@ fn devices(now: &Sample, pair: &Pair<'_>) -> Vec<String> {
             places.push(place);
         }
     }
-    let mut names: Vec<String> = Vec::new();
+    let mut names: Vec<SafeText> = Vec::new();
     for place in moving.into_iter().chain(resting) {
-        if let Some(name) = device_at(now, place).map(|name| printable(name.as_bytes()))
+        if let Some(name) = device_at(now, place).map(SafeText::from)
             && !names.contains(&name)
         {
             names.push(name);

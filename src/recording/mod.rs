@@ -5,6 +5,7 @@
 //! is what was drawn then. [`frame`] says how the file is laid out.
 
 pub mod frame;
+mod inflate;
 mod reader;
 mod replay;
 mod writer;

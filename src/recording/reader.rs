@@ -5,14 +5,19 @@ use std::fs::File;
 use std::io::{self, BufReader, Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
-use flate2::{Decompress, FlushDecompress, Status};
+use flate2::{Crc, Decompress};
 
-use super::frame::{
-    FILE_HEAD, FRAME_HEAD, Head, Kind, LONGEST, MAGIC, Mark, VERSION, checksum, decode,
-};
+use super::frame::{FILE_HEAD, FRAME_HEAD, Head, Kind, MAGIC, Mark, VERSION, decode};
+use super::inflate::{InflateError, Lines, Sink, inflate};
 use crate::model::Live;
 use crate::named_file::InputError;
 use crate::named_file::input::{self, Input};
+
+/// Frames that are indexed at most: three weeks at one view a second, with requests.
+const MOST_FRAMES: usize = 4 << 20;
+/// Frames at most whose compression needs those before them: opening one works through so many.
+/// The recorder begins anew after 60.
+const MOST_SINCE_RESTART: usize = 4096;
 
 /// Why a recording cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
@@ -119,11 +124,18 @@ impl Recording {
             reader,
             offset: FILE_HEAD as u64,
             size,
-            payload: Vec::new(),
+            since_restart: 0,
         };
         let mut entries = Vec::new();
         let damage = loop {
             match scan.next() {
+                Ok(Some(_)) if entries.len() == MOST_FRAMES => {
+                    break Some(Damage {
+                        offset: scan.offset,
+                        left: size - scan.offset,
+                        reason: "it has more frames than can be indexed",
+                    });
+                }
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) => break None,
                 Err(ScanError::Damaged(reason)) => {
@@ -194,35 +206,56 @@ impl Recording {
     /// Opens a view; `None` when there are not so many. Cheapest in order.
     ///
     /// # Errors
-    /// When the file cannot be read any more, or a newer program wrote what this one does not
-    /// understand.
+    /// When the file cannot be read any more, a newer program wrote what this one does not
+    /// understand, or the view is larger than any real one.
     pub fn view(&mut self, view: usize) -> Result<Option<Live>, ReadError> {
         let Some(index) = self.views.get(view).copied() else {
             return Ok(None);
         };
-        let content = self.content(index)?;
+        let mut content = Vec::new();
+        self.content(index, &mut |piece| {
+            content.extend_from_slice(piece);
+            Ok(())
+        })?;
         serde_json::from_slice(&content)
             .map(Some)
             .map_err(|error| self.wrong(index, &error))
     }
 
-    /// Requests that were recorded between the view before and this one, lines of JSON.
+    /// Goes through the requests that were recorded between the view before and this one: `each` is
+    /// given one JSON object after the other, safe to print, and says whether to go on. Returns
+    /// false when it did not. No more than one line is held at a time.
     ///
     /// # Errors
-    /// When the file cannot be read any more.
-    pub fn requests(&mut self, view: usize) -> Result<Vec<u8>, ReadError> {
+    /// When the file cannot be read any more, or a line is no JSON object or too long.
+    pub fn requests(
+        &mut self,
+        view: usize,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, ReadError> {
         let Some(end) = self.views.get(view).copied() else {
-            return Ok(Vec::new());
+            return Ok(true);
         };
         let begin = view
             .checked_sub(1)
             .and_then(|before| self.views.get(before))
             .map_or(0, |before| before + 1);
-        let mut lines = Vec::new();
         for index in begin..end {
-            lines.extend(self.content(index)?);
+            if self.entries[index].head.kind != Kind::Requests {
+                continue;
+            }
+            let mut lines = Lines::new(&mut *each);
+            let result = self
+                .content(index, &mut |piece| lines.take(piece))
+                .and_then(|()| lines.end().map_err(|reason| self.wrong(index, &reason)));
+            let is_over = lines.is_over();
+            if is_over {
+                self.stream.next = None;
+                return Ok(false);
+            }
+            result?;
         }
-        Ok(lines)
+        Ok(true)
     }
 
     /// Whether single requests were recorded too.
@@ -240,9 +273,9 @@ impl Recording {
         }
     }
 
-    /// What a frame holds. Works through the frames before it as far as the last one at which
-    /// compression began anew, unless they were opened just now.
-    fn content(&mut self, index: usize) -> Result<Vec<u8>, ReadError> {
+    /// Hands over what a frame holds, piece by piece. Works through the frames before it as far as
+    /// the last one at which compression began anew, unless they were opened just now.
+    fn content(&mut self, index: usize, sink: &mut Sink<'_>) -> Result<(), ReadError> {
         let restart = (0..=index)
             .rev()
             .find(|entry| self.entries[*entry].head.is_restart)
@@ -253,31 +286,30 @@ impl Recording {
             .filter(|next| (restart..=index).contains(next))
             .unwrap_or(restart);
         self.stream.next = None;
-        let mut content = Vec::new();
         for entry in begin..=index {
-            if self.entries[entry].head.is_restart {
+            let Entry { head, payload } = self.entries[entry];
+            if head.is_restart {
                 self.stream.decompress.reset(false);
             }
-            let payload = self.payload(entry)?;
-            content = inflate(&mut self.stream.decompress, &payload)
-                .map_err(|reason| self.wrong(entry, &reason))?;
-        }
-        self.stream.next = Some(index + 1);
-        Ok(content)
-    }
-
-    fn payload(&mut self, index: usize) -> Result<Vec<u8>, ReadError> {
-        let entry = self.entries[index];
-        let mut payload = vec![0; entry.head.length];
-        self.file
-            .seek(SeekFrom::Start(entry.payload))
-            .and_then(|_| self.file.read_exact(&mut payload))
-            .map_err(|source| ReadError::Io {
+            let failed = |source| ReadError::Io {
                 tried: "read",
                 path: self.path.clone(),
                 source,
-            })?;
-        Ok(payload)
+            };
+            (&self.file)
+                .seek(SeekFrom::Start(payload))
+                .map_err(failed)?;
+            let frame = (&self.file).take(head.length as u64);
+            let skip: &mut Sink<'_> = &mut |_| Ok(());
+            let sink = if entry == index { &mut *sink } else { skip };
+            match inflate(&mut self.stream.decompress, frame, sink) {
+                Ok(()) => {}
+                Err(InflateError::Io(source)) => return Err(failed(source)),
+                Err(InflateError::Content(reason)) => return Err(self.wrong(entry, &reason)),
+            }
+        }
+        self.stream.next = Some(index + 1);
+        Ok(())
     }
 }
 
@@ -333,7 +365,8 @@ struct Scan<R> {
     /// Up to here all is well.
     offset: u64,
     size: u64,
-    payload: Vec<u8>,
+    /// Frames since compression began anew.
+    since_restart: usize,
 }
 
 impl<R: Read> Scan<R> {
@@ -349,32 +382,32 @@ impl<R: Read> Scan<R> {
         if end > self.size {
             return Err(ScanError::Damaged("it breaks off"));
         }
-        self.payload.resize(head.length, 0);
-        self.reader.read_exact(&mut self.payload)?;
-        if checksum(&bytes[..FRAME_HEAD - 4], &self.payload) != sum {
+        if self.checksum(&bytes[..FRAME_HEAD - 4], head.length)? != sum {
             return Err(ScanError::Damaged("the checksum is wrong"));
+        }
+        self.since_restart = match head.is_restart {
+            true => 0,
+            false => self.since_restart + 1,
+        };
+        if self.since_restart > MOST_SINCE_RESTART {
+            return Err(ScanError::Damaged("its compression never begins anew"));
         }
         self.offset = end;
         Ok(Some(Entry { head, payload }))
     }
-}
 
-/// The next piece of the stream uncompressed.
-fn inflate(decompress: &mut Decompress, payload: &[u8]) -> Result<Vec<u8>, String> {
-    let mut content = Vec::with_capacity(payload.len() * 8 + 256);
-    let begin = decompress.total_in();
-    loop {
-        let done = (decompress.total_in() - begin) as usize;
-        let status = decompress
-            .decompress_vec(&payload[done..], &mut content, FlushDecompress::Sync)
-            .map_err(|error| error.to_string())?;
-        let done = (decompress.total_in() - begin) as usize;
-        if done == payload.len() && content.len() < content.capacity() {
-            return Ok(content);
+    /// The checksum of a frame whose payload comes next.
+    fn checksum(&mut self, head: &[u8], length: usize) -> io::Result<u32> {
+        let mut crc = Crc::new();
+        crc.update(head);
+        let mut piece = [0; 16 << 10];
+        let mut left = length;
+        while left > 0 {
+            let next = left.min(piece.len());
+            self.reader.read_exact(&mut piece[..next])?;
+            crc.update(&piece[..next]);
+            left -= next;
         }
-        if status == Status::StreamEnd || content.len() > LONGEST {
-            return Err("the compressed data make no sense".to_owned());
-        }
-        content.reserve(content.capacity());
+        Ok(crc.sum())
     }
 }

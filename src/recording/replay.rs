@@ -88,31 +88,37 @@ impl Replay {
         self.recording.view(self.at)
     }
 
-    /// Requests since the view before, lines of JSON.
+    /// Goes through the requests since the view before, lines of JSON that are safe to print, while
+    /// `each` says so.
     ///
     /// # Errors
     /// As [`Recording::requests`].
-    pub fn requests(&mut self) -> Result<Vec<u8>, ReadError> {
-        self.recording.requests(self.at)
+    pub fn requests(&mut self, each: &mut dyn FnMut(&str) -> bool) -> Result<bool, ReadError> {
+        self.recording.requests(self.at, each)
     }
 
-    /// Requests of the time up to this view, lines of JSON: as many as the views of these
+    /// Goes through the requests of the time up to this view: of as many views as these
     /// milliseconds hold.
     ///
     /// # Errors
     /// As [`Recording::requests`].
-    pub fn requests_of(&mut self, last_ms: u64) -> Result<Vec<u8>, ReadError> {
+    pub fn requests_of(
+        &mut self,
+        last_ms: u64,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<(), ReadError> {
         let Some(here) = self.mark() else {
-            return Ok(Vec::new());
+            return Ok(());
         };
         let begin = here.time_ms.saturating_sub(last_ms);
         let is_before = |mark: &Mark| mark.time_ms < begin;
         let first = self.recording.marks().take_while(is_before).count();
-        let mut lines = Vec::new();
         for view in first.min(self.at)..=self.at {
-            lines.extend(self.recording.requests(view)?);
+            if !self.recording.requests(view, each)? {
+                break;
+            }
         }
-        Ok(lines)
+        Ok(())
     }
 
     /// The past of the devices as it was known at this view, for sparklines. After a jump it is

@@ -40,7 +40,7 @@ pub fn comparison(comparison: &Comparison) -> String {
     for mismatch in &comparison.mismatches {
         wrap(&mut text, "  ", &mismatched(mismatch));
     }
-    printable_lines(&text)
+    printable_lines(&text).into_owned()
 }
 
 /// Text from outside that a terminal shows as it stands.

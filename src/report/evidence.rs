@@ -28,10 +28,13 @@ pub fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
         ("extents", evidence.extents.as_ref().map(extents)),
         ("zeros", evidence.sample.map(sample)),
         ("link", setup.and_then(link)),
-        ("scheduler", setup.and_then(|setup| setup.scheduler.clone())),
+        (
+            "scheduler",
+            setup.and_then(|setup| setup.scheduler.clone().map(String::from)),
+        ),
         (
             "write cache",
-            setup.and_then(|setup| setup.write_cache.clone()),
+            setup.and_then(|setup| setup.write_cache.clone().map(String::from)),
         ),
         ("loop file", setup.and_then(loop_file)),
     ]
@@ -164,13 +167,13 @@ mod tests {
             beneath: vec![Layer {
                 relation: Relation::Whole,
                 counts: KernelCounts {
-                    device: "sda".to_owned(),
+                    device: "sda".into(),
                     ..KernelCounts::default()
                 },
             }],
             others: vec![OtherUser {
                 pid: 12,
-                command: "dd".to_owned(),
+                command: "dd".into(),
                 read_bytes: 1_000_000,
                 written_bytes: 0,
                 witness: Witness::Traced,

@@ -49,7 +49,7 @@ pub fn fleet(fleet: &Fleet) -> String {
             &safe(&format!("{}: {}", one.name, one.reason)),
         );
     }
-    printable_lines(&text)
+    printable_lines(&text).into_owned()
 }
 
 fn drives(name: &str, table: &FleetTable) -> String {

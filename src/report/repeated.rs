@@ -68,7 +68,7 @@ mod tests {
     #[test]
     fn single_runs_are_not() {
         let mut deeper = run("iops", 10.0, 1.0);
-        deeper.parameters.insert("depth".to_owned(), 64.into());
+        deeper.parameters.insert("depth".into(), 64.into());
         let runs = [run("iops", 10.0, 1.0), deeper];
         assert_eq!(repeated(&runs), "");
         assert_eq!(repeated(&[]), "");

@@ -9,6 +9,7 @@ use comfy_table::{CellAlignment, Table};
 use super::evidence;
 use super::repeated::repeated;
 use crate::printable::printable_lines;
+use crate::safe_text::SafeText;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
     self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
@@ -30,11 +31,11 @@ pub fn session(session: &Session) -> String {
         &session.host.kernel,
         &session.host.virtualization,
     ];
-    let host: Vec<&str> = host.into_iter().flatten().map(String::as_str).collect();
+    let host: Vec<&str> = host.into_iter().flatten().map(SafeText::as_str).collect();
     if !host.is_empty() {
         let _ = writeln!(text, "on {}", host.join(", "));
     }
-    let mut text = printable_lines(&text);
+    let mut text = printable_lines(&text).into_owned();
     for one in &session.runs {
         text.push('\n');
         text.push_str(&run(one));
@@ -93,7 +94,7 @@ pub fn run(run: &Run) -> String {
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
     section(&mut text, "AGAIN", &again(run));
-    printable_lines(&text)
+    printable_lines(&text).into_owned()
 }
 
 fn section(text: &mut String, title: &str, body: &str) {
@@ -132,7 +133,7 @@ fn heading(run: &Run) -> String {
 fn target(target: &TargetRecord) -> String {
     let mut text = match target.kind.as_str() {
         "scratch" => format!("a scratch file in {}", target.path),
-        _ => target.path.clone(),
+        _ => target.path.clone().into(),
     };
     let _ = write!(text, ", {}", units::capacity(target.size_bytes as f64));
     let about = [
@@ -165,14 +166,14 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
 /// A table of figures; what the run lacks is `n/a`.
 fn crossed(table: &document::Table, findings: &Findings) -> String {
     let mut drawn = plain_table();
-    let headings = std::iter::once("").chain(table.columns.iter().map(String::as_str));
+    let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
     drawn.add_row(headings);
     for row in &table.rows {
-        let cell = |name: &String| {
+        let cell = |name: &SafeText| {
             let figure = findings.figure(name);
             figure.map_or_else(|| "n/a".to_owned(), Figure::text)
         };
-        drawn.add_row(std::iter::once(row.name.clone()).chain(row.cells.iter().map(cell)));
+        drawn.add_row(std::iter::once(row.name.clone().into()).chain(row.cells.iter().map(cell)));
     }
     (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
     indented(&drawn)

@@ -12,6 +12,7 @@ mod devices;
 mod processes;
 mod transfers;
 
+use crate::safe_text::SafeText;
 use columns::{WIDTH, fitted};
 
 /// Writers that wait later than this are nobody's trouble yet.
@@ -22,7 +23,7 @@ const SOON: Duration = Duration::from_secs(300);
 /// # Errors
 /// Does not fail for a view that the model made; the error is serde's.
 pub fn line(live: &Live) -> serde_json::Result<String> {
-    serde_json::to_string(live)
+    crate::safe_json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
@@ -39,7 +40,7 @@ pub fn text(live: &Live) -> String {
 
 /// What could not be read and why, each said once: the notices of a view that are not among those
 /// that `said` holds, which takes them up.
-pub fn new_notices(live: &Live, said: &mut Vec<String>) -> String {
+pub fn new_notices(live: &Live, said: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
         if !said.contains(notice) {
@@ -62,7 +63,7 @@ fn heading(live: &Live) -> String {
     let mut words = vec![live.time.clone()];
     words.extend(name.clone());
     words.extend(kernel.clone());
-    words.extend(load.map(|load| format!("load {:.1}", load[0])));
+    words.extend(load.map(|load| format!("load {:.1}", load[0]).into()));
     let mut second = Vec::new();
     if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
         second.push(format!(
@@ -111,11 +112,11 @@ mod tests {
 
     fn view() -> Live {
         Live {
-            time: "2026-11-20T20:34:29Z".to_owned(),
+            time: "2026-11-20T20:34:29Z".into(),
             interval: Some(Duration::from_secs(1)),
             host: HostView {
-                name: Some("web-07".to_owned()),
-                kernel: Some("6.1.0-56".to_owned()),
+                name: Some("web-07".into()),
+                kernel: Some("6.1.0-56".into()),
                 load: Some([1.84, 1.0, 0.5]),
                 pressure_some: Some(0.12),
                 pressure_full: Some(0.04),
@@ -125,7 +126,7 @@ mod tests {
             },
             devices: vec![
                 DeviceView {
-                    name: "nvme0n1".to_owned(),
+                    name: "nvme0n1".into(),
                     read_ios_per_s: Some(1204.0),
                     write_ios_per_s: Some(0.0),
                     read_bytes_per_s: Some(78.9e6),
@@ -136,16 +137,15 @@ mod tests {
                     ..DeviceView::default()
                 },
                 DeviceView {
-                    name: "sda".to_owned(),
+                    name: "sda".into(),
                     ..DeviceView::default()
                 },
             ],
             processes: vec![ProcessView {
                 pid: 4711,
                 tid: 4711,
-                user: Some("backup".to_owned()),
-                command: "cp --sparse=always /srv/img/vm7.raw /mnt/backup/of/a/long/name"
-                    .to_owned(),
+                user: Some("backup".into()),
+                command: "cp --sparse=always /srv/img/vm7.raw /mnt/backup/of/a/long/name".into(),
                 read_bytes_per_s: Some(101.2e6),
                 write_bytes_per_s: Some(100e3),
                 asked_read_bytes_per_s: Some(103e6),
@@ -155,9 +155,9 @@ mod tests {
             process_count: 2074,
             transfers: vec![TransferView {
                 pid: 4711,
-                command: "cp".to_owned(),
-                source: Some("/srv/img/vm7.raw".to_owned()),
-                destination: Some("/mnt/backup/vm7.raw".to_owned()),
+                command: "cp".into(),
+                source: Some("/srv/img/vm7.raw".into()),
+                destination: Some("/mnt/backup/vm7.raw".into()),
                 position_bytes: Some(61_200_000_000),
                 size_bytes: Some(98_000_000_000),
                 rate_bytes_per_s: Some(101e6),
@@ -170,7 +170,7 @@ mod tests {
             growing: Vec::new(),
             drives: Default::default(),
             file_systems: Default::default(),
-            notices: vec!["I/O wait: n/a".to_owned()],
+            notices: vec!["I/O wait: n/a".into()],
         }
     }
 
@@ -210,14 +210,14 @@ mod tests {
             rate in 0.0..1e12_f64, bytes: u64, seconds in 0_u64..1 << 31,
         ) {
             let mut live = view();
-            live.devices[0].name = name.clone();
+            live.devices[0].name = name.clone().into();
             live.devices[0].read_bytes_per_s = Some(rate);
             live.devices[0].read_ios_per_s = Some(rate);
-            live.processes[0].command = source.clone();
-            live.processes[0].user = Some(name.clone());
-            live.transfers[0].command = name;
-            live.transfers[0].source = Some(source);
-            live.transfers[0].destination = Some(destination);
+            live.processes[0].command = source.clone().into();
+            live.processes[0].user = Some(name.clone().into());
+            live.transfers[0].command = name.into();
+            live.transfers[0].source = Some(source.into());
+            live.transfers[0].destination = Some(destination.into());
             live.transfers[0].size_bytes = Some(bytes);
             live.transfers[0].eta = Some(Duration::from_secs(seconds));
             for line in text(&live).lines() {

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::named_file::{self, OutputError};
+use crate::safe_text::SafeText;
 use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
 use crate::session::store;
@@ -22,10 +23,10 @@ pub fn list(directory: &Path) -> Result<Vec<SessionEntry>, String> {
         Ok(session) => entry(path, &session),
         Err(error) => SessionEntry {
             path,
-            started: String::new(),
-            summary: error.to_string(),
-            headline: String::new(),
-            state: "unreadable".to_owned(),
+            started: SafeText::new(),
+            summary: error.to_string().into(),
+            headline: SafeText::new(),
+            state: "unreadable".into(),
         },
     };
     Ok(paths.into_iter().take(LISTED).map(entry).collect())
@@ -47,9 +48,9 @@ fn entry(path: PathBuf, session: &Session) -> SessionEntry {
     SessionEntry {
         path,
         started: session.started.clone(),
-        summary: runs.join(", "),
-        headline: last.and_then(headline).unwrap_or_default(),
-        state: state.to_owned(),
+        summary: runs.join(", ").into(),
+        headline: last.and_then(headline).unwrap_or_default().into(),
+        state: state.into(),
     }
 }
 

@@ -7,6 +7,7 @@ use std::time::Duration;
 use self::book::{Book, SharedBook, Underway};
 pub use self::detached::run_detached;
 use super::overwrite;
+use crate::bench::common::window;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
 use crate::drive::{DriveError, ErrorKind, Inspection, Target};
@@ -171,9 +172,9 @@ impl Refused {
 
 fn engine_record(engine: &dyn Engine) -> EngineRecord {
     EngineRecord {
-        name: engine.name().to_owned(),
-        features: engine.features(),
-        reason: engine.reason(),
+        name: engine.name().into(),
+        features: engine.features().into_iter().map(Into::into).collect(),
+        reason: engine.reason().map(Into::into),
     }
 }
 
@@ -228,7 +229,9 @@ fn run_into(
     let overwritten = match job.test.writes(&parameters) {
         true => {
             book.set_doing("while looking at what is on");
-            overwrite::permit(opened, job)?
+            let overwritten = overwrite::permit(opened, job)?;
+            opened.check_room(window(&target, &parameters), forecast.writes)?;
+            overwritten
         }
         false => None,
     };

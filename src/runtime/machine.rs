@@ -22,14 +22,14 @@ pub fn describe(roots: &Roots) -> Host {
         Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
     };
     Host {
-        name: text(names.nodename()),
-        kernel: text(names.release()),
-        architecture: text(names.machine()),
+        name: text(names.nodename()).map(Into::into),
+        kernel: text(names.release()).map(Into::into),
+        architecture: text(names.machine()).map(Into::into),
         processors: std::thread::available_parallelism()
             .ok()
             .and_then(|count| u32::try_from(count.get()).ok()),
         memory_bytes: Some(memory(&rustix::system::sysinfo())),
-        virtualization: virtualization(roots),
+        virtualization: virtualization(roots).map(Into::into),
     }
 }
 

@@ -111,7 +111,7 @@ impl Services for Machine {
             Effect::SetInterval(interval) => self.sampler.set_interval(interval),
             Effect::Pause(paused) => self.sampler.pause(paused),
             Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
-            Effect::Follow(device) => self.follower.follow(device),
+            Effect::Follow(device) => self.follower.follow(device.map(String::from)),
             Effect::ShowThreads(shown) => self.threads.store(shown, Ordering::Relaxed),
             Effect::ListFiles(pid) => {
                 self.ask(move |roots| News::Files(pid, processes::files(roots, pid)));

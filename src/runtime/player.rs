@@ -13,12 +13,15 @@ use crate::model::History;
 use crate::model::requests::{Board, Line as RequestLine, RequestsView};
 use crate::named_file;
 use crate::recording::{ReadError, Recording, Replay};
+use crate::safe_text::SafeText;
 
 /// Time between two views while it plays.
 const PLAY: Duration = Duration::from_millis(250);
 
 /// Milliseconds of requests that are shown: what the pictures of the Requests screen hold.
 const REQUESTS_MS: u64 = 60_000;
+/// Requests of that time that are shown at most.
+const MOST_REQUESTS: u32 = 2_000_000;
 
 /// What the thread is told.
 #[derive(Debug, Clone, Copy)]
@@ -38,10 +41,10 @@ pub struct Player {
 #[must_use]
 pub fn timeline(path: &Path, recording: &Recording) -> Timeline {
     let rates = recording.marks().map(|mark| mark.bytes_per_s).collect();
-    let name = path.display().to_string();
+    let name = SafeText::of_path(path);
     let note = match recording.damage() {
-        Some(damage) => Some(damage.to_string()),
-        None => (!recording.is_ended()).then(|| "the recording was cut off".to_owned()),
+        Some(damage) => Some(damage.to_string().into()),
+        None => (!recording.is_ended()).then(|| "the recording was cut off".into()),
     };
     Timeline {
         has_requests: recording.has_requests(),
@@ -155,20 +158,31 @@ impl Stage {
         if !self.replay.recording().has_requests() {
             return Ok(None);
         }
-        let lines = self.replay.requests_of(REQUESTS_MS)?;
-        let mut recorded = lines
-            .split(|byte| *byte == b'\n')
-            .filter_map(|line| serde_json::from_slice::<RequestLine<'_>>(line).ok())
-            .peekable();
-        let Some(device) = recorded.peek().map(|line| line.device().to_owned()) else {
+        let mut span: Option<(SafeText, u64, u64)> = None;
+        self.each_request(&mut |line| {
+            let times = line.request().times;
+            let (_, began, until) = span.get_or_insert_with(|| (line.device().into(), u64::MAX, 0));
+            *began = times.first().min(*began);
+            *until = times.completed.max(*until);
+        })?;
+        let Some((device, began, until)) = span else {
             return Ok(None);
         };
-        let requests: Vec<_> = recorded.map(|line| line.request()).collect();
-        let began = requests.iter().map(|request| request.times.first()).min();
-        let until = requests.iter().map(|request| request.times.completed).max();
-        let mut board = Board::new(&device, began.unwrap_or(0));
-        board.add(&requests);
-        Ok(Some(board.view(until.unwrap_or(0))))
+        let mut board = Board::new(&device, began);
+        self.each_request(&mut |line| board.add(&[line.request()]))?;
+        Ok(Some(board.view(until)))
+    }
+
+    /// Goes through the requests that are shown; those that a newer program wrote are left out.
+    fn each_request(&mut self, take: &mut dyn FnMut(&RequestLine<'_>)) -> Result<(), ReadError> {
+        let mut left = MOST_REQUESTS;
+        self.replay.requests_of(REQUESTS_MS, &mut |text| {
+            if let Ok(line) = serde_json::from_str(text) {
+                take(&line);
+            }
+            left -= 1;
+            left > 0
+        })
     }
 
     fn moment(&mut self, before: Option<usize>) -> Result<News, ReadError> {

@@ -106,7 +106,7 @@ impl Wanted {
         let same = |figure: &&Figure| figure.unit == self.unit || self.unit == Unit::Count;
         let measured = findings.figure(&self.figure).filter(same);
         Goal {
-            goal: self.text.clone(),
+            goal: self.text.clone().into(),
             met: measured.map(|figure| {
                 if self.at_least {
                     figure.value >= self.limit

@@ -146,9 +146,9 @@ mod tests {
     fn only_the_same_drive_on_the_same_host_is_repeated() {
         let one = run("iops", 1.0, 0.1);
         let mut other_drive = one.clone();
-        other_drive.target.serial = Some("other".to_owned());
+        other_drive.target.serial = Some("other".into());
         let mut other_depth = one.clone();
-        other_depth.parameters.insert("depth".to_owned(), 64.into());
+        other_depth.parameters.insert("depth".into(), 64.into());
         let groups = repeats(&[
             (Some("a"), &one),
             (Some("a"), &other_drive),

@@ -70,8 +70,8 @@ fn facts(host: &HostView, look: Look) -> Vec<Fact> {
         spans: vec![Span::raw(text)],
     };
     let mut facts = Vec::new();
-    facts.extend(host.name.clone().map(|name| plain(1, name)));
-    facts.extend(host.kernel.clone().map(|kernel| plain(5, kernel)));
+    facts.extend(host.name.clone().map(|name| plain(1, name.into())));
+    facts.extend(host.kernel.clone().map(|kernel| plain(5, kernel.into())));
     let uptime = host.uptime.map(units::waiting);
     facts.extend(uptime.map(|uptime| plain(6, format!("up {uptime}"))));
     let load = host.load.map(|[minute, ..]| units::three_digits(minute));

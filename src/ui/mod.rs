@@ -20,6 +20,7 @@ pub mod widgets;
 pub use look::{Look, Meaning};
 
 use crate::app::{Overlay, Screen, Stage, State};
+use crate::printable::is_harmless;
 
 /// The smallest terminal that the screens are made for: columns and rows.
 pub const LEAST: (u16, u16) = (80, 24);
@@ -39,6 +40,20 @@ pub fn draw(state: &State, look: &Look, area: Rect, buf: &mut Buffer) {
     }
     if look.ascii {
         strip(area, buf);
+    }
+    remove_controls(area, buf);
+}
+
+/// No cell holds what a terminal would obey or what moves its neighbours, whatever was drawn: text
+/// from outside is escaped where it enters ([`SafeText`](crate::safe_text::SafeText)), and what
+/// slipped past is a question mark.
+fn remove_controls(area: Rect, buf: &mut Buffer) {
+    for position in area.positions() {
+        let cell = &mut buf[position];
+        let symbol = cell.symbol();
+        if !matches!(symbol.as_bytes(), [b' '..=b'~']) && !symbol.chars().all(is_harmless) {
+            cell.set_symbol("?");
+        }
     }
 }
 

@@ -7,10 +7,13 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
+use diskscope::app::replay::Moment;
 use diskscope::app::{self, Action, News, Screen, State};
 use diskscope::bench;
 use diskscope::drive::guard::Contents;
 use diskscope::drive::settings::{Record, Setting};
+use diskscope::model::requests::{Board, Line, RequestsView};
+use diskscope::model::{History, Live};
 use diskscope::probe::trace::decode::{Decoder, WANTED};
 use diskscope::probe::trace::format::Format;
 use diskscope::probe::trace::page::PageFormat;
@@ -165,7 +168,7 @@ pub fn presented(session: &Session) {
         assert_eq!(again.as_ref(), Ok(session));
     }
     let text = report::text::session(session);
-    let stray = |letter: char| letter.is_control() && letter != '\n';
+    let stray = |letter: char| letter != '\n' && !printable::is_harmless(letter);
     assert!(!text.contains(stray), "{text:?}");
     let input = Input {
         name: "one",
@@ -194,7 +197,7 @@ fn shown(news: impl Fn() -> News, screen: Screen) {
         let stray = buffer
             .content
             .iter()
-            .find(|cell| cell.symbol().contains(char::is_control));
+            .find(|cell| !cell.symbol().chars().all(printable::is_harmless));
         assert!(stray.is_none(), "{stray:?}");
     }
 }
@@ -234,13 +237,38 @@ fn opened(path: &Path, size: u64) {
         assert_eq!(damage.offset + damage.left, size);
     }
     for view in 0..recording.len().min(VIEWS) {
+        let mut board = Board::new("sda", 0);
+        let _ = recording.requests(view, &mut |line| {
+            assert!(line.chars().all(printable::is_harmless), "{line:?}");
+            if let Ok(line) = serde_json::from_str::<Line<'_>>(line) {
+                board.add(&[line.request()]);
+            }
+            true
+        });
         if let Ok(Some(live)) = recording.view(view) {
-            black_box(report::watch::text(&live));
-            report::watch::line(&live).expect("what was read can be written");
-            let live = Arc::new(live);
-            shown(|| News::Sample(Arc::clone(&live)), Screen::Live);
+            recorded(live, board.view(0));
         }
-        let _ = recording.requests(view);
+    }
+}
+
+/// Everything that is made of a recorded view and its requests.
+fn recorded(live: Live, requests: RequestsView) {
+    let stray = |letter: char| letter != '\n' && !printable::is_harmless(letter);
+    let text = report::watch::text(&live);
+    assert!(!text.contains(stray), "{text:?}");
+    let line = report::watch::line(&live).expect("what was read can be written");
+    assert!(!line.contains(stray), "{line:?}");
+    let (live, requests) = (Arc::new(live), Arc::new(requests));
+    shown(|| News::Sample(Arc::clone(&live)), Screen::Live);
+    for screen in Screen::TABS.map(|(screen, ..)| screen) {
+        let moment = || Moment {
+            position: 0,
+            live: Arc::clone(&live),
+            requests: Some(Arc::clone(&requests)),
+            history: History::default(),
+            playing: false,
+        };
+        shown(|| News::Moment(Box::new(moment())), screen);
     }
 }
 

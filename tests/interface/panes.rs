@@ -46,7 +46,7 @@ fn moment(step: usize) -> Live {
     live.file_systems = vec![file_system((253, 0))].into();
     live.devices = devices(step);
     live.transfers.extend(held_back());
-    live.notices = vec![Notice::DelayAccountingOff.sentence().to_owned()];
+    live.notices = vec![Notice::DelayAccountingOff.sentence().into()];
     live.host = HostView {
         memory_bytes: Some(16_700_000_000),
         cached_bytes: Some(9_100_000_000),
@@ -58,9 +58,9 @@ fn moment(step: usize) -> Live {
         ..live.host
     };
     live.growing = vec![GrowingFile {
-        path: "/srv/log/a-rather-long-name-of-a-file/access.log".to_owned(),
+        path: "/srv/log/a-rather-long-name-of-a-file/access.log".into(),
         pid: 1207,
-        command: "nginx".to_owned(),
+        command: "nginx".into(),
         size_bytes: 18_400_000_000,
         growth_bytes_per_s: 2.4e6,
     }];
@@ -86,11 +86,11 @@ fn file_system(device: (u32, u32)) -> FileSystem {
 
 fn devices(step: usize) -> Vec<DeviceView> {
     let device = |name: &str, lies_on: &[&str], milliseconds: f64| DeviceView {
-        name: name.to_owned(),
-        label: "ST8000NM000A".to_owned(),
+        name: name.into(),
+        label: "ST8000NM000A".into(),
         size_bytes: Some(8_001_563_222_016),
-        parent: lies_on.first().map(|it| (*it).to_owned()),
-        lies_on: lies_on.iter().map(|it| (*it).to_owned()).collect(),
+        parent: lies_on.first().map(|it| (*it).into()),
+        lies_on: lies_on.iter().map(|it| (*it).into()).collect(),
         serial: true,
         read_ios_per_s: Some(96.0),
         write_ios_per_s: Some(41.0),
@@ -109,7 +109,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
         ..DeviceView::default()
     };
     let mounted = DeviceView {
-        mounted_at: Some("/srv".to_owned()),
+        mounted_at: Some("/srv".into()),
         discard_ios_per_s: Some(12.0),
         discard_bytes_per_s: Some(4e6),
         discard_await_ns: Some(800_000.0),
@@ -127,16 +127,16 @@ fn devices(step: usize) -> Vec<DeviceView> {
 /// A stalled transfer, a throttled one and a job.
 fn held_back() -> Vec<TransferView> {
     let dump = TransferView {
-        command: "mysqldump".to_owned(),
-        destination: Some("/srv/dump.sql".to_owned()),
+        command: "mysqldump".into(),
+        destination: Some("/srv/dump.sql".into()),
         position_bytes: Some(4_000_000_000),
         state: TransferState::Stalled,
         ..TransferView::default()
     };
     let job = TransferView {
-        command: "rsync".to_owned(),
-        source: Some("/home".to_owned()),
-        destination: Some("/mnt/backup".to_owned()),
+        command: "rsync".into(),
+        source: Some("/home".into()),
+        destination: Some("/mnt/backup".into()),
         position_bytes: Some(12_400_000_000),
         size_bytes: Some(31_000_000_000),
         rate_bytes_per_s: Some(2e6),
@@ -213,10 +213,10 @@ fn open_files() {
     assert!(matches!(effects[..], [Effect::ListFiles(5120)]));
     let file = |descriptor, path: &str, deleted| FileView {
         descriptor,
-        path: path.to_owned(),
+        path: path.into(),
         position_bytes: Some(3_100_000_000),
         size_bytes: (!path.starts_with("pipe")).then_some(3_990_000_000),
-        flags: Some("r direct".to_owned()),
+        flags: Some("r direct".into()),
         deleted,
     };
     let files = vec![
@@ -237,20 +237,20 @@ fn deleted_files() {
     press(&mut state, "d");
     let holder = |pid, command: &str| Holder {
         pid,
-        command: command.to_owned(),
+        command: command.into(),
         descriptor: 7,
     };
     hear(
         &mut state,
         News::Deleted(vec![DeletedView {
-            path: "/var/log/nginx/access.log".to_owned(),
-            device: Some("dm-0".to_owned()),
-            mounted_at: Some("/srv".to_owned()),
+            path: "/var/log/nginx/access.log".into(),
+            device: Some("dm-0".into()),
+            mounted_at: Some("/srv".into()),
             held_bytes: 41_000_000_000,
             size_bytes: 41_000_000_001,
             holders: vec![holder(1207, "nginx"), holder(1208, "nginx")],
-            release: ": > /proc/1207/fd/7".to_owned(),
-            rescue: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".to_owned(),
+            release: ": > /proc/1207/fd/7".into(),
+            rescue: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into(),
         }]),
     );
     assert_drawn("pane-deleted", &state);

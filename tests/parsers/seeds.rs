@@ -56,6 +56,14 @@ pub fn journal() -> Vec<u8> {
     fs::read(directory.path().join("seed.journal")).unwrap()
 }
 
+/// A request as `trace --json` prints it.
+const REQUEST: &[u8] =
+    b"{\"time_ns\":100,\"pid\":4711,\"command\":\"dd\",\"charged\":\"submitter\",\
+\"submitter_pid\":9,\"submitter\":\"kworker/u8:1\",\"device\":\"sda\",\"operation\":\"write\",\
+\"flags\":\"WS\",\"sector\":2048,\"bytes\":4096,\"q2g_ns\":null,\"g2i_ns\":null,\"i2d_ns\":null,\
+\"d2c_ns\":null,\"q2c_ns\":400,\"q2d_ns\":null,\"merged\":1,\"split\":false,\"requeued\":0,\
+\"from\":\"8:1 0\",\"error\":0}\n";
+
 /// A recording of four views and some requests.
 pub fn recording() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
@@ -67,7 +75,7 @@ pub fn recording() -> Vec<u8> {
             time_ms: index,
             bytes_per_s: None,
         };
-        recorder.requests(mark, b"{\"sector\":1}\n").unwrap();
+        recorder.requests(mark, REQUEST).unwrap();
     }
     recorder.finish(5, "enough").unwrap();
     fs::read(path).unwrap()
@@ -75,9 +83,9 @@ pub fn recording() -> Vec<u8> {
 
 fn view(index: u64) -> Live {
     let mut live = Modeler::default().update(Arc::default());
-    live.time = format!("2026-01-02T03:04:0{index}Z");
+    live.time = format!("2026-01-02T03:04:0{index}Z").into();
     live.devices = vec![DeviceView {
-        name: "sda".to_owned(),
+        name: "sda".into(),
         read_bytes_per_s: Some(index as f64),
         ..DeviceView::default()
     }];

@@ -82,7 +82,7 @@ pub fn replay() -> State {
         })
         .collect();
     let note = "the recording was cut off".to_owned();
-    let timeline = Timeline::new("day.rec".to_owned(), rates, Some(note));
+    let timeline = Timeline::new("day.rec".into(), rates, Some(note.into()));
     let mut state = State::replaying(timeline, Duration::from_secs(10));
     let history = live().live.history;
     let moment = Moment {
@@ -165,11 +165,11 @@ fn request(step: usize) -> Request {
 /// One sample.
 pub fn sample(step: usize) -> Live {
     Live {
-        time: "2026-02-03T14:05:06Z".to_owned(),
+        time: "2026-02-03T14:05:06Z".into(),
         interval: Some(Duration::from_secs(1)),
         host: HostView {
-            name: Some("web-07".to_owned()),
-            kernel: Some("6.1.0-56-amd64".to_owned()),
+            name: Some("web-07".into()),
+            kernel: Some("6.1.0-56-amd64".into()),
             uptime: Some(Duration::from_secs(41 * 86_400 + 7200)),
             load: Some([1.83, 1.4, 1.1]),
             pressure_some: Some(0.12),
@@ -186,14 +186,14 @@ pub fn sample(step: usize) -> Live {
         growing: Vec::new(),
         drives: Default::default(),
         file_systems: Default::default(),
-        notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".to_owned()],
+        notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".into()],
     }
 }
 
 fn device(name: &str, label: &str, size: u64, serial: bool) -> DeviceView {
     DeviceView {
-        name: name.to_owned(),
-        label: label.to_owned(),
+        name: name.into(),
+        label: label.into(),
         size_bytes: Some(size),
         serial,
         read_ios_per_s: Some(0.0),
@@ -221,11 +221,11 @@ fn devices(step: usize) -> Vec<DeviceView> {
         ..device("nvme0n1", "Samsung PM9A3", 1_920_383_410_176, false)
     };
     let root = DeviceView {
-        parent: Some("nvme0n1".to_owned()),
-        mounted_at: Some("/".to_owned()),
+        parent: Some("nvme0n1".into()),
+        mounted_at: Some("/".into()),
         ..DeviceView {
-            name: "nvme0n1p2".to_owned(),
-            label: "ext4".to_owned(),
+            name: "nvme0n1p2".into(),
+            label: "ext4".into(),
             size_bytes: Some(1_919_000_000_000),
             ..nvme.clone()
         }
@@ -241,7 +241,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
         in_flight: Some(7),
         request_bytes: Some(733_184.0),
         busy: Some(0.97),
-        mounted_at: Some("/mnt/backup".to_owned()),
+        mounted_at: Some("/mnt/backup".into()),
         ..device("sda", "ST8000NM000A", 8_001_563_222_016, true)
     };
     let stick = DeviceView {
@@ -266,9 +266,9 @@ fn devices(step: usize) -> Vec<DeviceView> {
 fn transfers() -> Vec<TransferView> {
     let copy = TransferView {
         pid: 4711,
-        command: "cp".to_owned(),
-        source: Some("/srv/img/vm7.raw".to_owned()),
-        destination: Some("/mnt/backup/vm7.raw".to_owned()),
+        command: "cp".into(),
+        source: Some("/srv/img/vm7.raw".into()),
+        destination: Some("/mnt/backup/vm7.raw".into()),
         position_bytes: Some(61_200_000_000),
         size_bytes: Some(98_000_000_000),
         rate_bytes_per_s: Some(101e6),
@@ -282,8 +282,8 @@ fn transfers() -> Vec<TransferView> {
         copy.clone(),
         TransferView {
             pid: 5120,
-            command: "sha256sum".to_owned(),
-            source: Some("/srv/iso/debian-12.5.0-amd64-DVD-1.iso".to_owned()),
+            command: "sha256sum".into(),
+            source: Some("/srv/iso/debian-12.5.0-amd64-DVD-1.iso".into()),
             destination: None,
             position_bytes: Some(3_100_000_000),
             size_bytes: Some(3_990_000_000),
@@ -296,9 +296,9 @@ fn transfers() -> Vec<TransferView> {
         },
         TransferView {
             pid: 6001,
-            command: "dd".to_owned(),
+            command: "dd".into(),
             source: None,
-            destination: Some("/dev/sdb".to_owned()),
+            destination: Some("/dev/sdb".into()),
             position_bytes: None,
             size_bytes: None,
             rate_bytes_per_s: None,
@@ -315,8 +315,8 @@ fn process(pid: u32, user: &str, read: f64, write: f64, command: &str) -> Proces
     ProcessView {
         pid,
         tid: pid,
-        user: Some(user.to_owned()),
-        command: command.to_owned(),
+        user: Some(user.into()),
+        command: command.into(),
         read_bytes_per_s: Some(read),
         write_bytes_per_s: Some(write),
         asked_read_bytes_per_s: Some(read * 1.02),
@@ -567,7 +567,7 @@ fn tally(seconds: f64) -> Tally {
 
 fn kernel() -> KernelCounts {
     KernelCounts {
-        device: "nvme0n1".to_owned(),
+        device: "nvme0n1".into(),
         reads: 588_012,
         read_bytes: 588_012 * 4096,
         read_ns: 588_012 * 71_000,
@@ -623,29 +623,29 @@ pub fn running() -> State {
 
 fn run(test: &str, findings: Findings) -> Run {
     Run {
-        test: test.to_owned(),
+        test: test.into(),
         state: RunState::Finished,
         error: None,
-        started: "2026-02-03T14:05:06+01:00".to_owned(),
+        started: "2026-02-03T14:05:06+01:00".into(),
         elapsed_ns: 10_000_000_000,
         target: TargetRecord {
-            path: "/home/jane".to_owned(),
-            kind: "scratch".to_owned(),
+            path: "/home/jane".into(),
+            kind: "scratch".into(),
             size_bytes: 1 << 30,
             logical_block_bytes: 512,
             physical_block_bytes: 4096,
-            device: Some("nvme0n1".to_owned()),
-            model: Some("Samsung PM9A3".to_owned()),
+            device: Some("nvme0n1".into()),
+            model: Some("Samsung PM9A3".into()),
             serial: None,
             firmware: None,
-            transport: Some("nvme".to_owned()),
+            transport: Some("nvme".into()),
             rotational: Some(false),
-            file_system: Some("ext4".to_owned()),
+            file_system: Some("ext4".into()),
         },
-        parameters: [("depth".to_owned(), 32.into())].into(),
+        parameters: [("depth".into(), 32.into())].into(),
         parameter_units: Default::default(),
         engine: EngineRecord {
-            name: "uring".to_owned(),
+            name: "uring".into(),
             ..EngineRecord::default()
         },
         findings,
@@ -668,7 +668,7 @@ fn stages() -> StageSplit {
         }
     };
     StageSplit {
-        device: "nvme0n1".to_owned(),
+        device: "nvme0n1".into(),
         requests: 999,
         lost: 0,
         queue: split(11),
@@ -697,7 +697,7 @@ pub fn random_read() -> Run {
     }
     findings.latency.read = common::summary(&latency);
     findings.series = vec![Series {
-        name: "iops-over-time".to_owned(),
+        name: "iops-over-time".into(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("IOPS", Unit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
@@ -747,7 +747,7 @@ fn sequential_read() -> Run {
             rate("throughput_max", 261.8e6),
         ],
         series: vec![Series {
-            name: "throughput-over-address".to_owned(),
+            name: "throughput-over-address".into(),
             x: Axis::new("address", Unit::Bytes),
             y: Axis::new("throughput", Unit::BytesPerSecond),
             points: zones,
@@ -832,10 +832,10 @@ pub fn sessions() -> State {
             "/home/jane/.local/state/diskscope/sessions/{}.json",
             started.replace([':', '-'], "")
         )),
-        started: started.to_owned(),
-        summary: summary.to_owned(),
-        headline: headline.to_owned(),
-        state: state.to_owned(),
+        started: started.into(),
+        summary: summary.into(),
+        headline: headline.into(),
+        state: state.into(),
     };
     let entries = vec![
         entry(
@@ -888,14 +888,14 @@ pub fn comparison() -> State {
         point[1] *= 0.914 - 0.05 * wave(step, 0.9, 0.0);
     }
     let mut deep = random_read();
-    deep.parameters.insert("depth".to_owned(), 128.into());
+    deep.parameters.insert("depth".into(), 128.into());
     let session = |runs: Vec<Run>| Session {
-        schema: "diskscope-session".to_owned(),
+        schema: "diskscope-session".into(),
         version: 1,
-        program: "diskscope 0.1.0".to_owned(),
-        started: "2026-02-03T14:05:06+01:00".to_owned(),
+        program: "diskscope 0.1.0".into(),
+        started: "2026-02-03T14:05:06+01:00".into(),
         host: Host {
-            name: Some("web-07".to_owned()),
+            name: Some("web-07".into()),
             ..Host::default()
         },
         runs,

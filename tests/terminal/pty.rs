@@ -23,6 +23,7 @@ pub struct Terminal {
     before: Termios,
     child: Child,
     screen: vt100::Parser,
+    written: Vec<u8>,
 }
 
 impl Terminal {
@@ -71,6 +72,7 @@ impl Terminal {
             before,
             child,
             screen: vt100::Parser::new(30, 100, 0),
+            written: Vec::new(),
         }
     }
 
@@ -159,6 +161,7 @@ impl Terminal {
         let mut bytes = [0; 16_384];
         let count = master.read(&mut bytes).unwrap_or(0);
         self.screen.process(&bytes[..count]);
+        self.written.extend_from_slice(&bytes[..count]);
         count > 0
     }
 
@@ -178,6 +181,12 @@ impl Terminal {
                 self.screen.screen().contents()
             );
         }
+    }
+
+    /// Every byte that was written to it.
+    #[allow(dead_code, reason = "not every test program needs it")]
+    pub fn written(&self) -> &[u8] {
+        &self.written
     }
 
     /// What the terminal shows now.

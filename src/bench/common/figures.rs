@@ -65,7 +65,7 @@ pub fn report_slower(findings: &mut Findings, tally: &Tally, target: Option<Dura
 #[must_use]
 pub fn series(name: &str, x: (&str, Unit), y: (&str, Unit), points: Vec<[f64; 2]>) -> Series {
     Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new(x.0, x.1),
         y: Axis::new(y.0, y.1),
         points,
@@ -79,7 +79,7 @@ fn over_time(name: &str, unit: Unit, rates: &[[f64; 3]], column: usize) -> Serie
         "throughput"
     };
     Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new(quantity, unit),
         points: rates

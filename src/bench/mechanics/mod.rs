@@ -85,7 +85,7 @@ pub fn distribution(part: &RotationalPart) -> Series {
     let bar =
         |(index, count): (usize, &u32)| [(index as f64 + 0.5) / BARS as f64, f64::from(*count)];
     Series {
-        name: "rotational-part".to_owned(),
+        name: "rotational-part".into(),
         x: Axis::new("part of the revolution waited", Unit::Revolution),
         y: Axis::new("reads", Unit::Count),
         points: counts.iter().enumerate().map(bar).collect(),

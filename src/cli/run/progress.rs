@@ -6,6 +6,7 @@ use crate::bench::Progress;
 use crate::bench::common::written_share;
 use crate::drive::Inspection;
 use crate::engine::Snapshot;
+use crate::printable::printable_str;
 use crate::runtime::benchmark::{Beside, Start, Watcher};
 use crate::units;
 
@@ -30,6 +31,7 @@ impl Line {
 
     fn draw(&mut self, text: &str) {
         if self.terminal {
+            let text = printable_str(text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
             // Nobody watching is no error.

@@ -144,6 +144,12 @@ impl Medium {
         self.identity.file == file || is_image()
     }
 
+    /// Where the kernel's file systems are found.
+    #[must_use]
+    pub fn roots(&self) -> &Roots {
+        &self.roots
+    }
+
     /// Number of the block device that it is, if it is one.
     #[must_use]
     pub fn device_number(&self) -> Option<(u32, u32)> {

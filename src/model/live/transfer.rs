@@ -5,6 +5,7 @@ use std::time::Duration;
 use serde::{Deserialize, Serialize};
 
 use super::nanoseconds;
+use crate::safe_text::SafeText;
 
 /// How far a process is through a file, or through all files that its arguments name.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
@@ -12,11 +13,11 @@ pub struct TransferView {
     /// Process id.
     pub pid: u32,
     /// Name of the program.
-    pub command: String,
+    pub command: SafeText,
     /// File that is read, where one is known.
-    pub source: Option<String>,
+    pub source: Option<SafeText>,
     /// File that is written, where one is known.
-    pub destination: Option<String>,
+    pub destination: Option<SafeText>,
     /// How far it is.
     pub position_bytes: Option<u64>,
     /// How far it will go.

@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use crate::model::interval::{Interval, Pair, difference};
 use crate::model::live::ProcessView;
-use crate::printable::printable;
 use crate::probe::sample::{Process, Task};
+use crate::safe_text::SafeText;
 
 use super::{is_active, set_rates};
 
@@ -25,7 +25,7 @@ pub(super) fn views(
             start_ticks: whole.start_ticks,
             tid: task.tid,
             user: whole.user.clone(),
-            command: printable(&task.name),
+            command: SafeText::of_bytes(&task.name),
             state: task.state,
             // The process is the parent of its threads.
             parent: whole.pid,

@@ -7,6 +7,7 @@ use super::picture::{Counts, Heat, Point, ROWS, Scatter};
 use super::request::{Actor, Request};
 use super::summary::{Distribution, Summary, Toll};
 use super::{Gaps, Number};
+use crate::safe_text::SafeText;
 
 /// Requests that are listed.
 const LISTED: usize = 1000;
@@ -18,7 +19,7 @@ const COLUMN_NS: u64 = 250_000_000;
 /// Takes requests and makes views of them.
 #[derive(Debug)]
 pub struct Board {
-    device: String,
+    device: SafeText,
     began: u64,
     summary: Summary,
     heat: Heat,
@@ -58,7 +59,7 @@ pub struct OperationView {
 #[derive(Debug, Clone, PartialEq)]
 pub struct RequestsView {
     /// The device that is followed.
-    pub device: String,
+    pub device: SafeText,
     /// When that began, on the trace's clock.
     pub began: u64,
     /// Up to when everything is in it.
@@ -91,7 +92,7 @@ impl Board {
     #[must_use]
     pub fn new(device: &str, began: u64) -> Self {
         Self {
-            device: device.to_owned(),
+            device: device.into(),
             began,
             summary: Summary::default(),
             heat: Heat::new(COLUMN_NS),

@@ -6,8 +6,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use super::operation::Operation;
 use super::request::{Actor, Request, Stages, Times};
-use crate::printable::printable;
 use crate::probe::trace::event::{Flags, Name, Number};
+use crate::safe_text::SafeText;
 
 /// A request as a line of `trace --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
@@ -17,13 +17,13 @@ pub struct Line<'r> {
     /// Thread that it is charged to.
     pid: Option<u32>,
     /// Its name.
-    command: Option<String>,
+    command: Option<SafeText>,
     /// Why to that one.
     charged: Charged,
     /// Thread that handed it over.
     submitter_pid: Option<u32>,
     /// Its name.
-    submitter: Option<String>,
+    submitter: Option<SafeText>,
     /// The drive.
     device: Cow<'r, str>,
     /// What it did.
@@ -65,7 +65,7 @@ impl<'r> Line<'r> {
     /// began on its own clock.
     #[must_use]
     pub fn new(request: &Request, device: &'r str, began: u64) -> Self {
-        let name = |actor: Actor| printable(actor.name.bytes());
+        let name = |actor: Actor| SafeText::of_bytes(actor.name.bytes());
         let charged = request.charged();
         Self {
             time_ns: request.times.first().saturating_sub(began),
@@ -101,7 +101,7 @@ impl<'r> Line<'r> {
     /// and the drive's number is not known (0:0).
     #[must_use]
     pub fn request(&self) -> Request {
-        let actor = |pid: Option<u32>, name: &Option<String>| {
+        let actor = |pid: Option<u32>, name: &Option<SafeText>| {
             pid.map(|pid| Actor {
                 pid,
                 name: Name::of(name.as_deref().unwrap_or_default().as_bytes()),

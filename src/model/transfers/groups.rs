@@ -87,8 +87,8 @@ mod tests {
 
     fn device(name: &str, lies_on: &[&str]) -> DeviceView {
         DeviceView {
-            name: name.to_owned(),
-            lies_on: lies_on.iter().map(|it| (*it).to_owned()).collect(),
+            name: name.into(),
+            lies_on: lies_on.iter().map(|it| (*it).into()).collect(),
             read_ios_per_s: Some(100.0),
             ..DeviceView::default()
         }

@@ -3,11 +3,11 @@
 use std::time::Duration;
 
 use crate::model::live::{Throttle, TransferState, TransferView};
-use crate::printable::printable;
 use crate::probe::Sample;
 use crate::probe::jobs::arguments::Order;
 use crate::probe::jobs::{JobCount, Measure};
 use crate::probe::sample::Process;
+use crate::safe_text::SafeText;
 
 use super::SHOWN_AFTERWARDS;
 use super::estimate::{Estimate, Left};
@@ -21,9 +21,9 @@ pub struct Jobs(Vec<Followed>);
 struct Followed {
     pid: u32,
     start_ticks: u64,
-    command: String,
-    source: String,
-    destination: Option<String>,
+    command: SafeText,
+    source: SafeText,
+    destination: Option<SafeText>,
     limited: bool,
     last: JobCount,
     estimate: Estimate,
@@ -72,13 +72,13 @@ impl Followed {
         Self {
             pid: identity.pid,
             start_ticks: identity.start_ticks,
-            command: printable(&identity.name),
-            source: sources(&job.order),
+            command: SafeText::of_bytes(&identity.name),
+            source: sources(&job.order).into(),
             destination: job
                 .order
                 .destination
                 .as_ref()
-                .map(|path| printable(path.as_os_str().as_encoded_bytes())),
+                .map(|path| SafeText::of_path(path)),
             limited: is_limited(&identity.name, &identity.arguments),
             last: job.clone(),
             estimate: Estimate::default(),
@@ -151,7 +151,7 @@ impl Followed {
 /// The first source, and how many there are beside it.
 fn sources(order: &Order) -> String {
     let first = order.sources.first().map_or_else(String::new, |path| {
-        printable(path.as_os_str().as_encoded_bytes())
+        SafeText::of_bytes(path.as_os_str().as_encoded_bytes()).into()
     });
     match order.sources.len() {
         0 | 1 => first,

@@ -6,9 +6,9 @@ use std::time::Duration;
 use crate::model::interval::open_file;
 use crate::model::live::{TransferState, TransferView};
 use crate::model::places::{Place, place_of};
-use crate::printable::printable;
 use crate::probe::Sample;
 use crate::probe::sample::{FileKind, OpenFile, Process};
+use crate::safe_text::SafeText;
 
 use super::dd;
 use super::estimate::{Estimate, Left};
@@ -98,7 +98,7 @@ pub struct Tracked {
     /// Whether its own arguments limit its rate.
     pub limited: bool,
     pid: u32,
-    command: String,
+    command: SafeText,
     basis: Basis,
     size: Option<u64>,
     dd: Option<dd::Limits>,
@@ -125,7 +125,7 @@ impl Tracked {
             destination,
             limited: limits::is_limited(&identity.name, &identity.arguments),
             pid: identity.pid,
-            command: printable(&identity.name),
+            command: SafeText::of_bytes(&identity.name),
             basis,
             size: None,
             dd,
@@ -270,11 +270,14 @@ impl Tracked {
         TransferView {
             pid: self.pid,
             command: self.command.clone(),
-            source: self.source.as_ref().map(|end| printable(&end.path)),
+            source: self
+                .source
+                .as_ref()
+                .map(|end| SafeText::of_bytes(&end.path)),
             destination: self
                 .destination
                 .as_ref()
-                .map(|end| printable(&final_path(&end.path))),
+                .map(|end| SafeText::of_bytes(&final_path(&end.path))),
             position_bytes: self.estimate.position().filter(|_| positioned),
             size_bytes: self.size,
             rate_bytes_per_s: self.estimate.shown(state),

@@ -8,7 +8,7 @@ fn with_curve(value: f64, margin: f64) -> crate::session::document::Run {
     run.findings
         .put_figure(Figure::new("latency_p99", 1e11 / value, Unit::Nanoseconds));
     run.findings.put_series(Series {
-        name: "iops-over-time".to_owned(),
+        name: "iops-over-time".into(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("IOPS", Unit::PerSecond),
         points: (0..20)
@@ -35,9 +35,9 @@ fn fits(text: &str) {
 #[test]
 fn two_sessions_as_text() {
     let mut other = with_curve(91_200.0, 400.0);
-    other.target.model = Some("evil\u{1b}[2Jname".to_owned());
+    other.target.model = Some("evil\u{1b}[2Jname".into());
     let mut alone = run("iops", 1.0, 0.1);
-    alone.parameters.insert("depth".to_owned(), 1.into());
+    alone.parameters.insert("depth".into(), 1.into());
     let named = [
         (
             "before.json",

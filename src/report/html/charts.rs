@@ -114,7 +114,7 @@ fn curve(series: &Series, quantities_alike: bool) -> Curve {
     let name = if quantities_alike {
         series.name.replace('-', " ")
     } else {
-        series.y.name.clone()
+        series.y.name.clone().into()
     };
     Curve {
         name,

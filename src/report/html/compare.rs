@@ -6,6 +6,7 @@ use super::escape::text;
 use super::parts::table;
 use super::plot::{Curve, Plot};
 use super::{Presentations, moment};
+use crate::safe_text::SafeText;
 use crate::session::chart::{Chart, Shape};
 use crate::session::compare::{
     Against, ComparedFigure, ComparedTest, Comparison, Judgement, Mismatch, Overlay, Sample,
@@ -151,7 +152,7 @@ fn chart(overlay: &Overlay, comparison: &Comparison, charts: &[Chart]) -> String
         .iter()
         .enumerate()
         .map(|(index, side)| Curve {
-            name: side.name.clone(),
+            name: side.name.clone().into(),
             points: overlay
                 .curves
                 .iter()
@@ -189,8 +190,7 @@ fn refused(mismatch: &Mismatch, comparison: &Comparison) -> String {
         .differences
         .iter()
         .map(|it| {
-            let value =
-                |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_owned());
+            let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
             format!(
                 "{} is {}, not {}",
                 it.parameter,

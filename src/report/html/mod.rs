@@ -76,11 +76,11 @@ fn session_heading(input: &Input<'_>) -> String {
     let name = host.name.as_deref().unwrap_or("unknown host");
     let facts = [
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
-        host.architecture.clone(),
+        host.architecture.clone().map(String::from),
         host.processors.map(|count| format!("{count} processors")),
         host.memory_bytes
             .map(|bytes| format!("{} of memory", crate::units::block_size(bytes as f64))),
-        host.virtualization.clone(),
+        host.virtualization.clone().map(String::from),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     format!(

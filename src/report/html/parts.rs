@@ -6,6 +6,7 @@ use super::escape::text;
 use crate::report::evidence;
 use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
 use crate::report::text::severity;
+use crate::safe_text::SafeText;
 use crate::session::document::{
     Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit,
     TableRow, Verdict,
@@ -167,7 +168,7 @@ pub(super) fn tables(findings: &Findings) -> String {
         let head: String = std::iter::once("<th></th>".to_owned())
             .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", text(name))))
             .collect();
-        let cell = |name: &String| {
+        let cell = |name: &SafeText| {
             let figure = findings
                 .figure(name)
                 .map_or_else(|| "n/a".to_owned(), Figure::text);

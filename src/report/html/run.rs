@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::escape::text;
 use super::{Presentations, charts, parts};
+use crate::safe_text::SafeText;
 use crate::session::chart::Presentation;
 use crate::session::compare::align::parameters;
 use crate::session::document::{Figure, Findings, Run, RunState, Series, TargetRecord};
@@ -49,7 +50,7 @@ fn heading(run: &Run, presentation: &Presentation) -> String {
     let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
     let mut subject = match run.target.kind.as_str() {
         "scratch" => format!("a scratch file in {}", run.target.path),
-        _ => run.target.path.clone(),
+        _ => run.target.path.clone().into(),
     };
     if let Some(model) = &run.target.model {
         subject = format!("{subject}, {model}");
@@ -92,13 +93,13 @@ fn part(findings: &Findings, prefix: &str) -> Findings {
     let own = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('/')?.to_owned());
     let figures = findings.figures.iter().filter_map(|figure| {
         Some(Figure {
-            name: own(&figure.name)?,
+            name: own(&figure.name)?.into(),
             ..figure.clone()
         })
     });
     let series = findings.series.iter().filter_map(|series| {
         Some(Series {
-            name: own(&series.name)?,
+            name: own(&series.name)?.into(),
             ..series.clone()
         })
     });
@@ -110,7 +111,7 @@ fn part(findings: &Findings, prefix: &str) -> Findings {
 }
 
 fn drive(target: &TargetRecord) -> String {
-    let word = |value: &Option<String>| value.as_deref().map(text);
+    let word = |value: &Option<SafeText>| value.as_deref().map(text);
     let rotational = target.rotational.map(|rotational| {
         if rotational {
             "says that it rotates"
@@ -155,10 +156,10 @@ fn drive(target: &TargetRecord) -> String {
 fn conduct(run: &Run) -> String {
     let mut engine = run.engine.name.clone();
     if !run.engine.features.is_empty() {
-        engine = format!("{engine}: {}", run.engine.features.join(", "));
+        engine = format!("{engine}: {}", run.engine.features.join(", ")).into();
     }
     if let Some(reason) = &run.engine.reason {
-        engine = format!("{engine} ({reason})");
+        engine = format!("{engine} ({reason})").into();
     }
     let processor = run.cpu.map(|cpu| {
         let time = |nanoseconds| units::waiting(Duration::from_nanos(nanoseconds));

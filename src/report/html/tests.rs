@@ -120,27 +120,27 @@ fn the_curve_of_a_hard_disk_is_drawn_in_steps() {
 fn hostile_names_stay_text() {
     let hostile = "</title><script>alert(1)</script>\"'><img src=x onerror=y>\u{202e}&";
     let mut session = sample("hdd-sequential.json");
-    session.host.name = Some(hostile.to_owned());
-    session.program = hostile.to_owned();
-    session.started = hostile.to_owned();
+    session.host.name = Some(hostile.into());
+    session.program = hostile.into();
+    session.started = hostile.into();
     let run = &mut session.runs[0];
-    run.test = hostile.to_owned();
-    run.target.path = hostile.to_owned();
-    run.target.model = Some(hostile.to_owned());
+    run.test = hostile.into();
+    run.target.path = hostile.into();
+    run.target.model = Some(hostile.into());
     run.error = Some(RunError {
-        message: hostile.to_owned(),
-        advice: hostile.to_owned(),
+        message: hostile.into(),
+        advice: hostile.into(),
     });
     run.state = RunState::Failed;
-    run.engine.reason = Some(hostile.to_owned());
-    run.reproduce.diskscope = hostile.to_owned();
-    run.parameters.insert(hostile.to_owned(), hostile.into());
-    run.findings.figures[0].name = hostile.to_owned();
-    run.findings.series[0].name = hostile.to_owned();
-    run.findings.series[0].y.name = hostile.to_owned();
-    run.findings.verdicts[0].code = hostile.to_owned();
-    run.findings.goals[0].goal = hostile.to_owned();
-    run.kernel.as_mut().unwrap().device = hostile.to_owned();
+    run.engine.reason = Some(hostile.into());
+    run.reproduce.diskscope = hostile.into();
+    run.parameters.insert(hostile.into(), hostile.into());
+    run.findings.figures[0].name = hostile.into();
+    run.findings.series[0].name = hostile.into();
+    run.findings.series[0].y.name = hostile.into();
+    run.findings.verdicts[0].code = hostile.into();
+    run.findings.goals[0].goal = hostile.into();
+    run.kernel.as_mut().unwrap().device = hostile.into();
     let percentiles = &mut run.findings.latency.read.as_mut().unwrap().percentiles;
     percentiles.insert(hostile.to_owned(), 1);
     is_whole_and_harmless(&page_of(&session));
@@ -181,7 +181,7 @@ fn every_shape_draws_odd_points_without_odd_places() {
     ] {
         for name in ["odd", "other"] {
             session.runs[0].findings.put_series(Series {
-                name: name.to_owned(),
+                name: name.into(),
                 x: Axis::new("x", Unit::BytesPerSecond),
                 y: Axis::new("y", Unit::Bytes),
                 points: points.clone(),

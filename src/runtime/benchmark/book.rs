@@ -15,6 +15,7 @@ use crate::engine::{CacheMode, Moved};
 use crate::roots::Roots;
 use crate::runtime::machine;
 use crate::runtime::surroundings::{Scene, Surroundings};
+use crate::safe_text::SafeText;
 use crate::session::document::{
     Cpu, EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunError, RunState, SCHEMA,
     Session, TargetRecord, VERSION,
@@ -43,10 +44,10 @@ impl Book {
         let now = Zoned::now();
         let name = order.job.test.description().name;
         let session = Session {
-            schema: SCHEMA.to_owned(),
+            schema: SCHEMA.into(),
             version: VERSION,
-            program: concat!("diskscope ", env!("CARGO_PKG_VERSION")).to_owned(),
-            started: machine::rfc3339(&now),
+            program: concat!("diskscope ", env!("CARGO_PKG_VERSION")).into(),
+            started: machine::rfc3339(&now).into(),
             host: machine::describe(roots),
             runs: Vec::new(),
         };
@@ -336,10 +337,10 @@ impl Underway {
     ) -> Self {
         let started = machine::rfc3339(&Zoned::now());
         let run = Run {
-            test: job.test.description().name.to_owned(),
+            test: job.test.description().name.into(),
             state: RunState::Running,
             error: None,
-            started,
+            started: started.into(),
             elapsed_ns: 0,
             target: target_record(target),
             parameters: by_name(parameters, |value| Some(value.to_json())),
@@ -415,10 +416,10 @@ impl Underway {
 }
 
 /// The parameters for which there is such a thing, by name.
-fn by_name<T>(parameters: &Parameters, of: fn(&Value) -> Option<T>) -> BTreeMap<String, T> {
+fn by_name<T>(parameters: &Parameters, of: fn(&Value) -> Option<T>) -> BTreeMap<SafeText, T> {
     parameters
         .iter()
-        .filter_map(|(name, value)| Some((name.to_owned(), of(value)?)))
+        .filter_map(|(name, value)| Some((name.into(), of(value)?)))
         .collect()
 }
 
@@ -428,8 +429,8 @@ fn not_saved(error: &StoreError) -> String {
 
 fn run_error(error: &BenchError) -> RunError {
     RunError {
-        message: error.to_string(),
-        advice: error.advice(),
+        message: error.to_string().into(),
+        advice: error.advice().into(),
     }
 }
 
@@ -441,30 +442,32 @@ fn target_record(target: &Target) -> TargetRecord {
     let drive = target.drive.as_ref();
     let text = |field: fn(&Drive) -> &Option<String>| drive.and_then(|drive| field(drive).clone());
     TargetRecord {
-        path: target.name.clone(),
-        kind: target.kind.word().to_owned(),
+        path: target.name.clone().into(),
+        kind: target.kind.word().into(),
         size_bytes: target.size,
         logical_block_bytes: target.logical_block,
         physical_block_bytes: target.physical_block,
-        device: drive.map(|drive| drive.name.clone()),
-        model: text(|drive| &drive.model),
-        serial: text(|drive| &drive.serial),
-        firmware: text(|drive| &drive.firmware),
-        transport: text(|drive| &drive.transport),
+        device: drive.map(|drive| drive.name.clone()).map(Into::into),
+        model: text(|drive| &drive.model).map(Into::into),
+        serial: text(|drive| &drive.serial).map(Into::into),
+        firmware: text(|drive| &drive.firmware).map(Into::into),
+        transport: text(|drive| &drive.transport).map(Into::into),
         rotational: target.rotational(),
-        file_system: target.file_system.clone(),
+        file_system: target.file_system.clone().map(Into::into),
     }
 }
 
 fn reproduce(job: &Job, target: &Target, parameters: &Parameters) -> Reproduce {
     let fio = job.test.fio(target, parameters);
     Reproduce {
-        diskscope: job.command_line(),
-        fio: fio.map(|options| match target.kind {
-            TargetKind::Scratch => {
-                format!("{options} --directory={} --unlink=1", job.quoted_target())
-            }
-            _ => format!("{options} --filename={}", job.quoted_target()),
-        }),
+        diskscope: job.command_line().into(),
+        fio: fio
+            .map(|options| match target.kind {
+                TargetKind::Scratch => {
+                    format!("{options} --directory={} --unlink=1", job.quoted_target())
+                }
+                _ => format!("{options} --filename={}", job.quoted_target()),
+            })
+            .map(Into::into),
     }
 }

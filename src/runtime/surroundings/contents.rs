@@ -36,7 +36,7 @@ pub fn extents(target: &Target, stack: &[&Drive], window: &Range<u64>) -> Option
     let file = File::open(&path).ok()?;
     let found = extents::allocation(&file, range).ok()?;
     Some(Extents {
-        file: path,
+        file: path.into(),
         bytes: found.bytes,
         hole_bytes: found.holes,
         unwritten_bytes: found.unwritten,

@@ -77,7 +77,7 @@ fn difference(before: &Disk, now: &Disk) -> Option<KernelCounts> {
     let milliseconds =
         |before: u64, now: u64| Some(now.checked_sub(before)?.saturating_mul(1_000_000));
     Some(KernelCounts {
-        device: now.name.clone(),
+        device: now.name.clone().into(),
         reads: count(|it| it.completed, &before.reads, &now.reads)?,
         reads_merged: count(|it| it.merged, &before.reads, &now.reads)?,
         read_bytes: count(|it| it.sectors, &before.reads, &now.reads)? * SECTOR,

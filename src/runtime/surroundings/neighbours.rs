@@ -52,7 +52,7 @@ impl Neighbours {
             let written_bytes = since(now.written, before.map(|it| it.written));
             (read_bytes + written_bytes >= LEAST_BYTES).then(|| OtherUser {
                 pid,
-                command: command(&self.roots.proc, pid).unwrap_or_default(),
+                command: command(&self.roots.proc, pid).unwrap_or_default().into(),
                 read_bytes,
                 written_bytes,
                 witness: match has_open(&self.roots.proc.join(pid.to_string()), devices) {
@@ -154,7 +154,7 @@ mod tests {
         let device = split_number(fs::metadata(&file).unwrap().dev());
         let gone = OtherUser {
             pid: 99,
-            command: "gone".to_owned(),
+            command: "gone".into(),
             read_bytes: 2 * mib,
             written_bytes: 0,
             witness: Witness::Traced,
@@ -174,9 +174,9 @@ mod tests {
         assert_eq!(
             told,
             [
-                ("name11".to_owned(), 1, 2, Witness::HasItOpen),
-                ("gone".to_owned(), 2, 0, Witness::Traced),
-                ("name12".to_owned(), 6, 0, Witness::SomeDrive),
+                ("name11".into(), 1, 2, Witness::HasItOpen),
+                ("gone".into(), 2, 0, Witness::Traced),
+                ("name12".into(), 6, 0, Witness::SomeDrive),
             ]
         );
     }

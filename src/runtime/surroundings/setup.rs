@@ -29,20 +29,30 @@ pub fn setup(target: &Target, stack: &[&Drive], hypervisor: Option<&str>) -> Set
         stack.iter().find_map(|drive| drive.queue_depth),
     ];
     Setup {
-        write_cache: stack.last().and_then(|drive| drive.write_cache.clone()),
+        write_cache: stack
+            .last()
+            .and_then(|drive| drive.write_cache.clone())
+            .map(Into::into),
         rotation_rate: stack.iter().find_map(|drive| drive.rotation_rate),
         aligned: stack.iter().filter_map(|drive| drive.aligned).min(),
-        scheduler: scheduled.and_then(|drive| drive.scheduler.clone()),
-        scheduler_advice: scheduled.and_then(|drive| scheduler_advice(drive)),
+        scheduler: scheduled
+            .and_then(|drive| drive.scheduler.clone())
+            .map(Into::into),
+        scheduler_advice: scheduled
+            .and_then(|drive| scheduler_advice(drive))
+            .map(Into::into),
         parallel_requests: parallel.into_iter().flatten().min(),
-        link: link.map(|link| link.name.clone()),
+        link: link.map(|link| link.name.clone()).map(Into::into),
         link_bytes_per_s: link.map(|link| link.ceiling_bytes_per_s),
-        backing_file: backed.and_then(|drive| drive.backing_file.clone()),
+        backing_file: backed
+            .and_then(|drive| drive.backing_file.clone())
+            .map(Into::into),
         direct_io: backed.and_then(|drive| drive.details.direct_io),
         virtual_disk: stack
             .iter()
-            .find_map(|drive| virtual_disk(drive, hypervisor)),
-        memory: memory(target, top.copied()),
+            .find_map(|drive| virtual_disk(drive, hypervisor))
+            .map(Into::into),
+        memory: memory(target, top.copied()).map(Into::into),
     }
 }
 

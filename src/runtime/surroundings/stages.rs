@@ -75,7 +75,7 @@ impl StageWatch {
     pub fn so_far(&self) -> Option<StageSplit> {
         let tally = self.tally.lock().unwrap_or_else(PoisonError::into_inner);
         (tally.requests > 0).then(|| StageSplit {
-            device: self.device.clone(),
+            device: self.device.clone().into(),
             requests: tally.requests,
             lost: tally.lost,
             queue: by_direction(&tally.queue),

@@ -33,7 +33,9 @@ impl Strangers {
             .or_insert_with(|| process_of(proc, actor.pid));
         let stranger = self.processes.entry(pid).or_insert_with(|| OtherUser {
             pid,
-            command: command(proc, pid).unwrap_or_else(|| printable(actor.name.bytes())),
+            command: command(proc, pid)
+                .unwrap_or_else(|| printable(actor.name.bytes()))
+                .into(),
             read_bytes: 0,
             written_bytes: 0,
             witness: Witness::Traced,
@@ -113,10 +115,7 @@ mod tests {
             .collect();
         assert_eq!(
             told,
-            [
-                (12, "backup".to_owned(), 1500, 0),
-                (99, "gone".to_owned(), 0, 100)
-            ]
+            [(12, "backup".into(), 1500, 0), (99, "gone".into(), 0, 100)]
         );
         assert!(is_kernel_thread(proc.path(), 13) && !is_kernel_thread(proc.path(), 12));
         assert!(

@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 use serde_json::Value;
 
+use crate::safe_text::SafeText;
 use crate::session::document::{Run, Unit};
 use crate::units;
 
@@ -16,11 +17,11 @@ const IRRELEVANT: [&str; 1] = ["seed"];
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Difference {
     /// Its name, such as `depth`.
-    pub parameter: String,
+    pub parameter: SafeText,
     /// What it is on the first side, as the user writes it; null where it is unset.
-    pub first: Option<String>,
+    pub first: Option<SafeText>,
     /// What it is on the other side.
-    pub other: Option<String>,
+    pub other: Option<SafeText>,
 }
 
 /// Whether both runs are of the same test with the same parameters.
@@ -32,23 +33,23 @@ pub fn same_measurement(left: &Run, right: &Run) -> bool {
 /// The parameters in which two runs differ, those to be passed over left out.
 #[must_use]
 pub fn differences(first: &Run, other: &Run, passed_over: &[String]) -> Vec<Difference> {
-    let names: BTreeSet<&String> = first
+    let names: BTreeSet<&SafeText> = first
         .parameters
         .keys()
         .chain(other.parameters.keys())
         .collect();
-    let matters = |name: &&String| {
+    let matters = |name: &&SafeText| {
         !IRRELEVANT.contains(&name.as_str())
-            && !passed_over.contains(name)
+            && !passed_over.iter().any(|other| *name == other)
             && set(first, name) != set(other, name)
     };
     names
         .into_iter()
         .filter(matters)
         .map(|name| Difference {
-            parameter: name.clone(),
-            first: written(name, &first.parameters, &first.parameter_units),
-            other: written(name, &other.parameters, &other.parameter_units),
+            parameter: (*name).clone(),
+            first: written(name, &first.parameters, &first.parameter_units).map(Into::into),
+            other: written(name, &other.parameters, &other.parameter_units).map(Into::into),
         })
         .collect()
 }
@@ -62,8 +63,8 @@ fn set<'a>(run: &'a Run, name: &str) -> Option<&'a Value> {
 #[must_use]
 pub fn written(
     name: &str,
-    parameters: &BTreeMap<String, Value>,
-    parameter_units: &BTreeMap<String, Unit>,
+    parameters: &BTreeMap<SafeText, Value>,
+    parameter_units: &BTreeMap<SafeText, Unit>,
 ) -> Option<String> {
     let value = parameters.get(name)?;
     match (value, parameter_units.get(name), value.as_u64()) {
@@ -116,21 +117,19 @@ mod tests {
     fn differences_are_named_as_the_user_writes_them() {
         let first = run("iops", 1.0, 0.1);
         let mut other = first.clone();
+        other.parameters.insert("block-size".into(), 8192.into());
+        other.parameters.insert("seed".into(), 99.into());
+        other.parameters.insert("rate".into(), Value::Null);
         other
             .parameters
-            .insert("block-size".to_owned(), 8192.into());
-        other.parameters.insert("seed".to_owned(), 99.into());
-        other.parameters.insert("rate".to_owned(), Value::Null);
-        other
-            .parameters
-            .insert("ramp".to_owned(), 2_000_000_000_u64.into());
+            .insert("ramp".into(), 2_000_000_000_u64.into());
         other
             .parameter_units
-            .insert("ramp".to_owned(), Unit::Nanoseconds);
+            .insert("ramp".into(), Unit::Nanoseconds);
         let difference = |parameter: &str, first: Option<&str>, other: &str| Difference {
-            parameter: parameter.to_owned(),
-            first: first.map(str::to_owned),
-            other: Some(other.to_owned()),
+            parameter: parameter.into(),
+            first: first.map(Into::into),
+            other: Some(other.into()),
         };
         assert_eq!(
             differences(&first, &other, &[]),
@@ -150,7 +149,7 @@ mod tests {
             run("iops", 2.0, 0.1),
             run("iops", 3.0, 0.1),
         ];
-        runs[1].parameters.insert("depth".to_owned(), 1.into());
+        runs[1].parameters.insert("depth".into(), 1.into());
         let sizes = |groups: Vec<Vec<&Run>>| groups.iter().map(Vec::len).collect::<Vec<_>>();
         assert_eq!(sizes(grouped(&runs, &[])), [2, 1]);
         assert_eq!(sizes(grouped(&runs, &["depth".to_owned()])), [3]);

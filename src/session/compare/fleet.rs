@@ -6,6 +6,7 @@ use serde::Serialize;
 use super::align;
 use super::ratio::{Better, better, pooled};
 use super::{Group, Input, cautions};
+use crate::safe_text::SafeText;
 use crate::session::document::{Figure, Run, Unit, Verdict};
 use crate::session::stability;
 use crate::stats::robust::{median, median_absolute_deviation};
@@ -26,11 +27,11 @@ const NEAR: f64 = 0.05;
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Fleet {
     /// Always `diskscope-fleet`.
-    pub schema: String,
+    pub schema: SafeText,
     /// Version of the document's shape.
     pub version: u32,
     /// Name of the figure.
-    pub figure: String,
+    pub figure: SafeText,
     /// One table for each test and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
@@ -43,18 +44,18 @@ pub struct Fleet {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct LeftOut {
     /// Its name.
-    pub name: String,
+    pub name: SafeText,
     /// Why.
-    pub reason: String,
+    pub reason: SafeText,
 }
 
 /// The drives that one test was made on with one set of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetTable {
     /// Name of the test.
-    pub test: String,
+    pub test: SafeText,
     /// Its parameters as the user writes them.
-    pub parameters: Vec<String>,
+    pub parameters: Vec<SafeText>,
     /// Unit of the figure.
     pub unit: Unit,
     /// Which way it is better; null where neither is.
@@ -67,15 +68,15 @@ pub struct FleetTable {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetRow {
     /// Name of the session.
-    pub name: String,
+    pub name: SafeText,
     /// Host.
-    pub host: Option<String>,
+    pub host: Option<SafeText>,
     /// The target as it was named.
-    pub target: String,
+    pub target: SafeText,
     /// Model of the drive.
-    pub model: Option<String>,
+    pub model: Option<SafeText>,
     /// Serial number of the drive.
-    pub serial: Option<String>,
+    pub serial: Option<SafeText>,
     /// The figure's value; the mean of repeated runs.
     pub value: f64,
     /// Lower 95 % limit; null where it cannot be had.
@@ -85,7 +86,7 @@ pub struct FleetRow {
     /// Against the other drives of its model; null where there are too few of them.
     pub peers: Option<Peers>,
     /// Codes of what keeps the figure from being believed.
-    pub cautions: Vec<String>,
+    pub cautions: Vec<SafeText>,
 }
 
 /// A drive against all of its model.
@@ -120,8 +121,8 @@ pub fn fleet(inputs: &[Input<'_>], figure: &str, passed_over: &[String]) -> Flee
         }
         if rows == 0 {
             left_out.push(LeftOut {
-                name: input.name.to_owned(),
-                reason: format!("no run in it found {figure}"),
+                name: input.name.into(),
+                reason: format!("no run in it found {figure}").into(),
             });
         }
     }
@@ -131,9 +132,9 @@ pub fn fleet(inputs: &[Input<'_>], figure: &str, passed_over: &[String]) -> Flee
         sort(table);
     }
     Fleet {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA.into(),
         version: 1,
-        figure: figure.to_owned(),
+        figure: figure.into(),
         tables,
         left_out,
         unstable: unstable(inputs),
@@ -148,7 +149,7 @@ fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, Flee
     let sample = pooled(&figures)?;
     let target = &group[0].target;
     let row = FleetRow {
-        name: input.name.to_owned(),
+        name: input.name.into(),
         host: input.session.host.name.clone(),
         target: target.path.clone(),
         model: target.model.clone(),
@@ -181,7 +182,7 @@ fn table_for<'t, 'a>(
     if known.is_none() {
         let table = FleetTable {
             test: run.test.clone(),
-            parameters: align::parameters(run),
+            parameters: align::parameters(run).into_iter().map(Into::into).collect(),
             unit,
             better: better(figure, unit),
             rows: Vec::new(),
@@ -202,7 +203,7 @@ fn sort(table: &mut FleetTable) {
 
 /// Sets every drive beside those of its model, where there are enough of them.
 fn judge_peers(rows: &mut [FleetRow]) {
-    let known: Vec<(Option<String>, f64)> = rows
+    let known: Vec<(Option<SafeText>, f64)> = rows
         .iter()
         .map(|row| (row.model.clone(), row.value))
         .collect();
@@ -245,7 +246,7 @@ fn unstable(inputs: &[Input<'_>]) -> Vec<Verdict> {
         .into_iter()
         .filter_map(|group| {
             let mut verdict = stability::judge(&group)?;
-            verdict.evidence = format!("{}: {}", group[0].target.path, verdict.evidence);
+            verdict.evidence = format!("{}: {}", group[0].target.path, verdict.evidence).into();
             Some(verdict)
         })
         .collect()
@@ -264,7 +265,7 @@ mod tests {
             .enumerate()
             .map(|(index, value)| {
                 let mut run = run("iops", *value, 10.0);
-                run.target.serial = Some(format!("S{index}"));
+                run.target.serial = Some(format!("S{index}").into());
                 (
                     format!("{}.json", host(index)),
                     session(&host(index), vec![run]),
@@ -312,7 +313,7 @@ mod tests {
     #[test]
     fn drives_are_set_beside_their_own_model() {
         let mut mixed = sessions(&[1000.0, 1001.0, 999.0, 1000.0, 1002.0, 100.0]);
-        mixed[5].1.runs[0].target.model = Some("ST8000NM000A".to_owned());
+        mixed[5].1.runs[0].target.model = Some("ST8000NM000A".into());
         let fleet = of(&mixed);
         assert!(fleet.tables[0].rows.last().unwrap().peers.is_none());
         assert_eq!(fleet.tables[0].rows[0].peers.as_ref().unwrap().count, 5);
@@ -321,9 +322,7 @@ mod tests {
     #[test]
     fn other_parameters_make_another_table_and_nothing_found_is_said() {
         let mut all = sessions(&[1000.0, 900.0, 800.0]);
-        all[1].1.runs[0]
-            .parameters
-            .insert("depth".to_owned(), 1.into());
+        all[1].1.runs[0].parameters.insert("depth".into(), 1.into());
         all[2].1.runs.clear();
         let fleet = of(&all);
         assert_eq!(fleet.tables.len(), 2);
@@ -334,7 +333,7 @@ mod tests {
     fn a_drive_measured_twice_that_differs_is_unstable() {
         let mut all = sessions(&[1000.0, 500.0]);
         all[1].1.host.name = all[0].1.host.name.clone();
-        all[1].1.runs[0].target.serial = Some("S0".to_owned());
+        all[1].1.runs[0].target.serial = Some("S0".into());
         assert_eq!(of(&all).unstable.len(), 1);
         assert_eq!(of(&sessions(&[1000.0, 500.0])).unstable, []);
     }

@@ -10,6 +10,7 @@ use serde::Serialize;
 
 use super::document::{Figure, Run, RunState, Session, Severity, Unit, Verdict};
 use super::stability;
+use crate::safe_text::SafeText;
 
 pub mod align;
 pub mod fleet;
@@ -40,7 +41,7 @@ pub struct Input<'a> {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Always `diskscope-comparison`.
-    pub schema: String,
+    pub schema: SafeText,
     /// Version of the document's shape.
     pub version: u32,
     /// The sessions in their order.
@@ -55,22 +56,22 @@ pub struct Comparison {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Side {
     /// Name, such as that of its file.
-    pub name: String,
+    pub name: SafeText,
     /// The host that it was measured on.
-    pub host: Option<String>,
+    pub host: Option<SafeText>,
     /// When it began, RFC 3339.
-    pub started: String,
+    pub started: SafeText,
     /// Program and version that wrote it.
-    pub program: String,
+    pub program: SafeText,
 }
 
 /// One test with one set of parameters on several sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedTest {
     /// Name of the test.
-    pub test: String,
+    pub test: SafeText,
     /// Its parameters on the first side, as the user writes them.
-    pub parameters: Vec<String>,
+    pub parameters: Vec<SafeText>,
     /// What was measured on each side; null where a side lacks the test.
     pub measured: Vec<Option<Measured>>,
     /// The figures that at least two sides have.
@@ -83,11 +84,11 @@ pub struct ComparedTest {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Measured {
     /// The target as it was named.
-    pub target: String,
+    pub target: SafeText,
     /// Model of the drive.
-    pub model: Option<String>,
+    pub model: Option<SafeText>,
     /// Serial number of the drive.
-    pub serial: Option<String>,
+    pub serial: Option<SafeText>,
     /// Repeated runs.
     pub runs: usize,
     /// What is to be thought of its figures: verdicts that are warnings or worse, a run that did
@@ -99,7 +100,7 @@ pub struct Measured {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedFigure {
     /// Its name.
-    pub name: String,
+    pub name: SafeText,
     /// Its unit.
     pub unit: Unit,
     /// Which way it is better; null where neither is.
@@ -128,7 +129,7 @@ pub struct Mismatch {
     /// Index of the side that lacks it.
     pub lacking: usize,
     /// Name of the test.
-    pub test: String,
+    pub test: SafeText,
     /// The parameters in which the nearest run of the same test differs, `first` being that of
     /// `side`; empty where the other side lacks the test altogether.
     pub differences: Vec<Difference>,
@@ -142,7 +143,7 @@ pub fn compare(inputs: &[Input<'_>], passed_over: &[String]) -> Comparison {
         .map(|input| align::grouped(&input.session.runs, passed_over))
         .collect();
     let mut comparison = Comparison {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA.into(),
         version: 1,
         sides: inputs.iter().map(side).collect(),
         tests: Vec::new(),
@@ -172,7 +173,7 @@ pub fn compare(inputs: &[Input<'_>], passed_over: &[String]) -> Comparison {
 
 fn side(input: &Input<'_>) -> Side {
     Side {
-        name: input.name.to_owned(),
+        name: input.name.into(),
         host: input.session.host.name.clone(),
         started: input.session.started.clone(),
         program: input.session.program.clone(),
@@ -230,10 +231,14 @@ fn compared(sides: &[Option<&Group<'_>>]) -> ComparedTest {
     ComparedTest {
         test: runs()
             .next()
-            .map_or_else(String::new, |run| run.test.clone()),
+            .map_or_else(String::new, |run| run.test.clone().into())
+            .into(),
         parameters: runs()
             .next()
-            .map_or_else(Vec::new, |run| align::parameters(run)),
+            .map_or_else(Vec::new, |run| align::parameters(run))
+            .into_iter()
+            .map(Into::into)
+            .collect(),
         measured: sides.iter().map(|group| group.map(measured)).collect(),
         figures,
         charts: overlay::overlays(sides),
@@ -258,7 +263,7 @@ fn compared_figure(name: &str, unit: Unit, sides: &[Option<&Group<'_>>]) -> Comp
         }
     }
     ComparedFigure {
-        name: name.to_owned(),
+        name: name.into(),
         unit,
         better,
         sides,
@@ -300,7 +305,7 @@ fn unfinished(run: &Run) -> Option<Verdict> {
     };
     let evidence = run.error.as_ref().map_or_else(
         || "the run did not come to its end".to_owned(),
-        |error| error.message.clone(),
+        |error| error.message.clone().into(),
     );
     Some(Verdict::new(
         code,

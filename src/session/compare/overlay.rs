@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::Group;
+use crate::safe_text::SafeText;
 use crate::session::document::{Axis, LatencySummary, Run, Series, Unit};
 
 /// Names of the distributions of reads and of writes.
@@ -13,7 +14,7 @@ const DISTRIBUTIONS: [&str; 2] = ["latency-read", "latency-write"];
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Overlay {
     /// Name of the series, or `latency-read`, `latency-write` for the distributions.
-    pub name: String,
+    pub name: SafeText,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
@@ -83,7 +84,7 @@ fn curves(run: &Run) -> Vec<Series> {
 
 fn cumulative(name: &str, latency: &LatencySummary) -> Series {
     Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new("response time", Unit::Nanoseconds),
         y: Axis::new("share of requests", Unit::Ratio),
         points: latency.cumulative(),

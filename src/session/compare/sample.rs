@@ -15,33 +15,33 @@ pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
         Unit::PerSecond
     };
     Run {
-        test: "random-read".to_owned(),
+        test: "random-read".into(),
         state: RunState::Finished,
         error: None,
-        started: "2026-01-02T03:04:06+00:00".to_owned(),
+        started: "2026-01-02T03:04:06+00:00".into(),
         elapsed_ns: 10_000_000_000,
         target: TargetRecord {
-            path: "/dev/nvme0n1".to_owned(),
-            kind: "block-device".to_owned(),
+            path: "/dev/nvme0n1".into(),
+            kind: "block-device".into(),
             size_bytes: 1_000_204_886_016,
             logical_block_bytes: 512,
             physical_block_bytes: 4096,
-            device: Some("nvme0n1".to_owned()),
-            model: Some("Samsung PM9A3".to_owned()),
-            serial: Some("S1".to_owned()),
+            device: Some("nvme0n1".into()),
+            model: Some("Samsung PM9A3".into()),
+            serial: Some("S1".into()),
             firmware: None,
-            transport: Some("nvme".to_owned()),
+            transport: Some("nvme".into()),
             rotational: Some(false),
             file_system: None,
         },
         parameters: BTreeMap::from([
-            ("block-size".to_owned(), 4096.into()),
-            ("depth".to_owned(), 32.into()),
-            ("seed".to_owned(), 1.into()),
+            ("block-size".into(), 4096.into()),
+            ("depth".into(), 32.into()),
+            ("seed".into(), 1.into()),
         ]),
-        parameter_units: BTreeMap::from([("block-size".to_owned(), Unit::Bytes)]),
+        parameter_units: BTreeMap::from([("block-size".into(), Unit::Bytes)]),
         engine: EngineRecord {
-            name: "uring".to_owned(),
+            name: "uring".into(),
             ..EngineRecord::default()
         },
         findings: Findings {
@@ -59,12 +59,12 @@ pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
 /// A session of those runs on that host.
 pub(crate) fn session(host: &str, runs: Vec<Run>) -> Session {
     Session {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA.into(),
         version: VERSION,
-        program: "diskscope 0.1.0".to_owned(),
-        started: "2026-01-02T03:04:05+00:00".to_owned(),
+        program: "diskscope 0.1.0".into(),
+        started: "2026-01-02T03:04:05+00:00".into(),
         host: Host {
-            name: Some(host.to_owned()),
+            name: Some(host.into()),
             ..Host::default()
         },
         runs,

@@ -14,7 +14,7 @@ fn compared_sessions(sessions: &[Session], passed_over: &[String]) -> Comparison
 
 fn at_depth(value: f64, depth: u64) -> Run {
     let mut run = run("iops", value, 5.0);
-    run.parameters.insert("depth".to_owned(), depth.into());
+    run.parameters.insert("depth".into(), depth.into());
     run
 }
 
@@ -64,7 +64,7 @@ fn other_parameters_are_refused_by_name_unless_passed_over() {
 #[test]
 fn a_test_that_a_side_lacks_is_named() {
     let mut other = run("iops", 1.0, 0.1);
-    other.test = "mixed".to_owned();
+    other.test = "mixed".into();
     let sessions = [
         session("a", vec![run("iops", 1000.0, 10.0), other]),
         session("b", vec![run("iops", 1000.0, 10.0)]),
@@ -86,7 +86,7 @@ fn curves_of_one_name_lie_under_one_axis() {
     let with_curve = |unit| {
         let mut run = run("iops", 1000.0, 10.0);
         run.findings.put_series(Series {
-            name: "iops-over-time".to_owned(),
+            name: "iops-over-time".into(),
             x: Axis::new("time", Unit::Nanoseconds),
             y: Axis::new("IOPS", unit),
             points: vec![[0.0, 1.0], [1.0, 2.0]],

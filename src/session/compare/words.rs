@@ -1,6 +1,7 @@
 //! A comparison in words: the same on the screen and in the report.
 
 use super::{Against, Mismatch, Overlay};
+use crate::safe_text::SafeText;
 
 /// What a side goes by: A, B, C ... and beyond the alphabet its number.
 #[must_use]
@@ -39,7 +40,7 @@ impl Mismatch {
         if self.differences.is_empty() {
             return format!("{}: {has} has it, {lacks} has no run of it", self.test);
         }
-        let value = |value: &Option<String>| value.clone().unwrap_or_else(|| "unset".to_owned());
+        let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
         let differences: Vec<String> = self
             .differences
             .iter()
@@ -93,13 +94,13 @@ mod tests {
         let mut mismatch = Mismatch {
             side: 1,
             lacking: 0,
-            test: "mixed".to_owned(),
+            test: "mixed".into(),
             differences: Vec::new(),
         };
         assert_eq!(mismatch.sentence(), "mixed: B has it, A has no run of it");
         mismatch.differences.push(Difference {
-            parameter: "rate".to_owned(),
-            first: Some("100/s".to_owned()),
+            parameter: "rate".into(),
+            first: Some("100/s".into()),
             other: None,
         });
         assert_eq!(

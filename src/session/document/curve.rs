@@ -4,13 +4,14 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Unit;
+use crate::safe_text::SafeText;
 use crate::units;
 
 /// Name and unit of a chart's axis.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// What is drawn along it.
-    pub name: String,
+    pub name: SafeText,
     /// Its unit.
     pub unit: Unit,
 }
@@ -20,7 +21,7 @@ impl Axis {
     #[must_use]
     pub fn new(name: &str, unit: Unit) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name.into(),
             unit,
         }
     }
@@ -44,11 +45,12 @@ impl Axis {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Name, such as `iops-over-time`.
-    pub name: String,
+    pub name: SafeText,
     /// Horizontal axis.
     pub x: Axis,
     /// Vertical axis.
     pub y: Axis,
     /// `[x, y]`, in the order in which they were obtained.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 2_000_000>")]
     pub points: Vec<[f64; 2]>,
 }

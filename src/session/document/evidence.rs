@@ -6,6 +6,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::KernelCounts;
+use crate::safe_text::SafeText;
 
 /// What was seen around a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -18,9 +19,11 @@ pub struct Evidence {
     pub submitted: Option<Submitted>,
     /// The devices beneath the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
     pub beneath: Vec<Layer>,
     /// Who else used the drive, the greediest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub others: Vec<OtherUser>,
     /// How busy the processors were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -107,7 +110,7 @@ pub struct OtherUser {
     /// Process id; of a process whose end came too soon, that of its thread.
     pub pid: u32,
     /// Its name.
-    pub command: String,
+    pub command: SafeText,
     /// Bytes that it read.
     pub read_bytes: u64,
     /// Bytes that it wrote.
@@ -157,7 +160,7 @@ pub struct Temperature {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct Extents {
     /// Which file: the target, or what lies behind a loop device.
-    pub file: String,
+    pub file: SafeText,
     /// Bytes of the window.
     pub bytes: u64,
     /// Bytes without a place on the medium.
@@ -181,27 +184,27 @@ pub struct BlockSample {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Setup {
     /// `write back` or `write through`.
-    pub write_cache: Option<String>,
+    pub write_cache: Option<SafeText>,
     /// Revolutions per minute that the drive says it makes.
     pub rotation_rate: Option<u32>,
     /// Whether the partition begins on a boundary of the physical blocks.
     pub aligned: Option<bool>,
     /// The I/O scheduler in use.
-    pub scheduler: Option<String>,
+    pub scheduler: Option<SafeText>,
     /// Why another scheduler suits it better, where one does.
-    pub scheduler_advice: Option<String>,
+    pub scheduler_advice: Option<SafeText>,
     /// Requests that the drive or its link takes at once, where it says so.
     pub parallel_requests: Option<u32>,
     /// The link to the host, such as `SATA 6.0 Gbps`.
-    pub link: Option<String>,
+    pub link: Option<SafeText>,
     /// What the link carries at most, bytes per second.
     pub link_bytes_per_s: Option<u64>,
     /// File behind a loop device, at whatever depth.
-    pub backing_file: Option<String>,
+    pub backing_file: Option<SafeText>,
     /// Whether that loop device goes past the page cache.
     pub direct_io: Option<bool>,
     /// What makes the drive, or one beneath it, for a virtual one.
-    pub virtual_disk: Option<String>,
+    pub virtual_disk: Option<SafeText>,
     /// What makes it for memory and no drive at all.
-    pub memory: Option<String>,
+    pub memory: Option<SafeText>,
 }

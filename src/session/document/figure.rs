@@ -3,6 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
+use crate::safe_text::SafeText;
 use crate::units;
 
 /// The unit of a figure or of a chart's axis.
@@ -61,7 +62,7 @@ impl Unit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Name, such as `iops`.
-    pub name: String,
+    pub name: SafeText,
     /// The value in `unit`.
     pub value: f64,
     /// Its unit.
@@ -79,7 +80,7 @@ impl Figure {
     #[must_use]
     pub fn new(name: &str, value: f64, unit: Unit) -> Self {
         Self {
-            name: name.to_owned(),
+            name: name.into(),
             value,
             unit,
             low: None,

@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::{Figure, Goal, LatencyByDirection, Series, Table, Verdict};
+use crate::safe_text::SafeText;
 
 /// Whether a name belongs to a part of a larger test, as [`Findings::absorb`] makes them.
 #[must_use]
@@ -52,7 +53,7 @@ impl Findings {
     #[must_use]
     pub fn listed(&self) -> Vec<&Figure> {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
-        let shown: Vec<&String> = rows.flat_map(|row| &row.cells).collect();
+        let shown: Vec<&SafeText> = rows.flat_map(|row| &row.cells).collect();
         let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
         self.figures.iter().filter(unseen).collect()
     }
@@ -111,19 +112,19 @@ impl Findings {
         let named = |name: &str| format!("{prefix}/{name}");
         for figure in &part.figures {
             self.put_figure(Figure {
-                name: named(&figure.name),
+                name: named(&figure.name).into(),
                 ..figure.clone()
             });
         }
         for series in &part.series {
             self.put_series(Series {
-                name: named(&series.name),
+                name: named(&series.name).into(),
                 ..series.clone()
             });
         }
         for verdict in &part.verdicts {
             self.put_verdict(Verdict {
-                code: named(&verdict.code),
+                code: named(&verdict.code).into(),
                 ..verdict.clone()
             });
         }

@@ -33,8 +33,10 @@ pub struct LatencySummary {
     pub max_ns: u64,
     /// By percent, such as `"99.9"`: the response time that this share of requests beats. A
     /// percentile that fewer than 10 observations lie beyond is left out.
+    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, 1_000>")]
     pub percentiles: BTreeMap<String, u64>,
     /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 100_000>")]
     pub histogram: Vec<[u64; 3]>,
 }
 

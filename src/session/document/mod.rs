@@ -6,6 +6,7 @@
 
 use std::collections::BTreeMap;
 
+use crate::safe_text::SafeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -14,6 +15,7 @@ mod evidence;
 mod figure;
 mod findings;
 mod latency;
+mod read;
 mod record;
 mod table;
 mod verdict;
@@ -39,16 +41,17 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Always `diskscope-session`.
-    pub schema: String,
+    pub schema: SafeText,
     /// Version of the document's shape.
     pub version: u32,
     /// Program and version that wrote it, such as `diskscope 0.1.0`.
-    pub program: String,
+    pub program: SafeText,
     /// When the session began, RFC 3339 with offset.
-    pub started: String,
+    pub started: SafeText,
     /// The machine that it was measured on.
     pub host: Host,
     /// The runs, in the order in which they were made.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub runs: Vec<Run>,
 }
 
@@ -56,17 +59,17 @@ pub struct Session {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Host {
     /// Host name.
-    pub name: Option<String>,
+    pub name: Option<SafeText>,
     /// Kernel release, as `uname -r` says.
-    pub kernel: Option<String>,
+    pub kernel: Option<SafeText>,
     /// Machine architecture, as `uname -m` says.
-    pub architecture: Option<String>,
+    pub architecture: Option<SafeText>,
     /// Processors that this program may run on.
     pub processors: Option<u32>,
     /// Main memory in bytes.
     pub memory_bytes: Option<u64>,
     /// Name of the hypervisor or container, where the machine tells.
-    pub virtualization: Option<String>,
+    pub virtualization: Option<SafeText>,
 }
 
 /// How a run ended.
@@ -84,25 +87,25 @@ pub enum RunState {
 }
 
 /// One test on one target.
-#[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Run {
     /// Name of the test, such as `random-read`.
-    pub test: String,
+    pub test: SafeText,
     /// How it ended.
     pub state: RunState,
     /// What stopped it, where `state` is `failed`.
     pub error: Option<RunError>,
     /// When it began, RFC 3339 with offset.
-    pub started: String,
+    pub started: SafeText,
     /// How long it took, ramps and preparation included.
     pub elapsed_ns: u64,
     /// What was measured.
     pub target: TargetRecord,
     /// The test's parameters by name: bytes, nanoseconds, per second, or words.
-    pub parameters: BTreeMap<String, serde_json::Value>,
+    pub parameters: BTreeMap<SafeText, serde_json::Value>,
     /// Units of those parameters that have one.
     #[serde(default)]
-    pub parameter_units: BTreeMap<String, Unit>,
+    pub parameter_units: BTreeMap<SafeText, Unit>,
     /// What executed the requests.
     pub engine: EngineRecord,
     /// What the test found.
@@ -120,4 +123,19 @@ pub struct Run {
     pub evidence: Evidence,
     /// How to do the same again.
     pub reproduce: Reproduce,
+}
+
+impl Run {
+    /// Forgets curves and histograms: most of what a run takes in memory.
+    pub fn drop_distributions(&mut self) {
+        self.findings.series = Vec::new();
+        let latency = &mut self.findings.latency;
+        for summary in [&mut latency.read, &mut latency.write]
+            .into_iter()
+            .flatten()
+        {
+            summary.histogram = Vec::new();
+        }
+        self.stages = None;
+    }
 }

@@ -4,23 +4,24 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::LatencyByDirection;
+use crate::safe_text::SafeText;
 
 /// What stopped a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunError {
     /// One sentence: what went wrong, on what.
-    pub message: String,
+    pub message: SafeText,
     /// What to do about it.
-    pub advice: String,
+    pub advice: SafeText,
 }
 
 /// What was measured.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRecord {
     /// As it was named.
-    pub path: String,
+    pub path: SafeText,
     /// `block-device`, `file`, `scratch` or `simulated`.
-    pub kind: String,
+    pub kind: SafeText,
     /// Its size.
     pub size_bytes: u64,
     /// Smallest request the kernel takes for it.
@@ -29,31 +30,32 @@ pub struct TargetRecord {
     pub physical_block_bytes: u32,
     /// The block device that the kernel keeps counts for, such as `nvme0n1`: the target itself,
     /// or what its file system lies on.
-    pub device: Option<String>,
+    pub device: Option<SafeText>,
     /// Model, as the drive says.
-    pub model: Option<String>,
+    pub model: Option<SafeText>,
     /// Serial number, as the drive says.
-    pub serial: Option<String>,
+    pub serial: Option<SafeText>,
     /// Firmware revision.
-    pub firmware: Option<String>,
+    pub firmware: Option<SafeText>,
     /// Transport, such as `nvme`, `sata`, `usb`, `virtio`, `loop`.
-    pub transport: Option<String>,
+    pub transport: Option<SafeText>,
     /// What the kernel's `rotational` flag claims.
     pub rotational: Option<bool>,
     /// File system that a file or directory lies on.
-    pub file_system: Option<String>,
+    pub file_system: Option<SafeText>,
 }
 
 /// What executed the requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
-    pub name: String,
+    pub name: SafeText,
     /// What it made use of, such as `registered-buffers`.
-    pub features: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub features: Vec<SafeText>,
     /// Why this engine and no other, where there was a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub reason: Option<String>,
+    pub reason: Option<SafeText>,
 }
 
 /// A block device's own counts over a run, from /proc/diskstats
@@ -61,7 +63,7 @@ pub struct EngineRecord {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelCounts {
     /// Name of the device, such as `sda`.
-    pub device: String,
+    pub device: SafeText,
     /// Reads completed.
     pub reads: u64,
     /// Reads that were merged with another.
@@ -93,7 +95,7 @@ pub struct KernelCounts {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageSplit {
     /// Name of the device, such as `sda`.
-    pub device: String,
+    pub device: SafeText,
     /// Requests that were followed: all, or where they are many a sample of spans of time.
     pub requests: u64,
     /// Events that the kernel lost: where there are any, some requests are missing.
@@ -120,7 +122,7 @@ pub struct Cpu {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Reproduce {
     /// The command line of this program.
-    pub diskscope: String,
+    pub diskscope: SafeText,
     /// The nearest fio command line; null where there is none.
-    pub fio: Option<String>,
+    pub fio: Option<SafeText>,
 }

@@ -1,5 +1,6 @@
 //! Figures side by side.
 
+use crate::safe_text::SafeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -8,10 +9,12 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
     /// Name, which is its heading too.
-    pub name: String,
+    pub name: SafeText,
     /// Headings of the columns.
-    pub columns: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub columns: Vec<SafeText>,
     /// The rows.
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
     pub rows: Vec<TableRow>,
 }
 
@@ -19,10 +22,11 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableRow {
     /// Heading of the row.
-    pub name: String,
+    pub name: SafeText,
     /// For each column the name of the figure that belongs there; a figure that the run lacks is
     /// unknown.
-    pub cells: Vec<String>,
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    pub cells: Vec<SafeText>,
 }
 
 impl Table {
@@ -31,17 +35,17 @@ impl Table {
     #[must_use]
     pub fn crossed(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
         let row = |(heading, beginning): &(&str, &str)| TableRow {
-            name: (*heading).to_owned(),
+            name: (*heading).into(),
             cells: columns
                 .iter()
-                .map(|(_, ending)| format!("{beginning}_{ending}"))
+                .map(|(_, ending)| format!("{beginning}_{ending}").into())
                 .collect(),
         };
         Self {
-            name: name.to_owned(),
+            name: name.into(),
             columns: columns
                 .iter()
-                .map(|(heading, _)| (*heading).to_owned())
+                .map(|(heading, _)| (*heading).into())
                 .collect(),
             rows: rows.iter().map(row).collect(),
         }
@@ -50,9 +54,9 @@ impl Table {
     /// The same table of a part's figures.
     pub(super) fn prefixed(&self, prefix: &str) -> Self {
         let mut table = self.clone();
-        table.name = format!("{prefix}/{}", self.name);
+        table.name = format!("{prefix}/{}", self.name).into();
         for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {
-            *cell = format!("{prefix}/{cell}");
+            *cell = format!("{prefix}/{cell}").into();
         }
         table
     }

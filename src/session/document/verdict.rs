@@ -4,6 +4,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 use super::Unit;
+use crate::safe_text::SafeText;
 use crate::units;
 
 /// How much a verdict takes from the figures' worth.
@@ -24,13 +25,13 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// A fixed name, such as `served-from-cache`.
-    pub code: String,
+    pub code: SafeText,
     /// How bad it is.
     pub severity: Severity,
     /// What was seen, in figures.
-    pub evidence: String,
+    pub evidence: SafeText,
     /// What to do about it.
-    pub advice: String,
+    pub advice: SafeText,
 }
 
 impl Verdict {
@@ -43,10 +44,10 @@ impl Verdict {
         advice: impl Into<String>,
     ) -> Self {
         Self {
-            code: code.to_owned(),
+            code: code.into(),
             severity,
-            evidence: evidence.into(),
-            advice: advice.into(),
+            evidence: evidence.into().into(),
+            advice: advice.into().into(),
         }
     }
 }
@@ -55,7 +56,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goal {
     /// As it was asked for, such as `p95<=500ms`.
-    pub goal: String,
+    pub goal: SafeText,
     /// Whether it was met; null where the figure could not be determined.
     pub met: Option<bool>,
     /// The value that decided, in the figure's unit.
@@ -110,7 +111,7 @@ mod tests {
     fn a_margin_says_on_which_side_and_how_far() {
         let outcome = |measured, limit| {
             let goal = Goal {
-                goal: "p95<=5ms".to_owned(),
+                goal: "p95<=5ms".into(),
                 met: None,
                 measured,
                 limit,

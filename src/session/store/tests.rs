@@ -9,10 +9,10 @@ use std::io::Write;
 
 fn session() -> Session {
     Session {
-        schema: SCHEMA.to_owned(),
+        schema: SCHEMA.into(),
         version: VERSION,
-        program: "diskscope 0.1.0".to_owned(),
-        started: "2026-01-02T03:04:05+00:00".to_owned(),
+        program: "diskscope 0.1.0".into(),
+        started: "2026-01-02T03:04:05+00:00".into(),
         host: Host::default(),
         runs: Vec::new(),
     }
@@ -20,14 +20,14 @@ fn session() -> Session {
 
 fn run(elapsed_ns: u64, state: RunState) -> Run {
     Run {
-        test: "random-read".to_owned(),
+        test: "random-read".into(),
         state,
         error: None,
-        started: "2026-01-02T03:04:06+00:00".to_owned(),
+        started: "2026-01-02T03:04:06+00:00".into(),
         elapsed_ns,
         target: TargetRecord {
-            path: "/tmp".to_owned(),
-            kind: "scratch".to_owned(),
+            path: "/tmp".into(),
+            kind: "scratch".into(),
             size_bytes: 1,
             logical_block_bytes: 512,
             physical_block_bytes: 4096,
@@ -222,4 +222,49 @@ fn sessions_written_by_journal_are_private() {
     assert_eq!(mode(&journal.path), 0o600);
     journal.append(&run(1, RunState::Running)).unwrap();
     assert_eq!(mode(&journal.finish(&session()).unwrap()), 0o600);
+}
+
+#[test]
+fn journal_of_superseded_lines_loads_the_last_line_of_each_run() {
+    let directory = tempfile::tempdir().unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    for elapsed_ns in 0..5 {
+        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+    }
+    journal.append(&run(9, RunState::Finished)).unwrap();
+    journal.append(&run(1, RunState::Running)).unwrap();
+    journal.append(&run(2, RunState::Running)).unwrap();
+    // Its head can be read, the rest of it cannot.
+    let head =
+        r#"{"run":{"test":"random-read","state":"running","started":"2026-01-02T03:04:06+00:00"}}"#;
+    journal.file.write_all(head.as_bytes()).unwrap();
+    let expected = [run(9, RunState::Finished), run(2, RunState::Interrupted)];
+    assert_eq!(load(&journal.path).unwrap().runs, expected);
+}
+
+#[test]
+fn journal_with_too_many_runs_is_refused() {
+    let mut text = serde_json::to_string(&serde_json::json!({ "session": session() })).unwrap();
+    for number in 0..10_002_u64 {
+        let run = Run {
+            elapsed_ns: number,
+            ..run(1, RunState::Finished)
+        };
+        text.push('\n');
+        text.push_str(&serde_json::to_string(&serde_json::json!({ "run": run })).unwrap());
+    }
+    let reason = parse(text.as_bytes()).unwrap().unwrap_err();
+    assert!(reason.contains("more than 10000 runs"), "{reason}");
+}
+
+#[test]
+fn parameter_that_is_a_list_is_refused() {
+    let mut document = serde_json::to_value(Session {
+        runs: vec![run(1, RunState::Finished)],
+        ..session()
+    })
+    .unwrap();
+    document["runs"][0]["parameters"] = serde_json::json!({ "depth": [[1, 2], [3]] });
+    let reason = parse(document.to_string().as_bytes()).unwrap().unwrap_err();
+    assert!(reason.contains("a number, a word or null"), "{reason}");
 }

@@ -199,7 +199,7 @@ fn others(run: &Run) -> Option<Others> {
         left.max(seen(bytes, |other| other.witness == Witness::Traced))
     };
     Some(Others {
-        device: counts.device.clone(),
+        device: counts.device.clone().into(),
         read: side(
             counts.read_bytes,
             submitted

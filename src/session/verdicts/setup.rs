@@ -149,7 +149,7 @@ fn loop_without_direct_io(run: &Run) -> Option<String> {
 }
 
 fn virtual_disk(run: &Run) -> Option<String> {
-    setup(run)?.virtual_disk.clone()
+    setup(run)?.virtual_disk.clone().map(String::from)
 }
 
 fn host_cache_likely(run: &Run) -> Option<String> {
@@ -210,7 +210,7 @@ fn below_physical_block(run: &Run) -> Option<String> {
 }
 
 fn scheduler_unsuited(run: &Run) -> Option<String> {
-    setup(run)?.scheduler_advice.clone()
+    setup(run)?.scheduler_advice.clone().map(String::from)
 }
 
 fn deeper_than_drive(run: &Run) -> Option<String> {

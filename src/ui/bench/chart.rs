@@ -99,12 +99,12 @@ fn draw_heading(
 /// names do not share.
 fn names(series: &[(&Series, Meaning)]) -> Vec<String> {
     let of = |name: fn(&Series) -> String| series.iter().map(move |(one, _)| name(one));
-    let quantities: Vec<String> = of(|one| one.y.name.clone()).collect();
+    let quantities: Vec<String> = of(|one| one.y.name.clone().into()).collect();
     let distinct: HashSet<&String> = quantities.iter().collect();
     if distinct.len() == quantities.len() {
         return quantities;
     }
-    let full: Vec<Vec<String>> = of(|one| one.name.clone())
+    let full: Vec<Vec<String>> = of(|one| one.name.clone().into())
         .map(|name| {
             // What it is drawn against is on the axis.
             let quantity = name.split("-against-").next().unwrap_or_default();

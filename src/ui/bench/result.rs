@@ -111,7 +111,7 @@ fn draw_title(
         target
             .device
             .clone()
-            .filter(|name| !target.path.ends_with(name)),
+            .filter(|name| !target.path.ends_with(name.as_str())),
     );
     about.extend(target.model.clone());
     about.push(run.engine.name.clone());

@@ -231,7 +231,7 @@ fn present_phase(view: &RunView) -> Findings {
     let elapsed = u64::try_from(snapshot.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let rates = timeline.rates(elapsed);
     let series = |name: &str, unit, column: usize| Series {
-        name: name.to_owned(),
+        name: name.into(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("rate", unit),
         points: rates

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use crate::safe_text::SafeText;
 use crate::session::document::{Figure, Findings, Table, TableRow, Unit};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::areas::under_heading;
@@ -39,7 +40,7 @@ impl<'a> Crossed<'a> {
     pub(super) fn new(table: &'a Table, findings: &'a Findings) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
-        let column = |(index, heading): (usize, &String)| {
+        let column = |(index, heading): (usize, &SafeText)| {
             let cells = table.rows.iter().filter_map(|row| {
                 let figure = findings.figure(row.cells.get(index)?);
                 Some(figure.map_or(3, |figure| figure.text().width()))

@@ -22,7 +22,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     let capacity = |bytes: u64| units::capacity(bytes as f64);
     let facts = [
         ("parent", Some(process.parent.to_string())),
-        ("user", process.user.clone()),
+        ("user", process.user.clone().map(String::from)),
         ("from devices", throughput(process.read_bytes_per_s)),
         ("to devices", throughput(process.write_bytes_per_s)),
         ("asked to read", throughput(process.asked_read_bytes_per_s)),
@@ -35,9 +35,9 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         ("from the cache", percent(process.cached)),
         ("waits for I/O", percent(process.io_wait)),
         ("waits for swap", percent(process.swap_in)),
-        ("I/O class", process.priority.clone()),
+        ("I/O class", process.priority.clone().map(String::from)),
         ("threads", process.threads.map(|count| count.to_string())),
-        ("blocked in", process.blocked_in.clone()),
+        ("blocked in", process.blocked_in.clone().map(String::from)),
         ("works on", works_on(process)),
     ];
     let mut lines = vec![Line::styled(

@@ -90,11 +90,15 @@ fn name(device: &DeviceView, listed: &[&DeviceView], look: Look) -> Line<'static
 
 fn label(device: &DeviceView, width: u16, look: Look) -> Line<'static> {
     let size = device.size_bytes.map(|bytes| units::capacity(bytes as f64));
-    let parts: Vec<_> = [Some(device.label.clone()), size, device.mounted_at.clone()]
-        .into_iter()
-        .flatten()
-        .filter(|part| !part.is_empty())
-        .collect();
+    let parts: Vec<_> = [
+        Some(device.label.clone()),
+        size.map(Into::into),
+        device.mounted_at.clone(),
+    ]
+    .into_iter()
+    .flatten()
+    .filter(|part| !part.is_empty())
+    .collect();
     // What does not fit whole is left out, from the end; the first part is cut.
     let whole = |count: &usize| parts[..*count].join("  ").chars().count() <= usize::from(width);
     let fitting = (1..=parts.len()).rev().find(whole).unwrap_or(1);

@@ -26,6 +26,7 @@ use super::look::{Look, Meaning};
 use super::widgets::text::{cut_end, typed, unknown};
 use crate::app::live::{LiveState, Pane};
 use crate::model::live::is_about_accounting;
+use crate::safe_text::SafeText;
 
 /// From this width on the selected process is described beside the list.
 const DETAIL_FROM: u16 = 140;
@@ -139,7 +140,7 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
 }
 
 /// What is missing and why; where a key mends it, that comes first.
-fn draw_notices(notices: &[String], look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_notices(notices: &[SafeText], look: Look, area: Rect, buf: &mut Buffer) {
     let faint = look.style(Meaning::Faint);
     for (row, notice) in area.rows().skip(1).zip(notices) {
         let line = if is_about_accounting(notice) {

@@ -185,6 +185,6 @@ fn command(transfer: &TransferView) -> String {
     match (transfer.files_done, transfer.files_total) {
         (Some(done), Some(total)) => format!("{} {done}/{total}", transfer.command),
         (None, Some(total)) => format!("{} {total} files", transfer.command),
-        _ => transfer.command.clone(),
+        _ => transfer.command.clone().into(),
     }
 }

@@ -152,10 +152,10 @@ fn introduce(index: usize, side: &Side, test: Option<&ComparedTest>) -> String {
             words.push(measured.target.clone());
             words.extend(measured.model.clone());
             if measured.runs > 1 {
-                words.push(format!("{} runs", measured.runs));
+                words.push(format!("{} runs", measured.runs).into());
             }
         }
-        (None, Some(_)) => words.push("has no run of this".to_owned()),
+        (None, Some(_)) => words.push("has no run of this".into()),
         (None, None) => {}
     }
     words.join("   ")

@@ -10,7 +10,7 @@ fn kernel(run: &mut Run) -> &mut KernelCounts {
 fn other(command: &str, read: u64, written: u64, witness: Witness) -> OtherUser {
     OtherUser {
         pid: 4711,
-        command: command.to_owned(),
+        command: command.into(),
         read_bytes: read,
         written_bytes: written,
         witness,
@@ -49,7 +49,7 @@ fn holes_and_compressed_files_are_no_cache() {
     let mut run = counted(10_000, 0);
     kernel(&mut run).read_bytes /= 4;
     let mut extents = Extents {
-        file: "f".to_owned(),
+        file: "f".into(),
         bytes: 100,
         hole_bytes: 50,
         unwritten_bytes: 25,
@@ -116,7 +116,7 @@ fn requests_that_were_seen_count_even_where_the_sums_do_not_show_them() {
 #[test]
 fn a_file_system_writes_on_its_own_account() {
     let mut run = counted(0, 100_000);
-    run.target.kind = "file".to_owned();
+    run.target.kind = "file".into();
     run.evidence.submitted = Some(Submitted::default());
     kernel(&mut run).written_bytes *= 2;
     assert_eq!(found("other-users", &run), None, "its journal");
@@ -132,7 +132,7 @@ fn a_file_system_writes_on_its_own_account() {
 fn users_of_other_partitions_use_the_drive_as_well() {
     let mut run = disturbed(0);
     let mut whole = run.kernel.clone().unwrap();
-    whole.device = "nvme0".to_owned();
+    whole.device = "nvme0".into();
     whole.read_bytes += 200 * MIB;
     run.evidence.beneath = vec![Layer {
         relation: Relation::Whole,
@@ -163,7 +163,7 @@ fn merged_requests_are_told_past_the_page_cache() {
     assert_eq!(found("requests-merged", &run), None, "5 % are allowed");
     kernel(&mut run).reads_merged = 600;
     assert_found("requests-merged", &run, &["10000", "600"]);
-    run.parameters.insert("cache".to_owned(), "keep".into());
+    run.parameters.insert("cache".into(), "keep".into());
     assert_eq!(
         found("requests-merged", &run),
         None,

@@ -7,7 +7,7 @@ use crate::session::document::{Axis, Series, Temperature, Unit};
 fn course(rates: impl IntoIterator<Item = f64>) -> Run {
     let mut run = run();
     run.findings.put_series(Series {
-        name: "throughput-over-time".to_owned(),
+        name: "throughput-over-time".into(),
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("throughput", Unit::BytesPerSecond),
         points: rates
@@ -76,7 +76,7 @@ fn short_runs_and_tests_that_disturb_themselves_have_no_course() {
     let short = course(level(900e6, 10).chain(level(150e6, 9)));
     assert_eq!(found("throughput-cliff", &short), None);
     let mut meant = course(level(900e6, 30).chain(level(150e6, 70)));
-    meant.test = "interference".to_owned();
+    meant.test = "interference".into();
     assert_eq!(found("throughput-cliff", &meant), None);
 }
 

@@ -30,7 +30,7 @@ fn two_speeds_are_named() {
 fn durable(microseconds: u64, rpm: Option<u32>) -> Run {
     let mut run = counted(0, 1000);
     run.target.rotational = Some(true);
-    run.parameters.insert("sync".to_owned(), "dsync".into());
+    run.parameters.insert("sync".into(), "dsync".into());
     run.findings.latency.write = times([microseconds; 1000]);
     run.evidence.setup = Some(Setup {
         rotation_rate: rpm,
@@ -50,7 +50,7 @@ fn durable_writes_take_half_a_revolution() {
     assert_found("sync-too-fast", &durable(4100, Some(7200)), &["4.17 ms"]);
     assert_eq!(found("sync-too-fast", &durable(4200, Some(7200))), None);
     let mut unsynced = durable(100, None);
-    unsynced.parameters.insert("sync".to_owned(), "none".into());
+    unsynced.parameters.insert("sync".into(), "none".into());
     assert_eq!(found("sync-too-fast", &unsynced), None);
     let mut flash = durable(100, None);
     flash.target.rotational = Some(false);
@@ -73,7 +73,7 @@ fn no_disk_answers_at_once() {
         run.target.size_bytes = size;
         run.findings.latency.read = times([microseconds; 1000]);
         run.evidence.setup = Some(Setup {
-            virtual_disk: virtual_disk.then(|| "vda".to_owned()),
+            virtual_disk: virtual_disk.then(|| "vda".to_owned()).map(Into::into),
             ..Setup::default()
         });
         run
@@ -96,14 +96,12 @@ fn no_disk_answers_at_once() {
     );
     assert!(found(code, &with(150, 1 << 30, true)).is_some(), "virtual");
     let mut buffered = with(150, 1 << 40, true);
-    buffered
-        .parameters
-        .insert("cache".to_owned(), "keep".into());
+    buffered.parameters.insert("cache".into(), "keep".into());
     assert_eq!(found(code, &buffered), None);
     let mut cached = with(150, 1 << 40, true);
     cached.evidence.setup.as_mut().unwrap().direct_io = Some(false);
     assert_eq!(found(code, &cached), None, "memory answered");
     let mut sequential = with(150, 1 << 40, true);
-    sequential.test = "sequential-read".to_owned();
+    sequential.test = "sequential-read".into();
     assert_eq!(found(code, &sequential), None);
 }

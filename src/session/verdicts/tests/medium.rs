@@ -5,7 +5,7 @@ use crate::session::document::{BlockSample, Extents, Setup};
 
 fn with_holes(mut run: Run, holes: u64, unwritten: u64) -> Run {
     run.evidence.extents = Some(Extents {
-        file: "/srv/disk".to_owned(),
+        file: "/srv/disk".into(),
         bytes: 100 * MIB,
         hole_bytes: holes,
         unwritten_bytes: unwritten,
@@ -53,12 +53,12 @@ fn zeros_say_that_nothing_was_ever_written() {
 #[test]
 fn data_that_is_not_random_is_told() {
     let mut run = counted(0, 1000);
-    run.parameters.insert("data".to_owned(), "zero".into());
+    run.parameters.insert("data".into(), "zero".into());
     assert_found("compressible-data", &run, &["4.10 MB", "--data zero"]);
-    run.parameters.insert("data".to_owned(), "random".into());
+    run.parameters.insert("data".into(), "random".into());
     assert_eq!(found("compressible-data", &run), None);
     let mut read = counted(1000, 0);
-    read.parameters.insert("data".to_owned(), "zero".into());
+    read.parameters.insert("data".into(), "zero".into());
     assert_eq!(found("compressible-data", &read), None);
 }
 
@@ -68,7 +68,7 @@ fn memory_is_told() {
     run.evidence.setup = Some(Setup::default());
     assert_eq!(found("lies-in-memory", &run), None);
     run.evidence.setup = Some(Setup {
-        memory: Some("its file system is tmpfs".to_owned()),
+        memory: Some("its file system is tmpfs".into()),
         ..Setup::default()
     });
     assert_found("lies-in-memory", &run, &["/dev/nvme0n1", "tmpfs"]);

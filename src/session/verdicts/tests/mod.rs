@@ -49,7 +49,7 @@ fn counted(reads: u64, writes: u64) -> Run {
         written_bytes: writes * 4096,
     });
     run.kernel = Some(KernelCounts {
-        device: "nvme0n1".to_owned(),
+        device: "nvme0n1".into(),
         reads,
         read_bytes: reads * 4096,
         writes,

@@ -12,7 +12,7 @@ fn with(change: impl FnOnce(&mut Setup)) -> Run {
 }
 
 fn set(run: &mut Run, name: &str, value: impl Into<serde_json::Value>) {
-    run.parameters.insert(name.to_owned(), value.into());
+    run.parameters.insert(name.into(), value.into());
 }
 
 #[test]
@@ -28,14 +28,14 @@ fn the_page_cache_is_told() {
 fn a_loop_device_should_go_past_the_cache() {
     let mut run = with(|setup| {
         setup.direct_io = Some(false);
-        setup.backing_file = Some("/srv/disk".to_owned());
+        setup.backing_file = Some("/srv/disk".into());
     });
     assert_found("loop-without-direct-io", &run, &["/srv/disk"]);
     run.kernel = counted(1000, 0).kernel;
     run.evidence.beneath = vec![Layer {
         relation: Relation::Backing,
         counts: KernelCounts {
-            device: "sda".to_owned(),
+            device: "sda".into(),
             ..KernelCounts::default()
         },
     }];
@@ -51,7 +51,7 @@ fn a_loop_device_should_go_past_the_cache() {
 
 #[test]
 fn a_virtual_disk_faster_than_flash_has_its_host_s_cache() {
-    let mut run = with(|setup| setup.virtual_disk = Some("vda is attached by virtio".to_owned()));
+    let mut run = with(|setup| setup.virtual_disk = Some("vda is attached by virtio".into()));
     assert_found("virtual-disk", &run, &["virtio"]);
     run.findings.latency.read = times([59; 1000]);
     assert_found("host-cache-likely", &run, &["less than 59"]);
@@ -72,8 +72,8 @@ fn a_virtual_disk_faster_than_flash_has_its_host_s_cache() {
 #[test]
 fn a_host_that_writes_back_takes_writes_for_done() {
     let mut run = with(|setup| {
-        setup.virtual_disk = Some("vda".to_owned());
-        setup.write_cache = Some("write back".to_owned());
+        setup.virtual_disk = Some("vda".into());
+        setup.write_cache = Some("write back".into());
     });
     run.findings.latency.write = times([500; 1000]);
     assert_found("host-cache-likely", &run, &["write back"]);
@@ -110,7 +110,7 @@ fn alignment_is_judged_by_the_physical_block() {
 
 #[test]
 fn advice_on_the_scheduler_is_passed_on() {
-    let run = with(|it| it.scheduler_advice = Some("sda: because".to_owned()));
+    let run = with(|it| it.scheduler_advice = Some("sda: because".into()));
     assert_found("scheduler-unsuited", &run, &["sda: because"]);
     assert_eq!(found("scheduler-unsuited", &with(|_| {})), None);
 }
@@ -133,7 +133,7 @@ fn a_queue_may_be_deeper_than_the_drive_s() {
 fn throughput_is_held_against_the_link() {
     let with_rate = |rate: f64| {
         let mut run = with(|it| {
-            it.link = Some("SATA 3.0 Gbps".to_owned());
+            it.link = Some("SATA 3.0 Gbps".into());
             it.link_bytes_per_s = Some(300_000_000);
         });
         run.findings

@@ -1,0 +1,247 @@
+//! Whether there is memory for the buffers of a plan. Asked before they are taken: in a control
+//! group the kernel kills whoever goes over the limit, it does not refuse.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::roots::Roots;
+use crate::units::block_size;
+
+/// What the rest of the program may take meanwhile.
+const SPARE: u64 = 8 << 20;
+
+/// What limits the memory that this program can still take.
+#[derive(Debug, Clone, PartialEq, Eq)]
+struct Limit {
+    /// Bytes that are left of it.
+    left: u64,
+    /// Which limit it is, such as `memory.max of the control group /job`.
+    name: String,
+}
+
+/// Says which limit is in the way of taking so many bytes; `None` where none is known.
+#[must_use]
+pub(super) fn obstacle(roots: &Roots, bytes: u64) -> Option<String> {
+    let limit = limits(roots).into_iter().min_by_key(|limit| limit.left)?;
+    (bytes.saturating_add(SPARE) > limit.left).then(|| {
+        format!(
+            "{} leaves {} of memory",
+            limit.name,
+            block_size(limit.left as f64)
+        )
+    })
+}
+
+fn limits(roots: &Roots) -> Vec<Limit> {
+    let mut limits: Vec<Limit> = available(roots).into_iter().collect();
+    let groups = fs::read_to_string(roots.proc.join("self/cgroup")).unwrap_or_default();
+    let mounts = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
+    for line in groups.lines() {
+        // ID:CONTROLLERS:PATH (cgroups(7)); version 2 has the id 0 and no controllers.
+        let mut fields = line.splitn(3, ':');
+        let (Some(id), Some(controllers), Some(path)) =
+            (fields.next(), fields.next(), fields.next())
+        else {
+            continue;
+        };
+        let version = match (id, controllers) {
+            ("0", "") => &VERSION_2,
+            (_, names) if names.split(',').any(|name| name == "memory") => &VERSION_1,
+            _ => continue,
+        };
+        for mount in mounts.lines().filter_map(|line| version.mount(line)) {
+            limits.extend(nested(roots, version, &mount, path));
+        }
+    }
+    limits
+}
+
+/// What the machine has left without swapping (proc_meminfo(5)).
+fn available(roots: &Roots) -> Option<Limit> {
+    let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
+    let line = text
+        .lines()
+        .find(|line| line.starts_with("MemAvailable:"))?;
+    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    Some(Limit {
+        left: kib.saturating_mul(1024),
+        name: "the machine".to_owned(),
+    })
+}
+
+/// The files of a version of control groups (kernel Documentation/admin-guide/cgroup-v2.rst,
+/// cgroup-v1/memory.rst).
+struct Version {
+    file_system: &'static str,
+    /// Option that the mount must have.
+    option: Option<&'static str>,
+    limit: &'static str,
+    used: &'static str,
+    /// In `memory.stat`: pages of files that are given back when memory is short.
+    cached: &'static str,
+}
+
+const VERSION_2: Version = Version {
+    file_system: "cgroup2",
+    option: None,
+    limit: "memory.max",
+    used: "memory.current",
+    cached: "inactive_file",
+};
+
+const VERSION_1: Version = Version {
+    file_system: "cgroup",
+    option: Some("memory"),
+    limit: "memory.limit_in_bytes",
+    used: "memory.usage_in_bytes",
+    cached: "total_inactive_file",
+};
+
+/// Where a hierarchy of groups is mounted.
+struct GroupMount {
+    /// The group that is seen there.
+    root: String,
+    /// Where.
+    at: String,
+}
+
+impl Version {
+    /// The mount of a line of mountinfo, where it is one of this version's.
+    fn mount(&self, line: &str) -> Option<GroupMount> {
+        let (front, back) = line.split_once(" - ")?;
+        let mut back = back.split(' ');
+        let fits = back.next()? == self.file_system;
+        let options = back.nth(1).unwrap_or_default();
+        let chosen = self
+            .option
+            .is_none_or(|wanted| options.split(',').any(|option| option == wanted));
+        let mut front = front.split(' ').skip(3);
+        (fits && chosen).then_some(GroupMount {
+            root: front.next()?.to_owned(),
+            at: front.next()?.to_owned(),
+        })
+    }
+
+    fn limit(&self, directory: &Path, group: &str) -> Option<Limit> {
+        let number = |name| -> Option<u64> {
+            let text = fs::read_to_string(directory.join(name)).ok()?;
+            text.trim().parse().ok()
+        };
+        // `max` is no number: there is no limit here.
+        let (limit, used) = (number(self.limit)?, number(self.used)?);
+        let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
+        let cached = stat
+            .lines()
+            .filter_map(|line| line.split_once(' '))
+            .find(|(name, _)| *name == self.cached)
+            .and_then(|(_, value)| value.trim().parse().ok())
+            .unwrap_or(0);
+        Some(Limit {
+            left: limit.saturating_sub(used.saturating_sub(cached)),
+            name: format!(
+                "{} ({}) of the control group {group}",
+                self.limit,
+                block_size(limit as f64)
+            ),
+        })
+    }
+}
+
+/// The limits of a group and of all groups above it that can be seen.
+fn nested(roots: &Roots, version: &Version, mount: &GroupMount, group: &str) -> Vec<Limit> {
+    let at = match mount.at.strip_prefix("/sys/") {
+        Some(below) => roots.sys.join(below),
+        None => PathBuf::from(&mount.at),
+    };
+    // In a container the path may be that of the host, of which the mount shows a part.
+    let below = group
+        .strip_prefix(mount.root.trim_end_matches('/'))
+        .unwrap_or_default();
+    let mut path = Path::new(below.trim_start_matches('/'));
+    let mut limits = Vec::new();
+    loop {
+        let name = Path::new("/").join(path);
+        limits.extend(version.limit(&at.join(path), &name.display().to_string()));
+        match path.parent() {
+            Some(parent) => path = parent,
+            None => return limits,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MIB: u64 = 1 << 20;
+
+    /// A machine with these files below its root.
+    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+        let directory = tempfile::tempdir().unwrap();
+        for (name, content) in files {
+            let path = directory.path().join(name);
+            fs::create_dir_all(path.parent().unwrap()).unwrap();
+            fs::write(path, content).unwrap();
+        }
+        let roots = Roots::below(directory.path());
+        (directory, roots)
+    }
+
+    const UNIFIED: &str =
+        "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
+
+    #[test]
+    fn buffers_beyond_the_limit_of_a_group_above_are_refused_by_its_name() {
+        let (_directory, roots) = machine(&[
+            ("proc/self/cgroup", "0::/batch/job\n"),
+            ("proc/self/mountinfo", UNIFIED),
+            ("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 8388608 kB\n"),
+            ("sys/fs/cgroup/batch/memory.max", "67108864\n"),
+            ("sys/fs/cgroup/batch/memory.current", "20971520\n"),
+            (
+                "sys/fs/cgroup/batch/memory.stat",
+                "anon 1\ninactive_file 10485760\n",
+            ),
+            ("sys/fs/cgroup/batch/job/memory.max", "max\n"),
+            ("sys/fs/cgroup/batch/job/memory.current", "20971520\n"),
+        ]);
+        // 64 MiB less the 10 MiB that cannot be given back.
+        assert_eq!(obstacle(&roots, 40 * MIB), None);
+        let reason = obstacle(&roots, 60 * MIB).unwrap();
+        assert_eq!(
+            reason,
+            "memory.max (64 MiB) of the control group /batch leaves 54 MiB of memory"
+        );
+    }
+
+    #[test]
+    fn limits_of_version_1_are_found_behind_the_root_of_a_container() {
+        let mounts = "40 23 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
+                      41 23 0:31 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
+        let (_directory, roots) = machine(&[
+            (
+                "proc/self/cgroup",
+                "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n",
+            ),
+            ("proc/self/mountinfo", mounts),
+            ("sys/fs/cgroup/memory/memory.limit_in_bytes", "33554432\n"),
+            ("sys/fs/cgroup/memory/memory.usage_in_bytes", "4194304\n"),
+        ]);
+        assert_eq!(obstacle(&roots, 20 * MIB), None);
+        let reason = obstacle(&roots, 21 * MIB).unwrap();
+        assert!(
+            reason.starts_with("memory.limit_in_bytes (32 MiB)"),
+            "{reason}"
+        );
+    }
+
+    #[test]
+    fn memory_of_the_machine_is_a_limit_too_and_what_is_unknown_is_none() {
+        let (_directory, roots) = machine(&[("proc/meminfo", "MemAvailable: 102400 kB\n")]);
+        assert_eq!(obstacle(&roots, 90 * MIB), None);
+        let reason = obstacle(&roots, 200 * MIB).unwrap();
+        assert_eq!(reason, "the machine leaves 100 MiB of memory");
+        let (_directory, unknown) = machine(&[]);
+        assert_eq!(obstacle(&unknown, u64::MAX), None);
+    }
+}

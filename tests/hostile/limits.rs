@@ -1,0 +1,316 @@
+//! Small files that stand for much, and large ones: looked at in bounded memory.
+//!
+//! The program runs with a limit of its address space. Where more is needed it fails, so that the
+//! limit is the assertion.
+
+use std::fs;
+use std::io::Write;
+use std::path::Path;
+use std::process::{Command, Output};
+use std::time::{Duration, Instant};
+
+use diskscope::recording::frame::{FRAME_HEAD, Kind, encode, file_head};
+
+use crate::corpus::{frame, recording, request, session, view};
+use crate::{assert_clean, directory, diskscope};
+
+const MIB: usize = 1 << 20;
+
+/// Runs the program with an address space of so many MiB.
+fn confined(directory: &Path, mib: usize, arguments: &[&str]) -> Output {
+    let program = diskscope(directory, arguments);
+    let mut command = Command::new("sh");
+    command
+        .arg("-c")
+        .arg(format!("ulimit -v {}; exec \"$0\" \"$@\"", mib * 1024))
+        .arg(program.get_program())
+        .args(program.get_args())
+        .current_dir(directory)
+        .env("XDG_STATE_HOME", directory.join("state"))
+        .env("RUST_BACKTRACE", "0");
+    let output = command.output().unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    assert!(!errors.contains("memory allocation"), "{errors}");
+    output
+}
+
+fn errors(output: &Output) -> String {
+    assert_clean("the errors", output);
+    String::from_utf8_lossy(&output.stderr).into_owned()
+}
+
+/// A recording of so many frames of requests, `each` bytes long, after one view.
+fn bomb(path: &Path, frames: usize, content: &[u8]) -> u64 {
+    let view = frame(Kind::View, view("").to_string().as_bytes());
+    let requests = frame(Kind::Requests, content);
+    let mut file = fs::File::create(path).unwrap();
+    file.write_all(&file_head()).unwrap();
+    file.write_all(&view).unwrap();
+    for _ in 0..frames {
+        file.write_all(&requests).unwrap();
+    }
+    file.write_all(&view).unwrap();
+    file.metadata().unwrap().len()
+}
+
+/// Lines of requests, so many MiB.
+fn lines(mib: usize) -> Vec<u8> {
+    let line = request("").to_string() + "\n";
+    line.repeat(mib * MIB / line.len()).into_bytes()
+}
+
+/// Counts what the program prints, with an address space of so many MiB.
+fn printed(directory: &Path, mib: usize, arguments: &str) -> u64 {
+    let program = env!("CARGO_BIN_EXE_diskscope");
+    let output = Command::new("sh")
+        .arg("-c")
+        .arg(format!(
+            "ulimit -v {}; {program} {arguments} | wc -c",
+            mib * 1024
+        ))
+        .current_dir(directory)
+        .env("XDG_STATE_HOME", directory.join("state"))
+        .output()
+        .unwrap();
+    let errors = String::from_utf8_lossy(&output.stderr);
+    let note = "note: bomb was cut off\n";
+    assert_eq!(errors, note, "{errors}");
+    String::from_utf8_lossy(&output.stdout)
+        .trim()
+        .parse()
+        .unwrap()
+}
+
+#[test]
+fn requests_of_a_small_recording_are_printed_in_little_memory() {
+    let directory = directory();
+    let content = lines(8);
+    let size = bomb(&directory.path().join("bomb"), 12, &content);
+    assert!(size < MIB as u64, "{size}");
+    let count = printed(directory.path(), 100, "replay --requests bomb");
+    assert_eq!(count, 12 * content.len() as u64);
+}
+
+#[test]
+#[ignore = "prints seven gigabytes: takes a minute"]
+fn requests_of_3_7_mb_that_stand_for_7_gb_are_printed_in_little_memory() {
+    let directory = directory();
+    let content = lines(60);
+    bomb(&directory.path().join("bomb"), 115, &content);
+    let count = printed(directory.path(), 200, "replay --requests bomb");
+    assert_eq!(count, 115 * content.len() as u64);
+}
+
+#[test]
+fn frame_that_holds_more_than_its_limit_is_refused() {
+    let directory = directory();
+    let path = directory.path().join("bomb");
+    bomb(&path, 1, &lines(66));
+    let output = confined(directory.path(), 200, &["replay", "--requests", "bomb"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = errors(&output);
+    assert!(told.contains("holds more than 64 MiB"), "{told}");
+
+    bomb(&path, 1, &vec![b' '; 60 * MIB]);
+    let output = confined(directory.path(), 200, &["replay", "--requests", "bomb"]);
+    let told = errors(&output);
+    assert!(told.contains("a line is longer than"), "{told}");
+}
+
+#[test]
+fn view_of_more_elements_than_any_real_one_is_refused() {
+    let directory = directory();
+    for field in ["processes", "devices", "transfers", "notices"] {
+        let element = match field {
+            "notices" => "\"\"",
+            "transfers" => "{\"state\":\"moving\",\"pid\":1,\"command\":\"\"}",
+            _ => "{}",
+        };
+        let list = format!("[{element}{}]", format!(",{element}").repeat(150_000));
+        let mut view = view("");
+        view[field] = "LIST".into();
+        let text = view.to_string().replace("\"LIST\"", &list);
+        let bytes = recording(&[(Kind::View, text.into_bytes())]);
+        fs::write(directory.path().join("day"), bytes).unwrap();
+        let output = confined(directory.path(), 400, &["replay", "day"]);
+        assert_eq!(output.status.code(), Some(1), "{field}");
+        let told = errors(&output);
+        assert!(told.contains("a list has more than"), "{field}: {told}");
+    }
+}
+
+#[test]
+fn frames_without_a_restart_are_damage() {
+    let directory = directory();
+    let path = directory.path().join("chain");
+    let mut bytes = file_head().to_vec();
+    bytes.extend(frame(Kind::View, view("").to_string().as_bytes()));
+    let head = frame(Kind::View, b"")[..FRAME_HEAD].to_vec();
+    let mark = diskscope::recording::Mark {
+        time_ms: 1,
+        bytes_per_s: None,
+    };
+    assert_eq!(head.len(), FRAME_HEAD);
+    for _ in 0..5000 {
+        bytes.extend(encode(Kind::View, false, mark, &[0, 0, 0, 0xff, 0xff]));
+    }
+    fs::write(&path, bytes).unwrap();
+    let recording = diskscope::recording::Recording::open(&path).unwrap();
+    let damage = recording.damage().unwrap().to_string();
+    assert!(damage.contains("never begins anew"), "{damage}");
+}
+
+/// A journal of so many lines about one run, each the whole of it.
+fn journal(path: &Path, bytes: usize) {
+    let session = session("");
+    let run = serde_json::json!({ "run": session["runs"][0] }).to_string() + "\n";
+    let mut head = session.clone();
+    head["runs"] = serde_json::json!([]);
+    let mut file = std::io::BufWriter::new(fs::File::create(path).unwrap());
+    writeln!(file, "{}", serde_json::json!({ "session": head })).unwrap();
+    let running = run.replace("\"state\":\"finished\"", "\"state\":\"running\"");
+    for _ in 0..bytes / running.len() {
+        file.write_all(running.as_bytes()).unwrap();
+    }
+    file.flush().unwrap();
+}
+
+#[test]
+fn journal_of_many_lines_is_shown_in_little_memory() {
+    let directory = directory();
+    journal(&directory.path().join("a.journal"), 24 * MIB);
+    let output = confined(directory.path(), 150, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let text = String::from_utf8_lossy(&output.stdout);
+    assert!(text.contains("INTERRUPTED"), "{text}");
+}
+
+#[test]
+#[ignore = "makes a file of 536 MB"]
+fn journal_of_536_mb_is_shown_in_little_memory_and_seconds() {
+    let directory = directory();
+    journal(&directory.path().join("a.journal"), 536_000_000);
+    let began = Instant::now();
+    let output = confined(directory.path(), 150, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert!(
+        began.elapsed() < Duration::from_secs(60),
+        "{:?}",
+        began.elapsed()
+    );
+}
+
+#[test]
+fn journal_with_a_line_beyond_its_limit_ends_before_it() {
+    let directory = directory();
+    let path = directory.path().join("a.journal");
+    let mut head = session("");
+    head["runs"] = serde_json::json!([]);
+    fs::write(
+        &path,
+        serde_json::json!({ "session": head }).to_string() + "\n",
+    )
+    .unwrap();
+    // Lines that say nothing end a journal: a hole is one such line, and too long for it.
+    let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
+    file.set_len(2 << 30).unwrap();
+    let output = confined(directory.path(), 300, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+}
+
+#[test]
+fn session_with_more_points_than_any_real_one_is_refused() {
+    let directory = directory();
+    let mut document = session("");
+    document["runs"][0]["series"] = serde_json::json!([{
+        "name": "iops-over-time", "x": { "name": "time", "unit": "ns" },
+        "y": { "name": "IOPS", "unit": "1/s" }, "points": "LIST"
+    }]);
+    let many = format!("[[0,0]{}]", ",[0,0]".repeat(2_500_000));
+    let text = document.to_string().replace("\"LIST\"", &many);
+    fs::write(directory.path().join("a.json"), text).unwrap();
+    let output = confined(directory.path(), 300, &["show", "a.json"]);
+    assert_ne!(output.status.code(), Some(0));
+    let told = errors(&output);
+    assert!(told.contains("a list has more than 2000000"), "{told}");
+
+    // As many as are allowed are shown, in a few times the memory that the file takes.
+    let fewer = format!("[[0,1]{}]", ",[1,2]".repeat(1_900_000));
+    let text = document.to_string().replace("\"LIST\"", &fewer);
+    fs::write(directory.path().join("a.json"), &text).unwrap();
+    let output = confined(
+        directory.path(),
+        60 + 15 * text.len() / MIB,
+        &["show", "a.json"],
+    );
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+}
+
+#[test]
+fn session_longer_than_any_real_one_is_refused_unread() {
+    let directory = directory();
+    let file = fs::File::create(directory.path().join("a.json")).unwrap();
+    file.set_len(8 << 30).unwrap();
+    let output = confined(directory.path(), 300, &["show", "a.json"]);
+    assert_ne!(output.status.code(), Some(0));
+    assert!(
+        errors(&output).contains("longer than 64 MiB"),
+        "{}",
+        errors(&output)
+    );
+}
+
+#[test]
+fn thousand_sessions_are_compared_by_one_figure_in_bounded_memory() {
+    let directory = directory();
+    let text = session("").to_string();
+    let names: Vec<String> = (0..1000).map(|number| format!("{number}.json")).collect();
+    for name in &names {
+        fs::write(directory.path().join(name), &text).unwrap();
+    }
+    let mut arguments = vec!["compare", "--by", "iops"];
+    arguments.extend(names.iter().map(String::as_str));
+    let output = confined(directory.path(), 300, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert!(output.stdout.len() < 4 * MIB);
+}
+
+#[test]
+fn sessions_that_are_too_large_together_are_refused_before_they_are_read() {
+    let directory = directory();
+    for name in ["a", "b", "c", "d", "e"] {
+        let file = fs::File::create(directory.path().join(name)).unwrap();
+        file.set_len(60 << 20).unwrap();
+    }
+    for command in [
+        &["compare", "a", "b", "c", "d", "e"][..],
+        &["report", "a", "b", "c", "d", "e", "-o", "x.html"],
+    ] {
+        let output = confined(directory.path(), 200, command);
+        assert_eq!(output.status.code(), Some(2));
+        let told = errors(&output);
+        assert!(
+            told.contains("300 MiB together, more than 256 MiB"),
+            "{told}"
+        );
+    }
+}
+
+#[test]
+fn session_of_deep_nesting_is_refused() {
+    let directory = directory();
+    let deep = "[".repeat(1_000_000);
+    for text in [
+        deep.clone(),
+        format!("{{\"x\":{deep}"),
+        format!("{{\"session\":{{\"x\":{deep}"),
+    ] {
+        fs::write(directory.path().join("a.json"), text).unwrap();
+        let output = confined(directory.path(), 200, &["show", "a.json"]);
+        assert!(
+            matches!(output.status.code(), Some(1 | 2)),
+            "{:?}",
+            output.status
+        );
+    }
+}

@@ -1,0 +1,183 @@
+//! Limits of the machine: memory of a control group, room for the holes of a file.
+
+use std::fs;
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::Command;
+use std::time::{Duration, Instant};
+
+use crate::requirement::{Requirement, skip};
+use crate::{assert_clean, directory, diskscope};
+
+const MIB: u64 = 1 << 20;
+
+/// A control group with a limit, gone afterwards.
+struct Group(PathBuf);
+
+impl Group {
+    fn limited(bytes: u64) -> Option<Self> {
+        let name = format!("diskscope-test-{}", std::process::id());
+        let version_2 = Path::new("/sys/fs/cgroup");
+        let version_1 = version_2.join("memory");
+        let (parent, limit) = if version_1.is_dir() {
+            (version_1.as_path(), "memory.limit_in_bytes")
+        } else {
+            (version_2, "memory.max")
+        };
+        let group = Self(parent.join(name));
+        let made = fs::create_dir(&group.0)
+            .and_then(|()| fs::write(group.0.join(limit), bytes.to_string()));
+        match made {
+            Ok(()) => Some(group),
+            Err(error) => {
+                let reason = format!("no control group with a limit can be made: {error}");
+                skip(Requirement::Cgroup, reason);
+                None
+            }
+        }
+    }
+}
+
+impl Drop for Group {
+    fn drop(&mut self) {
+        // Its processes have ended; one that has not keeps the group, which harms nobody.
+        let _ = fs::remove_dir(&self.0);
+    }
+}
+
+#[test]
+fn buffers_beyond_a_control_group_are_refused_and_named() {
+    let Some(group) = Group::limited(64 * MIB) else {
+        return;
+    };
+    let directory = directory();
+    fs::write(directory.path().join("file"), vec![1; 8 << 20]).unwrap();
+    let program = env!("CARGO_BIN_EXE_diskscope");
+    let run = |options: &str| {
+        Command::new("sh")
+            .arg("-c")
+            .arg(format!(
+                "echo $$ > {}/cgroup.procs; exec {program} run random-read file --requests 20 \
+                 --ramp 0s --cache keep {options}",
+                group.0.display()
+            ))
+            .current_dir(directory.path())
+            .env("XDG_STATE_HOME", directory.path().join("state"))
+            .output()
+            .unwrap()
+    };
+    for engine in ["auto", "pread"] {
+        let output = run(&format!("--engine {engine} --depth 1024 --block-size 1MiB"));
+        assert_clean("the refusal", &output);
+        let told = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        let named =
+            told.contains("memory.max (64 MiB)") || told.contains("memory.limit_in_bytes (64 MiB)");
+        assert!(named && told.contains("--depth 1024"), "{told}");
+    }
+    let output = run("--depth 4 --block-size 64KiB");
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+}
+
+/// A file system in memory, unmounted afterwards.
+struct Mounted(PathBuf);
+
+impl Mounted {
+    fn sized(at: PathBuf, size: &str) -> Option<Self> {
+        fs::create_dir_all(&at).unwrap();
+        let status = Command::new("mount")
+            .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
+            .arg(&at)
+            .status();
+        if status.is_ok_and(|status| status.success()) {
+            return Some(Self(at));
+        }
+        skip(Requirement::Tmpfs, "nothing can be mounted here");
+        None
+    }
+}
+
+impl Drop for Mounted {
+    fn drop(&mut self) {
+        let status = Command::new("umount").arg("-l").arg(&self.0).status();
+        assert!(status.is_ok_and(|status| status.success()));
+    }
+}
+
+const WRITE: [&str; 8] = [
+    "run",
+    "random-write",
+    "small/file",
+    "--overwrite",
+    "small/file",
+    "--cache",
+    "keep",
+    "--ramp",
+];
+
+#[test]
+fn file_with_holes_that_would_fill_its_file_system_is_refused() {
+    let directory = directory();
+    let Some(small) = Mounted::sized(directory.path().join("small"), "64m") else {
+        return;
+    };
+    let file = fs::File::create(small.0.join("file")).unwrap();
+    file.set_len(200 * MIB).unwrap();
+    file.write_all_at(b"there", 0).unwrap();
+    let run = |more: &[&str]| {
+        let words = [&WRITE[..], &["0s", "--duration", "1s"], more].concat();
+        diskscope(directory.path(), &words).output().unwrap()
+    };
+    let output = run(&[]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{told}");
+    assert!(
+        told.contains("holes") && told.contains("small/file"),
+        "{told}"
+    );
+    assert_eq!(fs::metadata(small.0.join("file")).unwrap().len(), 200 * MIB);
+    assert!(used(&file) < MIB, "it was written to");
+
+    // What is there already needs no room, however full the file system is.
+    file.set_len(8 * MIB).unwrap();
+    file.write_all_at(&vec![1; 8 << 20], 0).unwrap();
+    let output = run(&[]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
+}
+
+/// Bytes that a file takes.
+fn used(file: &fs::File) -> u64 {
+    use std::os::unix::fs::MetadataExt;
+    file.metadata().unwrap().blocks() * 512
+}
+
+#[test]
+fn writing_into_holes_stops_when_others_use_up_the_room() {
+    let directory = directory();
+    let Some(small) = Mounted::sized(directory.path().join("small"), "1200m") else {
+        return;
+    };
+    let file = fs::File::create(small.0.join("file")).unwrap();
+    file.set_len(100 * MIB).unwrap();
+    let words = [&WRITE[..], &["0s", "--duration", "60s", "--rate", "10/s"]].concat();
+    let child = diskscope(directory.path(), &words).spawn().unwrap();
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while used(&file) == 0 {
+        assert!(Instant::now() < deadline, "nothing was written");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+    let filler = fs::File::create(small.0.join("filler")).unwrap();
+    rustix::fs::fallocate(&filler, rustix::fs::FallocateFlags::empty(), 0, 400 * MIB).unwrap();
+    let began = Instant::now();
+    let output = child.wait_with_output().unwrap();
+    let told = String::from_utf8_lossy(&output.stdout);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("holes"), "{told}");
+    assert!(
+        began.elapsed() < Duration::from_secs(10),
+        "{:?}",
+        began.elapsed()
+    );
+}
