@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use super::conflicts::Conflict;
+use super::conflicts::{Conflict, Depth};
 use super::{Refusal, conflicts, history, signatures};
 use crate::drive::identity::{self, Drive, DriveKind, Use};
 use crate::drive::target::Medium;
@@ -67,7 +67,7 @@ pub fn inspect(roots: &Roots, medium: &Medium) -> Result<Inspection, Refusal> {
         partitions: itself.map_or_else(Vec::new, |drive| partitions(roots, medium, drive)),
         last_mount: history::last_mount(medium.anchor(), 0),
         signatures,
-        conflicts: conflicts::find(roots, medium)?,
+        conflicts: conflicts::find(roots, medium, Depth::Full)?.conflicts,
     })
 }
 

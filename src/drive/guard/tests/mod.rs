@@ -9,6 +9,7 @@ use std::path::Path;
 use super::*;
 use crate::drive::target;
 use loops::{Loop, Undo, run};
+use rustix::fs::{Mode as Permissions, OFlags};
 
 mod loops;
 mod stacked;

@@ -54,7 +54,7 @@ impl Tree {
         let roots = Roots::below(self.0.path());
         let id = FileId::Device(number.0, number.1);
         let found = conflicts::find_for(&roots, id, "/dev/target").unwrap();
-        found.iter().map(ToString::to_string).collect()
+        found.conflicts.iter().map(ToString::to_string).collect()
     }
 }
 
