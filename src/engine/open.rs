@@ -1,5 +1,6 @@
 //! From a target's name to an engine that is ready for it.
 
+use std::ffi::OsStr;
 use std::path::Path;
 use std::sync::Arc;
 
@@ -8,6 +9,7 @@ use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
+use crate::drive::guard::WriteWatch;
 use crate::drive::{
     self, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard, scratch,
 };
@@ -105,11 +107,12 @@ struct Real {
 /// When there is nothing suitable behind the name, or the engine cannot be had.
 pub fn open(
     roots: &Roots,
-    name: &str,
+    name: &(impl AsRef<OsStr> + ?Sized),
     choice: Choice,
     scratch_size: Option<u64>,
 ) -> Result<Opened, OpenError> {
-    if name.starts_with(PREFIX) {
+    let name = name.as_ref();
+    if let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) {
         let simulation = Settings::parse(name)?.build()?;
         return Ok(Opened {
             target: simulation.target.clone(),
@@ -194,6 +197,13 @@ impl Opened {
         };
         self.engine = engine(&real.roots, real.choice, source)?;
         Ok(())
+    }
+
+    /// Watches the target while it is written; `None` for what nobody else can reach.
+    #[must_use]
+    pub fn watch(&self) -> Option<WriteWatch> {
+        let real = self.real.as_ref()?;
+        WriteWatch::new(&real.roots, &real.medium)
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`

@@ -8,7 +8,8 @@ use self::book::{Book, Underway};
 use super::overwrite;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
-use crate::drive::{DriveError, ErrorKind, Target};
+use crate::drive::guard::WriteWatch;
+use crate::drive::{DriveError, ErrorKind, Refusal, Target};
 use crate::engine::{self, Choice, Control, EngineError, OpenError};
 use crate::roots::Roots;
 use crate::session::document::{
@@ -40,6 +41,8 @@ pub struct Report {
     pub saved: Option<PathBuf>,
     /// What went wrong beside the test, such as a journal that could not be written.
     pub problems: Vec<String>,
+    /// Whether it was stopped because the target came into use while it was written.
+    pub refused: bool,
 }
 
 /// What is known once the target is open and before the first request.
@@ -144,14 +147,17 @@ pub fn run(
 ) -> Result<Report, Refused> {
     let job = &order.job;
     let choice = Choice::named(&job.engine).unwrap_or_default();
-    let mut opened = engine::open(roots, &job.target, choice, job.scratch_bytes)?;
+    let mut opened = engine::open(roots, &job.path, choice, job.scratch_bytes)?;
     let target = opened.target.clone();
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
+    let mut watch = None;
     if job.test.writes(&parameters) {
         overwrite::permit(&mut opened, job)?;
+        watch = opened.watch();
     }
+    let (mut refusal, mut refused) = (None, false);
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
     let record = EngineRecord {
@@ -175,8 +181,11 @@ pub fn run(
             underway: &mut underway,
             watcher,
             repeat: (index, order.repeat.max(1)),
+            control,
+            watch: watch.as_mut(),
+            refusal: &mut refusal,
         };
-        let finished = runner::run(
+        let mut finished = runner::run(
             job.test,
             &target,
             &parameters,
@@ -185,6 +194,11 @@ pub fn run(
             &mut recorder,
         );
         underway.run.engine.features = engine.features();
+        if let Some(refusal) = refusal.take() {
+            finished.state = RunState::Failed;
+            finished.error = Some(EngineError::from(DriveError::from(refusal)).into());
+        }
+        refused |= finished.error.as_ref().is_some_and(is_refusal);
         match finished.error {
             // Nothing was sent: the plan does not fit, and there is nothing to keep.
             Some(BenchError::Engine(error @ EngineError::Plan(_)))
@@ -201,7 +215,17 @@ pub fn run(
             break;
         }
     }
-    Ok(book.close())
+    let mut report = book.close();
+    report.refused = refused;
+    Ok(report)
+}
+
+/// Whether a run ended because its target may not be written any more.
+fn is_refusal(error: &BenchError) -> bool {
+    let BenchError::Engine(EngineError::Drive(error)) = error else {
+        return false;
+    };
+    error.kind() == ErrorKind::Refused
 }
 
 /// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all
@@ -221,10 +245,19 @@ struct Recorder<'a> {
     watcher: &'a mut dyn Watcher,
     /// Which run it is, from 0, of how many.
     repeat: (u32, u32),
+    control: &'a Control,
+    /// Of a test that writes.
+    watch: Option<&'a mut WriteWatch>,
+    /// Why writing had to stop.
+    refusal: &'a mut Option<Refusal>,
 }
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
+        if let Some(refusal) = self.watch.as_mut().and_then(|watch| watch.look()) {
+            *self.refusal = Some(refusal);
+            self.control.cancel();
+        }
         self.underway.moved = progress.moved;
         if progress.is_news || self.underway.unsaved() >= JOURNAL_EVERY {
             self.underway.append(self.book, &progress.findings);

@@ -75,10 +75,11 @@ mod tests {
 
     const CONTENT: u8 = 0x5a;
 
-    fn file() -> tempfile::NamedTempFile {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), vec![CONTENT; 1 << 20]).unwrap();
-        file
+    fn file() -> tempfile::TempPath {
+        // Closed: a file that anybody has open is not overwritten.
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::write(&path, vec![CONTENT; 1 << 20]).unwrap();
+        path
     }
 
     /// Overwrites a file of which these facts were shown.
@@ -107,7 +108,7 @@ mod tests {
     #[test]
     fn a_target_is_overwritten_only_as_it_was_shown() {
         let file = file();
-        let path = file.path().to_str().unwrap();
+        let path = file.to_str().unwrap();
         let stakes = stakes(&Roots::default(), path).unwrap();
         assert_eq!(stakes.refusal, None);
 

@@ -44,7 +44,7 @@ impl Hold {
         })
     }
 
-    /// Whether a block device could be taken. Nothing is opened for writing.
+    /// Whether a medium could be taken. Nothing is opened for writing.
     pub(super) fn is_free(medium: &Medium) -> Result<(), Refusal> {
         open(medium, OFlags::RDONLY).map(drop)
     }
@@ -60,7 +60,15 @@ fn open(medium: &Medium, access: OFlags) -> Result<File, Refusal> {
     flags.set(OFlags::EXCL, medium.target.kind == TargetKind::BlockDevice);
     let path = format!("/proc/self/fd/{}", medium.anchor().as_fd().as_raw_fd());
     let name = || medium.target.name.clone();
-    rustix::fs::open(path, flags, Mode::empty())
+    let began = Instant::now();
+    // Somebody may have it for a moment only.
+    let opened = loop {
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Err(Errno::BUSY) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            opened => break opened,
+        }
+    };
+    opened
         .map(File::from)
         .map_err(|error| match (error, Obstacle::of_error(medium, error)) {
             (_, Some(obstacle)) => Refusal::NotWritable {

@@ -11,13 +11,14 @@ mod obstacles;
 mod signatures;
 #[cfg(test)]
 mod tests;
+mod watch;
 
 use std::fs;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::path::Path;
 
-use super::target::{FileId, Medium, TargetKind};
+use super::target::{FileId, Medium, TargetKind, without_slash};
 use super::{DriveError, ErrorKind};
 use crate::roots::Roots;
 
@@ -26,6 +27,7 @@ pub use conflicts::{Conflict, Unresolved};
 use hold::Hold;
 pub use inspect::{Inspection, Part, inspect};
 pub use obstacles::Obstacle;
+pub use watch::WriteWatch;
 
 /// Why writing is refused.
 #[derive(Debug, thiserror::Error)]
@@ -236,7 +238,7 @@ fn check_consent(medium: &Medium, consent: Option<&Path>) -> Result<(), Refusal>
     let Some(path) = consent else {
         return Err(Refusal::NoConsent { name });
     };
-    let named = fs::metadata(path).map(|metadata| FileId::of(&metadata));
+    let named = fs::metadata(without_slash(path)).map(|metadata| FileId::of(&metadata));
     if named.is_ok_and(|id| id == medium.id()) {
         return Ok(());
     }

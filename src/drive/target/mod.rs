@@ -8,7 +8,7 @@ mod tests;
 use super::identity::Drive;
 
 pub use medium::{Access, Durability, FileId, Medium, Mode};
-pub use open::open;
+pub use open::{open, without_slash};
 
 /// What stands behind a target's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

@@ -111,6 +111,7 @@ impl Book {
             session: self.session,
             saved,
             problems: self.problems,
+            refused: false,
         }
     }
 }

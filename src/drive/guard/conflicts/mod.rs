@@ -18,12 +18,15 @@ mod words;
 
 use std::io;
 use std::os::fd::OwnedFd;
+use std::time::Instant;
 
 use super::Refusal;
+use super::hold::Hold;
 use crate::drive::target::{FileId, Medium, TargetKind};
 use crate::roots::Roots;
 use device_stack::Search;
-use open_users::Unseen;
+use file_locks::{PATIENCE, PAUSE};
+use open_users::{OpenUsers, Unseen};
 
 /// One use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -210,11 +213,18 @@ pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, R
 /// Locks and open descriptors.
 fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth) {
     let name = &medium.target.name;
+    let is_device = matches!(medium.id(), FileId::Device(..));
+    if depth == Depth::Full && is_device && search.usage.conflicts.is_empty() {
+        match Hold::is_free(medium) {
+            Err(Refusal::InUse { conflicts, .. }) => search.usage.conflicts.extend(conflicts),
+            Ok(()) | Err(_) => {}
+        }
+    }
     if depth == Depth::Full {
         let locked = file_locks::find(roots, medium.anchor(), search.files(), name);
         search.usage.conflicts.extend(locked);
     }
-    let found = open_users::find(roots, &|id| search.shares(id));
+    let found = lasting_users(roots, search);
     for user in found.users {
         let device = search.name_of(user.id, name);
         search.usage.conflicts.push(Conflict::Open {
@@ -234,6 +244,18 @@ fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth
             let unseen = found.unseen.map(Unresolved::Processes);
             search.usage.unresolved.extend(unseen);
         }
+    }
+}
+
+/// Who has it open for writing for longer than a moment.
+fn lasting_users(roots: &Roots, search: &Search<'_>) -> OpenUsers {
+    let began = Instant::now();
+    loop {
+        let found = open_users::find(roots, &|id| search.shares(id));
+        if found.users.is_empty() || began.elapsed() > PATIENCE {
+            return found;
+        }
+        std::thread::sleep(PAUSE);
     }
 }
 

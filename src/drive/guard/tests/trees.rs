@@ -46,6 +46,9 @@ impl Tree {
     /// A partition of a device, likewise.
     fn partition(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
         self.file(&format!("sys/devices/{place}/partition"), "1\n");
+        let index: u64 = number.split(':').next_back().unwrap().parse().unwrap();
+        let start = format!("{}\n", index * 2048);
+        self.file(&format!("sys/devices/{place}/start"), &start);
         self.device(place, number, holders)
     }
 
