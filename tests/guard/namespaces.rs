@@ -1,6 +1,7 @@
 //! Users in other namespaces, and namespaces that hide the users.
 
 use std::fs;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 use std::process::{Command, Stdio};
 
 use crate::loop_device::LoopDevice;
@@ -129,16 +130,25 @@ fn device_is_refused_for_user_of_group_disk_who_sees_no_other_processes() {
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let group = {
-        use std::os::unix::fs::MetadataExt;
-        fs::metadata(device.path()).unwrap().gid().to_string()
-    };
+    // A node of the user's own stands for the membership in the group of disks.
+    let node = place.path("node");
+    let facts = fs::metadata(device.path()).unwrap();
+    let number = facts.rdev();
+    let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
+    let words = [major.to_string(), minor.to_string()];
+    let name = node.to_str().unwrap();
+    if run("mknod", &[name, "b", &words[0], &words[1]]).is_none() {
+        return skip(Requirement::Files, "no device nodes here");
+    }
+    std::os::unix::fs::chown(&node, Some(1000), Some(1000)).unwrap();
+    let directory = place.directory.path();
+    fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     let state = place.subdirectory("state");
     std::os::unix::fs::chown(&state, Some(1000), Some(1000)).unwrap();
     let mut command = Command::new("setpriv");
-    command.args(["--reuid", "1000", "--regid", "1000", "--groups", &group]);
+    command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, device.path().as_ref(), &["--requests", "20"]);
+    overwriting_words(&mut command, node.as_ref(), &["--requests", "20"]);
     let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
     if matches!(output.status.code(), Some(126 | 127)) {
         return skip(Requirement::Program, "setpriv cannot start the program");
