@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording
+mkdir -p seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/guard
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -17,6 +17,9 @@ copy seeds/session ../sessions/*.json
 for text in 4096 4KiB 1.5GB 10ms 2.5k/s 'p95<=500ms' 10% 4KiB-64KiB; do
 	printf %s "$text" >"seeds/units/$(printf %s "$text" | tr -c 'a-zA-Z0-9\n' _)"
 done
+printf '1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF\nlock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201\n' >seeds/guard/locks
+printf '7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234   /srv/image\n' >seeds/guard/maps
+printf 'Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n' >seeds/guard/info
 cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}
 [ -x "$program" ] || cargo build --quiet

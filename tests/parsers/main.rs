@@ -94,6 +94,12 @@ fn strange_sessions(cases: u32) {
     });
 }
 
+fn guarded(cases: u32) {
+    hold(cases, &damaged(seeds::guard(), 8), |bytes| {
+        checks::guard(&bytes)
+    });
+}
+
 fn recordings(cases: u32) {
     hold(cases, &damaged(vec![seeds::recording()], 6), |bytes| {
         checks::recording(&bytes);
@@ -117,7 +123,7 @@ fn kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL: [Property; 7] = [
+const ALL: [Property; 8] = [
     ("files below /proc", proc_files, 400),
     ("trace formats and pages", traces, 300),
     ("what people type", typed, 400),
@@ -125,6 +131,7 @@ const ALL: [Property; 7] = [
     ("sessions with strange values", strange_sessions, 60),
     ("recordings", recordings, 60),
     ("trees of kernels", kernel_trees, 30),
+    ("what the write guard reads", guarded, 400),
 ];
 
 macro_rules! short {
@@ -145,6 +152,7 @@ short! {
     strange_sessions_are_presented: 4,
     damaged_recordings_open_up_to_the_damage: 5,
     damaged_trees_of_any_kernel_are_watched: 6,
+    damaged_tables_of_the_write_guard_are_read_or_refused: 7,
 }
 
 #[test]

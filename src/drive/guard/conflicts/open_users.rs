@@ -236,7 +236,8 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     let device = (hexadecimal(major)?, hexadecimal(minor)?);
     let inode = word()?.parse().ok().filter(|inode| *inode != 0)?;
     let path = rest.trim_ascii_start();
-    let path = path.strip_prefix(b"/").unwrap_or(path);
+    let slashes = path.iter().take_while(|byte| **byte == b'/').count();
+    let path = &path[slashes..];
     Some(Mapping {
         range,
         device,
