@@ -12,6 +12,8 @@ nvme=$1 scsi=$2
 failed=0
 export XDG_STATE_HOME=/tmp/state
 mkdir -p /tmp/point
+# What the kernel serves cannot be seen without it.
+mount -t configfs none /sys/kernel/config 2>/dev/null
 
 # expect STATUS REASON TARGET: overwriting it ends like that, and says so.
 expect() {
@@ -104,13 +106,14 @@ if [ -e /dev/${nvme}p1 ]; then
     refused "is mounted at" /dev/${nvme}p1
     written /dev/${nvme}p2
     umount /tmp/point
+else
+    echo "skipped $what: no partitions"
 fi
 wipe $nvme
 blockdev --rereadpt /dev/$nvme 2>/dev/null
 
 what="disk served over NVMe"
 target=/sys/kernel/config/nvmet/subsystems/nqn.test
-mount -t configfs none /sys/kernel/config 2>/dev/null
 if mkdir $target 2>/dev/null; then
     mkdir $target/namespaces/1
     printf /dev/$scsi >$target/namespaces/1/device_path
