@@ -215,9 +215,8 @@ fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth
     let name = &medium.target.name;
     let is_device = matches!(medium.id(), FileId::Device(..));
     if depth == Depth::Full && is_device && search.usage.conflicts.is_empty() {
-        match Hold::is_free(medium) {
-            Err(Refusal::InUse { conflicts, .. }) => search.usage.conflicts.extend(conflicts),
-            Ok(()) | Err(_) => {}
+        if let Err(Refusal::InUse { conflicts, .. }) = Hold::is_free(medium) {
+            search.usage.conflicts.extend(conflicts);
         }
     }
     if depth == Depth::Full {

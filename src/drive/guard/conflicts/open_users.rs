@@ -124,20 +124,17 @@ struct Examined {
 
 fn examine(directory: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> Examined {
     let mut examined = Examined::default();
-    let mut note = |error: io::Error| match error.kind() {
-        io::ErrorKind::PermissionDenied => examined.is_forbidden = true,
-        // It ended, or closed the descriptor.
-        _ => {}
-    };
+    // With any other error it ended meanwhile.
+    let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     for table in descriptor_tables(directory) {
         match writing(&table, is_wanted) {
             Ok(id) => examined.open = examined.open.or(id),
-            Err(error) => note(error),
+            Err(error) => examined.is_forbidden |= is_forbidden(error),
         }
     }
     match mapping(directory, is_wanted) {
         Ok(id) => examined.mapped = id,
-        Err(error) => note(error),
+        Err(error) => examined.is_forbidden |= is_forbidden(error),
     }
     examined
 }
