@@ -214,10 +214,12 @@ pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, R
 fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth) {
     let name = &medium.target.name;
     let is_device = matches!(medium.id(), FileId::Device(..));
-    if depth == Depth::Full && is_device && search.usage.conflicts.is_empty() {
-        if let Err(Refusal::InUse { conflicts, .. }) = Hold::is_free(medium) {
-            search.usage.conflicts.extend(conflicts);
-        }
+    if depth == Depth::Full
+        && is_device
+        && search.usage.conflicts.is_empty()
+        && let Err(Refusal::InUse { conflicts, .. }) = Hold::is_free(medium)
+    {
+        search.usage.conflicts.extend(conflicts);
     }
     if depth == Depth::Full {
         let locked = file_locks::find(roots, medium.anchor(), search.files(), name);
