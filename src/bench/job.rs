@@ -1,7 +1,12 @@
 //! What the user asks for: a test, a target, and what was set.
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
 use super::{BenchError, Parameters, Test, Value};
 use crate::drive::{Consent, Target};
+use crate::printable::printable;
 use crate::session::goal::Wanted;
 
 /// A test that somebody wants to have run: the same from the command line and from the launcher.
@@ -9,8 +14,10 @@ use crate::session::goal::Wanted;
 pub struct Job {
     /// Which test.
     pub test: &'static dyn Test,
-    /// On what, as the user named it: a device, a file, a directory, or `sim:...`.
+    /// On what, as the user named it: a device, a file, a directory, or `sim:...`. Safe to show.
     pub target: String,
+    /// The same, byte for byte.
+    pub path: PathBuf,
     /// Parameters that the user set; the others keep their defaults for the target.
     pub set: Vec<(&'static str, Value)>,
     /// Engine: `auto`, `uring` or `pread`.
@@ -37,10 +44,12 @@ impl std::fmt::Debug for Job {
 impl Job {
     /// A test on a target with its defaults.
     #[must_use]
-    pub fn new(test: &'static dyn Test, target: &str) -> Self {
+    pub fn new(test: &'static dyn Test, target: &(impl AsRef<OsStr> + ?Sized)) -> Self {
+        let target = target.as_ref();
         Self {
             test,
-            target: target.to_owned(),
+            target: printable(target.as_bytes()),
+            path: PathBuf::from(target),
             set: Vec::new(),
             engine: "auto".to_owned(),
             scratch_bytes: None,

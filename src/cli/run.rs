@@ -1,6 +1,7 @@
 //! `diskscope run TEST TARGET`: one test without the interface.
 
 use std::collections::BTreeMap;
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 use std::sync::Arc;
 
@@ -37,6 +38,7 @@ pub(super) fn command() -> Command {
             Arg::new("target")
                 .value_name("TARGET")
                 .required(true)
+                .value_parser(value_parser!(OsString))
                 .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
         )
         .args(parameters().into_values().map(argument))
@@ -156,7 +158,8 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
             known.join(", ")
         ))
     })?;
-    let mut job = Job::new(test, word("target"));
+    let target = matches.get_one::<OsString>("target");
+    let mut job = Job::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
     for name in parameters().into_keys() {
         if let Some(text) = matches.get_one::<String>(name) {
             job.set(name, text).map_err(Failure::usage)?;
@@ -229,7 +232,9 @@ fn write(report: &Report, output: Output) -> std::result::Result<(), Failure> {
 fn exit(report: &Report) -> Exit {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
-    if some(RunState::Failed) {
+    if report.refused {
+        Exit::Refused
+    } else if some(RunState::Failed) {
         Exit::Failed
     } else if some(RunState::Interrupted) {
         Exit::Interrupted

@@ -23,6 +23,15 @@ const FIEMAP_FLAG_SYNC: u32 = 1;
 /// What a loop device is attached to.
 const LOOP_GET_STATUS64: libc::Ioctl = 0x4c05;
 
+/// `_IOWR(0xfd, 12, struct dm_ioctl)`: the table of a device-mapper device.
+const DM_TABLE_STATUS: libc::Ioctl = 0xc138_fd0c_u32 as libc::Ioctl;
+/// The table itself, and not its state.
+const DM_STATUS_TABLE_FLAG: u32 = 1 << 4;
+/// The answer did not fit.
+const DM_BUFFER_FULL_FLAG: u32 = 1 << 8;
+/// `_IOR('f', 1, long)`: attributes of a file such as immutable (ioctl_iflags(2)).
+const FS_IOC_GETFLAGS: libc::Ioctl = 0x8008_6601_u32 as libc::Ioctl;
+
 /// The file that a loop device is attached to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct LoopBacking {
@@ -42,6 +51,29 @@ struct LoopInfo {
     rdevice: u64,
     rest: [u8; 256],
 }
+
+/// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h) with room for the answer behind it.
+#[repr(C)]
+struct DmRequest {
+    version: [u32; 3],
+    data_size: u32,
+    data_start: u32,
+    target_count: u32,
+    open_count: i32,
+    flags: u32,
+    event_nr: u32,
+    padding: u32,
+    device: u64,
+    name: [u8; 128],
+    uuid: [u8; 129],
+    data: [u8; 7],
+    answer: [u8; DM_ROOM],
+}
+
+/// Bytes of a table at most: some hundred targets.
+const DM_ROOM: usize = 1 << 16;
+/// Size of `struct dm_ioctl` itself.
+const DM_HEADER: u32 = 312;
 
 /// Turns the result of an `ioctl` into one of Rust's.
 fn checked(result: libc::c_int) -> io::Result<()> {
@@ -135,6 +167,58 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
 pub fn ignore_file_size_signal() {
     // SAFETY: SIG_IGN is a disposition and no function; nothing else sets one for this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
+}
+
+/// The table of a device-mapper device: how many targets, and their records as the kernel lays them
+/// out (`struct dm_target_spec`, each with its parameters as text). `control` is
+/// `/dev/mapper/control`.
+///
+/// # Errors
+/// `EACCES` or `EPERM` without CAP_SYS_ADMIN, `ENXIO` when there is no such device; also when the
+/// table is larger than 64 KiB.
+pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
+    let mut request = Box::new(DmRequest {
+        version: [4, 0, 0],
+        data_size: DM_HEADER + DM_ROOM as u32,
+        data_start: DM_HEADER,
+        target_count: 0,
+        open_count: 0,
+        flags: DM_STATUS_TABLE_FLAG,
+        event_nr: 0,
+        padding: 0,
+        device: rustix::fs::makedev(number.0, number.1),
+        name: [0; 128],
+        uuid: [0; 129],
+        data: [0; 7],
+        answer: [0; DM_ROOM],
+    });
+    // SAFETY: DM_TABLE_STATUS reads and writes at most `data_size` bytes at the address given, for
+    // which `request` has room; all bit patterns of its fields are valid numbers.
+    checked(unsafe {
+        libc::ioctl(
+            control.as_raw_fd(),
+            DM_TABLE_STATUS,
+            std::ptr::from_mut(&mut *request),
+        )
+    })?;
+    if request.flags & DM_BUFFER_FULL_FLAG != 0 {
+        return Err(io::Error::other("its table is larger than 64 KiB"));
+    }
+    // The answer begins where the kernel says.
+    let begin = request.data_start.saturating_sub(DM_HEADER) as usize;
+    let answer = request.answer.get(begin..).unwrap_or_default().to_vec();
+    Ok((request.target_count, answer))
+}
+
+/// Attributes of a file (`FS_IMMUTABLE_FL` 0x10, `FS_APPEND_FL` 0x20, ...).
+///
+/// # Errors
+/// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
+pub fn attributes(file: &File) -> io::Result<u32> {
+    let mut flags: [libc::c_uint; 2] = [0; 2];
+    // SAFETY: FS_IOC_GETFLAGS writes one int to the address given, which has room for two.
+    checked(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, flags.as_mut_ptr()) })?;
+    Ok(flags[0])
 }
 
 /// One extent of a file: `struct fiemap_extent`.

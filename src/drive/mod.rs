@@ -4,6 +4,7 @@
 pub mod advice;
 mod error;
 pub mod extents;
+pub mod fcntl;
 pub mod file_systems;
 pub mod guard;
 pub mod identity;

@@ -15,6 +15,8 @@ pub struct Mount {
     pub id: u64,
     /// `st_dev` of its files; of a block device only where the file system has just one.
     pub number: (u32, u32),
+    /// Directory of the file system that is mounted there: `/` but for bind mounts.
+    pub root: String,
     /// Where.
     pub at: String,
     /// Type of the file system.
@@ -58,11 +60,43 @@ pub struct Swap {
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
-    let text = fs::read(roots.proc.join("self/mountinfo"))?;
+    mounts_of(roots, "self")
+}
+
+/// Everything that is mounted in the mount namespace of a process (`self`, or its number).
+///
+/// # Errors
+/// When its `mountinfo` cannot be read.
+pub fn mounts_of(roots: &Roots, process: &str) -> io::Result<Vec<Mount>> {
+    let text = fs::read(roots.proc.join(process).join("mountinfo"))?;
     Ok(String::from_utf8_lossy(&text)
         .lines()
         .filter_map(|line| parse_mount(roots, line))
         .collect())
+}
+
+/// One process of every other mount namespace that can be told from this one's. Namespaces of
+/// processes that may not be examined are not among them.
+#[must_use]
+pub fn other_namespaces(roots: &Roots) -> Vec<u32> {
+    let of = |process: &str| fs::read_link(roots.proc.join(process).join("ns/mnt")).ok();
+    let mut seen = vec![of("self")];
+    let mut processes = Vec::new();
+    for entry in fs::read_dir(&roots.proc).into_iter().flatten().flatten() {
+        let Some(process) = entry
+            .file_name()
+            .to_str()
+            .and_then(|name| name.parse().ok())
+        else {
+            continue;
+        };
+        let namespace = of(&format!("{process}"));
+        if namespace.is_some() && !seen.contains(&namespace) {
+            seen.push(namespace);
+            processes.push(process);
+        }
+    }
+    processes
 }
 
 /// Everything that is swapped to; nothing on a kernel without swap.
@@ -95,7 +129,8 @@ fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
     let mut front = front.split(' ');
     let id = front.next()?.parse().ok()?;
     let number = parse_number(front.nth(1)?)?;
-    let at = unescape(front.nth(1)?);
+    let root = unescape(front.next()?);
+    let at = unescape(front.next()?);
     let own_options = front.next()?;
     let mut back = back.split(' ');
     let file_system = back.next()?.to_owned();
@@ -112,6 +147,7 @@ fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
     Some(Mount {
         id,
         number,
+        root,
         at,
         file_system,
         source_number: device_number(roots, &source),

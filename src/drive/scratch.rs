@@ -83,21 +83,25 @@ impl Room {
 
 /// Makes the empty file: `O_TMPFILE`, or, where the file system lacks it, a name that is taken
 /// away at once.
-pub(super) fn create(directory: &str) -> Result<File, DriveError> {
+pub(super) fn create(directory: &Path, name: &str) -> Result<File, DriveError> {
     let flags = OFlags::RDWR | OFlags::CLOEXEC;
     let owner = Permissions::RUSR | Permissions::WUSR;
     match rustix::fs::open(directory, flags | OFlags::TMPFILE, owner) {
         Ok(file) => Ok(file.into()),
-        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => named(directory, flags, owner),
-        Err(error) => Err(failed("make a scratch file in", directory)(error)),
+        Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL) => named(directory, name, flags, owner),
+        Err(error) => Err(failed("make a scratch file in", name)(error)),
     }
 }
 
 /// A file whose name lasts for a moment only.
-fn named(directory: &str, flags: OFlags, owner: Permissions) -> Result<File, DriveError> {
-    let name = format!(".diskscope-{:016x}", Random::unforeseen().word());
-    let path = Path::new(directory).join(name);
-    let context = || failed("make a scratch file in", directory);
+fn named(
+    directory: &Path,
+    name: &str,
+    flags: OFlags,
+    owner: Permissions,
+) -> Result<File, DriveError> {
+    let path = directory.join(format!(".diskscope-{:016x}", Random::unforeseen().word()));
+    let context = || failed("make a scratch file in", name);
     let file =
         rustix::fs::open(&path, flags | OFlags::CREATE | OFlags::EXCL, owner).map_err(context())?;
     rustix::fs::unlinkat(rustix::fs::CWD, &path, AtFlags::empty()).map_err(context())?;
@@ -267,7 +271,7 @@ mod tests {
         let directory = tempfile::tempdir().unwrap();
         let name = directory.path().to_str().unwrap();
         let owner = Permissions::RUSR | Permissions::WUSR;
-        let file = named(name, OFlags::RDWR, owner).unwrap();
+        let file = named(directory.path(), name, OFlags::RDWR, owner).unwrap();
         file.write_all_at(b"there", 0).unwrap();
         assert_eq!(std::fs::read_dir(name).unwrap().count(), 0);
     }

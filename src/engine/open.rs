@@ -1,5 +1,6 @@
 //! From a target's name to an engine that is ready for it.
 
+use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -9,6 +10,7 @@ use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
+use crate::drive::guard::WriteWatch;
 use crate::drive::{
     self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
     scratch,
@@ -112,11 +114,12 @@ struct Real {
 /// When there is nothing suitable behind the name, or the engine cannot be had.
 pub fn open(
     roots: &Roots,
-    name: &str,
+    name: &(impl AsRef<OsStr> + ?Sized),
     choice: Choice,
     scratch_size: Option<u64>,
 ) -> Result<Opened, OpenError> {
-    if name.starts_with(PREFIX) {
+    let name = name.as_ref();
+    if let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) {
         let simulation = Settings::parse(name)?.build()?;
         return Ok(Opened {
             target: simulation.target.clone(),
@@ -239,6 +242,13 @@ impl Opened {
             }
             _ => Ok(()),
         }
+    }
+
+    /// Watches the target while it is written; `None` for what nobody else can reach.
+    #[must_use]
+    pub fn watch(&self) -> Option<WriteWatch> {
+        let real = self.real.as_ref()?;
+        WriteWatch::new(&real.roots, &real.medium)
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`

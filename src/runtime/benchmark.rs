@@ -10,7 +10,8 @@ use super::overwrite;
 use crate::bench::common::window;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
-use crate::drive::{DriveError, ErrorKind, Inspection, Target};
+use crate::drive::guard::WriteWatch;
+use crate::drive::{DriveError, ErrorKind, Inspection, Refusal, Target};
 use crate::engine::{Choice, Control, Engine, EngineError, OpenError, Opened};
 use crate::named_file::FileId;
 use crate::roots::Roots;
@@ -46,6 +47,8 @@ pub struct Report {
     pub saved: Option<PathBuf>,
     /// What went wrong beside the test, such as a journal that could not be written.
     pub problems: Vec<String>,
+    /// Whether it was stopped because the target came into use while it was written.
+    pub refused: bool,
 }
 
 /// What is known once the target is open and before the first request.
@@ -226,15 +229,18 @@ fn run_into(
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let forecast = job.test.forecast(&target, &parameters)?;
+    let mut watch = None;
     let overwritten = match job.test.writes(&parameters) {
         true => {
             book.set_doing("while looking at what is on");
             let overwritten = overwrite::permit(opened, job)?;
             opened.check_room(window(&target, &parameters), forecast.writes)?;
+            watch = opened.watch();
             overwritten
         }
         false => None,
     };
+    let (mut refusal, mut refused) = (None, false);
     book.set_doing("while filling the scratch file in");
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -262,8 +268,11 @@ fn run_into(
             underway: &mut underway,
             watcher,
             repeat: (index, order.repeat.max(1)),
+            control,
+            watch: watch.as_mut(),
+            refusal: &mut refusal,
         };
-        let finished = runner::run(
+        let mut finished = runner::run(
             job.test,
             &target,
             &parameters,
@@ -273,6 +282,11 @@ fn run_into(
         );
         // Only now is it known which ways to the medium were taken.
         underway.run.engine = engine_record(engine);
+        if let Some(refusal) = refusal.take() {
+            finished.state = RunState::Failed;
+            finished.error = Some(EngineError::from(DriveError::from(refusal)).into());
+        }
+        refused |= finished.error.as_ref().is_some_and(is_refusal);
         match finished.error {
             // Nothing was sent: the plan does not fit or a setting is in use, and there is nothing
             // to keep.
@@ -290,7 +304,17 @@ fn run_into(
             break;
         }
     }
-    book.close().ok_or_else(left)
+    let mut report = book.close().ok_or_else(left)?;
+    report.refused = refused;
+    Ok(report)
+}
+
+/// Whether a run ended because its target may not be written any more.
+fn is_refusal(error: &BenchError) -> bool {
+    let BenchError::Engine(EngineError::Drive(error)) = error else {
+        return false;
+    };
+    error.kind() == ErrorKind::Refused
 }
 
 /// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all
@@ -310,10 +334,19 @@ struct Recorder<'a> {
     watcher: &'a mut dyn Watcher,
     /// Which run it is, from 0, of how many.
     repeat: (u32, u32),
+    control: &'a Control,
+    /// Of a test that writes.
+    watch: Option<&'a mut WriteWatch>,
+    /// Why writing had to stop.
+    refusal: &'a mut Option<Refusal>,
 }
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
+        if let Some(refusal) = self.watch.as_mut().and_then(|watch| watch.look()) {
+            *self.refusal = Some(refusal);
+            self.control.cancel();
+        }
         self.underway.moved = progress.moved;
         if progress.is_news || self.underway.unsaved() >= JOURNAL_EVERY {
             self.underway.append(self.book, &progress.findings);

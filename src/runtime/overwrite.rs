@@ -38,7 +38,7 @@ pub(super) fn open(roots: &Roots, job: &Job, choice: Choice) -> Result<Opened, O
     let shown = job.consent.as_ref().and_then(Consent::medium);
     match shown.filter(|medium| medium.target.name == job.target) {
         Some(medium) => engine::open_medium(roots, Arc::clone(medium), choice),
-        None => engine::open(roots, &job.target, choice, job.scratch_bytes),
+        None => engine::open(roots, &job.path, choice, job.scratch_bytes),
     }
 }
 
@@ -82,10 +82,11 @@ mod tests {
 
     const CONTENT: u8 = 0x5a;
 
-    fn file() -> tempfile::NamedTempFile {
-        let file = tempfile::NamedTempFile::new().unwrap();
-        std::fs::write(file.path(), vec![CONTENT; 1 << 20]).unwrap();
-        file
+    fn file() -> tempfile::TempPath {
+        // Closed: a file that anybody has open is not overwritten.
+        let path = tempfile::NamedTempFile::new().unwrap().into_temp_path();
+        std::fs::write(&path, vec![CONTENT; 1 << 20]).unwrap();
+        path
     }
 
     /// Overwrites a file with that consent.
@@ -126,7 +127,7 @@ mod tests {
     #[test]
     fn file_with_content_changed_since_it_was_shown_is_not_overwritten() {
         let file = file();
-        let path = file.path().to_str().unwrap();
+        let path = file.to_str().unwrap();
         let shown = consent(path);
         let mut content = std::fs::read(path).unwrap();
         content[0x438..0x43a].copy_from_slice(&[0x53, 0xef]);
@@ -142,7 +143,7 @@ mod tests {
     #[test]
     fn file_replaced_since_it_was_shown_is_not_overwritten() {
         let (file, other) = (file(), file_with_name());
-        let path = file.path().to_str().unwrap();
+        let path = file.to_str().unwrap();
         let shown = consent(path);
         let aside = format!("{path}.aside");
         std::fs::rename(path, &aside).unwrap();
@@ -153,13 +154,13 @@ mod tests {
     }
 
     fn file_with_name() -> std::path::PathBuf {
-        file().into_temp_path().keep().unwrap()
+        file().keep().unwrap()
     }
 
     #[test]
     fn consent_for_another_target_is_refused() {
         let (one, other) = (file(), file());
-        let [one, other] = [&one, &other].map(|file| file.path().to_str().unwrap());
+        let [one, other] = [&one, &other].map(|file| file.to_str().unwrap());
         refused(one, consent(other), "the consent names");
         refused(one, Consent::to_path(other), "the consent names");
         assert!(untouched(one) && untouched(other));
@@ -168,7 +169,7 @@ mod tests {
     #[test]
     fn file_with_a_signature_needs_consent_that_includes_it() {
         let file = file();
-        let path = file.path().to_str().unwrap();
+        let path = file.to_str().unwrap();
         std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
         let before = std::fs::read(path).unwrap();
         refused(path, Consent::to_path(path), "holds qcow2");
@@ -180,7 +181,7 @@ mod tests {
     #[test]
     fn typed_path_below_the_signatures_includes_them() {
         let file = file();
-        let path = file.path().to_str().unwrap();
+        let path = file.to_str().unwrap();
         std::fs::write(path, b"QFI\xfb".repeat(1 << 16)).unwrap();
         let stakes = stakes(&Roots::default(), path).unwrap();
         assert_eq!(stakes.signatures, ["qcow2"]);

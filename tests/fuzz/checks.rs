@@ -11,6 +11,7 @@ use diskscope::app::replay::Moment;
 use diskscope::app::{self, Action, News, Screen, State};
 use diskscope::bench;
 use diskscope::drive::guard::Contents;
+use diskscope::drive::guard::conflicts::{device_mapper, exports, file_locks, open_users};
 use diskscope::drive::settings::{Record, Setting};
 use diskscope::model::requests::{Board, Line, RequestsView};
 use diskscope::model::{History, Live};
@@ -70,6 +71,31 @@ pub fn medium(bytes: &[u8]) {
     let summary = contents.summary();
     assert_eq!(summary.is_empty(), !contents.needs_acknowledgement());
     assert!(!summary.join("").chars().any(char::is_control));
+}
+
+/// What the kernel tells the write guard: a device-mapper table, locks, mappings, exports.
+pub fn guard(bytes: &[u8]) {
+    let (count, table) = bytes.split_at(bytes.len().min(1));
+    let count = u32::from(count.first().copied().unwrap_or(0));
+    if let Some(lines) = device_mapper::parse_table(count, table) {
+        assert_eq!(lines.len(), count as usize);
+        let pieces = device_mapper::pieces_of(&lines);
+        for piece in &pieces {
+            // What has a sector in common with itself is not disjoint from itself.
+            let has_sectors = piece.sectors.as_ref().is_none_or(|range| !range.is_empty());
+            let same = std::slice::from_ref(piece);
+            assert!(!has_sectors || !device_mapper::are_disjoint(same, same, piece.lower));
+        }
+    }
+    for line in bytes.split(|byte| *byte == b'\n') {
+        black_box(file_locks::parse_lock(&String::from_utf8_lossy(line)));
+        if let Some(mapping) = open_users::parse_mapping(line) {
+            assert!(mapping.inode > 0 && mapping.path.is_relative());
+        }
+    }
+    if let Some(path) = exports::file_of_info(bytes) {
+        assert!(!path.as_os_str().is_empty());
+    }
 }
 
 /// The kernel's description of an event or a page, and records by that description.

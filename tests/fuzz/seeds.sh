@@ -3,7 +3,7 @@
 set -eu
 cd "$(dirname "$0")"
 rm -rf seeds
-mkdir -p seeds/medium seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record
+mkdir -p seeds/medium seeds/guard seeds/proc_file seeds/trace seeds/units seeds/session seeds/recording seeds/settings_record
 copy() { # FROM... into the directory $1, each under a name of its own
 	into=$1
 	shift
@@ -26,6 +26,9 @@ for command in 'sfdisk -q' mkfs.ext4 mkswap; do
 	truncate -s 2M "$file"
 	printf 'label: gpt\nsize=1MiB\n' | $command "$file" >/dev/null 2>&1 || rm -f "$file"
 done
+printf '1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF\nlock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201\n' >seeds/guard/locks
+printf '7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234   /srv/image\n' >seeds/guard/maps
+printf 'Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n' >seeds/guard/info
 cd ../..
 program=${DISKSCOPE:-target/debug/diskscope}
 [ -x "$program" ] || cargo build --quiet

@@ -141,6 +141,12 @@ fn strange_sessions(cases: u32) {
     });
 }
 
+fn guarded(cases: u32) {
+    hold(cases, &damaged(seeds::guard(), 8), |bytes| {
+        checks::guard(&bytes)
+    });
+}
+
 fn recordings(cases: u32) {
     hold(cases, &damaged(vec![seeds::recording()], 6), |bytes| {
         checks::recording(&bytes);
@@ -164,7 +170,7 @@ fn kernel_trees(cases: u32) {
 /// What it is about, the property for so many cases, and how many take about a second.
 type Property = (&'static str, fn(u32), u32);
 
-const ALL: [Property; 10] = [
+const ALL: [Property; 11] = [
     ("files below /proc", proc_files, 400),
     ("trace formats and pages", traces, 300),
     ("what people type", typed, 400),
@@ -179,6 +185,7 @@ const ALL: [Property; 10] = [
         2000,
     ),
     ("partition tables and signatures", media, 100),
+    ("what the write guard reads", guarded, 400),
 ];
 
 macro_rules! short {
@@ -202,6 +209,7 @@ short! {
     damaged_settings_records_are_read_or_refused: 7,
     strange_settings_records_are_read_or_refused: 8,
     damaged_partition_tables_are_read_within_the_medium: 9,
+    damaged_tables_of_the_write_guard_are_read_or_refused: 10,
 }
 
 #[test]

@@ -64,6 +64,29 @@ const REQUEST: &[u8] =
 \"d2c_ns\":null,\"q2c_ns\":400,\"q2d_ns\":null,\"merged\":1,\"split\":false,\"requeued\":0,\
 \"from\":\"8:1 0\",\"error\":0}\n";
 
+/// What the kernel tells the write guard: a table of device-mapper behind the number of its lines,
+/// locks, mappings, an export.
+pub fn guard() -> Vec<Vec<u8>> {
+    let mut table = vec![2];
+    for (next, parameters) in [(56_u32, "8:2 2048"), (112, "8:2 4096")] {
+        let begin = table.len();
+        table.extend([0; 8]);
+        table.extend(100_u64.to_ne_bytes());
+        table.extend([0; 4]);
+        table.extend(next.to_ne_bytes());
+        table.extend(b"linear\0\0\0\0\0\0\0\0\0\0");
+        table.extend(parameters.as_bytes());
+        table.resize(begin + 56, 0);
+    }
+    let texts = [
+        "1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF\nlock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201\n",
+        "7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234   /srv/image\n",
+        "Status: ACTIVATED\n        TCM FILEIO ID: 0        File: /srv/image  Size: 1048576  Mode: O_DSYNC\n",
+    ];
+    let texts = texts.map(|text| text.as_bytes().to_vec());
+    texts.into_iter().chain([table]).collect()
+}
+
 /// A recording of four views and some requests.
 pub fn recording() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();

@@ -1,13 +1,15 @@
 //! Consent to overwrite one medium, and whether it still holds for what would be written.
 
 use std::fs::{self, File};
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use super::contents::Contents;
 use super::{Inspection, Refusal, inspect};
 use crate::drive::identity::harmless;
-use crate::drive::target::{FileId, IdentityChange, Medium, MediumIdentity};
+use crate::drive::target::{FileId, IdentityChange, Medium, MediumIdentity, without_slash};
+use crate::printable::printable;
 use crate::roots::Roots;
 
 /// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
@@ -137,13 +139,14 @@ pub(super) fn check_path(medium: &Medium, consent: Option<&Consent>) -> Result<(
     let Some(consent) = consent else {
         return Err(Refusal::NoConsent { name });
     };
-    if consent.path.as_os_str() != name.as_str() {
+    let path = without_slash(&consent.path);
+    if printable(path.as_os_str().as_bytes()) != name {
         return Err(Refusal::OtherPath {
             name,
             given: harmless(&consent.path.to_string_lossy()),
         });
     }
-    let named = fs::metadata(&consent.path).map(|metadata| FileId::of(&metadata));
+    let named = fs::metadata(path).map(|metadata| FileId::of(&metadata));
     if named.is_ok_and(|id| id == medium.id()) {
         return Ok(());
     }

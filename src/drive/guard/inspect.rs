@@ -1,6 +1,6 @@
 //! The facts that stand next to the question whether a medium may be overwritten.
 
-use super::conflicts::Conflict;
+use super::conflicts::{Conflict, Depth};
 use super::{Contents, PartitionRange, Refusal, conflicts, history};
 use crate::drive::identity::{self, Drive, DriveKind, Use, harmless};
 use crate::drive::target::Medium;
@@ -80,7 +80,7 @@ pub(super) fn describe(
         partitions: partitions(roots, medium, itself, &contents),
         last_mount: history::last_mount(medium.anchor(), 0),
         contents,
-        conflicts: conflicts::find(roots, medium)?,
+        conflicts: conflicts::find(roots, medium, Depth::Full)?.conflicts,
     })
 }
 

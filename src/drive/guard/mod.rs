@@ -4,34 +4,38 @@
 //! for a block device lives, the kernel keeps file systems, swap and stacked devices off it.
 
 mod bytes;
-mod conflicts;
+pub mod conflicts;
 mod consent;
 mod contents;
 mod history;
+mod hold;
 mod inspect;
+mod obstacles;
 mod partition_table;
 mod signatures;
 #[cfg(test)]
 mod tests;
+mod watch;
 
-use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
-
-use rustix::fs::{Mode as Permissions, OFlags};
-use rustix::io::Errno;
+use std::os::fd::OwnedFd;
 
 use super::target::{FileId, Medium, TargetKind};
-use super::{DriveError, ErrorKind, ioctl};
+use super::{DriveError, ErrorKind};
 use crate::roots::Roots;
 
+use conflicts::Depth;
+use hold::Hold;
+
 pub use bytes::ReadFailure;
-pub use conflicts::Conflict;
+pub use conflicts::{Conflict, Unresolved};
 pub use consent::{Change, Consent, InspectedMedium};
 pub use contents::Contents;
 pub use inspect::{Inspection, Part, inspect};
+pub use obstacles::Obstacle;
 pub use partition_table::PartitionRange;
 pub use signatures::Signature;
+pub use watch::WriteWatch;
 
 /// Why writing is refused.
 #[derive(Debug, thiserror::Error)]
@@ -75,10 +79,20 @@ pub enum Refusal {
         conflicts: Vec<Conflict>,
     },
     /// It cannot be written at all.
-    #[error("{name} is read-only")]
-    ReadOnly {
+    #[error("{name} {obstacle}")]
+    NotWritable {
         /// The target.
         name: String,
+        /// Why not.
+        obstacle: Obstacle,
+    },
+    /// Some of the questions about its use have no answer, and that counts as a use.
+    #[error("cannot find out whether {name} is in use: {}", questions(.unresolved))]
+    Unresolved {
+        /// The target.
+        name: String,
+        /// What could not be found out; never empty.
+        unresolved: Vec<Unresolved>,
     },
     /// Whether it is in use cannot be found out.
     #[error("cannot find out who uses {name}: {tried}: {source}")]
@@ -95,6 +109,12 @@ pub enum Refusal {
 /// Conflicts one after the other.
 fn sentence(conflicts: &[Conflict]) -> String {
     let words: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
+    words.join("; ")
+}
+
+/// Questions one after the other.
+fn questions(unresolved: &[Unresolved]) -> String {
+    let words: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
 
@@ -126,11 +146,10 @@ impl Refusal {
             Self::InUse { .. } => "unmount it, swapoff, or stop what holds it, if its content may \
                                    really go; no option overrides this"
                 .to_owned(),
-            Self::ReadOnly { .. } => {
-                "lift the write protection (blockdev --setrw, or a switch on the medium) if its \
-                 content may really go"
-                    .to_owned()
-            }
+            Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
+            Self::Unresolved { .. } => "try as root on the host, with /proc and /sys mounted, or \
+                                        name a directory: a scratch file is made there"
+                .to_owned(),
             Self::Unknown { .. } => "try as root, with /proc and /sys mounted".to_owned(),
         }
     }
@@ -140,8 +159,8 @@ impl Refusal {
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
-    /// Of a block device: opened with `O_EXCL`, so that nobody can mount or stack anything on it.
-    _hold: Option<File>,
+    /// What keeps others off it meanwhile; nothing for a scratch file.
+    _hold: Option<Hold>,
 }
 
 impl WritePermit {
@@ -160,7 +179,7 @@ impl WritePermit {
 pub fn check_free(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
     check_use(roots, medium)?;
     match medium.target.kind {
-        TargetKind::BlockDevice => hold(medium).map(drop),
+        TargetKind::BlockDevice => Hold::is_free(medium),
         _ => Ok(()),
     }
 }
@@ -180,19 +199,16 @@ pub fn permit(
     }
     check_use(roots, medium)?;
     consent::check_path(medium, consent)?;
-    let hold = match medium.target.kind {
-        TargetKind::BlockDevice => Some(hold(medium)?),
-        _ => None,
-    };
+    let mut hold = Hold::take(medium)?;
     // Nobody can make a file system known to the kernel from here on: what is there now stays.
     if let Some(consent) = consent {
-        consent::check_medium(roots, medium, consent, hold.as_ref())?;
+        consent::check_medium(roots, medium, consent, Some(hold.file()))?;
     }
     // Whoever came between the first look and the hold is seen now.
-    check_use(roots, medium)?;
+    hold.add(check(roots, medium, Depth::Held)?);
     Ok(WritePermit {
         id: medium.id(),
-        _hold: hold,
+        _hold: Some(hold),
     })
 }
 
@@ -216,46 +232,37 @@ fn unheld(medium: &Medium) -> WritePermit {
 /// What is asked again as soon as a descriptor that writes is open.
 pub(super) fn check_opened(roots: &Roots, medium: &Medium) -> Result<(), DriveError> {
     if medium.target.kind != TargetKind::Scratch {
-        check_use(roots, medium)?;
+        check(roots, medium, Depth::Tables)?;
     }
     Ok(())
 }
 
-/// Whether it is read-only or used by anybody, as far as /proc and /sys tell.
+/// Whether it is read-only or used by anybody, as far as the kernel tells.
 fn check_use(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
-    let name = &medium.target.name;
-    if medium.device_number().is_some() && ioctl::is_read_only(medium.anchor()).unwrap_or(false) {
-        return Err(Refusal::ReadOnly { name: name.clone() });
+    if let Some(obstacle) = obstacles::known(medium) {
+        return Err(Refusal::NotWritable {
+            name: medium.target.name.clone(),
+            obstacle,
+        });
     }
-    let conflicts = conflicts::find(roots, medium)?;
-    if conflicts.is_empty() {
-        return Ok(());
-    }
-    Err(Refusal::InUse {
-        name: name.clone(),
-        conflicts,
-    })
+    check(roots, medium, Depth::Full).map(drop)
 }
 
-/// Takes a block device for ourselves: fails when a file system, swap, a stacked device or
-/// another program has done so, also in a place that /proc does not show us (open(2), `O_EXCL`
-/// without `O_CREAT`).
-fn hold(medium: &Medium) -> Result<File, Refusal> {
-    let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
-    let path = format!(
-        "/proc/self/fd/{}",
-        std::os::fd::AsRawFd::as_raw_fd(&medium.anchor().as_fd())
-    );
-    let opened = rustix::fs::open(path, flags, Permissions::empty());
-    opened.map(File::from).map_err(|error| match error {
-        Errno::BUSY => Refusal::InUse {
-            name: medium.target.name.clone(),
-            conflicts: vec![Conflict::Exclusive],
-        },
-        _ => Refusal::Unknown {
-            name: medium.target.name.clone(),
-            tried: "open it exclusively",
-            source: error.into(),
-        },
-    })
+/// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
+fn check(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Vec<OwnedFd>, Refusal> {
+    let name = medium.target.name.clone();
+    let usage = conflicts::find(roots, medium, depth)?;
+    if !usage.conflicts.is_empty() {
+        return Err(Refusal::InUse {
+            name,
+            conflicts: usage.conflicts,
+        });
+    }
+    if !usage.unresolved.is_empty() {
+        return Err(Refusal::Unresolved {
+            name,
+            unresolved: usage.unresolved,
+        });
+    }
+    Ok(usage.holds)
 }

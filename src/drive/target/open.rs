@@ -1,9 +1,12 @@
 //! From a name to a [`Medium`].
 
+use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
 use std::io;
 use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
@@ -12,6 +15,7 @@ use super::{FileId, Medium, Target, TargetKind};
 use crate::drive::identity::{self, Drive};
 use crate::drive::mounts::{self, split_number};
 use crate::drive::{DriveError, failed, ioctl, scratch};
+use crate::printable::printable;
 use crate::roots::Roots;
 
 /// `STATX_DIOALIGN`: what `O_DIRECT` asks of a file (kernel 6.1).
@@ -26,9 +30,38 @@ const SAFE_BLOCK: u32 = 4096;
 ///
 /// # Errors
 /// When there is nothing suitable behind the name, it cannot be opened, or there is no room.
-pub fn open(roots: &Roots, name: &str, scratch_size: Option<u64>) -> Result<Medium, DriveError> {
+pub fn open(
+    roots: &Roots,
+    name: &(impl AsRef<OsStr> + ?Sized),
+    scratch_size: Option<u64>,
+) -> Result<Medium, DriveError> {
+    let path = without_slash(Path::new(name.as_ref()));
+    let name = printable(path.as_os_str().as_bytes());
+    open_path(roots, &path, &name, scratch_size)
+}
+
+/// A path to a file or device that somebody ended with a slash, as for a directory, without it.
+#[must_use]
+pub fn without_slash(path: &Path) -> PathBuf {
+    let not_a_directory = rustix::io::Errno::NOTDIR.raw_os_error();
+    let slash =
+        fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(not_a_directory));
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'/');
+    match end {
+        Some(end) if slash => PathBuf::from(OsStr::from_bytes(&bytes[..=end])),
+        _ => path.to_owned(),
+    }
+}
+
+fn open_path(
+    roots: &Roots,
+    path: &Path,
+    name: &str,
+    scratch_size: Option<u64>,
+) -> Result<Medium, DriveError> {
     // Looked at before it is opened: opening a pipe waits, opening a tape rewinds.
-    let metadata = fs::metadata(name).map_err(|source| match source.kind() {
+    let metadata = fs::metadata(path).map_err(|source| match source.kind() {
         io::ErrorKind::NotFound => DriveError::Missing {
             name: name.to_owned(),
         },
@@ -36,7 +69,7 @@ pub fn open(roots: &Roots, name: &str, scratch_size: Option<u64>) -> Result<Medi
     })?;
     let kind = metadata.file_type();
     if kind.is_dir() {
-        let file = scratch::create(name)?;
+        let file = scratch::create(path, name)?;
         let size = scratch::size(&file, name, scratch_size)?;
         return file_medium(roots, name, TargetKind::Scratch, file, size);
     }
@@ -50,7 +83,7 @@ pub fn open(roots: &Roots, name: &str, scratch_size: Option<u64>) -> Result<Medi
     if kind.is_fifo() || kind.is_socket() {
         return Err(unsuitable("a pipe or a socket"));
     }
-    let anchor = anchor(name, &metadata)?;
+    let anchor = anchor(path, name, &metadata)?;
     if kind.is_block_device() {
         return device_medium(roots, name, anchor, &metadata);
     }
@@ -59,9 +92,9 @@ pub fn open(roots: &Roots, name: &str, scratch_size: Option<u64>) -> Result<Medi
 }
 
 /// The anchoring descriptor of what was looked at.
-fn anchor(name: &str, expected: &Metadata) -> Result<File, DriveError> {
+fn anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, DriveError> {
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
-    let file = rustix::fs::open(name, flags, Permissions::empty())
+    let file = rustix::fs::open(path, flags, Permissions::empty())
         .map(File::from)
         .map_err(|error| match error {
             rustix::io::Errno::PERM | rustix::io::Errno::ACCESS

@@ -129,6 +129,7 @@ impl Book {
                 session: self.session,
                 saved: None,
                 problems: self.problems,
+                refused: false,
             },
             journal: self.journal,
             journal_error: self.journal_error,

@@ -1,5 +1,6 @@
 //! Consent on real loop devices: what it names, what it includes, and what has changed since.
 
+use crate::drive::ioctl;
 use std::os::unix::fs::{FileExt, symlink};
 use std::sync::Arc;
 

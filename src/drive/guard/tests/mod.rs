@@ -8,6 +8,7 @@ use std::os::unix::fs::{MetadataExt, symlink};
 use super::*;
 use crate::drive::target;
 use loops::{Loop, Undo, run};
+use rustix::fs::{Mode as Permissions, OFlags};
 
 mod consent;
 mod loops;

@@ -1,0 +1,242 @@
+//! Which sectors of which devices a device-mapper device consists of
+//! (kernel Documentation/admin-guide/device-mapper/).
+
+use std::fs::OpenOptions;
+use std::io;
+use std::ops::Range;
+
+use crate::drive::ioctl;
+use crate::drive::mounts::parse_number;
+use crate::roots::Roots;
+
+/// Size of `struct dm_target_spec`: start and length of 8 bytes each, status and offset of the next
+/// record of 4, type of 16.
+const RECORD: usize = 40;
+
+/// One line of a table.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TableLine {
+    /// Its length in sectors.
+    pub length: u64,
+    /// Type of the target, such as `linear`.
+    pub kind: String,
+    /// Its parameters.
+    pub parameters: String,
+}
+
+/// A stretch of a lower device.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Piece {
+    /// Number of the lower device.
+    pub lower: (u32, u32),
+    /// Its sectors; `None` where the type of the target does not tell: any.
+    pub sectors: Option<Range<u64>>,
+    /// Of a thin volume: which one of its pool.
+    pub volume: Option<u64>,
+}
+
+/// The records of a table as the kernel answers them. `None` when they are damaged.
+#[must_use]
+pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
+    let mut lines = Vec::new();
+    let mut at = 0;
+    for _ in 0..count {
+        let record = bytes.get(at..)?;
+        let word = |from: usize| {
+            Some(u64::from_ne_bytes(
+                record.get(from..from + 8)?.try_into().ok()?,
+            ))
+        };
+        let next = u32::from_ne_bytes(record.get(20..24)?.try_into().ok()?) as usize;
+        lines.push(TableLine {
+            length: word(8)?,
+            kind: text(record.get(24..RECORD)?)?,
+            parameters: text(record.get(RECORD..)?)?,
+        });
+        // Offsets count from the first record, and grow.
+        if next <= at && lines.len() < count as usize {
+            return None;
+        }
+        at = next;
+    }
+    Some(lines)
+}
+
+/// A text that ends in a zero byte.
+fn text(bytes: &[u8]) -> Option<String> {
+    let end = bytes.iter().position(|byte| *byte == 0);
+    let end = end.unwrap_or(bytes.len());
+    String::from_utf8(bytes[..end].to_vec()).ok()
+}
+
+/// The stretches that a table consists of.
+#[must_use]
+pub fn pieces_of(table: &[TableLine]) -> Vec<Piece> {
+    table.iter().flat_map(pieces_of_line).collect()
+}
+
+fn pieces_of_line(line: &TableLine) -> Vec<Piece> {
+    let words: Vec<&str> = line.parameters.split_whitespace().collect();
+    let known = match line.kind.as_str() {
+        // DEVICE START ...
+        "linear" | "flakey" | "dust" => stretches(&words, 0, 1, line.length),
+        // CIPHER KEY IV_OFFSET DEVICE START ...
+        "crypt" => stretches(&words, 3, 1, line.length),
+        // STRIPES CHUNK [DEVICE START]...
+        "striped" => striped(&words, line.length),
+        // DEVICE START DELAY [DEVICE START DELAY]...
+        "delay" => stretches(&words, 0, words.len() / 3, line.length),
+        "thin" => thin(&words),
+        "error" | "zero" => Some(Vec::new()),
+        _ => None,
+    };
+    known.unwrap_or_else(|| all_of(&words))
+}
+
+/// So many stretches of one length; those of `delay` stand three words apart.
+fn stretches(words: &[&str], first: usize, count: usize, length: u64) -> Option<Vec<Piece>> {
+    (0..count.max(1))
+        .map(|index| stretch(words, first + index * 3, length))
+        .collect()
+}
+
+fn striped(words: &[&str], length: u64) -> Option<Vec<Piece>> {
+    let stripes: u64 = words.first()?.parse().ok()?;
+    let each = length.checked_div(stripes)?;
+    (0..usize::try_from(stripes).ok()?.min(words.len()))
+        .map(|stripe| stretch(words, 2 + stripe * 2, each))
+        .collect()
+}
+
+fn stretch(words: &[&str], at: usize, length: u64) -> Option<Piece> {
+    let start: u64 = words.get(at + 1)?.parse().ok()?;
+    Some(Piece {
+        lower: parse_number(words.get(at)?)?,
+        sectors: Some(start..start.checked_add(length)?),
+        volume: None,
+    })
+}
+
+/// `POOL VOLUME ...`: a pool gives no block to two volumes for writing.
+fn thin(words: &[&str]) -> Option<Vec<Piece>> {
+    let mut pieces = all_of(words);
+    pieces.first_mut()?.volume = Some(words.get(1)?.parse().ok()?);
+    Some(pieces)
+}
+
+/// All of every device that is named.
+fn all_of(words: &[&str]) -> Vec<Piece> {
+    let numbers = words.iter().filter_map(|word| parse_number(word));
+    numbers
+        .map(|lower| Piece {
+            lower,
+            sectors: None,
+            volume: None,
+        })
+        .collect()
+}
+
+/// Whether two devices have no sector of a lower device in common. One that does not name the lower
+/// device at all is not understood.
+#[must_use]
+pub fn are_disjoint(one: &[Piece], other: &[Piece], lower: (u32, u32)) -> bool {
+    let on_it = |pieces: &[Piece]| -> Vec<Piece> {
+        let pieces = pieces.iter().filter(|piece| piece.lower == lower);
+        pieces.cloned().collect()
+    };
+    let (one, other) = (on_it(one), on_it(other));
+    let apart = |a: &Piece, b: &Piece| match (&a.sectors, &b.sectors, a.volume, b.volume) {
+        (_, _, Some(a), Some(b)) => a != b,
+        (Some(a), Some(b), ..) => a.end <= b.start || b.end <= a.start,
+        _ => false,
+    };
+    !one.is_empty() && !other.is_empty() && one.iter().all(|a| other.iter().all(|b| apart(a, b)))
+}
+
+/// The stretches of the device-mapper device of that number.
+///
+/// # Errors
+/// When the kernel does not tell: it takes root.
+pub(super) fn pieces(roots: &Roots, number: (u32, u32)) -> io::Result<Vec<Piece>> {
+    let control = OpenOptions::new()
+        .read(true)
+        .write(true)
+        .open(roots.dev.join("mapper/control"))?;
+    let (count, answer) = ioctl::device_mapper_table(&control, number)?;
+    let table = parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData)?;
+    Ok(pieces_of(&table))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn record(next: u32, length: u64, kind: &str, parameters: &str) -> Vec<u8> {
+        let mut bytes = vec![0; 40];
+        bytes[8..16].copy_from_slice(&length.to_ne_bytes());
+        bytes[20..24].copy_from_slice(&next.to_ne_bytes());
+        bytes[24..24 + kind.len()].copy_from_slice(kind.as_bytes());
+        bytes.extend(parameters.as_bytes());
+        bytes.push(0);
+        bytes.resize(bytes.len().next_multiple_of(8), 0);
+        bytes
+    }
+
+    fn table(lines: &[(u64, &str, &str)]) -> Vec<Piece> {
+        let mut bytes = Vec::new();
+        for (length, kind, parameters) in lines {
+            let size = record(0, *length, kind, parameters).len();
+            let next = u32::try_from(bytes.len() + size).unwrap();
+            bytes.extend(record(next, *length, kind, parameters));
+        }
+        let lines = parse_table(u32::try_from(lines.len()).unwrap(), &bytes).unwrap();
+        pieces_of(&lines)
+    }
+
+    const LOWER: (u32, u32) = (8, 2);
+
+    #[test]
+    fn volumes_of_one_group_are_disjoint() {
+        let one = table(&[(100, "linear", "8:2 2048"), (50, "linear", "8:2 4096")]);
+        let other = table(&[(100, "linear", "8:2 2148")]);
+        assert!(are_disjoint(&one, &other, LOWER));
+        let third = table(&[(100, "linear", "8:2 4145")]);
+        assert!(!are_disjoint(&one, &third, LOWER));
+    }
+
+    #[test]
+    fn encrypted_device_and_stripes_have_sectors_too() {
+        let crypt = table(&[(100, "crypt", "aes-xts-plain64 :64:logon:key 0 8:2 4096")]);
+        let striped = table(&[(200, "striped", "2 128 8:2 4000 8:18 0")]);
+        assert_eq!(striped[0].sectors, Some(4000..4100));
+        assert!(!are_disjoint(&crypt, &striped, LOWER));
+        let beyond = table(&[(200, "striped", "2 128 8:2 4196 8:18 0")]);
+        assert!(are_disjoint(&crypt, &beyond, LOWER));
+    }
+
+    #[test]
+    fn unknown_type_may_be_anywhere_on_its_devices() {
+        let raid = table(&[(
+            100,
+            "raid",
+            "raid1 3 0 region_size 1024 2 8:1 8:2 8:17 8:18",
+        )]);
+        let linear = table(&[(100, "linear", "8:2 1000000")]);
+        assert!(!are_disjoint(&raid, &linear, LOWER));
+        assert!(!are_disjoint(&linear, &[], LOWER), "not understood");
+    }
+
+    #[test]
+    fn thin_volumes_of_a_pool_are_disjoint_by_their_number() {
+        let volume = |number: &str| table(&[(100, "thin", &format!("8:2 {number}"))]);
+        assert!(are_disjoint(&volume("1"), &volume("2"), LOWER));
+        assert!(!are_disjoint(&volume("1"), &volume("1"), LOWER));
+    }
+
+    #[test]
+    fn damaged_table_is_not_understood() {
+        assert_eq!(parse_table(1, &[0; 30]), None);
+        let bytes = record(0, 100, "linear", "8:2 0");
+        assert_eq!(parse_table(2, &bytes), None);
+    }
+}

@@ -1,0 +1,68 @@
+//! Opens a block device by its number, also where its node is missing.
+
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::Path;
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
+
+use crate::drive::mounts::split_number;
+use crate::roots::Roots;
+
+/// Opens the block device of that number for reading: by its usual nodes, else by one that is made
+/// in a tmpfs which nobody else sees.
+///
+/// # Errors
+/// When there is no node and none can be made, or the kernel refuses (`EBUSY` for `O_EXCL` on a
+/// device that is taken).
+pub(super) fn open(
+    roots: &Roots,
+    name: &str,
+    number: (u32, u32),
+    flags: OFlags,
+) -> io::Result<File> {
+    let flags = flags | OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let usual = [
+        roots.dev.join(name.replace('!', "/")),
+        roots.dev.join(format!("block/{}:{}", number.0, number.1)),
+    ];
+    for path in &usual {
+        if leads_to(path, number) {
+            let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
+            let facts = file.metadata()?;
+            if facts.file_type().is_block_device() && split_number(facts.rdev()) == number {
+                return Ok(file);
+            }
+        }
+    }
+    // A tree of literal files has no devices.
+    if *roots != Roots::default() {
+        return Err(io::ErrorKind::NotFound.into());
+    }
+    by_own_node(number, flags)
+}
+
+fn leads_to(path: &Path, number: (u32, u32)) -> bool {
+    std::fs::metadata(path).is_ok_and(|facts| {
+        facts.file_type().is_block_device() && split_number(facts.rdev()) == number
+    })
+}
+
+/// By a node in a tmpfs that is mounted nowhere (fsmount(2)), so that it is gone with its
+/// descriptor.
+fn by_own_node(number: (u32, u32), flags: OFlags) -> io::Result<File> {
+    let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
+    rustix::mount::fsconfig_create(&context)?;
+    let directory = rustix::mount::fsmount(
+        &context,
+        FsMountFlags::FSMOUNT_CLOEXEC,
+        MountAttrFlags::empty(),
+    )?;
+    let device = rustix::fs::makedev(number.0, number.1);
+    let mode = Mode::RUSR;
+    rustix::fs::mknodat(&directory, "node", FileType::BlockDevice, mode, device)?;
+    let node = rustix::fs::openat(&directory, "node", flags, Mode::empty())?;
+    Ok(node.into())
+}

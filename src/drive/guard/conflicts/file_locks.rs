@@ -1,0 +1,159 @@
+//! Locks that others hold: POSIX and open file description locks, and those of flock(2)
+//! (proc_locks(5), the `lock:` lines of proc_pid_fdinfo(5)).
+
+use std::fs::{self, File};
+use std::os::unix::fs::MetadataExt;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+
+use super::{Conflict, open_users};
+use crate::drive::fcntl;
+use crate::drive::mounts::split_number;
+use crate::drive::target::FileId;
+use crate::roots::Roots;
+
+/// How long a lock is waited for that somebody takes for a moment, as udev does of a device that it
+/// looks at.
+pub(in crate::drive::guard) const PATIENCE: Duration = Duration::from_millis(300);
+/// How often it is tried meanwhile.
+pub(in crate::drive::guard) const PAUSE: Duration = Duration::from_millis(10);
+
+/// One lock as the kernel lists it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct LockLine {
+    /// The process that took it; `None` for an open file description's.
+    pub process: Option<u32>,
+    /// Number of the device that the file lies on.
+    pub device: (u32, u32),
+    /// Its inode.
+    pub inode: u64,
+}
+
+/// `1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF`, with or without `lock:` before it. `None`
+/// for a lease, and for a lock that is still waited for.
+#[must_use]
+pub fn parse_lock(line: &str) -> Option<LockLine> {
+    let line = line.strip_prefix("lock:").unwrap_or(line);
+    let mut words = line.split_whitespace();
+    words.next()?.strip_suffix(':')?;
+    if !matches!(words.next()?, "POSIX" | "OFDLCK" | "FLOCK") {
+        return None;
+    }
+    let process: i64 = words.nth(2)?.parse().ok()?;
+    let mut place = words.next()?.split(':');
+    let hexadecimal = |text: &str| u32::from_str_radix(text, 16).ok();
+    let device = (hexadecimal(place.next()?)?, hexadecimal(place.next()?)?);
+    Some(LockLine {
+        process: u32::try_from(process).ok().filter(|process| *process > 0),
+        device,
+        inode: place.next()?.parse().ok()?,
+    })
+}
+
+/// Locks that others hold on an open file, or on files of which only the identity is known.
+pub(super) fn find(
+    roots: &Roots,
+    anchor: &File,
+    files: Vec<FileId>,
+    name: &str,
+) -> Option<Conflict> {
+    let text = fs::read_to_string(roots.proc.join("locks")).unwrap_or_default();
+    let listed: Vec<LockLine> = text.lines().filter_map(parse_lock).collect();
+    let own = anchor
+        .metadata()
+        .ok()
+        .map(|facts| (facts.dev(), facts.ino()));
+    let held = is_locked(anchor);
+    let files = files.into_iter().filter_map(|id| match id {
+        FileId::Inode(device, inode) => Some((device, inode)),
+        FileId::Device(..) => None,
+    });
+    let is_of = |line: &LockLine, (device, inode): (u64, u64)| {
+        line.inode == inode && line.device == split_number(device)
+    };
+    // The kernel lists locks by the file system's own number, which some show nobody (btrfs): what
+    // is locked for certain is named as well as it can be.
+    let found = files
+        .filter(|file| Some(*file) != own)
+        .find_map(|file| listed.iter().find(|line| is_of(line, file)))
+        .or_else(|| {
+            let own = own.filter(|_| held)?;
+            listed.iter().find(|line| is_of(line, own))
+        });
+    if !held && found.is_none() {
+        return None;
+    }
+    let process = found.and_then(|line| line.process.or_else(|| holder(roots, line)));
+    Some(Conflict::Locked {
+        device: name.to_owned(),
+        by: process.map(|process| {
+            let directory = roots.proc.join(process.to_string());
+            (process, open_users::command(&directory))
+        }),
+    })
+}
+
+/// Whether anybody holds a lock that would keep us from taking ours.
+fn is_locked(file: &File) -> bool {
+    let began = Instant::now();
+    loop {
+        // A file system without locks has nobody who holds one.
+        let record = fcntl::conflicting_lock(file).is_ok_and(|lock| lock.is_some());
+        let whole = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        if whole.is_ok() {
+            let _ = rustix::fs::flock(file, FlockOperation::Unlock);
+        }
+        let busy = whole.is_err_and(|error| error == rustix::io::Errno::WOULDBLOCK);
+        if !record && !busy {
+            return false;
+        }
+        if began.elapsed() > PATIENCE {
+            return true;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// Who holds a lock that belongs to an open file description.
+fn holder(roots: &Roots, lock: &LockLine) -> Option<u32> {
+    open_users::processes(roots).into_iter().find(|process| {
+        let directory = roots.proc.join(format!("{process}/fdinfo"));
+        let infos = fs::read_dir(directory).into_iter().flatten().flatten();
+        infos
+            .filter_map(|info| fs::read_to_string(info.path()).ok())
+            .any(|info| {
+                let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
+                locks.any(|line| {
+                    parse_lock(line)
+                        .is_some_and(|line| line.inode == lock.inode && line.device == lock.device)
+                })
+            })
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn locks_are_read_with_their_holder_and_file() {
+        let line = "12: POSIX  ADVISORY  WRITE 3568 fd:0a:2531452 0 EOF";
+        let expected = LockLine {
+            process: Some(3568),
+            device: (0xfd, 0x0a),
+            inode: 2_531_452,
+        };
+        assert_eq!(parse_lock(line), Some(expected));
+        let line = "lock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201";
+        assert_eq!(parse_lock(line).unwrap().process, None);
+        for other in [
+            "3: LEASE  ACTIVE    READ 3568 fd:0a:2531452 0 EOF",
+            "3: -> FLOCK  ADVISORY  WRITE 3568 fd:0a:2531452 0 EOF",
+            "nonsense",
+            "",
+        ] {
+            assert_eq!(parse_lock(other), None, "{other}");
+        }
+    }
+}

@@ -1,0 +1,93 @@
+//! Loop devices, by the inode that the kernel has attached, not by the path that it remembers.
+
+use std::fs;
+use std::io;
+
+use rustix::fs::OFlags;
+use rustix::io::Errno;
+
+use super::device_nodes;
+use crate::drive::identity::{entries, harmless};
+use crate::drive::ioctl::{self, LoopBacking};
+use crate::drive::mounts::{parse_number, split_number};
+use crate::drive::target::FileId;
+use crate::roots::Roots;
+
+/// A loop device that is attached to something.
+#[derive(Debug, Clone)]
+pub(super) struct AttachedLoop {
+    /// The kernel's name, such as `loop3`.
+    pub name: String,
+    /// What it is attached to; an error with the reason where the kernel does not tell.
+    pub backing: Result<FileId, String>,
+    /// The path that sysfs shows, as text.
+    pub path: String,
+}
+
+/// All loop devices that are attached to something.
+///
+/// # Errors
+/// When the block devices cannot be listed.
+pub(super) fn list(roots: &Roots) -> io::Result<Vec<AttachedLoop>> {
+    let directory = roots.sys.join("class/block");
+    fs::read_dir(&directory)?;
+    Ok(entries(&directory)
+        .into_iter()
+        .filter(|name| name.starts_with("loop"))
+        .filter_map(|name| attached(roots, name))
+        .collect())
+}
+
+fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
+    let directory = roots.sys.join("class/block").join(&name);
+    let path = match fs::read(directory.join("loop/backing_file")) {
+        Ok(path) => String::from_utf8_lossy(&path).trim_end().to_owned(),
+        // Nothing is attached, or it is a partition of a loop device.
+        Err(error) if is_absent(&error) => return None,
+        Err(error) => {
+            let backing = Err(error.to_string());
+            let path = String::new();
+            return Some(AttachedLoop {
+                name,
+                backing,
+                path,
+            });
+        }
+    };
+    let number = fs::read_to_string(directory.join("dev"))
+        .ok()
+        .and_then(|text| parse_number(&text));
+    let asked = number
+        .ok_or(io::ErrorKind::NotFound.into())
+        .and_then(|number| {
+            let file = device_nodes::open(roots, &name, number, OFlags::empty())?;
+            ioctl::loop_backing(&file)
+        });
+    let backing = match asked {
+        Ok(backing) => Ok(identity(backing)),
+        // Detached meanwhile.
+        Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => return None,
+        Err(error) => Err(error.to_string()),
+    };
+    Some(AttachedLoop {
+        name,
+        backing,
+        path: harmless(&path),
+    })
+}
+
+fn is_absent(error: &io::Error) -> bool {
+    let gone = [Errno::NXIO, Errno::NODEV, Errno::NOTDIR].map(Errno::raw_os_error);
+    error.kind() == io::ErrorKind::NotFound
+        || error
+            .raw_os_error()
+            .is_some_and(|code| gone.contains(&code))
+}
+
+fn identity(backing: LoopBacking) -> FileId {
+    if backing.special == 0 {
+        return FileId::Inode(backing.device, backing.inode);
+    }
+    let (major, minor) = split_number(backing.special);
+    FileId::Device(major, minor)
+}

@@ -1,0 +1,271 @@
+//! Who uses the bytes of a medium: the medium itself, what lies on it, what it lies on, and
+//! everything else that leads to the same bytes.
+//!
+//! What cannot be found out is kept as [`Unresolved`] and counts as a use.
+
+pub mod device_mapper;
+mod device_nodes;
+mod device_stack;
+pub mod exports;
+pub mod file_locks;
+mod loop_devices;
+mod mount_tables;
+pub mod open_users;
+mod overlay;
+mod same_disk;
+mod sole_opener;
+mod words;
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::Instant;
+
+use super::Refusal;
+use super::hold::Hold;
+use crate::drive::target::{FileId, Medium, TargetKind};
+use crate::roots::Roots;
+use device_stack::Search;
+use file_locks::{PATIENCE, PAUSE};
+use open_users::{OpenUsers, Unseen};
+
+/// One use that forbids writing.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Conflict {
+    /// A file system is mounted.
+    Mounted {
+        /// The device that it lies on, or the file.
+        device: String,
+        /// Where.
+        at: String,
+    },
+    /// A file system is mounted in another mount namespace, such as a container's.
+    MountedElsewhere {
+        /// The device that it lies on, or the file.
+        device: String,
+        /// Where in that namespace.
+        at: String,
+        /// A process of that namespace.
+        process: u32,
+    },
+    /// A mounted file system of several devices has it among them.
+    Member {
+        /// The device.
+        device: String,
+        /// Type and identity of the file system, such as `btrfs UUID`.
+        file_system: String,
+    },
+    /// The kernel swaps to it.
+    Swap {
+        /// The device or file.
+        device: String,
+    },
+    /// A loop device is attached to it.
+    Loop {
+        /// The device or file.
+        device: String,
+        /// The loop device.
+        by: String,
+    },
+    /// Another device lies on it.
+    Held {
+        /// The device.
+        device: String,
+        /// What lies on it.
+        by: String,
+    },
+    /// Another device in use has, or may have, the same sectors.
+    SameSectors {
+        /// The other device.
+        device: String,
+        /// What both lie on, or the disk that both are paths to.
+        lower: String,
+    },
+    /// The kernel serves it to other machines.
+    Exported {
+        /// The device or file.
+        device: String,
+        /// By what, such as `nvmet subsystem NAME`.
+        by: String,
+    },
+    /// A process has it open.
+    Open {
+        /// The device or file.
+        device: String,
+        /// Its number.
+        process: u32,
+        /// Its name.
+        command: String,
+        /// Whether by a shared writable mapping, and not by a descriptor.
+        mapped: bool,
+    },
+    /// Somebody whom /proc does not show has it open for writing.
+    OpenUnseen {
+        /// The file.
+        device: String,
+    },
+    /// Somebody holds a lock on it.
+    Locked {
+        /// The device or file.
+        device: String,
+        /// Number and name of the process, where they can be told.
+        by: Option<(u32, String)>,
+    },
+    /// Another program, or a file system elsewhere, has taken a device with the same bytes for
+    /// itself (`O_EXCL`).
+    Taken {
+        /// That device.
+        device: String,
+    },
+    /// Another program, or a file system elsewhere, has taken it for itself (`O_EXCL`).
+    Exclusive,
+}
+
+/// One question about the use of a medium that could not be answered.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unresolved {
+    /// What a loop device is attached to.
+    LoopDevice {
+        /// The loop device.
+        device: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Which file a file system is mounted from.
+    MountedFile {
+        /// Where it is mounted.
+        at: String,
+        /// What the table of mounts says.
+        source: String,
+    },
+    /// Whether a device with the same bytes is taken.
+    Device {
+        /// The device.
+        device: String,
+        /// Why not.
+        reason: String,
+    },
+    /// Which file of the upper directory an overlay's file is.
+    Overlay {
+        /// The mount point of the overlay.
+        at: String,
+    },
+    /// What is served to other machines.
+    Export {
+        /// By what.
+        by: String,
+    },
+    /// Which processes have it open.
+    Processes(Unseen),
+    /// Whether anybody has the file open: no lease can be taken on it.
+    Lease {
+        /// Why not.
+        reason: String,
+    },
+}
+
+/// Who uses a medium.
+#[derive(Debug, Default)]
+pub(super) struct Usage {
+    /// What forbids writing, the most telling first.
+    pub conflicts: Vec<Conflict>,
+    /// What could not be found out.
+    pub unresolved: Vec<Unresolved>,
+    /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
+    pub holds: Vec<OwnedFd>,
+}
+
+/// How much is looked at.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Depth {
+    /// Everything; nobody holds the medium for us yet.
+    Full,
+    /// Everything but locks and leases, which we hold ourselves by now.
+    Held,
+    /// What a few tables tell: mounts of this namespace, swaps, loop devices, what is stacked.
+    Tables,
+}
+
+/// Everything that forbids writing a medium.
+pub(super) fn find(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Usage, Refusal> {
+    let name = &medium.target.name;
+    let mut search = Search::new(roots, name, depth)?;
+    search.target(medium.id(), name)?;
+    if depth != Depth::Tables {
+        search.probe();
+        if medium.target.kind != TargetKind::Scratch {
+            openers(roots, medium, &mut search, depth);
+        }
+    } else {
+        // These questions were asked when the permit was given.
+        search.usage.unresolved.clear();
+    }
+    Ok(search.finish())
+}
+
+/// Everything that the tables of the kernel tell of what has that identity.
+#[cfg(test)]
+pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, Refusal> {
+    let mut search = Search::new(roots, name, Depth::Full)?;
+    search.target(id, name)?;
+    Ok(search.finish())
+}
+
+/// Locks and open descriptors.
+fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth) {
+    let name = &medium.target.name;
+    let is_device = matches!(medium.id(), FileId::Device(..));
+    if depth == Depth::Full
+        && is_device
+        && search.usage.conflicts.is_empty()
+        && let Err(Refusal::InUse { conflicts, .. }) = Hold::is_free(medium)
+    {
+        search.usage.conflicts.extend(conflicts);
+    }
+    if depth == Depth::Full {
+        let locked = file_locks::find(roots, medium.anchor(), search.files(), name);
+        search.usage.conflicts.extend(locked);
+    }
+    let found = lasting_users(roots, search);
+    for user in found.users {
+        let device = search.name_of(user.id, name);
+        search.usage.conflicts.push(Conflict::Open {
+            device,
+            process: user.process,
+            command: user.command,
+            mapped: user.mapped,
+        });
+    }
+    match medium.id() {
+        FileId::Inode(..) if depth == Depth::Full => {
+            sole_opener::ask(roots, medium, found.unseen, search);
+        }
+        // The lease was asked for before the file was locked for ourselves.
+        FileId::Inode(..) => search.usage.unresolved.clear(),
+        FileId::Device(..) => {
+            let unseen = found.unseen.map(Unresolved::Processes);
+            search.usage.unresolved.extend(unseen);
+        }
+    }
+}
+
+/// Who has it open for writing for longer than a moment.
+fn lasting_users(roots: &Roots, search: &Search<'_>) -> OpenUsers {
+    let began = Instant::now();
+    loop {
+        let found = open_users::find(roots, &|id| search.shares(id));
+        if found.users.is_empty() || began.elapsed() > PATIENCE {
+            return found;
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// A [`Refusal`] for a table that cannot be read.
+fn unknown(name: &str, tried: &'static str) -> impl FnOnce(io::Error) -> Refusal {
+    let name = name.to_owned();
+    move |source| Refusal::Unknown {
+        name,
+        tried,
+        source,
+    }
+}

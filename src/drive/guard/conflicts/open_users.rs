@@ -1,0 +1,315 @@
+//! Processes that have something open for writing: descriptors and shared writable mappings
+//! (proc_pid_fd(5), proc_pid_map_files(5)).
+
+use std::fs;
+use std::io;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
+
+use crate::drive::target::FileId;
+use crate::printable::printable;
+use crate::roots::Roots;
+
+/// Inode number of the first PID namespace (kernel include/linux/proc_ns.h).
+const FIRST_NAMESPACE: &str = "pid:[4026531836]";
+/// CAP_SYS_PTRACE (include/uapi/linux/capability.h): every process may be examined.
+const CAP_SYS_PTRACE: u32 = 19;
+
+/// A process that has something open for writing.
+#[derive(Debug)]
+pub(super) struct OpenUser {
+    /// Its number.
+    pub process: u32,
+    /// Its name.
+    pub command: String,
+    /// What it has open.
+    pub id: FileId,
+    /// Whether by a mapping.
+    pub mapped: bool,
+}
+
+/// Why not all processes could be examined.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Unseen {
+    /// This PID namespace is not the first one.
+    Namespace,
+    /// /proc is mounted with `hidepid` or `subset`.
+    Hidden,
+    /// Descriptors of some processes may not be examined.
+    Forbidden {
+        /// How many.
+        count: usize,
+        /// One of them.
+        process: u32,
+    },
+}
+
+/// What an examination of all processes gave.
+#[derive(Debug)]
+pub(super) struct OpenUsers {
+    /// Who has it open for writing, this program excepted.
+    pub users: Vec<OpenUser>,
+    /// Why there may be more.
+    pub unseen: Option<Unseen>,
+}
+
+/// Everybody who has open for writing what `is_wanted`.
+pub(super) fn find(roots: &Roots, is_wanted: &dyn Fn(FileId) -> bool) -> OpenUsers {
+    let mut users = Vec::new();
+    let mut forbidden = Vec::new();
+    for process in processes(roots) {
+        let directory = roots.proc.join(process.to_string());
+        let examined = examine(&directory, is_wanted);
+        if examined.is_forbidden && !is_exempt(process) {
+            forbidden.push(process);
+        }
+        let found = examined.open.map(|id| (id, false));
+        for (id, mapped) in found
+            .into_iter()
+            .chain(examined.mapped.map(|id| (id, true)))
+        {
+            users.push(OpenUser {
+                process,
+                command: command(&directory),
+                id,
+                mapped,
+            });
+        }
+    }
+    let unseen = hidden(roots).or_else(|| {
+        Some(Unseen::Forbidden {
+            count: forbidden.len(),
+            process: *forbidden.first()?,
+        })
+    });
+    OpenUsers { users, unseen }
+}
+
+/// The first process starts the others and works on no device itself; some virtual machines let
+/// nobody examine it.
+fn is_exempt(process: u32) -> bool {
+    process == 1
+}
+
+/// Numbers of all processes but this one.
+pub(super) fn processes(roots: &Roots) -> Vec<u32> {
+    let own = std::process::id();
+    fs::read_dir(&roots.proc)
+        .into_iter()
+        .flatten()
+        .filter_map(|entry| entry.ok()?.file_name().to_str()?.parse().ok())
+        .filter(|process| *process != own)
+        .collect()
+}
+
+/// The name of a process.
+pub(super) fn command(directory: &Path) -> String {
+    let name = fs::read(directory.join("comm")).unwrap_or_default();
+    match name.trim_ascii_end() {
+        [] => "gone meanwhile".to_owned(),
+        name => printable(name),
+    }
+}
+
+/// What one process has open.
+#[derive(Debug, Default)]
+struct Examined {
+    open: Option<FileId>,
+    mapped: Option<FileId>,
+    is_forbidden: bool,
+}
+
+fn examine(directory: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> Examined {
+    let mut examined = Examined::default();
+    // With any other error it ended meanwhile.
+    let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
+    for table in descriptor_tables(directory) {
+        match writing(&table, is_wanted) {
+            Ok(id) => examined.open = examined.open.or(id),
+            Err(error) => examined.is_forbidden |= is_forbidden(error),
+        }
+    }
+    match mapping(directory, is_wanted) {
+        Ok(id) => examined.mapped = id,
+        Err(error) => examined.is_forbidden |= is_forbidden(error),
+    }
+    examined
+}
+
+/// Directories of descriptors: the process's own; its threads' where the first has ended, and those
+/// of the others live on.
+fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
+    let own = directory.join("fd");
+    let is_empty = fs::read_dir(&own).is_ok_and(|mut entries| entries.next().is_none());
+    if !is_empty {
+        return vec![own];
+    }
+    let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
+    threads
+        .filter_map(|thread| Some(thread.ok()?.path().join("fd")))
+        .collect()
+}
+
+/// The first descriptor of a table that writes to what is wanted.
+fn writing(table: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> io::Result<Option<FileId>> {
+    let mut forbidden = None;
+    for entry in fs::read_dir(table)? {
+        let path = entry?.path();
+        // The bits of the link tell how it was opened.
+        let Ok(link) = fs::symlink_metadata(&path) else {
+            continue;
+        };
+        if link.mode() & 0o200 == 0 {
+            continue;
+        }
+        match identity(&path) {
+            Ok(id) if is_wanted(id) => return Ok(Some(id)),
+            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+                forbidden = Some(error);
+            }
+            Ok(_) | Err(_) => {}
+        }
+    }
+    forbidden.map_or(Ok(None), Err)
+}
+
+/// The first shared writable mapping of what is wanted.
+fn mapping(directory: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> io::Result<Option<FileId>> {
+    let maps = fs::read(directory.join("maps"))?;
+    for line in maps.split(|byte| *byte == b'\n') {
+        let Some(mapping) = parse_mapping(line) else {
+            continue;
+        };
+        // Its link leads to the file whatever its name has become; it takes more privileges.
+        let linked = identity(&directory.join("map_files").join(&mapping.range));
+        let named = || identity(&directory.join("root").join(&mapping.path));
+        let id = linked.or_else(|_| named()).unwrap_or(FileId::Inode(
+            rustix::fs::makedev(mapping.device.0, mapping.device.1),
+            mapping.inode,
+        ));
+        if is_wanted(id) {
+            return Ok(Some(id));
+        }
+    }
+    Ok(None)
+}
+
+/// A shared writable mapping of a file.
+#[derive(Debug, PartialEq, Eq)]
+pub struct Mapping {
+    /// Its addresses, as `map_files` names them.
+    pub range: String,
+    /// Number of the device that the file lies on.
+    pub device: (u32, u32),
+    /// Its inode.
+    pub inode: u64,
+    /// Its path below the root of the process.
+    pub path: PathBuf,
+}
+
+/// `ADDRESSES rw-s OFFSET MAJOR:MINOR INODE PATH`; `None` for any other mapping.
+#[must_use]
+pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
+    use std::os::unix::ffi::OsStrExt;
+    let mut rest = line;
+    let mut word = || {
+        rest = rest.trim_ascii_start();
+        let end = rest.iter().position(|byte| *byte == b' ');
+        let (word, tail) = rest.split_at(end.unwrap_or(rest.len()));
+        rest = tail;
+        std::str::from_utf8(word).ok()
+    };
+    let range = word()?.to_owned();
+    let rights = word()?.as_bytes();
+    if rights.get(1) != Some(&b'w') || rights.get(3) != Some(&b's') {
+        return None;
+    }
+    word()?;
+    let (major, minor) = word()?.split_once(':')?;
+    let hexadecimal = |text| u32::from_str_radix(text, 16).ok();
+    let device = (hexadecimal(major)?, hexadecimal(minor)?);
+    let inode = word()?.parse().ok().filter(|inode| *inode != 0)?;
+    let path = rest.trim_ascii_start();
+    let slashes = path.iter().take_while(|byte| **byte == b'/').count();
+    let path = &path[slashes..];
+    Some(Mapping {
+        range,
+        device,
+        inode,
+        path: std::ffi::OsStr::from_bytes(path).into(),
+    })
+}
+
+/// What a path leads to, without asking the server of a network file system.
+fn identity(path: &Path) -> io::Result<FileId> {
+    let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+    let wanted = StatxFlags::TYPE | StatxFlags::INO;
+    let facts = rustix::fs::statx(CWD.as_fd(), path, flags, wanted)?;
+    if FileType::from_raw_mode(u32::from(facts.stx_mode)) == FileType::BlockDevice {
+        return Ok(FileId::Device(facts.stx_rdev_major, facts.stx_rdev_minor));
+    }
+    let device = rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor);
+    Ok(FileId::Inode(device, facts.stx_ino))
+}
+
+/// Whether processes are not even listed.
+fn hidden(roots: &Roots) -> Option<Unseen> {
+    let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
+    let is_first = ["self", "1"]
+        .iter()
+        .any(|process| namespace(process).is_some_and(|link| link.as_os_str() == FIRST_NAMESPACE));
+    if !is_first {
+        return Some(Unseen::Namespace);
+    }
+    let hides = |option: &String| {
+        option == "subset=pid" || option.starts_with("hidepid=") && !is_open(option)
+    };
+    let mounted = crate::drive::mounts::mounts(roots).unwrap_or_default();
+    let of_proc = mounted
+        .iter()
+        .rev()
+        .find(|mount| mount.file_system == "proc" && mount.at == "/proc");
+    let hidden = of_proc.is_some_and(|mount| mount.options.iter().any(hides));
+    (hidden && !may_examine_all(roots)).then_some(Unseen::Hidden)
+}
+
+fn is_open(option: &str) -> bool {
+    matches!(option, "hidepid=0" | "hidepid=off")
+}
+
+/// Whether this program has CAP_SYS_PTRACE, which `hidepid` gives way to.
+fn may_examine_all(roots: &Roots) -> bool {
+    let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
+    effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn only_shared_writable_mappings_of_files_count() {
+        let line =
+            b"7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234                       /srv/a b";
+        let mapping = parse_mapping(line).unwrap();
+        assert_eq!(mapping.range, "7f0000000000-7f0000001000");
+        assert_eq!((mapping.device, mapping.inode), ((0xfe, 0), 1234));
+        assert_eq!(mapping.path, Path::new("srv/a b"));
+        for other in [
+            &b"7f0000000000-7f0000001000 rw-p 00000000 fe:00 1234 /srv/a"[..],
+            b"7f0000000000-7f0000001000 r--s 00000000 fe:00 1234 /srv/a",
+            b"7f0000000000-7f0000001000 rw-s 00000000 00:00 0",
+            b"nonsense",
+            b"",
+        ] {
+            assert_eq!(parse_mapping(other), None);
+        }
+    }
+}

@@ -1,0 +1,82 @@
+//! Disks that are the same one by another path: multipath without or beside device-mapper.
+
+use std::fs;
+use std::path::Path;
+
+use crate::roots::Roots;
+
+/// What a disk says it is.
+#[derive(Debug, PartialEq, Eq)]
+struct DiskIdentity {
+    /// World-wide identifier of the logical unit or name space.
+    wwid: Option<String>,
+    /// Vital product data page 83h, which holds it too.
+    page: Option<Vec<u8>>,
+    /// Maker, model, serial number, name space and size, where there is a serial number.
+    serial: Option<[String; 5]>,
+}
+
+impl DiskIdentity {
+    fn read(directory: &Path) -> Self {
+        let word = |path: &str| {
+            let text = fs::read(directory.join(path)).ok()?;
+            let text = String::from_utf8_lossy(&text).trim().to_owned();
+            let says_nothing = text
+                .chars()
+                .all(|letter| matches!(letter, '0' | '.' | '-' | ' '));
+            (!says_nothing).then_some(text)
+        };
+        let or_empty = |path: &str| word(path).unwrap_or_default();
+        let page80 = || {
+            let page = fs::read(directory.join("device/vpd_pg80")).ok()?;
+            let text = String::from_utf8_lossy(page.get(4..)?).trim().to_owned();
+            (!text.is_empty()).then_some(text)
+        };
+        let serial = word("serial")
+            .or_else(|| word("device/serial"))
+            .or_else(page80);
+        Self {
+            wwid: word("device/wwid").or_else(|| word("wwid")),
+            // The header alone is no identity.
+            page: fs::read(directory.join("device/vpd_pg83"))
+                .ok()
+                .filter(|page| page.len() > 8),
+            serial: serial.map(|serial| {
+                [
+                    or_empty("device/vendor"),
+                    or_empty("device/model"),
+                    serial,
+                    or_empty("nsid"),
+                    or_empty("size"),
+                ]
+            }),
+        }
+    }
+
+    /// The strongest identity that both have decides.
+    fn is_same(&self, other: &Self) -> bool {
+        if let (Some(own), Some(theirs)) = (&self.wwid, &other.wwid) {
+            return own == theirs;
+        }
+        if let (Some(own), Some(theirs)) = (&self.page, &other.page) {
+            return own == theirs;
+        }
+        self.serial.is_some() && self.serial == other.serial
+    }
+}
+
+/// Names of other disks that are the same one as the disk of that name.
+pub(super) fn others(roots: &Roots, name: &str) -> Vec<String> {
+    let directory = roots.sys.join("class/block");
+    let own = DiskIdentity::read(&directory.join(name));
+    crate::drive::identity::entries(&directory)
+        .into_iter()
+        .filter(|other| other != name && is_disk(&directory.join(other)))
+        .filter(|other| own.is_same(&DiskIdentity::read(&directory.join(other))))
+        .collect()
+}
+
+/// Whether it is a whole disk with hardware behind it.
+fn is_disk(directory: &Path) -> bool {
+    directory.join("device").exists() && !directory.join("partition").exists()
+}

@@ -1,0 +1,86 @@
+//! Whether anybody else has a regular file open, as the kernel counts it: that knows every process
+//! of every namespace, loop devices, swap files and file systems in the file.
+
+use std::fs::File;
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::device_stack::Search;
+use super::open_users::Unseen;
+use super::overlay::{self, RealFile};
+use super::{Conflict, Unresolved};
+use crate::drive::fcntl::{self, OtherOpeners};
+use crate::drive::target::Medium;
+use crate::roots::Roots;
+
+/// How long a user is waited for that has it open for a moment.
+const PATIENCE: Duration = Duration::from_millis(200);
+const PAUSE: Duration = Duration::from_millis(10);
+
+/// Asks the kernel, and adds what the answer means to what the tables told. `unseen`: why processes
+/// could not be examined.
+pub(super) fn ask(roots: &Roots, medium: &Medium, unseen: Option<Unseen>, search: &mut Search<'_>) {
+    if !search.usage.conflicts.is_empty() {
+        return;
+    }
+    let name = &medium.target.name;
+    judge(others(medium.anchor()), name, unseen.clone(), search);
+    match overlay::real_file(roots, medium.anchor()) {
+        RealFile::Itself | RealFile::Lower => {}
+        // What is open through the overlay is open there too, and this program's own.
+        RealFile::Upper(real) => {
+            search.unidentified_users();
+            judge(others_than_readers(&real), name, unseen, search);
+        }
+        RealFile::Unknown { at } => search.usage.unresolved.push(Unresolved::Overlay { at }),
+    }
+}
+
+/// What the kernel's answer proves.
+fn judge(
+    others: io::Result<OtherOpeners>,
+    name: &str,
+    unseen: Option<Unseen>,
+    search: &mut Search<'_>,
+) {
+    match others {
+        // Not even what could not be identified has it open.
+        Ok(OtherOpeners::None) => search.usage.unresolved.clear(),
+        // Among the readers may be a loop device or a file system in it.
+        Ok(OtherOpeners::Readers) => {}
+        Ok(OtherOpeners::Writers) => search.usage.conflicts.push(Conflict::OpenUnseen {
+            device: name.to_owned(),
+        }),
+        Err(error) => {
+            if let Some(unseen) = unseen {
+                let reason = error.to_string();
+                search.usage.unresolved.push(Unresolved::Lease { reason });
+                search.usage.unresolved.push(Unresolved::Processes(unseen));
+            }
+        }
+    }
+}
+
+/// Who else has it open for longer than a moment.
+fn others(file: &File) -> io::Result<OtherOpeners> {
+    let began = Instant::now();
+    loop {
+        let others = fcntl::other_openers(file)?;
+        if others == OtherOpeners::None || began.elapsed() > PATIENCE {
+            return Ok(others);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The same for a file that this program itself has open for reading elsewhere.
+fn others_than_readers(file: &File) -> io::Result<OtherOpeners> {
+    let began = Instant::now();
+    loop {
+        let others = fcntl::other_openers(file)?;
+        if others != OtherOpeners::Writers || began.elapsed() > PATIENCE {
+            return Ok(others);
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

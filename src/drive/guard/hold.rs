@@ -1,0 +1,120 @@
+//! What keeps others off a medium while it is written.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::time::Instant;
+
+use rustix::fs::{FlockOperation, Mode, OFlags};
+use rustix::io::Errno;
+
+use super::conflicts::file_locks::{PATIENCE, PAUSE};
+use super::{Conflict, Obstacle, Refusal};
+use crate::drive::fcntl;
+use crate::drive::target::{Medium, TargetKind};
+
+/// Keeps others off a medium as long as it lives: a block device is open with `O_EXCL`, so that
+/// nobody can mount or stack anything on it (open(2)); a file and a device are locked, for those who
+/// ask (flock(2), and open file description locks in fcntl(2)).
+#[derive(Debug)]
+pub(super) struct Hold {
+    /// Open for writing, locked.
+    medium: File,
+    /// Other devices with the same bytes.
+    _others: Vec<OwnedFd>,
+}
+
+impl Hold {
+    /// Takes a medium for ourselves. That fails for a block device when a file system, swap, a
+    /// stacked device or another program has done so, also in a place that /proc does not show us.
+    pub(super) fn take(medium: &Medium) -> Result<Self, Refusal> {
+        let file = match open(medium, OFlags::RDWR) {
+            // Who may not write is told so when the test opens it.
+            Err(Refusal::Unknown { source, .. })
+                if source.kind() == io::ErrorKind::PermissionDenied =>
+            {
+                open(medium, OFlags::RDONLY)?
+            }
+            file => file?,
+        };
+        lock(&file, &medium.target.name)?;
+        Ok(Self {
+            medium: file,
+            _others: Vec::new(),
+        })
+    }
+
+    /// Whether a medium could be taken. Nothing is opened for writing.
+    pub(super) fn is_free(medium: &Medium) -> Result<(), Refusal> {
+        open(medium, OFlags::RDONLY).map(drop)
+    }
+
+    /// The descriptor that keeps others off.
+    pub(super) fn file(&self) -> &File {
+        &self.medium
+    }
+
+    /// Keeps other devices too.
+    pub(super) fn add(&mut self, others: Vec<OwnedFd>) {
+        self._others.extend(others);
+    }
+}
+
+fn open(medium: &Medium, access: OFlags) -> Result<File, Refusal> {
+    let mut flags = access | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    flags.set(OFlags::EXCL, medium.target.kind == TargetKind::BlockDevice);
+    let path = format!("/proc/self/fd/{}", medium.anchor().as_fd().as_raw_fd());
+    let name = || medium.target.name.clone();
+    let began = Instant::now();
+    // Somebody may have it for a moment only.
+    let opened = loop {
+        match rustix::fs::open(&path, flags, Mode::empty()) {
+            Err(Errno::BUSY) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            opened => break opened,
+        }
+    };
+    opened
+        .map(File::from)
+        .map_err(|error| match (error, Obstacle::of_error(medium, error)) {
+            (_, Some(obstacle)) => Refusal::NotWritable {
+                name: name(),
+                obstacle,
+            },
+            (Errno::BUSY, _) => Refusal::InUse {
+                name: name(),
+                conflicts: vec![Conflict::Exclusive],
+            },
+            _ => Refusal::Unknown {
+                name: name(),
+                tried: "open it for writing",
+                source: error.into(),
+            },
+        })
+}
+
+/// Locks it in both ways. A file system without locks has nobody who would ask for them.
+fn lock(file: &File, name: &str) -> Result<(), Refusal> {
+    let began = Instant::now();
+    loop {
+        let whole = rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive);
+        let is_busy = match whole {
+            Err(error) => error == Errno::WOULDBLOCK,
+            Ok(()) => fcntl::lock_for_writing(file).is_err_and(|error| {
+                matches!(error.raw_os_error(), Some(libc::EAGAIN | libc::EACCES))
+            }),
+        };
+        if !is_busy {
+            return Ok(());
+        }
+        if began.elapsed() > PATIENCE {
+            return Err(Refusal::InUse {
+                name: name.to_owned(),
+                conflicts: vec![Conflict::Locked {
+                    device: name.to_owned(),
+                    by: None,
+                }],
+            });
+        }
+        std::thread::sleep(PAUSE);
+    }
+}

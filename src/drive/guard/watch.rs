@@ -1,0 +1,93 @@
+//! Notices that a medium comes into use while it is written. A block device is held, but nothing
+//! keeps anybody from attaching a loop device to a regular file, or from mounting it.
+
+use std::fs::{self, File};
+use std::os::fd::AsFd;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec};
+
+use super::conflicts::Depth;
+use super::{Refusal, check};
+use crate::drive::identity::entries;
+use crate::drive::target::{Medium, TargetKind};
+use crate::roots::Roots;
+
+/// How often it looks at most.
+const LOOK_EVERY: Duration = Duration::from_millis(150);
+
+/// Watches a medium that is being written. Asked several times a second.
+#[derive(Debug)]
+pub struct WriteWatch {
+    roots: Roots,
+    medium: Arc<Medium>,
+    /// The table of mounts, which can be polled for changes (proc_pid_mountinfo(5)).
+    mounts: Option<File>,
+    attached: Vec<String>,
+    swaps: Vec<u8>,
+    looked: Instant,
+    found: bool,
+}
+
+impl WriteWatch {
+    /// Begins to watch; `None` for a scratch file, which nobody else can reach.
+    #[must_use]
+    pub fn new(roots: &Roots, medium: &Arc<Medium>) -> Option<Self> {
+        if medium.target.kind == TargetKind::Scratch {
+            return None;
+        }
+        Some(Self {
+            roots: roots.clone(),
+            medium: Arc::clone(medium),
+            mounts: File::open(roots.proc.join("self/mountinfo")).ok(),
+            // What changed since the permit was given is looked at the first time.
+            attached: Vec::new(),
+            swaps: Vec::new(),
+            looked: Instant::now(),
+            found: false,
+        })
+    }
+
+    /// Why writing must stop, when that came up since the last call.
+    pub fn look(&mut self) -> Option<Refusal> {
+        if self.found || self.looked.elapsed() < LOOK_EVERY {
+            return None;
+        }
+        self.looked = Instant::now();
+        if !self.has_changed() {
+            return None;
+        }
+        let refusal = check(&self.roots, &self.medium, Depth::Tables).err();
+        self.found = refusal.is_some();
+        refusal
+    }
+
+    /// Whether anything was mounted, attached or swapped to since the last call.
+    fn has_changed(&mut self) -> bool {
+        let attached = attached(&self.roots);
+        let swaps = fs::read(self.roots.proc.join("swaps")).unwrap_or_default();
+        let same = attached == self.attached && swaps == self.swaps;
+        (self.attached, self.swaps) = (attached, swaps);
+        !same || self.mounts_changed()
+    }
+
+    fn mounts_changed(&self) -> bool {
+        let Some(mounts) = &self.mounts else {
+            return true;
+        };
+        let borrowed = mounts.as_fd();
+        let mut polled = [PollFd::new(&borrowed, PollFlags::PRI)];
+        let now = Timespec::default();
+        // An error that cannot be told from a change counts as one.
+        rustix::event::poll(&mut polled, Some(&now)).is_err() || !polled[0].revents().is_empty()
+    }
+}
+
+/// Names of the loop devices that are attached to something.
+fn attached(roots: &Roots) -> Vec<String> {
+    let directory = roots.sys.join("class/block");
+    let mut names = entries(&directory);
+    names.retain(|name| name.starts_with("loop") && directory.join(name).join("loop").exists());
+    names
+}

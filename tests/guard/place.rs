@@ -1,0 +1,186 @@
+//! A directory with images and mounts, all undone at the end, and the program's answer to the wish
+//! to overwrite something.
+
+use std::ffi::OsStr;
+use std::fs::{self, File};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Output, Stdio};
+use std::time::{Duration, Instant};
+
+use tempfile::TempDir;
+
+use crate::loop_device::LoopDevice;
+use crate::requirement::{Requirement, skip};
+
+/// Bytes of an image.
+pub const SIZE: u64 = 32 << 20;
+/// The longest that anything is waited for.
+const PATIENCE: Duration = Duration::from_secs(20);
+
+/// What a program printed; `None` when it failed.
+pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
+    let output = Command::new(program).args(arguments).output().ok()?;
+    let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
+    output.status.success().then_some(text)
+}
+
+pub struct Place {
+    pub directory: TempDir,
+    mounts: Vec<PathBuf>,
+}
+
+impl Place {
+    pub fn new() -> Self {
+        Self {
+            directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
+            mounts: Vec::new(),
+        }
+    }
+
+    pub fn path(&self, name: &str) -> PathBuf {
+        self.directory.path().join(name)
+    }
+
+    pub fn subdirectory(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        fs::create_dir_all(&path).unwrap();
+        path
+    }
+
+    /// A file of zeroes.
+    pub fn image(&self, name: &str) -> PathBuf {
+        let path = self.path(name);
+        let file = File::create(&path).unwrap();
+        file.set_len(SIZE).unwrap();
+        path
+    }
+
+    /// Mounts something until the end; false, said so, where that is not possible.
+    pub fn mount(&mut self, arguments: &[&str], requirement: Requirement) -> bool {
+        let point = PathBuf::from(arguments.last().unwrap());
+        fs::create_dir_all(&point).unwrap();
+        let mounted = run("mount", arguments).is_some();
+        if mounted {
+            self.mounts.push(point);
+        } else {
+            skip(requirement, format!("mount {arguments:?} failed"));
+        }
+        mounted
+    }
+
+    /// The same by a command of the shell.
+    pub fn mount_by(&mut self, command: &str, point: &str, requirement: Requirement) -> bool {
+        let mounted = run("sh", &["-c", command]).is_some();
+        if mounted {
+            self.mounts.push(PathBuf::from(point));
+        } else {
+            skip(requirement, format!("{command} failed"));
+        }
+        mounted
+    }
+
+    /// A loop device on a file, with ext4 mounted from it.
+    pub fn mounted(&mut self, file: &Path, options: &[&str]) -> Option<LoopDevice> {
+        let device = LoopDevice::attach(file, options)?;
+        if run("mkfs.ext4", &["-q", device.path()]).is_none() {
+            skip(Requirement::Ext4, "no mkfs.ext4");
+            return None;
+        }
+        let point = self.path(&format!("mounted-{}", self.mounts.len()));
+        let arguments = [device.path(), point.to_str().unwrap()];
+        self.mount(&arguments, Requirement::Ext4).then_some(device)
+    }
+}
+
+impl Drop for Place {
+    fn drop(&mut self) {
+        for point in self.mounts.iter().rev() {
+            run("umount", &[point.to_str().unwrap()]);
+        }
+    }
+}
+
+/// The command that overwrites a target.
+pub fn overwriting(target: &OsStr, more: &[&str]) -> Command {
+    let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
+    overwriting_words(&mut command, target, more);
+    command
+}
+
+/// The words of that command behind the program's name.
+pub fn overwriting_words(command: &mut Command, target: &OsStr, more: &[&str]) {
+    command.arg("run").arg("random-write").arg(target);
+    command.arg("--overwrite").arg(target);
+    command.args(["--ramp", "0s", "--cache", "keep", "--json", "-"]);
+    command.args(more);
+    command.env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"));
+    command.stdin(Stdio::null());
+}
+
+/// Overwrites a target with a few requests.
+pub fn overwrite(target: impl AsRef<OsStr>) -> Output {
+    let few = ["--requests", "20"];
+    overwriting(target.as_ref(), &few).output().unwrap()
+}
+
+/// Asserts that a target is refused for that reason.
+#[track_caller]
+pub fn assert_refused(output: &Output, reason: &str) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(3), "{said}");
+    assert!(said.contains(reason), "{said}");
+    assert!(output.stdout.is_empty(), "nothing was measured");
+}
+
+/// Asserts that a target was overwritten.
+#[track_caller]
+pub fn assert_written(output: &Output) {
+    let said = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{said}");
+}
+
+/// Content that must not change.
+pub fn content(path: &Path) -> Vec<u8> {
+    let file = File::open(path).unwrap();
+    let mut bytes = vec![0; SIZE as usize];
+    file.read_exact_at(&mut bytes, 0).unwrap();
+    bytes
+}
+
+/// Waits until something holds.
+#[track_caller]
+pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
+    let began = Instant::now();
+    while !holds() {
+        assert!(began.elapsed() < PATIENCE, "{what}");
+        std::thread::sleep(Duration::from_millis(10));
+    }
+}
+
+/// Whether the file is locked by anybody.
+pub fn is_locked(path: &Path) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let inode = format!(":{} ", fs::metadata(path).unwrap().ino());
+    let locks = fs::read_to_string("/proc/locks").unwrap();
+    locks.lines().any(|line| line.contains(&inode))
+}
+
+/// A program in the background, killed at the end.
+pub struct Background(pub std::process::Child);
+
+impl Drop for Background {
+    fn drop(&mut self) {
+        let _ = self.0.kill();
+        let _ = self.0.wait();
+    }
+}
+
+/// Whether the tests run as root; says so where not.
+pub fn is_root() -> bool {
+    let root = rustix::process::geteuid().is_root();
+    if !root {
+        skip(Requirement::Root, "root is needed");
+    }
+    root
+}

@@ -1,0 +1,159 @@
+#!/bin/sh
+# The write guard where no host has it all: device-mapper, md, LVM, btrfs, swap, two paths to one
+# disk, an exported disk. Run by hand, as root, in a virtual machine.
+#
+# usage: guard.sh NVME SCSI      names without /dev; WHAT IS ON BOTH IS LOST
+#
+# Wanted: kernel modules ext4, btrfs, raid1, loop, nvmet, scsi_debug (at /mods/scsi_debug.ko, or by
+# modprobe), device-mapper; diskscope, dmsetup, mdadm, lvm, mkfs.ext4, mkfs.btrfs, sfdisk, mkswap in
+# the PATH. Prints one line for every check; its exit status is the number of those that failed.
+
+nvme=$1 scsi=$2
+failed=0
+export XDG_STATE_HOME=/tmp/state
+mkdir -p /tmp/point
+# What the kernel serves cannot be seen without it.
+mount -t configfs none /sys/kernel/config 2>/dev/null
+
+# expect STATUS REASON TARGET: overwriting it ends like that, and says so.
+expect() {
+    diskscope run random-write "$3" --overwrite "$3" $consent --requests 20 --ramp 0s >/tmp/out 2>/tmp/err
+    status=$?
+    if [ $status = "$1" ] && { [ -z "$2" ] || grep -q "$2" /tmp/err; }; then
+        echo "ok      $what: $3: $status ${2:-written}"
+    else
+        echo "FAILED  $what: $3: $status instead of $1 (${2:-written}): $(head -n 2 /tmp/err | tr '\n' ' ')"
+        failed=$((failed + 1))
+    fi
+}
+refused() { expect 3 "$1" "$2"; }
+written() { expect 0 "" "$1"; }
+# Signatures are another question.
+consent=
+diskscope run --help 2>&1 | grep -q overwrite-signatures && consent=--overwrite-signatures
+wipe() { dd if=/dev/zero of=/dev/$1 bs=1M count=8 conv=notrunc 2>/dev/null; }
+map() { echo "$2" | dmsetup create --noudevsync "$1" && dmsetup mknodes; }
+unmap() { dmsetup remove --noudevsync "$1"; }
+
+what="device-mapper over the same sectors"
+map one "0 200000 linear /dev/$nvme 0"
+map same "0 200000 linear /dev/$nvme 100000"
+map apart "0 200000 linear /dev/$nvme 400000"
+written /dev/mapper/same
+mkfs.ext4 -q /dev/mapper/one && mount /dev/mapper/one /tmp/point
+refused "is mounted at" /dev/mapper/same
+refused "lies on" /dev/$nvme
+written /dev/mapper/apart
+umount /tmp/point
+what="device-mapper beside a map that is held"
+map above "0 1000 linear /dev/mapper/one 0"
+refused "lies on" /dev/mapper/same
+unmap above; unmap same; unmap apart; unmap one
+written /dev/$nvme
+
+what="member of a RAID"
+mdadm --create /dev/md7 --run --level=1 --metadata=1.2 --raid-devices=2 --force /dev/$nvme missing >/dev/null 2>&1
+refused "lies on" /dev/$nvme
+written /dev/md7
+mkfs.ext4 -q /dev/md7 && mount /dev/md7 /tmp/point
+refused "is mounted at" /dev/md7
+umount /tmp/point
+mdadm --stop /dev/md7 >/dev/null 2>&1
+wipe $nvme
+
+what="LVM"
+export DM_DISABLE_UDEV=1
+mkdir -p /etc/lvm /run/lock/lvm
+lvm pvcreate -qq -y --config 'devices{use_devicesfile=0}' /dev/$nvme >/dev/null 2>&1
+lvm vgcreate -qq --config 'devices{use_devicesfile=0}' vg /dev/$nvme >/dev/null 2>&1
+for volume in a b; do
+    lvm lvcreate -qq -y -Wn -Zn -n $volume -L 100M --config 'devices{use_devicesfile=0}' vg >/dev/null 2>&1
+done
+dmsetup mknodes
+if [ -e /dev/mapper/vg-a ]; then
+    mkfs.ext4 -q /dev/mapper/vg-a && mount /dev/mapper/vg-a /tmp/point
+    refused "is mounted at" /dev/mapper/vg-a
+    refused "lies on" /dev/$nvme
+    written /dev/mapper/vg-b
+    umount /tmp/point
+    unmap vg-a; unmap vg-b
+else
+    echo "skipped $what: no volumes"
+fi
+wipe $nvme
+
+what="member of btrfs"
+mkfs.btrfs -q -f /dev/$nvme /dev/$scsi && mount -t btrfs -o device=/dev/$nvme,device=/dev/$scsi /dev/$nvme /tmp/point
+refused "" /dev/$nvme
+refused "belongs to the mounted file system btrfs" /dev/$scsi
+umount /tmp/point
+wipe $nvme; wipe $scsi
+
+what="swap"
+mkswap /dev/$nvme >/dev/null && swapon /dev/$nvme
+refused "swaps to" /dev/$nvme
+map over "0 1000 linear /dev/$scsi 0"
+unmap over
+swapoff /dev/$nvme
+wipe $nvme
+
+what="partitions"
+printf 'start=2048,size=200000\nstart=300000,size=200000\n' | sfdisk -q --force --wipe always /dev/$nvme >/dev/null 2>&1
+partprobe /dev/$nvme 2>/dev/null || blockdev --rereadpt /dev/$nvme 2>/dev/null
+if [ -e /dev/${nvme}p1 ]; then
+    mkfs.ext4 -q /dev/${nvme}p1 && mount /dev/${nvme}p1 /tmp/point
+    refused "is mounted at" /dev/$nvme
+    refused "is mounted at" /dev/${nvme}p1
+    written /dev/${nvme}p2
+    umount /tmp/point
+else
+    echo "skipped $what: no partitions"
+fi
+wipe $nvme
+blockdev --rereadpt /dev/$nvme 2>/dev/null
+
+what="disk served over NVMe"
+target=/sys/kernel/config/nvmet/subsystems/nqn.test
+if mkdir $target 2>/dev/null; then
+    mkdir $target/namespaces/1
+    printf /dev/$scsi >$target/namespaces/1/device_path
+    written /dev/$scsi
+    echo 1 >$target/namespaces/1/enable
+    refused "nvmet subsystem nqn.test exports" /dev/$scsi
+    umount /sys/kernel/config
+    refused "configfs is not mounted" /dev/$scsi
+    mount -t configfs none /sys/kernel/config
+    echo 0 >$target/namespaces/1/enable
+    rmdir $target/namespaces/1 $target
+else
+    echo "skipped $what: no nvmet"
+fi
+
+what="two paths to one disk"
+# Two hosts with one store: the disks of both have one identifier where the module says so.
+ls /sys/block >/tmp/before
+insmod /mods/scsi_debug.ko dev_size_mb=64 add_host=2 per_host_store=0 vpd_use_hostno=0 2>/dev/null || modprobe scsi_debug dev_size_mb=64 add_host=2 vpd_use_hostno=0
+sleep 2
+paths=$(ls /sys/block | grep -vxFf /tmp/before | grep '^sd' | tr '\n' ' ')
+set -- $paths
+if [ -n "$2" ] && [ "$(cat /sys/block/$1/device/wwid)" = "$(cat /sys/block/$2/device/wwid)" ]; then
+    written /dev/$2
+    mkfs.ext4 -q /dev/$1 && mount /dev/$1 /tmp/point
+    refused "the disk that is also" /dev/$2
+    umount /tmp/point
+    what="multipath"
+    map mpath "0 131072 multipath 0 0 1 1 round-robin 0 2 1 /dev/$1 1 /dev/$2 1" 2>/dev/null &&
+        { refused "lies on" /dev/$1; written /dev/mapper/mpath; unmap mpath; }
+else
+    echo "skipped $what: $paths"
+fi
+
+what="process with the disk open"
+sleep 600 3<>/dev/$scsi &
+holder=$!
+refused "has .* open for writing" /dev/$scsi
+kill $holder
+written /dev/$scsi
+
+echo "$failed failed"
+exit $failed
