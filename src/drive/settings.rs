@@ -12,7 +12,7 @@
 
 use std::io;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::private_directory::PrivateDirectory;
 use crate::roots::{self, Roots};
@@ -40,6 +40,8 @@ const TEMPORARY_AGE: Duration = Duration::from_secs(600);
 /// How often a lock is asked for that another process has, and how long is waited between.
 const LOCK_TRIES: u32 = 20;
 const LOCK_PAUSE: Duration = Duration::from_millis(10);
+/// How long the start of a command waits for the end of a process that keeps a setting.
+const HOLDER_END: Duration = Duration::from_millis(200);
 
 /// A directory for records: a base, and the components below it that are the program's own.
 #[derive(Debug, Clone)]
@@ -206,11 +208,29 @@ impl Settings {
             .iter()
             .filter_map(|name| name.to_str()?.strip_suffix(RECORD)?.parse().ok());
         settings
-            .filter_map(|setting| match self.restore_one(directory, &setting) {
-                Err(error) if error.is_held() => None,
-                restored => restored.transpose(),
-            })
+            .filter_map(|setting| self.restore_soon(directory, &setting).transpose())
             .collect()
+    }
+
+    /// Puts one setting back, unless a running process keeps it. After kill -9 the kernel takes a
+    /// few milliseconds to end the worker process and its locks.
+    fn restore_soon(
+        &self,
+        directory: &PrivateDirectory,
+        setting: &Setting,
+    ) -> Result<Option<Leftover>, SettingError> {
+        let began = Instant::now();
+        loop {
+            match self.restore_one(directory, setting) {
+                Err(error) if error.is_held() => {
+                    if began.elapsed() > HOLDER_END {
+                        return Ok(None);
+                    }
+                    std::thread::sleep(HOLDER_END / 20);
+                }
+                restored => return restored,
+            }
+        }
     }
 
     fn restore_one(
