@@ -7,8 +7,10 @@
 //!
 //! All monitors sample once a second at the same time, so that every round of one second is the same
 //! for all of them; the cost is the processor time of the round (/proc/PID/task/*/schedstat, in
-//! nanoseconds). Ratios are diskscope over the other within a round. Needs root; monitors that are
-//! not installed are named and left out.
+//! nanoseconds). Ratios are `diskscope watch` over the other within a round. The interface runs beside
+//! bottom (`btm`, in the path or named by the environment variable BTM), both in a terminal. Needs root;
+//! monitors that are not installed are named and left out. Fails where `watch` takes more than a fifth
+//! of iotop-c, or the interface more than a third of bottom or more bytes than bottom writes.
 
 #![allow(clippy::unwrap_used, reason = "helpers of tests")]
 
@@ -16,12 +18,13 @@
 mod median;
 
 use std::fs::{self, File};
-use std::path::Path;
+use std::io::Read;
+use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::thread::{self, JoinHandle};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use median::Median;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
@@ -116,43 +119,106 @@ fn copy(source: &Path) {
     assert!(status.unwrap().success());
 }
 
-/// A monitor in batch mode.
+/// A monitor that runs.
 struct Monitor {
     name: &'static str,
     child: Running,
+    /// Bytes that it has written to its terminal; `None` in batch mode.
+    written: Option<Arc<AtomicU64>>,
 }
 
 impl Monitor {
-    /// `None` where it is not installed.
+    /// In batch mode; `None` where it is not installed.
     fn start(name: &'static str, program: &Path, arguments: &[&str]) -> Option<Self> {
-        let started = Command::new(program)
-            .args(arguments)
-            .stdin(Stdio::null())
-            .stdout(Stdio::null())
-            .stderr(Stdio::null())
-            .spawn();
-        match started {
-            Ok(child) => Some(Self {
-                name,
-                child: Running(child),
-            }),
-            Err(error) => {
-                println!("{name} is left out: {}: {error}", program.display());
-                None
+        let mut command = Command::new(program);
+        command.args(arguments).stdout(Stdio::null());
+        let child = spawn(name, &mut command)?;
+        Some(Self {
+            name,
+            child,
+            written: None,
+        })
+    }
+
+    /// In a terminal of 120 columns and 40 lines (script(1) of util-linux).
+    fn start_in_terminal(name: &'static str, program: &Path, arguments: &str) -> Option<Self> {
+        // script(1) starts whatever it is given: whether that is there is asked before.
+        drop(spawn(
+            name,
+            Command::new(program).arg("--version").stdout(Stdio::null()),
+        )?);
+        let line = format!(
+            "stty rows 40 cols 120; exec {} {arguments}",
+            program.display()
+        );
+        let mut command = Command::new("script");
+        command.args(["-qfec", &line, "/dev/null"]);
+        command.env("TERM", "xterm-256color").stdout(Stdio::piped());
+        let mut child = spawn(name, &mut command)?;
+        let written = Arc::new(AtomicU64::new(0));
+        let (count, mut output) = (Arc::clone(&written), child.0.stdout.take()?);
+        thread::spawn(move || {
+            let mut buffer = [0; 65536];
+            while let Ok(read @ 1..) = output.read(&mut buffer) {
+                count.fetch_add(read as u64, Ordering::Relaxed);
             }
+        });
+        Some(Self {
+            name,
+            child,
+            written: Some(written),
+        })
+    }
+
+    /// Processor time so far of all threads of the program and of those that it started, in
+    /// nanoseconds; not of the terminal around it.
+    fn cpu_ns(&self) -> u64 {
+        let id = self.child.0.id();
+        match self.written {
+            None => tree_cpu_ns(id),
+            Some(_) => children(id).into_iter().map(tree_cpu_ns).sum(),
         }
     }
 
-    /// Processor time of all its threads so far, in nanoseconds.
-    fn cpu_ns(&self) -> u64 {
-        let tasks = format!("/proc/{}/task", self.child.0.id());
-        let of_task = |task: fs::DirEntry| {
-            let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
-            text.split_whitespace().next()?.parse::<u64>().ok()
-        };
-        let tasks = fs::read_dir(&tasks).unwrap_or_else(|error| panic!("{}: {error}", self.name));
-        tasks.map(Result::unwrap).filter_map(of_task).sum()
+    fn written(&self) -> u64 {
+        let count = self.written.as_ref();
+        count.map_or(0, |count| count.load(Ordering::Relaxed))
     }
+}
+
+fn spawn(name: &str, command: &mut Command) -> Option<Running> {
+    let started = command.stdin(Stdio::piped()).stderr(Stdio::null()).spawn();
+    match started {
+        Ok(child) => Some(Running(child)),
+        Err(error) => {
+            println!("{name} is left out: {error}");
+            None
+        }
+    }
+}
+
+fn children(id: u32) -> Vec<u32> {
+    let text = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap_or_default();
+    text.split_whitespace()
+        .filter_map(|child| child.parse().ok())
+        .collect()
+}
+
+fn tree_cpu_ns(id: u32) -> u64 {
+    let of_task = |task: fs::DirEntry| {
+        let text = fs::read_to_string(task.path().join("schedstat")).ok()?;
+        text.split_whitespace().next()?.parse::<u64>().ok()
+    };
+    let tasks = fs::read_dir(format!("/proc/{id}/task"))
+        .into_iter()
+        .flatten();
+    let own: u64 = tasks.filter_map(|task| of_task(task.ok()?)).sum();
+    own + children(id).into_iter().map(tree_cpu_ns).sum::<u64>()
+}
+
+/// The path of bottom.
+fn bottom() -> PathBuf {
+    std::env::var_os("BTM").map_or_else(|| "btm".into(), PathBuf::from)
 }
 
 fn main() {
@@ -178,11 +244,15 @@ fn main() {
         Monitor::start("iotop-c", Path::new("iotop-c"), &["-b", "-d", "1"]),
         Monitor::start("iostat -x", Path::new("iostat"), &["-x", "1"]),
         Monitor::start("pidstat -d", Path::new("pidstat"), &["-d", "1"]),
+        Monitor::start_in_terminal("diskscope", own, ""),
+        Monitor::start_in_terminal("bottom", &bottom(), "--rate 1s"),
     ]
     .into_iter()
     .flatten()
     .collect();
     thread::sleep(WARM_UP);
+    let began = Instant::now();
+    let written: Vec<u64> = monitors.iter().map(Monitor::written).collect();
     let mut costs: Vec<Vec<f64>> = monitors.iter().map(|_| Vec::new()).collect();
     let mut before: Vec<u64> = monitors.iter().map(Monitor::cpu_ns).collect();
     for _ in 0..rounds {
@@ -193,20 +263,32 @@ fn main() {
             *before = now;
         }
     }
+    let seconds = began.elapsed().as_secs_f64();
     println!("{rounds} rounds; median (95 % confidence interval)\n");
-    println!("| monitor | CPU ms per sample | diskscope over it |\n|---|---|---|");
-    for (monitor, theirs) in monitors.iter().zip(&costs) {
-        let ratios = costs[0]
-            .iter()
-            .zip(theirs)
-            .map(|(ours, theirs)| ours / theirs);
-        println!(
-            "| {} | {:.1} | {:.3} |",
-            monitor.name,
-            Median::of(theirs.iter().copied()).unwrap(),
-            Median::of(ratios).unwrap()
-        );
+    println!("| monitor | CPU ms per sample | first row over it | bytes/s to the terminal |");
+    println!("|---|---|---|---|");
+    for ((monitor, theirs), written) in monitors.iter().zip(&costs).zip(&written) {
+        let cost = Median::of(theirs.iter().copied()).unwrap();
+        let ratio = ratio(&costs[0], theirs);
+        let bytes = (monitor.written() - written) as f64 / seconds;
+        println!("| {} | {cost:.2} | {ratio:.3} | {bytes:.0} |", monitor.name);
+    }
+    let of = |name: &str| monitors.iter().position(|monitor| monitor.name == name);
+    if let (Some(watch), Some(iotop)) = (of("diskscope watch"), of("iotop-c")) {
+        let ratio = ratio(&costs[watch], &costs[iotop]);
+        assert!(ratio.low <= 0.2, "more than a fifth of iotop-c");
+    }
+    if let (Some(screen), Some(bottom)) = (of("diskscope"), of("bottom")) {
+        let ratio = ratio(&costs[screen], &costs[bottom]);
+        assert!(ratio.low <= 1.0 / 3.0, "more than a third of bottom");
+        let bytes = |index: usize| monitors[index].written() - written[index];
+        assert!(bytes(screen) <= bytes(bottom), "more bytes than bottom");
     }
     drop(monitors);
     drop(load);
+}
+
+fn ratio(ours: &[f64], theirs: &[f64]) -> Median {
+    let pairs = ours.iter().zip(theirs);
+    Median::of(pairs.map(|(ours, theirs)| ours / theirs)).unwrap()
 }
