@@ -73,7 +73,7 @@ impl Test for FullStroke {
             let moves = clockwork.moves(&probes);
             responses.extend(moves.map(|(_, probe)| (probe.address, probe.response())));
             if responses.len() >= ENOUGH {
-                part = rotational::analyse(&responses, Some(clockwork.revolution));
+                part = rotational::measure(&responses, clockwork.revolution);
                 report(
                     &mut prober,
                     &responses,

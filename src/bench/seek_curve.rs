@@ -224,7 +224,7 @@ fn average(
         .filter(|seek| AROUND.contains(&seek.distance))
         .map(|seek| (0, brought(seek)))
         .collect();
-    let part = rotational::analyse(&near, Some(clockwork.revolution))?;
+    let part = rotational::measure(&near, clockwork.revolution)?;
     Some(mechanics::seek_figure(
         "average_seek",
         &part,

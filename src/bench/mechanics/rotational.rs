@@ -4,6 +4,7 @@
 use crate::session::document::{Severity, Verdict};
 use crate::stats::anderson_darling::CRITICAL_1_PERCENT;
 use crate::stats::robust;
+use crate::stats::threshold;
 use crate::stats::uniform::{self, Uniform};
 
 /// The size of sample for which the test of evenness is made: large enough to see what is not a
@@ -38,17 +39,21 @@ pub fn analyse(responses: &[(u64, f64)], revolution: Option<f64>) -> Option<Rota
     of_edge(&ascending, uniform::of_known_width(&ascending, width)?)
 }
 
-/// The same where what comes before the wait is now and then longer: the edge lies where the share
-/// `quantile` of it has come to its end.
+/// The same, with an edge and limits that respect how much single seeks vary: the edge is the
+/// lower quartile of the time before the wait.
 #[must_use]
-pub fn analyse_blurred(
-    responses: &[(u64, f64)],
-    revolution: f64,
-    quantile: f64,
-) -> Option<RotationalPart> {
+pub fn measure(responses: &[(u64, f64)], revolution: f64) -> Option<RotationalPart> {
+    let part = analyse(responses, Some(revolution))?;
     let ascending = robust::ascending(responses.iter().map(|(_, response)| *response));
-    let edge = uniform::of_blurred_edge(&ascending, revolution, quantile)?;
-    of_edge(&ascending, edge)
+    let found = threshold::of_band(&ascending, revolution)?;
+    Some(RotationalPart {
+        edge: Uniform {
+            lower: found.quartile,
+            limits: found.limits,
+            ..part.edge
+        },
+        ..part
+    })
 }
 
 fn of_edge(ascending: &[f64], edge: Uniform) -> Option<RotationalPart> {

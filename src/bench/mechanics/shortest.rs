@@ -11,13 +11,19 @@ const ENOUGH: usize = 40;
 /// Half the width of the limits, as a share of the seek, from which it is called uncertain.
 const UNCERTAIN: f64 = 0.05;
 
+/// Share of the jumps of a whole cylinder that must end where the platter brings their blocks.
+const CLEAR: f64 = 0.6;
+
 /// What a walk says of the seek.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Shortest {
-    /// The edge from all jumps; how even the law is from those that were not aimed.
+    /// The edge from the jumps that moved the arm by one cylinder; the distribution within the
+    /// revolution from all that were not aimed.
     pub part: RotationalPart,
     /// The clockwork with the command as it was between the jumps.
     pub clockwork: Clockwork,
+    /// Share of the jumps that end where the platter brings a block one cylinder further.
+    pub clear: f64,
     /// How far the seek may be off, in seconds, as its batches disagree: a computer that is busy
     /// now and then delays some of them more than others. `None` for too few.
     pub margin: Option<f64>,
@@ -39,17 +45,20 @@ pub fn analyse(walk: &Walk, clockwork: &Clockwork) -> Option<Shortest> {
     Some(Shortest {
         part: RotationalPart {
             edge: all.edge,
+            inside: all.inside,
             ..even
         },
         clockwork: Clockwork {
             command: walk.command(clockwork),
             ..*clockwork
         },
+        clear: walk.clear(clockwork.revolution),
         margin: margin(&walk.aimed, line, clockwork),
     })
 }
 
-/// The edge of some jumps.
+/// The edge of those of the jumps that moved the arm by one cylinder; of all where that does not
+/// show.
 fn edge<'a>(
     jumps: impl Iterator<Item = &'a Jump>,
     line: Option<f64>,
@@ -57,22 +66,20 @@ fn edge<'a>(
 ) -> Option<RotationalPart> {
     let turn = clockwork.revolution;
     let punctual: Vec<(u64, f64)> = jumps
+        .filter(|jump| line.is_none_or(|line| jump.is_on(line, turn)))
         .map(|jump| (jump.address, jump.punctual(line, turn)))
         .collect();
-    rotational::analyse_blurred(&punctual, turn, walk::QUANTILE)
+    rotational::measure(&punctual, turn)
 }
 
 /// The 95 % margin of the mean of what every batch says alone.
 fn margin(aimed: &[Batch], line: Option<f64>, clockwork: &Clockwork) -> Option<f64> {
     let alone = |batch: &Batch| {
-        let edge = edge(batch.jumps.iter(), line, clockwork)?.edge.lower;
-        Some(edge - walk::typical_command(&batch.commands).unwrap_or(0.0))
+        let edge = edge(batch.jumps.iter(), line, clockwork)?;
+        let command = walk::typical_command(&batch.commands).unwrap_or(0.0);
+        (edge.edge.inside >= ENOUGH).then_some(edge.edge.lower - command)
     };
-    let values: Vec<f64> = aimed
-        .iter()
-        .filter(|batch| batch.jumps.len() >= ENOUGH)
-        .filter_map(alone)
-        .collect();
+    let values: Vec<f64> = aimed.iter().filter_map(alone).collect();
     confidence::independent(&values)?.margin()
 }
 
@@ -88,16 +95,32 @@ impl Shortest {
         figure.within(low, high)
     }
 
-    /// Says that the batches disagree by more than the figure can bear.
+    /// Says why the figure is not to be trusted: the blocks are not where a platter brings them, or
+    /// its limits are wider than a figure can bear.
     #[must_use]
     pub fn doubt(&self, seek: &Figure) -> Option<Verdict> {
-        let share = 1e9 * self.margin? / seek.value;
+        if self.clear < CLEAR || self.part.inside < CLEAR {
+            return Some(Verdict::new(
+                "seek-doubtful",
+                Severity::Warning,
+                format!(
+                    "{} of the jumps end where a platter brings a block one cylinder further, and {} \
+                     of these within one revolution",
+                    units::percent(self.clear),
+                    units::percent(self.part.inside)
+                ),
+                "the waiting times are not those of a platter: stop other users of the drive and \
+                 repeat",
+            ));
+        }
+        let half = 0.5 * (seek.high? - seek.low?);
+        let share = half / seek.value;
         (!(0.0..=UNCERTAIN).contains(&share)).then(|| {
             Verdict::new(
                 "seek-uncertain",
                 Severity::Warning,
                 format!(
-                    "parts of the walk disagree: the seek is known to {} only",
+                    "the seek is known to {} only: what the computer and the command take varies as much",
                     units::percent(share.abs())
                 ),
                 "this computer sees answers now early, now late: stop what else it does and repeat",

@@ -19,8 +19,15 @@ const CLEAR: f64 = 0.8;
 /// An answer further than this from where most blocks lie, in revolutions, is an outlier.
 const OUTLYING: f64 = 0.1;
 /// No later than this, in seconds, is an answer seen that only the computer delayed. A jump that
-/// crosses one track more than most ends further away: by the skew, which hides a change of head.
+/// crosses one track more or less ends further away: by the skew, which hides a change of head.
 const LATEST: f64 = 150e-6;
+/// By how many tracks a jump may be shorter or longer than [`Jumps::length`]. A jump of a whole
+/// cylinder passes as many ends of tracks as the cylinder has, and exactly one of them is its own: the
+/// arm moves by one cylinder. One that is longer or shorter by this much does so at least half the
+/// time, and where its block lies tells whether it did.
+const ASIDE: f64 = 0.5;
+/// Jumps no longer or shorter than this mostly pass as many tracks as a cylinder has.
+const NEARLY_WHOLE: f64 = 0.25;
 
 /// Where jumps go and how long they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,14 +42,6 @@ pub struct Jumps {
     pub track: f64,
 }
 
-impl Jumps {
-    /// By how many tracks a jump may be shorter than [`Jumps::length`]: a tenth of it, so that nine of
-    /// ten still move the arm, and no more than half a track.
-    fn shorter(&self) -> f64 {
-        (0.1 * self.length / self.track).min(0.5)
-    }
-}
-
 /// One jump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jump {
@@ -50,7 +49,7 @@ pub struct Jump {
     pub address: u64,
     /// How long the read took, in seconds.
     pub response: f64,
-    /// By how many tracks it was longer than a cylinder, -0.5 to 1.
+    /// By how many tracks it was longer than a cylinder, -0.5 to 0.5.
     pub more: f64,
     /// Revolutions from the end of the read before it to the end of this one, as if the jump had
     /// been one cylinder long: the same for all jumps, but for whole revolutions and noise.
@@ -117,7 +116,7 @@ impl Walk {
         count: usize,
     ) -> Result<(), BenchError> {
         let more: Vec<f64> = (0..count)
-            .map(|_| prober.random.share() - self.jumps.shorter())
+            .map(|_| prober.random.share() - ASIDE)
             .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.even.push(batch);
@@ -140,8 +139,12 @@ impl Walk {
         // Widely at first; then more closely, but not closer than answers of a busy computer lie.
         const WIDE: f64 = 0.12;
         const NARROW_SECONDS: f64 = 400e-6;
+        let Some(line) = self.line(clockwork.revolution) else {
+            return Ok(());
+        };
         let waited = |jump: &Jump| jump.response / clockwork.revolution + jump.more;
-        let aim: Resultant = jumps(&self.even).map(waited).collect();
+        let clear = |jump: &&Jump| jump.is_on(line, clockwork.revolution);
+        let aim: Resultant = jumps(&self.even).filter(clear).map(waited).collect();
         if aim.length() < CLEAR {
             return Ok(());
         }
@@ -150,9 +153,8 @@ impl Walk {
             _ => WIDE.min(NARROW_SECONDS / clockwork.revolution),
         };
         let middle = aim.direction() - edge / clockwork.revolution;
-        let least = self.jumps.shorter();
         let more: Vec<f64> = (0..count)
-            .map(|_| wrap(middle + least + width * (prober.random.share() - 0.5)) - least)
+            .map(|_| wrap(middle + ASIDE + width * (prober.random.share() - 0.5)) - ASIDE)
             .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.aimed.push(batch);
@@ -172,7 +174,7 @@ impl Walk {
             length,
             track,
         } = self.jumps;
-        let times = if clockwork.command.known { 2 } else { 1 };
+        let times = if clockwork.command.repeats { 2 } else { 1 };
         let mut addresses = vec![prober.aligned(self.at); times];
         for more in more {
             let jump = ((length + more * track) * SECTOR) as u64;
@@ -204,7 +206,7 @@ impl Walk {
     fn measured(&self, before: Probe, after: Probe, revolution: f64) -> Option<Jump> {
         let sectors = before.address.checked_sub(after.address)? as f64 / SECTOR;
         let more = (sectors - self.jumps.length) / self.jumps.track;
-        (-0.6..1.1).contains(&more).then(|| Jump {
+        (-0.6..0.6).contains(&more).then(|| Jump {
             address: after.address,
             response: after.response(),
             more,
@@ -220,6 +222,9 @@ impl Walk {
             .batches()
             .flat_map(|batch| batch.commands.iter().copied())
             .collect();
+        if !clockwork.command.repeats {
+            return clockwork.command;
+        }
         let found = command::of(&again, clockwork.revolution);
         match typical_command(&again) {
             Some(time) if found.known => Command { time, ..found },
@@ -227,13 +232,28 @@ impl Walk {
         }
     }
 
-    /// Turns from one read's end to the next one's, as most of the jumps agree on; `None` where
-    /// they do not.
+    /// Share of the jumps of nearly a whole cylinder that end where most of them do.
+    #[must_use]
+    pub fn clear(&self, revolution: f64) -> f64 {
+        let Some(line) = self.line(revolution) else {
+            return 0.0;
+        };
+        let jumps = self.batches().flat_map(|batch| &batch.jumps);
+        let whole: Vec<&Jump> = jumps
+            .filter(|jump| jump.more.abs() < NEARLY_WHOLE)
+            .collect();
+        let on = whole.iter().filter(|jump| jump.is_on(line, revolution));
+        on.count() as f64 / whole.len().max(1) as f64
+    }
+
+    /// Turns from one read's end to the next one's where the arm moved by one cylinder, as most of the
+    /// jumps of nearly a whole cylinder agree on; `None` where they do not.
     #[must_use]
     pub fn line(&self, revolution: f64) -> Option<f64> {
         let turns = || {
             let jumps = self.batches().flat_map(|batch| &batch.jumps);
-            jumps.map(|jump| jump.turns)
+            let whole = jumps.filter(|jump| jump.more.abs() < NEARLY_WHOLE);
+            whole.map(|jump| jump.turns)
         };
         let aim: Resultant = turns().collect();
         if aim.length() < CLEAR {
@@ -250,6 +270,12 @@ impl Walk {
 }
 
 impl Jump {
+    /// Whether the block was where a jump of one cylinder finds it.
+    #[must_use]
+    pub fn is_on(&self, line: f64, revolution: f64) -> bool {
+        (revolution * signed(self.turns - line)).abs() < LATEST
+    }
+
     /// The response as it would be had the answer been seen as early as most: how late it was shows
     /// in the angle. An answer that is early for its angle is right as it is: there the read before
     /// it was seen late.

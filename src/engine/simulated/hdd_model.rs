@@ -155,13 +155,15 @@ impl Queue {
         let impatient = here
             .iter()
             .position(|index| begin_ns - self.waiting[*index].since_ns > PATIENCE_NS);
-        let accesses: Vec<Access> = here
+        let accesses: Vec<(Access, f64)> = here
             .iter()
-            .map(|index| access(&self.waiting[*index].request))
+            .map(|index| &self.waiting[*index])
+            .map(|waiting| (access(&waiting.request), waiting.since_ns as f64))
             .collect();
-        let chosen = impatient.or_else(|| self.drive.choose(&accesses, begin_ns as f64))?;
+        let chosen = impatient.or_else(|| self.drive.choose(&accesses))?;
         let Waiting { id, request, .. } = self.waiting.remove(here[chosen]);
-        let (at, result) = match self.drive.serve(&accesses[chosen], begin_ns as f64) {
+        let (access, since) = &accesses[chosen];
+        let (at, result) = match self.drive.serve(access, *since) {
             Answer::Done(at) => (at, Ok(request.bytes)),
             Answer::Failed(at) => (at, Err(libc::EIO)),
         };
