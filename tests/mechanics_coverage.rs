@@ -124,7 +124,10 @@ impl Measured {
     /// Relative error, and relative width of the interval; `None` without a metric.
     fn error(&self) -> Option<(f64, f64)> {
         let figure = self.figure.as_ref()?;
-        let width = figure.high.zip(figure.low).map_or(0.0, |(high, low)| high - low);
+        let width = figure
+            .high
+            .zip(figure.low)
+            .map_or(0.0, |(high, low)| high - low);
         Some((figure.value / self.truth - 1.0, width / self.truth))
     }
 
@@ -143,7 +146,11 @@ impl Measured {
             "{:+.3} % width {:.3} % {} {:?} {}",
             100.0 * error,
             100.0 * width,
-            if self.is_covered() { "covered" } else { "MISSED" },
+            if self.is_covered() {
+                "covered"
+            } else {
+                "MISSED"
+            },
             self.doubts,
             self.drive
         )
@@ -209,7 +216,9 @@ fn numbers() -> std::ops::Range<u64> {
 fn intervals_of_1000_random_drives_cover_the_truth() {
     let only = std::env::var("DISKSCOPE_METRIC").unwrap_or_default();
     let mut wrong = Vec::new();
-    println!("| metric | drives | covered | median width | uncertain | 95 % within | largest error |");
+    println!(
+        "| metric | drives | covered | median width | uncertain | 95 % within | largest error |"
+    );
     println!("|---|---|---|---|---|---|---|");
     for metric in METRICS.iter().filter(|it| it.name.contains(&only)) {
         let measured = measure(metric, numbers());
@@ -239,7 +248,12 @@ fn intervals_of_1000_random_drives_cover_the_truth() {
 fn intervals_of_a_few_random_drives_cover_the_truth() {
     for metric in &METRICS {
         for it in measure(metric, 0..3) {
-            assert!(it.is_certain() && it.is_covered(), "{}: {}", metric.name, it.line());
+            assert!(
+                it.is_certain() && it.is_covered(),
+                "{}: {}",
+                metric.name,
+                it.line()
+            );
         }
     }
 }

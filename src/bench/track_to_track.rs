@@ -179,7 +179,8 @@ fn walk(
             _ => walk.evenly(prober, clockwork, phase, BATCH)?,
         }
         // The first edge is needed for aiming; later ones become more exact slowly.
-        let due = batch < 2 * EVEN || (batch + 1) % (batches / 10).max(1) == 0 || batch + 1 == batches;
+        let due =
+            batch < 2 * EVEN || (batch + 1) % (batches / 10).max(1) == 0 || batch + 1 == batches;
         if walk::jumps(&walk.even).count() >= ENOUGH && (due || prober.over()) {
             found = shortest::analyse(&walk, clockwork);
             report(prober, &walk, found.as_ref(), passing);

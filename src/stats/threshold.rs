@@ -16,6 +16,8 @@ use super::uniform;
 
 /// Distance between median and quartile of the normal distribution.
 const QUARTILE: f64 = 0.674_49;
+/// Distance between the median and the quickest twentieth.
+const QUICKEST: f64 = 1.644_85;
 /// Share of the observations that follow no law, and their density relative to the band's: they
 /// are spread over some ten widths.
 const STRAY: f64 = 0.02;
@@ -35,9 +37,11 @@ pub struct Threshold {
     pub median: f64,
     /// Standard deviation of single seeks.
     pub spread: f64,
-    /// 95 % limits that hold the quick end as well as the median: the lower one is as far below the
-    /// quartile as the median is above it.
+    /// 95 % limits that hold the quick end (the quickest twentieth) as well as the median: which of
+    /// them a data sheet means is not known.
     pub limits: (f64, f64),
+    /// 95 % limits of the median alone.
+    pub median_limits: (f64, f64),
 }
 
 /// One point of the grid.
@@ -92,8 +96,12 @@ pub fn of_band(ascending: &[f64], width: f64) -> Option<Threshold> {
         spread: mean(|point| point.spread),
         limits: (
             quantile(&points, 0.025, |point| {
-                point.median - 2.0 * QUARTILE * point.spread
+                point.median - QUICKEST * point.spread
             }),
+            quantile(&points, 0.975, |point| point.median),
+        ),
+        median_limits: (
+            quantile(&points, 0.025, |point| point.median),
             quantile(&points, 0.975, |point| point.median),
         ),
     })
@@ -257,7 +265,10 @@ mod tests {
                 width += (found.limits.1 - found.limits.0) / 60.0;
             }
             assert!(covered >= 55, "{count} {jitter}: {covered} of 60, {width}");
-            assert!(width < 2.0 * jitter + 60.0 / count as f64, "{count} {jitter}: {width}");
+            assert!(
+                width < 2.0 * jitter + 60.0 / count as f64,
+                "{count} {jitter}: {width}"
+            );
         }
     }
 

@@ -105,7 +105,8 @@ impl Pairs {
         let mut first: std::collections::HashMap<u64, &Probe> = std::collections::HashMap::new();
         let mut ends = Vec::new();
         let quick = probes.iter().map(Probe::response);
-        self.quick.extend(quick.filter(|response| *response <= fast));
+        self.quick
+            .extend(quick.filter(|response| *response <= fast));
         for probe in probes {
             match first.insert(probe.address, probe) {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),

@@ -1,7 +1,8 @@
 //! The shortest seek, from a walk: the edge of its jumps less the commands between them.
 
-use super::walk::{self, Batch, Jump, Walk};
-use super::{Clockwork, RotationalPart, rotational};
+use super::Clockwork;
+use super::rotational::{self, Edge, RotationalPart};
+use super::walk::{self, Batch, Jump, Line, Walk};
 use crate::session::document::{Figure, Severity, Verdict};
 use crate::stats::confidence;
 use crate::units;
@@ -61,7 +62,7 @@ pub fn analyse(walk: &Walk, clockwork: &Clockwork) -> Option<Shortest> {
 /// show.
 fn edge<'a>(
     jumps: impl Iterator<Item = &'a Jump>,
-    line: Option<f64>,
+    line: Option<Line>,
     clockwork: &Clockwork,
 ) -> Option<RotationalPart> {
     let turn = clockwork.revolution;
@@ -69,11 +70,11 @@ fn edge<'a>(
         .filter(|jump| line.is_none_or(|line| jump.is_on(line, turn)))
         .map(|jump| (jump.address, jump.punctual(line, turn)))
         .collect();
-    rotational::measure(&punctual, turn)
+    rotational::measure(&punctual, turn, Edge::Quick)
 }
 
 /// The 95 % margin of the mean of what every batch says alone.
-fn margin(aimed: &[Batch], line: Option<f64>, clockwork: &Clockwork) -> Option<f64> {
+fn margin(aimed: &[Batch], line: Option<Line>, clockwork: &Clockwork) -> Option<f64> {
     let alone = |batch: &Batch| {
         let edge = edge(batch.jumps.iter(), line, clockwork)?;
         let command = walk::typical_command(&batch.commands).unwrap_or(0.0);

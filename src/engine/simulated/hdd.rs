@@ -144,9 +144,8 @@ impl Hdd {
             let ready = self.decoded(*at) + self.seek_to(&place);
             (1, self.arrival(&place, ready))
         };
-        let earlier = |one: (u8, f64), other: (u8, f64)| {
-            one.0.cmp(&other.0).then(one.1.total_cmp(&other.1))
-        };
+        let earlier =
+            |one: (u8, f64), other: (u8, f64)| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1));
         (0..known.len()).min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
     }
 
@@ -155,7 +154,9 @@ impl Hdd {
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
         let streamed = |stream: &Stream| {
-            stream.from <= sectors.start && sectors.start <= stream.next && sectors.end <= stream.stop
+            stream.from <= sectors.start
+                && sectors.start <= stream.next
+                && sectors.end <= stream.stop
         };
         self.cached.iter().any(within) || self.stream.as_ref().is_some_and(streamed)
     }

@@ -142,7 +142,10 @@ fn sequential_share(settings: Settings, depth: usize, write: bool) -> f64 {
 fn sequential_requests_at_any_depth_run_at_the_speed_of_the_medium() {
     for depth in [1, 2, 4, 8, 32] {
         let share = sequential_share(exact(), depth, false);
-        assert!((0.7..=1.0).contains(&share), "reads at depth {depth}: {share}");
+        assert!(
+            (0.7..=1.0).contains(&share),
+            "reads at depth {depth}: {share}"
+        );
         // At depth 1 the platter turns on while the next write is on its way.
         let share = sequential_share(exact(), depth, true);
         assert!(
