@@ -231,6 +231,39 @@ mod tests {
     }
 
     #[test]
+    fn a_disk_gives_no_more_than_its_medium() {
+        // So many sectors on the outermost tracks, 120 revolutions a second.
+        for (size, sectors) in [("1TB", 4340.0), ("40GB,cylinders=20000", 1302.0)] {
+            let medium = sectors * 512.0 * 120.0;
+            let name = format!("sim:hdd,clock=virtual,size={size}");
+            let finished = simulate(find("quartet").unwrap(), &name, &[]);
+            for line in ["seq1m_q8", "seq1m_q1"] {
+                let rate = value(&finished, &format!("{line}_read_throughput"));
+                assert!(rate < medium, "{name} {line}: {rate}");
+            }
+            let told = fake::codes(&finished).contains(&"sequential-lines-differ");
+            assert!(!told, "{name}");
+        }
+    }
+
+    #[test]
+    fn sequential_lines_of_a_disk_that_differ_are_doubted() {
+        let mut findings = Findings::default();
+        let rate = |name, value| {
+            crate::session::document::Figure::new(
+                name,
+                value,
+                crate::session::document::Unit::BytesPerSecond,
+            )
+        };
+        findings.put_figure(rate("seq1m_q8_read_throughput", 348e6));
+        findings.put_figure(rate("seq1m_q1_read_throughput", 300e6));
+        assert_eq!(above_medium(&findings), None);
+        findings.put_figure(rate("seq1m_q1_read_throughput", 260e6));
+        assert!(above_medium(&findings).is_some());
+    }
+
+    #[test]
     fn a_drive_is_only_read_unless_asked_otherwise() {
         let test = find("quartet").unwrap();
         let target = Target::ordinary();

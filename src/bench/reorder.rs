@@ -291,6 +291,23 @@ mod tests {
     }
 
     #[test]
+    fn a_cache_that_becomes_warm_is_no_gain_of_sorting() {
+        let asked = Mutex::new(0_u32);
+        let fake = Fake::new(move |_| {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            // The first pass alone finds it cold.
+            Some(if *asked <= 1000 { 1_500_000 } else { 100_000 })
+        });
+        let finished = fake::run(find("reorder").unwrap(), &fake::target(1 << 40), &[], &fake);
+        let gain = finished.findings.figure("reorder_gain").unwrap();
+        assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
+        let codes = fake::codes(&finished);
+        assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");
+        assert!(codes.contains(&"no-reorder-gain"), "{codes:?}");
+    }
+
+    #[test]
     fn batches_are_sorted_in_turns_and_keep_every_address() {
         let plan = Plan::reading(Pattern::Random, 4096, 0..1 << 30);
         let unsorted = addresses(&plan, 100, 1, 7);

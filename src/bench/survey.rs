@@ -474,6 +474,78 @@ mod tests {
         }
     }
 
+    /// A drive that the kernel calls rotational.
+    fn said_to_rotate() -> Target {
+        let name = "sim:hdd,size=10GB,cylinders=20000";
+        let opened = crate::engine::open(
+            &crate::roots::Roots::default(),
+            name,
+            crate::engine::Choice::Auto,
+            None,
+        );
+        opened.unwrap().target
+    }
+
+    #[test]
+    fn mechanics_of_what_does_not_rotate_are_skipped_with_one_sentence() {
+        let target = said_to_rotate();
+        let fake = Fake::new(|asked| Some(100_000 + asked.address % 7919));
+        let finished = fake::run(find("survey").unwrap(), &target, &[], &fake);
+        let codes = codes(&finished);
+        let told = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
+        assert_eq!(told("does-not-rotate"), 1, "{codes:?}");
+        assert_eq!(told("mechanics-skipped"), 1, "{codes:?}");
+        let findings = &finished.findings;
+        for part in ["reorder/", "full-stroke/", "track-to-track/", "seek-curve/"] {
+            assert!(
+                findings.figures.iter().all(|it| !it.name.starts_with(part)),
+                "{part}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_and_advice_name_the_depth_of_their_metrics() {
+        let name = "sim:hdd,clock=virtual,size=100GB,cylinders=20000";
+        let finished = simulate(find("survey").unwrap(), name, &[]);
+        let tables = &finished.findings.tables;
+        let table = tables.iter().find(|table| table.name == "Summary").unwrap();
+        let depth = |figure: &str| {
+            let row = table.rows.iter().find(|row| row.cells == [figure]).unwrap();
+            row.name
+                .rsplit_once("depth ")
+                .map(|(_, depth)| depth.to_owned())
+        };
+        assert_eq!(depth("random-read/iops"), depth("random-read/latency_p50"));
+        let optimal = value(&finished, "concurrency-read/optimal_depth").to_string();
+        assert_eq!(depth("concurrency-read/optimal_depth_iops"), Some(optimal));
+        let most = value(&finished, "concurrency-read/iops_max_depth");
+        assert_eq!(depth("concurrency-read/iops_max"), Some(most.to_string()));
+        // A disk does far more with many requests to choose from: the advice says so.
+        let verdicts = &finished.findings.verdicts;
+        let advice = verdicts
+            .iter()
+            .find(|it| it.code == "advice-queue-depth")
+            .unwrap();
+        assert!(most >= 16.0, "{most}");
+        assert!(
+            advice.advice.contains(&format!("up to {most}")),
+            "{advice:?}"
+        );
+    }
+
+    #[test]
+    fn throughput_above_the_medium_is_doubted() {
+        let mut findings = Findings::default();
+        let rate = |name, value| Figure::new(name, value, Unit::BytesPerSecond);
+        findings.put_figure(rate("sequential-read/throughput_max", 267e6));
+        findings.put_figure(rate("block-size-read/throughput_max", 280e6));
+        assert_eq!(above_medium(&findings), None);
+        findings.put_figure(rate("block-size-read/throughput_max", 348e6));
+        let verdict = above_medium(&findings).unwrap();
+        assert!(verdict.evidence.contains("267 MB/s"), "{verdict:?}");
+    }
+
     #[test]
     fn it_says_beforehand_how_long_it_takes() {
         let target = Target::ordinary();

@@ -131,7 +131,8 @@ impl Hdd {
 
     /// Which of the waiting requests (each with its arrival) it takes next: the one that it
     /// reaches first, among as many as its queue holds; what the cache has or is about to read it
-    /// reaches before anything else, in the order of addresses. `None` when none waits.
+    /// reaches before anything else, in the order of addresses. Requests that continue another one that
+    /// waits come after it. `None` when none waits.
     #[must_use]
     pub fn choose(&self, waiting: &[(Access, f64)]) -> Option<usize> {
         let known = &waiting[..waiting.len().min(self.settings.ncq.max(1))];
@@ -144,9 +145,18 @@ impl Hdd {
             let ready = self.decoded(*at) + self.seek_to(&place);
             (1, self.arrival(&place, ready))
         };
+        let continues = |access: &Access| {
+            known.iter().any(|(other, _)| {
+                other.write == access.write
+                    && other.address < access.address
+                    && other.address + u64::from(other.bytes) == access.address
+            })
+        };
         let earlier =
             |one: (u8, f64), other: (u8, f64)| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1));
-        (0..known.len()).min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
+        (0..known.len())
+            .filter(|index| !continues(&known[*index].0))
+            .min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
     }
 
     /// Whether sectors are in the cache, or come next in the stream that is being read.
