@@ -244,16 +244,31 @@ fn intervals_of_1000_random_drives_cover_the_truth() {
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
+/// Fast, with few surfaces and a head switch that takes longer than a seek.
+const FAST: &str = "sim:hdd,clock=virtual,rpm=10025,heads=3,t2t=550us,full=11ms,ncq=32";
+
+/// One drive in twenty may lie outside of a 95 % interval: here one of 28 measurements, and one more may
+/// be called uncertain.
 #[test]
 fn intervals_of_a_few_random_drives_cover_the_truth() {
+    let drives: Vec<String> = (0..6).map(drive).chain([FAST.to_owned()]).collect();
+    let (mut missed, mut uncertain) = (Vec::new(), Vec::new());
     for metric in &METRICS {
-        for it in measure(metric, 0..3) {
-            assert!(
-                it.is_certain() && it.is_covered(),
-                "{}: {}",
-                metric.name,
-                it.line()
-            );
+        for name in &drives {
+            let it = Measured::new(name, metric);
+            let line = format!("{}: {}", metric.name, it.line());
+            println!("{line}");
+            if !it.is_certain() {
+                uncertain.push(line);
+                continue;
+            }
+            let error = it.error().map_or(f64::NAN, |(error, _)| error.abs());
+            assert!(error < 0.05, "{line}");
+            if !it.is_covered() {
+                missed.push(line);
+            }
         }
     }
+    assert!(missed.len() <= 1, "{missed:#?}");
+    assert!(uncertain.len() <= 1, "{uncertain:#?}");
 }

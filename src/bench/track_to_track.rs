@@ -145,7 +145,7 @@ fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
         from: stretch.top,
         to: stretch.bottom(length, &prober.window()),
         length,
-        track: found.layout.sectors_per_track,
+        track: found.layout.whole_sectors(),
     })
 }
 

@@ -103,7 +103,7 @@ pub fn of_quick(quick: &[f64]) -> Command {
 pub fn unknown() -> Verdict {
     Verdict::new(
         "command-time-unknown",
-        Severity::Note,
+        Severity::Warning,
         "a block that was read twice in a row took a whole revolution the second time: no cache \
          answered, and the time of a command alone could not be measured",
         "seek times include it: usually 0.1 to 0.3 ms",

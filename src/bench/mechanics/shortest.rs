@@ -121,10 +121,10 @@ impl Shortest {
                 "seek-uncertain",
                 Severity::Warning,
                 format!(
-                    "the seek is known to {} only: what the computer and the command take varies as much",
+                    "the seek is known to {} only: single seeks, commands and this computer vary as much",
                     units::percent(share.abs())
                 ),
-                "this computer sees answers now early, now late: stop what else it does and repeat",
+                "stop what else this computer and the drive do, and repeat",
             )
         })
     }
