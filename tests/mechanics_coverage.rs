@@ -247,11 +247,11 @@ fn intervals_of_1000_random_drives_cover_the_truth() {
 /// Fast, with few surfaces and a head switch that takes longer than a seek.
 const FAST: &str = "sim:hdd,clock=virtual,rpm=10025,heads=3,t2t=550us,full=11ms,ncq=32";
 
-/// One drive in twenty may lie outside of a 95 % interval: here one of 28 measurements, and one more may
-/// be called uncertain.
+/// One measurement in twenty may lie outside of its 95 % interval. More than two of twenty do so by chance
+/// once in thirteen times; the seeds are fixed, so that chance has been asked once.
 #[test]
 fn intervals_of_a_few_random_drives_cover_the_truth() {
-    let drives: Vec<String> = (0..6).map(drive).chain([FAST.to_owned()]).collect();
+    let drives: Vec<String> = (0..4).map(drive).chain([FAST.to_owned()]).collect();
     let (mut missed, mut uncertain) = (Vec::new(), Vec::new());
     for metric in &METRICS {
         for name in &drives {
@@ -269,6 +269,6 @@ fn intervals_of_a_few_random_drives_cover_the_truth() {
             }
         }
     }
-    assert!(missed.len() <= 1, "{missed:#?}");
+    assert!(missed.len() <= 2, "{missed:#?}");
     assert!(uncertain.len() <= 1, "{uncertain:#?}");
 }
