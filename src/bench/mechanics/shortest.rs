@@ -4,7 +4,7 @@ use super::Clockwork;
 use super::rotational::{self, Edge, RotationalPart};
 use super::walk::{self, Batch, Jump, Line, Walk};
 use crate::session::document::{Figure, Severity, Verdict};
-use crate::stats::confidence;
+use crate::stats::{confidence, robust};
 use crate::units;
 
 /// Jumps without which a batch says nothing by itself.
@@ -91,9 +91,27 @@ impl Shortest {
         let figure = super::seek_figure(name, &self.part, &self.clockwork, passing);
         let margin = 1e9 * self.margin.unwrap_or(0.0);
         let (low, high) = (figure.value - margin, figure.value + margin);
-        let low = figure.low.map_or(low, |known| known.min(low));
+        let low = figure.low.map_or(low, |known| known.min(low)) - 1e9 * self.coarseness(passing);
         let high = figure.high.map_or(high, |known| known.max(high));
         figure.within(low, high)
+    }
+
+    /// How coarsely the edge is seen, in seconds. Blocks come by at distances of their passing, and each
+    /// number of repeated reads before a jump shifts where among them it begins. Between two of these
+    /// places nothing is seen: the quickest seeks may end anywhere from one of them down to the next.
+    fn coarseness(&self, passing: f64) -> f64 {
+        let command = self.clockwork.command;
+        let begins = match command.repeats {
+            true => 1..=walk::REPEATS,
+            false => 0..=0,
+        };
+        let shift = |repeats: u64| (repeats as f64 * command.time).rem_euclid(passing);
+        let places = robust::ascending(begins.map(shift));
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return passing;
+        };
+        let inner = places.windows(2).map(|two| two[1] - two[0]);
+        inner.fold(first + passing - last, f64::max)
     }
 
     /// Says why the figure is not to be trusted: the blocks are not where a platter brings them, or

@@ -27,7 +27,7 @@ const LEAST_LATE: f64 = 20e-6;
 const SCATTERS: f64 = 8.0;
 /// Repeated reads after a jump: another number each time, so that jumps begin at angles between
 /// those of whole sectors too.
-const REPEATS: u64 = 3;
+pub const REPEATS: u64 = 3;
 /// By how many tracks a jump may be shorter or longer than [`Jumps::length`]. A jump of a whole
 /// cylinder passes as many ends of tracks as the cylinder has, and exactly one of them is its own: the
 /// arm moves by one cylinder. One that is longer or shorter by this much does so at least half the
