@@ -17,6 +17,7 @@ pub mod report;
 pub mod roots;
 pub mod runtime;
 pub mod session;
+pub mod shell;
 pub mod stats;
 pub mod ui;
 pub mod units;

@@ -1,10 +1,12 @@
 //! What the user asks for: a test, a target, and what was set.
 
+use std::ffi::{OsStr, OsString};
 use std::path::PathBuf;
 
 use super::{BenchError, Parameters, Test, Value};
 use crate::drive::Target;
 use crate::session::goal::Wanted;
+use crate::shell;
 
 /// A test that somebody wants to have run: the same from the command line and from the launcher.
 #[derive(Clone)]
@@ -93,49 +95,37 @@ impl Job {
         parameters
     }
 
-    /// The target as a shell takes it.
-    #[must_use]
-    pub fn quoted_target(&self) -> String {
-        quoted(&self.target)
-    }
-
     /// The command line that does the same.
     #[must_use]
     pub fn command_line(&self) -> String {
-        let mut words = vec![format!(
-            "diskscope run {} {}",
+        let words = [
+            "diskscope",
+            "run",
             self.test.description().name,
-            self.quoted_target()
-        )];
+            &self.target,
+        ];
+        let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
+        let mut option = |name: &str, value: &OsStr| {
+            words.push(format!("--{name}").into());
+            words.push(value.to_owned());
+        };
         for (name, value) in &self.set {
-            words.push(format!("--{name} {}", quoted(&value.to_string())));
+            option(name, value.to_string().as_ref());
         }
         if self.engine != "auto" {
-            words.push(format!("--engine {}", self.engine));
+            option("engine", self.engine.as_ref());
         }
         if let Some(bytes) = self.scratch_bytes {
-            words.push(format!(
-                "--scratch-size {}",
-                crate::units::exact_size(bytes)
-            ));
+            option("scratch-size", crate::units::exact_size(bytes).as_ref());
         }
         for goal in &self.goals {
-            words.push(format!("--goal {}", quoted(goal.text())));
+            option("goal", goal.text().as_ref());
         }
         if let Some(path) = &self.overwrite {
-            words.push(format!("--overwrite {}", quoted(&path.to_string_lossy())));
+            option("overwrite", path.as_os_str());
         }
-        words.join(" ")
+        shell::command(words.iter().map(|word| word.as_encoded_bytes()))
     }
-}
-
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,%+".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
-    }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]

@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::drive::{Drive, FileSystem};
 use crate::printable::printable;
 use crate::probe::open_files::{Deleted, Opened};
+use crate::shell;
 
 /// Something that a process has open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -114,14 +115,18 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
             let drive = drives.iter().find(|drive| drive.number == number);
             let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
             let link = format!("/proc/{pid}/fd/{descriptor}");
+            let same = same_file(&link, file);
             DeletedView {
                 path: printable(&file.path),
                 device: drive.map(|drive| drive.name.clone()),
                 mounted_at: system.map(|system| system.at.clone()),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                release: format!(": > {link}"),
-                rescue: format!("cp --sparse=always {link} /where/there/is/room"),
+                release: format!("{same} && truncate -cs 0 {link}"),
+                rescue: format!(
+                    "{same} && cp -n --sparse=always {link} {}",
+                    shell::quote(destination(&file.path))
+                ),
                 holders: file
                     .holders
                     .iter()
@@ -134,6 +139,23 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
             }
         })
         .collect()
+}
+
+/// Whether a link still leads to that nameless file, as a condition of the shell: the process may
+/// have ended and its number may be another's by the time somebody pastes the command.
+fn same_file(link: &str, file: &Deleted) -> String {
+    let device = rustix::fs::makedev(file.number.0, file.number.1);
+    format!(
+        "[ \"$(stat -Lc %d:%i:%h {link})\" = {device}:{}:0 ]",
+        file.inode
+    )
+}
+
+/// Where the content of a nameless file is copied to: its last name, in a directory that the reader
+/// has to choose.
+fn destination(path: &[u8]) -> Vec<u8> {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [b"/where/there/is/room/", name].concat()
 }
 
 #[cfg(test)]
@@ -155,13 +177,25 @@ mod tests {
         let file = Deleted {
             path: b"/tmp/\x1b[2J\n\xff".to_vec(),
             number: (8, 1),
+            inode: 131,
             held_bytes: 4096,
             size: 10,
             holders: vec![(7, b"ev\x07il".to_vec(), 3), (8, b"b".to_vec(), 4)],
         };
         let view = deleted(&[file], &[], &[]).remove(0);
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
-        assert_eq!(view.release, ": > /proc/7/fd/3");
+        assert_eq!(
+            view.release,
+            "[ \"$(stat -Lc %d:%i:%h /proc/7/fd/3)\" = 2049:131:0 ] && truncate -cs 0 /proc/7/fd/3"
+        );
+        assert!(
+            view.rescue.ends_with(
+                "&& cp -n --sparse=always /proc/7/fd/3 \
+                 /where/there/is/room/\"$(printf '\\033')\"'[2J'\"$(printf '\\012\\377')\""
+            ),
+            "{}",
+            view.rescue
+        );
         assert_eq!(view.holders[0].command, "ev\\x07il");
         assert_eq!((view.holders.len(), view.device), (2, None));
     }

@@ -15,6 +15,7 @@ mod figure;
 mod findings;
 mod latency;
 mod record;
+mod reproduce;
 mod table;
 mod verdict;
 
@@ -26,7 +27,8 @@ pub use evidence::{
 pub use figure::{Figure, Unit};
 pub use findings::{Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
-pub use record::{Cpu, EngineRecord, KernelCounts, Reproduce, RunError, StageSplit, TargetRecord};
+pub use record::{Cpu, EngineRecord, KernelCounts, RunError, StageSplit, TargetRecord};
+pub use reproduce::{FioGap, Reproduce};
 pub use table::{Table, TableRow};
 pub use verdict::{Goal, Severity, Verdict};
 
