@@ -1,6 +1,6 @@
 //! What the user asks for: a test, a target, and what was set.
 
-use std::ffi::{OsStr, OsString};
+use std::ffi::OsString;
 use std::path::PathBuf;
 
 use super::{BenchError, Parameters, Test, Value};
@@ -98,33 +98,48 @@ impl Job {
     /// The command line that does the same.
     #[must_use]
     pub fn command_line(&self) -> String {
-        let words = [
-            "diskscope",
-            "run",
-            self.test.description().name,
-            &self.target,
-        ];
+        let words = ["diskscope", "run", self.test.description().name];
         let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
-        let mut option = |name: &str, value: &OsStr| {
-            words.push(format!("--{name}").into());
-            words.push(value.to_owned());
-        };
-        for (name, value) in &self.set {
-            option(name, value.to_string().as_ref());
+        // What begins with a dash is no option only at the very end.
+        let dash = self.target.starts_with('-');
+        if !dash {
+            words.push(self.target.clone().into());
         }
-        if self.engine != "auto" {
-            option("engine", self.engine.as_ref());
+        for (name, value) in self.options() {
+            let joined = value.as_encoded_bytes().starts_with(b"-");
+            let mut word = OsString::from(format!("--{name}"));
+            if joined {
+                word.push("=");
+                word.push(&value);
+                words.push(word);
+            } else {
+                words.extend([word, value]);
+            }
         }
-        if let Some(bytes) = self.scratch_bytes {
-            option("scratch-size", crate::units::exact_size(bytes).as_ref());
-        }
-        for goal in &self.goals {
-            option("goal", goal.text().as_ref());
-        }
-        if let Some(path) = &self.overwrite {
-            option("overwrite", path.as_os_str());
+        if dash {
+            words.extend(["--".into(), self.target.clone().into()]);
         }
         shell::command(words.iter().map(|word| word.as_encoded_bytes()))
+    }
+
+    /// The options of the command line, by name.
+    fn options(&self) -> Vec<(&str, OsString)> {
+        let set = self.set.iter();
+        let mut options: Vec<(&str, OsString)> = set
+            .map(|(name, value)| (*name, value.to_string().into()))
+            .collect();
+        if self.engine != "auto" {
+            options.push(("engine", self.engine.clone().into()));
+        }
+        if let Some(bytes) = self.scratch_bytes {
+            options.push(("scratch-size", crate::units::exact_size(bytes).into()));
+        }
+        let goals = self.goals.iter().map(|goal| ("goal", goal.text().into()));
+        options.extend(goals);
+        if let Some(path) = &self.overwrite {
+            options.push(("overwrite", path.clone().into()));
+        }
+        options
     }
 }
 

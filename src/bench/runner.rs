@@ -165,11 +165,7 @@ impl Bench<'_> {
         let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
         let only_ramp = outcome.tally.requests() == 0 && outcome.tally.ramp != Moved::default();
         if limited && only_ramp && matches!(outcome.end, End::Done) {
-            self.failure = Some(EngineError::Plan(
-                "nothing was measured: the ramp alone used up --bytes or --requests; raise them, or make \
-                 --ramp shorter"
-                    .to_owned(),
-            ));
+            self.failure = Some(EngineError::OnlyRamp);
         }
         if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
             self.failure = Some(error);

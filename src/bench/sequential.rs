@@ -174,9 +174,12 @@ fn zones(plan: &Plan, parameters: &Parameters) -> Vec<Range<u64>> {
     let blocks = plan.window.end.saturating_sub(start) / block;
     let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
     let count = ZONES.min(blocks);
+    let of_bytes = plan.limits.bytes.map(|bytes| bytes / block);
+    let most = [of_bytes, plan.limits.requests].into_iter().flatten().min();
+    let shared = most.map_or(each, |most| each.min(most.div_ceil(count.max(1))));
     (0..count)
         .map(|zone| {
-            let (first, next) = if each > blocks / count {
+            let (first, next) = if shared > blocks / count {
                 (blocks * zone / count, blocks * (zone + 1) / count)
             } else {
                 (blocks / count * zone, blocks / count * (zone + 1))
