@@ -181,6 +181,7 @@ mod tests {
             ("depth", "0", "from 1 to 4096"),
             ("block-size", "4K", "4KiB"),
             ("duration", "10", "10s"),
+            ("duration", "0s", "longer than 0s"),
             ("window-end", "120%", "100%"),
             ("cache", "maybe", "bypass, drop, keep"),
         ] {

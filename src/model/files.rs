@@ -144,10 +144,9 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
 /// Whether a link still leads to that nameless file, as a condition of the shell: the process may
 /// have ended and its number may be another's by the time somebody pastes the command.
 fn same_file(link: &str, file: &Deleted) -> String {
-    let device = rustix::fs::makedev(file.number.0, file.number.1);
     format!(
-        "[ \"$(stat -Lc %d:%i:%h {link})\" = {device}:{}:0 ]",
-        file.inode
+        "[ \"$(stat -Lc %d:%i:%h {link})\" = {}:{}:0 ]",
+        file.device_id, file.inode
     )
 }
 
@@ -177,6 +176,7 @@ mod tests {
         let file = Deleted {
             path: b"/tmp/\x1b[2J\n\xff".to_vec(),
             number: (8, 1),
+            device_id: 2049,
             inode: 131,
             held_bytes: 4096,
             size: 10,

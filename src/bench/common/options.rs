@@ -43,7 +43,7 @@ pub const WORKERS: Parameter = Parameter {
 /// Longest time.
 pub const DURATION: Parameter = Parameter {
     name: "duration",
-    kind: Kind::Duration,
+    kind: Kind::LimitDuration,
     help: "stop after this time, the ramp not counted",
     default: |_| Value::Duration(Duration::from_secs(10)),
 };

@@ -100,6 +100,9 @@ impl Refusal {
                  content may really go"
                     .to_owned()
             }
+            Self::Unknown { .. } if rustix::process::geteuid().is_root() => {
+                "mount /proc and /sys, then start again".to_owned()
+            }
             Self::Unknown { .. } => "try as root, with /proc and /sys mounted".to_owned(),
         }
     }
