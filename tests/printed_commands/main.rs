@@ -432,7 +432,10 @@ fn read_line_stays_in_the_window_and_reads_the_zones() {
     }
     let Some(medium) = Medium::new() else { return };
     let log = tempfile::NamedTempFile::new().unwrap();
+    // Several jobs write over one another's lines of the log.
+    let single = |case: &&Case| !case.options.contains(&"--workers");
     let reads = CASES.iter().filter(|case| case.test.ends_with("-read"));
+    let reads = reads.filter(single);
     for case in reads {
         let (run, _) = medium.diskscope(case.test, case.options);
         let line = run["reproduce"]["fio"].as_str().unwrap();
