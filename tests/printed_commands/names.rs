@@ -3,6 +3,7 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
+use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
@@ -140,5 +141,56 @@ fn directory_line_leaves_the_directory_as_it_was() {
         let left: Vec<_> = fs::read_dir(&directory).unwrap().collect();
         assert_eq!(left.len(), 1, "{line} left {left:?}");
         assert_eq!(fs::read(directory.join("mine")).unwrap(), b"kept");
+        // Neither is what a variable of the shell names, where the directory is gone.
+        let gone = line.replace(place.path().to_str().unwrap(), "/nowhere");
+        let output = paste(&format!("file=mine; export file\n{gone}"), &directory);
+        assert!(!output.status.success(), "{gone}: {output:?}");
+    }
+}
+
+#[test]
+fn interrupted_directory_line_deletes_its_file() {
+    if !has_fio() {
+        return;
+    }
+    let place = tempfile::tempdir_in("/dev/shm").unwrap();
+    let [files, state] = ["files", "state"].map(|name| place.path().join(name));
+    fs::create_dir(&files).unwrap();
+    let options = ["--scratch-size", "8MiB", "--duration", "100ms"];
+    let said = reproduce(
+        files.to_str().unwrap(),
+        "random-read",
+        &options,
+        &files,
+        &state,
+    );
+    let line = said["fio"]
+        .as_str()
+        .unwrap()
+        .replace("--runtime=100ms", "--runtime=60");
+    let mut shell = Command::new("sh");
+    let mut shell = std::os::unix::process::CommandExt::process_group(shell.args(["-c", &line]), 0)
+        .stdout(std::process::Stdio::null())
+        .spawn()
+        .unwrap();
+    let bytes = || -> Option<u64> {
+        let file = fs::read_dir(&files).unwrap().next()?.ok()?;
+        Some(file.metadata().ok()?.len())
+    };
+    // fio is there as soon as the file has its size.
+    wait_until(|| bytes() == Some(8 << 20), &line);
+    let group = rustix::process::Pid::from_child(&shell);
+    rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
+    assert!(!shell.wait().unwrap().success());
+    // The outer shell ends at once, the inner one after fio.
+    wait_until(|| bytes().is_none(), &line);
+}
+
+/// Waits until something holds, half a minute at most.
+fn wait_until(holds: impl Fn() -> bool, what: &str) {
+    let deadline = Instant::now() + Duration::from_secs(30);
+    while !holds() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(Duration::from_millis(10));
     }
 }

@@ -107,11 +107,12 @@ impl FioJob {
         let mut words = self.words();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
-        words.push("--unlink=1".to_owned());
+        // `file` is emptied first: the shell may have a variable of that name, which would be deleted.
+        // Not --unlink=1: a job that ends early would take the file from one that has not opened it.
         format!(
             "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
-             it\n(cd -- {} && file=$(mktemp diskscope-fio.XXXXXXXXXX) && {{ {} --filename=\"$file\"; \
-             status=$?; rm -f -- \"$file\"; exit $status; }})",
+             it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
+             file=$(mktemp diskscope-fio.XXXXXXXXXX) && {} --filename=\"$file\")",
             shell::quote(directory.as_os_str().as_encoded_bytes()),
             shell::command(words),
         )
