@@ -87,6 +87,8 @@ impl Goal {
         }
         Some(if ratio >= MANY {
             format!("{} times the limit", units::three_digits(ratio))
+        } else if ratio < 0.001 {
+            "less than 0.1 % of the limit".to_owned()
         } else if ratio < NEXT_TO_NOTHING {
             format!("{} of the limit", units::percent(ratio))
         } else {
@@ -128,6 +130,7 @@ mod tests {
         assert_eq!(text(6e7, 5e6), "60.0 ms, 12.0 times the limit");
         assert_eq!(text(6e6, 0.0), "6.00 ms");
         assert_eq!(text(5e3, 5e6), "5.00 us, 0.1 % of the limit");
+        assert_eq!(text(5e2, 5e6), "500 ns, less than 0.1 % of the limit");
         assert_eq!(outcome(None, 5e6), None);
     }
 }
