@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::passes::{self, Pass, Passes};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
 use crate::session::document::{Severity, Table, Unit, Verdict};
@@ -178,9 +180,8 @@ impl Test for ReadModifyWrite {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let plan = plan_for(ODD, CacheMode::Drop, target, parameters).ok()?;
-        Some(format!("{} --end_fsync=1", common::fio_command(&plan)))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

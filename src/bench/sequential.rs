@@ -5,6 +5,7 @@ use std::ops::Range;
 use super::budget::Budget;
 use super::common::{self, place, series};
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use super::{FioGap, FioJob};
 use crate::drive::Target;
 use crate::engine::{Limits, Operation, Outcome, Pattern, Plan};
 use crate::session::document::{Figure, Severity, Unit, Verdict};
@@ -74,8 +75,8 @@ pub(super) fn forecast(
 ) -> Result<Forecast, BenchError> {
     let plan = whole_plan(operation, target, parameters)?;
     let zones = zones(&plan, parameters);
-    let planned: u64 = zones.iter().map(|zone| zone.end - zone.start).sum();
-    let most = plan.limits.bytes.unwrap_or(planned).min(planned);
+    let ranges = limited(&plan, &zones);
+    let most: u64 = ranges.iter().map(|zone| zone.end - zone.start).sum();
     let amount = if operation.writes() {
         format!("writes at most {}", common::written_share(most, target))
     } else {
@@ -135,21 +136,54 @@ pub(super) fn fio(
     operation: Operation,
     target: &Target,
     parameters: &Parameters,
-) -> Option<String> {
-    let plan = whole_plan(operation, target, parameters).ok()?;
-    Some(common::fio_command(&plan))
+) -> Result<FioJob, FioGap> {
+    let plan = whole_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
+    if plan.limits.duration.is_some() {
+        return Err(FioGap::TimedZones);
+    }
+    FioJob::ascending(&plan, &limited(&plan, &zones(&plan, parameters)))
 }
 
-/// The pieces to measure: at the beginning of each zone, a whole number of blocks, none twice.
+/// What is left of the zones when the limits in bytes and requests are shared out to them.
+fn limited(plan: &Plan, zones: &[Range<u64>]) -> Vec<Range<u64>> {
+    let block = u64::from(plan.block_size.largest());
+    let mut budget = Budget::new(plan.limits);
+    let mut ranges = Vec::with_capacity(zones.len());
+    for (index, zone) in zones.iter().enumerate() {
+        let own = Limits {
+            bytes: Some(zone.end - zone.start),
+            ..Limits::default()
+        };
+        let Some(limits) = budget.share((zones.len() - index) as u64, block, own) else {
+            break;
+        };
+        let of_bytes = limits.bytes.map(|bytes| bytes / block);
+        let requests = [of_bytes, limits.requests].into_iter().flatten().min();
+        let requests = requests.unwrap_or(0);
+        budget.take(requests * block, requests);
+        ranges.push(zone.start..zone.start + requests * block);
+    }
+    ranges
+}
+
+/// The pieces to measure: at the beginning of each zone, a whole number of blocks, none twice. Zones
+/// that are measured in part are of equal length; those that are measured in full leave nothing out.
 fn zones(plan: &Plan, parameters: &Parameters) -> Vec<Range<u64>> {
     let block = u64::from(plan.block_size.largest());
     let start = plan.window.start.next_multiple_of(plan.align);
     let blocks = plan.window.end.saturating_sub(start) / block;
     let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
     let count = ZONES.min(blocks);
+    let of_bytes = plan.limits.bytes.map(|bytes| bytes / block);
+    let most = [of_bytes, plan.limits.requests].into_iter().flatten().min();
+    let shared = most.map_or(each, |most| each.min(most.div_ceil(count.max(1))));
     (0..count)
         .map(|zone| {
-            let (first, next) = (blocks * zone / count, blocks * (zone + 1) / count);
+            let (first, next) = if shared > blocks / count {
+                (blocks * zone / count, blocks * (zone + 1) / count)
+            } else {
+                (blocks / count * zone, blocks / count * (zone + 1))
+            };
             let begin = start + first * block;
             begin..begin + each.min(next - first) * block
         })
