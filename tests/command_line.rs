@@ -437,7 +437,7 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
         "overwriting ",
         "1.05 MB",
         "holds qcow2",
-        "writes up to 524 kB (50 % of it), takes",
+        "writes up to 81.9 kB (7.8 % of it), takes",
     ] {
         assert!(
             stderr(&done).contains(expected),

@@ -179,7 +179,7 @@ pub fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),
     };
-    if uses_devices(&matches)
+    if may_hang(&matches)
         && let Role::Supervisor(code) = supervisor::split()
     {
         return code;
@@ -201,12 +201,15 @@ fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<ArgMa
     })
 }
 
-/// Whether the command waits for devices that may never answer.
-fn uses_devices(matches: &ArgMatches) -> bool {
+/// Whether the command waits for devices, or for file systems with files that the user names or
+/// that it keeps: any of them may never answer.
+fn may_hang(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
-        Some(("run", matches)) => run::uses_device(matches),
-        Some((name, _)) => name == "devices",
+        Some((name, _)) => [
+            "run", "devices", "show", "compare", "report", "record", "replay",
+        ]
+        .contains(&name),
     }
 }
 

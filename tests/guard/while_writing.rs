@@ -14,8 +14,11 @@ fn writing(target: &std::path::Path) -> Background {
         &["--duration", "30s", "--rate", "100/s"],
     );
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
+    let changed = || std::fs::metadata(target).unwrap().modified().unwrap();
+    let before = changed();
     let child = Background(command.spawn().unwrap());
     wait_until("it holds its locks", || is_locked(target));
+    wait_until("a write", || changed() != before);
     child
 }
 

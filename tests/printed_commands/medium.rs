@@ -96,12 +96,15 @@ impl Medium {
 
     /// What becomes of the device while something runs.
     pub fn effect<T>(&self, run: impl FnOnce() -> T) -> (T, Effect) {
-        let device = fs::File::options().write(true).open(self.path()).unwrap();
+        let open = || fs::File::options().write(true).open(self.path()).unwrap();
+        // Closed before anything runs: a device that anybody has open for writing is in use.
+        let device = open();
         std::os::unix::fs::FileExt::write_all_at(&device, pattern(), 0).unwrap();
         device.sync_all().unwrap();
+        drop(device);
         let before = self.counts();
         let result = run();
-        device.sync_all().unwrap();
+        open().sync_all().unwrap();
         let after = self.counts();
         let content = fs::read(&self.file).unwrap();
         let changed = content

@@ -74,6 +74,30 @@ fn open_that_hangs_can_be_left() {
 }
 
 #[test]
+fn command_whose_file_hangs_can_be_left() {
+    for command in ["show", "compare", "report", "replay"] {
+        let Some(disk) = SlowDisk::mount() else {
+            return;
+        };
+        disk.slow_down(Operation::Open);
+        let place = Place::new();
+        let (file, output) = (disk.file(), place.path().join("out.html"));
+        let mut words = vec![command, file.to_str().unwrap()];
+        match command {
+            "compare" => words.push(file.to_str().unwrap()),
+            "report" => words.extend(["-o", output.to_str().unwrap()]),
+            _ => {}
+        }
+        let child = place.command(&words).spawn().unwrap();
+        wait_until("an open", || disk.is_waited_for(Operation::Open));
+        let (output, took) = interrupt(child, Signal::INT);
+        assert_prompt(&output, took, command);
+        assert!(!stderr(&output).contains("sim:"), "{}", stderr(&output));
+        assert_named(&output, &disk, command);
+    }
+}
+
+#[test]
 fn fill_that_hangs_can_be_left() {
     let Some(disk) = SlowDisk::mount() else {
         return;

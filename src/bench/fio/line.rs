@@ -4,6 +4,7 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{FioJob, FioLimits};
+use crate::drive::target::without_slash;
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, DataKind, Operation, SyncMode};
 use crate::printable::printable;
@@ -29,9 +30,9 @@ impl FioFile {
     ///
     /// # Errors
     /// Where fio cannot open it, or would open another.
-    pub fn of(target: &Target, named: &str) -> Result<Self, FioGap> {
+    pub fn of(target: &Target, named: &Path) -> Result<Self, FioGap> {
         // The line may be pasted in another directory.
-        let path = std::path::absolute(named).map_err(|_| FioGap::TargetName)?;
+        let path = std::path::absolute(without_slash(named)).map_err(|_| FioGap::TargetName)?;
         match target.kind {
             TargetKind::Simulated => Err(FioGap::SimulatedDrive),
             // fio sees only the name of a file in the directory, which mktemp makes.

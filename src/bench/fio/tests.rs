@@ -114,14 +114,14 @@ fn name_that_fio_would_cut_has_no_line() {
     target.kind = TargetKind::BlockDevice;
     for name in ["/srv/a#b", "/srv/a;b", "/srv/a ", "/srv/a\n"] {
         assert_eq!(
-            FioFile::of(&target, name),
+            FioFile::of(&target, Path::new(name)),
             Err(FioGap::TargetName),
             "{name:?}"
         );
     }
-    assert!(FioFile::of(&target, "/srv/a b:c").is_ok());
+    assert!(FioFile::of(&target, Path::new("/srv/a b:c")).is_ok());
     assert_eq!(
-        FioFile::of(&simulated, "sim:hdd"),
+        FioFile::of(&simulated, Path::new("sim:hdd")),
         Err(FioGap::SimulatedDrive)
     );
 }

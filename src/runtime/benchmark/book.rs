@@ -460,7 +460,7 @@ fn target_record(target: &Target) -> TargetRecord {
 }
 
 fn reproduce(job: &Job, target: &Target, parameters: &Parameters) -> Reproduce {
-    let fio = FioFile::of(target, &job.target).and_then(|file| {
+    let fio = FioFile::of(target, &job.path).and_then(|file| {
         let fio = job.test.fio(target, parameters)?;
         Ok(fio.command_lines(&file))
     });

@@ -240,17 +240,22 @@ impl Supervisor<'_> {
     }
 
     fn left_behind(&self) -> String {
-        let target = self.target.as_deref().unwrap_or("a device");
         let pid = self.worker.as_raw_nonzero();
         let waits = match self.waiting_threads() {
             0 => "is still in the kernel".to_owned(),
             1 => "waits in the kernel (1 thread in state D)".to_owned(),
             count => format!("waits in the kernel ({count} threads in state D)"),
         };
-        format!(
-            "diskscope: process {pid} stays behind: it {waits} for {target} and keeps it open, and \
-             exclusively held where it was to be written; it ends when {target} answers"
-        )
+        match &self.target {
+            Some(target) => format!(
+                "diskscope: process {pid} stays behind: it {waits} for {target} and keeps it open, \
+                 and exclusively held where it was to be written; it ends when {target} answers"
+            ),
+            None => format!(
+                "diskscope: process {pid} stays behind: it {waits} for a file or device and keeps \
+                 it open; it ends when that answers"
+            ),
+        }
     }
 
     /// Threads of the worker in uninterruptible sleep.
