@@ -66,7 +66,13 @@ fn copy() -> Option<(tempfile::TempDir, std::path::PathBuf)> {
     let directory = tempfile::tempdir().unwrap();
     fs::set_permissions(directory.path(), fs::Permissions::from_mode(0o755)).unwrap();
     let program = directory.path().join("diskscope");
-    fs::copy(env!("CARGO_BIN_EXE_diskscope"), &program).unwrap();
+    // By a process of its own: one that another test starts meanwhile would inherit our descriptor, and
+    // a file that is open for writing is not executed.
+    let copied = Command::new("cp")
+        .arg(env!("CARGO_BIN_EXE_diskscope"))
+        .arg(&program)
+        .status();
+    assert!(copied.unwrap().success());
     set_mode(&program, 0o755);
     Some((directory, program))
 }
