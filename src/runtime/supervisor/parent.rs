@@ -219,7 +219,7 @@ impl Supervisor<'_> {
         // What is left of it ends as soon as the kernel lets go of it.
         let _ = kill_process(self.worker, Signal::KILL);
         let mut lines = Vec::new();
-        if self.delivered.is_none() {
+        if self.delivered.is_none() && self.target.is_some() {
             lines.push(
                 "diskscope: ended before the result was saved: the journal of the session holds \
                  what was measured until a second before (diskscope show)"
