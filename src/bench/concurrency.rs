@@ -191,6 +191,8 @@ struct Sweep {
     steps: Vec<Step>,
     /// Requests in flight by Little's law, step by step.
     reached: Vec<f64>,
+    /// How far the IOPS may be off, as a share, step by step.
+    margins: Vec<f64>,
     /// Depths at which p90 could not be known.
     unknown: Vec<u32>,
 }
@@ -212,6 +214,11 @@ impl Sweep {
             p90_ns: p90 as f64,
         });
         self.reached.push(in_flight(iops, mean));
+        // Answers scatter by their standard deviation; those of so many requests by its square root's
+        // share.
+        let scatter = latency.standard_deviation().unwrap_or(mean) / mean;
+        self.margins
+            .push(1.96 * scatter / (tally.requests() as f64).sqrt());
     }
 
     fn curve(
@@ -274,12 +281,19 @@ impl Sweep {
         else {
             return;
         };
+        let iops = |name, at: usize| {
+            let value = self.steps[at].iops;
+            let margin = value * self.margins[at];
+            Figure::new(name, value, Unit::PerSecond).within(value - margin, value + margin)
+        };
+        bench.figure(iops("optimal_depth_iops", optimal));
+        bench.figure(iops("iops_max", most));
         let mut put = |name, value: f64, unit| bench.figure(Figure::new(name, value, unit));
-        let step = &self.steps[optimal];
+        let (step, highest) = (&self.steps[optimal], &self.steps[most]);
         put("optimal_depth", f64::from(step.depth), Unit::Count);
-        put("optimal_depth_iops", step.iops, Unit::PerSecond);
         put("optimal_depth_p90", step.p90_ns, Unit::Nanoseconds);
-        put("iops_max", self.steps[most].iops, Unit::PerSecond);
+        put("iops_max_depth", f64::from(highest.depth), Unit::Count);
+        put("iops_max_p90", highest.p90_ns, Unit::Nanoseconds);
         if let Some(single) = self.steps.first().filter(|step| step.depth == 1) {
             put("speedup", step.iops / single.iops, Unit::Ratio);
         }

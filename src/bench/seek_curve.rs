@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::mechanics::rotational::{self, RotationalPart};
+use super::mechanics::rotational::{self, Edge, RotationalPart};
 use super::mechanics::stroke::Stroke;
 use super::mechanics::{self, Clockwork, Prober};
 use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
@@ -92,7 +92,11 @@ impl Test for SeekDistance {
                 .iter()
                 .filter(|piece| piece.part.doubt().is_some())
                 .count();
-            report(&mut prober, &clockwork, &probes, &envelope, passing);
+            let scale = Scale {
+                passing,
+                error: stroke.error,
+            };
+            report(&mut prober, &clockwork, &probes, &envelope, scale);
             prober.bench.phase_finished();
         }
         conclude(&mut prober, probes.len(), doubts);
@@ -107,6 +111,15 @@ struct Seek {
     distance: f64,
     /// In seconds.
     response: f64,
+}
+
+/// What is known of the tracks.
+#[derive(Debug, Clone, Copy)]
+struct Scale {
+    /// Seconds in which a block passes under the head.
+    passing: f64,
+    /// Standard error of a distance, in strokes.
+    error: f64,
 }
 
 /// A range of distances.
@@ -174,7 +187,7 @@ fn report(
     clockwork: &Clockwork,
     probes: &[Seek],
     envelope: &[Piece],
-    passing: f64,
+    scale: Scale,
 ) {
     let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
         points
@@ -203,7 +216,7 @@ fn report(
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
     prober.bench.series(series("seek-curve", drawn));
-    if let Some(figure) = average(probes, &curve, clockwork, passing) {
+    if let Some(figure) = average(probes, &curve, clockwork, scale) {
         prober.bench.figure(figure);
     }
 }
@@ -214,7 +227,7 @@ fn average(
     probes: &[Seek],
     curve: &SeekCurve,
     clockwork: &Clockwork,
-    passing: f64,
+    scale: Scale,
 ) -> Option<Figure> {
     const THIRD: f64 = 1.0 / 3.0;
     const AROUND: std::ops::Range<f64> = 0.22..0.45;
@@ -224,13 +237,13 @@ fn average(
         .filter(|seek| AROUND.contains(&seek.distance))
         .map(|seek| (0, brought(seek)))
         .collect();
-    let part = rotational::analyse(&near, Some(clockwork.revolution))?;
-    Some(mechanics::seek_figure(
-        "average_seek",
-        &part,
-        clockwork,
-        passing,
-    ))
+    let part = rotational::measure(&near, clockwork.revolution, Edge::Middle)?;
+    let figure = mechanics::seek_figure("average_seek", &part, clockwork, scale.passing);
+    // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
+    let rise = (curve.at(AROUND.end) - curve.at(AROUND.start)) / (AROUND.end - AROUND.start);
+    let margin = 1e9 * 1.96 * rise.abs() * scale.error;
+    let (low, high) = (figure.low? - margin, figure.high? + margin);
+    Some(figure.within(low, high))
 }
 
 fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {

@@ -338,6 +338,24 @@ mod tests {
     }
 
     #[test]
+    fn zones_of_a_disk_are_counted_at_any_depth() {
+        let value = |depth: &str, name: &str| {
+            let set = [("depth", depth)];
+            let finished = fake::simulate(find("seqread").unwrap(), "sim:hdd,clock=virtual", &set);
+            fake::value(&finished, name)
+        };
+        let alone = value("1", "throughput_mean");
+        for depth in ["1", "4", "32"] {
+            assert_eq!(value(depth, "zones"), 16.0, "depth {depth}");
+            let mean = value(depth, "throughput_mean");
+            assert!(
+                (mean / alone - 1.0).abs() < 0.02,
+                "depth {depth}: {mean} {alone}"
+            );
+        }
+    }
+
+    #[test]
     fn a_short_test_still_reaches_the_end_of_the_drive() {
         for set in [("duration", "2s"), ("bytes", "200MiB"), ("requests", "150")] {
             let fake = Fake::new(two_speeds);

@@ -29,6 +29,8 @@ enum Suits {
     Everything,
     /// Whatever may rotate and is addressed as it lies on the medium.
     Disks,
+    /// The same, unless `rotation` showed that it does not.
+    Rotating,
 }
 
 /// In the order in which they are run. Names that this program lacks are passed over.
@@ -38,11 +40,11 @@ const PARTS: &[Part] = &[
     part("concurrency-read", 27, Suits::Everything),
     part("block-size-read", 24, Suits::Everything),
     part("interference", 15, Suits::Everything),
-    part("reorder", 40, Suits::Disks),
     part("rotation", 10, Suits::Disks),
-    part("full-stroke", 15, Suits::Disks),
-    part("track-to-track", 15, Suits::Disks),
-    part("seek-curve", 30, Suits::Disks),
+    part("reorder", 40, Suits::Rotating),
+    part("full-stroke", 15, Suits::Rotating),
+    part("track-to-track", 15, Suits::Rotating),
+    part("seek-curve", 30, Suits::Rotating),
 ];
 
 const fn part(name: &'static str, seconds: u64, suits: Suits) -> Part {
@@ -103,48 +105,110 @@ It only reads.",
     ],
 };
 
-/// Rows of the summary: what people call it, and the figure.
+/// Rows of the summary: what people call it, and the figure. `{random}`, `{beside}` and `{optimal}` are
+/// the queue depths at which it was measured: figures of different depths must not be laid beside each
+/// other unmarked.
 const SUMMARY: &[(&str, &str)] = &[
     ("sequential reads, mean", "sequential-read/throughput_mean"),
     ("at the slowest place", "sequential-read/throughput_min"),
     ("at the fastest place", "sequential-read/throughput_max"),
     ("reading all of it takes", "sequential-read/full_copy_time"),
-    ("random reads", "random-read/iops"),
-    ("half of them are done within", "random-read/latency_p50"),
-    ("99 of 100 are done within", "random-read/latency_p99"),
+    ("random reads, depth {random}", "random-read/iops"),
+    ("p50 of these, depth {random}", "random-read/latency_p50"),
+    ("p99 of these, depth {random}", "random-read/latency_p99"),
     ("queue depth that suits", "concurrency-read/optimal_depth"),
     (
-        "random reads at that depth",
+        "random reads, depth {optimal}",
         "concurrency-read/optimal_depth_iops",
     ),
+    (
+        "p90 of these, depth {optimal}",
+        "concurrency-read/optimal_depth_p90",
+    ),
     ("times as many as at depth 1", "concurrency-read/speedup"),
+    (
+        "most random reads, depth {most}",
+        "concurrency-read/iops_max",
+    ),
+    (
+        "p90 of these, depth {most}",
+        "concurrency-read/iops_max_p90",
+    ),
     ("access time", "block-size-read/access_time"),
     ("balanced block size", "block-size-read/balanced_block_size"),
     ("tree node that suits", "block-size-read/btree_node_size"),
-    ("users' IOPS beside a job", "interference/iops_disturbed"),
-    ("reordering gains, times", "reorder/reorder_gain"),
+    (
+        "users' IOPS beside a job, depth {beside}",
+        "interference/iops_disturbed",
+    ),
+    (
+        "sorted random reads over unsorted ones",
+        "reorder/reorder_gain",
+    ),
     ("rotation", "rotation/rotation_speed"),
     ("full stroke", "full-stroke/full_stroke_seek"),
     ("track to track", "track-to-track/track_to_track_seek"),
     ("average seek", "seek-curve/average_seek"),
 ];
 
-/// The parts that suit a target, with what each gets of the time.
-fn parts(target: &Target, parameters: &Parameters) -> Vec<(&'static dyn Test, Duration)> {
+/// A part that suits a target, with what it gets of the time.
+struct Chosen {
+    test: &'static dyn Test,
+    time: Duration,
+    suits: Suits,
+}
+
+/// The parts that suit a target.
+fn parts(target: &Target, parameters: &Parameters) -> Vec<Chosen> {
     let may_rotate = target.rotational() == Some(true) && common::is_medium(target);
     let suitable = |part: &&Part| part.suits == Suits::Everything || may_rotate;
-    let chosen: Vec<_> = PARTS
-        .iter()
-        .filter(suitable)
-        .filter_map(|part| Some((find(part.name)?, Duration::from_secs(part.seconds))))
-        .collect();
-    let usual: Duration = chosen.iter().map(|(_, time)| *time).sum();
+    let chosen = |part: &Part| {
+        Some(Chosen {
+            test: find(part.name)?,
+            time: Duration::from_secs(part.seconds),
+            suits: part.suits,
+        })
+    };
+    let mut chosen: Vec<Chosen> = PARTS.iter().filter(suitable).filter_map(chosen).collect();
+    let usual: Duration = chosen.iter().map(|part| part.time).sum();
     let wanted = parameters.duration("duration").unwrap_or(usual);
     let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
+    for part in &mut chosen {
+        part.time = part.time.mul_f64(scale);
+    }
     chosen
-        .into_iter()
-        .map(|(test, time)| (test, time.mul_f64(scale)))
-        .collect()
+}
+
+/// The queue depths at which parts measure.
+#[derive(Debug, Clone, Copy)]
+struct Depths {
+    random: Option<u64>,
+    beside: Option<u64>,
+}
+
+impl Depths {
+    fn of(parts: &[Chosen], target: &Target, own: &Parameters) -> Self {
+        let depth = |name: &str| {
+            let part = parts
+                .iter()
+                .find(|part| part.test.description().name == name)?;
+            parameters_of(part.test, part.time, target, own).count("depth")
+        };
+        Self {
+            random: depth("random-read"),
+            beside: depth("interference"),
+        }
+    }
+
+    /// A row's name with the depths in it.
+    fn label(self, name: &str, findings: &Findings) -> String {
+        let known = |depth: Option<u64>| depth.map_or("?".to_owned(), |depth| depth.to_string());
+        let measured = |figure: &str| known(value(findings, figure).map(|depth| depth as u64));
+        name.replace("{random}", &known(self.random))
+            .replace("{beside}", &known(self.beside))
+            .replace("{optimal}", &measured("concurrency-read/optimal_depth"))
+            .replace("{most}", &measured("concurrency-read/iops_max_depth"))
+    }
 }
 
 /// A part's parameters: its defaults, its time, and what the survey was told.
@@ -169,10 +233,10 @@ impl Test for Survey {
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
         let parts = parts(target, parameters);
-        let total: Duration = parts.iter().map(|(_, time)| *time).sum();
+        let total: Duration = parts.iter().map(|part| part.time).sum();
         let names: Vec<&str> = parts
             .iter()
-            .map(|(test, _)| test.description().name)
+            .map(|part| part.test.description().name)
             .collect();
         let window = common::window(target, parameters);
         if window.is_empty() {
@@ -196,22 +260,43 @@ impl Test for Survey {
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
         let parts = parts(bench.target, bench.parameters);
-        let total: Duration = parts.iter().map(|(_, time)| *time).sum();
-        for (test, time) in parts {
+        let depths = Depths::of(&parts, bench.target, bench.parameters);
+        let total: Duration = parts.iter().map(|part| part.time).sum();
+        let mut skipped = Vec::new();
+        for Chosen { test, time, suits } in parts {
+            if suits == Suits::Rotating && does_not_rotate(&bench.findings) {
+                skipped.push(test.description().name);
+                continue;
+            }
             let parameters = parameters_of(test, time, bench.target, bench.parameters);
             let share = time.as_secs_f64() / total.as_secs_f64().max(1e-9);
             let result = bench.part(test, &parameters, share);
             if let Err(error) = result {
                 bench.verdict(left_out(test, &error));
             }
-            summarise(&mut bench.findings);
+            let rotational = bench.target.rotational() == Some(true);
+            summarise(&mut bench.findings, depths, rotational);
             bench.phase_finished();
             if bench.stopped() {
                 break;
             }
         }
+        if !skipped.is_empty() {
+            bench.verdict(Verdict::new(
+                "mechanics-skipped",
+                Severity::Note,
+                format!("skipped, because nothing rotates: {}", skipped.join(", ")),
+                "nothing to do: these measure the arm of a hard disk",
+            ));
+        }
         Ok(())
     }
+}
+
+/// Whether the part that looks for a rotation found that there is none.
+fn does_not_rotate(findings: &Findings) -> bool {
+    let known = |verdict: &Verdict| verdict.code == "rotation/does-not-rotate";
+    findings.verdicts.iter().any(known)
 }
 
 fn left_out(test: &dyn Test, error: &BenchError) -> Verdict {
@@ -224,12 +309,16 @@ fn left_out(test: &dyn Test, error: &BenchError) -> Verdict {
 }
 
 /// The page: the figures that describe a drive, and what follows from them.
-fn summarise(findings: &mut Findings) {
+fn summarise(findings: &mut Findings, depths: Depths, rotational: bool) {
     let row = |(name, figure): &(&str, &str)| TableRow {
-        name: (*name).into(),
+        name: depths.label(name, findings).into(),
         cells: vec![(*figure).into()],
     };
-    let known = |(_, figure): &&(&str, &str)| findings.figure(figure).is_some();
+    // A gain that may be none is no row of a summary.
+    let significant = |figure: &Figure| {
+        figure.name != "reorder/reorder_gain" || figure.low.is_some_and(|low| low > 1.0)
+    };
+    let known = |(_, figure): &&(&str, &str)| findings.figure(figure).is_some_and(significant);
     let table = Table {
         name: "Summary".into(),
         columns: vec!["measured".into()],
@@ -240,6 +329,7 @@ fn summarise(findings: &mut Findings) {
         queue_advice(findings),
         block_advice(findings),
         copy_advice(findings),
+        above_medium(findings).filter(|_| rotational),
     ];
     for verdict in advice.into_iter().flatten() {
         findings.put_verdict(verdict);
@@ -254,23 +344,68 @@ fn advice(code: &str, evidence: String, advice: String) -> Verdict {
     Verdict::new(code, Severity::Note, evidence, advice)
 }
 
+/// What the curve of IOPS against depth says: where a request is answered soon, and where the most
+/// are done. Only what differs by more than the measurement may be off is told apart.
 fn queue_advice(findings: &Findings) -> Option<Verdict> {
-    let depth = value(findings, "concurrency-read/optimal_depth")?;
-    let speedup = value(findings, "concurrency-read/speedup")?;
-    let iops = value(findings, "concurrency-read/optimal_depth_iops")?;
-    let evidence = format!(
-        "with {depth} requests in flight it does {} random reads a second, {} times as many as with 1",
-        units::count(iops),
-        units::three_digits(speedup)
-    );
-    let words = if depth > 1.0 {
-        format!(
-            "let servers and databases keep about {depth} requests in flight (threads, io concurrency)"
-        )
-    } else {
-        "more than one request in flight only makes everybody wait longer".to_owned()
+    let figure = |name: &str| findings.figure(&format!("concurrency-read/{name}"));
+    let at = |name: &str| Some(figure(name)?.value);
+    let (depth, iops) = (at("optimal_depth")?, figure("optimal_depth_iops")?);
+    let (deepest, most) = (at("iops_max_depth")?, figure("iops_max")?);
+    let certain = |figure: &Figure| figure.low.zip(figure.high);
+    let more = match (certain(most), certain(iops)) {
+        (Some((low, _)), Some((_, high))) => low > high,
+        _ => false,
+    };
+    let said = |depth: f64, iops: &Figure, p90: &str| {
+        let wait =
+            at(p90).map_or_else(String::new, |p90| format!(" (p90 {})", units::latency(p90)));
+        format!("{} IOPS at depth {depth}{wait}", units::count(iops.value))
+    };
+    let best = said(depth, iops, "optimal_depth_p90");
+    let all = said(deepest, most, "iops_max_p90");
+    let (evidence, words) = match (more, depth > 1.0) {
+        (true, _) => (
+            format!("{best}, {all}"),
+            format!(
+                "keep about {depth} requests in flight where response time counts, and up to {deepest} \
+                 where only throughput does"
+            ),
+        ),
+        (false, true) => (
+            format!("{best}; no depth gives significantly more"),
+            format!("let servers and databases keep about {depth} requests in flight"),
+        ),
+        (false, false) => (
+            format!("{best}; no depth gives significantly more"),
+            "more than one request in flight only makes everybody wait longer".to_owned(),
+        ),
     };
     Some(advice("advice-queue-depth", evidence, words))
+}
+
+/// Reads that were faster than the medium at its fastest place.
+fn above_medium(findings: &Findings) -> Option<Verdict> {
+    const MORE: f64 = 1.15;
+    let most = value(findings, "sequential-read/throughput_max")?;
+    let (name, rate) = findings
+        .figures
+        .iter()
+        .filter(|figure| figure.unit == Unit::BytesPerSecond)
+        .filter(|figure| !figure.name.starts_with("sequential-read/"))
+        .map(|figure| (&figure.name, figure.value))
+        .max_by(|left, right| left.1.total_cmp(&right.1))?;
+    (rate > MORE * most).then(|| {
+        Verdict::new(
+            "throughput-above-medium",
+            Severity::Warning,
+            format!(
+                "{name} is {}, but the medium gives {} at its fastest place",
+                units::throughput(rate),
+                units::throughput(most)
+            ),
+            "a cache answered: widen the window, or read more than the cache holds",
+        )
+    })
 }
 
 fn block_advice(findings: &Findings) -> Option<Verdict> {
@@ -337,6 +472,78 @@ mod tests {
         ] {
             assert!(codes.contains(&code), "{codes:?}");
         }
+    }
+
+    /// A drive that the kernel calls rotational.
+    fn said_to_rotate() -> Target {
+        let name = "sim:hdd,size=10GB,cylinders=20000";
+        let opened = crate::engine::open(
+            &crate::roots::Roots::default(),
+            name,
+            crate::engine::Choice::Auto,
+            None,
+        );
+        opened.unwrap().target
+    }
+
+    #[test]
+    fn mechanics_of_what_does_not_rotate_are_skipped_with_one_sentence() {
+        let target = said_to_rotate();
+        let fake = Fake::new(|asked| Some(100_000 + asked.address % 7919));
+        let finished = fake::run(find("survey").unwrap(), &target, &[], &fake);
+        let codes = codes(&finished);
+        let told = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
+        assert_eq!(told("does-not-rotate"), 1, "{codes:?}");
+        assert_eq!(told("mechanics-skipped"), 1, "{codes:?}");
+        let findings = &finished.findings;
+        for part in ["reorder/", "full-stroke/", "track-to-track/", "seek-curve/"] {
+            assert!(
+                findings.figures.iter().all(|it| !it.name.starts_with(part)),
+                "{part}"
+            );
+        }
+    }
+
+    #[test]
+    fn rows_and_advice_name_the_depth_of_their_metrics() {
+        let name = "sim:hdd,clock=virtual,size=100GB,cylinders=20000";
+        let finished = simulate(find("survey").unwrap(), name, &[]);
+        let tables = &finished.findings.tables;
+        let table = tables.iter().find(|table| table.name == "Summary").unwrap();
+        let depth = |figure: &str| {
+            let row = table.rows.iter().find(|row| row.cells == [figure]).unwrap();
+            row.name
+                .rsplit_once("depth ")
+                .map(|(_, depth)| depth.to_owned())
+        };
+        assert_eq!(depth("random-read/iops"), depth("random-read/latency_p50"));
+        let optimal = value(&finished, "concurrency-read/optimal_depth").to_string();
+        assert_eq!(depth("concurrency-read/optimal_depth_iops"), Some(optimal));
+        let most = value(&finished, "concurrency-read/iops_max_depth");
+        assert_eq!(depth("concurrency-read/iops_max"), Some(most.to_string()));
+        // A disk does far more with many requests to choose from: the advice says so.
+        let verdicts = &finished.findings.verdicts;
+        let advice = verdicts
+            .iter()
+            .find(|it| it.code == "advice-queue-depth")
+            .unwrap();
+        assert!(most >= 16.0, "{most}");
+        assert!(
+            advice.advice.contains(&format!("up to {most}")),
+            "{advice:?}"
+        );
+    }
+
+    #[test]
+    fn throughput_above_the_medium_is_doubted() {
+        let mut findings = Findings::default();
+        let rate = |name, value| Figure::new(name, value, Unit::BytesPerSecond);
+        findings.put_figure(rate("sequential-read/throughput_max", 267e6));
+        findings.put_figure(rate("block-size-read/throughput_max", 280e6));
+        assert_eq!(above_medium(&findings), None);
+        findings.put_figure(rate("block-size-read/throughput_max", 348e6));
+        let verdict = above_medium(&findings).unwrap();
+        assert!(verdict.evidence.contains("267 MB/s"), "{verdict:?}");
     }
 
     #[test]

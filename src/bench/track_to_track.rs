@@ -41,7 +41,7 @@ a track and jump where the next one begins. The jump is the skew that hides the 
 one jump in so many is different, because there the arm moves: that many tracks are a cylinder. It \
 is the shortest jump that is certain to move the arm.
 
-Then walks over the drive in jumps of one cylinder, up to a track more or less. As in `full-stroke`, the \
+Then walks over the drive in jumps of one cylinder, up to half a track more or less. As in `full-stroke`, the \
 response times spread evenly over one revolution, and the lower edge of the band is the seek. Where \
 that edge lies, a block is just caught or just missed: the second half of the jumps is aimed there.
 
@@ -145,7 +145,7 @@ fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
         from: stretch.top,
         to: stretch.bottom(length, &prober.window()),
         length,
-        track: found.layout.sectors_per_track,
+        track: found.layout.whole_sectors(),
     })
 }
 
@@ -178,17 +178,17 @@ fn walk(
             }
             _ => walk.evenly(prober, clockwork, phase, BATCH)?,
         }
-        if walk::jumps(&walk.even).count() >= ENOUGH {
+        // The first edge is needed for aiming; later ones become more exact slowly.
+        let due =
+            batch < 2 * EVEN || (batch + 1) % (batches / 10).max(1) == 0 || batch + 1 == batches;
+        if walk::jumps(&walk.even).count() >= ENOUGH && (due || prober.over()) {
             found = shortest::analyse(&walk, clockwork);
             report(prober, &walk, found.as_ref(), passing);
             prober.bench.phase_finished();
         }
     }
     let verdict = match &found {
-        Some(found) => found
-            .part
-            .doubt()
-            .or_else(|| found.doubt(&found.figure("", passing))),
+        Some(found) => found.doubt(&found.figure("", passing)),
         None => Some(mechanics::too_few(
             "track to track",
             walk::jumps(&walk.even).count(),

@@ -14,5 +14,6 @@ pub mod robust;
 pub mod segments;
 pub mod steady_state;
 pub mod student;
+pub mod threshold;
 pub mod timeline;
 pub mod uniform;

@@ -32,30 +32,16 @@ pub struct Uniform {
 /// 30 (1939)), its limits are the weight's quantiles. `None` for fewer than 8 observations.
 #[must_use]
 pub fn of_known_width(ascending: &[f64], width: f64) -> Option<Uniform> {
-    of_blurred_edge(ascending, width, 0.5)
-}
-
-/// The same where the edge itself is spread, because what comes before the wait takes longer at
-/// times: the place at which the share `quantile` (0 to 1) of that has come to its end. An
-/// observation that is missing below counts `1 - quantile` twice, one above `quantile` twice, as in
-/// the definition of a quantile by least absolute deviations (Koenker and Bassett, Econometrica 46
-/// (1978)).
-#[must_use]
-pub fn of_blurred_edge(ascending: &[f64], width: f64, quantile: f64) -> Option<Uniform> {
     if ascending.len() < 8 || width <= 0.0 {
         return None;
     }
     let pieces = pieces(ascending, width);
-    let cost = |piece: &Piece| {
-        2.0 * ((1.0 - quantile) * piece.below as f64 + quantile * piece.above as f64)
-    };
-    let least = pieces.iter().map(cost).min_by(f64::total_cmp)?;
-    let weight = |piece: &Piece| (piece.to - piece.from) * (LOG_ODDS * (least - cost(piece))).exp();
     let outside = |piece: &Piece| piece.below + piece.above;
-    let best = pieces
-        .iter()
-        .min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
-    let inside = ascending.len() - outside(best);
+    let least = pieces.iter().map(outside).min()?;
+    let weight = |piece: &Piece| {
+        (piece.to - piece.from) * (LOG_ODDS * (least as f64 - outside(piece) as f64)).exp()
+    };
+    let inside = ascending.len() - least;
     let total: f64 = pieces.iter().map(weight).sum();
     if total <= 0.0 {
         return None;
@@ -221,24 +207,6 @@ mod tests {
     fn too_few_observations_give_nothing() {
         assert_eq!(of_known_width(&[1.0; 7], 1.0), None);
         assert_eq!(of_unknown_width(&[1.0; 49]), None);
-    }
-
-    #[test]
-    fn a_blurred_edge_has_quantiles() {
-        // What comes before the wait takes 1 to 2, evenly; waits are spread over 10.
-        let sample: Vec<f64> = (0..200)
-            .flat_map(|wait| {
-                (0..20).map(move |late| {
-                    let (due, ready) = (f64::from(wait) * 0.05, 1.0 + f64::from(late) * 0.05);
-                    if due >= ready { due } else { due + 10.0 }
-                })
-            })
-            .collect();
-        let ascending = crate::stats::robust::ascending(sample);
-        for (quantile, edge) in [(0.25, 1.25), (0.5, 1.5), (0.75, 1.75)] {
-            let found = of_blurred_edge(&ascending, 10.0, quantile).unwrap();
-            assert!((found.lower - edge).abs() < 0.06, "{quantile}: {found:?}");
-        }
     }
 
     proptest! {

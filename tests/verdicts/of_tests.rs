@@ -19,7 +19,7 @@ fn mechanics_say_what_they_cannot_tell() {
         (
             "track-to-track sim:hdd,clock=virtual,jitter=1ms",
             "seek-uncertain",
-            "disagree",
+            "is known to",
         ),
         (
             "full-stroke sim:hdd,clock=virtual,jitter=8ms",

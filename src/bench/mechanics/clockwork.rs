@@ -30,7 +30,11 @@ impl Clockwork {
         let Some(found) = revolution::find(prober, 0.85 * share)? else {
             return Ok(None);
         };
-        let command = command::measure(prober, 0.15 * share, found.period())?;
+        let repeated = command::measure(prober, 0.15 * share, found.period())?;
+        let command = match repeated.known {
+            true => repeated,
+            false => command::of_quick(&found.quick),
+        };
         if !command.known && !prober.over() {
             prober.bench.verdict(command::unknown());
         }

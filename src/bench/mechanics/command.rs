@@ -17,6 +17,8 @@ pub struct Command {
     pub spread: f64,
     /// Whether it was measured.
     pub known: bool,
+    /// Whether the cache answers a block that was read just before.
+    pub repeats: bool,
 }
 
 impl Command {
@@ -71,12 +73,28 @@ pub fn of(again: &[f64], revolution: f64) -> Command {
             time,
             spread: robust::median_absolute_deviation(&quick).unwrap_or(0.0),
             known,
+            repeats: true,
         },
         _ => Command {
             time: 0.0,
             spread: 0.0,
             known: false,
+            repeats: false,
         },
+    }
+}
+
+/// The time of a command of a drive that does not keep what it read last: from answers that came too
+/// soon for any platter. They must agree with each other.
+#[must_use]
+pub fn of_quick(quick: &[f64]) -> Command {
+    const AGREEING: f64 = 0.2;
+    const SURELY_QUICK: f64 = f64::INFINITY;
+    let found = of(quick, SURELY_QUICK);
+    Command {
+        known: found.known && found.spread < AGREEING * found.time,
+        repeats: false,
+        ..found
     }
 }
 
@@ -85,7 +103,7 @@ pub fn of(again: &[f64], revolution: f64) -> Command {
 pub fn unknown() -> Verdict {
     Verdict::new(
         "command-time-unknown",
-        Severity::Note,
+        Severity::Warning,
         "a block that was read twice in a row took a whole revolution the second time: no cache \
          answered, and the time of a command alone could not be measured",
         "seek times include it: usually 0.1 to 0.3 ms",

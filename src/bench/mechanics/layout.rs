@@ -34,6 +34,17 @@ pub struct Layout {
     pub skews: Vec<(i64, f64)>,
 }
 
+impl Layout {
+    /// Sectors of a track, which are a whole number: exact where they are known to half a one.
+    #[must_use]
+    pub fn whole_sectors(&self) -> f64 {
+        match 1.96 * self.error < 0.5 {
+            true => self.sectors_per_track.round(),
+            false => self.sectors_per_track,
+        }
+    }
+}
+
 /// A first value for the sectors per track between two bounds: pairs that are close together
 /// mostly lie on one track, so that their difference in angle is their distance over the track.
 #[must_use]

@@ -92,9 +92,16 @@ pub fn distribution(part: &RotationalPart) -> Series {
     }
 }
 
+/// A command of a drive takes no longer than this, in seconds.
+const LONGEST_COMMAND: f64 = 0.4e-3;
+/// Bytes per second of the slowest interface: a block of the cache takes that long on its way, while
+/// one of the medium is on its way as it is read.
+const SLOWEST_INTERFACE: f64 = 300e6;
+
 /// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
 /// block (in seconds). The spread of commands adds to the limits of the edge, and so does what the
-/// computer takes to wake up: it is as uncertain as it is long.
+/// computer takes to wake up: it is as uncertain as it is long. A command that is not known is still
+/// in the figure; then the lower limit is without it.
 #[must_use]
 pub fn seek_figure(
     name: &str,
@@ -105,9 +112,15 @@ pub fn seek_figure(
     let electronics = clockwork.electronics(part.edge.lower);
     let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
     let spread = clockwork.command.spread + (electronics - clockwork.command.time);
+    let unknown = if clockwork.command.known {
+        0.0
+    } else {
+        LONGEST_COMMAND
+    };
+    let wire = SECTOR / SLOWEST_INTERFACE;
     let (low, high) = part.edge.limits;
     Figure::new(name, net(part.edge.lower), Unit::Nanoseconds)
-        .within(net(low - spread), net(high + spread))
+        .within(net(low - spread - unknown), net(high + spread + wire))
         .from_observations(part.edge.inside as u64)
 }
 

@@ -50,6 +50,8 @@ pub struct Revolution {
     /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
     /// processors wait, the deeper they sleep. At least 0.
     pub waking: f64,
+    /// Responses in seconds of the reads that a cache answered.
+    pub quick: Vec<f64>,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
@@ -73,6 +75,8 @@ pub struct Pairs {
     rounds: Vec<Vec<f64>>,
     /// Response times of the reads that are in pairs.
     responses: Vec<f64>,
+    /// Response times of the reads that a cache answered.
+    quick: Vec<f64>,
 }
 
 impl Pairs {
@@ -100,6 +104,9 @@ impl Pairs {
         let fast = cache_bound(probes);
         let mut first: std::collections::HashMap<u64, &Probe> = std::collections::HashMap::new();
         let mut ends = Vec::new();
+        let quick = probes.iter().map(Probe::response);
+        self.quick
+            .extend(quick.filter(|response| *response <= fast));
         for probe in probes {
             match first.insert(probe.address, probe) {
                 None => ends.extend((probe.response() > fast).then_some(probe.end)),
@@ -132,6 +139,7 @@ impl Pairs {
             common: self.common(folding.frequency),
             response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
             waking: self.waking(folding.frequency),
+            quick: self.quick.clone(),
             spectrum,
         };
         let chance = folding::chance(self.differences.len());

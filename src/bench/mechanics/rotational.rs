@@ -4,11 +4,15 @@
 use crate::session::document::{Severity, Verdict};
 use crate::stats::anderson_darling::CRITICAL_1_PERCENT;
 use crate::stats::robust;
+use crate::stats::threshold;
 use crate::stats::uniform::{self, Uniform};
 
 /// The size of sample for which the test of evenness is made: large enough to see what is not a
 /// platter's law, small enough to forgive what every real drive does at the edges.
 const OBSERVATIONS: usize = 300;
+/// The same where the revolution is estimated from these responses too: a band that is a tenth too wide,
+/// because the seeks before it differ, must be seen.
+const OBSERVATIONS_ALONE: usize = 1000;
 /// Share of the responses that must follow the law.
 const INSIDE: f64 = 0.7;
 
@@ -35,28 +39,45 @@ pub fn analyse(responses: &[(u64, f64)], revolution: Option<f64>) -> Option<Rota
         Some(known) => known,
         None => revolution_of(responses)?,
     };
-    of_edge(&ascending, uniform::of_known_width(&ascending, width)?)
-}
-
-/// The same where what comes before the wait is now and then longer: the edge lies where the share
-/// `quantile` of it has come to its end.
-#[must_use]
-pub fn analyse_blurred(
-    responses: &[(u64, f64)],
-    revolution: f64,
-    quantile: f64,
-) -> Option<RotationalPart> {
-    let ascending = robust::ascending(responses.iter().map(|(_, response)| *response));
-    let edge = uniform::of_blurred_edge(&ascending, revolution, quantile)?;
-    of_edge(&ascending, edge)
-}
-
-fn of_edge(ascending: &[f64], edge: Uniform) -> Option<RotationalPart> {
+    let observations = match revolution {
+        Some(_) => OBSERVATIONS,
+        None => OBSERVATIONS_ALONE,
+    };
+    let edge = uniform::of_known_width(&ascending, width)?;
     Some(RotationalPart {
         inside: edge.inside as f64 / ascending.len() as f64,
-        unevenness: edge.unevenness(ascending, OBSERVATIONS)?,
-        shares: edge.shares(ascending),
+        unevenness: edge.unevenness(&ascending, observations)?,
+        shares: edge.shares(&ascending),
         edge,
+    })
+}
+
+/// Which of the times before the wait is the edge, where they vary.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Edge {
+    /// The lower quartile: of seeks of one distance, which are delayed at times and never hastened.
+    Quick,
+    /// The median: of seeks whose distances are not exactly alike.
+    Middle,
+}
+
+/// The same, with an edge and limits that respect how much single seeks vary.
+#[must_use]
+pub fn measure(responses: &[(u64, f64)], revolution: f64, which: Edge) -> Option<RotationalPart> {
+    let part = analyse(responses, Some(revolution))?;
+    let ascending = robust::ascending(responses.iter().map(|(_, response)| *response));
+    let found = threshold::of_band(&ascending, revolution)?;
+    let (lower, limits) = match which {
+        Edge::Quick => (found.quartile, found.limits),
+        Edge::Middle => (found.median, found.median_limits),
+    };
+    Some(RotationalPart {
+        edge: Uniform {
+            lower,
+            limits,
+            ..part.edge
+        },
+        ..part
     })
 }
 

@@ -61,7 +61,7 @@ impl Stretch {
             .cylinders
             .cylinder
             .map_or(1, |cylinder| cylinder.tracks);
-        self.cylinders.layout.sectors_per_track * f64::from(tracks)
+        self.cylinders.layout.whole_sectors() * f64::from(tracks)
     }
 
     /// The lowest address of jumps of so many sectors: not so far that the length of the tracks

@@ -7,7 +7,7 @@ use super::clockwork::{Clockwork, SECTOR};
 use crate::bench::BenchError;
 
 /// Places at which the length of tracks is sampled.
-const PLACES: usize = 9;
+const PLACES: usize = 17;
 
 /// The arm's position against the address, from the length of tracks at some places.
 #[derive(Debug, Clone, PartialEq)]
@@ -16,6 +16,8 @@ pub struct Stroke {
     points: Vec<(f64, f64)>,
     /// Mean sectors of a track; `None` where tracks could not be told.
     pub sectors_per_track: Option<f64>,
+    /// Standard error of a position, in strokes: where between two samples a zone ends is not known.
+    pub error: f64,
 }
 
 impl Stroke {
@@ -61,10 +63,13 @@ impl Stroke {
             return Self {
                 points: vec![(begin, 0.0), (end, 1.0)],
                 sectors_per_track: None,
+                // The innermost track has half the sectors of the outermost one, or as many.
+                error: 0.03,
             };
         };
         let mut points = vec![(begin, 0.0)];
         let (mut at, mut length, mut tracks) = (begin, *first, 0.0);
+        let mut variance = 0.0;
         for (address, next) in lengths
             .iter()
             .copied()
@@ -73,7 +78,10 @@ impl Stroke {
             if address <= at {
                 continue;
             }
-            tracks += (address - at) / SECTOR / (0.5 * (length + next));
+            let sectors = (address - at) / SECTOR;
+            tracks += sectors / (0.5 * (length + next));
+            // Anything between all of the one length and all of the other, equally likely.
+            variance += (sectors * (1.0 / length - 1.0 / next)).powi(2) / 12.0;
             points.push((address, tracks));
             (at, length) = (address, next);
         }
@@ -82,6 +90,7 @@ impl Stroke {
         Self {
             points,
             sectors_per_track: Some(mean),
+            error: variance.sqrt() / tracks,
         }
     }
 

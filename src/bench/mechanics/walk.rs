@@ -14,13 +14,36 @@ use crate::stats::robust;
 /// Jumps and commands are compared where a quarter of either is done: both are delayed at times,
 /// hardly ever hastened, and not by the same.
 pub const QUANTILE: f64 = 0.25;
-/// Mean resultant length from which the jumps agree on where the blocks lie.
-const CLEAR: f64 = 0.8;
+/// Mean resultant length from which the jumps agree on where the blocks lie. One in eight passes a
+/// track more or less than a cylinder has, and may lie on the other side of the platter.
+const CLEAR: f64 = 0.6;
 /// An answer further than this from where most blocks lie, in revolutions, is an outlier.
 const OUTLYING: f64 = 0.1;
-/// No later than this, in seconds, is an answer seen that only the computer delayed. A jump that
-/// crosses one track more than most ends further away: by the skew, which hides a change of head.
+/// No later than this, in seconds, is an answer seen that only the computer delayed, and the least
+/// and the multiple of their usual scatter (median absolute deviation) that is allowed for. A jump
+/// that crosses one track more or less ends further away: by the skew, which hides a change of head.
 const LATEST: f64 = 150e-6;
+const LEAST_LATE: f64 = 20e-6;
+const SCATTERS: f64 = 8.0;
+/// Repeated reads after a jump: another number each time, so that jumps begin at angles between
+/// those of whole sectors too.
+pub const REPEATS: u64 = 3;
+/// By how many tracks a jump may be shorter or longer than [`Jumps::length`]. A jump of a whole
+/// cylinder passes as many ends of tracks as the cylinder has, and exactly one of them is its own: the
+/// arm moves by one cylinder. One that is longer or shorter by this much does so at least half the
+/// time, and where its block lies tells whether it did.
+const ASIDE: f64 = 0.5;
+/// Jumps no longer or shorter than this mostly pass as many tracks as a cylinder has.
+const NEARLY_WHOLE: f64 = 0.25;
+
+/// Where most jumps end.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct Line {
+    /// [`Jump::turns`] of most.
+    pub turns: f64,
+    /// How far answers scatter around it, in seconds, that only the computer delayed.
+    pub latest: f64,
+}
 
 /// Where jumps go and how long they are.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -35,14 +58,6 @@ pub struct Jumps {
     pub track: f64,
 }
 
-impl Jumps {
-    /// By how many tracks a jump may be shorter than [`Jumps::length`]: a tenth of it, so that nine of
-    /// ten still move the arm, and no more than half a track.
-    fn shorter(&self) -> f64 {
-        (0.1 * self.length / self.track).min(0.5)
-    }
-}
-
 /// One jump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct Jump {
@@ -50,7 +65,7 @@ pub struct Jump {
     pub address: u64,
     /// How long the read took, in seconds.
     pub response: f64,
-    /// By how many tracks it was longer than a cylinder, -0.5 to 1.
+    /// By how many tracks it was longer than a cylinder, -0.5 to 0.5.
     pub more: f64,
     /// Revolutions from the end of the read before it to the end of this one, as if the jump had
     /// been one cylinder long: the same for all jumps, but for whole revolutions and noise.
@@ -116,8 +131,11 @@ impl Walk {
         phase: (&str, f64),
         count: usize,
     ) -> Result<(), BenchError> {
-        let more: Vec<f64> = (0..count)
-            .map(|_| prober.random.share() - self.jumps.shorter())
+        let more: Vec<(f64, usize)> = (0..count)
+            .map(|_| {
+                let repeats = self.repeats(prober, clockwork);
+                (prober.random.share() - ASIDE, repeats)
+            })
             .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.even.push(batch);
@@ -140,31 +158,44 @@ impl Walk {
         // Widely at first; then more closely, but not closer than answers of a busy computer lie.
         const WIDE: f64 = 0.12;
         const NARROW_SECONDS: f64 = 400e-6;
-        let waited = |jump: &Jump| jump.response / clockwork.revolution + jump.more;
-        let aim: Resultant = jumps(&self.even).map(waited).collect();
-        if aim.length() < CLEAR {
+        let Some(line) = self.line(clockwork.revolution) else {
             return Ok(());
-        }
+        };
         let width = match self.aimed.len() {
             0 | 1 => WIDE,
             _ => WIDE.min(NARROW_SECONDS / clockwork.revolution),
         };
-        let middle = aim.direction() - edge / clockwork.revolution;
-        let least = self.jumps.shorter();
-        let more: Vec<f64> = (0..count)
-            .map(|_| wrap(middle + least + width * (prober.random.share() - 0.5)) - least)
+        let command = self.command(clockwork).time;
+        let more: Vec<(f64, usize)> = (0..count)
+            .map(|_| {
+                let repeats = self.repeats(prober, clockwork);
+                let before = repeats as f64 * command + edge;
+                let aside = width * (prober.random.share() - 0.5);
+                let more = line.turns - before / clockwork.revolution + aside;
+                (wrap(more + ASIDE) - ASIDE, repeats)
+            })
             .collect();
         let batch = self.jump(prober, clockwork, phase, &more)?;
         self.aimed.push(batch);
         Ok(())
     }
 
+    /// How often the block is read again before the next jump.
+    fn repeats(&self, prober: &mut Prober<'_, '_>, clockwork: &Clockwork) -> usize {
+        match clockwork.command.repeats {
+            true => 1 + prober.random.below(REPEATS) as usize,
+            false => 0,
+        }
+    }
+
+    /// Jumps that are so many tracks longer than a cylinder, each after so many repeated reads of the
+    /// block before it.
     fn jump(
         &mut self,
         prober: &mut Prober<'_, '_>,
         clockwork: &Clockwork,
         phase: (&str, f64),
-        more: &[f64],
+        more: &[(f64, usize)],
     ) -> Result<Batch, BenchError> {
         let Jumps {
             from,
@@ -172,16 +203,17 @@ impl Walk {
             length,
             track,
         } = self.jumps;
-        let times = if clockwork.command.known { 2 } else { 1 };
-        let mut addresses = vec![prober.aligned(self.at); times];
-        for more in more {
+        let mut addresses = vec![prober.aligned(self.at)];
+        for (more, repeats) in more {
+            let here = prober.aligned(self.at);
+            addresses.extend(std::iter::repeat_n(here, *repeats));
             let jump = ((length + more * track) * SECTOR) as u64;
             self.at = match self.at.checked_sub(jump) {
                 Some(next) if next >= to => next,
                 // Once more, but on other tracks.
                 _ => from - prober.random.below((length * SECTOR) as u64),
             };
-            addresses.extend(std::iter::repeat_n(prober.aligned(self.at), times));
+            addresses.push(prober.aligned(self.at));
         }
         let probes = prober.read(phase.0, phase.1, &addresses)?;
         Ok(self.batch(&probes, clockwork))
@@ -204,7 +236,7 @@ impl Walk {
     fn measured(&self, before: Probe, after: Probe, revolution: f64) -> Option<Jump> {
         let sectors = before.address.checked_sub(after.address)? as f64 / SECTOR;
         let more = (sectors - self.jumps.length) / self.jumps.track;
-        (-0.6..1.1).contains(&more).then(|| Jump {
+        (-0.6..0.6).contains(&more).then(|| Jump {
             address: after.address,
             response: after.response(),
             more,
@@ -220,6 +252,9 @@ impl Walk {
             .batches()
             .flat_map(|batch| batch.commands.iter().copied())
             .collect();
+        if !clockwork.command.repeats {
+            return clockwork.command;
+        }
         let found = command::of(&again, clockwork.revolution);
         match typical_command(&again) {
             Some(time) if found.known => Command { time, ..found },
@@ -227,36 +262,68 @@ impl Walk {
         }
     }
 
-    /// Turns from one read's end to the next one's, as most of the jumps agree on; `None` where
-    /// they do not.
+    /// Share of the even jumps of nearly a whole cylinder that end where most of them do.
     #[must_use]
-    pub fn line(&self, revolution: f64) -> Option<f64> {
-        let turns = || {
-            let jumps = self.batches().flat_map(|batch| &batch.jumps);
-            jumps.map(|jump| jump.turns)
+    pub fn clear(&self, revolution: f64) -> f64 {
+        let Some(line) = self.line(revolution) else {
+            return 0.0;
         };
-        let aim: Resultant = turns().collect();
+        let whole: Vec<&Jump> = jumps(&self.even).filter(|jump| jump.is_whole()).collect();
+        let on = whole.iter().filter(|jump| jump.is_on(line, revolution));
+        on.count() as f64 / whole.len().max(1) as f64
+    }
+
+    /// Where the arm moved by one cylinder, as most of the jumps of nearly a whole cylinder agree on;
+    /// `None` where they do not.
+    #[must_use]
+    pub fn line(&self, revolution: f64) -> Option<Line> {
+        let even = jumps(&self.even).filter(|jump| jump.is_whole());
+        let aim: Resultant = even.map(|jump| jump.turns).collect();
         if aim.length() < CLEAR {
             return None;
         }
-        let closer = |line: f64, width: f64| {
-            let off = turns().map(|turns| signed(turns - line));
-            let near = off.filter(|off| off.abs() < width);
-            robust::median(near).map(|off| wrap(line + off))
+        let near = |line: f64, width: f64| -> Vec<f64> {
+            let jumps = self.batches().flat_map(|batch| &batch.jumps);
+            let whole = jumps.filter(|jump| jump.is_whole());
+            whole
+                .map(|jump| signed(jump.turns - line))
+                .filter(|off| off.abs() < width)
+                .collect()
         };
-        let line = closer(aim.direction(), OUTLYING)?;
-        closer(line, LATEST / revolution)
+        let closer = |line: f64, width: f64| {
+            let off = robust::median(near(line, width))?;
+            Some(wrap(line + off))
+        };
+        let rough = closer(aim.direction(), OUTLYING)?;
+        let turns = closer(rough, LATEST / revolution)?;
+        let scatter = robust::median_absolute_deviation(&near(turns, LATEST / revolution))?;
+        Some(Line {
+            turns,
+            latest: (SCATTERS * scatter * revolution).clamp(LEAST_LATE, LATEST),
+        })
     }
 }
 
 impl Jump {
+    /// Whether it was nearly one cylinder long.
+    #[must_use]
+    pub fn is_whole(&self) -> bool {
+        self.more.abs() < NEARLY_WHOLE
+    }
+
+    /// Whether the block was where a jump of one cylinder finds it.
+    #[must_use]
+    pub fn is_on(&self, line: Line, revolution: f64) -> bool {
+        (revolution * signed(self.turns - line.turns)).abs() < line.latest
+    }
+
     /// The response as it would be had the answer been seen as early as most: how late it was shows
     /// in the angle. An answer that is early for its angle is right as it is: there the read before
     /// it was seen late.
     #[must_use]
-    pub fn punctual(&self, line: Option<f64>, revolution: f64) -> f64 {
-        let late = line.map_or(0.0, |line| revolution * signed(self.turns - line));
-        if (0.0..LATEST).contains(&late) {
+    pub fn punctual(&self, line: Option<Line>, revolution: f64) -> f64 {
+        let late = line.map_or(0.0, |line| revolution * signed(self.turns - line.turns));
+        if line.is_some_and(|line| (0.0..line.latest).contains(&late)) {
             self.response - late
         } else {
             self.response

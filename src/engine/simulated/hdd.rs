@@ -101,9 +101,12 @@ impl Hdd {
         self.geometry.sectors() * SECTOR
     }
 
-    /// Answers a request that arrives at `at`; it begins when the one before is done.
+    /// Answers a request that arrives at `at`; it begins when the one before is done. The
+    /// electronics decode what waits in the queue while arm and platter still work for the request
+    /// before it: only answers of the cache take the whole command one after the other.
     pub fn serve(&mut self, access: &Access, at: f64) -> Answer {
         let begin = self.free_at.max(at) + self.settings.overhead;
+        let decoded = self.decoded(at);
         let failing = &self.settings.failing;
         let end = access.address + u64::from(access.bytes);
         if access.address < failing.end && end > failing.start {
@@ -113,25 +116,59 @@ impl Hdd {
         }
         let wire = f64::from(access.bytes) / self.settings.interface * 1e9;
         let done = if access.write {
-            self.write(access, begin, wire)
+            self.write(access, (begin, decoded), wire)
         } else {
-            self.read(access, begin, wire)
+            self.read(access, (begin, decoded), wire)
         };
         self.free_at = done;
         Answer::Done(done)
     }
 
-    /// Which of the waiting requests it takes next at `at`: the one that it reaches first, among
-    /// as many as its queue holds. `None` when none waits.
+    /// When the arm can begin with a request that arrived at `at`.
+    fn decoded(&self, at: f64) -> f64 {
+        self.free_at.max(at + self.settings.overhead)
+    }
+
+    /// Which of the waiting requests (each with its arrival) it takes next: the one that it
+    /// reaches first, among as many as its queue holds; what the cache has or is about to read it
+    /// reaches before anything else, in the order of addresses. Requests that continue another one that
+    /// waits come after it. `None` when none waits.
     #[must_use]
-    pub fn choose(&self, waiting: &[Access], at: f64) -> Option<usize> {
-        let begin = self.free_at.max(at) + self.settings.overhead;
+    pub fn choose(&self, waiting: &[(Access, f64)]) -> Option<usize> {
         let known = &waiting[..waiting.len().min(self.settings.ncq.max(1))];
-        let reach = |access: &Access| {
-            let place = self.geometry.place(access.sectors().start);
-            self.arrival(&place, begin + self.seek_to(&place))
+        let reach = |(access, at): &(Access, f64)| {
+            let sectors = access.sectors();
+            if !access.write && self.is_at_hand(&sectors) {
+                return (0, sectors.start as f64);
+            }
+            let place = self.geometry.place(sectors.start);
+            let ready = self.decoded(*at) + self.seek_to(&place);
+            (1, self.arrival(&place, ready))
         };
-        (0..known.len()).min_by(|a, b| reach(&known[*a]).total_cmp(&reach(&known[*b])))
+        let continues = |access: &Access| {
+            known.iter().any(|(other, _)| {
+                other.write == access.write
+                    && other.address < access.address
+                    && other.address + u64::from(other.bytes) == access.address
+            })
+        };
+        let earlier =
+            |one: (u8, f64), other: (u8, f64)| one.0.cmp(&other.0).then(one.1.total_cmp(&other.1));
+        (0..known.len())
+            .filter(|index| !continues(&known[*index].0))
+            .min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
+    }
+
+    /// Whether sectors are in the cache, or come next in the stream that is being read.
+    fn is_at_hand(&self, sectors: &std::ops::Range<u64>) -> bool {
+        let within =
+            |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
+        let streamed = |stream: &Stream| {
+            stream.from <= sectors.start
+                && sectors.start <= stream.next
+                && sectors.end <= stream.stop
+        };
+        self.cached.iter().any(within) || self.stream.as_ref().is_some_and(streamed)
     }
 
     /// Empties the write cache: when it is done.
@@ -144,7 +181,7 @@ impl Hdd {
         self.free_at
     }
 
-    fn read(&mut self, access: &Access, begin: f64, wire: f64) -> f64 {
+    fn read(&mut self, access: &Access, (begin, decoded): (f64, f64), wire: f64) -> f64 {
         let sectors = access.sectors();
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
@@ -154,7 +191,7 @@ impl Hdd {
         if let Some(done) = self.stream_ahead(&sectors, begin) {
             return done.max(begin + wire);
         }
-        let done = self.reach_medium(&sectors, begin);
+        let done = self.reach_medium(&sectors, decoded);
         let done = done + self.misfortune();
         self.stream = Some(Stream {
             from: sectors.start,
@@ -175,14 +212,18 @@ impl Hdd {
             stream.at = self.pass(&(stream.next..sectors.end), stream.at);
             stream.next = sectors.end;
         }
-        stream.stop = (sectors.end + self.settings.read_ahead / SECTOR)
+        let ahead = self.settings.read_ahead / SECTOR;
+        stream.stop = (sectors.end + ahead)
             .min(self.geometry.sectors())
             .max(stream.stop);
+        // A segment of the cache holds so much and no more: what was read long ago gives way.
+        let segment = 2 * ahead.max(sectors.end - sectors.start);
+        stream.from = stream.from.max(stream.next.saturating_sub(segment));
         self.stream = Some(stream);
         Some(stream.at.max(begin))
     }
 
-    fn write(&mut self, access: &Access, begin: f64, wire: f64) -> f64 {
+    fn write(&mut self, access: &Access, (begin, decoded): (f64, f64), wire: f64) -> f64 {
         let sectors = access.sectors();
         self.cached
             .retain(|piece| piece.end <= sectors.start || sectors.end <= piece.start);
@@ -195,7 +236,7 @@ impl Hdd {
             self.dirty += f64::from(access.bytes);
             return begin + wire;
         }
-        self.reach_medium(&sectors, begin) + self.misfortune()
+        self.reach_medium(&sectors, decoded) + self.misfortune()
     }
 
     /// What the write cache gave to the medium since it was asked last.

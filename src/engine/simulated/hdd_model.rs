@@ -4,8 +4,9 @@ use super::hdd::{Access, Answer, Hdd, Settings as Disk};
 use super::model::{Completion, Model, SimRequest};
 use super::{Kind, Settings, SimError, Simulation};
 
-/// A request that has waited this long is served next, wherever it lies.
-const PATIENCE_NS: u64 = 300_000_000;
+/// A request that was passed over this many times for each place of the drive's queue is served next,
+/// wherever it lies. A limit in time would turn every long queue into one that keeps its order.
+const PATIENCE: usize = 4;
 
 /// `sim:hdd`: a hard disk that spins.
 pub const HDD: Kind = Kind {
@@ -121,6 +122,8 @@ struct Waiting {
     since_ns: u64,
     id: u64,
     request: SimRequest,
+    /// How often the drive, which knew of it, served another one.
+    passed_over: usize,
 }
 
 /// One disk and the queue from which it chooses.
@@ -152,16 +155,22 @@ impl Queue {
         let here: Vec<usize> = (0..self.waiting.len())
             .filter(|index| self.waiting[*index].since_ns <= begin_ns)
             .collect();
+        let queue = self.drive.settings().ncq.max(1);
         let impatient = here
             .iter()
-            .position(|index| begin_ns - self.waiting[*index].since_ns > PATIENCE_NS);
-        let accesses: Vec<Access> = here
+            .position(|index| self.waiting[*index].passed_over > PATIENCE * queue);
+        let accesses: Vec<(Access, f64)> = here
             .iter()
-            .map(|index| access(&self.waiting[*index].request))
+            .map(|index| &self.waiting[*index])
+            .map(|waiting| (access(&waiting.request), waiting.since_ns as f64))
             .collect();
-        let chosen = impatient.or_else(|| self.drive.choose(&accesses, begin_ns as f64))?;
+        let chosen = impatient.or_else(|| self.drive.choose(&accesses))?;
+        for index in here.iter().take(queue) {
+            self.waiting[*index].passed_over += 1;
+        }
         let Waiting { id, request, .. } = self.waiting.remove(here[chosen]);
-        let (at, result) = match self.drive.serve(&accesses[chosen], begin_ns as f64) {
+        let (access, since) = &accesses[chosen];
+        let (at, result) = match self.drive.serve(access, *since) {
             Answer::Done(at) => (at, Ok(request.bytes)),
             Answer::Failed(at) => (at, Err(libc::EIO)),
         };
@@ -188,6 +197,7 @@ impl Model for Queue {
             since_ns: now_ns,
             id,
             request,
+            passed_over: 0,
         });
     }
 

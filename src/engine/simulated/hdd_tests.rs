@@ -102,11 +102,75 @@ fn seeks_take_what_the_settings_say() {
 fn the_queue_prefers_what_comes_first() {
     let mut drive = Hdd::new(exact());
     let now = time(drive.serve(&read(0), 0.0));
-    let waiting = [read(900), read(4_000_000), read(300)];
-    assert_eq!(drive.choose(&waiting, now), Some(2));
-    assert_eq!(drive.choose(&[], now), None);
+    let waiting = [read(900), read(4_000_000), read(300)].map(|access| (access, now));
+    assert_eq!(drive.choose(&waiting), Some(2));
+    assert_eq!(drive.choose(&[]), None);
     let in_order = Hdd::new(Settings { ncq: 1, ..exact() });
-    assert_eq!(in_order.choose(&waiting, now), Some(0));
+    assert_eq!(in_order.choose(&waiting), Some(0));
+}
+
+/// Sequential requests of 1 MiB, so many at a time: bytes per revolution over those of a track.
+fn sequential_share(settings: Settings, depth: usize, write: bool) -> f64 {
+    const BYTES: u32 = 1 << 20;
+    const COUNT: u64 = 200;
+    let mut drive = Hdd::new(settings);
+    let request = |index: u64, at: f64| {
+        let access = Access {
+            address: index * u64::from(BYTES),
+            bytes: BYTES,
+            write,
+        };
+        (access, at)
+    };
+    let mut waiting: Vec<_> = (0..depth as u64).map(|index| request(index, 0.0)).collect();
+    let (mut next, mut now) = (depth as u64, 0.0);
+    while !waiting.is_empty() {
+        let chosen = drive.choose(&waiting).expect("some wait");
+        let (access, at) = waiting.remove(chosen);
+        now = time(drive.serve(&access, at));
+        if next < COUNT {
+            waiting.push(request(next, now));
+            next += 1;
+        }
+    }
+    let track = f64::from(drive.geometry().zones()[0].sectors_per_track) * SECTOR as f64;
+    let ideal = COUNT as f64 * f64::from(BYTES) / track * drive.settings().revolution();
+    ideal / now
+}
+
+#[test]
+fn sequential_requests_at_any_depth_run_at_the_speed_of_the_medium() {
+    for depth in [1, 2, 4, 8, 32] {
+        let share = sequential_share(exact(), depth, false);
+        assert!(
+            (0.7..=1.0).contains(&share),
+            "reads at depth {depth}: {share}"
+        );
+        // At depth 1 the platter turns on while the next write is on its way.
+        let share = sequential_share(exact(), depth, true);
+        assert!(
+            depth == 1 || (0.7..=1.0).contains(&share),
+            "writes at depth {depth}: {share}"
+        );
+    }
+}
+
+#[test]
+fn a_long_stream_is_not_all_in_the_cache() {
+    let mut drive = Hdd::new(exact());
+    let read = |index: u64| Access {
+        address: index << 20,
+        bytes: 1 << 20,
+        write: false,
+    };
+    let mut now = 0.0;
+    let first = (0..64).map(|index| {
+        now = time(drive.serve(&read(index), now));
+        now
+    });
+    let first = first.last().expect("64 reads");
+    let again = (0..64).fold(first, |now, index| time(drive.serve(&read(index), now)));
+    assert!(again > 1.9 * first, "{first} {again}");
 }
 
 #[test]

@@ -31,7 +31,7 @@ pub const KNOWN: &[Known] = &[
     known(
         "advice-queue-depth",
         "survey",
-        "the queue depth from which on more brings little",
+        "the queue depth at which requests are answered soon, and the one at which most are done",
     ),
     known(
         "command-time-unknown",
@@ -79,6 +79,11 @@ pub const KNOWN: &[Known] = &[
         "a part could not be run; the code is PART/left-out",
     ),
     known(
+        "mechanics-skipped",
+        "survey",
+        "tests of the arm were skipped, because nothing rotates",
+    ),
+    known(
         "no-compression",
         "compression",
         "zeros are written no faster than random data",
@@ -92,6 +97,11 @@ pub const KNOWN: &[Known] = &[
         "no-page-cache",
         "read-modify-write",
         "a simulated drive has no page cache in front",
+    ),
+    known(
+        "no-reorder-gain",
+        "reorder",
+        "no size of the reorder buffer is significantly faster than none",
     ),
     known(
         "no-response-model",
@@ -167,7 +177,12 @@ pub const KNOWN: &[Known] = &[
     known(
         "seek-uncertain",
         "track-to-track",
-        "parts of the measurement disagree about the shortest seek",
+        "half the width of the limits is more than 5 % of the seek",
+    ),
+    known(
+        "sequential-lines-differ",
+        "quartet",
+        "the sequential lines of a disk differ, though its medium gives the same to both",
     ),
     known(
         "setting-not-changeable",
@@ -190,6 +205,11 @@ pub const KNOWN: &[Known] = &[
         "the skews do not show how many surfaces there are",
     ),
     known(
+        "throughput-above-medium",
+        "survey",
+        "a throughput is higher than the medium gives at its fastest place",
+    ),
+    known(
         "too-few-probes",
         "all of mechanics",
         "it ended before there were enough reads",
@@ -203,6 +223,11 @@ pub const KNOWN: &[Known] = &[
         "tracks-not-told",
         "all of mechanics",
         "angles of neighbouring sectors show no tracks",
+    ),
+    known(
+        "unsorted-reads-changed",
+        "reorder",
+        "the unsorted reads were faster or slower at the end than at first",
     ),
     known(
         "unstable",
