@@ -54,7 +54,7 @@ pub fn written_share(bytes: u64, target: &Target) -> String {
 
 /// fio's word for what a plan does.
 fn fio_rw(plan: &Plan) -> &'static str {
-    let sequential = plan.pattern == Pattern::Sequential;
+    let sequential = matches!(plan.pattern, Pattern::Sequential | Pattern::Zones { .. });
     match (plan.operation, sequential) {
         (Operation::Read, true) => "read",
         (Operation::Read, false) => "randread",

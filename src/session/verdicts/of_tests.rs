@@ -245,6 +245,11 @@ pub const KNOWN: &[Known] = &[
         "throughput fell for good after so many bytes",
     ),
     known(
+        "zone-too-short",
+        "sequential-read, sequential-write",
+        "a zone holds fewer than ten requests for each one in flight",
+    ),
+    known(
         "zones-not-told",
         "geometry",
         "it ended before all boundaries of zones were found",
