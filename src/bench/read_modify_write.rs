@@ -3,11 +3,13 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::passes::{self, Pass, Passes};
+use super::passes::{self, Pass};
+use super::rounds::{Quotient, Rounds};
 use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
-use crate::session::document::{Severity, Table, Unit, Verdict};
+use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Pattern, Plan};
+use crate::session::document::{Findings, Severity, Table, Unit, Verdict};
+use crate::stats::latency::Latency;
 use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
@@ -159,21 +161,21 @@ impl Test for ReadModifyWrite {
             bench.verdict(no_512e(bench.target));
         }
         let limits = common::limits(bench.parameters);
-        let mut running = Passes::new(bench, limits, passes.len(), 1.0);
-        for pass in &passes {
-            if let Some(outcome) = running.next(pass)? {
-                put_times(running.bench(), &pass.key, &outcome);
-            }
-        }
+        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let rounds = passes::in_rounds(
+            bench,
+            limits,
+            &passes,
+            seed,
+            &mut |findings, pass, total| {
+                put_times(findings, &pass.key, &total.latency);
+            },
+        )?;
         for (name, whole, partial) in [
-            (
-                "penalty_buffered",
-                "buffered_4096_iops",
-                "buffered_4000_iops",
-            ),
-            ("penalty_direct", "direct_4096_iops", "direct_512_iops"),
+            ("penalty_buffered", "buffered_4096", "buffered_4000"),
+            ("penalty_direct", "direct_4096", "direct_512"),
         ] {
-            passes::put_ratio(&mut bench.findings, name, whole, partial);
+            put_penalty(bench, &rounds, &passes, (name, whole, partial));
         }
         Ok(())
     }
@@ -184,10 +186,45 @@ impl Test for ReadModifyWrite {
     }
 }
 
+/// How many times as fast whole blocks are, by a comparison round by round.
+fn put_penalty(
+    bench: &mut Bench<'_>,
+    rounds: &Rounds,
+    passes: &[Pass],
+    (name, whole, partial): (&str, &str, &str),
+) {
+    let point = |key: &str| passes.iter().position(|pass| pass.key == key);
+    let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
+        return;
+    };
+    let Some(penalty) = rounds.quotient(whole, partial) else {
+        return;
+    };
+    bench.figure(penalty.figure(name));
+    if penalty.may_be_one() {
+        bench.verdict(no_penalty(&passes[whole], &passes[partial], penalty));
+    }
+}
+
+fn no_penalty(whole: &Pass, partial: &Pass, penalty: Quotient) -> Verdict {
+    Verdict::new(
+        "no-significant-penalty",
+        Severity::Note,
+        format!(
+            "{} and {}: no significant difference, the quotient of their IOPS is between {} and {}",
+            whole.label,
+            partial.label,
+            units::three_digits(penalty.low),
+            units::three_digits(penalty.high),
+        ),
+        "a longer --duration and more --requests narrow the interval",
+    )
+}
+
 /// The response times of one pass as a curve.
-fn put_times(bench: &mut Bench<'_>, key: &str, outcome: &Outcome) {
-    if let Some(summary) = common::summary(&passes::latency_of(outcome)) {
-        bench.series(common::series(
+fn put_times(findings: &mut Findings, key: &str, latency: &Latency) {
+    if let Some(summary) = common::summary(latency) {
+        findings.put_series(common::series(
             &format!("times-{}", key.replace('_', "-")),
             ("response time", Unit::Nanoseconds),
             ("share of writes", Unit::Ratio),

@@ -88,7 +88,9 @@ fn zones_are_read_in_one_execution_at_any_depth() {
             assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
             assert_eq!(outcome.tally.requests(), 7 * 16);
             let map = ZoneMap::new(&plan, 7, 7 * 16);
-            let expected: Vec<u64> = (0..7 * 16).filter_map(|number| map.address(number)).collect();
+            let expected: Vec<u64> = (0..7 * 16)
+                .filter_map(|number| map.address(number))
+                .collect();
             let logged = addresses(&outcome);
             match every {
                 1 => assert_eq!(logged, expected),

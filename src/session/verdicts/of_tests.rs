@@ -84,6 +84,11 @@ pub const KNOWN: &[Known] = &[
         "tests of the arm were skipped, because nothing rotates",
     ),
     known(
+        "no-best-read-ahead",
+        "read-ahead",
+        "the measurements do not tell the best setting from the others",
+    ),
+    known(
         "no-compression",
         "compression",
         "zeros are written no faster than random data",
@@ -107,6 +112,11 @@ pub const KNOWN: &[Known] = &[
         "no-response-model",
         "block-size-read, block-size-write",
         "response times do not follow access time plus transfer",
+    ),
+    known(
+        "no-significant-penalty",
+        "read-modify-write",
+        "whole and partial blocks are about equally fast",
     ),
     known(
         "no-zones",
