@@ -22,6 +22,7 @@ pub mod runtime;
 pub mod safe_json;
 pub mod safe_text;
 pub mod session;
+pub mod shell;
 pub mod stats;
 pub mod ui;
 pub mod units;

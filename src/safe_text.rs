@@ -13,7 +13,7 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::printable::{printable, printable_str};
+use crate::printable::{printable, printable_lines, printable_str};
 
 /// Bytes of one text that are kept when it is read from a file; what is longer ends in `...`.
 const LONGEST_READ: usize = 64 << 10;
@@ -204,6 +204,63 @@ impl JsonSchema for SafeText {
 
     fn schema_name() -> Cow<'static, str> {
         "SafeText".into()
+    }
+
+    fn json_schema(generator: &mut SchemaGenerator) -> Schema {
+        String::json_schema(generator)
+    }
+}
+
+/// Several lines of text that is safe to draw: line breaks stay, everything else is escaped as in
+/// [`SafeText`].
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct SafeLines(String);
+
+impl SafeLines {
+    /// The lines.
+    pub fn lines(&self) -> impl Iterator<Item = &str> {
+        self.0.lines()
+    }
+}
+
+impl From<String> for SafeLines {
+    fn from(text: String) -> Self {
+        Self(printable_lines(&text).into_owned())
+    }
+}
+
+impl Deref for SafeLines {
+    type Target = str;
+
+    fn deref(&self) -> &str {
+        &self.0
+    }
+}
+
+impl Serialize for SafeLines {
+    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.serialize_str(&self.0)
+    }
+}
+
+impl<'de> Deserialize<'de> for SafeLines {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        let text = String::deserialize(deserializer)?;
+        // No command is as long.
+        let end = (0..=LONGEST_READ.min(text.len()))
+            .rev()
+            .find(|end| text.is_char_boundary(*end));
+        Ok(text[..end.unwrap_or(0)].to_owned().into())
+    }
+}
+
+impl JsonSchema for SafeLines {
+    fn inline_schema() -> bool {
+        true
+    }
+
+    fn schema_name() -> Cow<'static, str> {
+        "SafeLines".into()
     }
 
     fn json_schema(generator: &mut SchemaGenerator) -> Schema {

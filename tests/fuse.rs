@@ -206,7 +206,8 @@ fn a_drive_that_cannot_read_a_place_fails_the_run_and_keeps_the_rest() {
     );
     let zones = run["series"][0]["points"].as_array().unwrap();
     assert!(
-        (40..=50).contains(&zones.len()),
+        // The zones are of equal length, so that the 51st may begin just before the middle.
+        (40..=51).contains(&zones.len()),
         "the zones before it are kept: {}",
         zones.len()
     );

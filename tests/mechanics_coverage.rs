@@ -116,7 +116,7 @@ impl Measured {
             figure: findings.figure(metric.name).cloned(),
             doubts: doubts
                 .filter(|verdict| verdict.severity != Severity::Note)
-                .map(|verdict| verdict.code.as_str().to_owned())
+                .map(|verdict| verdict.code.to_string())
                 .collect(),
         }
     }

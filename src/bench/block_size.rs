@@ -187,12 +187,3 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
     }
     Ok(())
 }
-
-pub(super) fn fio(
-    operation: Operation,
-    target: &Target,
-    parameters: &Parameters,
-) -> Option<String> {
-    let plan = plan_for(65_536, operation, target, parameters).ok()?;
-    Some(common::fio_command(&plan))
-}

@@ -1,6 +1,8 @@
 //! What the size of reads does to throughput and response time.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, block_size, common};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, block_size, common,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -56,7 +58,7 @@ impl Test for BlockSizeRead {
         block_size::run(Operation::Read, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        block_size::fio(Operation::Read, target, parameters)
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }

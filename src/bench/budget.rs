@@ -51,12 +51,19 @@ impl Budget {
         let time = outcome.elapsed + finish.sync + finish.close;
         let left = &mut self.left;
         left.duration = left.duration.map(|left| left.saturating_sub(time));
-        left.bytes = left
-            .bytes
-            .map(|left| left.saturating_sub(outcome.tally.bytes()));
-        left.requests = left
-            .requests
-            .map(|left| left.saturating_sub(outcome.tally.requests()));
+        // What was moved in the ramp was moved as well.
+        let moved = outcome.tally.moved();
+        self.take(
+            moved.read_bytes + moved.written_bytes,
+            moved.reads + moved.writes,
+        );
+    }
+
+    /// Takes away bytes and requests.
+    pub fn take(&mut self, bytes: u64, requests: u64) {
+        let left = &mut self.left;
+        left.bytes = left.bytes.map(|left| left.saturating_sub(bytes));
+        left.requests = left.requests.map(|left| left.saturating_sub(requests));
     }
 }
 

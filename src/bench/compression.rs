@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::passes::{Pass, Passes};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::Target;
 use crate::engine::{DataKind, Limits, Operation, Pattern, Plan};
 use crate::session::document::{Figure, Findings, Severity, Table, Unit, Verdict};
@@ -122,12 +124,8 @@ impl Test for Compression {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let plan = whole_plan(target, parameters).ok()?;
-        Some(format!(
-            "{} --buffer_compress_percentage=100",
-            common::fio_command(&plan)
-        ))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -174,16 +174,6 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
     Ok(())
 }
 
-pub(super) fn fio(
-    operation: Operation,
-    target: &Target,
-    parameters: &Parameters,
-) -> Option<String> {
-    let mut plan = whole_plan(operation, target, parameters).ok()?;
-    plan.depth = 32;
-    Some(common::fio_command(&plan))
-}
-
 /// What was measured at the depths so far.
 #[derive(Debug, Default)]
 struct Sweep {

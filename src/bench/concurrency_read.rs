@@ -1,6 +1,8 @@
 //! How many reads in flight suit a drive.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, concurrency};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, concurrency,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -57,7 +59,7 @@ impl Test for ConcurrencyRead {
         concurrency::run(Operation::Read, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        concurrency::fio(Operation::Read, target, parameters)
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }

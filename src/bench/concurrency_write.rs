@@ -1,6 +1,8 @@
 //! How many writes in flight suit a drive.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, concurrency};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, concurrency,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -60,7 +62,7 @@ impl Test for ConcurrencyWrite {
         concurrency::run(Operation::Write, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        concurrency::fio(Operation::Write, target, parameters)
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }

@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, Edge, RotationalPart};
 use super::mechanics::{self, Clockwork, Prober};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Unit};
 
@@ -91,6 +93,10 @@ impl Test for FullStroke {
             .into_iter()
             .for_each(|verdict| prober.bench.verdict(verdict));
         Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
     }
 }
 

@@ -6,7 +6,9 @@ use super::mechanics::chain::{self, Chain};
 use super::mechanics::layout::{Layout, Sample};
 use super::mechanics::zones::{self, Place};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::circular::Resultant;
@@ -85,6 +87,10 @@ impl Test for Geometry {
             prober.bench.verdict(missing);
         }
         Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::beside::Background;
 use super::common::{self, place, series};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value,
 };
 use crate::drive::Target;
 use crate::engine::{BlockSize, Limits, Outcome, Pattern, Plan, Priority, Tally};
@@ -151,8 +151,8 @@ impl Test for Interference {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        Some(common::fio_command(&foreground(target, parameters).ok()?))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::TwoLoads)
     }
 }
 

@@ -1,6 +1,6 @@
 //! What the user asks for: a test, a target, and what was set.
 
-use std::ffi::OsStr;
+use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
@@ -8,6 +8,7 @@ use super::{BenchError, Parameters, Test, Value};
 use crate::drive::{Consent, Target};
 use crate::printable::printable;
 use crate::session::goal::Wanted;
+use crate::shell;
 
 /// A test that somebody wants to have run: the same from the command line and from the launcher.
 #[derive(Clone)]
@@ -96,53 +97,59 @@ impl Job {
         parameters
     }
 
-    /// The target as a shell takes it.
-    #[must_use]
-    pub fn quoted_target(&self) -> String {
-        quoted(&self.target)
-    }
-
     /// The command line that does the same.
     #[must_use]
     pub fn command_line(&self) -> String {
-        let mut words = vec![format!(
-            "diskscope run {} {}",
-            self.test.description().name,
-            self.quoted_target()
-        )];
-        for (name, value) in &self.set {
-            words.push(format!("--{name} {}", quoted(&value.to_string())));
+        let words = ["diskscope", "run", self.test.description().name];
+        let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
+        // What begins with a dash is no option only at the very end.
+        let dash = self.path.as_os_str().as_bytes().starts_with(b"-");
+        if !dash {
+            words.push(self.path.clone().into());
         }
-        if self.engine != "auto" {
-            words.push(format!("--engine {}", self.engine));
-        }
-        if let Some(bytes) = self.scratch_bytes {
-            words.push(format!(
-                "--scratch-size {}",
-                crate::units::exact_size(bytes)
-            ));
-        }
-        for goal in &self.goals {
-            words.push(format!("--goal {}", quoted(goal.text())));
-        }
-        if let Some(consent) = &self.consent {
-            let path = consent.path().to_string_lossy();
-            words.push(format!("--overwrite {}", quoted(&path)));
-            if consent.includes_signatures() {
-                words.push("--overwrite-signatures".to_owned());
+        for (name, value) in self.options() {
+            let joined = value.as_encoded_bytes().starts_with(b"-");
+            let mut word = OsString::from(format!("--{name}"));
+            if joined {
+                word.push("=");
+                word.push(&value);
+                words.push(word);
+            } else {
+                words.extend([word, value]);
             }
         }
-        words.join(" ")
+        if self
+            .consent
+            .as_ref()
+            .is_some_and(Consent::includes_signatures)
+        {
+            words.push("--overwrite-signatures".into());
+        }
+        if dash {
+            words.extend(["--".into(), self.path.clone().into()]);
+        }
+        shell::command(words.iter().map(|word| word.as_encoded_bytes()))
     }
-}
 
-/// A word as a shell takes it.
-fn quoted(word: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "-_./:=,%+".contains(letter);
-    if !word.is_empty() && word.chars().all(plain) {
-        return word.to_owned();
+    /// The options of the command line, by name.
+    fn options(&self) -> Vec<(&str, OsString)> {
+        let set = self.set.iter();
+        let mut options: Vec<(&str, OsString)> = set
+            .map(|(name, value)| (*name, value.to_string().into()))
+            .collect();
+        if self.engine != "auto" {
+            options.push(("engine", self.engine.clone().into()));
+        }
+        if let Some(bytes) = self.scratch_bytes {
+            options.push(("scratch-size", crate::units::exact_size(bytes).into()));
+        }
+        let goals = self.goals.iter().map(|goal| ("goal", goal.text().into()));
+        options.extend(goals);
+        if let Some(consent) = &self.consent {
+            options.push(("overwrite", consent.path().into()));
+        }
+        options
     }
-    format!("'{}'", word.replace('\'', r"'\''"))
 }
 
 #[cfg(test)]
@@ -197,6 +204,7 @@ mod tests {
             ("depth", "0", "from 1 to 4096"),
             ("block-size", "4K", "4KiB"),
             ("duration", "10", "10s"),
+            ("duration", "0s", "longer than 0s"),
             ("window-end", "120%", "100%"),
             ("cache", "maybe", "bypass, drop, keep"),
         ] {

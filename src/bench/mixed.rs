@@ -1,8 +1,8 @@
 //! Random reads and writes together.
 
 use super::{
-    Bench, BenchError, Description, Forecast, Kind, Parameter, Parameters, Test, Value, common,
-    random,
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters, Test,
+    Value, common, random,
 };
 use crate::drive::Target;
 use crate::engine::Operation;
@@ -85,7 +85,7 @@ impl Test for Mixed {
         random::run(operation(bench.parameters), bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
         random::fio(operation(parameters), target, parameters)
     }
 }

@@ -21,6 +21,7 @@ pub mod concurrency_read;
 pub mod concurrency_write;
 mod confidence;
 pub mod effort;
+pub mod fio;
 pub mod full_stroke;
 pub mod geometry;
 pub mod interference;
@@ -52,12 +53,14 @@ pub mod track_to_track;
 pub mod write_cache;
 pub mod write_sync_close;
 
+pub use fio::FioJob;
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
 
 use crate::session::chart::Presentation;
 pub use crate::session::chart::{Chart, Shape};
+pub use crate::session::document::FioGap;
 
 /// Every test, in the order in which they are listed.
 pub static TESTS: &[&dyn Test] = &[
@@ -121,11 +124,11 @@ pub trait Test: Sync + Send {
     /// When nothing could be measured at all.
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError>;
 
-    /// The nearest fio job for these parameters: options without the file name.
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let _ = (target, parameters);
-        None
-    }
+    /// The fio job that does the same with these parameters.
+    ///
+    /// # Errors
+    /// What fio cannot do of it.
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap>;
 }
 
 /// What a test is.

@@ -125,6 +125,8 @@ pub enum Kind {
     Share,
     /// A duration such as `10s`.
     Duration,
+    /// A duration above zero such as `10s`: nothing is measured in none.
+    LimitDuration,
     /// A whole number within these bounds, both in.
     Count {
         /// Smallest.
@@ -201,9 +203,13 @@ impl Parameter {
             }
             Kind::SizeOrRange { least } => range(text, least),
             Kind::Share => share(text).map(Value::Share),
-            Kind::Duration => units::parse_duration(text)
-                .map(Value::Duration)
-                .map_err(|error| error.to_string()),
+            Kind::Duration | Kind::LimitDuration => {
+                let time = units::parse_duration(text).map_err(|error| error.to_string())?;
+                if self.kind == Kind::LimitDuration && time.is_zero() {
+                    return Err("must be longer than 0s, such as 10s".to_owned());
+                }
+                Ok(Value::Duration(time))
+            }
             Kind::Count { least, most } => text
                 .parse::<u64>()
                 .ok()

@@ -4,7 +4,10 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::passes::{self, Pass};
-use super::{Bench, BenchError, Description, Forecast, Kind, Parameter, Parameters, Test, Value};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters, Test,
+    Value,
+};
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, Limits, Operation, Pattern};
 use crate::session::document::{Findings, Severity, Table, Verdict};
@@ -178,9 +181,8 @@ impl Test for Quartet {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let passes = passes(target, parameters).ok()?;
-        passes.get(2).map(|pass| common::fio_command(&pass.plan))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

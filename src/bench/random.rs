@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use super::common::{self, place, random_pattern};
-use super::{Bench, BenchError, Chart, Forecast, Parameters, Shape};
+use super::{Bench, BenchError, Chart, FioGap, FioJob, Forecast, Parameters, Shape};
 use crate::drive::Target;
 use crate::engine::{Operation, Plan, Tally};
 use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
@@ -49,7 +49,7 @@ pub(super) fn forecast(
             u64::from(plan.depth) * u64::from(plan.workers)
         ),
     };
-    let bytes = plan.limits.bytes;
+    let bytes = plan.most_bytes();
     let written = bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
         format!(", at most {}", common::written_share(bytes, target))
@@ -84,10 +84,9 @@ pub(super) fn fio(
     operation: Operation,
     target: &Target,
     parameters: &Parameters,
-) -> Option<String> {
-    Some(common::fio_command(
-        &plan(operation, target, parameters).ok()?,
-    ))
+) -> Result<FioJob, FioGap> {
+    let plan = plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
+    FioJob::random(&plan, target)
 }
 
 fn report(

@@ -1,6 +1,8 @@
 //! Random reads: how many requests per second a drive serves, and how long each takes.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, random};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -62,7 +64,7 @@ impl Test for RandomRead {
         random::run(Operation::Read, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
         random::fio(Operation::Read, target, parameters)
     }
 }

@@ -1,6 +1,8 @@
 //! Random writes: how many requests per second a drive takes, and how long each takes.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, random};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -61,7 +63,7 @@ impl Test for RandomWrite {
         random::run(Operation::Write, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
         random::fio(Operation::Write, target, parameters)
     }
 }

@@ -6,8 +6,8 @@ use super::budget::Budget;
 use super::common::{self, place, series};
 use super::rounds::{NoBest, ROUNDS, Rounds};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value,
 };
 use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
@@ -149,8 +149,8 @@ impl Test for ReadAhead {
         }
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        Some(common::fio_command(&whole_plan(target, parameters).ok()?))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SettingChange)
     }
 }
 

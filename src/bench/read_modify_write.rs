@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::common::{self, place};
 use super::passes::{self, Pass};
 use super::rounds::{Quotient, Rounds};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Pattern, Plan};
 use crate::session::document::{Findings, Severity, Table, Unit, Verdict};
@@ -180,9 +182,8 @@ impl Test for ReadModifyWrite {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let plan = plan_for(ODD, CacheMode::Drop, target, parameters).ok()?;
-        Some(format!("{} --end_fsync=1", common::fio_command(&plan)))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -5,8 +5,8 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::common::{self, place, series};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value,
 };
 use crate::drive::Target;
 use crate::drive::random::{Random, below};
@@ -150,8 +150,8 @@ impl Test for Reorder {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        Some(common::fio_command(&whole_plan(target, parameters).ok()?))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::RequestOrder)
     }
 }
 

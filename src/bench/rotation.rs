@@ -4,7 +4,9 @@ use std::time::Duration;
 
 use super::mechanics::revolution::{self, Pairs, Revolution, Rotation, angles};
 use super::mechanics::{self, Probe, Prober, findings};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::Target;
 use crate::session::document::{Axis, Series, Severity, Unit, Verdict};
 
@@ -80,6 +82,10 @@ impl Test for RotationSpeed {
             }
         }
         Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
     }
 }
 

@@ -162,6 +162,11 @@ impl Bench<'_> {
     /// Keeps what an outcome says of the test as a whole: its failure and its effort.
     pub(super) fn account(&mut self, plan: &Plan, outcome: &mut Outcome) {
         self.effort += Effort::of(self.engine, plan, outcome);
+        let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
+        let only_ramp = outcome.tally.requests() == 0 && outcome.tally.ramp != Moved::default();
+        if limited && only_ramp && matches!(outcome.end, End::Done) {
+            self.failure = Some(EngineError::OnlyRamp);
+        }
         if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
             self.failure = Some(error);
         }

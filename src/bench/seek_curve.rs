@@ -5,7 +5,9 @@ use std::time::Duration;
 use super::mechanics::rotational::{self, Edge, RotationalPart};
 use super::mechanics::stroke::Stroke;
 use super::mechanics::{self, Clockwork, Prober};
-use super::{Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value};
+use super::{
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+};
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::fits::{self, SeekCurve};
@@ -101,6 +103,10 @@ impl Test for SeekDistance {
         }
         conclude(&mut prober, probes.len(), doubts);
         Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
     }
 }
 

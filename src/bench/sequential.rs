@@ -8,6 +8,7 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::common::{self, place, series};
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use super::{FioGap, FioJob};
 use crate::drive::Target;
 use crate::engine::{Limits, Operation, Outcome, Pattern, Plan, Tally, ZoneMap};
 use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
@@ -235,9 +236,20 @@ pub(super) fn fio(
     operation: Operation,
     target: &Target,
     parameters: &Parameters,
-) -> Option<String> {
-    let plan = whole_plan(operation, target, parameters).ok()?;
-    Some(common::fio_command(&plan))
+) -> Result<FioJob, FioGap> {
+    let plan = whole_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
+    if plan.limits.duration.is_some() {
+        return Err(FioGap::TimedZones);
+    }
+    let map = zone_map(&plan, parameters);
+    let block = u64::from(plan.block_size.largest());
+    let range = |zone: u64| {
+        let requests = map.requests_before(zone + 1) - map.requests_before(zone);
+        let start = map.address_of_zone(zone);
+        start..start + requests * block
+    };
+    let ranges: Vec<Range<u64>> = (0..map.zones()).map(range).collect();
+    FioJob::ascending(&plan, &ranges)
 }
 
 /// The zones, and the requests in them: up to `--zone-bytes` at the beginning of each, within the
@@ -403,7 +415,7 @@ mod tests {
                 12_800,
             ),
             (&[("block-size", "64MiB"), ("window-end", "1GB")], 14, 14),
-            (&[("bytes", "150MiB")], 100, 150),
+            (&[("bytes", "150MiB")], 100, 100),
             (&[("requests", "37")], 37, 37),
         ] {
             let parameters = fake::parameters(test, &target, set);

@@ -1,6 +1,8 @@
 //! Sequential writes over the whole address space: how fast, and where.
 
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, common, sequential};
+use super::{
+    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, sequential,
+};
 use crate::drive::Target;
 use crate::engine::Operation;
 
@@ -53,7 +55,7 @@ impl Test for SequentialWrite {
         sequential::run(Operation::Write, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
+    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
         sequential::fio(Operation::Write, target, parameters)
     }
 }

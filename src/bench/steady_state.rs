@@ -10,8 +10,8 @@ use std::time::Duration;
 use super::budget::Budget;
 use super::common::{self, place, random_pattern};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
@@ -186,12 +186,8 @@ impl Test for SteadyState {
         rounds::rounds(bench, &round, share, &mut budget, &mut written)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let plan = round_plan(target, parameters).ok()?;
-        Some(format!(
-            "{} --steadystate=iops_slope:10%",
-            common::fio_command(&plan)
-        ))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SteadyState)
     }
 }
 

@@ -4,7 +4,8 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Parameters, Shape, Test, Value, find,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test,
+    Value, find,
 };
 use crate::drive::Target;
 use crate::session::document::{Figure, Findings, Severity, Table, TableRow, Unit, Verdict};
@@ -290,6 +291,10 @@ impl Test for Survey {
             ));
         }
         Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -7,8 +7,8 @@ use super::mechanics::stretch::Stretch;
 use super::mechanics::walk::{self, Jumps, Walk};
 use super::mechanics::{self, Clockwork, Prober, SECTOR};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value, common,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value, common,
 };
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
@@ -93,6 +93,10 @@ impl Test for TrackToTrack {
         };
         let passing = clockwork.passing(prober.block(), jumps.track);
         walk(&mut prober, &clockwork, jumps, passing)
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
     }
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::passes::{self, Pass, Passes};
-use super::{Bench, BenchError, Description, Forecast, Parameters, Test, Value};
+use super::{Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, Value};
 use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{Limits, Operation, Pattern, Plan, SyncMode};
@@ -145,8 +145,8 @@ impl Test for WriteCache {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        Some(common::fio_command(&whole_plan(target, parameters).ok()?))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SettingChange)
     }
 }
 

@@ -10,13 +10,13 @@ use std::time::Duration;
 use super::common::{self, place};
 use super::passes::{Pass, Passes};
 use super::{
-    Bench, BenchError, Chart, Description, Forecast, Kind, Parameter, Parameters, Shape, Test,
-    Value,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
+    Shape, Test, Value,
 };
 use crate::drive::Target;
 use crate::session::document::{Severity, Table, Verdict};
 use times::{Curves, only_times, put_times, put_usual};
-use ways::{Way, method_passes, plan_for, record_passes};
+use ways::{Way, method_passes, record_passes};
 
 /// Writes with records of several sizes, and with every way to make them durable.
 pub struct WriteSyncClose;
@@ -148,10 +148,8 @@ impl Test for WriteSyncClose {
         Ok(())
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Option<String> {
-        let bytes = parameters.bytes("file-bytes")?;
-        let plan = plan_for((USUAL, bytes), Way::Buffered, target, parameters).ok()?;
-        Some(format!("{} --end_fsync=1", common::fio_command(&plan)))
+    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
     }
 }
 

@@ -114,8 +114,8 @@ fn argument(parameter: &'static Parameter) -> Arg {
 
 /// Whether the target is a real one, which may not answer.
 pub(super) fn uses_device(matches: &ArgMatches) -> bool {
-    let target = matches.get_one::<String>("target");
-    target.is_none_or(|target| !target.starts_with("sim:"))
+    let target = matches.get_one::<OsString>("target");
+    target.is_none_or(|target| !target.as_encoded_bytes().starts_with(b"sim:"))
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {

@@ -82,7 +82,7 @@ fn kind_word(kind: Kind) -> &'static str {
         Kind::Size { .. } => "size",
         Kind::SizeOrRange { .. } => "size-or-range",
         Kind::Share => "share",
-        Kind::Duration => "duration",
+        Kind::Duration | Kind::LimitDuration => "duration",
         Kind::Count { .. } => "count",
         Kind::Number { .. } => "number",
         Kind::Rate => "rate",

@@ -5,6 +5,7 @@ use serde::Serialize;
 
 use super::file_systems::FileSystem;
 use super::{Drive, DriveKind};
+use crate::shell;
 
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -79,7 +80,13 @@ fn misaligned(drive: &Drive) -> Option<Advice> {
              {physical} bytes: every write reads two blocks first; back it up and make it anew at \
              a multiple of 1 MiB"
         ),
-        command: format!("parted /dev/{parent} align-check minimal {number}"),
+        command: shell::command([
+            "parted",
+            &shell::device_node(parent),
+            "align-check",
+            "minimal",
+            &number,
+        ]),
     })
 }
 
@@ -114,7 +121,10 @@ fn scheduler(drive: &Drive) -> Option<Advice> {
     offered.then(|| Advice {
         code: "scheduler",
         reason: format!("scheduler {now}: {reason}"),
-        command: format!("echo {wanted} > /sys/block/{}/queue/scheduler", drive.name),
+        command: format!(
+            "echo {wanted} > {}",
+            shell::quote(format!("/sys/block/{}/queue/scheduler", drive.name))
+        ),
     })
 }
 
@@ -142,12 +152,13 @@ fn read_ahead(drive: &Drive, load: Load) -> Option<Advice> {
             crate::units::throughput(load.read_bytes_per_s),
             crate::units::block_size((load.read_request_bytes / 1024.0).round() * 1024.0),
         ),
-        command: format!(
-            "blockdev --setra {} /dev/{}",
+        command: shell::command([
+            "blockdev",
+            "--setra",
             // blockdev counts sectors of 512 bytes.
-            PROPOSED_READ_AHEAD_KIB * 2,
-            drive.name
-        ),
+            &(PROPOSED_READ_AHEAD_KIB * 2).to_string(),
+            &shell::device_node(&drive.name),
+        ]),
     })
 }
 
@@ -155,9 +166,10 @@ fn read_ahead(drive: &Drive, load: Load) -> Option<Advice> {
 fn write_cache(drive: &Drive) -> Option<Advice> {
     let off = drive.write_cache.as_deref() == Some("write through");
     let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
+    let node = shell::device_node(&drive.name);
     let command = match drive.transport.as_deref() {
-        Some("sata") => format!("hdparm -W 1 /dev/{}", drive.name),
-        Some("sas" | "scsi") => format!("sdparm --set=WCE=1 --save /dev/{}", drive.name),
+        Some("sata") => shell::command(["hdparm", "-W", "1", &node]),
+        Some("sas" | "scsi") => shell::command(["sdparm", "--set=WCE=1", "--save", &node]),
         _ => return None,
     };
     (off && disk).then(|| Advice {
@@ -179,7 +191,11 @@ fn loop_direct_io(drive: &Drive) -> Option<Advice> {
         reason: "the file behind it goes through the page cache: everything is kept in memory \
                  twice, and a flush takes longer"
             .to_owned(),
-        command: format!("losetup --direct-io=on /dev/{}", drive.name),
+        command: shell::command([
+            "losetup",
+            "--direct-io=on",
+            &shell::device_node(&drive.name),
+        ]),
     })
 }
 
@@ -191,18 +207,13 @@ fn access_times(file_system: &FileSystem) -> Option<Advice> {
             "{} on {} notes the time of every access: reading writes",
             file_system.kind, file_system.at
         ),
-        command: format!("mount -o remount,relatime {}", quoted(&file_system.at)),
+        // A name that had to be changed to be shown would lead elsewhere.
+        command: if file_system.at_is_exact {
+            shell::command(["mount", "-o", "remount,relatime", &file_system.at])
+        } else {
+            "findmnt --real --options strictatime".to_owned()
+        },
     })
-}
-
-/// A path as the shell takes it.
-fn quoted(path: &str) -> String {
-    let plain = |letter: char| letter.is_ascii_alphanumeric() || "/._-+@:".contains(letter);
-    if path.chars().all(plain) {
-        path.to_owned()
-    } else {
-        format!("'{}'", path.replace('\'', "'\\''"))
-    }
 }
 
 #[cfg(test)]

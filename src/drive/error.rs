@@ -48,7 +48,7 @@ pub enum DriveError {
     },
     /// No room for a scratch file.
     #[error(
-        "{directory} has {free} free, of which {reserve} stay free; a scratch file needs {wanted}",
+        "{directory} has {free} free, and {reserve} have to stay free: no room for a scratch file of {wanted}",
         free = crate::units::capacity(*.free as f64),
         reserve = crate::units::capacity(*.reserve as f64),
         wanted = crate::units::capacity(*.wanted as f64)
@@ -149,6 +149,9 @@ impl DriveError {
             Self::Cancelled { .. } => "start it again when it suits",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
+                Some(libc::EACCES | libc::EPERM) if rustix::process::geteuid().is_root() => {
+                    "a file system or a security module refuses even root: name another target"
+                }
                 Some(libc::EACCES | libc::EPERM) => "try as root (sudo)",
                 Some(libc::EROFS) => "name a directory on a file system that can be written",
                 Some(libc::EBUSY) => "end the program that holds it, then start again",

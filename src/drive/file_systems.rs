@@ -19,6 +19,9 @@ pub struct FileSystem {
     pub device: (u32, u32),
     /// Where it is mounted; the first place of several.
     pub at: String,
+    /// Whether that is the very name: one that could not be shown was changed.
+    #[serde(skip)]
+    pub at_is_exact: bool,
     /// Its type.
     pub kind: String,
     /// How it is mounted: options of the mount, then those of the file system.
@@ -107,6 +110,7 @@ fn describe(roots: &Roots, mount: &Mount, device: (u32, u32)) -> FileSystem {
         number: mount.number,
         device,
         at: harmless(&mount.at),
+        at_is_exact: harmless(&mount.at) == mount.at && !mount.at.contains('\u{fffd}'),
         kind: harmless(&mount.file_system),
         options: mount
             .options

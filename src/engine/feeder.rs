@@ -186,9 +186,8 @@ impl Feeder {
             return Next::End;
         };
         let counted = due_ns >= self.ramp_end_ns;
-        if counted {
-            self.budget.spend(job.bytes);
-        }
+        // The ramp's requests too: a limit bounds what is written, whether it is counted or not.
+        self.budget.spend(job.bytes);
         Next::Request(Assigned {
             job,
             intended_ns,

@@ -135,6 +135,9 @@ pub enum EngineError {
         /// What the kernel said.
         source: std::io::Error,
     },
+    /// The limits were used up before anything was measured.
+    #[error("nothing was measured: the ramp alone used up --bytes or --requests")]
+    OnlyRamp,
     /// A worker panicked: a defect of this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
     Worker,
@@ -145,6 +148,7 @@ impl EngineError {
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
+            Self::OnlyRamp => "raise --bytes or --requests, or make --ramp shorter",
             Self::Plan(_) => "change the parameter that the message names",
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
                 "run it as root"

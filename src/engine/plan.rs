@@ -85,9 +85,10 @@ impl BlockSize {
 pub struct Limits {
     /// After this time, the ramp not counted.
     pub duration: Option<Duration>,
-    /// After this many bytes, over all workers, the ramp not counted.
+    /// After this many bytes, over all workers, those of the ramp included: it bounds what is
+    /// written.
     pub bytes: Option<u64>,
-    /// After this many requests, over all workers, the ramp not counted.
+    /// After this many requests, over all workers, those of the ramp included.
     pub requests: Option<u64>,
 }
 
@@ -200,6 +201,25 @@ pub struct Plan {
 }
 
 impl Plan {
+    /// The most bytes that it reads and writes, the ramp included; `None` where only time limits it.
+    #[must_use]
+    pub fn most_bytes(&self) -> Option<u64> {
+        let largest = u64::from(self.block_size.largest());
+        let of_requests = self
+            .limits
+            .requests
+            .map(|requests| requests.saturating_mul(largest));
+        let of_bytes = self.limits.bytes.map(|bytes| match self.block_size {
+            BlockSize::Fixed(_) => bytes.div_ceil(largest.max(1)).saturating_mul(largest),
+            // The last request of each that sends some may reach beyond its part of the limit.
+            BlockSize::Range(..) => {
+                let senders = u64::from(self.workers) * u64::from(self.depth);
+                bytes.saturating_add(senders * largest.saturating_sub(1))
+            }
+        });
+        [of_requests, of_bytes].into_iter().flatten().min()
+    }
+
     /// Reads over the window with one request at a time, aligned to the block size, no limit set.
     #[must_use]
     pub fn reading(pattern: Pattern, block_size: u32, window: Range<u64>) -> Self {

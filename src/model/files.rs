@@ -5,6 +5,7 @@ use serde::Serialize;
 use crate::drive::{Drive, FileSystem};
 use crate::probe::open_files::{Deleted, Opened};
 use crate::safe_text::SafeText;
+use crate::shell;
 
 /// Something that a process has open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
@@ -114,14 +115,19 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
             let drive = drives.iter().find(|drive| drive.number == number);
             let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
             let link = format!("/proc/{pid}/fd/{descriptor}");
+            let same = same_file(&link, file);
             DeletedView {
                 path: SafeText::of_bytes(&file.path),
                 device: drive.map(|drive| drive.name.clone()).map(Into::into),
                 mounted_at: system.map(|system| system.at.clone()).map(Into::into),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                release: format!(": > {link}").into(),
-                rescue: format!("cp --sparse=always {link} /where/there/is/room").into(),
+                release: format!("{same} && truncate -cs 0 {link}").into(),
+                rescue: format!(
+                    "{same} && cp -n --sparse=always {link} {}",
+                    shell::quote(destination(&file.path))
+                )
+                .into(),
                 holders: file
                     .holders
                     .iter()
@@ -134,6 +140,22 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
             }
         })
         .collect()
+}
+
+/// Whether a link still leads to that nameless file, as a condition of the shell: the process may
+/// have ended and its number may be another's by the time somebody pastes the command.
+fn same_file(link: &str, file: &Deleted) -> String {
+    format!(
+        "[ \"$(stat -Lc %d:%i:%h {link})\" = {}:{}:0 ]",
+        file.device_id, file.inode
+    )
+}
+
+/// Where the content of a nameless file is copied to: its last name, in a directory that the reader
+/// has to choose.
+fn destination(path: &[u8]) -> Vec<u8> {
+    let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
+    [b"/where/there/is/room/", name].concat()
 }
 
 #[cfg(test)]
@@ -155,13 +177,26 @@ mod tests {
         let file = Deleted {
             path: b"/tmp/\x1b[2J\n\xff".to_vec(),
             number: (8, 1),
+            device_id: 2049,
+            inode: 131,
             held_bytes: 4096,
             size: 10,
             holders: vec![(7, b"ev\x07il".to_vec(), 3), (8, b"b".to_vec(), 4)],
         };
         let view = deleted(&[file], &[], &[]).remove(0);
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
-        assert_eq!(view.release, ": > /proc/7/fd/3");
+        assert_eq!(
+            view.release,
+            "[ \"$(stat -Lc %d:%i:%h /proc/7/fd/3)\" = 2049:131:0 ] && truncate -cs 0 /proc/7/fd/3"
+        );
+        assert!(
+            view.rescue.ends_with(
+                "&& cp -n --sparse=always /proc/7/fd/3 \
+                 /where/there/is/room/\"$(printf '\\033')\"'[2J'\"$(printf '\\012\\377')\""
+            ),
+            "{}",
+            view.rescue
+        );
         assert_eq!(view.holders[0].command, "ev\\x07il");
         assert_eq!((view.holders.len(), view.device), (2, None));
     }

@@ -39,6 +39,10 @@ pub struct Deleted {
     pub path: Vec<u8>,
     /// Number of the file system, as `stat` gives it.
     pub number: (u32, u32),
+    /// The same as one number, as stat(1) prints it.
+    pub device_id: u64,
+    /// Number of the inode.
+    pub inode: u64,
     /// Bytes on the medium that come back when it is closed.
     pub held_bytes: u64,
     /// Its length in bytes.
@@ -112,6 +116,8 @@ fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), De
             .or_insert_with(|| Deleted {
                 path,
                 number: split_number(metadata.dev()),
+                device_id: metadata.dev(),
+                inode: metadata.ino(),
                 held_bytes: metadata.blocks().saturating_mul(512),
                 size: metadata.len(),
                 holders: Vec::new(),

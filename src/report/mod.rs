@@ -2,6 +2,7 @@
 
 pub mod compare;
 pub mod evidence;
+pub mod fio;
 pub mod fleet;
 pub mod html;
 pub mod repeated;

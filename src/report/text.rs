@@ -6,8 +6,8 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use super::evidence;
 use super::repeated::repeated;
+use super::{evidence, fio};
 use crate::printable::printable_lines;
 use crate::safe_text::SafeText;
 use crate::session::compare::align::parameters;
@@ -398,8 +398,8 @@ pub(super) fn severity(severity: Severity) -> &'static str {
 
 fn again(run: &Run) -> String {
     let mut text = format!("  {}\n", run.reproduce.diskscope);
-    if let Some(fio) = &run.reproduce.fio {
-        let _ = writeln!(text, "  {fio}");
+    for line in fio::lines(run) {
+        let _ = writeln!(text, "  {line}");
     }
     text
 }

@@ -311,10 +311,12 @@ fn run_into(
 
 /// Whether a run ended because its target may not be written any more.
 fn is_refusal(error: &BenchError) -> bool {
-    let BenchError::Engine(EngineError::Drive(error)) = error else {
-        return false;
-    };
-    error.kind() == ErrorKind::Refused
+    matches!(
+        error,
+        BenchError::Engine(EngineError::Drive(
+            DriveError::Refused(_) | DriveError::Changed { .. }
+        ))
+    )
 }
 
 /// The parameters of a repeated run: each has a seed of its own, or a drive's cache might know all

@@ -85,6 +85,7 @@ impl Wanted {
                 "write a figure's name before the comparison, such as iops".to_owned(),
             ));
         }
+        check(name, unit).map_err(error)?;
         let short = name == "mean" || name == "max" || is_percentile(name);
         let figure = if short {
             format!("latency_{name}")
@@ -118,6 +119,73 @@ impl Wanted {
             limit: self.limit,
             unit: measured.map_or(self.unit, |figure| figure.unit),
         }
+    }
+}
+
+/// Words of which a metric's name has at least one, and the unit of those that have always the same.
+const WORDS: &[(&str, Option<Unit>)] = &[
+    ("iops", Some(Unit::PerSecond)),
+    ("throughput", Some(Unit::BytesPerSecond)),
+    ("latency", Some(Unit::Nanoseconds)),
+    ("time", Some(Unit::Nanoseconds)),
+    ("seek", Some(Unit::Nanoseconds)),
+    ("speed", Some(Unit::RevolutionsPerMinute)),
+    ("offset", Some(Unit::Bytes)),
+    ("size", Some(Unit::Bytes)),
+    ("bytes", Some(Unit::Bytes)),
+    ("batch", None),
+    ("coherence", None),
+    ("depth", None),
+    ("gain", None),
+    ("interference", None),
+    ("penalty", None),
+    ("range", None),
+    ("ratio", None),
+    ("round", None),
+    ("sectors", None),
+    ("slope", None),
+    ("slower", None),
+    ("speedup", None),
+    ("surfaces", None),
+    ("zones", None),
+];
+
+/// Whether some benchmark has a metric of that name, and whether it can have that unit.
+fn check(name: &str, unit: Unit) -> Result<(), String> {
+    let metric = name.rsplit('/').next().unwrap_or(name);
+    let mut words = metric.split('_').rev();
+    let known = |word: &str| WORDS.iter().find(|(known, _)| *known == word);
+    let expected = if metric == "mean"
+        || metric == "max"
+        || words.clone().next().is_some_and(is_percentile)
+    {
+        Some(Unit::Nanoseconds)
+    } else if let Some((_, unit)) = words.find_map(known) {
+        *unit
+    } else {
+        return Err(format!(
+            "no benchmark has a metric {name}: write one such as iops, throughput, p95, latency_mean or \
+             throughput_min"
+        ));
+    };
+    match expected {
+        // A bare number goes with whatever unit the metric has.
+        Some(expected) if unit != Unit::Count && unit != expected => Err(format!(
+            "that is no limit for {name}: write one such as {}",
+            example(expected)
+        )),
+        _ => Ok(()),
+    }
+}
+
+/// How a limit in that unit is written.
+fn example(unit: Unit) -> &'static str {
+    match unit {
+        Unit::PerSecond => "1000/s",
+        Unit::BytesPerSecond => "70MB/s",
+        Unit::Nanoseconds => "500us or 5ms",
+        Unit::Bytes => "64KiB",
+        _ => "100",
     }
 }
 
@@ -176,13 +244,34 @@ mod tests {
             ("latency_p95<=300ms", Some(false)),
             ("throughput_min>=70MB/s", Some(false)),
             ("p99.9<=1s", None),
-            ("iops<=1ms", None),
         ] {
             assert_eq!(
                 Wanted::parse(text).unwrap().check(&findings()).met,
                 met,
                 "{text}"
             );
+        }
+    }
+
+    #[test]
+    fn goal_that_no_run_could_meet_is_refused_before_it() {
+        for (text, hint) in [
+            ("foo>=5", "no benchmark has a metric foo"),
+            ("iops>=5ms", "1000/s"),
+            ("p95<=70MB/s", "5ms"),
+            ("throughput_min>=100/s", "70MB/s"),
+            ("latency_mean<=4KiB", "5ms"),
+        ] {
+            let message = Wanted::parse(text).unwrap_err().to_string();
+            assert!(message.contains(hint), "{message}");
+        }
+        for text in [
+            "random-read/iops>=1",
+            "write_latency_p99<=1s",
+            "optimal_depth<=8",
+            "optimal_depth_p90<=5ms",
+        ] {
+            assert!(Wanted::parse(text).is_ok(), "{text}");
         }
     }
 

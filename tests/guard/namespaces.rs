@@ -121,7 +121,7 @@ fn device_is_refused_in_a_pid_namespace_that_hides_the_host() {
 }
 
 #[test]
-fn device_is_refused_for_user_of_group_disk_who_sees_no_other_processes() {
+fn device_is_refused_for_user_of_group_disk_and_written_with_ambient_capabilities() {
     if !is_root() {
         return;
     }
@@ -145,13 +145,22 @@ fn device_is_refused_for_user_of_group_disk_who_sees_no_other_processes() {
     fs::set_permissions(directory, fs::Permissions::from_mode(0o755)).unwrap();
     let state = place.subdirectory("state");
     std::os::unix::fs::chown(&state, Some(1000), Some(1000)).unwrap();
-    let mut command = Command::new("setpriv");
-    command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
-    command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, node.as_ref(), &["--requests", "20"]);
-    let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
+    let write_with = |capabilities: &[&str]| {
+        let mut command = Command::new("setpriv");
+        command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
+        command.args(capabilities);
+        command.arg(env!("CARGO_BIN_EXE_diskscope"));
+        overwriting_words(&mut command, node.as_ref(), &["--requests", "20"]);
+        command.env("XDG_STATE_HOME", &state).output().unwrap()
+    };
+    let output = write_with(&[]);
     if matches!(output.status.code(), Some(126 | 127)) {
         return skip(Requirement::Program, "setpriv cannot start the program");
     }
     assert_refused(&output, "may not be examined");
+
+    let sees_all = "+sys_ptrace,+dac_read_search";
+    let output = write_with(&["--inh-caps", sees_all, "--ambient-caps", sees_all]);
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(0), "{told}");
 }

@@ -122,9 +122,12 @@ fn file_with_holes_that_would_fill_its_file_system_is_refused() {
     let Some(small) = Mounted::sized(directory.path().join("small"), "64m") else {
         return;
     };
-    let file = fs::File::create(small.0.join("file")).unwrap();
+    let path = small.0.join("file");
+    // Closed each time: a file that anybody has open for writing is not overwritten.
+    let file = fs::File::create(&path).unwrap();
     file.set_len(200 * MIB).unwrap();
     file.write_all_at(b"there", 0).unwrap();
+    drop(file);
     let run = |more: &[&str]| {
         let words = [&WRITE[..], &["0s", "--duration", "1s"], more].concat();
         diskscope(directory.path(), &words).output().unwrap()
@@ -136,21 +139,20 @@ fn file_with_holes_that_would_fill_its_file_system_is_refused() {
         told.contains("holes") && told.contains("small/file"),
         "{told}"
     );
-    assert_eq!(fs::metadata(small.0.join("file")).unwrap().len(), 200 * MIB);
-    assert!(used(&file) < MIB, "it was written to");
+    assert_eq!(fs::metadata(&path).unwrap().len(), 200 * MIB);
+    assert!(used(&path) < MIB, "it was written to");
 
     // What is there already needs no room, however full the file system is.
-    file.set_len(8 * MIB).unwrap();
-    file.write_all_at(&vec![1; 8 << 20], 0).unwrap();
+    fs::write(&path, vec![1; 8 << 20]).unwrap();
     let output = run(&[]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");
 }
 
 /// Bytes that a file takes.
-fn used(file: &fs::File) -> u64 {
+fn used(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
-    file.metadata().unwrap().blocks() * 512
+    fs::metadata(path).unwrap().blocks() * 512
 }
 
 #[test]
@@ -159,12 +161,12 @@ fn writing_into_holes_stops_when_others_use_up_the_room() {
     let Some(small) = Mounted::sized(directory.path().join("small"), "1200m") else {
         return;
     };
-    let file = fs::File::create(small.0.join("file")).unwrap();
-    file.set_len(100 * MIB).unwrap();
+    let path = small.0.join("file");
+    fs::File::create(&path).unwrap().set_len(100 * MIB).unwrap();
     let words = [&WRITE[..], &["0s", "--duration", "60s", "--rate", "10/s"]].concat();
     let child = diskscope(directory.path(), &words).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
-    while used(&file) == 0 {
+    while used(&path) == 0 {
         assert!(Instant::now() < deadline, "nothing was written");
         std::thread::sleep(Duration::from_millis(20));
     }

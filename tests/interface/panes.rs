@@ -72,6 +72,7 @@ fn file_system(device: (u32, u32)) -> FileSystem {
         number: device,
         device,
         at: "/srv".to_owned(),
+        at_is_exact: true,
         kind: "xfs".to_owned(),
         options: ["rw", "strictatime", "discard"].map(str::to_owned).to_vec(),
         usage: Some(Usage {

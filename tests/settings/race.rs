@@ -38,6 +38,13 @@ fn worker(child: &Child) -> String {
     children.split_whitespace().next().unwrap().to_owned()
 }
 
+/// Whether a process is in state T (proc_pid_stat(5)).
+fn is_stopped(process: &str) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{process}/stat")).unwrap();
+    stat.rsplit_once(") ")
+        .is_some_and(|(_, fields)| fields.starts_with('T'))
+}
+
 fn end(mut child: Child, how: End) {
     let pid = Pid::from_child(&child);
     match how {
@@ -58,6 +65,7 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
     let worker = worker(&first);
     // It keeps the setting, however long this machine takes to start the second one.
     kill_process(pid, Signal::STOP).unwrap();
+    wait_until("a stopped worker", || is_stopped(&worker));
     let changed = drive.queue("read_ahead_kb");
     let second = place.read_ahead(&drive).output().unwrap();
     let during = drive.queue("read_ahead_kb");

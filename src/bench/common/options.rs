@@ -43,7 +43,7 @@ pub const WORKERS: Parameter = Parameter {
 /// Longest time.
 pub const DURATION: Parameter = Parameter {
     name: "duration",
-    kind: Kind::Duration,
+    kind: Kind::LimitDuration,
     help: "stop after this time, the ramp not counted",
     default: |_| Value::Duration(Duration::from_secs(10)),
 };
@@ -52,7 +52,7 @@ pub const DURATION: Parameter = Parameter {
 pub const BYTES: Parameter = Parameter {
     name: "bytes",
     kind: Kind::Size { least: 1 },
-    help: "stop after this many bytes",
+    help: "stop after this many bytes, those of the ramp included",
     default: |_| Value::Unset,
 };
 
@@ -63,7 +63,7 @@ pub const REQUESTS: Parameter = Parameter {
         least: 1,
         most: u64::MAX,
     },
-    help: "stop after this many requests",
+    help: "stop after this many requests, those of the ramp included",
     default: |_| Value::Unset,
 };
 

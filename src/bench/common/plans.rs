@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::bench::{BenchError, Parameters, check_window};
+use crate::bench::{BenchError, Parameters, Position, Value, check_window};
 use crate::drive::Target;
 use crate::engine::{BlockSize, CacheMode, DataKind, Limits, Operation, Pattern, Plan, SyncMode};
 
@@ -60,6 +60,7 @@ pub fn plan(
     operation: Operation,
     pattern: Pattern,
 ) -> Result<Plan, BenchError> {
+    check_positions(target, parameters)?;
     let block_size = request_size(parameters)?;
     let smallest = block_size.smallest();
     let mut plan = Plan::reading(pattern, smallest, window(target, parameters));
@@ -81,6 +82,28 @@ pub fn plan(
     plan.data = data(parameters.word("data"));
     check_window(&plan)?;
     Ok(plan)
+}
+
+/// Checks that the window lies in the target, and begins before it ends.
+fn check_positions(target: &Target, parameters: &Parameters) -> Result<(), BenchError> {
+    for name in ["window-begin", "window-end"] {
+        if let Some(value @ Value::Position(Position::Bytes(bytes))) = parameters.get(name)
+            && *bytes > target.size
+        {
+            return Err(BenchError::Parameters(format!(
+                "--{name} {value} is beyond the end of {}, which has {} bytes",
+                target.name, target.size
+            )));
+        }
+    }
+    let window = window(target, parameters);
+    if window.start > window.end {
+        return Err(BenchError::Parameters(format!(
+            "--window-begin (byte {}) is behind --window-end (byte {}): exchange them",
+            window.start, window.end
+        )));
+    }
+    Ok(())
 }
 
 /// Where `--pattern` and `--zipf` send random requests.
@@ -131,4 +154,31 @@ fn request_size(parameters: &Parameters) -> Result<BlockSize, BenchError> {
     } else {
         BlockSize::Range(from, to)
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use crate::bench::find;
+    use crate::bench::tests::fake;
+
+    #[test]
+    fn window_outside_of_the_target_or_reversed_is_refused() {
+        let target = fake::target(64 << 20);
+        let test = find("random-read").unwrap();
+        for (set, hint) in [
+            (&[("window-end", "100GB")][..], "beyond the end"),
+            (
+                &[("window-begin", "8MiB"), ("window-end", "4MiB")],
+                "behind --window-end",
+            ),
+            (
+                &[("window-begin", "60%"), ("window-end", "40%")],
+                "behind --window-end",
+            ),
+        ] {
+            let parameters = fake::parameters(test, &target, set);
+            let message = test.forecast(&target, &parameters).unwrap_err().to_string();
+            assert!(message.contains(hint), "{message}");
+        }
+    }
 }

@@ -1,7 +1,7 @@
-//! What a test says of itself: the target in a sentence, the nearest fio command.
+//! What a test says of itself: the target in a sentence.
 
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Operation, Pattern, Plan, SyncMode};
+use crate::engine::BlockSize;
 use crate::session::document::{Severity, Verdict};
 use crate::units;
 
@@ -50,89 +50,6 @@ pub fn written_share(bytes: u64, target: &Target) -> String {
         format!("{} of it", units::percent(share))
     };
     format!("{} ({of_it})", units::capacity(bytes as f64))
-}
-
-/// fio's word for what a plan does.
-fn fio_rw(plan: &Plan) -> &'static str {
-    let sequential = matches!(plan.pattern, Pattern::Sequential | Pattern::Zones { .. });
-    match (plan.operation, sequential) {
-        (Operation::Read, true) => "read",
-        (Operation::Read, false) => "randread",
-        (Operation::Write, true) => "write",
-        (Operation::Write, false) => "randwrite",
-        (Operation::Mixed { .. }, true) => "rw",
-        (Operation::Mixed { .. }, false) => "randrw",
-    }
-}
-
-/// The nearest fio options for a plan, without the file's name.
-#[must_use]
-pub fn fio_command(plan: &Plan) -> String {
-    let mut words = vec![
-        format!(
-            "fio --name=diskscope --rw={} --ioengine=io_uring",
-            fio_rw(plan)
-        ),
-        match plan.block_size {
-            BlockSize::Fixed(size) => format!("--bs={size}"),
-            BlockSize::Range(from, to) => format!("--bsrange={from}-{to}"),
-        },
-        format!(
-            "--iodepth={} --numjobs={} --thread --group_reporting",
-            plan.depth, plan.workers
-        ),
-        format!(
-            "--offset={} --size={}",
-            plan.window.start,
-            plan.window.end - plan.window.start
-        ),
-        format!("--direct={}", u8::from(plan.cache == CacheMode::Bypass)),
-        format!("--randseed={} --norandommap --lat_percentiles=1", plan.seed),
-    ];
-    words.extend(fio_character(plan));
-    words.extend(fio_limits(plan));
-    words.join(" ")
-}
-
-/// fio's options for what is unusual about a plan.
-fn fio_character(plan: &Plan) -> Vec<String> {
-    let mut words = Vec::new();
-    if let Operation::Mixed { reads } = plan.operation {
-        words.push(format!("--rwmixread={:.0}", reads * 100.0));
-    }
-    if let Pattern::Zipf { theta } = plan.pattern {
-        words.push(format!("--random_distribution=zipf:{theta}"));
-    }
-    if let Some(rate) = plan.rate {
-        words.push(format!("--rate_iops={rate:.0} --rate_process=linear"));
-    }
-    match plan.sync {
-        SyncMode::None => {}
-        SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
-        SyncMode::Sync => words.push("--sync=sync".to_owned()),
-    }
-    if plan.operation.writes() {
-        words.push("--refill_buffers".to_owned());
-    }
-    words
-}
-
-fn fio_limits(plan: &Plan) -> Vec<String> {
-    let mut words = Vec::new();
-    if let Some(duration) = plan.limits.duration {
-        let seconds = duration.as_secs_f64().ceil();
-        words.push(format!("--time_based --runtime={seconds}"));
-    }
-    if !plan.ramp.is_zero() {
-        words.push(format!("--ramp_time={}", plan.ramp.as_secs_f64().ceil()));
-    }
-    if let Some(bytes) = plan.limits.bytes {
-        words.push(format!("--io_size={bytes}"));
-    }
-    if let Some(requests) = plan.limits.requests {
-        words.push(format!("--number_ios={requests}"));
-    }
-    words
 }
 
 /// The verdict on a queue that was not as full as it should have been.

@@ -7,7 +7,8 @@ use std::collections::BTreeSet;
 use self::fake::simulate;
 use super::{TESTS, find};
 use crate::engine::Operation;
-use crate::session::document::RunState;
+use crate::session::document::{RunState, Unit};
+use crate::session::goal::Wanted;
 
 /// A drive on which every test is quick.
 const DRIVE: &str = "sim:constant,latency=100us,throughput=1GB,size=64MiB,parallel=4";
@@ -92,6 +93,16 @@ fn every_test_runs_on_a_simulated_drive_and_keeps_its_word() {
         assert!(said || !findings.verdicts.is_empty(), "{name} says nothing");
         for figure in &findings.figures {
             assert!(figure.value.is_finite(), "{name}: {figure:?}");
+            // A goal can be set for it, by a limit in its own unit where one can be written.
+            let limit = match figure.unit {
+                Unit::PerSecond => "1/s",
+                Unit::BytesPerSecond => "1MB/s",
+                Unit::Nanoseconds => "1ms",
+                Unit::Bytes => "1KiB",
+                _ => "1",
+            };
+            let goal = Wanted::parse(&format!("{}>={limit}", figure.name));
+            assert!(goal.is_ok(), "{name}: {goal:?}");
         }
         for point in findings.series.iter().flat_map(|series| &series.points) {
             assert!(

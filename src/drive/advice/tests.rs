@@ -138,6 +138,7 @@ fn strict_times_of_access_cost_writes() {
         number: (8, 0),
         device: (8, 0),
         at: "/srv/it's".to_owned(),
+        at_is_exact: true,
         kind: "xfs".to_owned(),
         options: vec!["rw".to_owned()],
         usage: None,
@@ -145,8 +146,11 @@ fn strict_times_of_access_cost_writes() {
     let advice = advise(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
-        ["mount -o remount,relatime '/srv/it'\\''s'"]
+        ["mount -o remount,relatime \"/srv/it's\""]
     );
+    file_system.at_is_exact = false;
+    let advice = advise(&disk, std::slice::from_ref(&file_system), None);
+    assert_eq!(commands(&advice), ["findmnt --real --options strictatime"]);
     file_system.options.push("noatime".to_owned());
     assert!(advise(&disk, std::slice::from_ref(&file_system), None).is_empty());
     file_system.device = (8, 16);

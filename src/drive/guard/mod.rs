@@ -147,9 +147,17 @@ impl Refusal {
                                    really go; no option overrides this"
                 .to_owned(),
             Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
+            Self::Unresolved { .. } if rustix::process::geteuid().is_root() => {
+                "run it on the host, with /proc and /sys mounted, or name a directory: a scratch \
+                 file is made there"
+                    .to_owned()
+            }
             Self::Unresolved { .. } => "try as root on the host, with /proc and /sys mounted, or \
                                         name a directory: a scratch file is made there"
                 .to_owned(),
+            Self::Unknown { .. } if rustix::process::geteuid().is_root() => {
+                "mount /proc and /sys, then start again".to_owned()
+            }
             Self::Unknown { .. } => "try as root, with /proc and /sys mounted".to_owned(),
         }
     }

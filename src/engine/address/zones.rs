@@ -12,7 +12,7 @@ pub struct ZoneMap {
     first: u64,
     /// Bytes of a block.
     step: u64,
-    /// Blocks of the window.
+    /// Blocks of all zones together.
     blocks: u64,
     zones: u64,
     requests: u64,
@@ -20,7 +20,7 @@ pub struct ZoneMap {
 
 impl ZoneMap {
     /// At most this many zones and requests in the window of a plan: no more zones than requests,
-    /// and none of a zone's blocks twice.
+    /// none of a zone's blocks twice, and either all blocks of the window or equally many of each zone.
     #[must_use]
     pub fn new(plan: &Plan, zones: u64, requests: u64) -> Self {
         let align = plan.align.max(1);
@@ -34,11 +34,11 @@ impl ZoneMap {
             .map_or(0, |room| room / step + 1);
         let requests = requests.min(blocks);
         let zones = zones.min(requests).max(1);
-        // Fewer than all blocks, shared out unevenly, could be more than the smallest zone holds.
-        let whole = blocks / zones * zones;
-        let requests = match requests < blocks {
-            true => requests.min(whole),
-            false => requests,
+        // Zones that are measured in part are of equal length with equally many requests: fio can do
+        // the same. Those that are measured in full leave nothing out.
+        let (blocks, requests) = match requests < blocks {
+            true => (blocks / zones * zones, requests / zones * zones),
+            false => (blocks, requests),
         };
         Self {
             first,

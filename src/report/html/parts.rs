@@ -3,9 +3,9 @@
 use std::fmt::Write as _;
 
 use super::escape::text;
-use crate::report::evidence;
 use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
 use crate::report::text::severity;
+use crate::report::{evidence, fio};
 use crate::safe_text::SafeText;
 use crate::session::document::{
     Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit,
@@ -328,12 +328,10 @@ pub(super) fn surroundings(evidence: &Evidence) -> String {
 /// The command lines that do the same.
 pub(super) fn again(run: &Run) -> String {
     let mut lines = String::new();
-    for line in [Some(&run.reproduce.diskscope), run.reproduce.fio.as_ref()]
-        .into_iter()
-        .flatten()
-    {
+    let diskscope = std::iter::once(run.reproduce.diskscope.to_string());
+    for line in diskscope.chain(fio::lines(run)) {
         if !line.is_empty() {
-            let _ = writeln!(lines, "{}", text(line));
+            let _ = writeln!(lines, "{}", text(&line));
         }
     }
     if lines.is_empty() {

@@ -8,14 +8,15 @@ use std::time::{Duration, Instant};
 use jiff::Zoned;
 
 use super::{Order, Report};
+use crate::bench::fio::FioFile;
 use crate::bench::runner::Finished;
 use crate::bench::{BenchError, Job, Parameters, Value, common};
-use crate::drive::{Drive, Target, TargetKind};
+use crate::drive::{Drive, Target};
 use crate::engine::{CacheMode, Moved};
 use crate::roots::Roots;
 use crate::runtime::machine;
 use crate::runtime::surroundings::{Scene, Surroundings};
-use crate::safe_text::SafeText;
+use crate::safe_text::{SafeLines, SafeText};
 use crate::session::document::{
     Cpu, EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunError, RunState, SCHEMA,
     Session, TargetRecord, VERSION,
@@ -459,16 +460,13 @@ fn target_record(target: &Target) -> TargetRecord {
 }
 
 fn reproduce(job: &Job, target: &Target, parameters: &Parameters) -> Reproduce {
-    let fio = job.test.fio(target, parameters);
+    let fio = FioFile::of(target, &job.target).and_then(|file| {
+        let fio = job.test.fio(target, parameters)?;
+        Ok(fio.command_lines(&file))
+    });
     Reproduce {
         diskscope: job.command_line().into(),
-        fio: fio
-            .map(|options| match target.kind {
-                TargetKind::Scratch => {
-                    format!("{options} --directory={} --unlink=1", job.quoted_target())
-                }
-                _ => format!("{options} --filename={}", job.quoted_target()),
-            })
-            .map(Into::into),
+        fio_gap: fio.as_ref().err().copied(),
+        fio: fio.ok().map(SafeLines::from),
     }
 }

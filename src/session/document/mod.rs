@@ -17,6 +17,7 @@ mod findings;
 mod latency;
 mod read;
 mod record;
+mod reproduce;
 mod table;
 mod verdict;
 
@@ -28,7 +29,8 @@ pub use evidence::{
 pub use figure::{Figure, Unit};
 pub use findings::{Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
-pub use record::{Cpu, EngineRecord, KernelCounts, Reproduce, RunError, StageSplit, TargetRecord};
+pub use record::{Cpu, EngineRecord, KernelCounts, RunError, StageSplit, TargetRecord};
+pub use reproduce::{FioGap, Reproduce};
 pub use table::{Table, TableRow};
 pub use verdict::{Goal, Severity, Verdict};
 

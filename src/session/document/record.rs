@@ -117,12 +117,3 @@ pub struct Cpu {
     /// Of the whole machine, all processors: what the kernel's own workers did is in it.
     pub machine_busy_ns: Option<u64>,
 }
-
-/// How to do the same again.
-#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Reproduce {
-    /// The command line of this program.
-    pub diskscope: SafeText,
-    /// The nearest fio command line; null where there is none.
-    pub fio: Option<SafeText>,
-}

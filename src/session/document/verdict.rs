@@ -67,6 +67,8 @@ pub struct Goal {
     pub unit: Unit,
 }
 
+/// A value below this share of its limit is given as that share: 100 % below would be nothing at all.
+const NEXT_TO_NOTHING: f64 = 0.1;
 /// From here on a multiple is easier to read than a percentage.
 const MANY: f64 = 10.0;
 
@@ -86,6 +88,10 @@ impl Goal {
         }
         Some(if ratio >= MANY {
             format!("{} times the limit", units::three_digits(ratio))
+        } else if ratio < 0.001 {
+            "less than 0.1 % of the limit".to_owned()
+        } else if ratio < NEXT_TO_NOTHING {
+            format!("{} of the limit", units::percent(ratio))
         } else {
             let side = if ratio >= 1.0 { "above" } else { "below" };
             format!("{} {side} the limit", units::percent((ratio - 1.0).abs()))
@@ -124,6 +130,8 @@ mod tests {
         assert_eq!(text(6e6, 5e6), "6.00 ms, 20 % above the limit");
         assert_eq!(text(6e7, 5e6), "60.0 ms, 12.0 times the limit");
         assert_eq!(text(6e6, 0.0), "6.00 ms");
+        assert_eq!(text(5e3, 5e6), "5.00 us, 0.1 % of the limit");
+        assert_eq!(text(5e2, 5e6), "500 ns, less than 0.1 % of the limit");
         assert_eq!(outcome(None, 5e6), None);
     }
 }

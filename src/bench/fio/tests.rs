@@ -1,0 +1,139 @@
+//! Lines for plans: what is printed, and where there is none. That fio does what they say is tried by
+//! `tests/printed_commands`.
+
+use std::path::Path;
+
+use super::*;
+use crate::bench::tests::fake;
+use crate::bench::{TESTS, find};
+use crate::drive::TargetKind;
+
+fn job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
+    let target = fake::target(64 << 20);
+    let test = find(name).unwrap();
+    test.fio(&target, &fake::parameters(test, &target, set))
+}
+
+fn line(name: &str, set: &[(&str, &str)]) -> String {
+    let file = FioFile::Existing("/dev/sdx".into());
+    job(name, set).unwrap().command_lines(&file)
+}
+
+#[test]
+fn writing_line_says_first_what_it_overwrites() {
+    for (set, bytes) in [
+        (&[("bytes", "5000")][..], 8192),
+        (&[("bytes", "8GiB")], 64 << 20),
+        (&[("bytes", "8GiB"), ("window-end", "1MiB")], 1 << 20),
+        (&[("requests", "10")], 40960),
+    ] {
+        let line = line("random-write", set);
+        let (comment, command) = line.split_once('\n').unwrap();
+        let wanted = format!("# overwrites {bytes} bytes of /dev/sdx at most, ");
+        assert!(comment.starts_with(&wanted), "{comment}");
+        assert!(command.starts_with("fio "), "{command}");
+    }
+    assert!(line("random-read", &[]).starts_with("fio "));
+    assert!(line("random-read", &[]).contains(" --readonly "));
+}
+
+#[test]
+fn time_based_line_has_no_other_limit() {
+    for (set, timed) in [
+        (&[("bytes", "1MiB"), ("duration", "2s")][..], false),
+        (&[("requests", "5"), ("duration", "2s")], false),
+        (&[("duration", "2500ms")], true),
+    ] {
+        let line = line("random-read", set);
+        assert_eq!(line.contains("--time_based"), timed, "{line}");
+        assert_eq!(line.contains("--io_size"), !timed, "{line}");
+    }
+    assert!(line("random-read", &[("duration", "2500ms")]).contains("--runtime=2500ms"));
+}
+
+#[test]
+fn gap_names_what_fio_cannot_do() {
+    for (name, set, gap) in [
+        (
+            "random-read",
+            &[("rate", "100/s")][..],
+            FioGap::OpenLoopLatency,
+        ),
+        (
+            "random-write",
+            &[("workers", "3"), ("requests", "4")],
+            FioGap::SharedLimit,
+        ),
+        (
+            "random-read",
+            &[("pattern", "zipf"), ("zipf", "1")],
+            FioGap::ZipfExponent,
+        ),
+        ("mixed", &[("reads", "33.3%")], FioGap::ReadShare),
+        (
+            "random-read",
+            &[("block-size", "4KiB-10KiB")],
+            FioGap::BlockSizes,
+        ),
+        (
+            "sequential-write",
+            &[("duration", "2s")],
+            FioGap::TimedZones,
+        ),
+        (
+            "sequential-read",
+            &[("bytes", "33MiB"), ("block-size", "64KiB")],
+            FioGap::UnevenZones,
+        ),
+        ("quartet", &[], FioGap::SeveralPoints),
+    ] {
+        assert_eq!(job(name, set), Err(gap), "{name} {set:?}");
+    }
+}
+
+#[test]
+fn every_benchmark_has_a_job_or_a_gap_on_its_defaults() {
+    let target = fake::target(64 << 20);
+    for test in TESTS {
+        let parameters = fake::parameters(*test, &target, &[]);
+        if let Ok(job) = test.fio(&target, &parameters) {
+            assert_eq!(
+                job.writes(),
+                test.writes(&parameters),
+                "{}",
+                test.description().name
+            );
+        }
+    }
+}
+
+#[test]
+fn name_that_fio_would_cut_has_no_line() {
+    let simulated = fake::target(1 << 20);
+    let mut target = simulated.clone();
+    target.kind = TargetKind::BlockDevice;
+    for name in ["/srv/a#b", "/srv/a;b", "/srv/a ", "/srv/a\n"] {
+        assert_eq!(
+            FioFile::of(&target, name),
+            Err(FioGap::TargetName),
+            "{name:?}"
+        );
+    }
+    assert!(FioFile::of(&target, "/srv/a b:c").is_ok());
+    assert_eq!(
+        FioFile::of(&simulated, "sim:hdd"),
+        Err(FioGap::SimulatedDrive)
+    );
+}
+
+#[test]
+fn comment_cannot_be_left_by_a_line_break_in_the_name() {
+    let file = FioFile::Existing(Path::new("/srv/a\nreboot\n#b").to_owned());
+    let lines = job("random-write", &[]).unwrap().command_lines(&file);
+    assert_eq!(lines.lines().count(), 2, "{lines}");
+    assert!(
+        lines
+            .lines()
+            .all(|line| line.starts_with("# ") || line.starts_with("fio "))
+    );
+}

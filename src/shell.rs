@@ -1,0 +1,177 @@
+//! Command lines that somebody may paste into a shell: the one place that quotes.
+//!
+//! Every command that the program prints is made here. It is one line without control characters,
+//! invisible characters and invalid UTF-8, whatever the names in it hold: what a terminal would not
+//! show as it stands is written as `"$(printf '\033')"`, which any POSIX shell turns into the very
+//! byte.
+
+use std::fmt::Write;
+
+use crate::printable::printable;
+
+/// Words as a command line, each of them quoted.
+#[must_use]
+pub fn command<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
+    let quoted: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
+    quoted.join(" ")
+}
+
+/// Any bytes as one word of a POSIX shell. A zero byte, which no argument can hold, is left out.
+#[must_use]
+pub fn quote(word: impl AsRef<[u8]>) -> String {
+    let word: Vec<u8> = word.as_ref().iter().copied().filter(|b| *b != 0).collect();
+    if word.is_empty() {
+        return "''".to_owned();
+    }
+    let mut quoted = String::with_capacity(word.len() + 2);
+    for (shown, run) in runs(&word) {
+        if shown {
+            quoted.push_str(&quote_shown(&run));
+        } else {
+            push_octal(&mut quoted, &run);
+        }
+    }
+    quoted
+}
+
+/// The path of a device node by its name in sysfs, where `!` stands for `/`.
+#[must_use]
+pub fn device_node(name: &str) -> String {
+    format!("/dev/{}", name.replace('!', "/"))
+}
+
+/// Runs of bytes that a terminal shows as they stand, and of others. A command substitution drops
+/// line breaks at its end, so a run of others takes the next byte along where it ends in one.
+fn runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
+    let mut runs: Vec<(bool, Vec<u8>)> = Vec::new();
+    for chunk in word.utf8_chunks() {
+        for character in chunk.valid().chars() {
+            let mut buffer = [0; 4];
+            let bytes = character.encode_utf8(&mut buffer).as_bytes();
+            let after_break = runs
+                .last()
+                .is_some_and(|(shown, run)| !shown && run.ends_with(b"\n"));
+            push_run(
+                &mut runs,
+                !after_break && printable(bytes).as_bytes() == bytes,
+                bytes,
+            );
+        }
+        if !chunk.invalid().is_empty() {
+            push_run(&mut runs, false, chunk.invalid());
+        }
+    }
+    if let Some((shown, run)) = runs.last_mut()
+        && run.ends_with(b"\n")
+    {
+        // Nothing follows that could hold the line break: it stays as it is, within quotes.
+        let breaks = run.len() - run.iter().rev().take_while(|b| **b == b'\n').count();
+        let tail = run.split_off(breaks);
+        *shown = false;
+        runs.retain(|(_, run)| !run.is_empty());
+        runs.push((true, tail));
+    }
+    runs
+}
+
+fn push_run(runs: &mut Vec<(bool, Vec<u8>)>, shown: bool, bytes: &[u8]) {
+    match runs.last_mut() {
+        Some((last, run)) if *last == shown => run.extend_from_slice(bytes),
+        _ => runs.push((shown, bytes.to_vec())),
+    }
+}
+
+/// Whether a word means itself in every shell: `shlex` quotes every `=` and `,` as well, which makes a
+/// line of options hard to read. A `=` at the beginning is zsh's.
+fn is_plain(run: &[u8]) -> bool {
+    let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,%+@".contains(byte);
+    run.iter().all(plain) && run.first() != Some(&b'=')
+}
+
+/// Text without a zero byte, which is all that `shlex` refuses.
+fn quote_shown(run: &[u8]) -> String {
+    if is_plain(run) {
+        return String::from_utf8_lossy(run).into_owned();
+    }
+    let text = String::from_utf8_lossy(run);
+    shlex::try_quote(&text).map_or_else(|_| String::new(), std::borrow::Cow::into_owned)
+}
+
+fn push_octal(quoted: &mut String, run: &[u8]) {
+    quoted.push_str("\"$(printf '");
+    for byte in run {
+        // Writing to a String does not fail.
+        let _ = write!(quoted, "\\{byte:03o}");
+    }
+    quoted.push_str("')\"");
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::ffi::OsStrExt;
+    use std::process::Command;
+
+    use proptest::prelude::*;
+
+    use super::*;
+
+    /// What a shell makes of a word.
+    fn read_back(shell: &str, word: &[u8]) -> Vec<u8> {
+        let script = format!("printf %s {}", quote(word));
+        let output = Command::new(shell)
+            .arg("-c")
+            .arg(std::ffi::OsStr::from_bytes(script.as_bytes()))
+            .output()
+            .unwrap();
+        assert!(output.status.success(), "{script}: {output:?}");
+        output.stdout
+    }
+
+    #[test]
+    fn hostile_words_are_read_back_byte_for_byte() {
+        for word in [
+            &b"a b"[..],
+            b"",
+            b"it's",
+            b"\"q\" \\ `id` $(id) ${HOME} !!",
+            b"-n",
+            b"*?[a]~{a,b}",
+            b"#c;d&e|f<g>h",
+            b"a\nb",
+            b"a\n\nb\n",
+            b"\n",
+            b"\x1b[2J\xff\n\xfex",
+            b"\xff\n",
+            "gr\u{f6}\u{df}e \u{202e}x \u{200b}".as_bytes(),
+            b"tab\tand\rreturn",
+        ] {
+            assert_eq!(read_back("sh", word), word, "{}", quote(word));
+        }
+    }
+
+    #[test]
+    fn plain_words_stay_plain() {
+        assert_eq!(
+            command(["blockdev", "--setra", "8", "/dev/sda"]),
+            "blockdev --setra 8 /dev/sda"
+        );
+        assert_eq!(command(["--bs=4096", "a,b"]), "--bs=4096 a,b");
+        assert_eq!(quote("/srv/a disk"), "'/srv/a disk'");
+        assert_eq!(quote("p95<=5ms"), "'p95<=5ms'");
+        assert_eq!(device_node("cciss!c0d0"), "/dev/cciss/c0d0");
+    }
+
+    #[test]
+    fn a_line_holds_nothing_that_a_terminal_obeys() {
+        let line = quote(b"a\nb\x1b[2J\xff\xc2\x9b");
+        assert_eq!(printable(line.as_bytes()), line);
+    }
+
+    proptest! {
+        #![proptest_config(ProptestConfig::with_cases(64))]
+        #[test]
+        fn any_word_is_read_back(word in proptest::collection::vec(1_u8..=255, 0..40)) {
+            prop_assert_eq!(read_back("sh", &word), word);
+        }
+    }
+}
