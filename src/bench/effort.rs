@@ -71,6 +71,7 @@ mod tests {
             elapsed: Duration::from_millis(elapsed_ms),
             tally,
             log: Vec::new(),
+            pauses: Vec::new(),
             cpu: CpuTime {
                 user: Duration::from_millis(cpu_ms),
                 system: Duration::ZERO,

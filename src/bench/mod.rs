@@ -39,6 +39,7 @@ pub mod read_ahead;
 pub mod read_modify_write;
 pub mod reorder;
 pub mod rotation;
+mod rounds;
 pub mod runner;
 pub mod seek_curve;
 mod sequential;

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::rounds::{ROUNDS, Rounds};
 use super::{Bench, BenchError};
 use crate::engine::{Limits, Outcome, Plan};
 use crate::session::document::{Figure, Findings, Unit};
@@ -97,6 +98,101 @@ pub fn all(
     Ok(())
 }
 
+/// Measures all passes in several rounds, each in an order of its own, within these limits together,
+/// and puts down the figures of all rounds with their intervals. `done` gets what a pass found in all
+/// rounds so far.
+///
+/// # Errors
+/// When one could not be started.
+pub fn in_rounds(
+    bench: &mut Bench<'_>,
+    limits: Limits,
+    passes: &[Pass],
+    seed: u64,
+    done: &mut dyn FnMut(&mut Findings, &Pass, &Total),
+) -> Result<Rounds, BenchError> {
+    let mut rounds = Rounds::new(passes.len(), seed);
+    let mut totals = vec![Total::default(); passes.len()];
+    let order = rounds.order(ROUNDS);
+    let mut budget = Budget::new(limits);
+    for (index, point) in order.iter().copied().enumerate() {
+        if bench.stopped() {
+            break;
+        }
+        let (pass, round) = (&passes[point], index / passes.len());
+        let left = (order.len() - index) as u64;
+        let block = u64::from(pass.plan.block_size.largest());
+        let Some(limits) = budget.share(left, block, pass.plan.limits) else {
+            break;
+        };
+        let plan = Plan {
+            limits,
+            // What one round has read or written must not help the next.
+            seed: pass.plan.seed.wrapping_add((round as u64) << 32),
+            ..pass.plan.clone()
+        };
+        let label = format!("{}, round {} of {ROUNDS}", pass.label, round + 1);
+        let outcome = bench.execute(&label, 1.0 / order.len() as f64, &plan)?;
+        budget.spend(&outcome);
+        let seconds = whole_time(&outcome).as_secs_f64();
+        if outcome.tally.requests() > 0 && seconds > 0.0 {
+            rounds.add(point, outcome.tally.requests() as f64 / seconds);
+            totals[point].add(&outcome);
+            put_total(&mut bench.findings, pass, &totals[point], &rounds, point);
+            done(&mut bench.findings, pass, &totals[point]);
+        }
+        bench.phase_finished();
+    }
+    Ok(rounds)
+}
+
+/// What a pass found in all its rounds.
+#[derive(Debug, Clone, Default)]
+pub struct Total {
+    /// Response times.
+    pub latency: Latency,
+    bytes: u64,
+    time: Duration,
+}
+
+impl Total {
+    fn add(&mut self, outcome: &Outcome) {
+        self.latency.merge(&latency_of(outcome));
+        self.bytes += outcome.tally.bytes();
+        self.time += whole_time(outcome);
+    }
+}
+
+/// The figures of [`put`] over all rounds; rates have the interval of the rounds' rates.
+fn put_total(findings: &mut Findings, pass: &Pass, total: &Total, rounds: &Rounds, point: usize) {
+    put_figures(findings, &pass.key, total.bytes, total.time, &total.latency);
+    let name = format!("{}_iops", pass.key);
+    let (Some(spread), Some(mean)) = (
+        rounds.figure(point, &name, Unit::PerSecond),
+        rounds.mean(point),
+    ) else {
+        return;
+    };
+    let (Some(low), Some(high)) = (spread.low, spread.high) else {
+        return;
+    };
+    let (below, above) = (low / mean, high / mean);
+    for name in ["iops", "throughput"] {
+        let name = format!("{}_{name}", pass.key);
+        let figure = findings
+            .figures
+            .iter_mut()
+            .find(|figure| figure.name == name.as_str());
+        if let Some(figure) = figure {
+            // Rounds of unequal length have another mean than all their requests over all their time.
+            (figure.low, figure.high) = (
+                Some((figure.value * below).min(figure.value)),
+                Some((figure.value * above).max(figure.value)),
+            );
+        }
+    }
+}
+
 /// How long a pass took until its data was safe and its file closed.
 #[must_use]
 pub fn whole_time(outcome: &Outcome) -> Duration {
@@ -115,8 +211,12 @@ pub fn latency_of(outcome: &Outcome) -> Latency {
 /// Figures of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
 /// `KEY_latency_p99`.
 pub fn put(findings: &mut Findings, key: &str, outcome: &Outcome) {
-    let seconds = whole_time(outcome).as_secs_f64();
-    let (requests, latency) = (outcome.tally.requests(), latency_of(outcome));
+    let (bytes, time) = (outcome.tally.bytes(), whole_time(outcome));
+    put_figures(findings, key, bytes, time, &latency_of(outcome));
+}
+
+fn put_figures(findings: &mut Findings, key: &str, bytes: u64, time: Duration, latency: &Latency) {
+    let (requests, seconds) = (latency.count(), time.as_secs_f64());
     if requests == 0 || seconds <= 0.0 {
         return;
     }
@@ -125,11 +225,7 @@ pub fn put(findings: &mut Findings, key: &str, outcome: &Outcome) {
         findings.put_figure(Figure::new(&name, value, unit).from_observations(requests));
     };
     put("iops", requests as f64 / seconds, Unit::PerSecond);
-    put(
-        "throughput",
-        outcome.tally.bytes() as f64 / seconds,
-        Unit::BytesPerSecond,
-    );
+    put("throughput", bytes as f64 / seconds, Unit::BytesPerSecond);
     if let Some(mean) = latency.mean() {
         put("latency", mean, Unit::Nanoseconds);
     }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, series};
+use super::rounds::{NoBest, ROUNDS, Rounds};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
@@ -11,7 +12,7 @@ use super::{
 use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
 use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
-use crate::session::document::{Figure, Severity, Unit, Verdict};
+use crate::session::document::{Figure, Severity, Table, Unit, Verdict};
 use crate::units;
 
 /// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
@@ -25,8 +26,13 @@ const AS_GOOD: f64 = 0.95;
 const STEP_BYTES: Parameter = Parameter {
     name: "step-bytes",
     kind: Kind::Size { least: 4096 },
-    help: "bytes read with each setting",
+    help: "bytes read with each setting, in all rounds together",
     default: |target| Value::Bytes((256 << 20).min(target.size)),
+};
+
+const SEED: Parameter = Parameter {
+    help: "the same seed gives the same order of settings",
+    ..common::SEED
 };
 
 static DESCRIPTION: Description = Description {
@@ -35,11 +41,14 @@ static DESCRIPTION: Description = Description {
     summary: "sequential reads through the page cache with read-ahead of 4 KiB to 8 MiB (root)",
     explanation: "\
 Reads a file's worth of data in sequence through the page cache, 16 KiB at a time as many programs do, \
-with the device's read_ahead_kb set to 4, 8, 16 ... 8192. The cache is dropped each time.
+with the device's read_ahead_kb set to 4, 8, 16 ... 8192. The cache is dropped each time. Each setting is \
+measured in four rounds, in a random order (--seed).
 
 The chart shows throughput against the setting. It rises until the kernel asks early enough that the \
 drive never waits for the program; from there on a larger setting only costs memory and makes \
-random readers drag in what they do not need. Set the smallest value on the plateau.
+random readers drag in what they do not need. Set the smallest value on the plateau. It is named only \
+if it is at least 95 % of the highest and all smaller settings are significantly slower (95 %, compared \
+round by round); otherwise a check says which settings cannot be told apart.
 
 It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
 old value is put back on every way out; if the program is killed, at its next start.",
@@ -51,6 +60,7 @@ old value is put back on every way out; if the program is killed, at its next st
         common::BYTES,
         common::WINDOW_BEGIN,
         common::WINDOW_END,
+        SEED,
     ],
     charts: &[
         Chart::new(
@@ -174,26 +184,32 @@ fn sweep(
     if let Some(kib) = present {
         put_size(bench, "present_read_ahead_size", kib);
     }
-    let mut points: Vec<(u32, f64)> = Vec::new();
-    for (index, kib) in STEPS.into_iter().enumerate() {
-        if let Err(error) = guard.set(&kib.to_string()) {
+    put_table(bench);
+    let mut rounds = Rounds::new(STEPS.len(), whole.seed);
+    let order = rounds.order(ROUNDS);
+    for (index, point) in order.iter().copied().enumerate() {
+        if let Err(error) = guard.set(&STEPS[point].to_string()) {
             bench.verdict(not_changed(&error));
             break;
         }
-        let phase = format!("read-ahead {}", units::block_size(f64::from(kib) * 1024.0));
-        let share = 1.0 / STEPS.len() as f64;
-        let place = (index, STEPS.len() - index);
+        let round = index / STEPS.len() + 1;
+        let phase = format!("read-ahead {}, round {round} of {ROUNDS}", name(point));
+        let share = 1.0 / order.len() as f64;
+        let place = (index, order.len() - index);
         let Some(outcome) = step(bench, &phase, share, whole, budget, place)? else {
             break;
         };
         budget.spend(&outcome);
-        points.push((kib, rate(&outcome)));
-        report(bench, &points, present);
+        if outcome.tally.bytes() > 0 {
+            rounds.add(point, rate(&outcome));
+        }
+        report(bench, &rounds);
         bench.phase_finished();
         if bench.stopped() {
             break;
         }
     }
+    conclude(bench, &rounds, present);
     if let Err(error) = guard.put_back() {
         bench.verdict(Verdict::new(
             "setting-not-restored",
@@ -213,10 +229,9 @@ fn step(
     budget: &Budget,
     (index, left): (usize, usize),
 ) -> Result<Option<Outcome>, BenchError> {
-    let bytes = bench
-        .parameters
-        .bytes("step-bytes")
-        .unwrap_or(256 << 20)
+    // Both the bytes of a setting and the time of the whole are shared out to the rounds.
+    let bytes = (bench.parameters.bytes("step-bytes").unwrap_or(256 << 20) / ROUNDS as u64)
+        .next_multiple_of(whole.align)
         .max(whole.align);
     let own = Limits {
         bytes: Some(bytes),
@@ -233,6 +248,16 @@ fn step(
     bench.execute(phase, share, &plan).map(Some)
 }
 
+/// `128 KiB`: the setting of a point.
+fn name(point: usize) -> String {
+    units::block_size(f64::from(STEPS[point]) * 1024.0)
+}
+
+/// What the figures of a setting begin with.
+fn key(point: usize) -> String {
+    format!("read_ahead_{}k", STEPS[point])
+}
+
 fn rate(outcome: &Outcome) -> f64 {
     outcome.tally.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
 }
@@ -245,37 +270,91 @@ fn put_size(bench: &mut Bench<'_>, name: &str, kib: u32) {
     bench.figure(Figure::new(name, f64::from(kib) * 1024.0, Unit::Bytes));
 }
 
-fn report(bench: &mut Bench<'_>, points: &[(u32, f64)], present: Option<u32>) {
-    let curve = points
+fn put_table(bench: &mut Bench<'_>) {
+    let rows: Vec<(String, String)> = (0..STEPS.len())
+        .map(|point| (name(point), key(point)))
+        .collect();
+    let rows: Vec<(&str, &str)> = rows
         .iter()
-        .map(|(kib, rate)| [f64::from(*kib) * 1024.0, *rate]);
+        .map(|(name, key)| (name.as_str(), key.as_str()))
+        .collect();
+    let columns = [("throughput", "throughput")];
+    bench
+        .findings
+        .put_table(Table::crossed("Settings", &columns, &rows));
+}
+
+/// Means of the rounds so far.
+fn report(bench: &mut Bench<'_>, rounds: &Rounds) {
+    let mut curve = Vec::with_capacity(STEPS.len());
+    for (point, kib) in STEPS.iter().enumerate() {
+        let name = format!("{}_throughput", key(point));
+        if let Some(figure) = rounds.figure(point, &name, Unit::BytesPerSecond) {
+            curve.push([f64::from(*kib) * 1024.0, figure.value]);
+            bench.figure(figure);
+        }
+    }
     bench.series(series(
         "throughput-against-read-ahead",
         ("read-ahead", Unit::Bytes),
         ("throughput", Unit::BytesPerSecond),
-        curve.collect(),
+        curve,
     ));
-    let most = points.iter().map(|point| point.1).fold(0.0, f64::max);
-    let Some((kib, best)) = points
-        .iter()
-        .find(|point| point.1 >= AS_GOOD * most)
-        .copied()
-    else {
-        return;
-    };
-    put_size(bench, "best_read_ahead_size", kib);
-    put_rate(bench, "best_read_ahead_throughput", best);
+}
+
+/// The smallest setting on the plateau, where it can be told from the smaller ones.
+fn conclude(bench: &mut Bench<'_>, rounds: &Rounds, present: Option<u32>) {
     // The present setting need not be a power of two: the next step below stands for it.
     let now = present.and_then(|present| {
-        points
-            .iter()
-            .rev()
-            .find(|(kib, _)| *kib <= present.max(STEPS[0]))
+        let not_larger = |kib: &u32| *kib <= present.max(STEPS[0]);
+        STEPS.iter().rposition(not_larger)
     });
-    if let Some((_, now)) = now.filter(|_| points.len() == STEPS.len()) {
-        put_rate(bench, "present_read_ahead_throughput", *now);
-        bench.figure(Figure::new("read_ahead_gain", best / now, Unit::Ratio));
+    let put_rate = |bench: &mut Bench<'_>, name: &str, point: usize| {
+        if let Some(figure) = rounds.figure(point, name, Unit::BytesPerSecond) {
+            bench.figure(figure);
+        }
+    };
+    if let Some(now) = now {
+        put_rate(bench, "present_read_ahead_throughput", now);
     }
+    let best = match rounds.first_as_good(AS_GOOD) {
+        Ok(best) => best,
+        Err(reason) => {
+            if !bench.stopped() {
+                bench.verdict(no_best(reason));
+            }
+            return;
+        }
+    };
+    put_size(bench, "best_read_ahead_size", STEPS[best]);
+    put_rate(bench, "best_read_ahead_throughput", best);
+    let gain = now.and_then(|now| rounds.quotient(best, now));
+    if let Some(gain) = gain {
+        bench.figure(gain.figure("read_ahead_gain"));
+    }
+}
+
+fn no_best(reason: NoBest) -> Verdict {
+    let evidence = match reason {
+        NoBest::TooFewRounds => "not every setting was measured twice".to_owned(),
+        NoBest::NoDifference => format!(
+            "no significant difference between the settings from {} to {}",
+            name(0),
+            name(STEPS.len() - 1)
+        ),
+        NoBest::NotSeparated(one, other) => format!(
+            "no significant difference between {} and {}, and the larger is not clearly needed",
+            name(one),
+            name(other)
+        ),
+    };
+    Verdict::new(
+        "no-best-read-ahead",
+        Severity::Note,
+        format!("{evidence}: no best read-ahead is named"),
+        "a larger --step-bytes and a longer --duration narrow the intervals; if all settings are alike, \
+         keep the present one",
+    )
 }
 
 fn not_changed(error: &SettingError) -> Verdict {
@@ -292,10 +371,12 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
+    use super::super::runner::Finished;
     use super::super::tests::fake::{self, Fake, Nobody, codes, value};
     use super::super::{find, runner};
     use super::*;
     use crate::drive::Settings;
+    use crate::drive::random::Random;
     use crate::engine::Control;
     use crate::roots::Roots;
 
@@ -317,17 +398,21 @@ mod tests {
             .target
     }
 
-    #[test]
-    fn the_smallest_setting_on_the_plateau_is_found_and_the_old_one_put_back() {
+    /// A sweep on a drive whose requests of 16 KiB take what a function of the setting in KiB and of
+    /// the plan says, in nanoseconds.
+    fn sweep_of(
+        set: &[(&str, &str)],
+        time: impl Fn(u64, &Plan) -> u64 + Send + Sync,
+    ) -> (Finished, Vec<Plan>, String) {
         let (_directory, settings, file) = system();
         let seen = file.clone();
-        let fake = Fake::new(move |_| {
-            let kib: u64 = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
-            // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
-            Some(4_000_000 / kib.min(512))
+        let fake = Fake::new(move |asked| {
+            let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
+            Some(time(kib, asked.plan))
         });
         let (target, test) = (target(), find("read-ahead").unwrap());
-        let parameters = fake::parameters(test, &target, &[("step-bytes", "1MiB")]);
+        let set = [&[("step-bytes", "1MiB")], set].concat();
+        let parameters = fake::parameters(test, &target, &set);
         let control = Control::default();
         let finished = runner::run_with(
             test,
@@ -338,6 +423,20 @@ mod tests {
             &control,
             &mut Nobody,
         );
+        let plans = fake.plans.lock().unwrap().clone();
+        (finished, plans, fs::read_to_string(file).unwrap())
+    }
+
+    /// A time that scatters by that share from execution to execution.
+    fn scattered(time: u64, plan: &Plan, share: f64) -> u64 {
+        let mut random = Random::new(plan.window.start ^ plan.seed.rotate_left(40));
+        (time as f64 * (share * random.normal()).exp()) as u64
+    }
+
+    #[test]
+    fn the_smallest_setting_on_the_plateau_is_found_and_the_old_one_put_back() {
+        // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
+        let (finished, plans, restored) = sweep_of(&[], |kib, _| 4_000_000 / kib.min(512));
         assert_eq!(
             value(&finished, "best_read_ahead_size"),
             f64::from(512 << 10)
@@ -348,11 +447,50 @@ mod tests {
         );
         assert!((value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
         assert!(codes(&finished).is_empty());
-        assert_eq!(fs::read_to_string(file).unwrap().trim(), "128");
-        let plans = fake.plans.lock().unwrap();
-        assert_eq!(plans.len(), 12);
+        assert_eq!(restored.trim(), "128");
+        assert_eq!(plans.len(), 12 * ROUNDS);
         assert!(plans.iter().all(|plan| plan.cache == CacheMode::Drop));
         assert_ne!(plans[0].window, plans[1].window);
+    }
+
+    #[test]
+    fn settings_that_are_all_alike_have_no_best_one() {
+        for (share, most) in [(0.0, 0), (0.2, 1)] {
+            let mut named = 0;
+            for seed in 0..20 {
+                let set = [("seed", &*seed.to_string())];
+                let (finished, ..) = sweep_of(&set, |_, plan| scattered(100_000, plan, share));
+                let best = finished.findings.figure("best_read_ahead_size").is_some();
+                named += u32::from(best);
+                assert_eq!(codes(&finished).contains(&"no-best-read-ahead"), !best);
+                assert_eq!(finished.findings.figure("read_ahead_gain").is_some(), best);
+                let figure = finished
+                    .findings
+                    .figure("read_ahead_128k_throughput")
+                    .unwrap();
+                assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
+            }
+            assert!(named <= most, "scatter {share}: {named} of 20 name a best");
+        }
+    }
+
+    #[test]
+    fn order_of_the_settings_differs_from_round_to_round() {
+        let order = |seed: &str| {
+            let seen = std::sync::Mutex::new(Vec::new());
+            let (_, plans, _) = sweep_of(&[("seed", seed)], |kib, plan| {
+                seen.lock().unwrap().push((plan.window.start, kib));
+                1000
+            });
+            let mut seen = seen.into_inner().unwrap();
+            seen.dedup();
+            assert_eq!(seen.len(), plans.len());
+            seen.into_iter().map(|(_, kib)| kib).collect::<Vec<u64>>()
+        };
+        let one = order("1");
+        assert_ne!(one[..12], one[12..24]);
+        assert_eq!(one, order("1"));
+        assert_ne!(one, order("2"));
     }
 
     #[test]

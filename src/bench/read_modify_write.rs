@@ -3,13 +3,15 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::passes::{self, Pass, Passes};
+use super::passes::{self, Pass};
+use super::rounds::{Quotient, Rounds};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
-use crate::session::document::{Severity, Table, Unit, Verdict};
+use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Pattern, Plan};
+use crate::session::document::{Findings, Severity, Table, Unit, Verdict};
+use crate::stats::latency::Latency;
 use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
@@ -31,7 +33,8 @@ never fill a page, so that the kernel must read each page before it can change i
 with 512-byte logical and 4096-byte physical sectors (512e), which must itself read a sector \
 and wait a revolution before it can write it.
 
-The penalty is how many times as many whole records are written per second. Far above 1 says: align records to 4096 \
+Each pass is made in four rounds, in a random order (--seed). The penalty is how many times as many \
+whole records are written per second, compared round by round; a check says when it may be none. Far above 1 says: align records to 4096 \
 bytes, and partitions to 1 MiB. The table shows both pairs.
 
 It overwrites what is there, 20,000 records at most in each pass.",
@@ -161,21 +164,21 @@ impl Test for ReadModifyWrite {
             bench.verdict(no_512e(bench.target));
         }
         let limits = common::limits(bench.parameters);
-        let mut running = Passes::new(bench, limits, passes.len(), 1.0);
-        for pass in &passes {
-            if let Some(outcome) = running.next(pass)? {
-                put_times(running.bench(), &pass.key, &outcome);
-            }
-        }
+        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let rounds = passes::in_rounds(
+            bench,
+            limits,
+            &passes,
+            seed,
+            &mut |findings, pass, total| {
+                put_times(findings, &pass.key, &total.latency);
+            },
+        )?;
         for (name, whole, partial) in [
-            (
-                "penalty_buffered",
-                "buffered_4096_iops",
-                "buffered_4000_iops",
-            ),
-            ("penalty_direct", "direct_4096_iops", "direct_512_iops"),
+            ("penalty_buffered", "buffered_4096", "buffered_4000"),
+            ("penalty_direct", "direct_4096", "direct_512"),
         ] {
-            passes::put_ratio(&mut bench.findings, name, whole, partial);
+            put_penalty(bench, &rounds, &passes, (name, whole, partial));
         }
         Ok(())
     }
@@ -185,10 +188,45 @@ impl Test for ReadModifyWrite {
     }
 }
 
+/// How many times as fast whole blocks are, by a comparison round by round.
+fn put_penalty(
+    bench: &mut Bench<'_>,
+    rounds: &Rounds,
+    passes: &[Pass],
+    (name, whole, partial): (&str, &str, &str),
+) {
+    let point = |key: &str| passes.iter().position(|pass| pass.key == key);
+    let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
+        return;
+    };
+    let Some(penalty) = rounds.quotient(whole, partial) else {
+        return;
+    };
+    bench.figure(penalty.figure(name));
+    if penalty.may_be_one() {
+        bench.verdict(no_penalty(&passes[whole], &passes[partial], penalty));
+    }
+}
+
+fn no_penalty(whole: &Pass, partial: &Pass, penalty: Quotient) -> Verdict {
+    Verdict::new(
+        "no-significant-penalty",
+        Severity::Note,
+        format!(
+            "{} and {}: no significant difference, the quotient of their IOPS is between {} and {}",
+            whole.label,
+            partial.label,
+            units::three_digits(penalty.low),
+            units::three_digits(penalty.high),
+        ),
+        "a longer --duration and more --requests narrow the interval",
+    )
+}
+
 /// The response times of one pass as a curve.
-fn put_times(bench: &mut Bench<'_>, key: &str, outcome: &Outcome) {
-    if let Some(summary) = common::summary(&passes::latency_of(outcome)) {
-        bench.series(common::series(
+fn put_times(findings: &mut Findings, key: &str, latency: &Latency) {
+    if let Some(summary) = common::summary(latency) {
+        findings.put_series(common::series(
             &format!("times-{}", key.replace('_', "-")),
             ("response time", Unit::Nanoseconds),
             ("share of writes", Unit::Ratio),
@@ -226,6 +264,7 @@ mod tests {
     use super::super::find;
     use super::super::tests::fake::{self, Fake, codes, value};
     use super::*;
+    use crate::drive::random::scatter;
 
     /// A partial block costs five times as much.
     fn penalised() -> Fake<impl Fn(&fake::Asked<'_>) -> Option<u64> + Send + Sync> {
@@ -264,6 +303,31 @@ mod tests {
                 .unwrap();
             assert!((time / slowest - 1.0).abs() < 0.1 && share == 1.0, "{name}");
         }
+    }
+
+    #[test]
+    fn penalty_of_equal_writes_is_not_significant() {
+        let target = Target {
+            kind: TargetKind::Scratch,
+            ..fake::target(1 << 30)
+        };
+        let covered = (0..20_u64)
+            .filter(|seed| {
+                // An execution is up to a third faster or slower as a whole.
+                let fake = Fake::new(|asked: &fake::Asked<'_>| {
+                    let word = scatter(asked.plan.seed ^ u64::from(asked.bytes) << 20);
+                    Some(100_000 + word % 50_000)
+                });
+                let set = [("seed", &*seed.to_string()), ("requests", "4000")];
+                let test = find("read-modify-write").unwrap();
+                let finished = fake::run(test, &target, &set, &fake);
+                let penalty = finished.findings.figure("penalty_direct").unwrap();
+                let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
+                assert!(!covers || codes(&finished).contains(&"no-significant-penalty"));
+                covers
+            })
+            .count();
+        assert!(covered >= 17, "{covered} of 20");
     }
 
     #[test]

@@ -1,14 +1,17 @@
 //! What sequential-read and sequential-write share: zones, their rates, and what they mean.
 
+mod zones;
+
 use std::ops::Range;
+use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, series};
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use super::{FioGap, FioJob};
 use crate::drive::Target;
-use crate::engine::{Limits, Operation, Outcome, Pattern, Plan};
-use crate::session::document::{Figure, Severity, Unit, Verdict};
+use crate::engine::{Limits, Operation, Outcome, Pattern, Plan, Tally, ZoneMap};
+use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
 use crate::stats::latency::Latency;
 use crate::stats::segments::{Segment, segments};
 use crate::units;
@@ -19,6 +22,8 @@ const ZONES: u64 = 100;
 const BYTES_PER_ZONE: u64 = 128 << 20;
 /// Measured zones that make a zone of the drive: fewer are a hiccup.
 const LEAST_ZONES: usize = 3;
+/// A zone's own rate means something from this many requests for each one in flight on.
+const ENOUGH_PER_DEPTH: u64 = 10;
 /// From this ratio of beginning to end on, a place is worth advice.
 const WORTH_ADVICE: f64 = 1.15;
 
@@ -74,9 +79,8 @@ pub(super) fn forecast(
     parameters: &Parameters,
 ) -> Result<Forecast, BenchError> {
     let plan = whole_plan(operation, target, parameters)?;
-    let zones = zones(&plan, parameters);
-    let ranges = limited(&plan, &zones);
-    let most: u64 = ranges.iter().map(|zone| zone.end - zone.start).sum();
+    let map = zone_map(&plan, parameters);
+    let most = map.requests() * u64::from(plan.block_size.largest());
     let amount = if operation.writes() {
         format!("writes at most {}", common::written_share(most, target))
     } else {
@@ -85,7 +89,7 @@ pub(super) fn forecast(
     Ok(Forecast {
         sentence: format!(
             "{amount} in {} zones of {}, ascending, {} at a time",
-            zones.len(),
+            map.zones(),
             place(target),
             common::blocks(plan.block_size),
         ),
@@ -97,39 +101,135 @@ pub(super) fn forecast(
 
 pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let whole = whole_plan(operation, bench.target, bench.parameters)?;
-    let zones = zones(&whole, bench.parameters);
+    let map = zone_map(&whole, bench.parameters);
+    // Only with a limit in time each zone is an execution of its own, which ends when its time is up.
+    let measured = match whole.limits.duration {
+        None => run_at_once(operation, bench, &whole, &map)?,
+        Some(_) => run_one_by_one(operation, bench, &whole, &map)?,
+    };
+    conclude(bench, &measured, whole.window);
+    Ok(())
+}
+
+/// One execution over all zones: the queue stays full from one to the next.
+fn run_at_once(
+    operation: Operation,
+    bench: &mut Bench<'_>,
+    whole: &Plan,
+    map: &ZoneMap,
+) -> Result<Vec<Zone>, BenchError> {
+    let block = u64::from(whole.block_size.largest());
+    let (log, log_every) = zones::log_for(map.requests());
+    let plan = Plan {
+        pattern: Pattern::Zones {
+            zones: map.zones(),
+            requests: map.requests(),
+        },
+        limits: Limits::default(),
+        log,
+        log_every,
+        ..whole.clone()
+    };
+    let phase = format!("{} zones", map.zones());
+    let mut report_so_far = |findings: &mut Findings, tally: &Tally, elapsed: Duration| {
+        let measured = zones::so_far(map, block, tally, elapsed.as_nanos() as f64);
+        report(findings, operation, &measured, &latency_of(tally));
+    };
+    let outcome = bench.phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
+    let measured = zones::of_outcome(map, block, &outcome, log_every);
+    let latency = latency_of(&outcome.tally);
+    report(&mut bench.findings, operation, &measured, &latency);
+    let requests = map.requests() / map.zones();
+    if requests < ENOUGH_PER_DEPTH * u64::from(whole.depth) {
+        bench.verdict(blurred_zones(requests, whole.depth));
+    }
+    bench.phase_finished();
+    Ok(measured)
+}
+
+/// One execution for each zone, each with its share of the time.
+fn run_one_by_one(
+    operation: Operation,
+    bench: &mut Bench<'_>,
+    whole: &Plan,
+    map: &ZoneMap,
+) -> Result<Vec<Zone>, BenchError> {
     let block = u64::from(whole.block_size.largest());
     let mut budget = Budget::new(whole.limits);
     let mut latency = Latency::default();
-    let mut measured = Vec::with_capacity(zones.len());
-    for (index, zone) in zones.iter().enumerate() {
+    let mut measured = Vec::with_capacity(map.zones() as usize);
+    let mut fewest = u64::MAX;
+    for zone in 0..map.zones() {
+        let bytes = (map.requests_before(zone + 1) - map.requests_before(zone)) * block;
         let own = Limits {
-            bytes: Some(zone.end - zone.start),
+            bytes: Some(bytes),
             ..Limits::default()
         };
-        let Some(limits) = budget.share((zones.len() - index) as u64, block, own) else {
+        let Some(limits) = budget.share(map.zones() - zone, block, own) else {
             break;
         };
+        let start = map.address_of_zone(zone);
         let plan = Plan {
-            window: zone.clone(),
+            window: start..start + bytes,
             limits,
             ..whole.clone()
         };
-        let phase = format!("zone {} of {}", index + 1, zones.len());
-        let outcome = bench.execute(&phase, 1.0 / zones.len() as f64, &plan)?;
+        let phase = format!("zone {} of {}", zone + 1, map.zones());
+        let outcome = bench.execute(&phase, 1.0 / map.zones() as f64, &plan)?;
         budget.spend(&outcome);
-        let tally = &outcome.tally;
-        latency.merge(&tally.read.latency);
-        latency.merge(&tally.write.latency);
-        measured.extend(zone_of(zone.start, &outcome));
-        report(bench, operation, &measured, &latency);
+        latency.merge(&latency_of(&outcome.tally));
+        measured.extend(zone_of(start, &outcome));
+        report(&mut bench.findings, operation, &measured, &latency);
         bench.phase_finished();
         if bench.stopped() {
             break;
         }
+        fewest = fewest.min(outcome.tally.requests());
     }
-    conclude(bench, &measured, whole.window);
-    Ok(())
+    if fewest < ENOUGH_PER_DEPTH * u64::from(whole.depth) {
+        bench.verdict(drained_zones(fewest, whole.depth));
+    }
+    Ok(measured)
+}
+
+/// Of both directions.
+fn latency_of(tally: &Tally) -> Latency {
+    let mut latency = tally.read.latency.clone();
+    latency.merge(&tally.write.latency);
+    latency
+}
+
+fn requests_and_depth(requests: u64, depth: u32) -> String {
+    let plural = if requests == 1 { "" } else { "s" };
+    format!("a zone holds {requests} request{plural}, fewer than 10 x depth {depth}")
+}
+
+/// The queue was full all the time, but the zones are too short for their own rates.
+fn blurred_zones(requests: u64, depth: u32) -> Verdict {
+    Verdict::new(
+        "zone-too-short",
+        Severity::Note,
+        format!(
+            "{}: the rate of a single zone depends on where its neighbours' requests complete; the \
+             mean of all zones does not",
+            requests_and_depth(requests, depth)
+        ),
+        "a smaller --block-size or --depth, or a larger --zone-bytes, gives every zone more requests",
+    )
+}
+
+/// The queue ran empty at the end of each zone, and that is a large part of it.
+fn drained_zones(requests: u64, depth: u32) -> Verdict {
+    Verdict::new(
+        "zone-too-short",
+        Severity::Warning,
+        format!(
+            "{}: with --duration the queue runs empty at the end of each zone, and the throughput is \
+             lower than the drive's",
+            requests_and_depth(requests, depth)
+        ),
+        "leave --duration out, or make it longer: the queue then stays full from zone to zone",
+    )
 }
 
 pub(super) fn fio(
@@ -141,53 +241,29 @@ pub(super) fn fio(
     if plan.limits.duration.is_some() {
         return Err(FioGap::TimedZones);
     }
-    FioJob::ascending(&plan, &limited(&plan, &zones(&plan, parameters)))
+    let map = zone_map(&plan, parameters);
+    let block = u64::from(plan.block_size.largest());
+    let range = |zone: u64| {
+        let requests = map.requests_before(zone + 1) - map.requests_before(zone);
+        let start = map.address_of_zone(zone);
+        start..start + requests * block
+    };
+    let ranges: Vec<Range<u64>> = (0..map.zones()).map(range).collect();
+    FioJob::ascending(&plan, &ranges)
 }
 
-/// What is left of the zones when the limits in bytes and requests are shared out to them.
-fn limited(plan: &Plan, zones: &[Range<u64>]) -> Vec<Range<u64>> {
+/// The zones, and the requests in them: up to `--zone-bytes` at the beginning of each, within the
+/// limits of the whole.
+fn zone_map(plan: &Plan, parameters: &Parameters) -> ZoneMap {
     let block = u64::from(plan.block_size.largest());
-    let mut budget = Budget::new(plan.limits);
-    let mut ranges = Vec::with_capacity(zones.len());
-    for (index, zone) in zones.iter().enumerate() {
-        let own = Limits {
-            bytes: Some(zone.end - zone.start),
-            ..Limits::default()
-        };
-        let Some(limits) = budget.share((zones.len() - index) as u64, block, own) else {
-            break;
-        };
-        let of_bytes = limits.bytes.map(|bytes| bytes / block);
-        let requests = [of_bytes, limits.requests].into_iter().flatten().min();
-        let requests = requests.unwrap_or(0);
-        budget.take(requests * block, requests);
-        ranges.push(zone.start..zone.start + requests * block);
-    }
-    ranges
-}
-
-/// The pieces to measure: at the beginning of each zone, a whole number of blocks, none twice. Zones
-/// that are measured in part are of equal length; those that are measured in full leave nothing out.
-fn zones(plan: &Plan, parameters: &Parameters) -> Vec<Range<u64>> {
-    let block = u64::from(plan.block_size.largest());
-    let start = plan.window.start.next_multiple_of(plan.align);
-    let blocks = plan.window.end.saturating_sub(start) / block;
     let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
-    let count = ZONES.min(blocks);
-    let of_bytes = plan.limits.bytes.map(|bytes| bytes / block);
-    let most = [of_bytes, plan.limits.requests].into_iter().flatten().min();
-    let shared = most.map_or(each, |most| each.min(most.div_ceil(count.max(1))));
-    (0..count)
-        .map(|zone| {
-            let (first, next) = if shared > blocks / count {
-                (blocks * zone / count, blocks * (zone + 1) / count)
-            } else {
-                (blocks / count * zone, blocks / count * (zone + 1))
-            };
-            let begin = start + first * block;
-            begin..begin + each.min(next - first) * block
-        })
-        .collect()
+    let limited = [
+        plan.limits.bytes.map(|bytes| (bytes / block).max(1)),
+        plan.limits.requests,
+        Some(each.saturating_mul(ZONES)),
+    ];
+    let requests = limited.into_iter().flatten().min().unwrap_or(u64::MAX);
+    ZoneMap::new(plan, ZONES, requests)
 }
 
 fn zone_of(offset: u64, outcome: &Outcome) -> Option<Zone> {
@@ -200,7 +276,7 @@ fn zone_of(offset: u64, outcome: &Outcome) -> Option<Zone> {
 }
 
 /// The figures of the zones measured so far.
-fn report(bench: &mut Bench<'_>, operation: Operation, zones: &[Zone], latency: &Latency) {
+fn report(findings: &mut Findings, operation: Operation, zones: &[Zone], latency: &Latency) {
     let by_rate = |left: &&Zone, right: &&Zone| left.rate.total_cmp(&right.rate);
     // Of zones alike the first: the last of the reversed ones.
     let fastest = zones.iter().rev().max_by(by_rate);
@@ -213,20 +289,20 @@ fn report(bench: &mut Bench<'_>, operation: Operation, zones: &[Zone], latency: 
     };
     let offset = |name, zone: &Zone| Figure::new(name, zone.offset as f64, Unit::Bytes);
     let mean = mean_rate(zones);
-    bench.figure(rate("throughput_mean", mean));
-    bench.figure(rate("throughput_min", slowest.rate));
-    bench.figure(rate("throughput_max", fastest.rate));
-    bench.figure(offset("throughput_min_offset", slowest));
-    bench.figure(offset("throughput_max_offset", fastest));
-    common::report_latency(&mut bench.findings, latency);
+    findings.put_figure(rate("throughput_mean", mean));
+    findings.put_figure(rate("throughput_min", slowest.rate));
+    findings.put_figure(rate("throughput_max", fastest.rate));
+    findings.put_figure(offset("throughput_min_offset", slowest));
+    findings.put_figure(offset("throughput_max_offset", fastest));
+    common::report_latency(findings, latency);
     let summary = common::summary(latency);
     if operation.writes() {
-        bench.findings.latency.write = summary;
+        findings.latency.write = summary;
     } else {
-        bench.findings.latency.read = summary;
+        findings.latency.read = summary;
     }
     let points = zones.iter().map(|zone| [zone.offset as f64, zone.rate]);
-    bench.series(series(
+    findings.put_series(series(
         "throughput-over-address",
         ("address", Unit::Bytes),
         ("throughput", Unit::BytesPerSecond),
@@ -314,6 +390,7 @@ fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Opti
 #[cfg(test)]
 mod tests {
     use super::super::find;
+    use super::super::runner::Finished;
     use super::super::tests::fake::{self, Fake};
     use super::*;
     use crate::session::document::RunState;
@@ -327,21 +404,67 @@ mod tests {
     }
 
     #[test]
-    fn zones_lie_in_the_window_and_do_not_overlap() {
+    fn zones_lie_in_the_window_and_keep_the_limits() {
         let target = fake::target(SIZE);
         let test = find("seqread").unwrap();
-        for set in [
-            &[][..],
-            &[("window-begin", "3%"), ("window-end", "50GB")],
-            &[("block-size", "64MiB"), ("window-end", "1GB")],
+        for (set, zones, most) in [
+            (&[][..], 100, 12_800),
+            (
+                &[("window-begin", "3%"), ("window-end", "50GB")],
+                100,
+                12_800,
+            ),
+            (&[("block-size", "64MiB"), ("window-end", "1GB")], 14, 14),
+            (&[("bytes", "150MiB")], 100, 100),
+            (&[("requests", "37")], 37, 37),
         ] {
             let parameters = fake::parameters(test, &target, set);
             let plan = whole_plan(Operation::Read, &target, &parameters).unwrap();
-            let zones = zones(&plan, &parameters);
-            assert!(!zones.is_empty());
-            assert!(zones.windows(2).all(|pair| pair[0].end <= pair[1].start));
-            assert!(zones[0].start >= plan.window.start);
-            assert!(zones.last().unwrap().end <= plan.window.end);
+            let map = zone_map(&plan, &parameters);
+            assert_eq!((map.zones(), map.requests()), (zones, most), "{set:?}");
+            let last = map.address(map.requests() - 1).unwrap();
+            assert!(map.address_of_zone(0) >= plan.window.start);
+            assert!(last + u64::from(plan.block_size.largest()) <= plan.window.end);
+        }
+    }
+
+    /// A drive of one zone, all of it read with ten requests in each of the 100 zones.
+    fn small(set: &[(&str, &str)]) -> Finished {
+        let set = [&[("block-size", "64KiB")], set].concat();
+        let drive = "sim:constant,size=62.5MiB,parallel=32,latency=1ms,clock=virtual";
+        fake::simulate(find("seqread").unwrap(), drive, &set)
+    }
+
+    #[test]
+    fn small_drive_is_read_with_a_full_queue() {
+        for depth in [1, 4, 32_u32] {
+            let finished = small(&[("depth", &depth.to_string())]);
+            // Every channel answers each millisecond.
+            let expected = f64::from(depth) * 65_536.0 * 1000.0;
+            let mean = fake::value(&finished, "throughput_mean");
+            assert!(
+                (mean / expected - 1.0).abs() < 0.03,
+                "depth {depth}: {mean} {expected}"
+            );
+            let codes = fake::codes(&finished);
+            assert_eq!(
+                codes.contains(&"zone-too-short"),
+                depth > 1,
+                "depth {depth}"
+            );
+        }
+    }
+
+    #[test]
+    fn zones_that_run_empty_under_a_time_limit_are_doubted() {
+        for (depth, doubted) in [("1", false), ("4", true)] {
+            let finished = small(&[("depth", depth), ("duration", "60s")]);
+            let verdicts = finished.findings.verdicts.iter();
+            let severities: Vec<Severity> = verdicts
+                .filter(|verdict| verdict.code == "zone-too-short")
+                .map(|verdict| verdict.severity)
+                .collect();
+            assert_eq!(severities == [Severity::Warning], doubted, "depth {depth}");
         }
     }
 

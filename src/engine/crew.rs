@@ -82,10 +82,11 @@ impl<'a> Crew<'a> {
         let lanes = self.plan.workers * id.slots;
         let slot = Arc::clone(&self.slots[id.worker as usize]);
         let room = self.plan.log.div_ceil(lanes as usize);
+        let log = (room, self.plan.log_every);
         let mut lane = Lane {
             id,
             feeder: Feeder::new(self.plan, id, tickets),
-            recorder: Recorder::new(slot, self.plan.ramp, room, lanes),
+            recorder: Recorder::new(slot, self.plan.ramp, log, lanes),
             shared: Arc::clone(&self.shared),
             origin: Instant::now(),
         };
@@ -214,6 +215,7 @@ impl<'a> Crew<'a> {
             elapsed: Duration::ZERO,
             tally: Tally::default(),
             log: Vec::new(),
+            pauses: Vec::new(),
             cpu: CpuTime::default(),
             finish: None,
         };
@@ -233,9 +235,22 @@ impl<'a> Crew<'a> {
         outcome.elapsed = elapsed(self.plan, last_end_ns, &outcome.end);
         let first = origin + self.plan.ramp;
         let paused = pauses::between(first, first + outcome.elapsed);
+        outcome.pauses = pauses_since(origin);
         outcome.elapsed = outcome.elapsed.saturating_sub(paused);
         outcome
     }
+}
+
+/// Pauses of this process, in nanoseconds since the origin.
+fn pauses_since(origin: Instant) -> Vec<std::ops::Range<u64>> {
+    let at = |moment: Instant| nanoseconds(moment.saturating_duration_since(origin));
+    pauses::since(origin)
+        .iter()
+        .map(|pause| {
+            let end = at(pause.end);
+            end.saturating_sub(nanoseconds(pause.length))..end
+        })
+        .collect()
 }
 
 /// Nanoseconds since the origin, pauses of this process left out.

@@ -34,6 +34,7 @@ mod threads;
 mod uring;
 mod validate;
 
+pub use address::ZoneMap;
 pub use threads::WORKER;
 
 pub use open::{Choice, OpenError, Opened, open, open_medium};

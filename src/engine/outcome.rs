@@ -160,6 +160,9 @@ pub struct Outcome {
     pub tally: Tally,
     /// Requests in order of completion (per worker, workers one after the other), if asked for.
     pub log: Vec<Request>,
+    /// Times at which this process did not run (it was stopped, or the machine was suspended), in
+    /// nanoseconds since the origin; they are no part of `elapsed`.
+    pub pauses: Vec<std::ops::Range<u64>>,
     /// Processor time, the ramp included.
     pub cpu: CpuTime,
     /// The steps after the last request, if the plan asked for them; not part of `elapsed`.

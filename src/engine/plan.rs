@@ -32,6 +32,15 @@ pub enum Pattern {
     /// Ascending, block after block; at the window's end from its beginning again. With several
     /// workers each has an even part of the window.
     Sequential,
+    /// Ascending through this many equal zones of the window, the first blocks of each: that many
+    /// requests in all, each block at most once. The plan ends with the last; the queue stays full
+    /// from one zone to the next. [`ZoneMap`](super::ZoneMap) tells which request goes where.
+    Zones {
+        /// Number of zones, at least 1.
+        zones: u64,
+        /// Requests in all zones together.
+        requests: u64,
+    },
     /// Uniform over the window's aligned blocks.
     Random,
     /// Skewed: a few blocks, scattered over the window, get most requests.
@@ -182,6 +191,8 @@ pub struct Plan {
     pub seed: u64,
     /// Room for a log of single requests; 0 keeps none. What does not fit is left out.
     pub log: usize,
+    /// The log keeps one of so many requests of each worker, the last one of them; at least 1.
+    pub log_every: u32,
     /// What follows the last request: this flush, then closing the descriptor, both timed apart in
     /// [`Outcome::finish`](super::Outcome::finish). Needs a plan with one worker.
     pub finish: Option<Flush>,
@@ -228,6 +239,7 @@ impl Plan {
             rate: None,
             seed: 1,
             log: 0,
+            log_every: 1,
             finish: None,
             priority: None,
         }

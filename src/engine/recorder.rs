@@ -27,6 +27,10 @@ pub struct Recorder {
     fresh: Tally,
     slot: Slot,
     log: Vec<Request>,
+    /// One of so many requests is logged.
+    log_every: u32,
+    /// Requests since the last one that was logged.
+    unlogged: u32,
     ramp_end_ns: u64,
     last_end_ns: u64,
     publish_at_ns: u64,
@@ -49,15 +53,17 @@ struct Suspect {
 }
 
 impl Recorder {
-    /// For one of `lanes` lanes, with room for `log` single requests.
+    /// For one of `lanes` lanes, with room for `log.0` single requests, one of `log.1`.
     #[must_use]
-    pub fn new(slot: Slot, ramp: Duration, log: usize, lanes: u32) -> Self {
+    pub fn new(slot: Slot, ramp: Duration, log: (usize, u32), lanes: u32) -> Self {
         let pace = lanes.div_ceil(LANES_AT_FULL_PACE).max(1);
         let publish_every_ns = nanoseconds(PUBLISH_EVERY * pace);
         Self {
             fresh: Tally::default(),
             slot,
-            log: Vec::with_capacity(log),
+            log: Vec::with_capacity(log.0),
+            log_every: log.1.max(1),
+            unlogged: 0,
             ramp_end_ns: nanoseconds(ramp),
             last_end_ns: 0,
             publish_at_ns: publish_every_ns,
@@ -110,7 +116,9 @@ impl Recorder {
             .record(at_ns, u64::from(moved), waited_ns);
         self.fresh.short += u64::from(moved < job.bytes);
         self.last_end_ns = self.last_end_ns.max(end_ns);
-        if self.log.len() < self.log.capacity() {
+        self.unlogged = self.unlogged.saturating_add(1);
+        if self.unlogged >= self.log_every && self.log.len() < self.log.capacity() {
+            self.unlogged = 0;
             self.log.push(Request {
                 address: job.address,
                 bytes: job.bytes,
@@ -255,7 +263,7 @@ mod tests {
     #[test]
     fn slow_request_of_a_process_that_ran_counts() {
         let slot = Slot::default();
-        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, 0, 1);
+        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
         pauses::watch();
         recorder.start(Instant::now());
         slow_request(&mut recorder);
@@ -267,7 +275,7 @@ mod tests {
     #[test]
     fn slow_request_in_virtual_time_counts_at_once() {
         let slot = Slot::default();
-        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, 0, 1);
+        let mut recorder = Recorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
         slow_request(&mut recorder);
         assert!(recorder.suspects.is_empty());
         recorder.publish(u64::MAX);

@@ -74,6 +74,33 @@ fn a_pass_reads_every_block_once_at_any_depth() {
 }
 
 #[test]
+fn zones_are_read_in_one_execution_at_any_depth() {
+    both(|opened| {
+        for (depth, workers, every) in [(1, 1, 1), (32, 1, 1), (4, 3, 1), (4, 1, 8)] {
+            let pattern = Pattern::Zones {
+                zones: 7,
+                requests: 7 * 16,
+            };
+            let mut plan = plan(&opened.target, pattern);
+            (plan.depth, plan.workers, plan.log) = (depth, workers, 10_000);
+            plan.log_every = every;
+            let outcome = execute(opened, &plan);
+            assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
+            assert_eq!(outcome.tally.requests(), 7 * 16);
+            let map = ZoneMap::new(&plan, 7, 7 * 16);
+            let expected: Vec<u64> = (0..7 * 16)
+                .filter_map(|number| map.address(number))
+                .collect();
+            let logged = addresses(&outcome);
+            match every {
+                1 => assert_eq!(logged, expected),
+                _ => assert!((8..=14).contains(&logged.len()), "{logged:?}"),
+            }
+        }
+    });
+}
+
+#[test]
 fn both_engines_ask_for_the_same_addresses() {
     let [uring, pread] = [Choice::Uring, Choice::Pread].map(|choice| {
         scratch(choice).map(|opened| {

@@ -74,6 +74,11 @@ impl Plan {
                 format!("--theta {theta} must be above 0, such as 0.99")
             })?;
         }
+        if let Pattern::Zones { zones, requests } = self.pattern {
+            ensure(zones > 0 && requests > 0, || {
+                format!("{zones} zones with {requests} requests must be at least one of each")
+            })?;
+        }
         if let Some(rate) = self.rate {
             ensure(rate > 0.0 && rate.is_finite(), || {
                 format!("--rate {rate} must be above 0, such as 1000/s")

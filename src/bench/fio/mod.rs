@@ -92,7 +92,9 @@ impl FioJob {
                 return Err(FioGap::ZipfExponent);
             }
             Pattern::Zipf { theta } => Some(*theta),
-            Pattern::Sequential | Pattern::Addresses(_) => return Err(FioGap::RequestOrder),
+            Pattern::Sequential | Pattern::Zones { .. } | Pattern::Addresses(_) => {
+                return Err(FioGap::RequestOrder);
+            }
         };
         if plan.rate.is_some() {
             return Err(FioGap::OpenLoopLatency);

@@ -80,11 +80,6 @@ fn gap_names_what_fio_cannot_do() {
             &[("duration", "2s")],
             FioGap::TimedZones,
         ),
-        (
-            "sequential-read",
-            &[("bytes", "33MiB"), ("block-size", "64KiB")],
-            FioGap::UnevenZones,
-        ),
         ("quartet", &[], FioGap::SeveralPoints),
     ] {
         assert_eq!(job(name, set), Err(gap), "{name} {set:?}");
@@ -136,4 +131,13 @@ fn comment_cannot_be_left_by_a_line_break_in_the_name() {
             .lines()
             .all(|line| line.starts_with("# ") || line.starts_with("fio "))
     );
+}
+
+#[test]
+fn ranges_at_unequal_distances_have_no_line() {
+    let plan = Plan::reading(Pattern::Sequential, 4096, 0..1 << 20);
+    let job = |ranges: &[std::ops::Range<u64>]| FioJob::ascending(&plan, ranges);
+    assert!(job(&[0..4096, 8192..12_288, 16_384..20_480]).is_ok());
+    let uneven = job(&[0..4096, 8192..12_288, 20_480..24_576]);
+    assert_eq!(uneven, Err(FioGap::UnevenZones));
 }

@@ -12,7 +12,7 @@ use crate::drive::random::{Random, below, unit};
 use crate::drive::{Settings, Target, TargetKind};
 use crate::engine::{
     self, Control, CpuTime, End, Engine, EngineError, FinishTimes, Operation, Outcome, Pattern,
-    Plan, Request, Snapshot, Tally,
+    Plan, Request, Snapshot, Tally, ZoneMap,
 };
 use crate::roots::Roots;
 use crate::session::document::Findings;
@@ -81,6 +81,10 @@ impl Walk<'_> {
                 self.next += 1;
                 start + (self.next - 1) % blocks * plan.align
             }
+            Pattern::Zones { zones, requests } => {
+                self.next += 1;
+                ZoneMap::new(plan, *zones, *requests).address(self.next - 1)?
+            }
             _ => start + below(self.random.word(), blocks) * plan.align,
         };
         self.index += 1;
@@ -120,6 +124,7 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Engine for Fake<F> {
             elapsed: Duration::ZERO,
             tally: Tally::default(),
             log: Vec::new(),
+            pauses: Vec::new(),
             cpu: CpuTime::default(),
             finish: plan.finish.map(|_| FinishTimes {
                 sync: Duration::from_millis(20),
@@ -205,7 +210,11 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
             start_ns,
             end_ns,
         };
-        if outcome.log.len() < plan.log {
+        let due = outcome
+            .tally
+            .requests()
+            .is_multiple_of(u64::from(plan.log_every));
+        if due && outcome.log.len() < plan.log {
             outcome.log.push(request);
         }
         Some(request)

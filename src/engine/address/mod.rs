@@ -6,8 +6,11 @@
 #[cfg(test)]
 mod tests;
 mod zipf;
+mod zones;
 
 use std::sync::Arc;
+
+pub use self::zones::ZoneMap;
 
 use self::zipf::Zipf;
 use super::plan::{BlockSize, Operation, Pattern, Plan};
@@ -69,6 +72,12 @@ enum Places {
         stride: u64,
         law: Zipf,
     },
+    /// `count` requests of a zone map, from number `first` on.
+    Zones {
+        map: ZoneMap,
+        first: u64,
+        count: u64,
+    },
     /// Every `workers`-th of a list, from `worker` on.
     Listed {
         list: Arc<[u64]>,
@@ -94,7 +103,7 @@ impl Schedule {
     #[must_use]
     pub fn pass(&self) -> Option<u64> {
         match &self.places {
-            Places::Ascending { count, .. } => Some(*count),
+            Places::Ascending { count, .. } | Places::Zones { count, .. } => Some(*count),
             Places::Listed {
                 list,
                 worker,
@@ -111,7 +120,7 @@ impl Schedule {
     /// Whether requests end with the first pass, whatever the limits say.
     #[must_use]
     pub fn ends_with_pass(&self) -> bool {
-        matches!(self.places, Places::Listed { .. })
+        matches!(self.places, Places::Listed { .. } | Places::Zones { .. })
     }
 
     /// The request of that number; a sequence begins again after its end. `None` where there is
@@ -178,6 +187,17 @@ impl Places {
                     count: part(worker + 1) - part(worker),
                 }
             }
+            Pattern::Zones { zones, requests } => {
+                let map = ZoneMap::new(plan, *zones, *requests);
+                let part = |index: u64| {
+                    (u128::from(map.requests()) * u128::from(index) / u128::from(workers)) as u64
+                };
+                Self::Zones {
+                    map,
+                    first: part(worker),
+                    count: part(worker + 1) - part(worker),
+                }
+            }
             Pattern::Random => Self::Uniform { first, align, end },
             Pattern::Zipf { theta } => Self::Skewed {
                 first,
@@ -198,6 +218,10 @@ impl Places {
         match self {
             Self::Ascending { count: 0, .. } => None,
             Self::Ascending { first, step, count } => Some(first + number % count * step),
+            Self::Zones { map, first, count } => match number < *count {
+                true => map.address(first + number),
+                false => None,
+            },
             Self::Uniform { first, align, end } => {
                 let room = end.checked_sub(first + u64::from(bytes))?;
                 Some(first + below(draws.word(), room / align + 1) * align)

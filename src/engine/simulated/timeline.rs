@@ -72,7 +72,7 @@ impl<'a> Run<'a> {
                 .collect(),
             flights: vec![Flight::default(); count],
             free_ids: (0..count).rev().collect(),
-            recorder: Recorder::new(slot.clone(), plan.ramp, plan.log, 1),
+            recorder: Recorder::new(slot.clone(), plan.ramp, (plan.log, plan.log_every), 1),
             slots: [slot],
             progress: Progress::new(plan),
             began: Instant::now(),
@@ -235,6 +235,7 @@ impl<'a> Run<'a> {
             end,
             tally,
             log,
+            pauses: Vec::new(),
             cpu,
             finish: finish::nothing_left(self.plan),
         }

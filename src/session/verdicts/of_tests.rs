@@ -84,6 +84,11 @@ pub const KNOWN: &[Known] = &[
         "tests of the arm were skipped, because nothing rotates",
     ),
     known(
+        "no-best-read-ahead",
+        "read-ahead",
+        "the measurements do not tell the best setting from the others",
+    ),
+    known(
         "no-compression",
         "compression",
         "zeros are written no faster than random data",
@@ -107,6 +112,11 @@ pub const KNOWN: &[Known] = &[
         "no-response-model",
         "block-size-read, block-size-write",
         "response times do not follow access time plus transfer",
+    ),
+    known(
+        "no-significant-penalty",
+        "read-modify-write",
+        "whole and partial blocks are about equally fast",
     ),
     known(
         "no-zones",
@@ -243,6 +253,11 @@ pub const KNOWN: &[Known] = &[
         "write-cliff",
         "steady-state",
         "throughput fell for good after so many bytes",
+    ),
+    known(
+        "zone-too-short",
+        "sequential-read, sequential-write",
+        "a zone holds fewer than ten requests for each one in flight",
     ),
     known(
         "zones-not-told",

@@ -1,0 +1,173 @@
+//! How fast each zone was, from the completions of one execution over all of them.
+
+use super::Zone;
+use crate::engine::{Moved, Outcome, Tally, ZoneMap};
+use crate::stats::timeline::Timeline;
+
+/// Requests that are logged at most; of more requests only one of several.
+const MOST_LOGGED: u64 = 1 << 17;
+/// Room for the log: the threads of one worker do not all make the same number of requests.
+const ROOM: u64 = 4;
+
+/// How the completions of so many requests are logged: room, and one of how many.
+#[must_use]
+pub fn log_for(requests: u64) -> (usize, u32) {
+    let every = requests.div_ceil(MOST_LOGGED).max(1);
+    let room = requests.min(MOST_LOGGED).saturating_mul(ROOM);
+    (
+        usize::try_from(room).unwrap_or(usize::MAX),
+        u32::try_from(every).unwrap_or(u32::MAX),
+    )
+}
+
+/// When how many requests were complete: `[nanoseconds, requests]`, ascending.
+type Curve = Vec<[f64; 2]>;
+
+/// From the log of an execution, in which every `every`-th request is. Pauses are left out.
+fn logged(outcome: &Outcome, every: u32) -> Curve {
+    let paused = |at: u64| -> u64 {
+        let pauses = outcome.pauses.iter();
+        pauses
+            .map(|pause| at.min(pause.end).saturating_sub(pause.start))
+            .sum()
+    };
+    let mut ends: Vec<u64> = outcome
+        .log
+        .iter()
+        .map(|request| request.end_ns.saturating_sub(paused(request.end_ns)))
+        .collect();
+    ends.sort_unstable();
+    let mut curve: Curve = ends
+        .iter()
+        .zip(1_u32..)
+        .map(|(end, number)| [*end as f64, f64::from(number) * f64::from(every)])
+        .collect();
+    let moved = outcome.tally.moved();
+    let all = (moved.reads + moved.writes) as f64;
+    if curve.last().is_none_or(|last| last[1] < all) {
+        curve.push([outcome.elapsed.as_nanos() as f64, all]);
+    }
+    curve
+}
+
+/// From the counts over time: as fine as their buckets.
+fn counted(timeline: &Timeline, now_ns: f64) -> Curve {
+    let mut sum = 0.0;
+    let buckets = timeline.buckets().iter().zip(1_u32..);
+    buckets
+        .map(|(bucket, number)| {
+            sum += bucket.requests as f64;
+            let end = f64::from(number) * timeline.width_ns() as f64;
+            [end.min(now_ns), sum]
+        })
+        .collect()
+}
+
+/// The moment at which that many requests were complete; `None` where that never was.
+fn moment(curve: &Curve, requests: f64) -> Option<f64> {
+    if requests <= 0.0 {
+        return Some(0.0);
+    }
+    let after = curve.partition_point(|point| point[1] < requests);
+    let [end, done] = *curve.get(after)?;
+    let [start, before] = match after {
+        0 => [0.0, 0.0],
+        _ => curve[after - 1],
+    };
+    Some(start + (end - start) * (requests - before) / (done - before))
+}
+
+/// The zones that are complete. The time of a zone is that between the completion that made the
+/// zones before it complete and its own: requests are sent in order, the queue is full at either, and
+/// a single slow request near the boundary moves no time from one zone to its neighbour.
+fn complete(map: &ZoneMap, block: u64, curve: &Curve) -> Vec<Zone> {
+    let mut zones = Vec::new();
+    let (mut first, mut began) = (0, 0.0);
+    for zone in 0..map.zones() {
+        let requests = (map.requests_before(first), map.requests_before(zone + 1));
+        let Some(ended) = moment(curve, requests.1 as f64) else {
+            break;
+        };
+        // Completions that came all at once do not tell neighbours apart: these are one zone.
+        if ended > began {
+            let bytes = (requests.1 - requests.0) * block;
+            zones.push(Zone {
+                offset: map.address_of_zone(first),
+                bytes,
+                rate: bytes as f64 / ((ended - began) / 1e9),
+            });
+            (first, began) = (zone + 1, ended);
+        }
+    }
+    zones
+}
+
+/// The zones of an execution that has ended. One that ended in its first zone has that one as far
+/// as it went.
+#[must_use]
+pub fn of_outcome(map: &ZoneMap, block: u64, outcome: &Outcome, every: u32) -> Vec<Zone> {
+    let zones = complete(map, block, &logged(outcome, every));
+    if !zones.is_empty() {
+        return zones;
+    }
+    let first = super::zone_of(map.address_of_zone(0), outcome);
+    first.into_iter().collect()
+}
+
+/// The zones that are complete so far, roughly, while an execution lasts.
+#[must_use]
+pub fn so_far(map: &ZoneMap, block: u64, tally: &Tally, elapsed_ns: f64) -> Vec<Zone> {
+    let mut timeline = tally.read.timeline.clone();
+    timeline.merge(&tally.write.timeline);
+    let mut curve = counted(&timeline, elapsed_ns);
+    let Moved { reads, writes, .. } = tally.ramp;
+    let lost = (reads + writes) as f64;
+    curve.iter_mut().for_each(|point| point[1] += lost);
+    complete(map, block, &curve)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::engine::{Pattern, Plan};
+
+    const MIB: u64 = 1 << 20;
+
+    fn map(zones: u64, requests: u64) -> ZoneMap {
+        let plan = Plan::reading(Pattern::Sequential, 1 << 20, 0..1000 * MIB);
+        ZoneMap::new(&plan, zones, requests)
+    }
+
+    #[test]
+    fn slow_request_at_a_boundary_leaves_the_zones_their_rates() {
+        // Four in flight, a completion each millisecond; the tenth request completes 3 ms late.
+        let mut curve: Curve = (1..=20_u32)
+            .map(|number| [f64::from(number) * 1e6, f64::from(number)])
+            .collect();
+        curve[9][0] = 13e6;
+        curve.sort_by(|one, other| one[0].total_cmp(&other[0]));
+        for (point, number) in curve.iter_mut().zip(1_u32..) {
+            point[1] = f64::from(number);
+        }
+        let zones = complete(&map(2, 20), MIB, &curve);
+        let rates: Vec<f64> = zones.iter().map(|zone| zone.rate / MIB as f64).collect();
+        assert!(
+            rates.iter().all(|rate| (rate / 1000.0 - 1.0).abs() < 0.12),
+            "{rates:?}"
+        );
+    }
+
+    #[test]
+    fn completions_at_one_moment_join_their_zones() {
+        let curve = vec![[1e6, 1.0], [1e6, 2.0], [1e6, 3.0], [2e6, 4.0]];
+        let zones = complete(&map(4, 4), MIB, &curve);
+        let bytes: Vec<u64> = zones.iter().map(|zone| zone.bytes / MIB).collect();
+        assert_eq!(bytes, [1, 3]);
+    }
+
+    #[test]
+    fn unfinished_zones_are_left_out() {
+        let curve = vec![[1e6, 2.0], [2e6, 5.0]];
+        assert_eq!(complete(&map(4, 8), MIB, &curve).len(), 2);
+    }
+}

@@ -1,0 +1,141 @@
+//! Ascending requests through equal zones of a window.
+
+use crate::engine::plan::Plan;
+
+/// Equal zones of a plan's window, and how many requests each of them gets at its beginning.
+///
+/// Everything is arithmetic on the number of a zone or of a request, so that a plan over many
+/// zones needs no list of addresses.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ZoneMap {
+    /// Address of the first block.
+    first: u64,
+    /// Bytes of a block.
+    step: u64,
+    /// Blocks of all zones together.
+    blocks: u64,
+    zones: u64,
+    requests: u64,
+}
+
+impl ZoneMap {
+    /// At most this many zones and requests in the window of a plan: no more zones than requests,
+    /// none of a zone's blocks twice, and either all blocks of the window or equally many of each zone.
+    #[must_use]
+    pub fn new(plan: &Plan, zones: u64, requests: u64) -> Self {
+        let align = plan.align.max(1);
+        let largest = u64::from(plan.block_size.largest());
+        let first = plan.window.start.next_multiple_of(align);
+        let step = largest.next_multiple_of(align);
+        let blocks = plan
+            .window
+            .end
+            .checked_sub(first.saturating_add(largest))
+            .map_or(0, |room| room / step + 1);
+        let requests = requests.min(blocks);
+        let zones = zones.min(requests).max(1);
+        // Zones that are measured in part are of equal length with equally many requests: fio can do
+        // the same. Those that are measured in full leave nothing out.
+        let (blocks, requests) = match requests < blocks {
+            true => (blocks / zones * zones, requests / zones * zones),
+            false => (blocks, requests),
+        };
+        Self {
+            first,
+            step,
+            blocks,
+            zones,
+            requests,
+        }
+    }
+
+    /// Number of zones, at least 1.
+    #[must_use]
+    pub fn zones(&self) -> u64 {
+        self.zones
+    }
+
+    /// Requests of all zones.
+    #[must_use]
+    pub fn requests(&self) -> u64 {
+        self.requests
+    }
+
+    /// Requests of the zones before this one; of all of them for the number of zones.
+    #[must_use]
+    pub fn requests_before(&self, zone: u64) -> u64 {
+        part(self.requests, zone, self.zones)
+    }
+
+    /// Address of the first block of a zone.
+    #[must_use]
+    pub fn address_of_zone(&self, zone: u64) -> u64 {
+        self.first + part(self.blocks, zone, self.zones) * self.step
+    }
+
+    /// Address of a request; `None` after the last.
+    #[inline]
+    #[must_use]
+    pub fn address(&self, number: u64) -> Option<u64> {
+        if number >= self.requests {
+            return None;
+        }
+        // The last zone whose requests begin at this number or before it.
+        let next = (u128::from(number) + 1) * u128::from(self.zones);
+        let zone = next.div_ceil(u128::from(self.requests)) as u64 - 1;
+        let within = number - self.requests_before(zone);
+        Some(self.address_of_zone(zone) + within * self.step)
+    }
+}
+
+/// Where the part of that number begins when a whole is divided into that many parts.
+fn part(whole: u64, number: u64, parts: u64) -> u64 {
+    (u128::from(whole) * u128::from(number) / u128::from(parts)) as u64
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::engine::plan::Pattern;
+
+    fn map(blocks: u64, zones: u64, requests: u64) -> ZoneMap {
+        let window = 100..8192 + blocks * 4096 + 5;
+        ZoneMap::new(
+            &Plan::reading(Pattern::Sequential, 4096, window),
+            zones,
+            requests,
+        )
+    }
+
+    proptest! {
+        #[test]
+        fn requests_ascend_in_their_zones_and_none_comes_twice(
+            blocks in 1_u64..700,
+            zones in 1_u64..120,
+            requests in 1_u64..800,
+        ) {
+            let map = map(blocks, zones, requests);
+            let all: Vec<u64> = (0..map.requests()).filter_map(|number| map.address(number)).collect();
+            prop_assert_eq!(all.len() as u64, map.requests());
+            prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", all);
+            for zone in 0..map.zones() {
+                let own = map.requests_before(zone)..map.requests_before(zone + 1);
+                prop_assert!(!own.is_empty());
+                prop_assert_eq!(map.address(own.start), Some(map.address_of_zone(zone)));
+                prop_assert!(map.address(own.end - 1) < Some(map.address_of_zone(zone + 1)));
+            }
+            prop_assert_eq!(map.address(map.requests()), None);
+            prop_assert!(map.address_of_zone(map.zones()) <= 8192 + blocks * 4096);
+        }
+
+        #[test]
+        fn requests_for_every_block_leave_none_out(blocks in 1_u64..500, zones in 1_u64..120) {
+            let map = map(blocks, zones, u64::MAX);
+            prop_assert_eq!(map.requests(), map.blocks);
+            let step = |number: u64| map.address(number).unwrap_or(0);
+            prop_assert!((1..map.requests()).all(|number| step(number) == step(number - 1) + 4096));
+        }
+    }
+}
