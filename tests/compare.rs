@@ -1,5 +1,7 @@
 //! The commands that read sessions: compare and report.
 
+#![allow(clippy::unwrap_used)]
+
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
@@ -67,7 +69,7 @@ fn a_report_is_one_file() {
     assert!(output.stdout.is_empty());
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
-    assert!(html.contains("<h1>Comparison</h1>"));
+    assert!(html.contains("<h1>Comparison of web-07, web-11</h1>"));
     let refused = diskscope(&["report", "-o", "/no/such/directory/x.html"], &both());
     assert_eq!(refused.status.code(), Some(2));
 }
@@ -114,4 +116,95 @@ fn repeated_runs_are_one_session_with_their_sum() {
     // What was saved is the same.
     let saved = std::fs::read_dir(state.path().join("diskscope/sessions")).unwrap();
     assert_eq!(saved.count(), 2);
+}
+
+/// The sample session with another depth, in a file of its own.
+fn at_depth(directory: &Path, name: &str, depth: u64) -> PathBuf {
+    let text = std::fs::read_to_string(sample("nvme-random.json")).unwrap();
+    let mut session: serde_json::Value = serde_json::from_str(&text).unwrap();
+    session["runs"][0]["parameters"]["depth"] = depth.into();
+    let path = directory.join(name);
+    std::fs::write(&path, session.to_string()).unwrap();
+    path
+}
+
+fn stdout(arguments: &[&str], files: &[PathBuf]) -> String {
+    String::from_utf8(diskscope(arguments, files).stdout).unwrap()
+}
+
+#[test]
+fn an_ignored_parameter_is_shown_with_both_values_in_text_json_and_report() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [("a.json", 1), ("b.json", 2)];
+    let files = files.map(|(name, depth)| at_depth(directory.path(), name, depth));
+    let text = stdout(&["compare", "--ignore", "depth"], &files);
+    assert!(text.contains("ignored: depth 1 (A), 2 (B)"), "{text}");
+    let json = stdout(&["compare", "--ignore", "depth", "--json"], &files);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let test = &document["tests"][0];
+    let wanted = serde_json::json!([{ "parameter": "depth", "values": [["1"], ["2"]] }]);
+    assert_eq!(test["differing"], wanted);
+    let parameters = test["parameters"].as_array().unwrap();
+    let depth = |it: &&serde_json::Value| it.as_str().unwrap().starts_with("depth ");
+    assert_eq!(parameters.iter().find(depth), None);
+    let page = stdout(&["report", "-o", "-", "--ignore", "depth"], &files);
+    assert!(page.contains("ignored: depth 1 ("), "{page}");
+    let page = stdout(&["report", "-o", "-"], &files);
+    assert!(page.contains("Not compared") && !page.contains("ignored:"));
+}
+
+#[test]
+fn files_that_match_each_other_but_not_the_first_are_compared() {
+    let directory = tempfile::tempdir().unwrap();
+    let files = [("a.json", 1), ("b.json", 2), ("c.json", 2)];
+    let files = files.map(|(name, depth)| at_depth(directory.path(), name, depth));
+    let text = stdout(&["compare"], &files);
+    assert!(text.contains("C/B"), "{text}");
+    assert!(text.contains("no significant difference"), "{text}");
+    let mismatch = "depth 1 (A) is not 2 (B, C)";
+    assert_eq!(text.matches(mismatch).count(), 1, "{text}");
+    assert_eq!(text.matches(" is not ").count(), 1, "{text}");
+    let output = diskscope(&["compare", "--json"], &files);
+    assert_eq!(output.status.code(), Some(0));
+    let document: serde_json::Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(document["tests"][0]["baseline"], 1);
+    assert_eq!(document["mismatches"][0]["sides"], serde_json::json!([0]));
+    assert_eq!(
+        document["mismatches"][0]["lacking"],
+        serde_json::json!([1, 2])
+    );
+    let figure = &document["tests"][0]["figures"][0];
+    assert_eq!(
+        figure["sides"][2]["against_first"]["judgement"],
+        "no-significant-difference"
+    );
+}
+
+#[test]
+fn a_side_without_an_interval_is_not_determined_for_a_reason() {
+    let directory = tempfile::tempdir().unwrap();
+    let path = directory.path().join("short.json");
+    let text = std::fs::read_to_string(sample("nvme-random.json")).unwrap();
+    let mut session: serde_json::Value = serde_json::from_str(&text).unwrap();
+    session["runs"][0]["elapsed_ns"] = 1_000_000_000_u64.into();
+    for figure in session["runs"][0]["figures"].as_array_mut().unwrap() {
+        figure["low"] = serde_json::Value::Null;
+        figure["high"] = serde_json::Value::Null;
+    }
+    std::fs::write(&path, session.to_string()).unwrap();
+    let files = [sample("nvme-random.json"), path];
+    let text = stdout(&["compare"], &files);
+    assert!(
+        text.contains("not determined, run too short (B): IOPS"),
+        "{text}"
+    );
+    assert!(!text.contains("no significant difference"), "{text}");
+    let json = stdout(&["compare", "--json"], &files);
+    let document: serde_json::Value = serde_json::from_str(&json).unwrap();
+    let against = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
+    assert_eq!(against["judgement"], "not-determined");
+    let reason = serde_json::json!([{ "side": 1, "reason": "too-short" }]);
+    assert_eq!(against["not_determined"], reason);
+    let page = stdout(&["report", "-o", "-"], &files);
+    assert!(page.contains("not determined; ") && page.contains("run too short"));
 }

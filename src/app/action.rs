@@ -67,7 +67,7 @@ pub enum News {
     Opened(Box<Result<(PathBuf, Session), String>>),
     /// Saved sessions were compared.
     Compared(Box<Result<ComparisonState, String>>),
-    /// A session was exported to that file.
+    /// A session was exported to that file, as JSON or as a report.
     Exported(Result<PathBuf, String>),
     /// What a process has open, or why that cannot be told.
     Files(u32, Result<Vec<FileView>, String>),
@@ -193,8 +193,11 @@ pub enum Effect {
     ListSessions,
     /// Read a saved session.
     Open(PathBuf),
-    /// Compare these saved sessions with the first of them; parameters of these names may differ.
+    /// Compare these saved sessions; parameters of these names may differ.
     Compare(Vec<PathBuf>, Vec<String>),
     /// Copy the saved session to where the user is.
     Export(PathBuf),
+    /// Write an HTML report of these saved sessions to where the user is; parameters of these names
+    /// may differ.
+    Report(Vec<PathBuf>, Vec<String>),
 }

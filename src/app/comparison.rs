@@ -1,10 +1,11 @@
-//! Sessions against the first of them.
+//! Sessions against each other.
 
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
 use super::action::Effect;
 use super::keymap::Command;
+use super::viewport::Viewport;
 use crate::safe_text::SafeText;
 use crate::session::compare::{ComparedTest, Comparison, Overlay};
 
@@ -16,29 +17,33 @@ pub struct ComparisonState {
     /// What came of it.
     pub comparison: Comparison,
     /// Parameters that may differ.
-    pub passed_over: Vec<String>,
+    pub ignored_parameters: Vec<String>,
     /// Which of the tests that could be compared is in front.
     pub test: usize,
     /// Which of its charts.
     pub chart: usize,
-    /// Which side's figures stand against the first side's; at least 1.
-    pub other: usize,
-    /// Lines that the figures are scrolled by.
-    pub scroll: usize,
+    /// Which of the test's pairs of sides has its figures shown.
+    pub pair: usize,
+    /// The part of the figures that is shown.
+    pub viewport: Viewport,
 }
 
 impl ComparisonState {
     /// A comparison of these files.
     #[must_use]
-    pub fn new(paths: Vec<PathBuf>, passed_over: Vec<String>, comparison: Comparison) -> Self {
+    pub fn new(
+        paths: Vec<PathBuf>,
+        ignored_parameters: Vec<String>,
+        comparison: Comparison,
+    ) -> Self {
         Self {
             paths,
             comparison,
-            passed_over,
+            ignored_parameters,
             test: 0,
             chart: 0,
-            other: 1,
-            scroll: 0,
+            pair: 0,
+            viewport: Viewport::default(),
         }
     }
 
@@ -52,6 +57,13 @@ impl ComparisonState {
     #[must_use]
     pub fn overlay(&self) -> Option<&Overlay> {
         self.front()?.charts.get(self.chart)
+    }
+
+    /// The baseline and the other side whose figures are shown; `None` where no two sides have one.
+    #[must_use]
+    pub fn pair(&self) -> Option<(usize, usize)> {
+        let pairs = self.front()?.pairs();
+        pairs.get(self.pair).or(pairs.first()).copied()
     }
 
     /// Parameters for whose sake something was not compared.
@@ -72,40 +84,35 @@ impl ComparisonState {
             Command::Previous => self.chart = (self.chart + charts - 1) % charts,
             Command::NextTest => {
                 self.test = (self.test + 1) % self.comparison.tests.len().max(1);
-                (self.chart, self.scroll) = (0, 0);
+                (self.chart, self.pair) = (0, 0);
+                self.viewport.reset();
             }
             Command::NextSide => {
-                let others = self.comparison.sides.len().saturating_sub(1).max(1);
-                self.other = self.other % others + 1;
+                let pairs = self.front().map_or(0, |test| test.pairs().len()).max(1);
+                self.pair = (self.pair + 1) % pairs;
             }
-            Command::Up => self.scroll = self.scroll.saturating_sub(1),
-            Command::Down => self.scroll = (self.scroll + 1).min(self.longest_scroll()),
-            Command::Ignore => return self.pass_over(),
-            _ => {}
+            Command::Ignore => return self.ignore(),
+            Command::Report => {
+                return vec![Effect::Report(
+                    self.paths.clone(),
+                    self.ignored_parameters.clone(),
+                )];
+            }
+            movement => self.viewport.scroll(movement),
         }
         Vec::new()
     }
 
-    /// Compares anew: with the parameters that differ passed over, or again with none.
-    fn pass_over(&self) -> Vec<Effect> {
-        let names = if self.passed_over.is_empty() {
+    /// Compares anew: with the parameters that differ ignored, or again with none.
+    fn ignore(&self) -> Vec<Effect> {
+        let names = if self.ignored_parameters.is_empty() {
             self.differing()
         } else {
             Vec::new()
         };
-        if names == self.passed_over {
+        if names == self.ignored_parameters {
             return Vec::new();
         }
         vec![Effect::Compare(self.paths.clone(), names)]
-    }
-
-    fn longest_scroll(&self) -> usize {
-        let test = self.front();
-        let figures = test.map_or(0, |test| test.figures.len());
-        let cautions = test.map_or(0, |test| {
-            let all = test.measured.iter().flatten();
-            all.map(|measured| measured.cautions.len()).sum()
-        });
-        figures + 3 * (cautions + self.comparison.mismatches.len())
     }
 }

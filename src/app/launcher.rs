@@ -6,6 +6,7 @@ use super::form::Form;
 use super::key::Key;
 use super::keymap::{Command, Context};
 use super::text::Text;
+use super::viewport::step;
 use crate::bench::{Forecast, TESTS, Test};
 use crate::drive::{Target, TargetKind};
 
@@ -317,18 +318,5 @@ impl LauncherState {
                 .forecast(test, choice, target)
                 .map_err(|error| error.to_string()),
         });
-    }
-}
-
-/// Moves a cursor in a list of `count` lines.
-#[must_use]
-pub fn step(cursor: usize, count: usize, movement: Command) -> usize {
-    let last = count.saturating_sub(1);
-    match movement {
-        Command::Up => cursor.saturating_sub(1),
-        Command::Down => (cursor + 1).min(last),
-        Command::First => 0,
-        Command::Last => last,
-        _ => cursor.min(last),
     }
 }

@@ -8,6 +8,7 @@ use super::keymap::Command;
 use super::process::Order;
 use super::replay::{Moment, Timeline};
 use super::text::Text;
+use super::viewport::{Viewport, step};
 mod pane;
 pub mod tree;
 
@@ -20,8 +21,6 @@ use crate::safe_text::SafeText;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
 const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_000];
-/// Lines that a page key moves.
-const PAGE: usize = 10;
 
 /// The Live screen.
 #[derive(Debug, Clone)]
@@ -60,8 +59,8 @@ pub struct LiveState {
     pub threads: bool,
     /// What stands in the place of the lists.
     pub pane: Pane,
-    /// Lines that the pane is scrolled by.
-    pub scroll: usize,
+    /// The part of the pane that is shown.
+    pub viewport: Viewport,
     /// Whether delay accounting was switched on from here.
     pub accounting: bool,
 }
@@ -88,7 +87,7 @@ impl LiveState {
             tree: false,
             threads: false,
             pane: Pane::Lists,
-            scroll: 0,
+            viewport: Viewport::default(),
             accounting: false,
         }
     }
@@ -194,7 +193,7 @@ impl LiveState {
             }
             Command::Slower => return self.step_interval(true),
             Command::Faster => return self.step_interval(false),
-            movement if self.pane != Pane::Lists => self.scroll(movement),
+            movement if self.pane != Pane::Lists => self.viewport.scroll(movement),
             movement if self.on_devices => self.select_device(movement),
             movement => self.select(movement),
         }
@@ -218,7 +217,7 @@ impl LiveState {
 
     fn show(&mut self, pane: Pane) {
         self.pane = pane;
-        self.scroll = 0;
+        self.viewport.reset();
     }
 
     /// Opens what is selected.
@@ -258,17 +257,6 @@ impl LiveState {
             self.on_devices = false;
             self.pane = Pane::Lists;
         }
-    }
-
-    fn scroll(&mut self, movement: Command) {
-        self.scroll = match movement {
-            Command::Down => self.scroll.saturating_add(1),
-            Command::Up => self.scroll.saturating_sub(1),
-            Command::PageDown => self.scroll.saturating_add(PAGE),
-            Command::PageUp => self.scroll.saturating_sub(PAGE),
-            Command::First => 0,
-            _ => self.scroll,
-        };
     }
 
     fn select_device(&mut self, movement: Command) {
@@ -314,17 +302,10 @@ impl LiveState {
 /// The place in a list of `count` that a movement leads to; `None` when the list is empty.
 fn moved(movement: Command, place: Option<usize>, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
-    let Some(place) = place else {
-        return Some(if movement == Command::Last { last } else { 0 });
-    };
-    Some(match movement {
-        Command::First => 0,
-        Command::Last => last,
-        Command::Down => (place + 1).min(last),
-        Command::Up => place.saturating_sub(1),
-        Command::PageDown => (place + PAGE).min(last),
-        Command::PageUp => place.saturating_sub(PAGE),
-        _ => place,
+    Some(match place {
+        None if movement == Command::Last => last,
+        None => 0,
+        Some(place) => step(place, count, movement),
     })
 }
 

@@ -22,6 +22,7 @@ pub mod running;
 pub mod sessions;
 pub mod text;
 pub mod update;
+pub mod viewport;
 
 pub use action::{Action, Choice, Effect, Group, News, RunView, Saved, SessionEntry};
 pub use keymap::{Command, Context};
@@ -34,6 +35,7 @@ use requests::RequestsState;
 use result::ResultState;
 use running::RunningState;
 use sessions::SessionsState;
+use viewport::Viewport;
 
 /// A screen of its own, with a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -89,8 +91,8 @@ impl BenchState {
 /// What lies over the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Overlay {
-    /// The help, scrolled by that many lines.
-    Help(usize),
+    /// The help.
+    Help,
     /// Whether to quit although a benchmark runs.
     QuitWhileRunning,
     /// What to do to a process: these, by their numbers.
@@ -123,6 +125,8 @@ pub struct State {
     pub requests: RequestsState,
     /// The Sessions screen.
     pub sessions: SessionsState,
+    /// The part of the help that is shown.
+    pub help: Viewport,
     /// What lies over it.
     pub overlay: Option<Overlay>,
     /// What the bottom line says.
@@ -142,6 +146,7 @@ impl State {
             },
             requests: RequestsState::default(),
             sessions: SessionsState::default(),
+            help: Viewport::default(),
             overlay: None,
             message: None,
         }
@@ -159,7 +164,7 @@ impl State {
     #[must_use]
     pub fn context(&self) -> Context {
         match (self.overlay, self.screen) {
-            (Some(Overlay::Help(_)), _) => Context::Help,
+            (Some(Overlay::Help), _) => Context::Help,
             (Some(Overlay::QuitWhileRunning | Overlay::Confirm(..) | Overlay::Accounting), _) => {
                 Context::Question
             }

@@ -1,6 +1,6 @@
 //! What the services tell, and what it does to the state.
 
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use super::action::{Effect, News, Saved};
 use super::result::ResultState;
@@ -77,11 +77,22 @@ fn ended(state: &mut State, result: Result<Saved, String>) {
 fn exported(state: &mut State, result: Result<PathBuf, String>) {
     match result {
         Ok(path) => {
-            state.good(format!("exported to {}", path.display()));
+            state.good(written(&path));
             if let Some(result) = state.result() {
                 result.exported = Some(path);
             }
         }
         Err(message) => state.trouble(message),
+    }
+}
+
+/// Where a file was written: the name first, since the line may be cut at its end.
+fn written(path: &Path) -> String {
+    match (path.file_name(), path.parent()) {
+        (Some(name), Some(directory)) => {
+            let name = name.to_string_lossy();
+            format!("wrote {name} in {}", directory.display())
+        }
+        _ => format!("wrote {}", path.display()),
     }
 }

@@ -6,12 +6,10 @@ use super::action::Effect;
 use super::keymap::Command;
 use super::live::LiveState;
 use super::text::Text;
+use super::viewport::Viewport;
 use crate::model::requests::{Request, RequestsView};
 use crate::printable::printable;
 use crate::safe_text::SafeText;
-
-/// Lines that a page key moves.
-const PAGE: usize = 10;
 
 /// The Requests screen.
 #[derive(Debug, Clone, Default)]
@@ -28,8 +26,8 @@ pub struct RequestsState {
     pub filter: Text,
     /// Whether the filter is being typed.
     pub filtering: bool,
-    /// Lines that the list is scrolled by.
-    pub scroll: usize,
+    /// The part of the list that is shown.
+    pub viewport: Viewport,
 }
 
 impl RequestsState {
@@ -60,7 +58,6 @@ impl RequestsState {
             .iter()
             .flat_map(|view| &view.latest)
             .filter(|request| wanted.is_empty() || matches(request, &wanted))
-            .skip(self.scroll)
             .collect()
     }
 
@@ -76,21 +73,11 @@ impl RequestsState {
             Command::Cancel => {
                 self.filtering = false;
                 self.filter = Text::default();
-                self.scroll = 0;
+                self.viewport.reset();
             }
-            Command::Up => self.scroll = self.scroll.saturating_sub(1),
-            Command::PageUp => self.scroll = self.scroll.saturating_sub(PAGE),
-            Command::Down => self.scroll_down(1),
-            Command::PageDown => self.scroll_down(PAGE),
-            Command::First => self.scroll = 0,
-            _ => {}
+            movement => self.viewport.scroll(movement),
         }
         Vec::new()
-    }
-
-    fn scroll_down(&mut self, lines: usize) {
-        let most = self.listed().len().saturating_sub(1);
-        self.scroll += lines.min(most);
     }
 
     fn follow(&mut self, device: Option<SafeText>) -> Vec<Effect> {
@@ -98,7 +85,7 @@ impl RequestsState {
         self.view = None;
         self.refused = None;
         self.held = false;
-        self.scroll = 0;
+        self.viewport.reset();
         vec![Effect::Follow(device)]
     }
 

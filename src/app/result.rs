@@ -4,11 +4,9 @@ use std::path::PathBuf;
 
 use super::action::Effect;
 use super::keymap::Command;
+use super::viewport::Viewport;
 use crate::bench::Chart;
 use crate::session::document::{Run, Table};
-
-/// Lines that a verdict takes, as a rule.
-const LINES_EACH: usize = 5;
 
 /// Results to look at.
 #[derive(Debug, Clone)]
@@ -17,12 +15,12 @@ pub struct ResultState {
     pub runs: Vec<Run>,
     /// Where the session is saved; `None` where it could not be saved.
     pub path: Option<PathBuf>,
-    /// Where it was exported to.
+    /// Where it was exported to, as JSON or as a report.
     pub exported: Option<PathBuf>,
     /// Which run and which of its charts is in front: counted through all runs.
     pub page: usize,
-    /// Lines that the figures are scrolled by.
-    pub scroll: usize,
+    /// The part of figures, checks and table that is shown.
+    pub viewport: Viewport,
 }
 
 impl ResultState {
@@ -34,7 +32,7 @@ impl ResultState {
             path,
             exported: None,
             page: 0,
-            scroll: 0,
+            viewport: Viewport::default(),
         }
     }
 
@@ -62,24 +60,14 @@ impl ResultState {
         match command {
             Command::Next => self.page = (self.page + 1) % count,
             Command::Previous => self.page = (self.page + count - 1) % count,
-            Command::Up => self.scroll = self.scroll.saturating_sub(1),
-            Command::Down => self.scroll = (self.scroll + 1).min(self.longest_scroll()),
             Command::Export => return self.path.clone().map(Effect::Export).into_iter().collect(),
-            _ => {}
+            Command::Report => {
+                let report = |path| Effect::Report(vec![path], Vec::new());
+                return self.path.clone().map(report).into_iter().collect();
+            }
+            movement => self.viewport.scroll(movement),
         }
         Vec::new()
-    }
-
-    fn longest_scroll(&self) -> usize {
-        self.front().map_or(0, |(run, _)| {
-            let rows = run.findings.own_tables().map(|table| table.rows.len());
-            let verdicts = LINES_EACH * run.findings.verdicts.len();
-            run.findings
-                .figures
-                .len()
-                .max(verdicts)
-                .max(rows.max().unwrap_or(0))
-        })
     }
 }
 

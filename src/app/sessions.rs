@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use super::action::{Effect, SessionEntry};
 use super::comparison::ComparisonState;
 use super::keymap::Command;
-use super::launcher::step;
 use super::result::ResultState;
+use super::viewport::step;
 
 /// The Sessions screen.
 #[derive(Debug, Clone, Default)]
@@ -35,6 +35,17 @@ impl SessionsState {
         self.entries = Some(entries);
     }
 
+    /// The sessions that a report is about: the marked ones, or else the selected one.
+    #[must_use]
+    pub fn reported(&self) -> Vec<PathBuf> {
+        if !self.marked.is_empty() {
+            return self.marked.clone();
+        }
+        let entries = self.entries.iter().flatten().flatten();
+        let selected = entries.map(|entry| entry.path.clone()).nth(self.cursor);
+        selected.into_iter().collect()
+    }
+
     /// Obeys a command of this screen.
     pub fn command(&mut self, command: Command) -> Vec<Effect> {
         let entries = match &self.entries {
@@ -52,6 +63,7 @@ impl SessionsState {
             Command::Compare if self.marked.len() > 1 => {
                 return vec![Effect::Compare(self.marked.clone(), Vec::new())];
             }
+            Command::Report => return vec![Effect::Report(self.reported(), Vec::new())],
             Command::Accept => {
                 let selected = entries.get(self.cursor);
                 return selected

@@ -44,7 +44,8 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
         Command::Suspend => vec![Effect::Suspend],
         Command::Redraw => vec![Effect::Redraw],
         Command::Help => {
-            state.overlay = Some(Overlay::Help(0));
+            state.help.reset();
+            state.overlay = Some(Overlay::Help);
             Vec::new()
         }
         Command::Show(screen) => show(state, screen),
@@ -186,13 +187,9 @@ fn ask(state: &mut State, deeds: &'static [Deed]) {
 }
 
 fn help(state: &mut State, command: Command) {
-    let Some(Overlay::Help(scroll)) = &mut state.overlay else {
-        return;
-    };
     match command {
-        Command::Up => *scroll = scroll.saturating_sub(1),
-        Command::Down => *scroll = (*scroll + 1).min(keymap::lines()),
-        _ => state.overlay = None,
+        Command::Cancel => state.overlay = None,
+        movement => state.help.scroll(movement),
     }
 }
 
@@ -210,7 +207,8 @@ fn result(state: &mut State, command: Command) -> Vec<Effect> {
         let Some(result) = state.result() else {
             return Vec::new();
         };
-        if command == Command::Export && result.path.is_none() {
+        let writes = matches!(command, Command::Export | Command::Report);
+        if writes && result.path.is_none() {
             state.trouble("this session could not be saved: nothing to export".to_owned());
             return Vec::new();
         }
@@ -229,6 +227,10 @@ fn sessions(state: &mut State, command: Command) -> Vec<Effect> {
         let text =
             "mark two sessions or more with the space bar: the first is compared with the rest";
         state.trouble(text.to_owned());
+        return Vec::new();
+    }
+    if command == Command::Report && state.sessions.reported().is_empty() {
+        state.trouble("there is no session to report".to_owned());
         return Vec::new();
     }
     state.sessions.command(command)

@@ -10,11 +10,10 @@ use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
 use crate::session::document::{Run, Session};
 use crate::session::store;
-use crate::units;
 
 pub(super) fn command() -> Command {
     Command::new("compare")
-        .about("Compare saved sessions with the first, or list many drives by one figure")
+        .about("Compare saved sessions, or list many drives by one figure")
         .arg(
             Arg::new("files")
                 .value_name("FILE")
@@ -29,32 +28,21 @@ pub(super) fn command() -> Command {
                 .value_name("FIGURE")
                 .help("list all drives sorted by this figure, such as iops; marks outliers"),
         )
-        .arg(
-            Arg::new("ignore")
-                .long("ignore")
-                .value_name("PARAMETER")
-                .action(ArgAction::Append)
-                .help("compare although this parameter differs (repeatable)"),
-        )
+        .arg(ignore_switch())
         .arg(json_switch())
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
     let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
-    let ignored: Vec<String> = matches
-        .get_many("ignore")
-        .into_iter()
-        .flatten()
-        .cloned()
-        .collect();
+    let ignored = ignored(matches);
     match matches.get_one::<String>("by") {
         Some(figure) => by_figure(&paths, figure, &ignored, matches.get_flag("json")),
-        None => with_first(&paths, &ignored, matches.get_flag("json")),
+        None => side_by_side(&paths, &ignored, matches.get_flag("json")),
     }
 }
 
 /// Every file counts here: one that cannot be read ends it.
-fn with_first(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
+fn side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
     check_together(paths)?;
     let sessions = paths
         .iter()
@@ -102,22 +90,24 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
 
 /// Refuses files that together would take more memory than a comparison is worth.
 pub(super) fn check_together(paths: &[&PathBuf]) -> std::result::Result<(), Failure> {
-    /// Bytes of all files; in memory they take up to a few times as much.
-    const MOST: u64 = 256 << 20;
-    let sizes = paths
-        .iter()
-        .filter_map(|path| Some(path.metadata().ok()?.len()));
-    let bytes: u64 = sizes.fold(0, u64::saturating_add);
-    if bytes <= MOST {
-        return Ok(());
-    }
-    Err(Failure::usage(format!(
-        "these {} files have {} together, more than {}",
-        paths.len(),
-        units::block_size(bytes as f64),
-        units::block_size(MOST as f64),
-    ))
-    .advise("name fewer files, or list them by one figure: diskscope compare --by iops FILE..."))
+    let advice =
+        "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
+    store::check_total_size(paths).map_err(|error| Failure::usage(error.to_string()).advise(advice))
+}
+
+/// The switch for parameters that may differ.
+pub(super) fn ignore_switch() -> Arg {
+    Arg::new("ignore")
+        .long("ignore")
+        .value_name("PARAMETER")
+        .action(ArgAction::Append)
+        .help("compare although this parameter differs (repeatable)")
+}
+
+/// The parameters that may differ.
+pub(super) fn ignored(matches: &ArgMatches) -> Vec<String> {
+    let names = matches.get_many("ignore").into_iter().flatten();
+    names.cloned().collect()
 }
 
 fn name(path: &Path) -> String {

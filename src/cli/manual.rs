@@ -63,7 +63,7 @@ const EXAMPLES: &[(&str, &str)] = &[
     ),
     (
         "diskscope compare before.json after.json",
-        "faster, slower, or cannot tell",
+        "faster, slower, no significant difference, or not determined",
     ),
 ];
 

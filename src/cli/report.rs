@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::compare::check_together;
+use super::compare::{check_together, ignore_switch, ignored};
 use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
 use crate::bench;
 use crate::named_file::Output;
@@ -15,7 +15,7 @@ use crate::session::store;
 pub(super) fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
     Command::new("report")
-        .about("Make one HTML file of saved sessions; several are compared with the first")
+        .about("Make one HTML file of saved sessions; several are compared")
         .arg(
             path("files")
                 .value_name("FILE")
@@ -31,6 +31,7 @@ pub(super) fn command() -> Command {
                 .required(true)
                 .help("where to write it; - for stdout"),
         )
+        .arg(ignore_switch())
 }
 
 pub(super) fn run(matches: &ArgMatches) -> Result {
@@ -50,7 +51,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         .iter()
         .map(|(name, session)| Input { name, session })
         .collect();
-    let comparison = (inputs.len() > 1).then(|| compare(&inputs, &[]));
+    let comparison = (inputs.len() > 1).then(|| compare(&inputs, &ignored(matches)));
     let presentation = |name: &str| Some(bench::find(name)?.description().presentation());
     let page = html::page(&inputs, comparison.as_ref(), &presentation);
     if output.is_stdout() {

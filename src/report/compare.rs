@@ -2,14 +2,18 @@
 
 use std::fmt::Write as _;
 
+use comfy_table::{ColumnConstraint, ContentArrangement, Table};
+
 use super::text::{indented, plain_table, right_align, wrap};
 use crate::printable::{printable, printable_lines};
 use crate::session::compare::words::letter;
 use crate::session::compare::{
     Against, ComparedFigure, ComparedTest, Comparison, Mismatch, Overlay, Sample,
 };
-use crate::session::document::{Figure, Severity, Verdict};
+use crate::session::document::{Severity, Verdict};
 
+/// Columns of a table: 80 less the blank before it.
+const WIDTH: u16 = 79;
 /// Rows of an overlaid chart; more points are joined.
 const ROWS: usize = 12;
 /// Widest bar of an overlaid chart in characters.
@@ -51,6 +55,13 @@ pub(super) fn safe(text: &str) -> String {
 fn compared(text: &mut String, test: &ComparedTest) {
     let _ = writeln!(text, "\n{}", safe(&test.test).to_uppercase());
     wrap(text, "  ", &safe(&test.parameters.join(", ")));
+    for parameter in &test.differing {
+        wrap(
+            text,
+            "  ",
+            &safe(&format!("ignored: {}", parameter.words())),
+        );
+    }
     for (index, measured) in test.measured.iter().enumerate() {
         let Some(measured) = measured else { continue };
         let mut words = format!("{}  {}", letter(index), measured.target);
@@ -62,11 +73,12 @@ fn compared(text: &mut String, test: &ComparedTest) {
         }
         wrap(text, "  ", &safe(&words));
     }
-    for other in 1..test.measured.len() {
-        if test.measured[other].is_some() {
-            text.push('\n');
-            text.push_str(&figures(&test.figures, other));
-        }
+    for pair in test.pairs() {
+        text.push('\n');
+        text.push_str(&figures(&test.figures, pair));
+    }
+    for reason in test.reasons() {
+        wrap(text, "  ", &safe(&reason));
     }
     for overlay in &test.charts {
         text.push_str(&chart(overlay));
@@ -74,32 +86,50 @@ fn compared(text: &mut String, test: &ComparedTest) {
     cautions(text, test);
 }
 
-/// The figures of the first side and one other, and their ratio.
-fn figures(figures: &[ComparedFigure], other: usize) -> String {
+/// The figures of the baseline and one other side, and their ratio.
+fn figures(figures: &[ComparedFigure], (baseline, other): (usize, usize)) -> String {
     let mut table = plain_table();
-    let against = format!("{}/A", letter(other));
-    table.set_header(["", "A", &letter(other), &against, "95 %", ""]);
-    for figure in figures {
-        let (Some(Some(first)), Some(Some(sample))) =
-            (figure.sides.first(), figure.sides.get(other))
-        else {
+    let names = [letter(baseline), letter(other)];
+    let against = format!("{}/{}", names[1], names[0]);
+    table.set_header(["", &names[0], &names[1], &against, "95 % CI", ""]);
+    for figure in figures.iter().filter(|it| it.baseline == baseline) {
+        let of = |side: usize| figure.sides.get(side)?.as_ref();
+        let (Some(first), Some(sample)) = (of(baseline), of(other)) else {
             continue;
         };
         let value = |sample: &Sample| figure.of(sample).text();
-        let against = sample.against_first.as_ref();
-        let [ratio, limits, words] = against.map(Against::words).unwrap_or_default();
-        let label = Figure::new(&figure.name, first.value, figure.unit).label();
+        let against = sample.against_baseline.as_ref();
+        let [ratio, interval, words] = against.map(Against::words).unwrap_or_default();
         table.add_row([
-            safe(&label),
+            safe(&figure.label()),
             value(first),
             value(sample),
             ratio,
-            limits,
+            interval,
             words,
         ]);
     }
     (1..5).for_each(|column| right_align(&mut table, column));
+    narrow(&mut table);
     indented(&table)
+}
+
+/// Where 80 columns do not hold the table, one blank separates two columns; where that is not
+/// enough, the last column is wrapped.
+pub(super) fn narrow(table: &mut Table) {
+    let widest = table.lines().map(|line| line.trim_end().chars().count());
+    if widest.max().unwrap_or(0) <= usize::from(WIDTH) {
+        return;
+    }
+    table.set_width(WIDTH);
+    table.set_content_arrangement(ContentArrangement::Dynamic);
+    let last = table.column_count().saturating_sub(1);
+    for (index, column) in table.column_iter_mut().enumerate() {
+        column.set_padding((u16::from(index == 0), 1));
+        if index < last {
+            column.set_constraint(ColumnConstraint::ContentWidth);
+        }
+    }
 }
 
 /// The curves of an overlay row by row: a bar for each side.
@@ -186,7 +216,7 @@ fn mismatched(mismatch: &Mismatch) -> String {
         return sentence;
     }
     let options = safe(&options.join(" "));
-    format!("{sentence}; to compare all the same: {options}")
+    format!("{sentence}; to compare them: {options}")
 }
 
 #[cfg(test)]

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::compare::safe;
+use super::compare::{narrow, safe};
 use super::text::{indented, plain_table, right_align, wrap};
 use crate::printable::printable_lines;
 use crate::session::compare::Fleet;
@@ -70,6 +70,7 @@ fn drives(name: &str, table: &FleetTable) -> String {
     }
     right_align(&mut rows, 3);
     right_align(&mut rows, 4);
+    narrow(&mut rows);
     indented(&rows)
 }
 
@@ -85,7 +86,10 @@ fn remarks(row: &FleetRow) -> String {
     let stands_out = row.peers.as_ref().is_some_and(|peers| peers.outlier);
     let doubtful = if row.cautions.is_empty() { "" } else { "!" };
     let outlier = if stands_out { "OUTLIER" } else { "" };
-    format!("{outlier} {doubtful}").trim().to_owned()
+    let parameters = safe(&row.parameters.join(", "));
+    let words = [outlier, doubtful, &parameters];
+    let words = words.iter().filter(|word| !word.is_empty());
+    words.copied().collect::<Vec<_>>().join(" ")
 }
 
 /// What keeps the figures of marked rows from being believed.

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 use crate::app::SessionEntry;
 use crate::app::comparison::ComparisonState;
 use crate::named_file::{self, OutputError};
+use crate::report::html;
 use crate::safe_text::SafeText;
 use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
@@ -72,21 +73,50 @@ pub fn open(path: PathBuf) -> Result<(PathBuf, Session), String> {
     }
 }
 
-/// Compares saved sessions with the first of them; parameters of these names may differ.
+/// Compares saved sessions; parameters of these names may differ.
 ///
 /// # Errors
 /// When one cannot be read.
-pub fn compare(paths: Vec<PathBuf>, passed_over: Vec<String>) -> Result<ComparisonState, String> {
-    let load = |path: &PathBuf| store::load(path).map_err(|error| error.to_string());
-    let sessions: Vec<Session> = paths.iter().map(load).collect::<Result<_, _>>()?;
-    let names: Vec<String> = paths.iter().map(|path| stem(path)).collect();
-    let inputs: Vec<Input<'_>> = sessions
-        .iter()
-        .zip(&names)
-        .map(|(session, name)| Input { name, session })
-        .collect();
-    let comparison = compare::compare(&inputs, &passed_over);
-    Ok(ComparisonState::new(paths, passed_over, comparison))
+pub fn compare(paths: Vec<PathBuf>, ignored: Vec<String>) -> Result<ComparisonState, String> {
+    let sessions = load_all(&paths)?;
+    let comparison = compare::compare(&inputs(&sessions), &ignored);
+    Ok(ComparisonState::new(paths, ignored, comparison))
+}
+
+/// Sessions with their names.
+fn load_all(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, String> {
+    store::check_total_size(paths).map_err(|error| error.to_string())?;
+    let load = |path: &PathBuf| match store::load(path) {
+        Ok(session) => Ok((stem(path), session)),
+        Err(error) => Err(error.to_string()),
+    };
+    paths.iter().map(load).collect()
+}
+
+fn inputs(sessions: &[(String, Session)]) -> Vec<Input<'_>> {
+    let sessions = sessions.iter();
+    sessions
+        .map(|(name, session)| Input { name, session })
+        .collect()
+}
+
+/// Writes an HTML report of saved sessions into `directory`, as [`export`] does; several are
+/// compared, and parameters of these names may differ.
+///
+/// # Errors
+/// When one cannot be read, or the report cannot be written.
+pub fn report(paths: &[PathBuf], ignored: &[String], directory: &Path) -> Result<PathBuf, String> {
+    let sessions = load_all(paths)?;
+    let inputs = inputs(&sessions);
+    let comparison = (inputs.len() > 1).then(|| compare::compare(&inputs, ignored));
+    let presentation = |name: &str| Some(crate::bench::find(name)?.description().presentation());
+    let page = html::page(&inputs, comparison.as_ref(), &presentation);
+    let name = match inputs.as_slice() {
+        [] => return Err("there is no session to report".to_owned()),
+        [one] => format!("diskscope-{}", one.name),
+        [first, ..] => format!("diskscope-comparison-{}", first.name),
+    };
+    write_new(directory, &name, "html", page.as_bytes())
 }
 
 fn stem(path: &Path) -> String {
@@ -104,13 +134,23 @@ fn stem(path: &Path) -> String {
 pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
     let session = store::load(path).map_err(|error| error.to_string())?;
     let text = store::text(&session).map_err(|error| error.to_string())?;
-    let stem = stem(path);
+    write_new(
+        directory,
+        &format!("diskscope-{}", stem(path)),
+        "json",
+        &text,
+    )
+}
+
+/// Writes a file of that name; where there is one already the name gets a number. Only its owner
+/// may read it.
+fn write_new(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     for number in 0..1000 {
         let free = match number {
-            0 => directory.join(format!("diskscope-{stem}.json")),
-            number => directory.join(format!("diskscope-{stem}-{number}.json")),
+            0 => directory.join(format!("{name}.{ending}")),
+            number => directory.join(format!("{name}-{number}.{ending}")),
         };
-        match named_file::write_private(&free, &text) {
+        match named_file::write_private(&free, bytes) {
             Ok(()) => return Ok(free),
             Err(OutputError::Exists { .. }) => {}
             Err(error) => return Err(error.to_string()),
@@ -138,11 +178,46 @@ mod tests {
         let compared = compare(paths.clone(), Vec::new()).unwrap();
         assert_eq!(compared.comparison.sides[1].name, "after");
         let iops = &compared.front().unwrap().figures[0];
-        let against = iops.sides[1].as_ref().unwrap().against_first.as_ref();
+        let against = iops.sides[1].as_ref().unwrap().against_baseline.as_ref();
         assert!((against.unwrap().ratio - 1.5).abs() < 1e-9);
 
         let missing = directory.path().join("gone.json");
         let message = compare(vec![paths[0].clone(), missing], Vec::new()).unwrap_err();
         assert!(message.contains("gone.json"), "{message}");
+    }
+
+    #[test]
+    fn reports_are_new_private_files_and_name_what_they_hold() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let saved = |name: &str, depth: u64| {
+            let mut run = sample::run("iops", 100.0, 1.0);
+            run.parameters.insert("depth".into(), depth.into());
+            let path = directory.path().join(name);
+            let session = sample::session("web-07", vec![run]);
+            std::fs::write(&path, store::text(&session).unwrap()).unwrap();
+            path
+        };
+        let paths = [saved("before.json", 1), saved("after.json", 32)];
+        let out = tempfile::tempdir().unwrap();
+        let written = |paths: &[PathBuf], ignored: &[String]| {
+            let path = report(paths, ignored, out.path()).unwrap();
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{path:?}");
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(&path).unwrap())
+        };
+        let (name, page) = written(&paths[..1], &[]);
+        assert_eq!(name, "diskscope-before.html");
+        assert!(page.contains("<title>Drive report of web-07</title>"));
+        assert_eq!(written(&paths[..1], &[]).0, "diskscope-before-1.html");
+        let (name, page) = written(&paths, &[]);
+        assert_eq!(name, "diskscope-comparison-before.html");
+        assert!(page.contains("Not compared") && !page.contains("ignored: depth"));
+        let (_, page) = written(&paths, &["depth".to_owned()]);
+        assert!(page.contains("ignored: depth 1 (before), depth 32 (after)"));
+        assert!(report(&[], &[], out.path()).is_err());
+        let nowhere = out.path().join("none");
+        assert!(report(&paths, &[], &nowhere).is_err());
     }
 }

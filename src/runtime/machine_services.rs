@@ -137,11 +137,14 @@ impl Services for Machine {
             }
             Effect::ListSessions => self.ask(|_| News::Sessions(sessions())),
             Effect::Open(path) => self.ask(move |_| News::Opened(Box::new(archive::open(path)))),
-            Effect::Compare(paths, passed_over) => {
-                self.ask(move |_| News::Compared(Box::new(archive::compare(paths, passed_over))))
+            Effect::Compare(paths, ignored) => {
+                self.ask(move |_| News::Compared(Box::new(archive::compare(paths, ignored))))
             }
             Effect::Export(path) => {
                 self.ask(move |_| News::Exported(archive::export(&path, &here())))
+            }
+            Effect::Report(paths, ignored) => {
+                self.ask(move |_| News::Exported(archive::report(&paths, &ignored, &here())))
             }
             Effect::Quit
             | Effect::Suspend

@@ -8,6 +8,7 @@ use ratatui::widgets::{Clear, Widget};
 use super::look::{Look, Meaning};
 use crate::app::Context;
 use crate::app::keymap;
+use crate::app::viewport::Viewport;
 
 /// Width of the column of keys.
 const KEYS: usize = 16;
@@ -15,7 +16,7 @@ const KEYS: usize = 16;
 const COLUMN: u16 = 60;
 
 /// Draws it over everything.
-pub(super) fn draw(scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer) {
     Clear.render(area, buf);
     let [top, body, bottom] = Layout::vertical([
         Constraint::Length(2),
@@ -28,7 +29,9 @@ pub(super) fn draw(scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
     let height = usize::from(body.height).max(1);
     let columns = usize::from((body.width / COLUMN).max(1));
     let beyond = lines.len().saturating_sub(height * columns);
-    let scroll = scroll.min(beyond);
+    viewport.begin();
+    viewport.measure(lines.len(), height * columns);
+    let scroll = viewport.first();
     for (place, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
         let column = (place / height) as u16;
         let left = body.x + 1 + column * COLUMN;
@@ -64,14 +67,17 @@ fn lines(look: Look) -> Vec<Line<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Command;
 
     #[test]
     fn every_binding_is_listed_when_scrolled_through() {
         let area = Rect::new(0, 0, 80, 24);
         let mut seen = String::new();
-        for scroll in 0..keymap::lines() {
+        let mut viewport = Viewport::default();
+        for _ in 0..keymap::lines() {
             let mut buf = Buffer::empty(area);
-            draw(scroll, Look::FULL, area, &mut buf);
+            draw(&viewport, Look::FULL, area, &mut buf);
+            viewport.scroll(Command::Down);
             for cell in buf.content() {
                 seen.push_str(cell.symbol());
             }

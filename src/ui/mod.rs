@@ -85,7 +85,7 @@ fn screen(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
     }
     footer::draw(state, look, bottom, buf);
     match state.overlay {
-        Some(Overlay::Help(scroll)) => help::draw(scroll, look, area, buf),
+        Some(Overlay::Help) => help::draw(&state.help, look, area, buf),
         Some(question) => question::draw(question, look, area, buf),
         None => {}
     }

@@ -27,7 +27,7 @@ fn lines(overlay: Overlay) -> Vec<String> {
     let owned = |lines: [&str; 3]| lines.map(str::to_owned).to_vec();
     match overlay {
         // The help has a screen of its own.
-        Overlay::Help(_) => Vec::new(),
+        Overlay::Help => Vec::new(),
         Overlay::QuitWhileRunning => owned([
             "A benchmark is running.",
             "Stop it and quit? What was measured until now is saved.",

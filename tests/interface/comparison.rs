@@ -32,11 +32,11 @@ fn the_first_that_is_marked_is_what_others_are_compared_with() {
     press(&mut state, Code::Home);
     keys(&mut state, " ");
     let effects = keys(&mut state, "c");
-    let [Effect::Compare(asked, passed_over)] = &effects[..] else {
+    let [Effect::Compare(asked, ignored)] = &effects[..] else {
         panic!("{effects:?}");
     };
     assert_eq!(*asked, [known[2].clone(), known[0].clone()]);
-    assert!(passed_over.is_empty());
+    assert!(ignored.is_empty());
 }
 
 #[test]
@@ -63,7 +63,7 @@ fn marks_of_sessions_that_are_gone_are_forgotten() {
 }
 
 #[test]
-fn what_differs_is_passed_over_and_heeded_again() {
+fn differing_parameters_are_ignored_and_required_to_be_equal_again() {
     let mut state = canned::comparison();
     let effects = keys(&mut state, "i");
     let [Effect::Compare(_, names)] = &effects[..] else {
@@ -71,7 +71,7 @@ fn what_differs_is_passed_over_and_heeded_again() {
     };
     assert_eq!(*names, ["depth"]);
     let shown = state.sessions.comparison.as_mut().unwrap();
-    shown.passed_over = names.clone();
+    shown.ignored_parameters = names.clone();
     let effects = keys(&mut state, "i");
     assert!(matches!(&effects[..], [Effect::Compare(_, names)] if names.is_empty()));
 }
@@ -81,13 +81,13 @@ fn charts_and_sides_go_round_and_escape_leads_back() {
     let mut state = canned::comparison();
     let shown = |state: &State| {
         let comparison = state.sessions.comparison.as_ref().unwrap();
-        (comparison.chart, comparison.other)
+        (comparison.chart, comparison.pair())
     };
-    assert_eq!(shown(&state), (0, 1));
+    assert_eq!(shown(&state), (0, Some((0, 1))));
     press(&mut state, Code::Right);
     // With two sessions there is no other one.
     keys(&mut state, "o");
-    assert_eq!(shown(&state), (1, 1));
+    assert_eq!(shown(&state), (1, Some((0, 1))));
     press(&mut state, Code::Right);
     assert_eq!(shown(&state).0, 0);
     press(&mut state, Code::Esc);

@@ -9,3 +9,4 @@ mod consent;
 mod driven;
 mod panes;
 mod screens;
+mod scrolling;

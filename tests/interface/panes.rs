@@ -176,6 +176,8 @@ fn a_device_with_its_stack_and_advice() {
     let mut state = on_the_volume();
     canned::press(&mut state, Code::Enter);
     assert_drawn("pane-device", &state);
+    // How far a page can be scrolled is measured when it is drawn.
+    drawn(&state, Look::FULL, 80, 24);
     canned::press(&mut state, Code::PageDown);
     canned::press(&mut state, Code::PageDown);
     assert_drawn("pane-device-below", &state);

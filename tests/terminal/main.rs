@@ -15,6 +15,7 @@ mod processor;
 mod pty;
 #[path = "../support/requirement.rs"]
 mod requirement;
+mod scroll;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
 mod start;

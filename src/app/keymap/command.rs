@@ -79,6 +79,8 @@ pub enum Command {
     Stop,
     /// Write the session to a file.
     Export,
+    /// Write a report to a file.
+    Report,
     /// Mark it, or take the mark away.
     Mark,
     /// Compare what is marked.

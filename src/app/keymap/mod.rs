@@ -84,6 +84,7 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
+    use crate::app::key::Code;
 
     #[test]
     fn no_key_is_bound_twice_in_a_context() {
@@ -91,6 +92,24 @@ mod tests {
         for binding in KEYS {
             for key in binding.keys {
                 assert!(seen.insert((binding.context, *key)), "{binding:?}: {key}");
+            }
+        }
+    }
+
+    #[test]
+    fn every_list_and_page_has_the_six_keys_of_movement() {
+        for context in Context::ALL {
+            if find(context, Key::new(Code::Down)) != Some(Command::Down) {
+                continue;
+            }
+            for (code, command) in [
+                (Code::Up, Command::Up),
+                (Code::PageUp, Command::PageUp),
+                (Code::PageDown, Command::PageDown),
+                (Code::Home, Command::First),
+                (Code::End, Command::Last),
+            ] {
+                assert_eq!(find(context, Key::new(code)), Some(command), "{context:?}");
             }
         }
     }

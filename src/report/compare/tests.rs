@@ -1,7 +1,7 @@
 use super::*;
 use crate::session::compare::sample::{run, session};
 use crate::session::compare::{Input, compare, fleet as fleet_of};
-use crate::session::document::{Axis, Series, Session, Unit};
+use crate::session::document::{Axis, Figure, Series, Session, Unit};
 
 fn with_curve(value: f64, margin: f64) -> crate::session::document::Run {
     let mut run = run("iops", value, margin);

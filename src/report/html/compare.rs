@@ -9,12 +9,16 @@ use super::{Presentations, moment};
 use crate::safe_text::SafeText;
 use crate::session::chart::{Chart, Shape};
 use crate::session::compare::{
-    Against, ComparedFigure, ComparedTest, Comparison, Judgement, Mismatch, Overlay, Sample,
+    Against, ComparedFigure, ComparedTest, Comparison, DifferingParameter, Judgement, Mismatch,
+    Overlay, Sample,
 };
-use crate::session::document::Figure;
 
-/// The comparison's part of the page.
-pub(super) fn section(comparison: &Comparison, presentations: &Presentations<'_>) -> String {
+/// The comparison's part of the page, below a title that is escaped already.
+pub(super) fn section(
+    comparison: &Comparison,
+    title: &str,
+    presentations: &Presentations<'_>,
+) -> String {
     let side = |(index, side): (usize, &crate::session::compare::Side)| {
         format!(
             "<li class=\"c{}\">{} <span>{}, {}</span></li>",
@@ -41,7 +45,7 @@ pub(super) fn section(comparison: &Comparison, presentations: &Presentations<'_>
         format!("<h3>Not compared</h3><ul>{mismatches}</ul>\n")
     };
     format!(
-        "<section class=\"run\"><header class=\"session\"><h1>Comparison</h1>\
+        "<section class=\"run\"><header class=\"session\"><h1>{title}</h1>\
          <ul class=\"legend sides\">{sides}</ul></header>\n{tests}{refused}</section>\n"
     )
 }
@@ -58,12 +62,31 @@ fn compared(
         .map(|overlay| chart(overlay, comparison, presentation.charts))
         .collect();
     format!(
-        "<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}{}<div class=\"charts\">\n{charts}</div>\n",
+        "<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}{}{}<div class=\"charts\">\n{charts}</div>\n",
         text(&test.test),
         text(&test.parameters.join(", ")),
+        differing(test, comparison),
         cautions(test, comparison),
         figures(test, comparison),
     )
+}
+
+/// The ignored parameters with the values of every side.
+fn differing(test: &ComparedTest, comparison: &Comparison) -> String {
+    let values = |index: usize, parameter: &DifferingParameter| {
+        let side = comparison.sides.get(index)?;
+        let value = parameter.of(index)?;
+        Some(format!("{value} ({})", side.name))
+    };
+    test.differing
+        .iter()
+        .map(|parameter| {
+            let sides = 0..comparison.sides.len();
+            let values: Vec<String> = sides.filter_map(|side| values(side, parameter)).collect();
+            let words = format!("ignored: {}", values.join(", "));
+            format!("<p class=\"soft\">{}</p>\n", text(&words))
+        })
+        .collect()
 }
 
 fn cautions(test: &ComparedTest, comparison: &Comparison) -> String {
@@ -89,34 +112,40 @@ fn figures(test: &ComparedTest, comparison: &Comparison) -> String {
     for (index, side) in comparison.sides.iter().enumerate() {
         head.push_str(&name(side));
         if index > 0 {
-            head.push_str("<th class=\"n\">ratio to the first</th><th></th>");
+            head.push_str("<th class=\"n\">ratio, 95 % CI</th><th></th>");
         }
     }
-    let rows: String = test.figures.iter().map(row).collect();
-    table("Figures", &head, &rows)
+    let rows: String = test.figures.iter().map(|it| row(it, comparison)).collect();
+    let baseline = comparison.sides.get(test.baseline);
+    let baseline = baseline.map_or("", |side| side.name.as_str());
+    let note = format!("Ratios are to {baseline}, or to the first side that has the figure.");
+    format!(
+        "{}<p class=\"soft\">{}</p>\n",
+        table("Figures", &head, &rows),
+        text(&note)
+    )
 }
 
-fn row(figure: &ComparedFigure) -> String {
+fn row(figure: &ComparedFigure, comparison: &Comparison) -> String {
     let cell = |(index, sample): (usize, &Option<Sample>)| {
         let value = sample
             .as_ref()
             .map_or_else(|| "n/a".to_owned(), |it| figure.of(it).text());
         let against = sample
             .as_ref()
-            .and_then(|sample| sample.against_first.as_ref());
+            .and_then(|sample| sample.against_baseline.as_ref());
         let ratio = if index == 0 {
             String::new()
         } else {
-            ratio(against)
+            ratio(against, comparison)
         };
         format!("<td class=\"n\">{value}</td>{ratio}")
     };
     let cells: String = figure.sides.iter().enumerate().map(cell).collect();
-    let label = Figure::new(&figure.name, 0.0, figure.unit).label();
-    format!("<tr><td>{}</td>{cells}</tr>", text(&label))
+    format!("<tr><td>{}</td>{cells}</tr>", text(&figure.label()))
 }
 
-fn ratio(against: Option<&Against>) -> String {
+fn ratio(against: Option<&Against>, comparison: &Comparison) -> String {
     let Some(against) = against else {
         return "<td></td><td></td>".to_owned();
     };
@@ -124,15 +153,21 @@ fn ratio(against: Option<&Against>) -> String {
         (Some(low), Some(high)) => format!(" <span class=\"soft\">{low:.3} to {high:.3}</span>"),
         _ => String::new(),
     };
-    let (class, words) = match against.judgement {
-        Some(Judgement::Faster) => ("good", "faster"),
-        Some(Judgement::Slower) => ("trouble", "slower"),
-        Some(Judgement::CannotTell) => ("soft", "cannot tell"),
-        None => ("soft", ""),
+    let class = match against.judgement {
+        Some(Judgement::Faster) => "good",
+        Some(Judgement::Slower) => "trouble",
+        Some(Judgement::NoSignificantDifference | Judgement::NotDetermined) | None => "soft",
     };
+    let mut words = against.judgement.map_or("", Judgement::words).to_owned();
+    for it in &against.not_determined {
+        let side = comparison.sides.get(it.side);
+        let name = side.map_or("", |side| side.name.as_str());
+        words.push_str(&format!("; {name}: {}", it.reason.words()));
+    }
     format!(
-        "<td class=\"n\">{:.3}{limits}</td><td class=\"{class}\">{words}</td>",
-        against.ratio
+        "<td class=\"n\">{:.3}{limits}</td><td class=\"{class}\">{}</td>",
+        against.ratio,
+        text(&words)
     )
 }
 
@@ -180,34 +215,26 @@ fn chart(overlay: &Overlay, comparison: &Comparison, charts: &[Chart]) -> String
 }
 
 fn refused(mismatch: &Mismatch, comparison: &Comparison) -> String {
-    let side = |index: usize| {
-        comparison
-            .sides
-            .get(index)
-            .map_or("", |side| side.name.as_str())
+    let names = |sides: &[usize]| {
+        let known = sides.iter().filter_map(|side| comparison.sides.get(*side));
+        let names: Vec<&str> = known.map(|side| side.name.as_str()).collect();
+        names.join(", ")
     };
+    let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
     let differences: Vec<String> = mismatch
         .differences
         .iter()
         .map(|it| {
-            let value = |value: &Option<SafeText>| value.clone().unwrap_or_else(|| "unset".into());
-            format!(
-                "{} is {}, not {}",
-                it.parameter,
-                value(&it.first),
-                value(&it.other)
-            )
+            let (first, other) = (value(&it.first), value(&it.other));
+            format!("{} is {first}, not {other}", it.parameter)
         })
         .collect();
+    let lacking = names(&mismatch.lacking);
     let reason = if differences.is_empty() {
-        format!("{} has no run of it", side(mismatch.lacking))
+        format!("no run of it in {lacking}")
     } else {
-        format!(
-            "against {}: {}",
-            side(mismatch.lacking),
-            differences.join(", ")
-        )
+        format!("against {lacking}: {}", differences.join(", "))
     };
-    let words = format!("{} of {}: {reason}", mismatch.test, side(mismatch.side));
+    let words = format!("{} of {}: {reason}", mismatch.test, names(&mismatch.sides));
     format!("<li>{}</li>", text(&words))
 }

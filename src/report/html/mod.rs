@@ -12,6 +12,7 @@ mod escape;
 mod parts;
 mod plot;
 mod run;
+mod title;
 
 /// Says how the result of the test of that name wants to be presented; `None` for a test that
 /// this program does not know.
@@ -26,15 +27,17 @@ pub fn page(
     comparison: Option<&Comparison>,
     presentations: &Presentations<'_>,
 ) -> String {
-    let title = title(inputs);
+    let title = escape::text(&title::title(inputs));
+    let labels = title::labels(inputs);
     let mut body = String::new();
     if let Some(comparison) = comparison {
-        body.push_str(&compare::section(comparison, presentations));
+        body.push_str(&compare::section(comparison, &title, presentations));
     }
-    body.push_str(&contents(inputs));
+    body.push_str(&contents(inputs, &labels));
     let mut number = 0;
-    for input in inputs {
-        body.push_str(&session_heading(input));
+    for (input, label) in inputs.iter().zip(&labels) {
+        let label = (inputs.len() > 1).then_some(label.as_str());
+        body.push_str(&session_heading(input, label));
         body.push_str(&parts::repeated(&input.session.runs));
         for one in &input.session.runs {
             number += 1;
@@ -55,26 +58,17 @@ pub fn page(
     )
 }
 
-fn title(inputs: &[Input<'_>]) -> String {
-    let hosts = inputs
-        .iter()
-        .filter_map(|input| input.session.host.name.as_deref());
-    let mut hosts: Vec<&str> = hosts.collect();
-    hosts.dedup();
-    let on = if hosts.is_empty() {
-        String::new()
-    } else {
-        format!(" of {}", hosts.join(", "))
-    };
-    escape::text(&format!("Drive report{on}"))
-}
-
 /// Who was measured, when, by what.
-fn session_heading(input: &Input<'_>) -> String {
+///
+/// Of several sessions the heading is what tells this one apart.
+fn session_heading(input: &Input<'_>, label: Option<&str>) -> String {
     let session = input.session;
     let host = &session.host;
     let name = host.name.as_deref().unwrap_or("unknown host");
     let facts = [
+        label
+            .filter(|label| *label != name)
+            .map(|_| name.to_owned()),
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         host.architecture.clone().map(String::from),
         host.processors.map(|count| format!("{count} processors")),
@@ -86,7 +80,7 @@ fn session_heading(input: &Input<'_>) -> String {
     format!(
         "<header class=\"session\"><h1>{}</h1><p class=\"when\">{}</p><p class=\"soft\">{}</p>\
          <p class=\"soft\">{} &middot; {}</p></header>\n",
-        escape::text(name),
+        escape::text(label.unwrap_or(name)),
         escape::text(&moment(&session.started)),
         escape::text(&facts.join(", ")),
         escape::text(&session.program),
@@ -108,29 +102,23 @@ fn moment(rfc3339: &str) -> String {
 }
 
 /// Links to the runs, where there are several.
-fn contents(inputs: &[Input<'_>]) -> String {
+fn contents(inputs: &[Input<'_>], labels: &[String]) -> String {
     let runs = || {
-        inputs
-            .iter()
-            .flat_map(|input| input.session.runs.iter().map(move |run| (input, run)))
+        let sessions = inputs.iter().zip(labels);
+        sessions.flat_map(|(input, label)| input.session.runs.iter().map(move |run| (label, run)))
     };
     if runs().count() < 2 {
         return String::new();
     }
     let mut list = String::new();
-    for (index, (input, run)) in runs().enumerate() {
-        let host = input
-            .session
-            .host
-            .name
-            .as_deref()
-            .filter(|_| inputs.len() > 1);
-        let host = host.map_or_else(String::new, |host| {
-            format!(" <span>{}</span>", escape::text(host))
+    for (index, (label, run)) in runs().enumerate() {
+        let label = Some(label).filter(|label| inputs.len() > 1 && run.target.path != **label);
+        let label = label.map_or_else(String::new, |label| {
+            format!(" <span>{}</span>", escape::text(label))
         });
         let _ = write!(
             list,
-            "<li><a href=\"#run-{}\">{} <span>{}</span>{host}</a></li>",
+            "<li><a href=\"#run-{}\">{} <span>{}</span>{label}</a></li>",
             index + 1,
             escape::text(&run.test),
             escape::text(&run.target.path),

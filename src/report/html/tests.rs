@@ -217,7 +217,7 @@ fn several_sessions_are_listed_and_compared() {
     let html = page(&inputs, Some(&compare(&inputs, &[])), &present);
     is_whole_and_harmless(&html);
     for part in [
-        "<h1>Comparison</h1>",
+        "<h1>Comparison of web-07, web-11</h1>",
         "0.841",
         "slower",
         "#run-2",

@@ -30,9 +30,9 @@ pub fn same_measurement(left: &Run, right: &Run) -> bool {
     left.test == right.test && differences(left, right, &[]).is_empty()
 }
 
-/// The parameters in which two runs differ, those to be passed over left out.
+/// The parameters in which two runs differ, ignored ones left out.
 #[must_use]
-pub fn differences(first: &Run, other: &Run, passed_over: &[String]) -> Vec<Difference> {
+pub fn differences(first: &Run, other: &Run, ignored: &[String]) -> Vec<Difference> {
     let names: BTreeSet<&SafeText> = first
         .parameters
         .keys()
@@ -40,7 +40,7 @@ pub fn differences(first: &Run, other: &Run, passed_over: &[String]) -> Vec<Diff
         .collect();
     let matters = |name: &&SafeText| {
         !IRRELEVANT.contains(&name.as_str())
-            && !passed_over.iter().any(|other| *name == other)
+            && !ignored.iter().any(|other| *name == other)
             && set(first, name) != set(other, name)
     };
     names
@@ -92,13 +92,64 @@ pub fn parameters(run: &Run) -> Vec<String> {
         .collect()
 }
 
+/// A parameter that was ignored and differs, with the values of each side.
+#[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
+pub struct DifferingParameter {
+    /// Its name, such as `depth`.
+    pub parameter: SafeText,
+    /// For each side the values of its runs, each once, as the user writes them, null for unset;
+    /// empty where a side lacks the test.
+    pub values: Vec<Vec<Option<SafeText>>>,
+}
+
+/// The parameters that are set and equal in all these runs, as `name value`, and those that differ.
+/// The seed is left out where it differs: it does not change what is measured.
+#[must_use]
+pub fn shared(groups: &[Option<Vec<&Run>>]) -> (Vec<SafeText>, Vec<DifferingParameter>) {
+    let runs = groups.iter().flatten().flatten();
+    let names: BTreeSet<&SafeText> = runs.flat_map(|run| run.parameters.keys()).collect();
+    let (mut equal, mut differing) = (Vec::new(), Vec::new());
+    for name in names {
+        let of_group = |group: &Option<Vec<&Run>>| values(name, group.iter().flatten());
+        let values: Vec<Vec<Option<SafeText>>> = groups.iter().map(of_group).collect();
+        let mut distinct: Vec<&Option<SafeText>> = Vec::new();
+        for value in values.iter().flatten() {
+            if !distinct.contains(&value) {
+                distinct.push(value);
+            }
+        }
+        match distinct.as_slice() {
+            [] | [None] => {}
+            [Some(value)] => equal.push(format!("{name} {value}").into()),
+            _ if IRRELEVANT.contains(&name.as_str()) => {}
+            _ => differing.push(DifferingParameter {
+                parameter: name.clone(),
+                values,
+            }),
+        }
+    }
+    (equal, differing)
+}
+
+/// The values that a parameter has in these runs, each once.
+fn values<'r>(name: &str, runs: impl Iterator<Item = &'r &'r Run>) -> Vec<Option<SafeText>> {
+    let mut values = Vec::new();
+    for run in runs {
+        let value = written(name, &run.parameters, &run.parameter_units).map(SafeText::from);
+        if !values.contains(&value) {
+            values.push(value);
+        }
+    }
+    values
+}
+
 /// Runs of one session that measured the same, together, in the order of their first ones.
 #[must_use]
-pub fn grouped<'a>(runs: &'a [Run], passed_over: &[String]) -> Vec<Vec<&'a Run>> {
+pub fn grouped<'a>(runs: &'a [Run], ignored: &[String]) -> Vec<Vec<&'a Run>> {
     let mut groups: Vec<Vec<&Run>> = Vec::new();
     for run in runs {
         let known = groups.iter_mut().find(|group| {
-            group[0].test == run.test && differences(group[0], run, passed_over).is_empty()
+            group[0].test == run.test && differences(group[0], run, ignored).is_empty()
         });
         match known {
             Some(group) => group.push(run),

@@ -54,7 +54,7 @@ pub struct LeftOut {
 pub struct FleetTable {
     /// Name of the test.
     pub test: SafeText,
-    /// Its parameters as the user writes them.
+    /// The parameters that are equal for all drives, as the user writes them.
     pub parameters: Vec<SafeText>,
     /// Unit of the figure.
     pub unit: Unit,
@@ -77,6 +77,8 @@ pub struct FleetRow {
     pub model: Option<SafeText>,
     /// Serial number of the drive.
     pub serial: Option<SafeText>,
+    /// The ignored parameters that differ between the drives, with this one's values.
+    pub parameters: Vec<SafeText>,
     /// The figure's value; the mean of repeated runs.
     pub value: f64,
     /// Lower 95 % limit; null where it cannot be had.
@@ -103,21 +105,21 @@ pub struct Peers {
     pub outlier: bool,
 }
 
-/// One figure of all sessions. Parameters whose names are in `passed_over` may differ.
+/// One figure of all sessions. Parameters whose names are in `ignored` may differ.
 #[must_use]
-pub fn fleet(inputs: &[Input<'_>], figure: &str, passed_over: &[String]) -> Fleet {
-    let mut tables: Vec<(FleetTable, &Run)> = Vec::new();
+pub fn fleet(inputs: &[Input<'_>], figure: &str, ignored: &[String]) -> Fleet {
+    let mut tables: Vec<(FleetTable, Vec<Option<Group<'_>>>)> = Vec::new();
     let mut left_out = Vec::new();
     for input in inputs {
         let mut rows = 0;
-        for group in align::grouped(&input.session.runs, passed_over) {
+        for group in align::grouped(&input.session.runs, ignored) {
             let Some((unit, row)) = row(input, &group, figure) else {
                 continue;
             };
             rows += 1;
-            table_for(&mut tables, group[0], (figure, unit), passed_over)
-                .rows
-                .push(row);
+            let (table, groups) = table_for(&mut tables, group[0], (figure, unit), ignored);
+            table.rows.push(row);
+            groups.push(Some(group));
         }
         if rows == 0 {
             left_out.push(LeftOut {
@@ -126,11 +128,13 @@ pub fn fleet(inputs: &[Input<'_>], figure: &str, passed_over: &[String]) -> Flee
             });
         }
     }
-    let mut tables: Vec<FleetTable> = tables.into_iter().map(|(table, _)| table).collect();
-    for table in &mut tables {
+    let tables = tables.into_iter().map(|(mut table, groups)| {
+        name_parameters(&mut table, &groups);
         judge_peers(&mut table.rows);
-        sort(table);
-    }
+        sort(&mut table);
+        table
+    });
+    let tables = tables.collect();
     Fleet {
         schema: SCHEMA.into(),
         version: 1,
@@ -154,6 +158,7 @@ fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, Flee
         target: target.path.clone(),
         model: target.model.clone(),
         serial: target.serial.clone(),
+        parameters: Vec::new(),
         value: sample.value,
         low: sample.low,
         high: sample.high,
@@ -168,28 +173,39 @@ fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, Flee
 
 /// The table in which runs of this kind are listed.
 fn table_for<'t, 'a>(
-    tables: &'t mut Vec<(FleetTable, &'a Run)>,
-    run: &'a Run,
+    tables: &'t mut Vec<(FleetTable, Vec<Option<Group<'a>>>)>,
+    run: &Run,
     (figure, unit): (&str, Unit),
-    passed_over: &[String],
-) -> &'t mut FleetTable {
-    let known = tables.iter().position(|(table, first)| {
+    ignored: &[String],
+) -> &'t mut (FleetTable, Vec<Option<Group<'a>>>) {
+    let known = tables.iter().position(|(table, groups)| {
+        let first = groups.iter().flatten().flatten().next();
         table.unit == unit
-            && first.test == run.test
-            && align::differences(first, run, passed_over).is_empty()
+            && first.is_some_and(|first| {
+                first.test == run.test && align::differences(first, run, ignored).is_empty()
+            })
     });
     let index = known.unwrap_or(tables.len());
     if known.is_none() {
         let table = FleetTable {
             test: run.test.clone(),
-            parameters: align::parameters(run).into_iter().map(Into::into).collect(),
+            parameters: Vec::new(),
             unit,
             better: better(figure, unit),
             rows: Vec::new(),
         };
-        tables.push((table, run));
+        tables.push((table, Vec::new()));
     }
-    &mut tables[index].0
+    &mut tables[index]
+}
+
+/// The parameters that all drives have in common head the table, the others stand with each drive.
+fn name_parameters(table: &mut FleetTable, groups: &[Option<Group<'_>>]) {
+    let (equal, differing) = align::shared(groups);
+    table.parameters = equal;
+    for (index, row) in table.rows.iter_mut().enumerate() {
+        row.parameters = differing.iter().filter_map(|it| it.of(index)).collect();
+    }
 }
 
 fn sort(table: &mut FleetTable) {
@@ -327,6 +343,21 @@ mod tests {
         let fleet = of(&all);
         assert_eq!(fleet.tables.len(), 2);
         assert_eq!(fleet.left_out[0].name, "web-02.json");
+    }
+
+    #[test]
+    fn ignored_parameters_stand_with_each_drive_and_not_in_the_heading() {
+        let mut all = sessions(&[1000.0, 900.0]);
+        all[1].1.runs[0].parameters.insert("depth".into(), 1.into());
+        let inputs: Vec<Input<'_>> = all
+            .iter()
+            .map(|(name, session)| Input { name, session })
+            .collect();
+        let fleet = fleet(&inputs, "iops", &["depth".to_owned()]);
+        assert_eq!(fleet.tables[0].parameters, ["block-size 4KiB", "seed 1"]);
+        let rows = fleet.tables[0].rows.iter();
+        let own: Vec<_> = rows.map(|row| row.parameters.join(", ")).collect();
+        assert_eq!(own, ["depth 32", "depth 1"]);
     }
 
     #[test]

@@ -1,9 +1,8 @@
 //! Sessions against each other: the same tests with the same parameters, figure by figure.
 //!
-//! What cannot be compared is refused by name, and what the limits do not decide is left
-//! undecided. `docs/compare.md` describes the documents.
+//! What cannot be compared is listed with the reason. `docs/compare.md` describes the documents.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -14,19 +13,27 @@ use crate::safe_text::SafeText;
 
 pub mod align;
 pub mod fleet;
+mod interval;
+mod measurement;
 pub mod overlay;
 pub mod ratio;
 #[cfg(test)]
 pub(crate) mod sample;
 pub mod words;
 
-pub use align::Difference;
+pub use align::{Difference, DifferingParameter};
 pub use fleet::{Fleet, fleet};
+pub use interval::{MissingInterval, NotDetermined};
+use measurement::Measurement;
 pub use overlay::Overlay;
 pub use ratio::{Against, Better, Judgement, Sample};
 
 /// What [`Comparison::schema`] always says.
 pub const SCHEMA: &str = "diskscope-comparison";
+/// Version of the document's shape. 2: a baseline for each test and figure, the values of ignored
+/// parameters, mismatches once for all sides, `no-significant-difference` apart from
+/// `not-determined`.
+const VERSION: u32 = 2;
 
 /// A session to be compared, and the name that it goes by.
 #[derive(Debug, Clone, Copy)]
@@ -37,7 +44,7 @@ pub struct Input<'a> {
     pub session: &'a Session,
 }
 
-/// Two or more sessions, all against the first.
+/// Two or more sessions, test by test.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Always `diskscope-comparison`.
@@ -70,8 +77,12 @@ pub struct Side {
 pub struct ComparedTest {
     /// Name of the test.
     pub test: SafeText,
-    /// Its parameters on the first side, as the user writes them.
+    /// The first side that has it: the others are compared with this one.
+    pub baseline: usize,
+    /// The parameters that are equal on all sides, as the user writes them.
     pub parameters: Vec<SafeText>,
+    /// The ignored parameters that differ, with the values of each side.
+    pub differing: Vec<DifferingParameter>,
     /// What was measured on each side; null where a side lacks the test.
     pub measured: Vec<Option<Measured>>,
     /// The figures that at least two sides have.
@@ -105,11 +116,19 @@ pub struct ComparedFigure {
     pub unit: Unit,
     /// Which way it is better; null where neither is.
     pub better: Option<Better>,
+    /// The first side that has the figure: the others are compared with this one.
+    pub baseline: usize,
     /// Its value on each side; null where a side lacks it.
     pub sides: Vec<Option<Sample>>,
 }
 
 impl ComparedFigure {
+    /// The name as people read it.
+    #[must_use]
+    pub fn label(&self) -> String {
+        Figure::new(&self.name, 0.0, self.unit).label()
+    }
+
     /// The figure as one side has it, for rendering.
     #[must_use]
     pub fn of(&self, sample: &Sample) -> Figure {
@@ -121,54 +140,55 @@ impl ComparedFigure {
     }
 }
 
-/// A test of one side that the first side does not have like this, or the other way round.
+impl ComparedTest {
+    /// The pairs of sides that have a figure to compare: the baseline and the other one.
+    #[must_use]
+    pub fn pairs(&self) -> Vec<(usize, usize)> {
+        let pairs: BTreeSet<(usize, usize)> = self
+            .figures
+            .iter()
+            .flat_map(|figure| {
+                let others = figure.sides.iter().enumerate().skip(figure.baseline + 1);
+                let known = others.filter(|(_, sample)| sample.is_some());
+                known.map(|(other, _)| (figure.baseline, other))
+            })
+            .collect();
+        pairs.into_iter().collect()
+    }
+}
+
+/// A measurement that some sides have and others lack. Two measurements that differ from each other
+/// only in parameters are listed once.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Mismatch {
-    /// Index of the side whose counterpart is missing on the other.
-    pub side: usize,
-    /// Index of the side that lacks it.
-    pub lacking: usize,
+    /// Indices of the sides that have it.
+    pub sides: Vec<usize>,
+    /// Indices of the sides that lack it: those with the nearest measurement of the same test, or
+    /// with no run of that test.
+    pub lacking: Vec<usize>,
     /// Name of the test.
     pub test: SafeText,
-    /// The parameters in which the nearest run of the same test differs, `first` being that of
-    /// `side`; empty where the other side lacks the test altogether.
+    /// The parameters in which the nearest measurement of the same test differs, `first` being the
+    /// value on `sides` and `other` that on `lacking`; empty where those have no run of the test.
     pub differences: Vec<Difference>,
 }
 
-/// Compares all sessions with the first. Parameters whose names are in `passed_over` may differ.
+/// Compares all sessions, test by test: runs of one test with the same parameters stand side by
+/// side, whichever files they are in, each against the first file that has them. Parameters whose
+/// names are in `ignored` may differ.
 #[must_use]
-pub fn compare(inputs: &[Input<'_>], passed_over: &[String]) -> Comparison {
-    let grouped: Vec<_> = inputs
+pub fn compare(inputs: &[Input<'_>], ignored: &[String]) -> Comparison {
+    let measurements = measurement::measurements(inputs, ignored);
+    let together = measurements
         .iter()
-        .map(|input| align::grouped(&input.session.runs, passed_over))
-        .collect();
-    let mut comparison = Comparison {
+        .filter(|measurement| measurement.sides().count() > 1);
+    Comparison {
         schema: SCHEMA.into(),
-        version: 1,
+        version: VERSION,
         sides: inputs.iter().map(side).collect(),
-        tests: Vec::new(),
-        mismatches: Vec::new(),
-    };
-    let Some((first, others)) = grouped.split_first() else {
-        return comparison;
-    };
-    for group in first {
-        let mut sides = vec![Some(group)];
-        sides.extend(
-            others
-                .iter()
-                .map(|other| counterpart(group, other, passed_over)),
-        );
-        if sides.iter().flatten().count() > 1 {
-            comparison.tests.push(compared(&sides));
-        }
+        tests: together.map(compared).collect(),
+        mismatches: measurement::mismatches(&measurements, ignored),
     }
-    for (index, other) in others.iter().enumerate() {
-        let mismatches = &mut comparison.mismatches;
-        mismatches.extend(missing((0, first), (index + 1, other), passed_over));
-        mismatches.extend(missing((index + 1, other), (0, first), passed_over));
-    }
-    comparison
 }
 
 fn side(input: &Input<'_>) -> Side {
@@ -183,91 +203,64 @@ fn side(input: &Input<'_>) -> Side {
 /// Repeated runs of one side.
 type Group<'a> = Vec<&'a Run>;
 
-fn counterpart<'g, 'a>(
-    group: &Group<'a>,
-    others: &'g [Group<'a>],
-    passed_over: &[String],
-) -> Option<&'g Group<'a>> {
-    others.iter().find(|other| {
-        other[0].test == group[0].test
-            && align::differences(group[0], other[0], passed_over).is_empty()
-    })
-}
-
-/// The groups of one side that the other lacks.
-fn missing(
-    (side, groups): (usize, &Vec<Group<'_>>),
-    (lacking, others): (usize, &Vec<Group<'_>>),
-    passed_over: &[String],
-) -> Vec<Mismatch> {
-    let alone = groups
-        .iter()
-        .filter(|group| counterpart(group, others, passed_over).is_none());
-    alone
-        .map(|group| Mismatch {
-            side,
-            lacking,
-            test: group[0].test.clone(),
-            differences: others
-                .iter()
-                .filter(|other| other[0].test == group[0].test)
-                .map(|other| align::differences(group[0], other[0], passed_over))
-                .min_by_key(Vec::len)
-                .unwrap_or_default(),
-        })
-        .collect()
-}
-
-fn compared(sides: &[Option<&Group<'_>>]) -> ComparedTest {
-    let runs = || sides.iter().flatten().flat_map(|group| group.iter());
+fn compared(measurement: &Measurement<'_>) -> ComparedTest {
+    let groups = &measurement.groups;
+    let runs = || groups.iter().flatten().flatten();
     let mut names: BTreeMap<&str, Unit> = BTreeMap::new();
     let mut figures = Vec::new();
     for figure in runs().flat_map(|run| &run.findings.figures) {
         if names.insert(&figure.name, figure.unit).is_none() {
-            figures.push(compared_figure(&figure.name, figure.unit, sides));
+            figures.extend(compared_figure(&figure.name, figure.unit, groups));
         }
     }
-    figures.retain(|figure| figure.sides.iter().flatten().count() > 1);
+    let (parameters, differing) = align::shared(groups);
     ComparedTest {
-        test: runs()
-            .next()
-            .map_or_else(String::new, |run| run.test.clone().into())
-            .into(),
-        parameters: runs()
-            .next()
-            .map_or_else(Vec::new, |run| align::parameters(run))
-            .into_iter()
-            .map(Into::into)
+        test: measurement.test(),
+        baseline: measurement.sides().next().unwrap_or(0),
+        parameters,
+        differing,
+        measured: groups
+            .iter()
+            .map(|group| group.as_ref().map(measured))
             .collect(),
-        measured: sides.iter().map(|group| group.map(measured)).collect(),
         figures,
-        charts: overlay::overlays(sides),
+        charts: overlay::overlays(groups),
     }
 }
 
-fn compared_figure(name: &str, unit: Unit, sides: &[Option<&Group<'_>>]) -> ComparedFigure {
+/// One figure on all sides; `None` where fewer than two have it.
+fn compared_figure(name: &str, unit: Unit, groups: &[Option<Group<'_>>]) -> Option<ComparedFigure> {
     let of_group = |group: &Group<'_>| {
-        let figures = group.iter().filter_map(|run| run.findings.figure(name));
-        ratio::pooled(
-            &figures
-                .filter(|figure| figure.unit == unit)
-                .collect::<Vec<_>>(),
-        )
+        let found = group.iter().filter_map(|run| {
+            let figure = run.findings.figure(name)?;
+            (figure.unit == unit).then_some((*run, figure))
+        });
+        ratio::pooled_of_runs(&found.collect::<Vec<_>>())
     };
     let better = ratio::better(name, unit);
-    let mut sides: Vec<Option<Sample>> =
-        sides.iter().map(|group| group.and_then(of_group)).collect();
-    if let Some((Some(first), others)) = sides.split_first_mut() {
-        for other in others.iter_mut().flatten() {
-            other.against_first = ratio::against(first, other, better);
+    let mut sides: Vec<Option<Sample>> = groups
+        .iter()
+        .map(|group| group.as_ref().and_then(of_group))
+        .collect();
+    if sides.iter().flatten().count() < 2 {
+        return None;
+    }
+    let baseline = sides.iter().position(Option::is_some)?;
+    let first = sides[baseline].clone()?;
+    for (index, sample) in sides.iter_mut().enumerate().skip(baseline + 1) {
+        if let Some(sample) = sample {
+            let against = ratio::against(&first, sample, better);
+            sample.against_baseline =
+                against.map(|against| against.explained([(baseline, &first), (index, sample)]));
         }
     }
-    ComparedFigure {
+    Some(ComparedFigure {
         name: name.into(),
         unit,
         better,
+        baseline,
         sides,
-    }
+    })
 }
 
 fn measured(group: &Group<'_>) -> Measured {

@@ -35,7 +35,7 @@ pub struct Curve {
 }
 
 /// Every series that at least two sides have; of repeated runs the last one's.
-pub(super) fn overlays(sides: &[Option<&Group<'_>>]) -> Vec<Overlay> {
+pub(super) fn overlays(sides: &[Option<Group<'_>>]) -> Vec<Overlay> {
     let mut overlays: Vec<Overlay> = Vec::new();
     for (side, run) in sides
         .iter()

@@ -3,7 +3,8 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::session::document::{Figure, Unit};
+use super::interval::{self, MissingInterval, NotDetermined};
+use crate::session::document::{Figure, Run, Unit};
 use crate::stats::confidence::independent;
 
 /// Which way a figure is better.
@@ -20,12 +21,14 @@ pub enum Better {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Judgement {
-    /// Better by more than the limits of both.
+    /// Better: the 95 % interval of the ratio excludes 1.
     Faster,
-    /// Worse by more than the limits of both.
+    /// Worse: the 95 % interval of the ratio excludes 1.
     Slower,
-    /// The limits allow either, or there are none.
-    CannotTell,
+    /// The 95 % interval of the ratio includes 1.
+    NoSignificantDifference,
+    /// The ratio has no 95 % interval, because a side has none.
+    NotDetermined,
 }
 
 impl Judgement {
@@ -35,7 +38,8 @@ impl Judgement {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
-            Self::CannotTell => "cannot tell",
+            Self::NoSignificantDifference => "no significant difference",
+            Self::NotDetermined => "not determined",
         }
     }
 }
@@ -49,24 +53,29 @@ pub struct Sample {
     pub low: Option<f64>,
     /// Upper 95 % limit; null where it cannot be had.
     pub high: Option<f64>,
+    /// Why there are no limits; null where there are.
+    pub missing_interval: Option<MissingInterval>,
     /// Runs that it rests on.
     pub runs: usize,
-    /// This side against the first; null on the first side itself.
-    pub against_first: Option<Against>,
+    /// This side against the baseline; null on the baseline itself.
+    #[serde(rename = "against_first")]
+    pub against_baseline: Option<Against>,
 }
 
-/// One side's figure against that of the first.
+/// One side's figure against that of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Against {
-    /// This side's value divided by the first side's.
+    /// This side's value divided by the baseline's.
     pub ratio: f64,
     /// Lower 95 % limit of the ratio; null where it cannot be had.
     pub low: Option<f64>,
     /// Upper 95 % limit of the ratio; null where it cannot be had.
     pub high: Option<f64>,
-    /// Faster, slower, or cannot tell; null for figures that are neither better high nor low, such
-    /// as a position.
+    /// Which side is better; null for figures that are neither better high nor low, such as a
+    /// position.
     pub judgement: Option<Judgement>,
+    /// The sides that have no interval, where the judgement is `not-determined`; otherwise empty.
+    pub not_determined: Vec<NotDetermined>,
 }
 
 /// Which way a figure is better; `None` for what is neither, such as a position, a size, a depth
@@ -107,36 +116,82 @@ pub fn pooled(figures: &[&Figure]) -> Option<Sample> {
         value: values.iter().sum::<f64>() / values.len() as f64,
         low: limits.map(|[low, _]| low),
         high: limits.map(|[_, high]| high),
+        missing_interval: None,
         runs: values.len(),
-        against_first: None,
+        against_baseline: None,
     })
 }
 
-/// One side against the first. `None` where a ratio means nothing because a value is not above 0.
+/// [`pooled`], and where the runs give no limits the reason.
+pub(super) fn pooled_of_runs(found: &[(&Run, &Figure)]) -> Option<Sample> {
+    let figures: Vec<&Figure> = found.iter().map(|(_, figure)| *figure).collect();
+    let mut sample = pooled(&figures)?;
+    if sample.low.is_none() {
+        let mut reasons = found
+            .iter()
+            .filter_map(|(run, figure)| interval::missing(run, figure));
+        sample.missing_interval = reasons.next().or(Some(MissingInterval::NotEstimated));
+    }
+    Some(sample)
+}
+
+/// One side against the baseline. `None` where a ratio means nothing because a value is not above 0.
 ///
 /// The limits of the ratio follow from the limits of both figures on a logarithmic scale by the
 /// method of variance estimates recovery (Zou and Donner, "Construction of confidence limits about
 /// effect measures", Statistics in Medicine 27, 2008), which does not ask them to be symmetric.
 #[must_use]
-pub fn against(first: &Sample, other: &Sample, better: Option<Better>) -> Option<Against> {
-    if first.value <= 0.0 || other.value <= 0.0 {
+pub fn against(baseline: &Sample, other: &Sample, better: Option<Better>) -> Option<Against> {
+    if baseline.value <= 0.0 || other.value <= 0.0 {
         return None;
     }
-    let ratio = other.value / first.value;
-    let limits = limits_of_ratio(first, other);
-    let judgement = better.map(|better| match (limits, better) {
-        (Some([low, _]), Better::High) if low > 1.0 => Judgement::Faster,
-        (Some([_, high]), Better::High) if high < 1.0 => Judgement::Slower,
-        (Some([low, _]), Better::Low) if low > 1.0 => Judgement::Slower,
-        (Some([_, high]), Better::Low) if high < 1.0 => Judgement::Faster,
-        _ => Judgement::CannotTell,
-    });
+    let limits = limits_of_ratio(baseline, other);
     Some(Against {
-        ratio,
+        ratio: other.value / baseline.value,
         low: limits.map(|[low, _]| low),
         high: limits.map(|[_, high]| high),
-        judgement,
+        judgement: better.map(|better| judge(limits, better)),
+        not_determined: Vec::new(),
     })
+}
+
+impl Against {
+    /// Names the sides that keep it from being judged.
+    #[must_use]
+    pub fn explained(mut self, sides: [(usize, &Sample); 2]) -> Self {
+        if self.judgement == Some(Judgement::NotDetermined) {
+            let reasons = sides.into_iter().filter_map(|(side, sample)| {
+                let reason = without_limits(sample)?;
+                Some(NotDetermined { side, reason })
+            });
+            self.not_determined = reasons.collect();
+        }
+        self
+    }
+}
+
+fn judge(limits: Option<[f64; 2]>, better: Better) -> Judgement {
+    let Some([low, high]) = limits else {
+        return Judgement::NotDetermined;
+    };
+    match better {
+        Better::High if low > 1.0 => Judgement::Faster,
+        Better::High if high < 1.0 => Judgement::Slower,
+        Better::Low if low > 1.0 => Judgement::Slower,
+        Better::Low if high < 1.0 => Judgement::Faster,
+        _ => Judgement::NoSignificantDifference,
+    }
+}
+
+/// Why a sample gives a ratio no limits; `None` where it does.
+fn without_limits(sample: &Sample) -> Option<MissingInterval> {
+    match (sample.low, sample.high) {
+        (Some(low), Some(_)) if low > 0.0 => None,
+        (Some(_), Some(_)) => Some(MissingInterval::ReachesZero),
+        _ => sample
+            .missing_interval
+            .or(Some(MissingInterval::NotEstimated)),
+    }
 }
 
 fn limits_of_ratio(first: &Sample, other: &Sample) -> Option<[f64; 2]> {
@@ -163,8 +218,9 @@ mod tests {
             value,
             low: Some(low),
             high: Some(high),
+            missing_interval: None,
             runs: 1,
-            against_first: None,
+            against_baseline: None,
         }
     }
 
@@ -183,13 +239,41 @@ mod tests {
         assert_eq!(judged(&small, &large, Better::Low), Judgement::Slower);
         assert_eq!(judged(&large, &small, Better::Low), Judgement::Faster);
         let wide = sample(120.0, 90.0, 150.0);
-        assert_eq!(judged(&small, &wide, Better::High), Judgement::CannotTell);
+        assert_eq!(
+            judged(&small, &wide, Better::High),
+            Judgement::NoSignificantDifference
+        );
+    }
+
+    #[test]
+    fn ratio_without_an_interval_is_not_determined_and_names_the_side() {
+        let known = sample(100.0, 98.0, 102.0);
         let unsure = Sample {
             low: None,
             high: None,
-            ..large
+            missing_interval: Some(MissingInterval::Drifting),
+            ..known.clone()
         };
-        assert_eq!(judged(&small, &unsure, Better::High), Judgement::CannotTell);
+        let to_zero = sample(100.0, 0.0, 200.0);
+        let explained = |first: &Sample, other: &Sample, better| {
+            let against = against(first, other, better).unwrap();
+            against.explained([(0, first), (2, other)])
+        };
+        let reasons = |first: &Sample, other: &Sample| {
+            let against = explained(first, other, Some(Better::High));
+            assert_eq!(against.judgement, Some(Judgement::NotDetermined));
+            let sides = against.not_determined.into_iter();
+            sides.map(|it| (it.side, it.reason)).collect::<Vec<_>>()
+        };
+        let drifting = |side| (side, MissingInterval::Drifting);
+        assert_eq!(reasons(&known, &unsure), [drifting(2)]);
+        assert_eq!(reasons(&unsure, &unsure), [drifting(0), drifting(2)]);
+        let reaches = (0, MissingInterval::ReachesZero);
+        assert_eq!(reasons(&to_zero, &known), [reaches]);
+        let decided = explained(&known, &known, Some(Better::High));
+        assert!(decided.not_determined.is_empty());
+        let neither = explained(&known, &unsure, None);
+        assert!(neither.not_determined.is_empty() && neither.judgement.is_none());
     }
 
     #[test]

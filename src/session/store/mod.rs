@@ -13,6 +13,7 @@ use std::time::{Duration, SystemTime};
 use super::document::Session;
 use crate::named_file::InputError;
 use crate::private_directory::{PrivateDirectory, PrivateDirectoryError};
+use crate::units;
 
 mod journal;
 mod read;
@@ -22,6 +23,8 @@ mod tests;
 pub use journal::Journal;
 pub use read::{load, load_identified, parse};
 
+/// Bytes of all files of a comparison; in memory they take up to a few times as much.
+const MOST_TOGETHER: u64 = 256 << 20;
 /// Ending of a journal's name.
 const JOURNAL: &str = "journal";
 /// Ending of a document's name.
@@ -30,6 +33,33 @@ const DOCUMENT: &str = "json";
 const SESSIONS: &str = "diskscope/sessions";
 /// A file is written in much less time than this: an older partial one was left by a kill.
 const ABANDONED: Duration = Duration::from_secs(60);
+
+/// Files that together would take more memory than a comparison is worth.
+#[derive(Debug, thiserror::Error)]
+#[error("these {files} files have {} together, more than {}",
+    units::block_size(*bytes as f64), units::block_size(MOST_TOGETHER as f64))]
+pub struct TooLargeTogether {
+    /// How many they are.
+    pub files: usize,
+    /// Their bytes.
+    pub bytes: u64,
+}
+
+/// Refuses to read files that together would take more memory than a comparison is worth.
+///
+/// # Errors
+/// When they have more than 256 MiB.
+pub fn check_total_size(paths: &[impl AsRef<Path>]) -> Result<(), TooLargeTogether> {
+    let sizes = paths
+        .iter()
+        .filter_map(|path| Some(path.as_ref().metadata().ok()?.len()));
+    let bytes: u64 = sizes.fold(0, u64::saturating_add);
+    if bytes <= MOST_TOGETHER {
+        return Ok(());
+    }
+    let files = paths.len();
+    Err(TooLargeTogether { files, bytes })
+}
 
 /// What went wrong with a saved session.
 #[derive(Debug, thiserror::Error)]

@@ -7,6 +7,7 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use super::table::Crossed;
 use super::{chart, distribution, meaning_of};
 use crate::app::result::{Page, pages};
+use crate::app::viewport::Viewport;
 use crate::bench;
 use crate::session::document::Run;
 use crate::ui::look::{Look, Meaning};
@@ -22,7 +23,7 @@ const LEAST: u16 = 40;
 pub(super) fn draw(
     run: &Run,
     place: usize,
-    scroll: usize,
+    viewport: &Viewport,
     look: Look,
     area: Rect,
     buf: &mut Buffer,
@@ -31,7 +32,7 @@ pub(super) fn draw(
     let Some(first) = pages.get(place) else {
         return;
     };
-    let mut draw = |page: &Page<'_>, area| draw_page(page, run, scroll, look, area, buf);
+    let mut draw = |page: &Page<'_>, area| draw_page(page, run, viewport, look, area, buf);
     let second = pages.get((place + 1) % pages.len());
     match second.and_then(|second| Some((second, beside(run, [first, second], area)?))) {
         Some((second, [left, right])) if pages.len() > 1 => {
@@ -62,13 +63,20 @@ fn beside(run: &Run, pages: [&Page<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
     Some([left, right])
 }
 
-fn draw_page(page: &Page<'_>, run: &Run, scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_page(
+    page: &Page<'_>,
+    run: &Run,
+    viewport: &Viewport,
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let meaning = bench::find(&run.test).map_or(Meaning::Plain, meaning_of);
     let findings = &run.findings;
     match page {
         Page::Chart(known) => chart::draw(known, findings, meaning, None, look, area, buf),
         Page::Table(table) => {
-            Crossed::new(table, findings).draw(meaning, scroll, look, area, buf);
+            Crossed::new(table, findings).draw(meaning, viewport, look, area, buf);
         }
         Page::ResponseTimes => draw_times(run, look, area, buf),
     }

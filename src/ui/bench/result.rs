@@ -51,6 +51,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         Line::styled("this session has no run", look.style(Meaning::Faint)).render(area, buf);
         return;
     };
+    result.viewport.begin();
     let notes = notes(run, look, area.width);
     let gap = u16::from(area.height >= ROOMY);
     let lower = lower(run, page, notes.len() as u16, area.height);
@@ -70,7 +71,7 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
         note.render(row, buf);
     }
     draw_headline(run, look, numbers, buf);
-    pages::draw(run, page, result.scroll, look, middle, buf);
+    pages::draw(run, page, &result.viewport, look, middle, buf);
     draw_lower(result, run, look, bottom, buf);
     draw_saved(result, look, saved, buf);
 }
@@ -217,7 +218,7 @@ fn summary(run: &Run) -> Option<Crossed<'_>> {
 
 fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
     if let Some(crossed) = summary(run) {
-        return crossed.draw(Meaning::Plain, result.scroll, look, area, buf);
+        return crossed.draw(Meaning::Plain, &result.viewport, look, area, buf);
     }
     let mut figures = run.findings.listed();
     if figures.is_empty() {
@@ -236,7 +237,7 @@ fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &m
         ])
     };
     let lines = figures.into_iter().map(line).collect();
-    scrolled::draw(lines, result.scroll, look, body, buf);
+    scrolled::draw(lines, &result.viewport, look, body, buf);
 }
 
 fn draw_verdicts(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
@@ -246,7 +247,7 @@ fn draw_verdicts(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &
     if lines.is_empty() {
         lines = verdicts::none(look, body.width);
     }
-    scrolled::draw(lines, result.scroll, look, body, buf);
+    scrolled::draw(lines, &result.viewport, look, body, buf);
 }
 
 fn draw_saved(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {

@@ -12,6 +12,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
+use crate::app::viewport::Viewport;
 use crate::safe_text::SafeText;
 use crate::session::document::{Figure, Findings, Table, TableRow, Unit};
 use crate::ui::look::{Look, Meaning};
@@ -68,7 +69,7 @@ impl<'a> Crossed<'a> {
     pub(super) fn draw(
         &self,
         meaning: Meaning,
-        scroll: usize,
+        viewport: &Viewport,
         look: Look,
         area: Rect,
         buf: &mut Buffer,
@@ -93,7 +94,7 @@ impl<'a> Crossed<'a> {
             line
         };
         let lines = self.table.rows.iter().map(row).collect();
-        scrolled::draw(lines, scroll, look, body, buf);
+        scrolled::draw(lines, viewport, look, body, buf);
     }
 
     fn figure(&self, row: &TableRow, column: usize) -> Option<&'a Figure> {
@@ -162,6 +163,7 @@ fn of_row(row: &TableRow, otherwise: Meaning) -> Meaning {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Command;
 
     fn findings() -> Findings {
         let rate = |name: &str, value| Figure::new(name, value, Unit::BytesPerSecond);
@@ -175,7 +177,11 @@ mod tests {
         }
     }
 
-    fn drawn(width: u16, height: u16, scroll: usize) -> Vec<String> {
+    fn drawn(width: u16, height: u16, downs: usize) -> Vec<String> {
+        let mut viewport = Viewport::default();
+        for _ in 0..downs {
+            viewport.scroll(Command::Down);
+        }
         let columns = [("MB/s", "throughput"), ("latency", "latency")];
         let rows = [("one read", "a"), ("other write", "b")];
         let table = Table::crossed("Lines", &columns, &rows);
@@ -183,7 +189,7 @@ mod tests {
         let area = Rect::new(0, 0, width, height);
         let mut buf = Buffer::empty(area);
         let crossed = Crossed::new(&table, &findings);
-        crossed.draw(Meaning::Read, scroll, Look::FULL, area, &mut buf);
+        crossed.draw(Meaning::Read, &viewport, Look::FULL, area, &mut buf);
         let row = |y| (0..width).map(|x| buf[(x, y)].symbol()).collect::<String>();
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }

@@ -6,13 +6,21 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
+use crate::app::viewport::Viewport;
 use crate::model::live::ProcessView;
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrapped;
 use crate::units;
 
 /// Draws it.
-pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(
+    live: &LiveState,
+    viewport: &Viewport,
+    look: Look,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let Some(process) = live.process() else {
         Line::styled("the selected process is gone", look.style(Meaning::Faint)).render(area, buf);
         return;
@@ -53,9 +61,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
             .into_iter()
             .map(Line::raw),
     );
-    for (row, line) in area.rows().zip(lines) {
-        line.render(row, buf);
-    }
+    scrolled::draw(lines, viewport, look, area, buf);
 }
 
 fn works_on(process: &ProcessView) -> Option<String> {

@@ -6,7 +6,7 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::charts::{History, chart};
-use super::{fact, scrolled};
+use super::fact;
 use crate::app::live::LiveState;
 use crate::drive::{Drive, DriveKind, FileSystem, advice};
 use crate::model::Live;
@@ -15,6 +15,7 @@ use crate::model::live::DeviceView;
 use crate::model::stack;
 use crate::session::document::Unit;
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::wrapped;
 use crate::units;
 
@@ -53,7 +54,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         (facts, [left, right, Rect::default(), Rect::default()])
     };
     let lines = describe(live, sample, device, facts.width, look);
-    scrolled(lines, live.scroll, facts, buf);
+    scrolled::draw(lines, &live.viewport, look, facts, buf);
     for (history, place) in histories(live, &device.name).iter().zip(charts) {
         chart(history, live.interval, look, place, buf);
     }

@@ -4,10 +4,11 @@ use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 
-use super::scrolled;
 use crate::app::live::LiveState;
+use crate::app::viewport::Viewport;
 use crate::model::files::{DeletedView, FileView};
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::{cut_end, cut_start, wrapped};
 use crate::units;
 
@@ -39,7 +40,7 @@ pub(super) fn draw_opened(
             lines.extend(files.iter().map(|file| opened(file, area.width, look)));
         }
     }
-    scrolled(lines, live.scroll, area, buf);
+    scrolled::draw(lines, &live.viewport, look, area, buf);
 }
 
 fn opened(file: &FileView, width: u16, look: Look) -> Line<'static> {
@@ -68,7 +69,7 @@ fn opened(file: &FileView, width: u16, look: Look) -> Line<'static> {
 /// Deleted files that hold space; `None` until they were looked for.
 pub(super) fn draw_deleted(
     files: Option<&[DeletedView]>,
-    scroll: usize,
+    viewport: &Viewport,
     look: Look,
     area: Rect,
     buf: &mut Buffer,
@@ -89,7 +90,7 @@ pub(super) fn draw_deleted(
             }
         }
     }
-    scrolled(lines, scroll, area, buf);
+    scrolled::draw(lines, viewport, look, area, buf);
 }
 
 fn one_deleted(file: &DeletedView, width: u16, look: Look) -> Vec<Line<'static>> {

@@ -6,12 +6,13 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use super::charts::{History, chart};
-use super::{fact, scrolled};
+use super::fact;
 use crate::app::live::LiveState;
 use crate::model::history::HostPoint;
 use crate::model::live::{GrowingFile, HostView};
 use crate::session::document::Unit;
 use crate::ui::look::{Look, Meaning};
+use crate::ui::widgets::scrolled;
 use crate::ui::widgets::text::cut_start;
 use crate::units;
 
@@ -32,7 +33,9 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         Constraint::Length(listed + 1),
     ])
     .areas(area);
-    scrolled(memory(&sample.host, look), 0, facts, buf);
+    for (row, line) in facts.rows().zip(memory(&sample.host, look)) {
+        line.render(row, buf);
+    }
     draw_charts(live, look, charts, buf);
     let mut lines = vec![Line::styled("FILES THAT GROW", look.style(Meaning::Title))];
     lines.extend(
@@ -44,7 +47,7 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     if sample.growing.is_empty() {
         lines.push(Line::styled("none", look.style(Meaning::Faint)));
     }
-    scrolled(lines, live.scroll, files, buf);
+    scrolled::draw(lines, &live.viewport, look, files, buf);
 }
 
 fn memory(host: &HostView, look: Look) -> Vec<Line<'static>> {

@@ -25,6 +25,7 @@ mod transfers;
 use super::look::{Look, Meaning};
 use super::widgets::text::{cut_end, typed, unknown};
 use crate::app::live::{LiveState, Pane};
+use crate::app::viewport::Viewport;
 use crate::model::live::is_about_accounting;
 use crate::safe_text::SafeText;
 
@@ -78,30 +79,23 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         pane.x = area.right() - DETAIL;
         pane.width = DETAIL;
         area.width -= DETAIL + 3;
-        detail::draw(live, look, pane, buf);
+        detail::draw(live, &Viewport::default(), look, pane, buf);
     }
     processes::draw(live, look, area, buf);
 }
 
 /// What stands in the place of the lists.
 fn pane(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
+    live.viewport.begin();
     match &live.pane {
         Pane::Lists => {}
         Pane::Device => device::draw(live, look, area, buf),
-        Pane::Process => detail::draw(live, look, area, buf),
+        Pane::Process => detail::draw(live, &live.viewport, look, area, buf),
         Pane::Files(files) => files::draw_opened(live, files.as_ref(), look, area, buf),
         Pane::Deleted(files) => {
-            files::draw_deleted(files.as_deref(), live.scroll, look, area, buf);
+            files::draw_deleted(files.as_deref(), &live.viewport, look, area, buf);
         }
         Pane::Memory => memory::draw(live, look, area, buf),
-    }
-}
-
-/// Draws the lines from one on, as many as fit.
-fn scrolled(lines: Vec<Line<'static>>, from: usize, area: Rect, buf: &mut Buffer) {
-    let most = lines.len().saturating_sub(usize::from(area.height));
-    for (row, line) in area.rows().zip(lines.into_iter().skip(from.min(most))) {
-        line.render(row, buf);
     }
 }
 

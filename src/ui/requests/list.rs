@@ -36,6 +36,10 @@ pub(super) fn draw(
     buf: &mut Buffer,
 ) {
     let listed = requests.listed();
+    let height = usize::from(area.height.saturating_sub(1));
+    requests.viewport.begin();
+    requests.viewport.measure(listed.len(), height);
+    let listed = &listed[requests.viewport.first().min(listed.len())..];
     let cell = |row: usize, column: usize, width: u16| {
         cell_of(listed[row], column, width, view.began, look)
     };

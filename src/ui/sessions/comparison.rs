@@ -1,4 +1,4 @@
-//! Sessions against the first of them.
+//! Sessions against each other.
 //!
 //! ```text
 //!  random-read   block-size 4KiB, depth 32                          test 1 of 2   chart 1 of 3
@@ -7,8 +7,8 @@
 //!
 //!  IOPS over the run   A   B
 //!  ...
-//!                        A          B    B/A             95 %
-//!  IOPS           83.9k /s   91.2k /s  1.087   1.081 to 1.093   faster
+//!                        A          B    B/A      95 % CI
+//!  IOPS           83.9k /s   91.2k /s  1.087  1.081-1.093  faster
 //! ```
 
 use ratatui::buffer::Buffer;
@@ -85,8 +85,9 @@ pub(super) fn draw(state: &ComparisonState, look: Look, area: Rect, buf: &mut Bu
     if let (Some((overlay, area)), Some(test)) = (chart, state.front()) {
         draw_overlay(overlay, test, look, area, buf);
     }
+    state.viewport.begin();
     let lines = below(state, look, figures.width);
-    scrolled::draw(lines, state.scroll, look, figures, buf);
+    scrolled::draw(lines, &state.viewport, look, figures, buf);
 }
 
 fn draw_title(state: &ComparisonState, look: Look, area: Rect, buf: &mut Buffer) {
@@ -103,9 +104,9 @@ fn draw_title(state: &ComparisonState, look: Look, area: Rect, buf: &mut Buffer)
         + &counted("chart", state.chart, test.charts.len());
     let room = usize::from(area.width).saturating_sub(test.test.len() + counts.len() + 3);
     let mut parameters = test.parameters.join(", ");
-    if !state.passed_over.is_empty() {
-        let names = state.passed_over.join(", ");
-        parameters = format!("passed over: {names}   {parameters}");
+    if !test.differing.is_empty() {
+        let words: Vec<String> = test.differing.iter().map(|it| it.words()).collect();
+        parameters = format!("ignored: {}   {parameters}", words.join("; "));
     }
     Line::from(vec![
         Span::styled(test.test.clone(), look.style(Meaning::Title)),
@@ -209,7 +210,11 @@ fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, 
 fn below(state: &ComparisonState, look: Look, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
     if let Some(test) = state.front() {
-        lines.extend(figures::lines(test, state.other, look, width));
+        lines.extend(figures::lines(test, state.pair(), look, width));
+        for reason in test.reasons() {
+            let reason = wrapped(&reason, width).into_iter();
+            lines.extend(reason.map(|line| Line::styled(line, look.style(Meaning::Faint))));
+        }
         lines.extend(cautions(test, look, width));
     }
     let mismatches = &state.comparison.mismatches;

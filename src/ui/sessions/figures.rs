@@ -1,45 +1,45 @@
-//! The figures of the first session and another, and their ratio.
+//! The figures of two sessions and their ratio.
 
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
 use super::comparison::of_side;
 use crate::session::compare::{ComparedFigure, ComparedTest, Judgement, Sample, words::letter};
-use crate::session::document::Figure;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::text::cut_end;
 
-/// Columns between two of the table's.
+/// Columns between two of the table's, where there is room.
 const GAP: usize = 2;
-/// The column that leaves first: the limits of the ratio.
-const LIMITS: usize = 4;
+/// The column that leaves first: the 95 % interval of the ratio.
+const INTERVAL: usize = 4;
 /// Labels are cut before they take more than this.
 const LABEL: usize = 26;
 
-/// One line of the table: label, both values, ratio, limits, judgement.
+/// One line of the table: label, both values, ratio, its interval, judgement.
 struct Row {
     cells: [String; 6],
     judgement: Meaning,
 }
 
-/// The table, headed; one sentence where there is nothing to set against each other.
+/// The table of a pair of sides, headed.
 pub(super) fn lines(
     test: &ComparedTest,
-    other: usize,
+    pair: Option<(usize, usize)>,
     look: Look,
     width: u16,
 ) -> Vec<Line<'static>> {
+    let Some(pair) = pair else {
+        let text = "no figure is on two sides: nothing to compare";
+        return vec![Line::styled(text, look.style(Meaning::Faint))];
+    };
     let mut rows: Vec<Row> = test
         .figures
         .iter()
-        .filter_map(|figure| row(figure, other, look))
+        .filter_map(|figure| row(figure, pair, look))
         .collect();
-    if rows.is_empty() {
-        let text = format!("{} has no figure to set against A's", letter(other));
-        return vec![Line::styled(text, look.style(Meaning::Faint))];
-    }
-    let name = letter(other);
-    let heading = ["Figures", "A", &name, &format!("{name}/A"), "95 %", ""];
+    let (baseline, other) = (letter(pair.0), letter(pair.1));
+    let ratio = format!("{other}/{baseline}");
+    let heading = ["Figures", &baseline, &other, &ratio, "95 % CI", ""];
     rows.insert(
         0,
         Row {
@@ -47,71 +47,93 @@ pub(super) fn lines(
             judgement: Meaning::Faint,
         },
     );
-    let widths = widths(&rows, usize::from(width));
+    let layout = layout(&rows, usize::from(width));
     let drawn = rows.iter().enumerate();
     drawn
-        .map(|(place, row)| line(row, place == 0, other, &widths, look))
+        .map(|(place, row)| line(row, place == 0, pair, &layout, look))
         .collect()
 }
 
-fn row(figure: &ComparedFigure, other: usize, look: Look) -> Option<Row> {
+fn row(figure: &ComparedFigure, (baseline, other): (usize, usize), look: Look) -> Option<Row> {
+    if figure.baseline != baseline {
+        return None;
+    }
     let of = |side: usize| figure.sides.get(side)?.as_ref();
-    let (first, sample) = (of(0)?, of(other)?);
+    let (first, sample) = (of(baseline)?, of(other)?);
     let value = |sample: &Sample| figure.of(sample).text();
-    let against = sample.against_first.as_ref();
-    let [ratio, limits, words] = against.map(|it| it.words()).unwrap_or_default();
+    let against = sample.against_baseline.as_ref();
+    let [ratio, interval, words] = against.map(|it| it.words()).unwrap_or_default();
     let judgement = match against.and_then(|against| against.judgement) {
         Some(Judgement::Faster) => Meaning::Good,
         Some(Judgement::Slower) => Meaning::Waiting,
-        Some(Judgement::CannotTell) | None => Meaning::Faint,
+        Some(Judgement::NoSignificantDifference | Judgement::NotDetermined) | None => {
+            Meaning::Faint
+        }
     };
-    let label = Figure::new(&figure.name, first.value, figure.unit).label();
     Some(Row {
         cells: [
-            cut_end(&label, LABEL as u16, look),
+            cut_end(&figure.label(), LABEL as u16, look),
             value(first),
             value(sample),
             ratio,
-            limits,
+            interval,
             words,
         ],
         judgement,
     })
 }
 
-/// How wide each column is; 0 where there is no room for it.
-fn widths(rows: &[Row], room: usize) -> [usize; 6] {
+/// How the columns are laid out.
+struct ColumnLayout {
+    /// How wide each is; 0 where there is no room for it.
+    widths: [usize; 6],
+    /// Columns between two of them.
+    gap: usize,
+}
+
+/// Where room is short the gaps shrink first, then the interval leaves.
+fn layout(rows: &[Row], room: usize) -> ColumnLayout {
     let mut widths = [0; 6];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
             *width = (*width).max(cell.width());
         }
     }
-    let total: usize = widths.iter().sum::<usize>() + GAP * (widths.len() - 1);
-    if total > room {
-        widths[LIMITS] = 0;
+    let gaps = widths.len() - 1;
+    let fits = |widths: &[usize], gap: usize| widths.iter().sum::<usize>() + gap * gaps <= room;
+    let gap = if fits(&widths, GAP) { GAP } else { 1 };
+    if !fits(&widths, gap) {
+        widths[INTERVAL] = 0;
     }
-    widths
+    let gap = if fits(&widths, GAP) { GAP } else { 1 };
+    ColumnLayout { widths, gap }
 }
 
-fn line(row: &Row, heading: bool, other: usize, widths: &[usize; 6], look: Look) -> Line<'static> {
+fn line(
+    row: &Row,
+    heading: bool,
+    (baseline, other): (usize, usize),
+    layout: &ColumnLayout,
+    look: Look,
+) -> Line<'static> {
     let mut line = Line::default();
-    for (column, (cell, width)) in row.cells.iter().zip(widths).enumerate() {
+    let gap = layout.gap;
+    for (column, (cell, width)) in row.cells.iter().zip(&layout.widths).enumerate() {
         if *width == 0 {
             continue;
         }
         let meaning = match (column, heading) {
             (0, true) => Meaning::Title,
-            (1, true) => of_side(0),
+            (1, true) => of_side(baseline),
             (2, true) => of_side(other),
-            (_, true) | (0 | LIMITS, false) => Meaning::Faint,
+            (_, true) | (0 | INTERVAL, false) => Meaning::Faint,
             (5, false) => row.judgement,
             _ => Meaning::Plain,
         };
         let text = match column {
             0 => format!("{cell:width$}"),
-            5 => format!("{:GAP$}{cell}", ""),
-            _ => format!("{:GAP$}{cell:>width$}", ""),
+            5 => format!("{:gap$}{cell}", ""),
+            _ => format!("{:gap$}{cell:>width$}", ""),
         };
         line.push_span(Span::styled(text, look.style(meaning)));
     }
@@ -132,7 +154,7 @@ mod tests {
             session,
         });
         let comparison = compare(&[first, other], &[]);
-        let lines = lines(&comparison.tests[0], 1, Look::FULL, width);
+        let lines = lines(&comparison.tests[0], Some((0, 1)), Look::FULL, width);
         lines.iter().map(ToString::to_string).collect()
     }
 
@@ -141,14 +163,20 @@ mod tests {
         assert_eq!(
             table(80),
             [
-                "Figures       A       B    B/A            95 %  ",
-                "IOPS     100 /s  150 /s  1.500  1.482 to 1.518  faster",
+                "Figures       A       B    B/A      95 % CI  ",
+                "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster",
             ]
         );
     }
 
     #[test]
-    fn the_limits_leave_first() {
-        assert_eq!(table(50)[1], "IOPS     100 /s  150 /s  1.500  faster");
+    fn the_gaps_shrink_first_and_then_the_interval_leaves() {
+        let row = |width| table(width)[1].clone();
+        assert_eq!(
+            row(51),
+            "IOPS     100 /s  150 /s  1.500  1.482-1.518  faster"
+        );
+        assert_eq!(row(50), "IOPS    100 /s 150 /s 1.500 1.482-1.518 faster");
+        assert_eq!(row(44), "IOPS     100 /s  150 /s  1.500  faster");
     }
 }

@@ -5,13 +5,14 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
+use crate::app::viewport::Viewport;
 use crate::ui::look::{Look, Meaning};
 
-/// Draws the lines from the one of that number on, as far as they go; where some are left below,
-/// the last row says how many.
-pub fn draw(lines: Vec<Line<'_>>, scroll: usize, look: Look, area: Rect, buf: &mut Buffer) {
+/// Draws the lines that are in view; where some are left below, the last row says how many.
+pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer) {
     let (count, height) = (lines.len(), usize::from(area.height));
-    let first = scroll.min(count.saturating_sub(height));
+    viewport.measure(count, height);
+    let first = viewport.first().min(count.saturating_sub(height));
     let below = (count - first).saturating_sub(height);
     let shown = if below > 0 {
         height.saturating_sub(1)
@@ -33,12 +34,17 @@ pub fn draw(lines: Vec<Line<'_>>, scroll: usize, look: Look, area: Rect, buf: &m
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::app::Command;
 
-    fn drawn(count: usize, scroll: usize, height: u16) -> Vec<String> {
+    fn drawn(count: usize, downs: usize, height: u16) -> Vec<String> {
+        let mut viewport = Viewport::default();
+        for _ in 0..downs {
+            viewport.scroll(Command::Down);
+        }
         let lines = (0..count).map(|line| Line::raw(line.to_string())).collect();
         let area = Rect::new(0, 0, 12, height);
         let mut buf = Buffer::empty(area);
-        draw(lines, scroll, Look::FULL, area, &mut buf);
+        draw(lines, &viewport, Look::FULL, area, &mut buf);
         let row = |y| (0..12).map(|x| buf[(x, y)].symbol()).collect::<String>();
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }

@@ -1,0 +1,128 @@
+//! Why a figure has no 95 % confidence interval.
+
+use schemars::JsonSchema;
+use serde::Serialize;
+
+use crate::session::document::{Figure, Run};
+
+/// A mean needs this many tenths of a second, and so this many nanoseconds.
+const SHORTEST_NS: u64 = 2_000_000_000;
+
+/// Why a side has no 95 % interval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+#[serde(rename_all = "kebab-case")]
+pub enum MissingInterval {
+    /// The run is too short, or has too few requests for this percentile.
+    TooShort,
+    /// The rate rises or falls throughout the run: it has no mean yet.
+    Drifting,
+    /// The benchmark gives no interval for this figure.
+    NotEstimated,
+    /// The interval reaches 0, so that a ratio has no limits.
+    ReachesZero,
+}
+
+impl MissingInterval {
+    /// In a few words, of the run.
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::TooShort => "run too short",
+            Self::Drifting => "rate drifting",
+            Self::NotEstimated => "no 95 % CI",
+            Self::ReachesZero => "95 % CI reaches 0",
+        }
+    }
+}
+
+/// A side that keeps a ratio from being judged.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
+pub struct NotDetermined {
+    /// Index of the side.
+    pub side: usize,
+    /// Why it has no interval.
+    pub reason: MissingInterval,
+}
+
+/// Why this figure of that run has no interval; `None` where it has one.
+pub(super) fn missing(run: &Run, figure: &Figure) -> Option<MissingInterval> {
+    if figure.low.is_some() && figure.high.is_some() {
+        return None;
+    }
+    let is_percentile = figure.name.contains("latency_p");
+    let is_mean = ["iops", "throughput", "latency_mean"].contains(&figure.name.as_str());
+    if !is_percentile && !is_mean {
+        return Some(MissingInterval::NotEstimated);
+    }
+    let verdicts = &run.findings.verdicts;
+    let drifts = verdicts
+        .iter()
+        .any(|verdict| verdict.code == "throughput-drifted");
+    let rate = ["iops", "throughput"].map(|name| run.findings.figure(name));
+    let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
+    Some(if rate_has_interval || run.elapsed_ns < SHORTEST_NS {
+        // The percentile alone lacks it: too few requests beyond it.
+        MissingInterval::TooShort
+    } else if drifts || rate.iter().any(Option::is_some) {
+        MissingInterval::Drifting
+    } else {
+        MissingInterval::NotEstimated
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::super::sample;
+    use super::*;
+    use crate::session::document::Unit;
+
+    fn without_interval(name: &str, elapsed_ns: u64) -> Run {
+        let mut run = sample::run(name, 1000.0, 1.0);
+        run.elapsed_ns = elapsed_ns;
+        run.findings.figures[0].low = None;
+        run.findings.figures[0].high = None;
+        run
+    }
+
+    fn reason(run: &Run, name: &str) -> Option<MissingInterval> {
+        missing(run, run.findings.figure(name).unwrap())
+    }
+
+    #[test]
+    fn missing_interval_of_a_mean_is_too_short_or_drifting_by_the_length_of_the_run() {
+        let short = without_interval("iops", SHORTEST_NS - 1);
+        assert_eq!(reason(&short, "iops"), Some(MissingInterval::TooShort));
+        let long = without_interval("iops", 60_000_000_000);
+        assert_eq!(reason(&long, "iops"), Some(MissingInterval::Drifting));
+        assert_eq!(reason(&sample::run("iops", 1.0, 0.1), "iops"), None);
+    }
+
+    #[test]
+    fn missing_interval_of_a_percentile_alone_is_too_short() {
+        let mut run = sample::run("iops", 1000.0, 1.0);
+        let figure = Figure::new("latency_p99.9", 5e6, Unit::Nanoseconds);
+        run.findings.put_figure(figure);
+        assert_eq!(
+            reason(&run, "latency_p99.9"),
+            Some(MissingInterval::TooShort)
+        );
+        let mut drifting = without_interval("iops", 60_000_000_000);
+        let figure = Figure::new("latency_p99.9", 5e6, Unit::Nanoseconds);
+        drifting.findings.put_figure(figure);
+        assert_eq!(
+            reason(&drifting, "latency_p99.9"),
+            Some(MissingInterval::Drifting)
+        );
+    }
+
+    #[test]
+    fn missing_interval_of_a_figure_that_never_has_one_is_not_estimated() {
+        let mut run = sample::run("iops", 1000.0, 1.0);
+        let figure = Figure::new("throughput_min", 5e6, Unit::BytesPerSecond);
+        run.findings.put_figure(figure);
+        assert_eq!(
+            reason(&run, "throughput_min"),
+            Some(MissingInterval::NotEstimated)
+        );
+    }
+}
