@@ -48,8 +48,8 @@ pub enum DriveError {
     },
     /// No room for a scratch file.
     #[error(
-        "{directory} has {free} free, and {reserve} have to stay free: no room for a scratch file of {wanted}",
-        free = crate::units::capacity(*.free as f64),
+        "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
+        free = what_is_free(.limit.as_deref(), *.free),
         reserve = crate::units::capacity(*.reserve as f64),
         wanted = crate::units::capacity(*.wanted as f64)
     )]
@@ -62,12 +62,14 @@ pub enum DriveError {
         reserve: u64,
         /// Bytes asked for.
         wanted: u64,
+        /// The limit of memory that leaves no more, where the directory lies in memory.
+        limit: Option<String>,
     },
     /// Overwriting a file would fill its file system: it has holes.
     #[error(
         "{missing} of {name} are holes or compressed and need room when they are written: its file \
-         system has {free} free, of which {reserve} stay free",
-        free = crate::units::capacity(*.free as f64),
+         system {free}, of which {reserve} stay free",
+        free = what_is_free(.limit.as_deref(), *.free),
         reserve = crate::units::capacity(*.reserve as f64),
         missing = crate::units::capacity(*.missing as f64)
     )]
@@ -80,6 +82,8 @@ pub enum DriveError {
         free: u64,
         /// Bytes that must stay free.
         reserve: u64,
+        /// The limit of memory that leaves no more, where the file lies in memory.
+        limit: Option<String>,
     },
     /// The target is another one than before.
     #[error("{name} is not the target any more that was checked")]
@@ -106,6 +110,15 @@ pub enum DriveError {
         /// What the kernel said.
         source: io::Error,
     },
+}
+
+/// What a file system has free: by its own account, or by that limit of memory.
+fn what_is_free(limit: Option<&str>, bytes: u64) -> String {
+    let bytes = crate::units::capacity(bytes as f64);
+    match limit {
+        Some(limit) => format!("lies in memory, of which {limit} leaves {bytes}"),
+        None => format!("has {bytes} free"),
+    }
 }
 
 impl DriveError {

@@ -139,6 +139,19 @@ pub fn drop_cache(device: impl AsFd) -> io::Result<()> {
     checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
 }
 
+/// Writes to the medium what the page cache of a file or block device holds of it, without having
+/// the drive flush its own cache. A descriptor that reads is enough (sync_file_range(2)).
+///
+/// # Errors
+/// When it was not written, or on what is neither file nor block device.
+pub fn write_back(file: impl AsFd) -> io::Result<()> {
+    let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    // SAFETY: sync_file_range takes numbers and no pointer; a length of 0 means up to the end.
+    checked(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, all) })
+}
+
 /// The file that a loop device is attached to.
 ///
 /// # Errors

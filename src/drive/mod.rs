@@ -11,6 +11,7 @@ pub mod identity;
 pub mod ioctl;
 pub mod mounts;
 pub mod random;
+mod room;
 pub mod scratch;
 pub mod settings;
 pub mod target;

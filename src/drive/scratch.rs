@@ -10,76 +10,17 @@ use rustix::fs::{Advice, AtFlags, Mode as Permissions, OFlags};
 use rustix::io::Errno;
 
 use super::random::Random;
+use super::room::{Room, SMALLEST_CHOICE};
 use super::target::{Access, Medium, Mode};
 use super::{DriveError, extents, failed, guard};
+use crate::roots::Roots;
 
-/// Never fewer bytes than this stay free.
-const RESERVE_BYTES: u64 = 1 << 30;
-/// Nor a smaller share of the file system than 1 in this many.
-const RESERVE_SHARE: u64 = 20;
-/// The size when none is asked for, where there is room.
-const USUAL_BYTES: u64 = 1 << 30;
-/// Smaller ones fit into a drive's own cache and say nothing.
-const SMALLEST_CHOICE: u64 = 16 << 20;
 /// Sizes are whole multiples of this, which suits every drive's blocks.
-const GRAIN: u64 = 4096;
+pub(super) const GRAIN: u64 = 4096;
 /// Written at a time when filling.
 const CHUNK: usize = 4 << 20;
 /// The free space is looked at again after this many bytes.
 const LOOK_EVERY: u64 = 64 << 20;
-
-/// What a file system has free and what of it has to stay free.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Room {
-    /// Bytes that this user can still write.
-    pub free: u64,
-    /// Bytes that stay free whatever is asked for: 1 GiB or 5 % of the whole, if that is more.
-    pub reserve: u64,
-}
-
-impl Room {
-    /// By the sizes of the whole and of what is free.
-    #[must_use]
-    pub fn new(total: u64, free: u64) -> Self {
-        Self {
-            free,
-            reserve: RESERVE_BYTES.max(total / RESERVE_SHARE),
-        }
-    }
-
-    /// Bytes that may be used.
-    #[must_use]
-    pub fn usable(self) -> u64 {
-        self.free.saturating_sub(self.reserve)
-    }
-
-    /// The size for a scratch file when none is asked for: 1 GiB, or half of what may be used.
-    /// `None` when that would be too small to say anything.
-    #[must_use]
-    pub fn choice(self) -> Option<u64> {
-        let size = USUAL_BYTES.min(self.usable() / 2) / GRAIN * GRAIN;
-        (size >= SMALLEST_CHOICE).then_some(size)
-    }
-
-    /// Room on the file system of an open file.
-    fn around(file: &File, directory: &str) -> Result<Self, DriveError> {
-        let facts =
-            rustix::fs::fstatvfs(file).map_err(failed("ask for the free space of", directory))?;
-        Ok(Self::new(
-            facts.f_blocks.saturating_mul(facts.f_frsize),
-            facts.f_bavail.saturating_mul(facts.f_frsize),
-        ))
-    }
-
-    fn refuse(self, directory: &str, wanted: u64) -> DriveError {
-        DriveError::NoRoom {
-            directory: directory.to_owned(),
-            free: self.free,
-            reserve: self.reserve,
-            wanted,
-        }
-    }
-}
 
 /// Makes the empty file: `O_TMPFILE`, or, where the file system lacks it, a name that is taken
 /// away at once.
@@ -109,8 +50,13 @@ fn named(
 }
 
 /// The size that the file will have, if there is room for it.
-pub(super) fn size(file: &File, directory: &str, wanted: Option<u64>) -> Result<u64, DriveError> {
-    let room = Room::around(file, directory)?;
+pub(super) fn size(
+    roots: &Roots,
+    file: &File,
+    directory: &str,
+    wanted: Option<u64>,
+) -> Result<u64, DriveError> {
+    let room = Room::around(roots, file, directory)?;
     let Some(wanted) = wanted else {
         return room
             .choice()
@@ -172,7 +118,7 @@ fn write_all(
         }
         let left = total - done;
         if done % LOOK_EVERY == 0 {
-            check_room(&file, name, left)?;
+            check_room(medium.roots(), &file, name, left)?;
         }
         let chunk = &mut buffer[..left.min(CHUNK as u64) as usize];
         random.fill(chunk);
@@ -206,7 +152,7 @@ pub fn check_holes(
     let missing = found.holes.saturating_add(found.encoded);
     let missing = most.map_or(missing, |most| most.min(missing));
     let name = &medium.target.name;
-    let room = Room::around(medium.anchor(), name)?;
+    let room = Room::around(medium.roots(), medium.anchor(), name)?;
     if missing == 0 || missing <= room.usable() {
         return Ok(());
     }
@@ -215,6 +161,7 @@ pub fn check_holes(
         missing,
         free: room.free,
         reserve: room.reserve,
+        limit: room.limit,
     })
 }
 
@@ -223,7 +170,7 @@ pub fn check_holes(
 #[must_use]
 pub fn shortage(medium: &Medium) -> Option<DriveError> {
     let name = &medium.target.name;
-    let room = Room::around(medium.anchor(), name).ok()?;
+    let room = Room::around(medium.roots(), medium.anchor(), name).ok()?;
     if room.usable() > 0 {
         return None;
     }
@@ -234,12 +181,13 @@ pub fn shortage(medium: &Medium) -> Option<DriveError> {
         missing,
         free: room.free,
         reserve: room.reserve,
+        limit: room.limit,
     })
 }
 
 /// Others write too: what is still to come must fit above the reserve.
-fn check_room(file: &File, directory: &str, left: u64) -> Result<(), DriveError> {
-    let room = Room::around(file, directory)?;
+fn check_room(roots: &Roots, file: &File, directory: &str, left: u64) -> Result<(), DriveError> {
+    let room = Room::around(roots, file, directory)?;
     if left > room.usable() {
         return Err(room.refuse(directory, left));
     }
@@ -249,22 +197,6 @@ fn check_room(file: &File, directory: &str, left: u64) -> Result<(), DriveError>
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    const GIB: u64 = 1 << 30;
-
-    #[test]
-    fn the_reserve_is_a_gibibyte_or_a_twentieth() {
-        assert_eq!(Room::new(10 * GIB, 5 * GIB).reserve, GIB);
-        assert_eq!(Room::new(100 * GIB, 5 * GIB).reserve, 5 * GIB);
-        assert_eq!(Room::new(100 * GIB, 4 * GIB).usable(), 0);
-    }
-
-    #[test]
-    fn the_choice_leaves_half_of_what_may_be_used() {
-        assert_eq!(Room::new(100 * GIB, 50 * GIB).choice(), Some(GIB));
-        assert_eq!(Room::new(10 * GIB, 2 * GIB).choice(), Some(GIB / 2));
-        assert_eq!(Room::new(10 * GIB, GIB + (16 << 20)).choice(), None);
-    }
 
     #[test]
     fn a_named_file_has_no_name_afterwards() {

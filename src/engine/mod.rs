@@ -16,7 +16,6 @@ mod content;
 mod crew;
 mod feeder;
 mod finish;
-mod memory;
 mod open;
 pub mod outcome;
 pub mod pauses;

@@ -7,9 +7,9 @@ use rustix::fs::Advice;
 
 use super::EngineError;
 use super::feeder::Assigned;
-use super::memory;
 use super::plan::{CacheMode, Plan, SyncMode};
 use crate::drive::{Access, Durability, Medium, Mode, TargetKind, WritePermit, ioctl};
+use crate::memory;
 use crate::units::{block_size, exact_size};
 
 /// A medium, and the permission to write it where there is one.

@@ -14,5 +14,6 @@ mod namespaces;
 mod obstacles;
 mod other_ways;
 mod overlay;
+mod stale_cache;
 mod users;
 mod while_writing;

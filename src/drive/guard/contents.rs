@@ -3,7 +3,9 @@
 use std::fs;
 
 use super::bytes::{ReadAt, ReadFailure, Reader};
+use super::medium_reader::MediumReader;
 use super::partition_table::{self, PartitionRange, PartitionTable};
+use super::siblings;
 use super::signatures::{self, Signature};
 use crate::drive::target::Medium;
 use crate::roots::Roots;
@@ -27,8 +29,9 @@ pub struct Contents {
 }
 
 impl Contents {
-    /// Examines a medium through its anchoring descriptor.
+    /// Examines the bytes on a medium, past the page cache where that is possible.
     pub(super) fn read(roots: &Roots, medium: &Medium) -> Self {
+        siblings::write_back(roots, medium);
         let size = medium.identity().size_bytes;
         let sector = u64::from(medium.target.logical_block);
         let is_device = medium.device_number().is_some();
@@ -38,7 +41,7 @@ impl Contents {
             Vec::new()
         };
         let sector = if is_device { sector } else { 512 };
-        let mut contents = Self::of(medium.anchor(), size, sector, &known);
+        let mut contents = Self::of(&MediumReader::new(medium), size, sector, &known);
         let drive = medium.target.drive.as_ref().filter(|_| is_device);
         let by_udev = drive.and_then(|drive| drive.signature.clone());
         if let Some(name) = by_udev.filter(|name| !contents.holds(name)) {

@@ -1,10 +1,8 @@
 //! When and where a file system was last mounted, as its own superblock remembers.
 
-use std::fs::File;
-use std::os::unix::fs::FileExt;
-
 use jiff::Timestamp;
 
+use super::bytes::ReadAt;
 use crate::printable::printable;
 
 /// Where the superblock of ext2, 3 and 4 begins (kernel Documentation/filesystems/ext4/super.rst).
@@ -17,9 +15,12 @@ const LAST_MOUNTED: std::ops::Range<usize> = 0x88..0xc8;
 /// What is remembered of mounting the file system that begins at this byte: how often, when, and
 /// where. `None` where there is no ext file system; the others keep no such record.
 #[must_use]
-pub fn last_mount(medium: &File, offset: u64) -> Option<String> {
+pub(super) fn last_mount(medium: &dyn ReadAt, offset: u64) -> Option<String> {
     let mut block = [0_u8; LENGTH];
-    medium.read_exact_at(&mut block, offset + SUPERBLOCK).ok()?;
+    let count = medium.read_at(&mut block, offset + SUPERBLOCK).ok()?;
+    if count < LENGTH {
+        return None;
+    }
     (block[0x38..0x3a] == [0x53, 0xef]).then(|| describe(&block))
 }
 
@@ -50,6 +51,9 @@ fn describe(block: &[u8; LENGTH]) -> String {
 
 #[cfg(test)]
 mod tests {
+    use std::fs::File;
+    use std::os::unix::fs::FileExt;
+
     use super::*;
 
     fn medium(change: impl FnOnce(&mut [u8])) -> File {

@@ -1,6 +1,7 @@
 //! The facts that stand next to the question whether a medium may be overwritten.
 
 use super::conflicts::{Conflict, Depth};
+use super::medium_reader::MediumReader;
 use super::{Contents, PartitionRange, Refusal, conflicts, history};
 use crate::drive::identity::{self, Drive, DriveKind, Use, harmless};
 use crate::drive::target::Medium;
@@ -68,6 +69,11 @@ pub(super) fn describe(
     let itself = medium.device_number().and(target.drive.as_ref());
     let resolved = medium.resolved_path().map(std::path::Path::to_string_lossy);
     let number = medium.device_number();
+    let reader = MediumReader::new(medium);
+    let partitions = partitions(roots, &reader, itself, &contents);
+    let last_mount = history::last_mount(&reader, 0);
+    // A second descriptor of a file would count as somebody who reads it.
+    drop(reader);
     Ok(Inspection {
         name: harmless(&target.name),
         resolved: resolved
@@ -77,8 +83,8 @@ pub(super) fn describe(
         model: itself.and_then(|drive| drive.model.clone()),
         serial: itself.and_then(|drive| drive.serial.clone()),
         size_bytes: target.size,
-        partitions: partitions(roots, medium, itself, &contents),
-        last_mount: history::last_mount(medium.anchor(), 0),
+        partitions,
+        last_mount,
         contents,
         conflicts: conflicts::find(roots, medium, Depth::Full)?.conflicts,
     })
@@ -87,7 +93,7 @@ pub(super) fn describe(
 /// The partitions in a medium's bytes, by the kernel's names where it has any.
 fn partitions(
     roots: &Roots,
-    medium: &Medium,
+    reader: &MediumReader<'_>,
     whole: Option<&Drive>,
     contents: &Contents,
 ) -> Vec<Part> {
@@ -107,7 +113,7 @@ fn partitions(
             mounted_at: drive.map_or_else(Vec::new, |drive| {
                 drive.users.iter().filter_map(mount_point).collect()
             }),
-            last_mount: history::last_mount(medium.anchor(), range.start),
+            last_mount: history::last_mount(reader, range.start),
         }
     };
     contents.partitions.iter().map(part).collect()

@@ -10,8 +10,10 @@ mod contents;
 mod history;
 mod hold;
 mod inspect;
+mod medium_reader;
 mod obstacles;
 mod partition_table;
+mod siblings;
 mod signatures;
 #[cfg(test)]
 mod tests;
@@ -208,12 +210,15 @@ pub fn permit(
     check_use(roots, medium)?;
     consent::check_path(medium, consent)?;
     let mut hold = Hold::take(medium)?;
-    // Nobody can make a file system known to the kernel from here on: what is there now stays.
+    // Whoever came between the first look and the hold is seen now.
+    let others = check(roots, medium, Depth::Held)?;
+    siblings::write_back_held(&others);
+    hold.add(others);
+    // Nobody can make a file system known to the kernel from here on, neither on the medium nor on
+    // another device with its bytes: what is there now stays.
     if let Some(consent) = consent {
         consent::check_medium(roots, medium, consent, Some(hold.file()))?;
     }
-    // Whoever came between the first look and the hold is seen now.
-    hold.add(check(roots, medium, Depth::Held)?);
     Ok(WritePermit {
         id: medium.id(),
         _hold: Some(hold),

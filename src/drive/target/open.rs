@@ -70,7 +70,7 @@ fn open_path(
     let kind = metadata.file_type();
     if kind.is_dir() {
         let file = scratch::create(path, name)?;
-        let size = scratch::size(&file, name, scratch_size)?;
+        let size = scratch::size(roots, &file, name, scratch_size)?;
         return file_medium(roots, name, TargetKind::Scratch, file, size);
     }
     let unsuitable = |what| DriveError::Unsuitable {

@@ -180,6 +180,7 @@ pub(super) const FILE_SYSTEMS: &[Magic] = &[
     start("ubi", 0, b"UBI#"),
     start("ubifs", 0, &[0x31, 0x18, 0x10, 0x06]),
     start("zonefs", 0, b"SFOZ"),
+    start("bfs", 0, &[0xce, 0xfa, 0xad, 0x1b]),
     start("befs", 0x220, b"1SFB"),
     start("befs", 0x20, b"1SFB"),
     start("vxfs", 0x400, &[0xf5, 0xfc, 0x01, 0xa5]),
@@ -187,11 +188,24 @@ pub(super) const FILE_SYSTEMS: &[Magic] = &[
     start("ufs", 0x1_0000 + 1372, &[0x54, 0x19, 0x01, 0]),
     start("ufs", 0x1_0000 + 1372, &[0x19, 0x01, 0x54, 0x19]),
     start("ufs", 0x2000 + 1372, &[0x19, 0x01, 0x54, 0x19]),
-    // Minix 1, 1 with long names, 2, 2 with long names: the mark, then the state "clean"; 3.
+    // Minix 1, 1 with long names, 2, 2 with long names: the mark, then the state (bit 0: unmounted,
+    // bit 1: errors); 3.
+    start("minix", 0x410, &[0x7f, 0x13, 0, 0]),
     start("minix", 0x410, &[0x7f, 0x13, 1, 0]),
+    start("minix", 0x410, &[0x7f, 0x13, 2, 0]),
+    start("minix", 0x410, &[0x7f, 0x13, 3, 0]),
+    start("minix", 0x410, &[0x8f, 0x13, 0, 0]),
     start("minix", 0x410, &[0x8f, 0x13, 1, 0]),
+    start("minix", 0x410, &[0x8f, 0x13, 2, 0]),
+    start("minix", 0x410, &[0x8f, 0x13, 3, 0]),
+    start("minix", 0x410, &[0x68, 0x24, 0, 0]),
     start("minix", 0x410, &[0x68, 0x24, 1, 0]),
+    start("minix", 0x410, &[0x68, 0x24, 2, 0]),
+    start("minix", 0x410, &[0x68, 0x24, 3, 0]),
+    start("minix", 0x410, &[0x78, 0x24, 0, 0]),
     start("minix", 0x410, &[0x78, 0x24, 1, 0]),
+    start("minix", 0x410, &[0x78, 0x24, 2, 0]),
+    start("minix", 0x410, &[0x78, 0x24, 3, 0]),
     start("minix", 0x418, &[0x5a, 0x4d, 0, 0]),
     start(
         "swsuspend",
@@ -213,7 +227,7 @@ pub(super) const SWAP: &[(&str, &[u8])] = &[
 /// Pages whose end may carry the mark of swap.
 pub(super) const SWAP_PAGES: &[u64] = &[4096, 8192, 16_384, 32_768, 65_536];
 
-/// Images of disks of virtual machines.
+/// Images of disks of virtual machines, and databases in a file.
 pub(super) const IMAGES: &[Magic] = &[
     start("qcow2", 0, b"QFI\xfb"),
     start("qed", 0, b"QED\0"),
@@ -227,4 +241,5 @@ pub(super) const IMAGES: &[Magic] = &[
     start("parallels", 0, b"WithoutFreeSpace"),
     start("parallels", 0, b"WithouFreSpacExt"),
     end("dmg", 512, 512, b"koly"),
+    start("sqlite", 0, b"SQLite format 3\0"),
 ];

@@ -13,6 +13,7 @@ use rustix::fs::{Mode as Permissions, OFlags};
 mod consent;
 mod loops;
 mod stacked;
+mod stale_cache;
 mod trees;
 
 /// Asks for permission with consent that names the target itself.

@@ -163,6 +163,9 @@ made_by_its_program! {
     swap_is_what_blkid_says: "mkswap -q $f || mkswap $f", "swap";
     minix_is_what_blkid_says: "mkfs.minix $f", "minix";
     minix3_is_what_blkid_says: "mkfs.minix -3 $f", "minix";
+    minix_that_was_not_unmounted_is_what_blkid_says: "mkfs.minix $f && printf '\\0\\0' | dd of=$f bs=1 seek=1042 conv=notrunc", "minix";
+    minix2_with_errors_is_what_blkid_says: "mkfs.minix -2 $f && printf '\\2\\0' | dd of=$f bs=1 seek=1042 conv=notrunc", "minix";
+    bfs_is_what_blkid_says: "mkfs.bfs $f", "bfs";
     cramfs_is_what_blkid_says: "mkdir $f.d && echo 1 > $f.d/a && mkfs.cramfs $f.d $f", "cramfs";
     vfat_is_what_blkid_says: "mkfs.vfat $f", "vfat";
     luks1_is_what_blkid_says: "printf x | cryptsetup luksFormat --type luks1 --pbkdf-force-iterations 1000 -q $f -", "crypto_LUKS";
@@ -194,4 +197,9 @@ fn gpt_backup_alone_is_found() {
 #[test]
 fn second_luks2_header_alone_is_found() {
     assert_eq!(with(&[(0x4000, b"SKUL\xba\xbe")]), ["crypto_LUKS"]);
+}
+
+#[test]
+fn database_of_sqlite_is_found() {
+    assert_eq!(with(&[(0, b"SQLite format 3\0")]), ["sqlite"]);
 }

@@ -1,5 +1,6 @@
-//! Whether there is memory for the buffers of a plan. Asked before they are taken: in a control
-//! group the kernel kills whoever goes over the limit, it does not refuse.
+//! What limits the memory that this program can still take, by buffers or by files that lie in
+//! memory. Asked before it is taken: in a control group the kernel kills whoever goes over the
+//! limit, it does not refuse.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -12,16 +13,18 @@ const SPARE: u64 = 8 << 20;
 
 /// What limits the memory that this program can still take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-struct Limit {
+pub(crate) struct Limit {
     /// Bytes that are left of it.
-    left: u64,
+    pub(crate) left: u64,
+    /// Bytes in all.
+    pub(crate) whole: u64,
     /// Which limit it is, such as `memory.max of the control group /job`.
-    name: String,
+    pub(crate) name: String,
 }
 
 /// Says which limit is in the way of taking so many bytes; `None` where none is known.
 #[must_use]
-pub(super) fn obstacle(roots: &Roots, bytes: u64) -> Option<String> {
+pub(crate) fn obstacle(roots: &Roots, bytes: u64) -> Option<String> {
     let limit = limits(roots).into_iter().min_by_key(|limit| limit.left)?;
     (bytes.saturating_add(SPARE) > limit.left).then(|| {
         format!(
@@ -32,7 +35,9 @@ pub(super) fn obstacle(roots: &Roots, bytes: u64) -> Option<String> {
     })
 }
 
-fn limits(roots: &Roots) -> Vec<Limit> {
+/// All limits that are known: of the machine, and of the control groups.
+#[must_use]
+pub(crate) fn limits(roots: &Roots) -> Vec<Limit> {
     let mut limits: Vec<Limit> = available(roots).into_iter().collect();
     let groups = fs::read_to_string(roots.proc.join("self/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
@@ -59,12 +64,15 @@ fn limits(roots: &Roots) -> Vec<Limit> {
 /// What the machine has left without swapping (proc_meminfo(5)).
 fn available(roots: &Roots) -> Option<Limit> {
     let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
-    let line = text
-        .lines()
-        .find(|line| line.starts_with("MemAvailable:"))?;
-    let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+    let value = |name: &str| {
+        let line = text.lines().find(|line| line.starts_with(name))?;
+        let kib: u64 = line.split_ascii_whitespace().nth(1)?.parse().ok()?;
+        Some(kib.saturating_mul(1024))
+    };
+    let left = value("MemAvailable:")?;
     Some(Limit {
-        left: kib.saturating_mul(1024),
+        left,
+        whole: value("MemTotal:").unwrap_or(left),
         name: "the machine".to_owned(),
     })
 }
@@ -138,6 +146,7 @@ impl Version {
             .unwrap_or(0);
         Some(Limit {
             left: limit.saturating_sub(used.saturating_sub(cached)),
+            whole: limit,
             name: format!(
                 "{} ({}) of the control group {group}",
                 self.limit,

@@ -1,0 +1,63 @@
+//! Bytes of a real file, read in blocks.
+
+use super::*;
+use crate::drive::target;
+use crate::roots::Roots;
+
+fn medium(bytes: &[u8]) -> (tempfile::TempDir, Medium) {
+    // The temporary directory may lie in memory; this one takes O_DIRECT in most places.
+    let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+    let path = directory.path().join("file");
+    std::fs::write(&path, bytes).unwrap();
+    let medium = target::open(&Roots::default(), &path, None).unwrap();
+    (directory, medium)
+}
+
+#[test]
+fn parts_of_blocks_are_read_past_the_cache_as_through_it() {
+    let bytes: Vec<u8> = (0..70_001_u32).map(|number| (number % 251) as u8).collect();
+    let (_directory, medium) = medium(&bytes);
+    let direct = MediumReader::new(&medium);
+    let buffered = MediumReader {
+        direct: None,
+        ..MediumReader::new(&medium)
+    };
+    let single = MediumReader::new(&medium);
+    single.single.set(true);
+    let (last, end) = (70_000, 70_001);
+    for (offset, length) in [
+        (0, 1),
+        (0, 70_001),
+        (1, 4096),
+        (4095, 2),
+        (4096, 8192),
+        (last, 9),
+    ] {
+        let expected = &bytes[offset..(offset + length).min(end)];
+        for reader in [&direct, &buffered, &single] {
+            let mut found: Vec<u8> = Vec::new();
+            while found.len() < expected.len() {
+                let mut buffer = vec![0; length - found.len()];
+                let at = (offset + found.len()) as u64;
+                let count = reader.read_at(&mut buffer, at).unwrap();
+                assert!(count > 0, "{offset} {length}");
+                found.extend(&buffer[..count]);
+            }
+            assert_eq!(found, expected, "{offset} {length}");
+            assert_eq!(reader.read_at(&mut [0; 5], end as u64).unwrap(), 0);
+        }
+    }
+}
+
+#[test]
+fn file_system_that_refuses_direct_requests_is_read_through_the_cache() {
+    let (_directory, medium) = medium(&[7; 8192]);
+    let reader = MediumReader {
+        // The kernel refuses what is aligned to less than a sector.
+        alignment: 1,
+        ..MediumReader::new(&medium)
+    };
+    let mut buffer = [0; 3];
+    assert_eq!(reader.read_at(&mut buffer, 5).unwrap(), 3);
+    assert_eq!(buffer, [7; 3]);
+}
