@@ -245,3 +245,32 @@ fn report_onto_its_own_input_is_refused() {
     assert_eq!(code(&output), 2, "{}", stderr(&output));
     assert!(fs::read(&session).unwrap() == before);
 }
+
+#[test]
+fn files_that_act_on_the_kernel_as_output_are_refused() {
+    let place = Place::new();
+    place.session("s.json");
+    // A host name and mounts of the script's own.
+    let script = r#"
+        exec unshare --uts bash -euc '
+            hostname before
+            mkdir "$D/tree" && mount -t sysfs none "$D/tree" && mountpoint -q "$D/tree"
+            touch "$D/bound" && mount --bind /proc/sys/kernel/hostname "$D/bound"
+            set +e
+            for name in /proc/sys/kernel/hostname /proc/self/comm /proc/thread-self/comm \
+                "$D/tree/kernel/mm/ksm/run" "$D/tree/new" "$D/bound"; do
+                "$P" report "$D/s.json" -o "$name" 2>> "$D/err"; echo $?
+            done
+            "$P" report "$D/s.json" -o /dev/fd/7 7> /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
+            "$P" report "$D/s.json" -o - > /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
+            hostname'
+    "#;
+    let Some(output) = place.namespace(script) else {
+        return;
+    };
+    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    let expected = "2\n".repeat(8) + "before\n";
+    assert_eq!(stdout(&output), expected, "{told}{}", stderr(&output));
+    assert!(told.contains("is in procfs, whose files act on the kernel"));
+    assert!(told.contains("is in sysfs, whose files act on the kernel"));
+}
