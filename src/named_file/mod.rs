@@ -107,6 +107,26 @@ impl Output {
         self.id
     }
 
+    /// As the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The regular file that is there already, if one is.
+    #[must_use]
+    pub fn existing_file(&self) -> Option<FileId> {
+        let stat = match &self.destination {
+            Destination::New(..) => return None,
+            Destination::Replace(..) | Destination::InPlace(..) => return self.id,
+            Destination::Stdout => fstat(io::stdout()),
+            Destination::Stream(file) => fstat(file),
+        };
+        let is_regular =
+            stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
+        self.id.filter(|_| is_regular)
+    }
+
     fn is(&self, other: FileId) -> bool {
         self.id == Some(other)
     }
