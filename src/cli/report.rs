@@ -7,8 +7,9 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use super::compare::{check_together, ignore_switch, ignored};
 use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
 use crate::bench;
-use crate::named_file::Output;
 use crate::report::html;
+use crate::roots::Roots;
+use crate::runtime::output;
 use crate::session::compare::{Input, compare};
 use crate::session::store;
 
@@ -46,7 +47,8 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         sessions.push((path.display().to_string(), session));
         ids.push(id);
     }
-    let output = Output::prepare(path, &ids).map_err(refused_output)?;
+    let roots = Roots::default();
+    let output = output::prepare(&roots, path, &ids).map_err(refused_output)?;
     let inputs: Vec<Input<'_>> = sessions
         .iter()
         .map(|(name, session)| Input { name, session })
@@ -58,8 +60,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         print(&page)?;
         return Ok(Exit::Done);
     }
-    output
-        .write(page.as_bytes())
+    output::write(&roots, output, page.as_bytes())
         .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
     say(&format!("report written to {}", path.display()));
     Ok(Exit::Done)

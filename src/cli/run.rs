@@ -15,6 +15,7 @@ use crate::named_file::Output;
 use crate::report::{repeated, text};
 use crate::roots::Roots;
 use crate::runtime::benchmark::{self, Order, Report};
+use crate::runtime::output;
 use crate::session::document::RunState;
 use crate::session::goal::Wanted;
 use crate::session::store;
@@ -116,7 +117,7 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let mut order = order(matches)?;
     let output = matches
         .get_one::<PathBuf>("json")
-        .map(|path| Output::prepare(path, &[]).map_err(refused_output))
+        .map(|path| output::prepare(&Roots::default(), path, &[]).map_err(refused_output))
         .transpose()?;
     order.outputs = output.iter().filter_map(Output::id).collect();
     let control = Arc::new(Control::default());
@@ -218,8 +219,8 @@ fn as_text(report: &Report) -> String {
 }
 
 fn write(report: &Report, output: Output) -> std::result::Result<(), Failure> {
-    output
-        .write(json(&report.session)?.as_bytes())
+    let text = json(&report.session)?;
+    output::write(&Roots::default(), output, text.as_bytes())
         .map_err(|error| Failure::failed(&error).advise(error.advice()))
 }
 

@@ -50,6 +50,11 @@ impl Directory {
         Self { descriptor }
     }
 
+    /// Its descriptor, maybe `O_PATH`.
+    pub(super) fn descriptor(&self) -> &OwnedFd {
+        &self.descriptor
+    }
+
     /// What lies there by that name, a symbolic link as such.
     ///
     /// # Errors
@@ -108,6 +113,7 @@ impl Directory {
                 Ok(Temporary {
                     file: file.into(),
                     is_linkable: true,
+                    access,
                 })
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
@@ -116,6 +122,7 @@ impl Directory {
                 Ok(Temporary {
                     file,
                     is_linkable: false,
+                    access,
                 })
             }
             Err(error) => Err(error.into()),
@@ -186,6 +193,8 @@ pub(super) struct Temporary {
     pub(super) file: File,
     /// Whether it is one without a name, and not the proof that a file can be made.
     pub(super) is_linkable: bool,
+    /// Who may read it before `settle` says otherwise.
+    pub(super) access: Access,
 }
 
 impl Temporary {
@@ -201,7 +210,7 @@ impl Temporary {
     ) -> io::Result<File> {
         use io::Write;
         if !self.is_linkable {
-            return Self::publish_named(directory, name, bytes, (existing, settle));
+            return self.publish_named(directory, name, bytes, (existing, settle));
         }
         let mut file = self.file;
         settle(&file)?;
@@ -222,13 +231,14 @@ impl Temporary {
 
     /// Where the file system knows no files without a name.
     fn publish_named(
+        self,
         directory: &Directory,
         name: &OsStr,
         bytes: &[u8],
         (existing, settle): (Existing, Settle<'_>),
     ) -> io::Result<File> {
         use io::Write;
-        let (mut file, random) = directory.random(Access::Umask)?;
+        let (mut file, random) = directory.random(self.access)?;
         let published = settle(&file)
             .and_then(|()| file.write_all(bytes))
             .and_then(|()| file.sync_data())

@@ -22,6 +22,14 @@ pub enum OutputError {
         /// As the user named it.
         path: PathBuf,
     },
+    /// Its bytes are those of a device or file system, or that cannot be found out.
+    #[error("{} is not written: {reason}", path.display())]
+    InUse {
+        /// As the user named it.
+        path: PathBuf,
+        /// Who uses it, and how.
+        reason: String,
+    },
     /// Somebody else decides where it leads.
     #[error("{} is not written: {reason}", path.display())]
     Untrusted {
@@ -61,6 +69,10 @@ impl OutputError {
         match self {
             Self::Unsuitable { .. } | Self::Input { .. } => {
                 "name a regular file, a new one or one to replace; - is stdout".to_owned()
+            }
+            Self::InUse { .. } => {
+                "name another file; if this one may really go, detach, unmount or swapoff it first"
+                    .to_owned()
             }
             Self::Untrusted { .. } => {
                 "name the file by its real path, or write to a directory of your own".to_owned()

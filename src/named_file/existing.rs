@@ -4,10 +4,11 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::fs::{
-    AtFlags, FallocateFlags, Gid, Mode, Stat, StatxFlags, Uid, fallocate, fchmod, fchown,
+    AtFlags, FallocateFlags, Gid, Mode, OFlags, Stat, StatxFlags, Uid, fallocate, fchmod, fchown,
     fgetxattr, flistxattr, fstat, ftruncate, ioctl_getflags, statx,
 };
 use rustix::io::Errno;
@@ -21,6 +22,9 @@ const SETTABLE_FLAGS: u32 = 0x0003_80ff | 0x2000_0000 | 0x0080_0000;
 const MOUNT_ROOT: u64 = 0x2000;
 /// Set-user-ID, set-group-ID and sticky bit.
 const SPECIAL_MODE: u32 = 0o7000;
+
+/// Bytes that are written at once to find out whether there is room.
+const ZEROS: usize = 1 << 16;
 
 /// Owner and mode, which a replacement takes over.
 #[derive(Debug, Clone, Copy)]
@@ -94,30 +98,83 @@ fn attributes(file: impl AsFd) -> rustix::io::Result<BTreeMap<Vec<u8>, Vec<u8>>>
 }
 
 /// Writes a file in place, from its beginning. Room is made first, so that a file system that is
-/// full, or a limit on the file's size, leaves what is in it.
+/// full, or a limit on the file's size, leaves what is in it; what goes wrong later is undone.
 pub(super) fn overwrite(file: &File, bytes: &[u8]) -> io::Result<()> {
-    use std::os::unix::fs::FileExt;
-    let length = bytes.len() as u64;
     let before = fstat(file)?.st_size as u64;
-    let reserved = match length {
-        0 => Ok(()),
-        _ => fallocate(file, FallocateFlags::KEEP_SIZE, 0, length).and_then(|()| {
-            match length > before {
-                // This is what a limit on the size is asked about.
-                true => ftruncate(file, length),
-                false => Ok(()),
+    let old = content(file, before.min(bytes.len() as u64));
+    if let Err(error) = reserve(file, before, bytes.len() as u64) {
+        // It may be longer by what was reserved.
+        let _ = ftruncate(file, before);
+        return Err(error);
+    }
+    let mut written = 0;
+    let done = write_counted(file, bytes, &mut written)
+        .and_then(|()| file.sync_data())
+        .and_then(|()| Ok(ftruncate(file, bytes.len() as u64)?))
+        .and_then(|()| file.sync_data());
+    if done.is_err() {
+        restore(file, before, old.as_deref(), written);
+    }
+    done
+}
+
+/// The first bytes of a file that is open for writing only; `None` where it may not be read.
+fn content(file: &File, length: u64) -> Option<Vec<u8>> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let source = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    let mut bytes = vec![0; usize::try_from(length).ok()?];
+    source.read_exact_at(&mut bytes, 0).ok()?;
+    Some(bytes)
+}
+
+/// Makes room for that many bytes. What was in the file stays; it may have become longer.
+fn reserve(file: &File, before: u64, length: u64) -> io::Result<()> {
+    if length == 0 {
+        return Ok(());
+    }
+    let allocated = fallocate(file, FallocateFlags::KEEP_SIZE, 0, length);
+    if length > before {
+        // This is what a limit on the size is asked about.
+        ftruncate(file, length)?;
+    }
+    match allocated {
+        Ok(()) => Ok(()),
+        // Only writing shows there that there is room.
+        Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {
+            let zeros = vec![0; ZEROS];
+            let mut at = before;
+            while at < length {
+                let count = (length - at).min(ZEROS as u64);
+                file.write_all_at(&zeros[..count as usize], at)?;
+                at += count;
             }
-        }),
-    };
-    match reserved {
-        Ok(()) | Err(Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => {}
-        Err(error) => {
-            // It may be longer by what was reserved.
-            let _ = ftruncate(file, before);
-            return Err(error.into());
+            if at > before {
+                file.sync_data()?;
+            }
+            Ok(())
+        }
+        Err(error) => Err(error.into()),
+    }
+}
+
+fn write_counted(file: &File, bytes: &[u8], written: &mut usize) -> io::Result<()> {
+    while *written < bytes.len() {
+        match file.write_at(&bytes[*written..], *written as u64) {
+            Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
+            Ok(count) => *written += count,
+            Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+            Err(error) => return Err(error),
         }
     }
-    file.write_all_at(bytes, 0)?;
-    ftruncate(file, length)?;
-    file.sync_data()
+    Ok(())
+}
+
+/// Puts back what was overwritten. The first error is the one that is reported.
+fn restore(file: &File, before: u64, old: Option<&[u8]>, written: usize) {
+    if let Some(old) = old {
+        let _ = file.write_all_at(&old[..written.min(old.len())], 0);
+        let _ = ftruncate(file, before);
+        let _ = file.sync_data();
+    }
 }

@@ -10,20 +10,23 @@
 use std::ffi::OsString;
 use std::fs::File;
 use std::io::{self, Write};
-use std::os::fd::OwnedFd;
+use std::os::fd::{AsRawFd, OwnedFd};
 use std::path::{Path, PathBuf};
 
-use rustix::fs::{FileType, OFlags, Stat, fstat};
+use rustix::fs::{FileType, OFlags, fstat};
 
 use self::directory::{Access, Directory, Existing, Temporary};
 use self::existing::Ownership;
-use self::resolve::{Place, WRITABLE_BY_ALL};
+use self::owner::Owner;
+use self::resolve::{Found, Place, WRITABLE_BY_ALL};
 
 mod directory;
 mod error;
 mod existing;
 mod file_id;
 pub mod input;
+mod kernel_files;
+mod owner;
 mod resolve;
 mod stream;
 #[cfg(test)]
@@ -74,6 +77,7 @@ impl Output {
         let (destination, id) = if path == Path::new(STDOUT) {
             let stat =
                 fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
+            kernel_files::check(path, io::stdout())?;
             (Destination::Stdout, Some(FileId::of_stat(&stat)))
         } else {
             destination(path)?
@@ -101,6 +105,26 @@ impl Output {
     #[must_use]
     pub fn id(&self) -> Option<FileId> {
         self.id
+    }
+
+    /// As the user named it.
+    #[must_use]
+    pub fn path(&self) -> &Path {
+        &self.path
+    }
+
+    /// The regular file that is there already, if one is.
+    #[must_use]
+    pub fn existing_file(&self) -> Option<FileId> {
+        let stat = match &self.destination {
+            Destination::New(..) => return None,
+            Destination::Replace(..) | Destination::InPlace(..) => return self.id,
+            Destination::Stdout => fstat(io::stdout()),
+            Destination::Stream(file) => fstat(file),
+        };
+        let is_regular =
+            stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
+        self.id.filter(|_| is_regular)
     }
 
     fn is(&self, other: FileId) -> bool {
@@ -194,7 +218,10 @@ fn new_entry(path: &Path) -> Result<Entry, OutputError> {
             directory,
             name,
             found: None,
-        } => Ok(Entry { directory, name }),
+        } => {
+            kernel_files::check(path, directory.descriptor())?;
+            Ok(Entry { directory, name })
+        }
         _ => Err(OutputError::Exists {
             path: path.to_owned(),
         }),
@@ -227,6 +254,7 @@ fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError
             name,
             found: None,
         } => {
+            kernel_files::check(path, directory.descriptor())?;
             let temporary = directory
                 .temporary(Access::Umask)
                 .map_err(|error| OutputError::io("make", path, error))?;
@@ -241,13 +269,12 @@ fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError
 }
 
 /// What another process has open: it has no name of which we know.
-fn opened(path: &Path, looked_at: &OwnedFd) -> Result<(Destination, Option<FileId>), OutputError> {
-    use std::os::fd::AsRawFd;
-    let failed = |error: rustix::io::Errno| OutputError::io("open", path, error);
-    let stat = fstat(looked_at).map_err(failed)?;
-    let id = Some(FileId::of_stat(&stat));
+fn opened(path: &Path, found: &Found) -> Result<(Destination, Option<FileId>), OutputError> {
+    let (looked_at, stat) = (&found.descriptor, &found.stat);
+    let id = Some(FileId::of_stat(stat));
+    kernel_files::check(path, looked_at)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        stream::check_kind(path, &stat)?;
+        stream::check_kind(path, stat)?;
         return Ok((Destination::Stream(stream::open(path, looked_at)?), id));
     }
     let file = rustix::fs::open(
@@ -255,20 +282,21 @@ fn opened(path: &Path, looked_at: &OwnedFd) -> Result<(Destination, Option<FileI
         OFlags::WRONLY | OFlags::CLOEXEC,
         rustix::fs::Mode::empty(),
     )
-    .map_err(failed)?;
+    .map_err(|error| OutputError::io("open", path, error))?;
     Ok((Destination::InPlace(file.into(), None), id))
 }
 
 fn existing_entry(
     path: &Path,
     entry: Entry,
-    found: &Stat,
+    found: &Found,
 ) -> Result<(Destination, Option<FileId>), OutputError> {
     let failed = |error: io::Error| OutputError::io("write", path, error);
-    let id = FileId::of_stat(found);
-    let is_regular = FileType::from_raw_mode(found.st_mode) == FileType::RegularFile;
+    let id = FileId::of_stat(&found.stat);
+    kernel_files::check(path, &found.descriptor)?;
+    let is_regular = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
     if !is_regular {
-        stream::check_kind(path, found)?;
+        stream::check_kind(path, &found.stat)?;
     }
     check_planted(path, &entry, found)?;
     let same = |file: &OwnedFd| match fstat(file) {
@@ -276,12 +304,7 @@ fn existing_entry(
         _ => Err(OutputError::changed(path)),
     };
     if !is_regular {
-        let looked_at = entry
-            .directory
-            .open(&entry.name, OFlags::PATH)
-            .map_err(failed)?;
-        same(&looked_at)?;
-        let file = stream::open(path, &looked_at)?;
+        let file = stream::open(path, &found.descriptor)?;
         return Ok((Destination::Stream(file), Some(id)));
     }
     let file = entry
@@ -313,31 +336,30 @@ fn existing_entry(
 /// In a directory that somebody else can write, an existing file may have been put there for us to
 /// write (as `fs.protected_regular` and `fs.protected_fifos` have it), or be another name of a file
 /// that lies elsewhere.
-fn check_planted(path: &Path, entry: &Entry, found: &Stat) -> Result<(), OutputError> {
+fn check_planted(path: &Path, entry: &Entry, found: &Found) -> Result<(), OutputError> {
     let around = entry
         .directory
         .stat()
         .map_err(|error| OutputError::io("look at the directory of", path, error))?;
-    let user = rustix::process::geteuid().as_raw();
+    let owner_around = Owner::of(entry.directory.descriptor(), &around);
+    let owner = found.owner();
     let untrusted = |reason: String| {
         Err(OutputError::Untrusted {
             path: path.to_owned(),
             reason,
         })
     };
-    let is_device = FileType::from_raw_mode(found.st_mode) == FileType::CharacterDevice;
+    let is_device = FileType::from_raw_mode(found.stat.st_mode) == FileType::CharacterDevice;
     let is_shared = around.st_mode & WRITABLE_BY_ALL != 0;
-    if is_shared && !is_device && found.st_uid != user && found.st_uid != around.st_uid {
+    if is_shared && !is_device && !owner.is_self() && owner != owner_around {
         return untrusted(format!(
-            "it belongs to user {} and lies in a directory that everybody can write",
-            found.st_uid
+            "it belongs to {owner} and lies in a directory that everybody can write"
         ));
     }
-    let is_foreign = around.st_uid != user && around.st_uid != 0 && found.st_uid != around.st_uid;
-    if (is_shared || is_foreign) && !is_device && found.st_nlink > 1 {
+    let is_foreign = !owner_around.is_trusted() && owner != owner_around;
+    if (is_shared || is_foreign) && !is_device && found.stat.st_nlink > 1 {
         return untrusted(format!(
-            "it is another name of a file of user {}, in a directory that others can write",
-            found.st_uid
+            "it is another name of a file of {owner}, in a directory that others can write"
         ));
     }
     Ok(())

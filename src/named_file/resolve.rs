@@ -7,18 +7,18 @@ use std::os::fd::{AsFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::path::Path;
 
-use rustix::fs::{
-    AtFlags, CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat, readlinkat, statat,
-};
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat, readlinkat};
 use rustix::io::Errno;
 
 use super::OutputError;
 use super::directory::Directory;
+use super::kernel_files;
+use super::owner::Owner;
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 /// `f_type` of procfs (statfs(2)).
-const PROC_SUPER_MAGIC: rustix::fs::FsWord = 0x9fa0;
+const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 /// Anybody may make and rename files in such a directory.
 pub(super) const WRITABLE_BY_ALL: u32 = 0o002;
 
@@ -29,12 +29,37 @@ pub(super) enum Place {
     Entry {
         directory: Directory,
         name: OsString,
-        found: Option<Stat>,
+        found: Option<Found>,
     },
     /// A descriptor of this process, such as `/dev/stdout` or `/dev/fd/63`.
     Descriptor(i32),
     /// What a link of procfs leads to, opened with `O_PATH`.
-    Opened(OwnedFd),
+    Opened(Found),
+}
+
+/// What lies somewhere, opened with `O_PATH`: its inode number is its own as long as that lives.
+#[derive(Debug)]
+pub(super) struct Found {
+    pub(super) descriptor: OwnedFd,
+    pub(super) stat: Stat,
+}
+
+impl Found {
+    fn kind(&self) -> FileType {
+        FileType::from_raw_mode(self.stat.st_mode)
+    }
+
+    pub(super) fn owner(&self) -> Owner {
+        Owner::of(&self.descriptor, &self.stat)
+    }
+
+    fn is_procfs(&self) -> bool {
+        is_procfs(&self.descriptor)
+    }
+}
+
+fn is_procfs(file: impl AsFd) -> bool {
+    fstatfs(file).is_ok_and(|facts| kernel_files::magic(&facts) == PROC_SUPER_MAGIC)
 }
 
 /// Resolves a path.
@@ -67,7 +92,7 @@ struct Walk<'a> {
     pending: VecDeque<OsString>,
     links: u32,
     /// Owners of links that belong neither to root nor to the effective user.
-    link_owners: Vec<u32>,
+    link_owners: Vec<Owner>,
 }
 
 impl Walk<'_> {
@@ -101,18 +126,14 @@ impl Walk<'_> {
                 self.enter(&name)?;
                 continue;
             }
-            let found = match statat(&self.directory, &name, AtFlags::SYMLINK_NOFOLLOW) {
-                Ok(stat) => Some(stat),
-                Err(Errno::NOENT) => None,
-                Err(error) => return Err(OutputError::io("look at", self.path, error)),
-            };
-            if let Some(stat) = &found
-                && FileType::from_raw_mode(stat.st_mode) == FileType::Symlink
+            let found = self.look_at(&name)?;
+            if let Some(link) = &found
+                && link.kind() == FileType::Symlink
             {
-                if self.is_procfs() {
-                    return self.procfs_link(&name);
+                if link.is_procfs() {
+                    return self.procfs_link(&name, link);
                 }
-                self.follow(&name, stat)?;
+                self.follow(&name, link)?;
                 continue;
             }
             self.check_link_owners(found.as_ref())?;
@@ -125,75 +146,92 @@ impl Walk<'_> {
         Err(OutputError::unsuitable(self.path, "a directory"))
     }
 
+    /// What has that name: everything that is asked about it is asked of the descriptor, so that
+    /// all answers are about the same one.
+    fn look_at(&self, name: &OsStr) -> Result<Option<Found>, OutputError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let failed = |error| OutputError::io("look at", self.path, error);
+        let descriptor = match openat(&self.directory, name, flags, Mode::empty()) {
+            Ok(descriptor) => descriptor,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(failed(error)),
+        };
+        let stat = fstat(&descriptor).map_err(failed)?;
+        Ok(Some(Found { descriptor, stat }))
+    }
+
     /// Goes into a directory that is not the last component.
     fn enter(&mut self, name: &OsStr) -> Result<(), OutputError> {
+        let failed = |path, error| OutputError::io("open the directory of", path, error);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // This mounts what is mounted on demand (autofs); a look at it does not.
         match openat(&self.directory, name, flags, Mode::empty()) {
             Ok(directory) => {
                 self.directory = directory;
                 return Ok(());
             }
             Err(Errno::NOTDIR | Errno::LOOP) => {}
-            Err(error) => {
-                return Err(OutputError::io("open the directory of", self.path, error));
+            Err(error) => return Err(failed(self.path, error)),
+        }
+        let found = self
+            .look_at(name)?
+            .ok_or_else(|| failed(self.path, Errno::NOENT))?;
+        match found.kind() {
+            FileType::Symlink if found.is_procfs() => {
+                self.check_procfs_link(&found)?;
+                // Nobody but the kernel makes names there.
+                self.directory = open_directory(self.path, &self.directory, name)?;
+                Ok(())
             }
+            FileType::Symlink => self.follow(name, &found),
+            FileType::Directory => {
+                self.directory = found.descriptor;
+                Ok(())
+            }
+            _ => Err(failed(self.path, Errno::NOTDIR)),
         }
-        if self.is_procfs() {
-            // Such links are the kernel's own.
-            self.directory = open_directory(self.path, &self.directory, name)?;
-            return Ok(());
-        }
-        let stat = statat(&self.directory, name, AtFlags::SYMLINK_NOFOLLOW)
-            .map_err(|error| OutputError::io("look at", self.path, error))?;
-        if FileType::from_raw_mode(stat.st_mode) != FileType::Symlink {
-            let error = Errno::NOTDIR;
-            return Err(OutputError::io("open the directory of", self.path, error));
-        }
-        self.follow(name, &stat)
     }
 
-    fn follow(&mut self, name: &OsStr, link: &Stat) -> Result<(), OutputError> {
+    fn follow(&mut self, name: &OsStr, link: &Found) -> Result<(), OutputError> {
         self.links += 1;
         if self.links > MAX_LINKS {
             return Err(OutputError::io("follow", self.path, Errno::LOOP));
         }
-        let user = rustix::process::geteuid().as_raw();
-        let around = fstat(&self.directory)
-            .map_err(|error| OutputError::io("look at the directory of", self.path, error))?;
+        let around = self.around()?;
+        let (owner, owner_around) = (link.owner(), Owner::of(&self.directory, &around));
         // As fs.protected_symlinks does it, which may be off.
-        if around.st_mode & WRITABLE_BY_ALL != 0
-            && link.st_uid != user
-            && link.st_uid != around.st_uid
+        if around.st_mode & WRITABLE_BY_ALL != 0 && !owner.is_self() && !owner.is_same(owner_around)
         {
             return Err(self.untrusted(format!(
-                "{} is a symbolic link that user {} made in a directory that everybody can write",
+                "{} is a symbolic link that {owner} made in a directory that everybody can write",
                 name.display(),
-                link.st_uid
             )));
         }
-        if link.st_uid != user && link.st_uid != 0 {
-            self.link_owners.push(link.st_uid);
+        if !owner.is_trusted() {
+            self.link_owners.push(owner);
         }
-        let target = readlinkat(&self.directory, name, Vec::new())
+        let target = readlinkat(&link.descriptor, "", Vec::new())
             .map_err(|error| OutputError::io("follow", self.path, error))?;
         self.push(&OsString::from_vec(target.into_bytes()))
     }
 
+    /// The directory that was reached.
+    fn around(&self) -> Result<Stat, OutputError> {
+        fstat(&self.directory)
+            .map_err(|error| OutputError::io("look at the directory of", self.path, error))
+    }
+
     /// A link of another user may lead to that user's files, and to nobody else's.
-    fn check_link_owners(&self, found: Option<&Stat>) -> Result<(), OutputError> {
+    fn check_link_owners(&self, found: Option<&Found>) -> Result<(), OutputError> {
         let owner = match found {
             _ if self.link_owners.is_empty() => return Ok(()),
-            Some(stat) => stat.st_uid,
-            None => {
-                fstat(&self.directory)
-                    .map_err(|error| OutputError::io("look at the directory of", self.path, error))?
-                    .st_uid
-            }
+            Some(found) => found.owner(),
+            None => Owner::of(&self.directory, &self.around()?),
         };
-        match self.link_owners.iter().find(|other| **other != owner) {
+        match self.link_owners.iter().find(|other| !other.is_same(owner)) {
             None => Ok(()),
             Some(other) => Err(self.untrusted(format!(
-                "a symbolic link of user {other} leads there, and it belongs to user {owner}"
+                "a symbolic link of {other} leads there, and it belongs to {owner}"
             ))),
         }
     }
@@ -205,26 +243,38 @@ impl Walk<'_> {
         }
     }
 
-    fn is_procfs(&self) -> bool {
-        fstatfs(&self.directory).is_ok_and(|facts| facts.f_type == PROC_SUPER_MAGIC)
+    /// Links of procfs lead to what a process has open, whoever it belongs to: one is followed only
+    /// where no other user chose it, and what another user's process has open counts as that
+    /// user's link.
+    fn check_procfs_link(&mut self, link: &Found) -> Result<(), OutputError> {
+        if let Some(other) = self.link_owners.first() {
+            return Err(self.untrusted(format!(
+                "a symbolic link of {other} leads to an open file of a process"
+            )));
+        }
+        let owner = link.owner();
+        if !owner.is_trusted() {
+            self.link_owners.push(owner);
+        }
+        Ok(())
     }
 
     /// The last component is a link of procfs: a descriptor, or what another one has open.
-    fn procfs_link(self, name: &OsStr) -> Result<Place, OutputError> {
+    fn procfs_link(mut self, name: &OsStr, link: &Found) -> Result<Place, OutputError> {
+        self.check_procfs_link(link)?;
         let number = name.to_str().and_then(|name| name.parse().ok());
         if let Some(number) = number
             && self.is_own_descriptors()
         {
             return Ok(Place::Descriptor(number));
         }
-        openat(
-            &self.directory,
-            name,
-            OFlags::PATH | OFlags::CLOEXEC,
-            Mode::empty(),
-        )
-        .map(Place::Opened)
-        .map_err(|error| OutputError::io("open", self.path, error))
+        let failed = |error| OutputError::io("open", self.path, error);
+        let flags = OFlags::PATH | OFlags::CLOEXEC;
+        let descriptor = openat(&self.directory, name, flags, Mode::empty()).map_err(failed)?;
+        let stat = fstat(&descriptor).map_err(failed)?;
+        let found = Found { descriptor, stat };
+        self.check_link_owners(Some(&found))?;
+        Ok(Place::Opened(found))
     }
 
     fn is_own_descriptors(&self) -> bool {

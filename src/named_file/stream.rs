@@ -14,7 +14,7 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::{OutputError, kind_name};
+use super::{OutputError, kernel_files, kind_name};
 
 /// How long the reader of a pipe with a name may take to open it: it may have been started in the
 /// same line of a script.
@@ -80,6 +80,7 @@ pub(super) fn inherited(path: &Path, number: i32) -> Result<(File, Stat), Output
     }
     let file = File::from(duplicate(number).map_err(failed)?);
     let stat = fstat(&file).map_err(failed)?;
+    kernel_files::check(path, &file)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Socket => {}
         _ => check_kind(path, &stat)?,

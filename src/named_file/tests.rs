@@ -190,3 +190,49 @@ fn special_mode_bits_are_not_lost() {
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
 }
+
+/// Another user exchanges two links all the time: one of root's that leads to a harmless file, and
+/// one of the user's own that leads to a file of root's. Owner and target must be of the same link.
+#[test]
+fn link_exchanged_while_it_is_followed_never_leads_elsewhere() {
+    use rustix::fs::{RenameFlags, renameat_with};
+    use std::sync::atomic::{AtomicBool, Ordering};
+    if !rustix::process::geteuid().is_root() {
+        let skip = crate::requirement::skip;
+        skip(crate::requirement::Requirement::Root, "links of two users");
+        return;
+    }
+    const USER: u32 = 1000;
+    let base = tempfile::tempdir().unwrap();
+    let base = base.path();
+    let (link, other) = (base.join("home/link"), base.join("home/other"));
+    for name in ["home", "fine", "victim"] {
+        fs::create_dir(base.join(name)).unwrap();
+        fs::write(base.join(name).join("file"), "").unwrap();
+    }
+    symlink(base.join("fine"), &link).unwrap();
+    symlink(base.join("victim"), &other).unwrap();
+    for path in [&other, &base.join("home")] {
+        std::os::unix::fs::lchown(path, Some(USER), None).unwrap();
+    }
+    let fine = FileId::of(&fs::metadata(base.join("fine")).unwrap());
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        scope.spawn(|| {
+            while !ended.load(Ordering::Relaxed) {
+                renameat_with(CWD, &link, CWD, &other, RenameFlags::EXCHANGE).unwrap();
+            }
+        });
+        let mut seen = (0, 0);
+        let mut wrong = 0;
+        while (seen.0 < 2000 || seen.1 < 2000) && wrong == 0 {
+            match resolved(&link.join("file")) {
+                Ok((directory, _)) if directory == fine => seen.0 += 1,
+                Ok(_) => wrong += 1,
+                Err(_) => seen.1 += 1,
+            }
+        }
+        ended.store(true, Ordering::Relaxed);
+        assert_eq!(wrong, 0, "after {seen:?}");
+    });
+}

@@ -10,6 +10,7 @@ pub mod jobs;
 mod lean;
 mod machine;
 pub mod machine_services;
+pub mod output;
 pub mod overwrite;
 pub mod player;
 pub mod processes;

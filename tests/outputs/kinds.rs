@@ -216,7 +216,7 @@ fn output_that_is_the_image_of_the_target_is_refused() {
         image,
     ];
     let output = place.command(&words).output().unwrap();
-    assert_refused(&place, &output, "also an output of this command");
+    assert_refused(&place, &output, "is attached to");
     assert!(fs::read(device.file()).unwrap() == content);
 }
 
@@ -244,4 +244,88 @@ fn report_onto_its_own_input_is_refused() {
         .unwrap();
     assert_eq!(code(&output), 2, "{}", stderr(&output));
     assert!(fs::read(&session).unwrap() == before);
+}
+
+#[test]
+fn files_that_act_on_the_kernel_as_output_are_refused() {
+    let place = Place::new();
+    place.session("s.json");
+    // A host name and mounts of the script's own.
+    let script = r#"
+        exec unshare --uts bash -euc '
+            hostname before
+            mkdir "$D/tree" && mount -t sysfs none "$D/tree" && mountpoint -q "$D/tree"
+            touch "$D/bound" && mount --bind /proc/sys/kernel/hostname "$D/bound"
+            set +e
+            for name in /proc/sys/kernel/hostname /proc/self/comm /proc/thread-self/comm \
+                "$D/tree/kernel/mm/ksm/run" "$D/tree/new" "$D/bound"; do
+                "$P" report "$D/s.json" -o "$name" 2>> "$D/err"; echo $?
+            done
+            "$P" report "$D/s.json" -o /dev/fd/7 7> /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
+            "$P" report "$D/s.json" -o - > /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
+            hostname'
+    "#;
+    let Some(output) = place.namespace(script) else {
+        return;
+    };
+    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    let expected = "2\n".repeat(8) + "before\n";
+    assert_eq!(stdout(&output), expected, "{told}{}", stderr(&output));
+    assert!(told.contains("is in procfs, whose files act on the kernel"));
+    assert!(told.contains("is in sysfs, whose files act on the kernel"));
+}
+
+#[test]
+fn file_that_is_used_as_a_medium_as_output_is_refused() {
+    let content = vec![0x5a; 1 << 20];
+    let Some(device) = LoopDevice::with(&content) else {
+        return;
+    };
+    let place = Place::new();
+    place.session("s.json");
+    // The second one is written in place, the others would be replaced.
+    fs::hard_link(device.file(), place.join("linked")).unwrap();
+    let script = r#"
+        for name in "$IMAGE" linked; do
+            "$P" $RUN --json "$name" 2>> err; echo $?
+            "$P" report s.json -o "$name" 2>> err; echo $?
+        done
+        "$P" report s.json -o /dev/fd/5 5<> linked 2>> err; echo $?
+        "$P" report s.json -o - 1<> linked 2>> err; echo $? >&2
+    "#;
+    let output = place
+        .script(script)
+        .env("IMAGE", device.file())
+        .output()
+        .unwrap();
+    let told = fs::read_to_string(place.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n".repeat(5), "{told}");
+    assert_eq!(stderr(&output), "2\n", "{told}");
+    assert_eq!(told.matches("is not written: ").count(), 6, "{told}");
+    assert!(told.contains("loop"), "{told}");
+    assert!(fs::read(device.file()).unwrap() == content);
+    assert_eq!(place.kept(), 1, "nothing was measured");
+}
+
+#[test]
+fn swap_file_as_output_is_refused() {
+    if !crate::place::is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        head -c 1M /dev/zero > swap && chmod 600 swap && mkswap swap > mkswap 2>&1 || exit 9
+        swapon swap 2> swapon || exit 9
+        "$P" $RUN --json swap 2> err; echo $?
+        swapoff swap
+    "#;
+    let output = place.script(script).output().unwrap();
+    if code(&output) == 9 {
+        let why = fs::read_to_string(place.join("swapon")).unwrap_or_default();
+        crate::requirement::skip(crate::requirement::Requirement::Swap, why.trim());
+        return;
+    }
+    let told = fs::read_to_string(place.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n", "{told}");
+    assert!(told.contains("swap"), "{told}");
 }

@@ -142,3 +142,50 @@ fn file_that_appears_during_the_run_is_left_alone() {
         assert_eq!(place.names("."), ["out.json", "scratch", "state"]);
     }
 }
+
+/// ext2 has no fallocate: only writing shows whether there is room.
+#[test]
+fn file_system_without_fallocate_leaves_file_written_in_place_as_it_was() {
+    let place = Place::new();
+    let script = r#"
+        truncate -s 2M image && mkfs.ext2 -q -m 0 -b 1024 image || exit 9
+        mkdir small && mount -o loop image small 2> err || exit 9
+        mountpoint -q small
+        yes "what was there before" | head -c "$LENGTH" > before
+        cp before small/one && ln small/one small/two
+        try() {
+            status=0
+            "$@" 2>> err > text || status=$?
+            cmp small/two before > /dev/null && echo $status kept || echo $status lost
+        }
+        try bash -c "ulimit -f 4; trap '' PIPE; exec \"$P\" $RUN --json small/one"
+        dd if=/dev/zero of=small/reserve bs=1k count=3 2> /dev/null
+        dd if=/dev/zero of=small/filler bs=1k 2> /dev/null || true
+        rm small/reserve
+        try "$P" $RUN --json small/one
+        umount small
+    "#;
+    for length in [20, 3000] {
+        let script = script.replace("$LENGTH", &length.to_string());
+        let Some(output) = place.namespace(&script) else {
+            return;
+        };
+        let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+        if code(&output) == 9 {
+            crate::requirement::skip(crate::requirement::Requirement::Loop, told.trim());
+            return;
+        }
+        assert_eq!(
+            stdout(&output),
+            "1 kept\n1 kept\n",
+            "{told}{}",
+            stderr(&output)
+        );
+        assert!(told.contains("File too large"), "{told}");
+        assert!(told.contains("No space"), "{told}");
+        for name in ["small", "image"] {
+            let path = place.join(name);
+            let _ = fs::remove_dir(&path).or_else(|_| fs::remove_file(&path));
+        }
+    }
+}

@@ -3,7 +3,7 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 
-use crate::place::{Place, USER, assert_document, assert_refused, code, is_root, stderr};
+use crate::place::{Place, USER, assert_document, assert_refused, code, is_root, stderr, stdout};
 
 #[test]
 fn link_planted_as_partial_file_is_not_followed() {
@@ -128,4 +128,74 @@ fn recording_never_opens_what_is_there() {
         fs::read_to_string(place.join("victim")).unwrap(),
         "precious"
     );
+}
+
+#[test]
+fn link_of_another_user_to_open_files_of_processes_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let home = place.join("home");
+    fs::create_dir(&home).unwrap();
+    chown(&home, Some(USER), None).unwrap();
+    fs::write(place.join("victim"), "precious").unwrap();
+    // 9 is open in the script, and inherited by the program.
+    let script = r#"
+        exec 9<> victim
+        sleep 60 & other=$!
+        setpriv --reuid 1000 --regid 1000 --clear-groups sh -c "
+            ln -s /proc/$other/fd/9 home/other
+            ln -s /proc/self/fd/9 home/own
+            ln -s /dev/fd/9 home/short
+            ln -s /proc/$other/cwd home/way
+            ln -s /proc/$other/cwd/new home/new"
+        for name in other own short way/victim new; do
+            "$P" $RUN --json home/$name 2>> err; echo $name $?
+        done
+        kill $other
+    "#;
+    let output = place.script(script).output().unwrap();
+    let expected = "other 2\nown 2\nshort 2\nway/victim 2\nnew 2\n";
+    let told = fs::read_to_string(place.join("err")).unwrap();
+    assert_eq!(stdout(&output), expected, "{told}");
+    assert_eq!(
+        told.matches("a symbolic link of user 1000 leads to an open file")
+            .count(),
+        5,
+        "{told}"
+    );
+    assert_eq!(
+        fs::read_to_string(place.join("victim")).unwrap(),
+        "precious"
+    );
+    assert_eq!(place.names("."), ["err", "home", "victim"]);
+}
+
+#[test]
+fn open_file_of_another_users_process_must_be_that_users() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    for name in ["victim", "theirs"] {
+        fs::write(place.join(name), "precious").unwrap();
+    }
+    chown(place.join("theirs"), Some(USER), None).unwrap();
+    let script = r#"
+        setpriv --reuid 1000 --regid 1000 --clear-groups sleep 60 8< victim 9<> theirs & other=$!
+        until [ "$(cat /proc/$other/comm)" = sleep ]; do :; done
+        "$P" $RUN --json /proc/$other/fd/8 2> err; echo $?
+        "$P" $RUN --json /proc/$other/fd/9 > text 2>> err; echo $?
+        kill $other
+    "#;
+    let output = place.script(script).output().unwrap();
+    let told = fs::read_to_string(place.join("err")).unwrap();
+    assert_eq!(stdout(&output), "2\n0\n", "{told}");
+    assert!(told.contains("it belongs to user 0"), "{told}");
+    assert_eq!(
+        fs::read_to_string(place.join("victim")).unwrap(),
+        "precious"
+    );
+    assert_document(&fs::read_to_string(place.join("theirs")).unwrap());
 }

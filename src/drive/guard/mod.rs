@@ -225,6 +225,20 @@ pub fn permit(
     })
 }
 
+/// How the kernel uses a regular file as a medium: its bytes are those of a loop device, a mounted
+/// file system, swap or an export. Empty for an ordinary file, and where /proc and /sys are missing.
+///
+/// # Errors
+/// When the tables of the kernel cannot be read.
+pub fn uses_of_file(roots: &Roots, id: FileId, name: &str) -> Result<Vec<Conflict>, Refusal> {
+    match conflicts::find_for_file(roots, id, name) {
+        Err(Refusal::Unknown { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+            Ok(Vec::new())
+        }
+        found => found,
+    }
+}
+
 /// The permit that every scratch file carries: nobody else can ever have opened it.
 pub(super) fn scratch_permit(medium: &Medium) -> Result<WritePermit, Refusal> {
     if medium.target.kind == TargetKind::Scratch {

@@ -1,9 +1,11 @@
 //! A setting's file in sysfs or procfs: opened once, then read, written and locked by descriptor.
 
+use std::ffi::OsString;
 use std::fs::File;
 use std::io;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
 
 use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
@@ -12,6 +14,11 @@ use super::error::{SettingError, io_error};
 use super::setting::{KernelTree, Setting};
 use crate::roots::Roots;
 
+/// How long opening a setting is tried again where renames elsewhere interrupt it.
+const PATIENCE: Duration = Duration::from_secs(1);
+const PAUSE: Duration = Duration::from_micros(100);
+/// As many symbolic links as the kernel follows (path_resolution(7)).
+const MAX_LINKS: u32 = 40;
 /// Bytes of the longest value.
 const LONGEST: usize = 4096;
 
@@ -85,19 +92,53 @@ pub(super) fn lock(file: &File) -> io::Result<bool> {
 }
 
 fn open_below(root: &Path, relative: &Path) -> rustix::io::Result<File> {
+    let relative = without_links(root, relative);
     let anchor = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, anchor, Mode::empty())?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
     let beneath = ResolveFlags::BENEATH | ResolveFlags::NO_MAGICLINKS;
-    let opened = match rustix::fs::openat2(&root, relative, flags, Mode::empty(), beneath) {
-        // Before kernel 5.6, or behind a filter of system calls that does not know it. The path is
-        // one of ours all the same.
-        Err(Errno::NOSYS | Errno::PERM) => {
-            rustix::fs::openat(&root, relative, flags, Mode::empty())
+    let began = Instant::now();
+    let opened = loop {
+        match rustix::fs::openat2(&root, &relative, flags, Mode::empty(), beneath) {
+            // Somebody renamed or mounted something anywhere while a `..` was followed (openat2(2)).
+            Err(Errno::AGAIN) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            // Before kernel 5.6, or behind a filter of system calls that does not know it. The path
+            // is one of ours all the same.
+            Err(Errno::NOSYS | Errno::PERM) => {
+                break rustix::fs::openat(&root, &relative, flags, Mode::empty());
+            }
+            opened => break opened,
         }
-        opened => opened,
     };
     opened.map(File::from)
+}
+
+/// The same path with its links resolved, so that no `..` is left in it: every rename on the machine
+/// interrupts the kernel at one. Where that leads out of the tree the path stays as it is, and is
+/// refused when it is opened.
+fn without_links(root: &Path, relative: &Path) -> PathBuf {
+    let mut pending: Vec<OsString> = relative.iter().rev().map(OsString::from).collect();
+    let mut resolved = PathBuf::new();
+    let mut links = 0;
+    while let Some(component) = pending.pop() {
+        if component == ".." {
+            // All above it are directories by now.
+            if !resolved.pop() {
+                return relative.to_owned();
+            }
+            continue;
+        }
+        let next = resolved.join(&component);
+        match std::fs::read_link(root.join(&next)) {
+            Ok(target) if target.is_relative() && links < MAX_LINKS && !pending.is_empty() => {
+                links += 1;
+                pending.extend(target.iter().rev().map(OsString::from));
+            }
+            Ok(_) if !pending.is_empty() => return relative.to_owned(),
+            _ => resolved = next,
+        }
+    }
+    resolved
 }
 
 fn is_of(file: &File, tree: KernelTree) -> bool {

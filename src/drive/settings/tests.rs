@@ -550,3 +550,59 @@ fn temporary_file_of_a_killed_process_is_removed_later() {
     assert!(place.settings.restore_leftovers().is_empty());
     assert!(!path.exists());
 }
+
+/// Every rename of a directory interrupts the kernel where it follows a `..`; links of /sys have
+/// them.
+#[test]
+fn setting_is_opened_while_others_rename_directories() {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    let place = Place::new();
+    let root = place.directory.path();
+    let (real, name) = (
+        root.join("sys/devices/pci0/block/sda"),
+        root.join("sys/class/block/sda"),
+    );
+    fs::create_dir_all(real.parent().unwrap()).unwrap();
+    fs::rename(&name, &real).unwrap();
+    symlink("../../devices/pci0/block/sda", &name).unwrap();
+    let setting = place.read_ahead();
+    let roots = Roots::below(root);
+    let ended = AtomicBool::new(false);
+    std::thread::scope(|scope| {
+        for number in 0..2 {
+            let (here, there) = (root.join(format!("a{number}")), root.join("sys"));
+            fs::create_dir(&here).unwrap();
+            let there = there.join(format!("a{number}"));
+            let ended = &ended;
+            scope.spawn(move || {
+                while !ended.load(Ordering::Relaxed) {
+                    fs::rename(&here, &there).unwrap();
+                    fs::rename(&there, &here).unwrap();
+                }
+            });
+        }
+        let failed: Vec<_> = (0..5000)
+            .filter_map(|_| kernel_file::KernelFile::open(&roots, &setting).err())
+            .map(|error| error.to_string())
+            .collect();
+        ended.store(true, Ordering::Relaxed);
+        assert!(failed.is_empty(), "{}: {}", failed.len(), failed[0]);
+    });
+}
+
+#[test]
+fn link_that_leads_out_of_sysfs_is_not_followed() {
+    let place = Place::new();
+    let root = place.directory.path();
+    fs::create_dir_all(root.join("elsewhere/queue")).unwrap();
+    fs::write(root.join("elsewhere/queue/read_ahead_kb"), "1").unwrap();
+    for (device, target) in [
+        ("sdb", "../../../elsewhere".to_owned()),
+        ("sdc", root.join("elsewhere").display().to_string()),
+    ] {
+        symlink(target, root.join("sys/class/block").join(device)).unwrap();
+        let setting = Setting::read_ahead(device).unwrap();
+        let opened = kernel_file::KernelFile::open(&Roots::below(root), &setting);
+        assert!(opened.is_err(), "{device}");
+    }
+}

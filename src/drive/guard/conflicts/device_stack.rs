@@ -471,6 +471,21 @@ impl<'a> Search<'a> {
         self.attached(id, &harmless(name));
     }
 
+    /// Loop devices that cannot be asked, by the path that sysfs shows: all that is known to a user
+    /// who may not open them.
+    pub(super) fn loops_by_path(&mut self, id: FileId, name: &str) {
+        let unasked = self.loops.iter().filter(|one| one.backing.is_err());
+        let attached = unasked.filter(|one| {
+            fs::metadata(&one.path).is_ok_and(|facts| self.may_be_backing(FileId::of(&facts), id))
+        });
+        let conflicts = attached.map(|one| Conflict::Loop {
+            device: harmless(name),
+            by: one.name.clone(),
+        });
+        let conflicts: Vec<_> = conflicts.collect();
+        self.usage.conflicts.extend(conflicts);
+    }
+
     /// A loop device that cannot be asked may be attached to anything, and a file system be mounted
     /// from any file.
     pub(super) fn unidentified_users(&mut self) {

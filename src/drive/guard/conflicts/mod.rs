@@ -202,6 +202,20 @@ pub(super) fn find(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Usage
     Ok(search.finish())
 }
 
+/// How the kernel uses a file as a medium: a loop device or file system lies in it, it is swapped to
+/// or exported. A question without an answer is no use here: what is asked about is a file that
+/// somebody named as an output, and hardly any is a medium.
+pub(super) fn find_for_file(
+    roots: &Roots,
+    id: FileId,
+    name: &str,
+) -> Result<Vec<Conflict>, Refusal> {
+    let mut search = Search::new(roots, name, Depth::Full)?;
+    search.target(id, name)?;
+    search.loops_by_path(id, name);
+    Ok(search.finish().conflicts)
+}
+
 /// Everything that the tables of the kernel tell of what has that identity.
 #[cfg(test)]
 pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, Refusal> {

@@ -1,0 +1,84 @@
+//! File systems whose files are no files but act on the kernel: writing one changes a setting,
+//! ends processes or removes a disk.
+
+use std::os::fd::AsFd;
+use std::path::Path;
+
+use rustix::fs::{StatFs, fstatfs};
+
+use super::OutputError;
+
+macro_rules! kernel_file_systems {
+    ($($magic:literal $name:literal,)*) => {
+        /// `f_type` (include/uapi/linux/magic.h and the file systems' own sources), and what an
+        /// output there is called.
+        const KERNEL_FILE_SYSTEMS: &[(u64, &str)] = &[
+            $(($magic, concat!("in ", $name, ", whose files act on the kernel")),)*
+        ];
+    };
+}
+
+kernel_file_systems! {
+    0x0000_9fa0 "procfs",
+    0x0000_9fa1 "openpromfs",
+    0x0000_9fa2 "usbdevfs",
+    0x0000_0187 "autofs",
+    0x6265_6572 "sysfs",
+    0x0027_e0eb "cgroup",
+    0x6367_7270 "cgroup2",
+    0x6462_6720 "debugfs",
+    0x7472_6163 "tracefs",
+    0x7363_6673 "securityfs",
+    0x6265_6570 "configfs",
+    0xde5e_81e4 "efivarfs",
+    0x6165_676c "pstore",
+    0xcafe_4a11 "bpf",
+    0xf97c_ff8c "selinuxfs",
+    0x4341_5d53 "smackfs",
+    0x5a3c_69f0 "apparmorfs",
+    0x1980_0202 "mqueue",
+    0x9584_58f6 "hugetlbfs",
+    0x4249_4e4d "binfmt_misc",
+    0x6759_6969 "rpc_pipefs",
+    0x6e66_7364 "nfsd",
+    0x6e73_6673 "nsfs",
+    0x5049_4446 "pidfs",
+    0x6573_5543 "fusectl",
+    0x0765_5821 "resctrl",
+    0x6c6f_6f70 "binderfs",
+    0xabba_1974 "xenfs",
+    0x0a64_7361 "functionfs",
+    0xaee7_1ee7 "gadgetfs",
+    0x76a9_f425 "dlmfs",
+    // A file is a zone of a disk.
+    0x5a4f_4653 "zonefs",
+}
+
+/// Refuses what lies in such a file system, by an open descriptor of the file or its directory.
+///
+/// # Errors
+/// When it does, or the kernel does not tell.
+pub(super) fn check(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
+    let facts =
+        fstatfs(file).map_err(|error| OutputError::io("find the file system of", path, error))?;
+    match name(magic(&facts)) {
+        None => Ok(()),
+        Some(what) => Err(OutputError::unsuitable(path, what)),
+    }
+}
+
+fn name(magic: u64) -> Option<&'static str> {
+    let known = KERNEL_FILE_SYSTEMS
+        .iter()
+        .find(|(known, _)| *known == magic);
+    known.map(|(_, what)| *what)
+}
+
+/// `f_type`, whose width and sign differ between processors.
+#[allow(
+    clippy::unnecessary_cast,
+    reason = "the field's type differs between processors"
+)]
+pub(super) fn magic(facts: &StatFs) -> u64 {
+    facts.f_type as u64 & 0xffff_ffff
+}

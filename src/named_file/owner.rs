@@ -1,0 +1,98 @@
+//! Whom a file really belongs to: on FUSE the owner of a file is whatever the server says.
+
+use std::fmt;
+use std::os::fd::AsFd;
+
+use rustix::fs::{Stat, fstatfs, major, minor};
+
+/// `f_type` of FUSE (statfs(2)), also of virtiofs.
+const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
+
+/// Who decides what a file is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Owner {
+    User(u32),
+    /// A FUSE file system of which no mount can be seen here.
+    Unknown,
+}
+
+impl Owner {
+    /// The owner of what a descriptor leads to. A FUSE file system of another user than root
+    /// belongs to whoever mounted it, with everything in it.
+    pub(super) fn of(file: impl AsFd, stat: &Stat) -> Self {
+        let is_fuse =
+            fstatfs(file).is_ok_and(|facts| super::kernel_files::magic(&facts) == FUSE_SUPER_MAGIC);
+        if !is_fuse {
+            return Self::User(stat.st_uid);
+        }
+        let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
+        let device = (major(stat.st_dev), minor(stat.st_dev));
+        match server(&String::from_utf8_lossy(&table), device) {
+            Some(0) => Self::User(stat.st_uid),
+            Some(user) => Self::User(user),
+            None => Self::Unknown,
+        }
+    }
+
+    /// Whether that is root or this process's user.
+    pub(super) fn is_trusted(self) -> bool {
+        self == Self::User(0) || self.is_self()
+    }
+
+    /// Whether that is this process's user.
+    pub(super) fn is_self(self) -> bool {
+        self == Self::User(rustix::process::geteuid().as_raw())
+    }
+
+    /// Whether the same user decides both. Of two unknown ones that is not known.
+    pub(super) fn is_same(self, other: Self) -> bool {
+        self != Self::Unknown && self == other
+    }
+}
+
+impl fmt::Display for Owner {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::User(user) => write!(out, "user {user}"),
+            Self::Unknown => out.write_str("an unknown user (a FUSE file system)"),
+        }
+    }
+}
+
+/// Who mounted the FUSE file system of that device number (proc_pid_mountinfo(5)): all mounts of
+/// one number are the same file system, and its options are the same in all of them.
+fn server(table: &str, device: (u32, u32)) -> Option<u32> {
+    let number = format!("{}:{}", device.0, device.1);
+    table
+        .lines()
+        .filter_map(|line| line.split_once(" - "))
+        .find(|(mount, _)| mount.split(' ').nth(2) == Some(&number))
+        .and_then(|(_, system)| {
+            let mut fields = system.split(' ');
+            // Only root mounts virtiofs, and the host is its server.
+            if fields.next()? == "virtiofs" {
+                return Some(0);
+            }
+            let options = fields.nth(1)?;
+            let user = |option: &str| option.strip_prefix("user_id=")?.parse().ok();
+            options.split(',').find_map(user)
+        })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::server;
+
+    #[test]
+    fn fuse_server_is_read_from_mount_table() {
+        let table = "\
+            30 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw,user_id=5\n\
+            41 30 0:55 / /home/joe/my\\040dir rw,nosuid - fuse.sshfs joe@host: rw,user_id=1000,group_id=1000\n\
+            42 30 0:56 / /media rw - fuse.x x rw,group_id=0,allow_other\n\
+            43 30 0:57 / /host rw - virtiofs share rw\n";
+        assert_eq!(server(table, (0, 55)), Some(1000));
+        assert_eq!(server(table, (0, 56)), None);
+        assert_eq!(server(table, (0, 57)), Some(0));
+        assert_eq!(server(table, (0, 58)), None);
+    }
+}
