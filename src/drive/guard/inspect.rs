@@ -80,7 +80,7 @@ pub(super) fn describe(
         partitions: partitions(roots, medium, itself, &contents),
         last_mount: history::last_mount(medium.anchor(), 0),
         contents,
-        conflicts: conflicts::find(roots, medium, Depth::Full)?.conflicts,
+        conflicts: conflicts::find(roots, medium, Depth::Full, &[])?.conflicts,
     })
 }
 

@@ -18,13 +18,13 @@ mod tests;
 mod watch;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind};
 use crate::roots::Roots;
 
-use conflicts::Depth;
+use conflicts::{Depth, Usage};
 use hold::Hold;
 
 pub use bytes::ReadFailure;
@@ -167,6 +167,8 @@ impl Refusal {
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
+    /// Questions that were open when it was given, and did not matter.
+    known: Arc<[Unresolved]>,
     /// What keeps others off it meanwhile; nothing for a scratch file.
     _hold: Option<Hold>,
 }
@@ -176,6 +178,12 @@ impl WritePermit {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Questions that were open when it was given, and did not matter: the kernel proved that nobody
+    /// else had the file open. New ones do matter.
+    pub(crate) fn known(&self) -> &Arc<[Unresolved]> {
+        &self.known
     }
 }
 
@@ -205,7 +213,7 @@ pub fn permit(
     if medium.target.kind == TargetKind::Scratch {
         return Ok(unheld(medium));
     }
-    check_use(roots, medium)?;
+    let known = check_use(roots, medium)?.questions;
     consent::check_path(medium, consent)?;
     let mut hold = Hold::take(medium)?;
     // Nobody can make a file system known to the kernel from here on: what is there now stays.
@@ -213,9 +221,10 @@ pub fn permit(
         consent::check_medium(roots, medium, consent, Some(hold.file()))?;
     }
     // Whoever came between the first look and the hold is seen now.
-    hold.add(check(roots, medium, Depth::Held)?);
+    hold.add(check(roots, medium, Depth::Held, &known)?.holds);
     Ok(WritePermit {
         id: medium.id(),
+        known: known.into(),
         _hold: Some(hold),
     })
 }
@@ -233,33 +242,43 @@ pub(super) fn scratch_permit(medium: &Medium) -> Result<WritePermit, Refusal> {
 fn unheld(medium: &Medium) -> WritePermit {
     WritePermit {
         id: medium.id(),
+        known: Arc::new([]),
         _hold: None,
     }
 }
 
 /// What is asked again as soon as a descriptor that writes is open.
-pub(super) fn check_opened(roots: &Roots, medium: &Medium) -> Result<(), DriveError> {
+pub(super) fn check_opened(
+    roots: &Roots,
+    medium: &Medium,
+    permit: &WritePermit,
+) -> Result<(), DriveError> {
     if medium.target.kind != TargetKind::Scratch {
-        check(roots, medium, Depth::Tables)?;
+        check(roots, medium, Depth::Tables, &permit.known)?;
     }
     Ok(())
 }
 
 /// Whether it is read-only or used by anybody, as far as the kernel tells.
-fn check_use(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
+fn check_use(roots: &Roots, medium: &Medium) -> Result<Usage, Refusal> {
     if let Some(obstacle) = obstacles::known(medium) {
         return Err(Refusal::NotWritable {
             name: medium.target.name.clone(),
             obstacle,
         });
     }
-    check(roots, medium, Depth::Full).map(drop)
+    check(roots, medium, Depth::Full, &[])
 }
 
 /// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
-fn check(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Vec<OwnedFd>, Refusal> {
+fn check(
+    roots: &Roots,
+    medium: &Medium,
+    depth: Depth,
+    known: &[Unresolved],
+) -> Result<Usage, Refusal> {
     let name = medium.target.name.clone();
-    let usage = conflicts::find(roots, medium, depth)?;
+    let usage = conflicts::find(roots, medium, depth, known)?;
     if !usage.conflicts.is_empty() {
         return Err(Refusal::InUse {
             name,
@@ -272,5 +291,5 @@ fn check(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Vec<OwnedFd>, R
             unresolved: usage.unresolved,
         });
     }
-    Ok(usage.holds)
+    Ok(usage)
 }
