@@ -75,11 +75,17 @@ pub fn mounts_of(roots: &Roots, process: &str) -> io::Result<Vec<Mount>> {
         .collect())
 }
 
-/// One process of every other mount namespace that can be told from this one's. Namespaces of
-/// processes that may not be examined are not among them.
+/// One process of every mount namespace, and of every root directory in it, that can be told from
+/// this one's: a table shows only what lies below the root of its process. Processes that may not
+/// be examined are not among them.
 #[must_use]
-pub fn other_namespaces(roots: &Roots) -> Vec<u32> {
-    let of = |process: &str| fs::read_link(roots.proc.join(process).join("ns/mnt")).ok();
+pub fn other_views(roots: &Roots) -> Vec<u32> {
+    let of = |process: &str| {
+        let directory = roots.proc.join(process);
+        let namespace = fs::read_link(directory.join("ns/mnt")).ok()?;
+        let root = fs::metadata(directory.join("root")).ok();
+        Some((namespace, root.map(|root| (root.dev(), root.ino()))))
+    };
     let mut seen = vec![of("self")];
     let mut processes = Vec::new();
     for entry in fs::read_dir(&roots.proc).into_iter().flatten().flatten() {
@@ -90,9 +96,9 @@ pub fn other_namespaces(roots: &Roots) -> Vec<u32> {
         else {
             continue;
         };
-        let namespace = of(&format!("{process}"));
-        if namespace.is_some() && !seen.contains(&namespace) {
-            seen.push(namespace);
+        let view = of(&format!("{process}"));
+        if view.is_some() && !seen.contains(&view) {
+            seen.push(view);
             processes.push(process);
         }
     }

@@ -10,7 +10,7 @@ use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
-use crate::drive::guard::WriteWatch;
+use crate::drive::guard::{Unresolved, WriteWatch};
 use crate::drive::{
     self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
     scratch,
@@ -104,6 +104,8 @@ struct Real {
     roots: Roots,
     choice: Choice,
     medium: Arc<Medium>,
+    /// Questions that were open when writing was permitted.
+    known: Arc<[Unresolved]>,
 }
 
 /// Opens a target: a block device, a file, a directory (a scratch file of `scratch_size` bytes, or
@@ -158,6 +160,7 @@ pub fn open_medium(
             roots: roots.clone(),
             choice,
             medium,
+            known: Arc::new([]),
         }),
     })
 }
@@ -215,13 +218,14 @@ impl Opened {
     /// # Errors
     /// Why writing is refused, or that the engine could not be made anew.
     pub fn permit_writing(&mut self, consent: Option<&Consent>) -> Result<(), OpenError> {
-        let Some(real) = &self.real else {
+        let Some(real) = &mut self.real else {
             return Ok(());
         };
         if real.medium.target.kind == TargetKind::Scratch {
             return Ok(());
         }
         let permit = guard::permit(&real.roots, &real.medium, consent).map_err(DriveError::from)?;
+        real.known = Arc::clone(permit.known());
         let source = Source {
             medium: Arc::clone(&real.medium),
             permit: Some(Arc::new(permit)),
@@ -248,7 +252,7 @@ impl Opened {
     #[must_use]
     pub fn watch(&self) -> Option<WriteWatch> {
         let real = self.real.as_ref()?;
-        WriteWatch::new(&real.roots, &real.medium)
+        WriteWatch::new(&real.roots, &real.medium, Arc::clone(&real.known))
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`

@@ -10,6 +10,7 @@ mod place;
 mod requirement;
 
 mod locks;
+mod mounted_files;
 mod namespaces;
 mod obstacles;
 mod other_ways;

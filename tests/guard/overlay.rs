@@ -1,11 +1,15 @@
 //! Overlays: a file has one identity in the overlay and another in its upper directory.
 
-use std::fs::OpenOptions;
-use std::path::PathBuf;
+use std::fs::{File, OpenOptions};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_refused, assert_written, content, is_root, overwrite};
-use crate::requirement::Requirement;
+use crate::place::{
+    Background, Place, assert_refused, assert_written, content, is_root, overwrite, wait_until,
+};
+use crate::requirement::{Requirement, skip};
 
 /// An overlay with a file in its upper directory: the path through the overlay and the real one.
 fn overlay(place: &mut Place, is_relative: bool) -> Option<(PathBuf, PathBuf)> {
@@ -114,4 +118,137 @@ fn file_of_overlay_whose_upper_directory_cannot_be_found_is_refused() {
         return;
     };
     assert_refused(&overwrite(&merged), "upper directory of the overlay");
+}
+
+/// An overlay over that lower directory: the path of `file` in it.
+fn over(place: &mut Place, lower: &Path, more: &str) -> Option<PathBuf> {
+    if !is_root() {
+        return None;
+    }
+    let (upper, work) = (place.subdirectory("upper"), place.subdirectory("work"));
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}{more}",
+        lower.display(),
+        upper.display(),
+        work.display()
+    );
+    let point = place.path("merged");
+    let arguments = ["-t", "overlay", "overlay", "-o", &options];
+    let arguments = [&arguments[..], &[point.to_str().unwrap()]].concat();
+    let mounted = place.mount(&arguments, Requirement::Overlay);
+    mounted.then(|| point.join("file"))
+}
+
+/// An overlay whose file was copied up: it keeps the number of the lower file's inode.
+fn copied_up(place: &mut Place) -> Option<(PathBuf, PathBuf)> {
+    let lower = place.subdirectory("lower");
+    place.image("lower/file");
+    let merged = over(place, &lower, "")?;
+    let writer = OpenOptions::new().write(true).open(&merged).unwrap();
+    writer.write_all_at(&[1], 0).unwrap();
+    Some((merged, place.path("upper/file")))
+}
+
+#[test]
+fn copied_up_file_that_nobody_uses_is_written() {
+    let mut place = Place::new();
+    let Some((merged, real)) = copied_up(&mut place) else {
+        return;
+    };
+    assert_written(&overwrite(&merged));
+    assert_written(&overwrite(&real));
+    assert_written(&overwrite(place.path("lower/file")));
+}
+
+#[test]
+fn copied_up_file_used_on_one_side_of_overlay_is_refused_on_the_other() {
+    let mut place = Place::new();
+    let Some((merged, real)) = copied_up(&mut place) else {
+        return;
+    };
+    for (used, target) in [(&merged, &real), (&real, &merged)] {
+        let Some(device) = LoopDevice::attach(used, &["--read-only"]) else {
+            return;
+        };
+        assert_refused(&overwrite(target), "is attached to");
+        drop(device);
+        let writer = OpenOptions::new().write(true).open(used).unwrap();
+        assert_refused(&overwrite(target), "open for writing");
+        drop(writer);
+    }
+    let Some(second) = LoopDevice::attach(&real, &[]) else {
+        return;
+    };
+    let writer = OpenOptions::new().write(true).open(&merged).unwrap();
+    assert_refused(&overwrite(second.path()), "open for writing");
+    drop((writer, second));
+}
+
+#[test]
+fn lower_file_used_through_overlay_with_coded_numbers_is_refused() {
+    let mut place = Place::new();
+    let disk = place.image("disk");
+    let Some(_disk) = place.mounted(&disk, &[]) else {
+        return;
+    };
+    let lower = place.path("mounted-0");
+    let file = lower.join("file");
+    File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    let Some(merged) = over(&mut place, &lower, ",xino=on") else {
+        return;
+    };
+    let Some(device) = LoopDevice::attach(&merged, &["--read-only"]) else {
+        return;
+    };
+    assert_refused(&overwrite(&file), "is attached to");
+    drop(device);
+    assert_written(&overwrite(&file));
+}
+
+#[test]
+fn file_of_overlay_of_another_mount_namespace_is_refused() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    for name in ["lower", "upper", "work", "merged"] {
+        place.subdirectory(name);
+    }
+    place.image("lower/file");
+    let script = "cd \"$1\" && mount -t overlay overlay -o \
+                  lowerdir=$1/lower,upperdir=$1/upper,workdir=$1/work merged && \
+                  printf x | dd of=merged/file conv=notrunc status=none && touch done && \
+                  exec sleep 600";
+    let directory = place.directory.path().to_str().unwrap();
+    let child = Command::new("unshare")
+        .args(["--mount", "--propagation", "private", "sh", "-c", script])
+        .args(["sh", directory])
+        .stdin(Stdio::null())
+        .spawn();
+    let Ok(child) = child else {
+        return skip(Requirement::Namespaces, "no unshare");
+    };
+    let mut child = Background(child);
+    wait_until("it is mounted in the other namespace", || {
+        place.path("done").exists() || child.0.try_wait().unwrap().is_some()
+    });
+    if !place.path("done").exists() {
+        return skip(Requirement::Overlay, "no overlay in a namespace of its own");
+    }
+    let target = format!("/proc/{}/root{directory}/merged/file", child.0.id());
+    assert_refused(&overwrite(target), "another mount namespace");
+}
+
+#[test]
+fn file_locked_through_overlay_is_refused_in_upper_directory() {
+    let mut place = Place::new();
+    let Some((merged, real)) = copied_up(&mut place) else {
+        return;
+    };
+    for (locked, target) in [(&merged, &real), (&real, &merged)] {
+        let reader = File::open(locked).unwrap();
+        rustix::fs::flock(&reader, rustix::fs::FlockOperation::LockShared).unwrap();
+        assert_refused(&overwrite(target), "holds a lock on");
+        drop(reader);
+    }
 }

@@ -86,7 +86,7 @@ pub(super) fn describe(
         partitions,
         last_mount,
         contents,
-        conflicts: conflicts::find(roots, medium, Depth::Full)?.conflicts,
+        conflicts: conflicts::find(roots, medium, Depth::Full, &[])?.conflicts,
     })
 }
 

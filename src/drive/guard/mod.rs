@@ -20,13 +20,13 @@ mod tests;
 mod watch;
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::sync::Arc;
 
 use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind};
 use crate::roots::Roots;
 
-use conflicts::Depth;
+use conflicts::{Depth, Usage};
 use hold::Hold;
 
 pub use bytes::ReadFailure;
@@ -169,6 +169,8 @@ impl Refusal {
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
+    /// Questions that were open when it was given, and did not matter.
+    known: Arc<[Unresolved]>,
     /// What keeps others off it meanwhile; nothing for a scratch file.
     _hold: Option<Hold>,
 }
@@ -178,6 +180,12 @@ impl WritePermit {
     #[must_use]
     pub fn id(&self) -> FileId {
         self.id
+    }
+
+    /// Questions that were open when it was given, and did not matter: the kernel proved that nobody
+    /// else had the file open. New ones do matter.
+    pub(crate) fn known(&self) -> &Arc<[Unresolved]> {
+        &self.known
     }
 }
 
@@ -207,11 +215,11 @@ pub fn permit(
     if medium.target.kind == TargetKind::Scratch {
         return Ok(unheld(medium));
     }
-    check_use(roots, medium)?;
+    let known = check_use(roots, medium)?.questions;
     consent::check_path(medium, consent)?;
     let mut hold = Hold::take(medium)?;
     // Whoever came between the first look and the hold is seen now.
-    let others = check(roots, medium, Depth::Held)?;
+    let others = check(roots, medium, Depth::Held, &known)?.holds;
     siblings::write_back_held(&others);
     hold.add(others);
     // Nobody can make a file system known to the kernel from here on, neither on the medium nor on
@@ -221,6 +229,7 @@ pub fn permit(
     }
     Ok(WritePermit {
         id: medium.id(),
+        known: known.into(),
         _hold: Some(hold),
     })
 }
@@ -252,33 +261,43 @@ pub(super) fn scratch_permit(medium: &Medium) -> Result<WritePermit, Refusal> {
 fn unheld(medium: &Medium) -> WritePermit {
     WritePermit {
         id: medium.id(),
+        known: Arc::new([]),
         _hold: None,
     }
 }
 
 /// What is asked again as soon as a descriptor that writes is open.
-pub(super) fn check_opened(roots: &Roots, medium: &Medium) -> Result<(), DriveError> {
+pub(super) fn check_opened(
+    roots: &Roots,
+    medium: &Medium,
+    permit: &WritePermit,
+) -> Result<(), DriveError> {
     if medium.target.kind != TargetKind::Scratch {
-        check(roots, medium, Depth::Tables)?;
+        check(roots, medium, Depth::Tables, &permit.known)?;
     }
     Ok(())
 }
 
 /// Whether it is read-only or used by anybody, as far as the kernel tells.
-fn check_use(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
+fn check_use(roots: &Roots, medium: &Medium) -> Result<Usage, Refusal> {
     if let Some(obstacle) = obstacles::known(medium) {
         return Err(Refusal::NotWritable {
             name: medium.target.name.clone(),
             obstacle,
         });
     }
-    check(roots, medium, Depth::Full).map(drop)
+    check(roots, medium, Depth::Full, &[])
 }
 
 /// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
-fn check(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Vec<OwnedFd>, Refusal> {
+fn check(
+    roots: &Roots,
+    medium: &Medium,
+    depth: Depth,
+    known: &[Unresolved],
+) -> Result<Usage, Refusal> {
     let name = medium.target.name.clone();
-    let usage = conflicts::find(roots, medium, depth)?;
+    let usage = conflicts::find(roots, medium, depth, known)?;
     if !usage.conflicts.is_empty() {
         return Err(Refusal::InUse {
             name,
@@ -291,5 +310,5 @@ fn check(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Vec<OwnedFd>, R
             unresolved: usage.unresolved,
         });
     }
-    Ok(usage.holds)
+    Ok(usage)
 }

@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::conflicts::Depth;
-use super::{Refusal, check};
+use super::{Refusal, Unresolved, check};
 use crate::drive::identity::entries;
 use crate::drive::target::{Medium, TargetKind};
 use crate::roots::Roots;
@@ -24,16 +24,18 @@ pub struct WriteWatch {
     medium: Arc<Medium>,
     /// The table of mounts, which can be polled for changes (proc_pid_mountinfo(5)).
     mounts: Option<File>,
-    attached: Vec<String>,
+    attached: Vec<Attachment>,
     swaps: Vec<u8>,
+    /// Questions that were open when the permit was given.
+    known: Arc<[Unresolved]>,
     looked: Instant,
     found: bool,
 }
 
 impl WriteWatch {
-    /// Begins to watch; `None` for a scratch file, which nobody else can reach.
+    /// Begins to watch, with the questions that were open when the permit was given; `None` for a scratch file, which nobody else can reach.
     #[must_use]
-    pub fn new(roots: &Roots, medium: &Arc<Medium>) -> Option<Self> {
+    pub fn new(roots: &Roots, medium: &Arc<Medium>, known: Arc<[Unresolved]>) -> Option<Self> {
         if medium.target.kind == TargetKind::Scratch {
             return None;
         }
@@ -44,6 +46,7 @@ impl WriteWatch {
             // What changed since the permit was given is looked at the first time.
             attached: Vec::new(),
             swaps: Vec::new(),
+            known,
             looked: Instant::now(),
             found: false,
         })
@@ -58,7 +61,7 @@ impl WriteWatch {
         if !self.has_changed() {
             return None;
         }
-        let refusal = check(&self.roots, &self.medium, Depth::Tables).err();
+        let refusal = check(&self.roots, &self.medium, Depth::Tables, &self.known).err();
         self.found = refusal.is_some();
         refusal
     }
@@ -84,10 +87,28 @@ impl WriteWatch {
     }
 }
 
-/// Names of the loop devices that are attached to something.
-fn attached(roots: &Roots) -> Vec<String> {
+/// Something that is attached to something. A loop device that is attached anew within a moment
+/// keeps its name, but not its sequence number.
+type Attachment = (String, Vec<u8>, Vec<u8>);
+
+/// The loop devices that are attached to something, and the file systems that are mounted from
+/// files, also in other mount namespaces.
+fn attached(roots: &Roots) -> Vec<Attachment> {
     let directory = roots.sys.join("class/block");
+    let read =
+        |name: &str, file: &str| fs::read(directory.join(name).join(file)).unwrap_or_default();
     let mut names = entries(&directory);
     names.retain(|name| name.starts_with("loop") && directory.join(name).join("loop").exists());
-    names
+    let loops = names.into_iter().map(|name| {
+        let (sequence, file) = (read(&name, "diskseq"), read(&name, "loop/backing_file"));
+        (name, sequence, file)
+    });
+    let mounted = entries(&roots.sys.join("fs/erofs"));
+    loops
+        .chain(
+            mounted
+                .into_iter()
+                .map(|name| (name, Vec::new(), Vec::new())),
+        )
+        .collect()
 }

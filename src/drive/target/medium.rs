@@ -192,8 +192,8 @@ impl Medium {
         if self.difference_to(&file).is_some() {
             return Err(self.changed());
         }
-        if matches!(access.mode, Mode::Write(_)) {
-            guard::check_opened(&self.roots, self)?;
+        if let Mode::Write(permit) = access.mode {
+            guard::check_opened(&self.roots, self, permit)?;
         }
         Ok(file.into())
     }

@@ -1,8 +1,9 @@
 //! What is stacked on a device, what it is stacked on, and what else lies on that.
 
-use std::fs;
+use std::fs::{self, File};
 use std::io;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -10,8 +11,10 @@ use rustix::io::Errno;
 use super::device_mapper::{self, Piece};
 use super::exports::{self, Export};
 use super::loop_devices::{self, AttachedLoop};
-use super::mount_tables::{self, Backing, PlacedMount};
-use super::{Conflict, Depth, Unresolved, Usage, device_nodes, same_disk, unknown};
+use super::mount_tables::{self, PlacedMount};
+use super::overlay::{self, RealFile};
+use super::same_file::{self, FileStamp, Sameness};
+use super::{Conflict, Unresolved, Usage, device_nodes, same_disk, unknown};
 use crate::drive::guard::Refusal;
 use crate::drive::identity::{self, entries, harmless};
 use crate::drive::mounts::{self, Swap};
@@ -32,8 +35,8 @@ pub(super) struct Search<'a> {
     seen: Vec<String>,
     /// The target and everything that it lies on.
     own: Vec<String>,
-    /// Everything with bytes of the target, by name.
-    shared: Vec<(FileId, String)>,
+    /// Everything with bytes of the target.
+    shared: Vec<SharedFile>,
     /// Other devices with the same bytes, which must not be taken by anybody.
     aliases: Vec<String>,
     /// Sectors of the whole disk that a partition has.
@@ -42,15 +45,22 @@ pub(super) struct Search<'a> {
     itself: Option<FileId>,
 }
 
+/// Something with bytes of the target.
+#[derive(Debug, Clone)]
+struct SharedFile {
+    id: FileId,
+    name: String,
+    /// A regular file, open as a path only, where it could be found.
+    file: Option<Rc<File>>,
+}
+
 impl<'a> Search<'a> {
     /// Reads the tables of the kernel.
-    pub(super) fn new(roots: &'a Roots, name: &str, depth: Depth) -> Result<Self, Refusal> {
-        let everywhere = depth != Depth::Tables;
+    pub(super) fn new(roots: &'a Roots, name: &str) -> Result<Self, Refusal> {
         Ok(Self {
             roots,
             usage: Usage::default(),
-            mounts: mount_tables::read(roots, everywhere)
-                .map_err(unknown(name, "read the table of mounts"))?,
+            mounts: mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?,
             needs_device: mount_tables::types_with_device(roots),
             swaps: mounts::swaps(roots).map_err(unknown(name, "read the table of swaps"))?,
             loops: loop_devices::list(roots).map_err(unknown(name, "list the loop devices"))?,
@@ -66,7 +76,12 @@ impl<'a> Search<'a> {
     }
 
     /// Everything that leads to the bytes of what has that identity.
-    pub(super) fn target(&mut self, id: FileId, name: &str) -> Result<(), Refusal> {
+    pub(super) fn target(
+        &mut self,
+        id: FileId,
+        name: &str,
+        anchor: Option<&File>,
+    ) -> Result<(), Refusal> {
         self.itself = Some(id);
         match id {
             FileId::Device(major, minor) => {
@@ -77,7 +92,10 @@ impl<'a> Search<'a> {
                 self.device_and_parts(&device);
                 self.below(&device);
             }
-            FileId::Inode(..) => self.file(id, name),
+            FileId::Inode(..) => {
+                let file = anchor.and_then(|anchor| same_file::as_path(anchor).ok());
+                self.file(id, name, file);
+            }
         }
         self.unidentified_users();
         Ok(())
@@ -113,50 +131,61 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether something has, or may have, bytes of the target.
-    pub(super) fn shares(&self, id: FileId) -> bool {
-        let itself = self.itself.into_iter();
-        let mut all = itself.chain(self.shared.iter().map(|(id, _)| *id));
-        all.any(|known| known == id || self.is_same_in_overlay(known, id))
+    /// Whether something has, or may have, bytes of the target. `path` leads to it.
+    pub(super) fn shares(&self, id: FileId, path: &Path) -> bool {
+        let same = |known: &SharedFile| {
+            self.sameness(id, &|| FileStamp::at(path), known) != Sameness::Different
+        };
+        self.itself == Some(id) || self.shared.iter().any(same)
     }
 
     /// What to call something that shares bytes with the target.
     pub(super) fn name_of(&self, id: FileId, target: &str) -> String {
-        let known = self.shared.iter().find(|(known, _)| *known == id);
-        known.map_or_else(|| target.to_owned(), |(_, name)| name.clone())
+        let known = self.shared.iter().find(|known| known.id == id);
+        known.map_or_else(|| target.to_owned(), |known| known.name.clone())
     }
 
     /// Files that the target lies in.
-    pub(super) fn files(&self) -> Vec<FileId> {
-        let ids = self.shared.iter().map(|(id, _)| *id);
-        ids.filter(|id| matches!(id, FileId::Inode(..))).collect()
+    pub(super) fn files(&self) -> Vec<(FileId, Option<Rc<File>>)> {
+        let files = self.shared.iter();
+        files
+            .filter(|known| matches!(known.id, FileId::Inode(..)))
+            .map(|known| (known.id, known.file.clone()))
+            .collect()
     }
 
-    /// An overlay shows a file under a device number of its own and keeps the inode's number.
-    fn is_same_in_overlay(&self, one: FileId, other: FileId) -> bool {
-        let (FileId::Inode(device, inode), FileId::Inode(theirs, same)) = (one, other) else {
-            return false;
-        };
-        inode == same && (self.is_overlay(device) != self.is_overlay(theirs))
-    }
-
-    fn is_overlay(&self, device: u64) -> bool {
-        let number = mounts::split_number(device);
-        self.mounts
-            .iter()
-            .any(|placed| placed.mount.file_system == "overlay" && placed.mount.number == number)
-    }
-
-    /// The same for what a loop device is attached to, which may also be a file of an overlay that
-    /// no visible mount namespace has.
-    fn may_be_backing(&self, one: FileId, other: FileId) -> bool {
-        if one == other || self.is_same_in_overlay(one, other) {
-            return true;
+    /// Whether what has that identity and stamp is something with bytes of the target.
+    fn sameness(
+        &self,
+        id: FileId,
+        stamp: &dyn Fn() -> Option<FileStamp>,
+        known: &SharedFile,
+    ) -> Sameness {
+        if id == known.id {
+            return Sameness::Same;
         }
-        let (FileId::Inode(device, inode), FileId::Inode(theirs, same)) = (one, other) else {
-            return false;
+        let (FileId::Inode(theirs, _), FileId::Inode(device, _)) = (id, known.id) else {
+            return Sameness::Different;
         };
-        inode == same && (self.is_unknown(device) || self.is_unknown(theirs))
+        let in_overlay = self.may_be_overlay(theirs) || self.may_be_overlay(device);
+        if theirs == device || !in_overlay {
+            return Sameness::Different;
+        }
+        same_file::compare(
+            &|| known.file.as_ref().and_then(|file| FileStamp::of(file)),
+            stamp,
+        )
+    }
+
+    /// Whether files with that device number may be those of an overlay: of a visible one, or of a
+    /// file system that has no block device and no visible mount. (An overlay gives the files of
+    /// some layers a number that its mount does not show.)
+    fn may_be_overlay(&self, device: u64) -> bool {
+        let number = mounts::split_number(device);
+        let is_overlay = |placed: &PlacedMount| {
+            placed.mount.file_system == "overlay" && placed.mount.number == number
+        };
+        self.is_unknown(device) || self.mounts.iter().any(is_overlay)
     }
 
     /// Whether a device number belongs to no visible mount and to no block device.
@@ -194,8 +223,8 @@ impl<'a> Search<'a> {
         let Some(number) = self.number(name) else {
             return;
         };
-        let id = FileId::Device(number.0, number.1);
-        self.shared.push((id, harmless(name)));
+        let known = SharedFile::device(number, name);
+        self.shared.push(known.clone());
         self.direct_uses(name, number);
         for holder in entries(&self.directory(name).join("holders")) {
             if !self.own.contains(&holder) {
@@ -206,7 +235,7 @@ impl<'a> Search<'a> {
                 self.device_and_parts(&holder);
             }
         }
-        self.attached(id, name);
+        self.attached(&known);
     }
 
     /// Mounts, swap and exports of the device with that number.
@@ -230,48 +259,64 @@ impl<'a> Search<'a> {
                 file_system: file_system.clone(),
             });
         }
-        self.exported(FileId::Device(number.0, number.1), name);
+        self.exported(&SharedFile::device(number, name));
     }
 
-    fn exported(&mut self, id: FileId, name: &str) {
+    fn exported(&mut self, known: &SharedFile) {
+        let mut usage = Usage::default();
         for export in &self.exports {
-            match export.what {
-                Some(what) if self.may_be_backing(what, id) => {
-                    self.usage.conflicts.push(Conflict::Exported {
-                        device: name.to_owned(),
-                        by: export.by.clone(),
-                    });
-                }
-                Some(_) => {}
-                None => self.usage.unresolved.push(Unresolved::Export {
-                    by: export.by.clone(),
+            let by = export.by.clone();
+            let sameness = export.what.map_or(Sameness::Unknown, |what| {
+                self.sameness(what, &|| None, known)
+            });
+            match sameness {
+                Sameness::Same => usage.conflicts.push(Conflict::Exported {
+                    device: known.name.clone(),
+                    by,
                 }),
+                Sameness::Different => {}
+                Sameness::Unknown => usage.unresolved.push(Unresolved::Export { by }),
             }
         }
+        self.usage.conflicts.extend(usage.conflicts);
+        self.usage.unresolved.extend(usage.unresolved);
     }
 
     /// Loop devices attached to a device or file, and what lies on them.
-    fn attached(&mut self, id: FileId, name: &str) {
-        for by in self.loops_on(id) {
+    fn attached(&mut self, known: &SharedFile) {
+        for by in self.loops_on(known) {
             self.usage.conflicts.push(Conflict::Loop {
-                device: name.to_owned(),
+                device: known.name.clone(),
                 by: by.clone(),
             });
             self.device_and_parts(&by);
         }
     }
 
-    /// Loop devices attached to that, except the target and what it lies on.
-    fn loops_on(&self, id: FileId) -> Vec<String> {
-        self.loops
-            .iter()
-            .filter(|one| !self.own.contains(&one.name))
-            .filter(|one| {
-                let backing = one.backing.as_ref();
-                backing.is_ok_and(|backing| self.may_be_backing(*backing, id))
-            })
-            .map(|one| one.name.clone())
-            .collect()
+    /// Loop devices attached to that, except the target and what it lies on. One that may be is a
+    /// question.
+    fn loops_on(&mut self, known: &SharedFile) -> Vec<String> {
+        let mut found = Vec::new();
+        let mut questions = Vec::new();
+        for one in &self.loops {
+            let Ok(backing) = one.backing else {
+                continue;
+            };
+            if self.own.contains(&one.name) {
+                continue;
+            }
+            let stamp = || FileStamp::of(&same_file::find(&one.file, backing)?);
+            match self.sameness(backing, &stamp, known) {
+                Sameness::Same => found.push(one.name.clone()),
+                Sameness::Different => {}
+                Sameness::Unknown => questions.push(Unresolved::LoopDevice {
+                    device: format!("{} ({})", one.name, one.path),
+                    reason: "its file may be one of an overlay".to_owned(),
+                }),
+            }
+        }
+        self.usage.unresolved.extend(questions);
+        found
     }
 
     /// Everything that a device lies on, and what else lies on that.
@@ -353,14 +398,30 @@ impl<'a> Search<'a> {
                 if !self.own.contains(&lower) {
                     self.own.push(lower.clone());
                     self.aliases.push(lower.clone());
-                    self.siblings(FileId::Device(major, minor));
+                    self.siblings(&SharedFile::device((major, minor), &lower));
                     self.device_and_parts(&lower);
                     self.below(&lower);
                 }
             }
-            Ok(file) => {
-                self.siblings(file);
-                self.file(file, &own.path);
+            Ok(id) => {
+                let file = same_file::find(&own.file, id);
+                if let (None, FileId::Inode(device, _)) = (&file, id)
+                    && self.may_be_overlay(device)
+                {
+                    self.usage.unresolved.push(Unresolved::LoopDevice {
+                        device: own.name,
+                        reason: "its file may be one of an overlay".to_owned(),
+                    });
+                }
+                self.siblings(&SharedFile {
+                    id,
+                    name: own.path.clone(),
+                    file: file
+                        .as_ref()
+                        .and_then(|file| file.try_clone().ok())
+                        .map(Rc::new),
+                });
+                self.file(id, &own.path, file);
             }
             Err(reason) => self.usage.unresolved.push(Unresolved::LoopDevice {
                 device: own.name,
@@ -371,7 +432,7 @@ impl<'a> Search<'a> {
 
     /// Other loop devices on the file or device that the target is attached to. They are no conflict
     /// as long as nobody uses them.
-    fn siblings(&mut self, backing: FileId) {
+    fn siblings(&mut self, backing: &SharedFile) {
         for sibling in self.loops_on(backing) {
             self.sibling(&sibling, "what it is attached to");
         }
@@ -398,11 +459,11 @@ impl<'a> Search<'a> {
         let Some(number) = self.number(name) else {
             return;
         };
-        let id = FileId::Device(number.0, number.1);
+        let known = SharedFile::device(number, name);
         self.seen.push(name.to_owned());
-        self.shared.push((id, harmless(name)));
+        self.shared.push(known.clone());
         self.direct_uses(name, number);
-        self.attached(id, name);
+        self.attached(&known);
         for holder in entries(&self.directory(name).join("holders")) {
             if !self.own.contains(&holder) && !self.are_disjoint(upper, &holder, number) {
                 self.sibling(&holder, &harmless(name));
@@ -447,62 +508,96 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// A regular file: swapped to, attached to a loop device, exported, or mounted as it is.
-    fn file(&mut self, id: FileId, name: &str) {
-        self.shared.push((id, harmless(name)));
-        let same = |path: &PathBuf| {
-            fs::metadata(path).is_ok_and(|facts| self.may_be_backing(FileId::of(&facts), id))
-        };
-        if self.swaps.iter().any(|swap| same(&swap.path)) {
-            self.usage.conflicts.push(Conflict::Swap {
-                device: harmless(name),
-            });
-        }
-        for placed in &self.mounts {
-            match placed.file(self.roots, &self.needs_device) {
-                Some(Backing::File(file)) if self.may_be_backing(file, id) => {
-                    self.usage.conflicts.push(placed.conflict(&harmless(name)));
+    /// A regular file: swapped to, attached to a loop device, exported, or mounted as it is; and the
+    /// file of the upper directory where it is one of an overlay.
+    fn file(&mut self, id: FileId, name: &str, file: Option<File>) {
+        let mut files = vec![(id, file.map(Rc::new))];
+        if let (_, Some(file)) = &files[0] {
+            match overlay::real_file(self.roots, file) {
+                RealFile::Itself | RealFile::Lower => {}
+                RealFile::Upper(real) => {
+                    let real = same_file::as_path(&real).ok();
+                    let facts = real.as_ref().and_then(|real| real.metadata().ok());
+                    files.extend(facts.map(|facts| (FileId::of(&facts), real.map(Rc::new))));
                 }
-                Some(Backing::Unknown(question)) => self.usage.unresolved.push(question),
-                Some(Backing::File(_)) | None => {}
+                RealFile::Unknown { at } => {
+                    self.usage.unresolved.push(Unresolved::Overlay { at });
+                }
             }
         }
-        self.exported(id, &harmless(name));
-        self.attached(id, &harmless(name));
+        for (id, file) in files {
+            self.real_file(SharedFile {
+                id,
+                name: harmless(name),
+                file,
+            });
+        }
     }
 
     /// Loop devices that cannot be asked, by the path that sysfs shows: all that is known to a user
     /// who may not open them.
     pub(super) fn loops_by_path(&mut self, id: FileId, name: &str) {
         let unasked = self.loops.iter().filter(|one| one.backing.is_err());
-        let attached = unasked.filter(|one| {
-            fs::metadata(&one.path).is_ok_and(|facts| self.may_be_backing(FileId::of(&facts), id))
-        });
-        let conflicts = attached.map(|one| Conflict::Loop {
-            device: harmless(name),
-            by: one.name.clone(),
-        });
-        let conflicts: Vec<_> = conflicts.collect();
+        let attached = unasked
+            .filter(|one| fs::metadata(&one.file).is_ok_and(|facts| FileId::of(&facts) == id));
+        let conflicts: Vec<_> = attached
+            .map(|one| Conflict::Loop {
+                device: harmless(name),
+                by: one.name.clone(),
+            })
+            .collect();
         self.usage.conflicts.extend(conflicts);
     }
 
-    /// A loop device that cannot be asked may be attached to anything, and a file system be mounted
-    /// from any file.
-    pub(super) fn unidentified_users(&mut self) {
+    fn real_file(&mut self, known: SharedFile) {
+        self.shared.push(known.clone());
+        let is_it = |id: FileId, path: &Path| {
+            let stamp = || FileStamp::at(path);
+            self.sameness(id, &stamp, &known) != Sameness::Different
+        };
+        let is_swap = self.swaps.iter().any(|swap| {
+            fs::metadata(&swap.path).is_ok_and(|facts| is_it(FileId::of(&facts), &swap.path))
+        });
+        let mut conflicts = Vec::new();
+        for placed in &self.mounts {
+            let backing = placed.file(self.roots, &self.needs_device);
+            match backing.and_then(|backing| backing.file) {
+                Some((path, id)) if is_it(id, &path) => {
+                    conflicts.push(placed.conflict(&known.name));
+                }
+                _ => {}
+            }
+        }
+        if is_swap {
+            self.usage.conflicts.push(Conflict::Swap {
+                device: known.name.clone(),
+            });
+        }
+        self.usage.conflicts.extend(conflicts);
+        self.files_mounted();
+        self.exported(&known);
+        self.attached(&known);
+    }
+
+    /// A file system may be mounted from any file.
+    fn files_mounted(&mut self) {
+        let questions = self.mounts.iter().filter_map(|placed| {
+            let backing = placed.file(self.roots, &self.needs_device)?;
+            backing.question
+        });
+        self.usage.unresolved.extend(questions);
+        let unseen = mount_tables::in_files(self.roots);
+        self.usage.unresolved.extend(unseen);
+    }
+
+    /// A loop device that cannot be asked may be attached to anything.
+    fn unidentified_users(&mut self) {
         for one in &self.loops {
             if let Err(reason) = &one.backing {
                 self.usage.unresolved.push(Unresolved::LoopDevice {
                     device: format!("{} ({})", one.name, one.path),
                     reason: reason.clone(),
                 });
-            }
-        }
-        if !matches!(self.itself, Some(FileId::Inode(..))) {
-            return;
-        }
-        for placed in &self.mounts {
-            if let Some(Backing::Unknown(question)) = placed.file(self.roots, &self.needs_device) {
-                self.usage.unresolved.push(question);
             }
         }
     }
@@ -513,6 +608,16 @@ impl<'a> Search<'a> {
 
     fn number(&self, name: &str) -> Option<(u32, u32)> {
         mounts::parse_number(&fs::read_to_string(self.directory(name).join("dev")).ok()?)
+    }
+}
+
+impl SharedFile {
+    fn device(number: (u32, u32), name: &str) -> Self {
+        Self {
+            id: FileId::Device(number.0, number.1),
+            name: harmless(name),
+            file: None,
+        }
     }
 }
 

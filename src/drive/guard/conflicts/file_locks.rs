@@ -3,11 +3,12 @@
 
 use std::fs::{self, File};
 use std::os::unix::fs::MetadataExt;
+use std::rc::Rc;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
-use super::{Conflict, open_users};
+use super::{Conflict, open_users, same_file};
 use crate::drive::fcntl;
 use crate::drive::mounts::split_number;
 use crate::drive::target::FileId;
@@ -55,7 +56,7 @@ pub fn parse_lock(line: &str) -> Option<LockLine> {
 pub(super) fn find(
     roots: &Roots,
     anchor: &File,
-    files: Vec<FileId>,
+    files: &[(FileId, Option<Rc<File>>)],
     name: &str,
 ) -> Option<Conflict> {
     let text = fs::read_to_string(roots.proc.join("locks")).unwrap_or_default();
@@ -65,23 +66,32 @@ pub(super) fn find(
         .ok()
         .map(|facts| (facts.dev(), facts.ino()));
     let held = is_locked(anchor);
-    let files = files.into_iter().filter_map(|id| match id {
-        FileId::Inode(device, inode) => Some((device, inode)),
-        FileId::Device(..) => None,
+    let others = files.iter().filter_map(|(id, file)| match *id {
+        FileId::Inode(device, inode) if Some((device, inode)) != own => {
+            Some(((device, inode), file))
+        }
+        _ => None,
+    });
+    // Those below are asked too: some have another number in the table than they show (btrfs).
+    let below = others.clone().any(|(_, file)| {
+        let open = file
+            .as_ref()
+            .and_then(|file| same_file::for_reading(file).ok());
+        open.is_some_and(|file| is_locked(&file))
     });
     let is_of = |line: &LockLine, (device, inode): (u64, u64)| {
         line.inode == inode && line.device == split_number(device)
     };
     // The kernel lists locks by the file system's own number, which some show nobody (btrfs): what
     // is locked for certain is named as well as it can be.
-    let found = files
-        .filter(|file| Some(*file) != own)
-        .find_map(|file| listed.iter().find(|line| is_of(line, file)))
+    let found = others
+        .into_iter()
+        .find_map(|(file, _)| listed.iter().find(|line| is_of(line, file)))
         .or_else(|| {
             let own = own.filter(|_| held)?;
             listed.iter().find(|line| is_of(line, own))
         });
-    if !held && found.is_none() {
+    if !held && !below && found.is_none() {
         return None;
     }
     let process = found.and_then(|line| line.process.or_else(|| holder(roots, line)));

@@ -2,6 +2,8 @@
 
 use std::fs;
 use std::io;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -22,6 +24,8 @@ pub(super) struct AttachedLoop {
     pub backing: Result<FileId, String>,
     /// The path that sysfs shows, as text.
     pub path: String,
+    /// The same path as it is.
+    pub file: PathBuf,
 }
 
 /// All loop devices that are attached to something.
@@ -41,19 +45,20 @@ pub(super) fn list(roots: &Roots) -> io::Result<Vec<AttachedLoop>> {
 fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
     let directory = roots.sys.join("class/block").join(&name);
     let path = match fs::read(directory.join("loop/backing_file")) {
-        Ok(path) => String::from_utf8_lossy(&path).trim_end().to_owned(),
+        Ok(path) => path,
         // Nothing is attached, or it is a partition of a loop device.
         Err(error) if is_absent(&error) => return None,
         Err(error) => {
             let backing = Err(error.to_string());
-            let path = String::new();
             return Some(AttachedLoop {
                 name,
                 backing,
-                path,
+                path: String::new(),
+                file: PathBuf::new(),
             });
         }
     };
+    let path = path.strip_suffix(b"\n").unwrap_or(&path);
     let number = fs::read_to_string(directory.join("dev"))
         .ok()
         .and_then(|text| parse_number(&text));
@@ -72,7 +77,8 @@ fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
     Some(AttachedLoop {
         name,
         backing,
-        path: harmless(&path),
+        path: harmless(&String::from_utf8_lossy(path)),
+        file: std::ffi::OsStr::from_bytes(path).into(),
     })
 }
 

@@ -13,6 +13,7 @@ mod mount_tables;
 pub mod open_users;
 mod overlay;
 mod same_disk;
+mod same_file;
 mod sole_opener;
 mod words;
 
@@ -26,7 +27,7 @@ use crate::drive::target::{FileId, Medium, TargetKind};
 use crate::roots::Roots;
 use device_stack::Search;
 use file_locks::{PATIENCE, PAUSE};
-use open_users::{OpenUsers, Unseen};
+use open_users::{OpenKind, OpenUsers, Unseen};
 
 /// One use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -98,6 +99,15 @@ pub enum Conflict {
         /// Whether by a shared writable mapping, and not by a descriptor.
         mapped: bool,
     },
+    /// A process has it mapped, for whatever purpose.
+    Mapped {
+        /// The device or file.
+        device: String,
+        /// Its number.
+        process: u32,
+        /// Its name.
+        command: String,
+    },
     /// Somebody whom /proc does not show has it open for writing.
     OpenUnseen {
         /// The file.
@@ -137,6 +147,13 @@ pub enum Unresolved {
         /// What the table of mounts says.
         source: String,
     },
+    /// Which file a file system is mounted from that no visible table of mounts may have.
+    FileSystem {
+        /// Its name in sysfs.
+        name: String,
+    },
+    /// Who has a file open for reading.
+    Reader,
     /// Whether a device with the same bytes is taken.
     Device {
         /// The device.
@@ -170,6 +187,8 @@ pub(super) struct Usage {
     pub conflicts: Vec<Conflict>,
     /// What could not be found out.
     pub unresolved: Vec<Unresolved>,
+    /// What the tables of the kernel left open before anything else was asked.
+    pub questions: Vec<Unresolved>,
     /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
     pub holds: Vec<OwnedFd>,
 }
@@ -185,19 +204,29 @@ pub(super) enum Depth {
     Tables,
 }
 
-/// Everything that forbids writing a medium.
-pub(super) fn find(roots: &Roots, medium: &Medium, depth: Depth) -> Result<Usage, Refusal> {
+/// Everything that forbids writing a medium. Questions that are `known` were there when the kernel
+/// proved that nobody else has the file open: from then on only new ones count.
+pub(super) fn find(
+    roots: &Roots,
+    medium: &Medium,
+    depth: Depth,
+    known: &[Unresolved],
+) -> Result<Usage, Refusal> {
     let name = &medium.target.name;
-    let mut search = Search::new(roots, name, depth)?;
-    search.target(medium.id(), name)?;
+    let mut search = Search::new(roots, name)?;
+    search.target(medium.id(), name, Some(medium.anchor()))?;
+    search.usage.questions = search.usage.unresolved.clone();
+    if depth != Depth::Full {
+        // Which file of an overlay it is was found out before, and it is being written now.
+        search.usage.unresolved.retain(|question| {
+            !known.contains(question) && !matches!(question, Unresolved::Overlay { .. })
+        });
+    }
     if depth != Depth::Tables {
         search.probe();
         if medium.target.kind != TargetKind::Scratch {
             openers(roots, medium, &mut search, depth);
         }
-    } else {
-        // These questions were asked when the permit was given.
-        search.usage.unresolved.clear();
     }
     Ok(search.finish())
 }
@@ -210,8 +239,8 @@ pub(super) fn find_for_file(
     id: FileId,
     name: &str,
 ) -> Result<Vec<Conflict>, Refusal> {
-    let mut search = Search::new(roots, name, Depth::Full)?;
-    search.target(id, name)?;
+    let mut search = Search::new(roots, name)?;
+    search.target(id, name, None)?;
     search.loops_by_path(id, name);
     Ok(search.finish().conflicts)
 }
@@ -219,8 +248,8 @@ pub(super) fn find_for_file(
 /// Everything that the tables of the kernel tell of what has that identity.
 #[cfg(test)]
 pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, Refusal> {
-    let mut search = Search::new(roots, name, Depth::Full)?;
-    search.target(id, name)?;
+    let mut search = Search::new(roots, name)?;
+    search.target(id, name, None)?;
     Ok(search.finish())
 }
 
@@ -236,25 +265,38 @@ fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth
         search.usage.conflicts.extend(conflicts);
     }
     if depth == Depth::Full {
-        let locked = file_locks::find(roots, medium.anchor(), search.files(), name);
+        let locked = file_locks::find(roots, medium.anchor(), &search.files(), name);
         search.usage.conflicts.extend(locked);
     }
     let found = lasting_users(roots, search);
     for user in found.users {
         let device = search.name_of(user.id, name);
-        search.usage.conflicts.push(Conflict::Open {
-            device,
-            process: user.process,
-            command: user.command,
-            mapped: user.mapped,
-        });
+        let (process, command) = (user.process, user.command);
+        let conflict = match user.kind {
+            OpenKind::Written | OpenKind::MappedForWriting => Conflict::Open {
+                device,
+                process,
+                command,
+                mapped: user.kind == OpenKind::MappedForWriting,
+            },
+            OpenKind::Mapped => Conflict::Mapped {
+                device,
+                process,
+                command,
+            },
+            OpenKind::Locked => Conflict::Locked {
+                device,
+                by: Some((process, command)),
+            },
+        };
+        search.usage.conflicts.push(conflict);
     }
     match medium.id() {
         FileId::Inode(..) if depth == Depth::Full => {
             sole_opener::ask(roots, medium, found.unseen, search);
         }
         // The lease was asked for before the file was locked for ourselves.
-        FileId::Inode(..) => search.usage.unresolved.clear(),
+        FileId::Inode(..) => {}
         FileId::Device(..) => {
             let unseen = found.unseen.map(Unresolved::Processes);
             search.usage.unresolved.extend(unseen);
@@ -266,7 +308,7 @@ fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth
 fn lasting_users(roots: &Roots, search: &Search<'_>) -> OpenUsers {
     let began = Instant::now();
     loop {
-        let found = open_users::find(roots, &|id| search.shares(id));
+        let found = open_users::find(roots, &|id, path| search.shares(id, path));
         if found.users.is_empty() || began.elapsed() > PATIENCE {
             return found;
         }

@@ -5,7 +5,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use super::{Conflict, Unresolved};
-use crate::drive::identity::harmless;
+use crate::drive::identity::{entries, harmless};
 use crate::drive::mounts::{self, Mount};
 use crate::drive::target::FileId;
 use crate::roots::Roots;
@@ -50,11 +50,6 @@ impl PlacedMount {
         if mount.source_number.is_some() {
             return None;
         }
-        let source = self.reach(roots, &mount.source);
-        let facts = source.and_then(|path| fs::metadata(path).ok());
-        if let Some(facts) = facts.filter(fs::Metadata::is_file) {
-            return Some(Backing::File(FileId::of(&facts)));
-        }
         // Only a file system in a file has no number of a block device (erofs since 6.12); btrfs
         // never has, and one with a domain is fetched over the network.
         let in_file = mount.number.0 == 0
@@ -64,41 +59,57 @@ impl PlacedMount {
                 .options
                 .iter()
                 .any(|option| option.starts_with("fsid="));
-        in_file.then(|| {
-            Backing::Unknown(Unresolved::MountedFile {
-                at: harmless(&mount.at),
-                source: harmless(&mount.source),
-            })
-        })
+        // Another file may be there by now: the path can prove a use, but not that there is none.
+        let question = in_file.then(|| Unresolved::MountedFile {
+            at: harmless(&mount.at),
+            source: harmless(&mount.source),
+        });
+        let file = self.reach(roots, &mount.source).and_then(|path| {
+            let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
+            Some((path, FileId::of(&facts)))
+        });
+        (question.is_some() || file.is_some()).then_some(Backing { file, question })
     }
 }
 
 /// What a file system in a file is mounted from.
 #[derive(Debug)]
-pub(super) enum Backing {
-    /// That file.
-    File(FileId),
-    /// A file that cannot be found.
-    Unknown(Unresolved),
+pub(super) struct Backing {
+    /// The file at the path that the table names.
+    pub file: Option<(PathBuf, FileId)>,
+    /// That it may be any other file.
+    pub question: Option<Unresolved>,
 }
 
-/// All mounts; only this namespace's unless `everywhere`.
+/// All mounts.
 ///
 /// # Errors
 /// When this namespace's table cannot be read.
-pub(super) fn read(roots: &Roots, everywhere: bool) -> io::Result<Vec<PlacedMount>> {
+pub(super) fn read(roots: &Roots) -> io::Result<Vec<PlacedMount>> {
     let placed = |process| move |mount| PlacedMount { process, mount };
     let mut all: Vec<_> = mounts::mounts(roots)?
         .into_iter()
         .map(placed(None))
         .collect();
-    if everywhere {
-        for process in mounts::other_namespaces(roots) {
-            let theirs = mounts::mounts_of(roots, &process.to_string()).unwrap_or_default();
-            all.extend(theirs.into_iter().map(placed(Some(process))));
-        }
+    for process in mounts::other_views(roots) {
+        let theirs = mounts::mounts_of(roots, &process.to_string()).unwrap_or_default();
+        all.extend(theirs.into_iter().map(placed(Some(process))));
     }
     Ok(all)
+}
+
+/// File systems that the kernel has mounted from files, also where no process sees the mount
+/// (Documentation/ABI/testing/sysfs-fs-erofs).
+pub(super) fn in_files(roots: &Roots) -> Vec<Unresolved> {
+    let is_device = |name: &String| roots.sys.join("class/block").join(name).exists();
+    let mut names = entries(&roots.sys.join("fs/erofs"));
+    names.retain(|name| name != "features" && !is_device(name));
+    names
+        .into_iter()
+        .map(|name| Unresolved::FileSystem {
+            name: harmless(&name),
+        })
+        .collect()
 }
 
 /// Types of file systems that lie on a device or in a file.

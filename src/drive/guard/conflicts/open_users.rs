@@ -1,14 +1,16 @@
-//! Processes that have something open for writing: descriptors and shared writable mappings
-//! (proc_pid_fd(5), proc_pid_map_files(5)).
+//! Processes that have something open for writing, locked or mapped (proc_pid_fd(5),
+//! proc_pid_fdinfo(5), proc_pid_map_files(5)).
 
-use std::fs;
+use std::collections::{BTreeMap, HashSet};
+use std::fs::{self, File};
 use std::io;
-use std::os::fd::AsFd;
+use std::os::fd::{AsFd, AsRawFd};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
+use super::file_locks::parse_lock;
 use crate::drive::target::FileId;
 use crate::printable::printable;
 use crate::roots::Roots;
@@ -18,7 +20,7 @@ const FIRST_NAMESPACE: &str = "pid:[4026531836]";
 /// CAP_SYS_PTRACE (include/uapi/linux/capability.h): every process may be examined.
 const CAP_SYS_PTRACE: u32 = 19;
 
-/// A process that has something open for writing.
+/// A process that has something open in a way that forbids writing.
 #[derive(Debug)]
 pub(super) struct OpenUser {
     /// Its number.
@@ -27,9 +29,25 @@ pub(super) struct OpenUser {
     pub command: String,
     /// What it has open.
     pub id: FileId,
-    /// Whether by a mapping.
-    pub mapped: bool,
+    /// How.
+    pub kind: OpenKind,
 }
+
+/// How a process has something open, the most telling first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum OpenKind {
+    /// By a descriptor that writes.
+    Written,
+    /// By a shared writable mapping.
+    MappedForWriting,
+    /// By a descriptor with a lock.
+    Locked,
+    /// By any other mapping, such as that of a program or library.
+    Mapped,
+}
+
+/// Whether what has that identity, and can be looked at by that path, is wanted.
+pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> bool + 'a;
 
 /// Why not all processes could be examined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -50,32 +68,29 @@ pub enum Unseen {
 /// What an examination of all processes gave.
 #[derive(Debug)]
 pub(super) struct OpenUsers {
-    /// Who has it open for writing, this program excepted.
+    /// Who has it open like that, this program excepted.
     pub users: Vec<OpenUser>,
     /// Why there may be more.
     pub unseen: Option<Unseen>,
 }
 
-/// Everybody who has open for writing what `is_wanted`.
-pub(super) fn find(roots: &Roots, is_wanted: &dyn Fn(FileId) -> bool) -> OpenUsers {
+/// Everybody who has open for writing, locked or mapped what `is_wanted`.
+pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
     let mut users = Vec::new();
     let mut forbidden = Vec::new();
+    let mut others = HashSet::new();
     for process in processes(roots) {
         let directory = roots.proc.join(process.to_string());
-        let examined = examine(&directory, is_wanted);
+        let examined = examine(&directory, is_wanted, &mut others);
         if examined.is_forbidden && !is_exempt(process) {
             forbidden.push(process);
         }
-        let found = examined.open.map(|id| (id, false));
-        for (id, mapped) in found
-            .into_iter()
-            .chain(examined.mapped.map(|id| (id, true)))
-        {
+        for (kind, id) in examined.found {
             users.push(OpenUser {
                 process,
                 command: command(&directory),
                 id,
-                mapped,
+                kind,
             });
         }
     }
@@ -86,6 +101,28 @@ pub(super) fn find(roots: &Roots, is_wanted: &dyn Fn(FileId) -> bool) -> OpenUse
         })
     });
     OpenUsers { users, unseen }
+}
+
+/// Whether a process has open for reading what `is_wanted`; of this program's own descriptors all
+/// count but that one.
+pub(super) fn is_read(roots: &Roots, except: &File, is_wanted: &IsWanted<'_>) -> bool {
+    let except = except.as_raw_fd().to_string();
+    let own = roots.proc.join("self/fd");
+    let reads = |path: &Path| {
+        let link = fs::symlink_metadata(path);
+        link.is_ok_and(|link| link.mode() & 0o400 != 0)
+            && identity(path).is_ok_and(|id| is_wanted(id, path))
+    };
+    let listed = |table: &Path| fs::read_dir(table).into_iter().flatten().flatten();
+    let by_us = listed(&own)
+        .filter(|entry| entry.file_name().to_str() != Some(&except))
+        .any(|entry| reads(&entry.path()));
+    by_us
+        || processes(roots).into_iter().any(|process| {
+            descriptor_tables(&roots.proc.join(process.to_string()))
+                .iter()
+                .any(|table| listed(table).any(|entry| reads(&entry.path())))
+        })
 }
 
 /// The first process starts the others and works on no device itself; some virtual machines let
@@ -117,26 +154,42 @@ pub(super) fn command(directory: &Path) -> String {
 /// What one process has open.
 #[derive(Debug, Default)]
 struct Examined {
-    open: Option<FileId>,
-    mapped: Option<FileId>,
+    /// One of each kind.
+    found: BTreeMap<OpenKind, FileId>,
     is_forbidden: bool,
 }
 
-fn examine(directory: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> Examined {
+/// Files that were looked at and are not wanted, as maps name them: most processes have the same
+/// ones mapped.
+type Others = HashSet<((u32, u32), u64)>;
+
+fn examine(directory: &Path, is_wanted: &IsWanted<'_>, others: &mut Others) -> Examined {
     let mut examined = Examined::default();
     // With any other error it ended meanwhile.
     let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     for table in descriptor_tables(directory) {
-        match writing(&table, is_wanted) {
-            Ok(id) => examined.open = examined.open.or(id),
-            Err(error) => examined.is_forbidden |= is_forbidden(error),
+        if let Err(error) = descriptors(&table, is_wanted, &mut examined.found) {
+            examined.is_forbidden |= is_forbidden(error);
         }
     }
-    match mapping(directory, is_wanted) {
-        Ok(id) => examined.mapped = id,
-        Err(error) => examined.is_forbidden |= is_forbidden(error),
+    for view in memory_views(directory) {
+        if let Err(error) = mappings(&view, is_wanted, others, &mut examined.found) {
+            examined.is_forbidden |= is_forbidden(error);
+        }
     }
     examined
+}
+
+/// Directories with a table of the memory: the process's own; its threads' where the first has
+/// ended, for it shows none any more.
+fn memory_views(directory: &Path) -> Vec<PathBuf> {
+    if fs::read(directory.join("maps")).map_or(true, |maps| !maps.is_empty()) {
+        return vec![directory.to_owned()];
+    }
+    let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
+    threads
+        .filter_map(|thread| Some(thread.ok()?.path()))
+        .collect()
 }
 
 /// Directories of descriptors: the process's own; its threads' where the first has ended, and those
@@ -153,51 +206,89 @@ fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// The first descriptor of a table that writes to what is wanted.
-fn writing(table: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> io::Result<Option<FileId>> {
+/// The descriptors of a table that write to what is wanted, or hold a lock on it.
+fn descriptors(
+    table: &Path,
+    is_wanted: &IsWanted<'_>,
+    found: &mut BTreeMap<OpenKind, FileId>,
+) -> io::Result<()> {
     let mut forbidden = None;
     for entry in fs::read_dir(table)? {
-        let path = entry?.path();
+        let entry = entry?;
+        let path = entry.path();
         // The bits of the link tell how it was opened.
         let Ok(link) = fs::symlink_metadata(&path) else {
             continue;
         };
-        if link.mode() & 0o200 == 0 {
-            continue;
-        }
+        let writes = link.mode() & 0o200 != 0;
         match identity(&path) {
-            Ok(id) if is_wanted(id) => return Ok(Some(id)),
-            Err(error) if error.kind() == io::ErrorKind::PermissionDenied => {
+            Ok(id) if is_wanted(id, &path) => {
+                if writes {
+                    found.entry(OpenKind::Written).or_insert(id);
+                }
+                let info = table.with_file_name("fdinfo").join(entry.file_name());
+                if has_lock(&info) {
+                    found.entry(OpenKind::Locked).or_insert(id);
+                }
+            }
+            Err(error) if writes && error.kind() == io::ErrorKind::PermissionDenied => {
                 forbidden = Some(error);
             }
             Ok(_) | Err(_) => {}
         }
     }
-    forbidden.map_or(Ok(None), Err)
+    forbidden.map_or(Ok(()), Err)
 }
 
-/// The first shared writable mapping of what is wanted.
-fn mapping(directory: &Path, is_wanted: &dyn Fn(FileId) -> bool) -> io::Result<Option<FileId>> {
-    let maps = fs::read(directory.join("maps"))?;
+/// Whether a lock was taken by that descriptor, whatever number the file has in the table of locks.
+fn has_lock(info: &Path) -> bool {
+    let info = fs::read_to_string(info).unwrap_or_default();
+    let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
+    locks.any(|line| parse_lock(line).is_some())
+}
+
+/// The mappings of what is wanted. `view` is the directory of a process or thread.
+fn mappings(
+    view: &Path,
+    is_wanted: &IsWanted<'_>,
+    others: &mut Others,
+    found: &mut BTreeMap<OpenKind, FileId>,
+) -> io::Result<()> {
+    let maps = fs::read(view.join("maps"))?;
     for line in maps.split(|byte| *byte == b'\n') {
         let Some(mapping) = parse_mapping(line) else {
             continue;
         };
+        let number = (mapping.device, mapping.inode);
+        if others.contains(&number) {
+            continue;
+        }
         // Its link leads to the file whatever its name has become; it takes more privileges.
-        let linked = identity(&directory.join("map_files").join(&mapping.range));
-        let named = || identity(&directory.join("root").join(&mapping.path));
-        let id = linked.or_else(|_| named()).unwrap_or(FileId::Inode(
+        let linked = view.join("map_files").join(&mapping.range);
+        let named = view.join("root").join(&mapping.path);
+        let seen = [&linked, &named]
+            .into_iter()
+            .find_map(|path| Some((identity(path).ok()?, path)));
+        let listed = FileId::Inode(
             rustix::fs::makedev(mapping.device.0, mapping.device.1),
             mapping.inode,
-        ));
-        if is_wanted(id) {
-            return Ok(Some(id));
+        );
+        let (id, path) = seen.unwrap_or((listed, &linked));
+        if is_wanted(id, path) {
+            let kind = if mapping.is_shared_writable {
+                OpenKind::MappedForWriting
+            } else {
+                OpenKind::Mapped
+            };
+            found.entry(kind).or_insert(id);
+        } else if seen.is_some_and(|(_, path)| *path == linked) {
+            others.insert(number);
         }
     }
-    Ok(None)
+    Ok(())
 }
 
-/// A shared writable mapping of a file.
+/// A mapping of a file.
 #[derive(Debug, PartialEq, Eq)]
 pub struct Mapping {
     /// Its addresses, as `map_files` names them.
@@ -208,9 +299,11 @@ pub struct Mapping {
     pub inode: u64,
     /// Its path below the root of the process.
     pub path: PathBuf,
+    /// Whether the process writes to the file by it.
+    pub is_shared_writable: bool,
 }
 
-/// `ADDRESSES rw-s OFFSET MAJOR:MINOR INODE PATH`; `None` for any other mapping.
+/// `ADDRESSES rw-s OFFSET MAJOR:MINOR INODE PATH`; `None` for a mapping of no file.
 #[must_use]
 pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     use std::os::unix::ffi::OsStrExt;
@@ -224,9 +317,7 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     };
     let range = word()?.to_owned();
     let rights = word()?.as_bytes();
-    if rights.get(1) != Some(&b'w') || rights.get(3) != Some(&b's') {
-        return None;
-    }
+    let is_shared_writable = rights.get(1) == Some(&b'w') && rights.get(3) == Some(&b's');
     word()?;
     let (major, minor) = word()?.split_once(':')?;
     let hexadecimal = |text| u32::from_str_radix(text, 16).ok();
@@ -240,6 +331,7 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
         device,
         inode,
         path: std::ffi::OsStr::from_bytes(path).into(),
+        is_shared_writable,
     })
 }
 
@@ -295,17 +387,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn only_shared_writable_mappings_of_files_count() {
+    fn mappings_of_files_are_told_by_whether_they_write() {
         let line =
             b"7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234                       /srv/a b";
         let mapping = parse_mapping(line).unwrap();
         assert_eq!(mapping.range, "7f0000000000-7f0000001000");
         assert_eq!((mapping.device, mapping.inode), ((0xfe, 0), 1234));
         assert_eq!(mapping.path, Path::new("srv/a b"));
+        assert!(mapping.is_shared_writable);
         for other in [
             &b"7f0000000000-7f0000001000 rw-p 00000000 fe:00 1234 /srv/a"[..],
             b"7f0000000000-7f0000001000 r--s 00000000 fe:00 1234 /srv/a",
-            b"7f0000000000-7f0000001000 rw-s 00000000 00:00 0",
+        ] {
+            assert!(!parse_mapping(other).unwrap().is_shared_writable);
+        }
+        for other in [
+            &b"7f0000000000-7f0000001000 rw-s 00000000 00:00 0"[..],
             b"nonsense",
             b"",
         ] {

@@ -2,16 +2,19 @@
 //! the one are not users of the other, as far as the kernel counts them.
 
 use std::fs::{self, File};
-use std::io;
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::MetadataExt;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
-use rustix::fs::{Mode, OFlags};
+use rustix::fs::{Mode, OFlags, ResolveFlags};
+use rustix::io::Errno;
 
+use super::same_file::{self, FileStamp, Sameness};
 use crate::drive::identity::harmless;
 use crate::drive::mounts::{self, Mount};
 use crate::roots::Roots;
+
+/// What statfs(2) says of an overlay (include/uapi/linux/magic.h).
+const OVERLAY: u64 = 0x794c_7630;
 
 /// Where the bytes of a file lie.
 #[derive(Debug)]
@@ -31,14 +34,18 @@ pub(super) enum RealFile {
 
 /// Where the bytes of an open file lie.
 pub(super) fn real_file(roots: &Roots, file: &File) -> RealFile {
-    let Some(mount) = mount_of(roots, file) else {
-        return RealFile::Itself;
-    };
-    if mount.file_system != "overlay" {
+    // A file system that does not say what it is may be one.
+    let is_overlay = rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAY);
+    if !is_overlay {
         return RealFile::Itself;
     }
-    locate(roots, file, &mount).unwrap_or_else(|| RealFile::Unknown {
-        at: harmless(&mount.at),
+    let mount = mount_of(roots, file).filter(|mount| mount.file_system == "overlay");
+    let located = mount.as_ref().and_then(|mount| locate(roots, file, mount));
+    located.unwrap_or_else(|| RealFile::Unknown {
+        at: mount.map_or_else(
+            || "a place of another mount namespace".to_owned(),
+            |mount| harmless(&mount.at),
+        ),
     })
 }
 
@@ -54,26 +61,56 @@ fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
         .find(|mount| mount.id == id)
 }
 
+/// The layer whose file it is: the one at that place whose size and times it shows. Numbers of
+/// inodes prove nothing, and a path alone does not either: a layer may have been renamed.
 fn locate(roots: &Roots, file: &File, mount: &Mount) -> Option<RealFile> {
     let link = roots.proc.join(format!("self/fd/{}", file.as_raw_fd()));
     let path = fs::read_link(link).ok()?;
     let below = path.strip_prefix(&mount.at).ok()?;
     let inside = Path::new(&mount.root).strip_prefix("/").ok()?.join(below);
-    let facts = file.metadata().ok()?;
-    let layer = |directory: &str| -> Option<File> {
-        let directory = Path::new(directory);
-        // A relative one is relative to nobody knows what.
-        let found = open(&directory.is_absolute().then(|| directory.join(&inside))?).ok()?;
-        let own = found.metadata().ok()?;
-        let is_same = own.ino() == facts.ino() && own.size() == facts.size();
-        (own.is_file() && is_same).then_some(found)
+    let is_it = |found: &File| {
+        let same = same_file::compare(&|| FileStamp::of(file), &|| FileStamp::of(found));
+        same == Sameness::Same
     };
-    if let Some(found) = option(mount, "upperdir").and_then(|upper| layer(&upper)) {
-        return Some(RealFile::Upper(found));
+    if let Some(upper) = option(mount, "upperdir") {
+        match in_layer(&upper, &inside) {
+            Ok(found) => return is_it(&found).then_some(RealFile::Upper(found)),
+            Err(Absent::Certainly) => {}
+            Err(Absent::Perhaps) => return None,
+        }
     }
     let lower = option(mount, "lowerdir").unwrap_or_default();
-    let in_lower = split_layers(&lower).iter().any(|one| layer(one).is_some());
+    let in_lower = split_layers(&lower)
+        .iter()
+        .any(|layer| in_layer(layer, &inside).is_ok_and(|found| is_it(&found)));
     in_lower.then_some(RealFile::Lower)
+}
+
+/// Why a layer has no such file.
+enum Absent {
+    /// It was looked for in that directory, without a mount or link on the way.
+    Certainly,
+    /// It could not be looked for.
+    Perhaps,
+}
+
+fn in_layer(directory: &str, inside: &Path) -> Result<File, Absent> {
+    // A relative one is relative to nobody knows what.
+    if !directory.starts_with('/') {
+        return Err(Absent::Perhaps);
+    }
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory =
+        rustix::fs::open(directory, flags, Mode::empty()).map_err(|_| Absent::Perhaps)?;
+    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
+    match rustix::fs::openat2(&directory, inside, flags, Mode::empty(), resolve) {
+        Ok(found) => Some(File::from(found))
+            .filter(|found| found.metadata().is_ok_and(|facts| facts.is_file()))
+            .ok_or(Absent::Perhaps),
+        Err(Errno::NOENT) => Err(Absent::Certainly),
+        Err(_) => Err(Absent::Perhaps),
+    }
 }
 
 fn option(mount: &Mount, name: &str) -> Option<String> {
@@ -96,11 +133,6 @@ fn split_layers(text: &str) -> Vec<String> {
     }
     layers.retain(|layer| !layer.is_empty());
     layers
-}
-
-fn open(path: &PathBuf) -> io::Result<File> {
-    let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    Ok(rustix::fs::open(path, flags, Mode::empty())?.into())
 }
 
 #[cfg(test)]

@@ -6,7 +6,7 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::device_stack::Search;
-use super::open_users::Unseen;
+use super::open_users::{self, Unseen};
 use super::overlay::{self, RealFile};
 use super::{Conflict, Unresolved};
 use crate::drive::fcntl::{self, OtherOpeners};
@@ -24,16 +24,34 @@ pub(super) fn ask(roots: &Roots, medium: &Medium, unseen: Option<Unseen>, search
         return;
     }
     let name = &medium.target.name;
-    judge(others(medium.anchor()), name, unseen.clone(), search);
+    let mut answer = others(medium.anchor());
+    if matches!(answer, Ok(OtherOpeners::Readers)) && !is_read(roots, medium.anchor(), search) {
+        // The last one may have closed it before the processes were examined.
+        answer = others(medium.anchor());
+        if matches!(answer, Ok(OtherOpeners::Readers)) {
+            search.usage.unresolved.push(Unresolved::Reader);
+        }
+    }
     match overlay::real_file(roots, medium.anchor()) {
-        RealFile::Itself | RealFile::Lower => {}
+        // Not even what could not be identified has it open.
+        RealFile::Itself | RealFile::Lower => {
+            if matches!(answer, Ok(OtherOpeners::None)) {
+                search.usage.unresolved.clear();
+            }
+            judge(answer, name, unseen, search);
+        }
         // What is open through the overlay is open there too, and this program's own.
         RealFile::Upper(real) => {
-            search.unidentified_users();
+            judge(answer, name, unseen.clone(), search);
             judge(others_than_readers(&real), name, unseen, search);
         }
         RealFile::Unknown { at } => search.usage.unresolved.push(Unresolved::Overlay { at }),
     }
+}
+
+/// Whether a process has it open for reading, this program by another descriptor included.
+fn is_read(roots: &Roots, anchor: &File, search: &Search<'_>) -> bool {
+    open_users::is_read(roots, anchor, &|id, path| search.shares(id, path))
 }
 
 /// What the kernel's answer proves.
@@ -44,10 +62,7 @@ fn judge(
     search: &mut Search<'_>,
 ) {
     match others {
-        // Not even what could not be identified has it open.
-        Ok(OtherOpeners::None) => search.usage.unresolved.clear(),
-        // Among the readers may be a loop device or a file system in it.
-        Ok(OtherOpeners::Readers) => {}
+        Ok(OtherOpeners::None | OtherOpeners::Readers) => {}
         Ok(OtherOpeners::Writers) => search.usage.conflicts.push(Conflict::OpenUnseen {
             device: name.to_owned(),
         }),

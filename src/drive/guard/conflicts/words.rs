@@ -50,6 +50,14 @@ impl fmt::Display for Conflict {
                 formatter,
                 "process {process} ({command}) has {device} mapped for writing"
             ),
+            Self::Mapped {
+                device,
+                process,
+                command,
+            } => write!(
+                formatter,
+                "process {process} ({command}) has {device} mapped"
+            ),
             Self::OpenUnseen { device } => write!(
                 formatter,
                 "a process that /proc does not show, or the kernel, has {device} open for writing"
@@ -86,6 +94,15 @@ impl fmt::Display for Unresolved {
             Self::MountedFile { at, source } => write!(
                 formatter,
                 "which file is mounted at {at} (the table of mounts says {source:?})"
+            ),
+            Self::FileSystem { name } => write!(
+                formatter,
+                "which file the file system {name} is mounted from (see /sys/fs/erofs)"
+            ),
+            Self::Reader => write!(
+                formatter,
+                "who has it open for reading: no process that can be seen; perhaps the kernel, for \
+                 a file system in it"
             ),
             Self::Device { device, reason } => write!(
                 formatter,

@@ -1,0 +1,126 @@
+//! Whether two files are the same one. An overlay shows a file under numbers of its own (those of
+//! the lower file after it was copied up, coded ones with `xino`): there its numbers prove nothing,
+//! but its size and times are those of the real file.
+
+use std::fs::File;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd};
+use std::path::Path;
+
+use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
+
+use crate::drive::target::FileId;
+
+/// How often a file is looked at that is written all the time.
+const TRIES: usize = 50;
+
+/// Whether two files are the same one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Sameness {
+    /// They are, or look exactly alike.
+    Same,
+    /// They are not.
+    Different,
+    /// One of them cannot be examined.
+    Unknown,
+}
+
+/// What the file behind a file of an overlay has in common with it. Nobody can set the last one.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct FileStamp {
+    size: u64,
+    modified: (i64, u32),
+    changed: (i64, u32),
+}
+
+impl FileStamp {
+    /// Of an open file, also of one that is open as a path only.
+    pub(super) fn of(file: &File) -> Option<Self> {
+        Self::read(file, Path::new(""), AtFlags::EMPTY_PATH)
+    }
+
+    /// Of what a path leads to.
+    pub(super) fn at(path: &Path) -> Option<Self> {
+        Self::read(CWD, path, AtFlags::empty())
+    }
+
+    fn read(base: impl AsFd, path: &Path, flags: AtFlags) -> Option<Self> {
+        let flags = flags | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
+        let wanted = StatxFlags::BASIC_STATS;
+        let facts = rustix::fs::statx(base, path, flags, wanted).ok()?;
+        Some(Self {
+            size: facts.stx_size,
+            modified: (facts.stx_mtime.tv_sec, facts.stx_mtime.tv_nsec),
+            changed: (facts.stx_ctime.tv_sec, facts.stx_ctime.tv_nsec),
+        })
+    }
+}
+
+/// Compares two files that may be written meanwhile: they differ only when the first stayed as it
+/// was while the second was looked at.
+pub(super) fn compare(
+    one: &dyn Fn() -> Option<FileStamp>,
+    other: &dyn Fn() -> Option<FileStamp>,
+) -> Sameness {
+    for _ in 0..TRIES {
+        let (Some(before), Some(seen), Some(after)) = (one(), other(), one()) else {
+            return Sameness::Unknown;
+        };
+        if before == seen || after == seen {
+            return Sameness::Same;
+        }
+        if before == after {
+            return Sameness::Different;
+        }
+    }
+    Sameness::Unknown
+}
+
+/// The file at a path, when it has that identity; open as a path only, so that nobody counts it.
+pub(super) fn find(path: &Path, id: FileId) -> Option<File> {
+    let flags = OFlags::PATH | OFlags::CLOEXEC;
+    let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
+    (FileId::of(&file.metadata().ok()?) == id).then_some(file)
+}
+
+/// A file once more, open as a path only.
+pub(super) fn as_path(file: &File) -> io::Result<File> {
+    again(file, OFlags::PATH)
+}
+
+/// A file once more, open for reading.
+pub(super) fn for_reading(file: &File) -> io::Result<File> {
+    again(file, OFlags::RDONLY | OFlags::NONBLOCK)
+}
+
+fn again(file: &File, flags: OFlags) -> io::Result<File> {
+    let path = format!("/proc/self/fd/{}", file.as_raw_fd());
+    Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::cell::Cell;
+
+    fn stamp(changed: i64) -> Option<FileStamp> {
+        Some(FileStamp {
+            size: 1,
+            modified: (0, 0),
+            changed: (changed, 0),
+        })
+    }
+
+    #[test]
+    fn file_that_changes_while_it_is_compared_is_not_known_to_differ() {
+        assert_eq!(compare(&|| stamp(1), &|| stamp(1)), Sameness::Same);
+        assert_eq!(compare(&|| stamp(1), &|| stamp(2)), Sameness::Different);
+        assert_eq!(compare(&|| stamp(1), &|| None), Sameness::Unknown);
+        let now = Cell::new(10);
+        let changing = || {
+            now.set(now.get() + 1);
+            stamp(now.get())
+        };
+        assert_eq!(compare(&changing, &|| stamp(0)), Sameness::Unknown);
+    }
+}
