@@ -131,10 +131,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether something has, or may have, bytes of the target. `path` leads to it.
+    /// Whether something has, or may have, bytes of the target. `path` leads to it; with an empty
+    /// one only its numbers count.
     pub(super) fn shares(&self, id: FileId, path: &Path) -> bool {
-        let same = |known: &SharedFile| {
-            self.sameness(id, &|| FileStamp::at(path), known) != Sameness::Different
+        let same = |known: &SharedFile| match self.sameness(id, &|| FileStamp::at(path), known) {
+            Sameness::Same => true,
+            Sameness::Different => false,
+            Sameness::Unknown => !path.as_os_str().is_empty(),
         };
         self.itself == Some(id) || self.shared.iter().any(same)
     }
