@@ -2,7 +2,7 @@
 
 use std::fs::{self, File};
 use std::os::fd::AsRawFd;
-use std::os::unix::fs::{PermissionsExt, chown};
+use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
 use std::process::{Command, Stdio};
 
 use crate::loop_device::LoopDevice;
@@ -20,7 +20,8 @@ fn writing(target: &std::path::Path) -> Background {
     );
     command.stdout(Stdio::piped()).stderr(Stdio::piped());
     let child = Background(command.spawn().unwrap());
-    wait_until("it holds its locks", || is_locked(target));
+    // The file is one hole until the first request.
+    wait_until("it writes", || fs::metadata(target).unwrap().blocks() > 0);
     child
 }
 
