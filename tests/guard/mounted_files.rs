@@ -57,7 +57,7 @@ fn mount(image: &Path, point: &Path) -> Option<Mounted> {
 
 #[test]
 fn mounted_file_that_was_renamed_and_replaced_is_refused() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(image) = image(&place) else { return };
     let Some(_mounted) = mount(&image, &place.path("point")) else {
         return;
@@ -79,7 +79,7 @@ fn mounted_file_that_was_renamed_and_replaced_is_refused() {
 
 #[test]
 fn mounted_file_is_refused_after_its_mount_was_taken_away_lazily() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(image) = image(&place) else { return };
     let point = place.path("point");
     let Some(mounted) = mount(&image, &point) else {
@@ -93,7 +93,7 @@ fn mounted_file_is_refused_after_its_mount_was_taken_away_lazily() {
 
 #[test]
 fn mounted_file_is_refused_below_a_root_that_hides_the_mount() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(image) = image(&place) else { return };
     let Some(_mounted) = mount(&image, &place.path("point")) else {
         return;
@@ -124,7 +124,7 @@ fn mounted_file_is_refused_below_a_root_that_hides_the_mount() {
 
 #[test]
 fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
-    let place = Place::new();
+    let place = Place::alone();
     let Some(image) = image(&place) else { return };
     // Only whether it can be done here.
     let Some(mounted) = mount(&image, &place.path("point")) else {

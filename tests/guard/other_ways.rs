@@ -114,7 +114,7 @@ fn image_without_its_path_is_refused_by_hard_link_for_ordinary_user() {
 
 #[test]
 fn file_with_a_file_system_mounted_from_it_by_relative_path_is_refused() {
-    let mut place = Place::new();
+    let mut place = Place::alone();
     let image = place.image("image.erofs");
     let tree = place.subdirectory("tree");
     if run(

@@ -193,7 +193,7 @@ fn lower_file_used_through_overlay_with_coded_numbers_is_refused() {
     };
     let lower = place.path("mounted-0");
     let file = lower.join("file");
-    File::create(&file).unwrap().set_len(16 << 20).unwrap();
+    std::fs::write(&file, vec![1; 8 << 20]).unwrap();
     let Some(merged) = over(&mut place, &lower, ",xino=on") else {
         return;
     };
@@ -202,7 +202,6 @@ fn lower_file_used_through_overlay_with_coded_numbers_is_refused() {
     };
     assert_refused(&overwrite(&file), "is attached to");
     drop(device);
-    assert_written(&overwrite(&file));
 }
 
 #[test]

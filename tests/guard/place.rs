@@ -6,6 +6,7 @@ use std::fs::{self, File};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
+use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
 use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
@@ -25,16 +26,39 @@ pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
     output.status.success().then_some(text)
 }
 
+/// A file system that is mounted from a file is a question to every other test meanwhile.
+static ALONE: RwLock<()> = RwLock::new(());
+
+/// Whether other tests may run meanwhile.
+#[allow(dead_code, reason = "held until the test ends")]
+enum Company {
+    Shared(RwLockReadGuard<'static, ()>),
+    Alone(RwLockWriteGuard<'static, ()>),
+}
+
 pub struct Place {
     pub directory: TempDir,
     mounts: Vec<PathBuf>,
+    _company: Company,
 }
 
 impl Place {
     pub fn new() -> Self {
+        let shared = ALONE.read().unwrap_or_else(PoisonError::into_inner);
+        Self::with(Company::Shared(shared))
+    }
+
+    /// The same for a test that mounts a file system from a file: no other one runs meanwhile.
+    pub fn alone() -> Self {
+        let alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
+        Self::with(Company::Alone(alone))
+    }
+
+    fn with(company: Company) -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             mounts: Vec::new(),
+            _company: company,
         }
     }
 

@@ -131,10 +131,13 @@ impl<'a> Search<'a> {
         }
     }
 
-    /// Whether something has, or may have, bytes of the target. `path` leads to it.
+    /// Whether something has, or may have, bytes of the target. `path` leads to it; with an empty
+    /// one only its numbers count.
     pub(super) fn shares(&self, id: FileId, path: &Path) -> bool {
-        let same = |known: &SharedFile| {
-            self.sameness(id, &|| FileStamp::at(path), known) != Sameness::Different
+        let same = |known: &SharedFile| match self.sameness(id, &|| FileStamp::at(path), known) {
+            Sameness::Same => true,
+            Sameness::Different => false,
+            Sameness::Unknown => !path.as_os_str().is_empty(),
         };
         self.itself == Some(id) || self.shared.iter().any(same)
     }
@@ -305,7 +308,7 @@ impl<'a> Search<'a> {
             if self.own.contains(&one.name) {
                 continue;
             }
-            let stamp = || FileStamp::of(&same_file::find(&one.file, backing)?);
+            let stamp = || FileStamp::of(&self.find_file(&one.file, backing)?);
             match self.sameness(backing, &stamp, known) {
                 Sameness::Same => found.push(one.name.clone()),
                 Sameness::Different => {}
@@ -317,6 +320,20 @@ impl<'a> Search<'a> {
         }
         self.usage.unresolved.extend(questions);
         found
+    }
+
+    /// The file with that identity at a path of this mount namespace or of another one.
+    fn find_file(&self, path: &Path, id: FileId) -> Option<File> {
+        let mut processes: Vec<u32> = self.mounts.iter().filter_map(|it| it.process).collect();
+        processes.dedup();
+        let inner = path.strip_prefix("/").ok()?;
+        let elsewhere = processes.into_iter().map(|process| {
+            let root = self.roots.proc.join(format!("{process}/root"));
+            root.join(inner)
+        });
+        std::iter::once(path.to_owned())
+            .chain(elsewhere)
+            .find_map(|path| same_file::find(&path, id))
     }
 
     /// Everything that a device lies on, and what else lies on that.

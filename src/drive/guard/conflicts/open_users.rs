@@ -273,7 +273,9 @@ fn mappings(
             rustix::fs::makedev(mapping.device.0, mapping.device.1),
             mapping.inode,
         );
-        let (id, path) = seen.unwrap_or((listed, &linked));
+        // What no path leads to any more, such as a memfd, is compared by its numbers alone.
+        let nowhere = PathBuf::new();
+        let (id, path) = seen.unwrap_or((listed, &nowhere));
         if is_wanted(id, path) {
             let kind = if mapping.is_shared_writable {
                 OpenKind::MappedForWriting
