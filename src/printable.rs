@@ -14,7 +14,7 @@ const MOST_MARKS: usize = 4;
 /// The bytes as text that a terminal shows as it stands: control characters, invalid UTF-8,
 /// invisible characters and those that change the direction of writing become escapes of the
 /// kind `\n`, `\x1b`, `\u{202e}`; so do combining marks without a character to stand on, and more
-/// of them than [`MOST_MARKS`] on one.
+/// of them than four on one.
 #[must_use]
 pub fn printable(bytes: &[u8]) -> String {
     let mut escaped = Escaped {
