@@ -10,7 +10,7 @@ use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
 use super::uring::{self, Uring};
 use super::{Control, Engine};
-use crate::drive::guard::{Unresolved, WriteWatch};
+use crate::drive::guard::{KnownUse, WriteWatch};
 use crate::drive::{
     self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
     scratch,
@@ -105,7 +105,7 @@ struct Real {
     choice: Choice,
     medium: Arc<Medium>,
     /// Questions that were open when writing was permitted.
-    known: Arc<[Unresolved]>,
+    known: Arc<KnownUse>,
 }
 
 /// Opens a target: a block device, a file, a directory (a scratch file of `scratch_size` bytes, or
@@ -160,7 +160,7 @@ pub fn open_medium(
             roots: roots.clone(),
             choice,
             medium,
-            known: Arc::new([]),
+            known: Arc::default(),
         }),
     })
 }

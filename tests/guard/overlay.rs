@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, assert_written, content, is_root, overwrite, wait_until,
+    Background, Place, assert_refused, assert_written, content, is_root, overwrite, run, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
@@ -250,4 +250,43 @@ fn file_locked_through_overlay_is_refused_in_upper_directory() {
         assert_refused(&overwrite(target), "holds a lock on");
         drop(reader);
     }
+}
+
+#[test]
+fn lower_file_with_its_attributes_in_the_upper_directory_is_refused_when_used_through_overlay() {
+    if !is_root() {
+        return;
+    }
+    let mut place = Place::alone();
+    for name in ["lower", "upper", "work"] {
+        place.subdirectory(name);
+    }
+    let lower = place.image("lower/file");
+    let base = place.directory.path().display().to_string();
+    let options = format!(
+        "lowerdir={base}/lower,upperdir={base}/upper,workdir={base}/work,metacopy=on,redirect_dir=on"
+    );
+    let point = place.path("merged");
+    let arguments = [
+        "-t",
+        "overlay",
+        "overlay",
+        "-o",
+        &options,
+        point.to_str().unwrap(),
+    ];
+    if !place.mount(&arguments, Requirement::Overlay) {
+        return;
+    }
+    let merged = place.path("merged/file");
+    // Only the mode is copied up: the bytes stay in the lower file.
+    run("chmod", &["600", merged.to_str().unwrap()]);
+    let Some(device) = LoopDevice::attach(&merged, &["--read-only"]) else {
+        return;
+    };
+    let Some(second) = LoopDevice::attach(&lower, &[]) else {
+        return;
+    };
+    assert_refused(&overwrite(second.path()), "cannot find out");
+    drop((second, device));
 }

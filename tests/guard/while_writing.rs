@@ -106,7 +106,7 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     let more = ["--duration", "30s", "--rate", "100/s"];
     overwriting_words(&mut command, file.as_os_str(), &more);
     command.env("XDG_STATE_HOME", &state);
-    command.stdout(Stdio::null()).stderr(Stdio::null());
+    command.stdout(Stdio::null());
     let Ok(child) = command.spawn() else {
         return skip(Requirement::Program, "no setpriv");
     };
@@ -125,4 +125,25 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     };
     assert_ends(&mut run);
     drop(device);
+}
+
+#[test]
+fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
+    let place = Place::alone();
+    let image = place.image("image");
+    let Some(target) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let mut command = overwriting(
+        target.path().as_ref(),
+        &["--duration", "30s", "--rate", "100/s"],
+    );
+    command.stdout(Stdio::null());
+    let mut run = Background(command.spawn().unwrap());
+    wait_until("it holds its locks", || is_locked(target.path().as_ref()));
+    let Some(sibling) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    assert_ends(&mut run);
+    drop(sibling);
 }

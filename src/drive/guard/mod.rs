@@ -169,8 +169,7 @@ impl Refusal {
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
-    /// Questions that were open when it was given, and did not matter.
-    known: Arc<[Unresolved]>,
+    known: Arc<KnownUse>,
     /// What keeps others off it meanwhile; nothing for a scratch file.
     _hold: Option<Hold>,
 }
@@ -182,11 +181,20 @@ impl WritePermit {
         self.id
     }
 
-    /// Questions that were open when it was given, and did not matter: the kernel proved that nobody
-    /// else had the file open. New ones do matter.
-    pub(crate) fn known(&self) -> &Arc<[Unresolved]> {
+    /// What was known of its users when it was given.
+    pub(crate) fn known(&self) -> &Arc<KnownUse> {
         &self.known
     }
+}
+
+/// What was known of the users of a medium when a permit was given. Anything new ends the writing.
+#[derive(Debug, Default)]
+pub(crate) struct KnownUse {
+    /// Questions that were open and did not matter: the kernel proved that nobody else had the file
+    /// open.
+    questions: Vec<Unresolved>,
+    /// Other devices with the same bytes, which the permit holds.
+    aliases: Vec<String>,
 }
 
 /// Looks for what forbids writing a medium whatever anybody consents to, so that nobody is asked in
@@ -215,11 +223,16 @@ pub fn permit(
     if medium.target.kind == TargetKind::Scratch {
         return Ok(unheld(medium));
     }
-    let known = check_use(roots, medium)?.questions;
+    let mut known = KnownUse {
+        questions: check_use(roots, medium)?.questions,
+        aliases: Vec::new(),
+    };
     consent::check_path(medium, consent)?;
     let mut hold = Hold::take(medium)?;
     // Whoever came between the first look and the hold is seen now.
-    let others = check(roots, medium, Depth::Held, &known)?.holds;
+    let held = check(roots, medium, Depth::Held, &known)?;
+    known.aliases = held.aliases;
+    let others = held.holds;
     siblings::write_back_held(&others);
     hold.add(others);
     // Nobody can make a file system known to the kernel from here on, neither on the medium nor on
@@ -229,7 +242,7 @@ pub fn permit(
     }
     Ok(WritePermit {
         id: medium.id(),
-        known: known.into(),
+        known: Arc::new(known),
         _hold: Some(hold),
     })
 }
@@ -261,7 +274,7 @@ pub(super) fn scratch_permit(medium: &Medium) -> Result<WritePermit, Refusal> {
 fn unheld(medium: &Medium) -> WritePermit {
     WritePermit {
         id: medium.id(),
-        known: Arc::new([]),
+        known: Arc::default(),
         _hold: None,
     }
 }
@@ -286,18 +299,24 @@ fn check_use(roots: &Roots, medium: &Medium) -> Result<Usage, Refusal> {
             obstacle,
         });
     }
-    check(roots, medium, Depth::Full, &[])
+    check(roots, medium, Depth::Full, &KnownUse::default())
 }
 
 /// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
-fn check(
-    roots: &Roots,
-    medium: &Medium,
-    depth: Depth,
-    known: &[Unresolved],
-) -> Result<Usage, Refusal> {
+fn check(roots: &Roots, medium: &Medium, depth: Depth, known: &KnownUse) -> Result<Usage, Refusal> {
     let name = medium.target.name.clone();
-    let usage = conflicts::find(roots, medium, depth, known)?;
+    let mut usage = conflicts::find(roots, medium, depth, &known.questions)?;
+    if depth == Depth::Tables {
+        // Nobody holds it: it could be mounted in any mount namespace.
+        let new = usage
+            .aliases
+            .iter()
+            .filter(|one| !known.aliases.contains(one));
+        usage.conflicts.extend(new.map(|by| Conflict::Loop {
+            device: name.clone(),
+            by: by.clone(),
+        }));
+    }
     if !usage.conflicts.is_empty() {
         return Err(Refusal::InUse {
             name,

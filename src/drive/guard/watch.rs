@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec};
 
 use super::conflicts::Depth;
-use super::{Refusal, Unresolved, check};
+use super::{KnownUse, Refusal, check};
 use crate::drive::identity::entries;
 use crate::drive::target::{Medium, TargetKind};
 use crate::roots::Roots;
@@ -27,15 +27,16 @@ pub struct WriteWatch {
     attached: Vec<Attachment>,
     swaps: Vec<u8>,
     /// Questions that were open when the permit was given.
-    known: Arc<[Unresolved]>,
+    known: Arc<KnownUse>,
     looked: Instant,
     found: bool,
 }
 
 impl WriteWatch {
-    /// Begins to watch, with the questions that were open when the permit was given; `None` for a scratch file, which nobody else can reach.
+    /// Begins to watch, with what was known when the permit was given; `None` for a scratch file,
+    /// which nobody else can reach.
     #[must_use]
-    pub fn new(roots: &Roots, medium: &Arc<Medium>, known: Arc<[Unresolved]>) -> Option<Self> {
+    pub(crate) fn new(roots: &Roots, medium: &Arc<Medium>, known: Arc<KnownUse>) -> Option<Self> {
         if medium.target.kind == TargetKind::Scratch {
             return None;
         }

@@ -110,9 +110,18 @@ impl<'a> Search<'a> {
         self.usage
     }
 
+    /// Names of the other devices with the same bytes.
+    pub(super) fn aliases(&self) -> Vec<String> {
+        let mut aliases = self.aliases.clone();
+        aliases.sort();
+        aliases.dedup();
+        aliases
+    }
+
     /// Takes every other device with the same bytes for ourselves: that fails when a file system of
     /// whatever mount namespace lies on it, and keeps others off while the result lives.
     pub(super) fn probe(&mut self) {
+        self.usage.aliases = self.aliases();
         for name in std::mem::take(&mut self.aliases) {
             let Some(number) = self.number(&name) else {
                 continue;
@@ -174,10 +183,35 @@ impl<'a> Search<'a> {
         if theirs == device || !in_overlay {
             return Sameness::Different;
         }
-        same_file::compare(
-            &|| known.file.as_ref().and_then(|file| FileStamp::of(file)),
-            stamp,
-        )
+        let own = || known.file.as_ref().and_then(|file| FileStamp::of(file));
+        match same_file::compare(&own, stamp) {
+            // The times are those of the upper file, the bytes those of a lower one.
+            Sameness::Different
+                if self.has_metacopy()
+                    && own().map(|own| own.size()) == stamp().map(|other| other.size()) =>
+            {
+                Sameness::Unknown
+            }
+            sameness => sameness,
+        }
+    }
+
+    /// Whether a file of an overlay may have its attributes in one layer and its bytes in another
+    /// (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only lower
+    /// layers"): by an option, or by the module's default.
+    fn has_metacopy(&self) -> bool {
+        let default = self.roots.sys.join("module/overlay/parameters/metacopy");
+        let by_default = fs::read(default).is_ok_and(|text| text.starts_with(b"Y"));
+        let by_option = |placed: &PlacedMount| {
+            let mount = &placed.mount;
+            let has = |option: &String| {
+                option == "metacopy=on"
+                    || option.starts_with("lowerdir") && option.contains("::")
+                    || option.starts_with("datadir+")
+            };
+            mount.file_system == "overlay" && mount.options.iter().any(has)
+        };
+        by_default || self.mounts.iter().any(by_option)
     }
 
     /// Whether files with that device number may be those of an overlay: of a visible one, or of a
@@ -313,7 +347,7 @@ impl<'a> Search<'a> {
                 Sameness::Same => found.push(one.name.clone()),
                 Sameness::Different => {}
                 Sameness::Unknown => questions.push(Unresolved::LoopDevice {
-                    device: format!("{} ({})", one.name, one.path),
+                    device: one.description(),
                     reason: "its file may be one of an overlay".to_owned(),
                 }),
             }
@@ -612,7 +646,7 @@ impl<'a> Search<'a> {
         for one in &self.loops {
             if let Err(reason) = &one.backing {
                 self.usage.unresolved.push(Unresolved::LoopDevice {
-                    device: format!("{} ({})", one.name, one.path),
+                    device: one.description(),
                     reason: reason.clone(),
                 });
             }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::io;
 use std::os::unix::ffi::OsStrExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use rustix::fs::OFlags;
 use rustix::io::Errno;
@@ -24,8 +24,21 @@ pub(super) struct AttachedLoop {
     pub backing: Result<FileId, String>,
     /// The path that sysfs shows, as text.
     pub path: String,
+    /// Its disk sequence number, as sysfs shows it: attached once more, it has another.
+    pub sequence: String,
     /// The same path as it is.
     pub file: PathBuf,
+}
+
+impl AttachedLoop {
+    /// What it is called in a question about it, which differs from that about another attachment
+    /// of the same name and path.
+    pub(super) fn description(&self) -> String {
+        format!(
+            "{} ({}), disk sequence {}",
+            self.name, self.path, self.sequence
+        )
+    }
 }
 
 /// All loop devices that are attached to something.
@@ -54,6 +67,7 @@ fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
                 name,
                 backing,
                 path: String::new(),
+                sequence: sequence(&directory),
                 file: PathBuf::new(),
             });
         }
@@ -78,6 +92,7 @@ fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
         name,
         backing,
         path: harmless(&String::from_utf8_lossy(path)),
+        sequence: sequence(&directory),
         file: std::ffi::OsStr::from_bytes(path).into(),
     })
 }
@@ -96,4 +111,9 @@ fn identity(backing: LoopBacking) -> FileId {
     }
     let (major, minor) = split_number(backing.special);
     FileId::Device(major, minor)
+}
+
+fn sequence(directory: &Path) -> String {
+    let text = fs::read_to_string(directory.join("diskseq")).unwrap_or_default();
+    text.trim().to_owned()
 }

@@ -189,6 +189,8 @@ pub(super) struct Usage {
     pub unresolved: Vec<Unresolved>,
     /// What the tables of the kernel left open before anything else was asked.
     pub questions: Vec<Unresolved>,
+    /// Names of other devices with the same bytes.
+    pub aliases: Vec<String>,
     /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
     pub holds: Vec<OwnedFd>,
 }
@@ -222,7 +224,9 @@ pub(super) fn find(
             !known.contains(question) && !matches!(question, Unresolved::Overlay { .. })
         });
     }
-    if depth != Depth::Tables {
+    if depth == Depth::Tables {
+        search.usage.aliases = search.aliases();
+    } else {
         search.probe();
         if medium.target.kind != TargetKind::Scratch {
             openers(roots, medium, &mut search, depth);

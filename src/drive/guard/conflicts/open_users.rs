@@ -283,7 +283,9 @@ fn mappings(
                 OpenKind::Mapped
             };
             found.entry(kind).or_insert(id);
-        } else if seen.is_some_and(|(_, path)| *path == linked) {
+        } else if id == listed && seen.is_some_and(|(_, path)| *path == linked) {
+            // Only numbers that are the file's own: on btrfs and overlays several files share
+            // those that the mapping shows.
             others.insert(number);
         }
     }

@@ -32,10 +32,15 @@ pub(super) enum RealFile {
     },
 }
 
+/// Whether a file lies in an overlay; also where that cannot be told.
+fn is_overlay(file: &File) -> bool {
+    rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAY)
+}
+
 /// Where the bytes of an open file lie.
 pub(super) fn real_file(roots: &Roots, file: &File) -> RealFile {
     // A file system that does not say what it is may be one.
-    let is_overlay = rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAY);
+    let is_overlay = is_overlay(file);
     if !is_overlay {
         return RealFile::Itself;
     }

@@ -44,6 +44,11 @@ impl FileStamp {
         Self::read(CWD, path, AtFlags::empty())
     }
 
+    /// Its size in bytes.
+    pub(super) fn size(&self) -> u64 {
+        self.size
+    }
+
     fn read(base: impl AsFd, path: &Path, flags: AtFlags) -> Option<Self> {
         let flags = flags | AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
         let wanted = StatxFlags::BASIC_STATS;

@@ -62,7 +62,12 @@ fn judge(
     search: &mut Search<'_>,
 ) {
     match others {
-        Ok(OtherOpeners::None | OtherOpeners::Readers) => {}
+        Ok(OtherOpeners::None) => {}
+        // One visible reader does not explain those that cannot be seen.
+        Ok(OtherOpeners::Readers) => {
+            let unseen = unseen.map(Unresolved::Processes);
+            search.usage.unresolved.extend(unseen);
+        }
         Ok(OtherOpeners::Writers) => search.usage.conflicts.push(Conflict::OpenUnseen {
             device: name.to_owned(),
         }),
