@@ -75,6 +75,7 @@ pub(super) fn resolve(path: &Path) -> Result<Place, OutputError> {
         pending: VecDeque::new(),
         links: 0,
         link_owners: Vec::new(),
+        foreign_directory: None,
     };
     walk.push(path.as_os_str())?;
     walk.run()
@@ -93,6 +94,8 @@ struct Walk<'a> {
     links: u32,
     /// Owners of links that belong neither to root nor to the effective user.
     link_owners: Vec<Owner>,
+    /// Owner of a directory on the way who is neither: what lies below may have been moved there.
+    foreign_directory: Option<Owner>,
 }
 
 impl Walk<'_> {
@@ -167,6 +170,7 @@ impl Walk<'_> {
         // This mounts what is mounted on demand (autofs); a look at it does not.
         match openat(&self.directory, name, flags, Mode::empty()) {
             Ok(directory) => {
+                self.note_foreign_directory()?;
                 self.directory = directory;
                 return Ok(());
             }
@@ -185,6 +189,7 @@ impl Walk<'_> {
             }
             FileType::Symlink => self.follow(name, &found),
             FileType::Directory => {
+                self.note_foreign_directory()?;
                 self.directory = found.descriptor;
                 Ok(())
             }
@@ -207,12 +212,24 @@ impl Walk<'_> {
                 name.display(),
             )));
         }
+        self.note_foreign_directory()?;
         if !owner.is_trusted() {
             self.link_owners.push(owner);
         }
+        // Whoever owns a directory can move links of others in it and below it.
+        self.link_owners.extend(self.foreign_directory);
         let target = readlinkat(&link.descriptor, "", Vec::new())
             .map_err(|error| OutputError::io("follow", self.path, error))?;
         self.push(&OsString::from_vec(target.into_bytes()))
+    }
+
+    /// Remembers the owner of the directory that was reached, where that is another user.
+    fn note_foreign_directory(&mut self) -> Result<(), OutputError> {
+        let owner = Owner::of(&self.directory, &self.around()?);
+        if !owner.is_trusted() {
+            self.foreign_directory = Some(owner);
+        }
+        Ok(())
     }
 
     /// The directory that was reached.

@@ -80,6 +80,26 @@ fn link_of_another_user_leads_to_files_of_that_user_only() {
 }
 
 #[test]
+fn link_of_root_that_another_user_can_move_leads_to_no_file_of_root() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let home = place.join("home");
+    fs::create_dir_all(home.join("deep/er")).unwrap();
+    fs::write(place.join("victim"), "precious").unwrap();
+    // Made by root; the owner of the directory gave it this name, or moved what it lies in.
+    symlink(place.join("victim"), home.join("moved")).unwrap();
+    symlink("../../../victim", home.join("deep/er/below")).unwrap();
+    lchown(&home, Some(USER), None).unwrap();
+    for name in ["home/moved", "home/deep/er/below"] {
+        assert_refused(&place, &place.run_to(name), "a symbolic link of user 1000");
+    }
+    let victim = fs::read_to_string(place.join("victim")).unwrap();
+    assert_eq!(victim, "precious");
+}
+
+#[test]
 fn file_of_another_user_in_shared_directory_is_refused() {
     if !is_root() {
         return;

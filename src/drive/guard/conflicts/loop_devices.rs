@@ -34,10 +34,11 @@ impl AttachedLoop {
     /// What it is called in a question about it, which differs from that about another attachment
     /// of the same name and path.
     pub(super) fn description(&self) -> String {
-        format!(
-            "{} ({}), disk sequence {}",
-            self.name, self.path, self.sequence
-        )
+        let Self { name, path, .. } = self;
+        match self.sequence.as_str() {
+            "" => format!("{name} ({path})"),
+            sequence => format!("{name} ({path}, disk sequence number {sequence})"),
+        }
     }
 }
 
