@@ -127,6 +127,20 @@ impl Output {
         self.id.filter(|_| is_regular)
     }
 
+    /// The regular file whose bytes are going to change, open for writing. stdout is none: whoever
+    /// started the program has opened it.
+    #[must_use]
+    pub fn written_in_place(&self) -> Option<&File> {
+        let is_regular = |file: &&File| {
+            fstat(file).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile)
+        };
+        match &self.destination {
+            Destination::InPlace(file, _) => Some(file),
+            Destination::Stream(file) => Some(file).filter(is_regular),
+            Destination::Stdout | Destination::New(..) | Destination::Replace(..) => None,
+        }
+    }
+
     fn is(&self, other: FileId) -> bool {
         self.id == Some(other)
     }
