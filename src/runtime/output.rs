@@ -46,7 +46,7 @@ fn check_unused(roots: &Roots, output: &Output) -> Result<(), OutputError> {
     if !uses.unresolved.is_empty() {
         let questions = joined(&uses.unresolved);
         return Err(in_use(format!(
-            "somebody else has it open, and cannot find out whether it is in use: {questions}"
+            "it is open elsewhere, or may be, and cannot find out whether it is in use: {questions}"
         )));
     }
     Ok(())

@@ -306,8 +306,9 @@ pub(super) fn find(
 /// How the kernel uses a file as a medium: a loop device or file system lies in it, it is swapped to
 /// or exported. Most questions without an answer are no use here: what is asked about is a file that
 /// somebody named as an output, and hardly any is a medium. `written`: the file, open for writing,
-/// where its bytes are going to change; a file system in a file, of which no table shows all files,
-/// counts then.
+/// where its bytes are going to change: then a file system that is mounted from a file counts, for no
+/// table shows all of its files, unless nobody else has this one open; and a loop device that may not
+/// be asked, where somebody has.
 pub(super) fn find_for_file(
     roots: &Roots,
     id: FileId,
@@ -317,17 +318,21 @@ pub(super) fn find_for_file(
     let mut search = Search::new(roots, name)?;
     search.target(id, name, written)?;
     search.loops_by_path(name);
-    let may_be_mounted = |question: &Unresolved| {
-        matches!(
-            question,
-            Unresolved::MountedFile { .. } | Unresolved::FileSystem { .. }
-        )
-    };
-    search.usage.unresolved.retain(may_be_mounted);
-    let is_proven = || written.is_none_or(|file| sole_opener::is_proven(roots, file));
-    if !search.usage.unresolved.is_empty() && is_proven() {
+    let Some(written) = written else {
         search.usage.unresolved.clear();
-    }
+        return Ok(search.finish());
+    };
+    let mut answer = None;
+    let mut is_open_elsewhere =
+        || *answer.get_or_insert_with(|| sole_opener::is_open_elsewhere(roots, written));
+    search.usage.unresolved.retain(|question| match question {
+        Unresolved::MountedFile { .. } | Unresolved::FileSystem { .. } => {
+            is_open_elsewhere() != Some(false)
+        }
+        // There are such devices on many machines, always attached.
+        Unresolved::LoopDevice { .. } => is_open_elsewhere() == Some(true),
+        _ => false,
+    });
     Ok(search.finish())
 }
 

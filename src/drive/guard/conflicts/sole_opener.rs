@@ -49,11 +49,15 @@ pub(super) fn ask(roots: &Roots, medium: &Medium, unseen: Option<Unseen>, search
     }
 }
 
-/// Whether the kernel proves that nobody else has a file open that is open for writing here. For a
-/// file of an overlay it cannot: the overlay itself has the real file open for writing.
-pub(super) fn is_proven(roots: &Roots, written: &File) -> bool {
-    matches!(overlay::real_file(roots, written), RealFile::Itself)
-        && lasting(|| fcntl::is_sole_opener(written), |is_sole| *is_sole).unwrap_or(false)
+/// Whether anybody else has a file open that is open for writing here; `None` where the kernel does
+/// not tell. Of a file of an overlay it does not: the overlay itself has the real file open for
+/// writing.
+pub(super) fn is_open_elsewhere(roots: &Roots, written: &File) -> Option<bool> {
+    if !matches!(overlay::real_file(roots, written), RealFile::Itself) {
+        return None;
+    }
+    let is_sole = lasting(|| fcntl::is_sole_opener(written), |is_sole| *is_sole);
+    is_sole.ok().map(|is_sole| !is_sole)
 }
 
 /// Whether a process has it open for reading, this program by another descriptor included.
