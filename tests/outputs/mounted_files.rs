@@ -8,6 +8,7 @@ use std::process::Command;
 
 use rustix::mount::{MountFlags, UnmountFlags};
 
+use crate::loop_device::LoopDevice;
 use crate::place::{Place, assert_document, code, is_root, stderr};
 use crate::requirement::{Requirement, skip};
 
@@ -113,4 +114,51 @@ fn other_files_are_written_in_place_while_a_file_system_is_mounted_from_files() 
     let output = place.run_to("file");
     assert_eq!(code(&output), 0, "{}", stderr(&output));
     drop(reader);
+}
+
+#[test]
+fn image_of_a_loop_device_is_not_written_in_place_through_an_overlay() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let [lower, upper, work, point] =
+        ["lower", "upper", "work", "merged"].map(|name| place.join(name));
+    for directory in [&lower, &upper, &work, &point] {
+        fs::create_dir(directory).unwrap();
+    }
+    let image = upper.join("image");
+    fs::write(&image, vec![0x5a; 1 << 20]).unwrap();
+    // A special bit: it is written in place.
+    fs::set_permissions(&image, fs::Permissions::from_mode(0o1644)).unwrap();
+    let options = format!(
+        "lowerdir={},upperdir={},workdir={}",
+        lower.display(),
+        upper.display(),
+        work.display()
+    );
+    let options = CString::new(options).unwrap();
+    let mounted = rustix::mount::mount(
+        "overlay",
+        &point,
+        "overlay",
+        MountFlags::empty(),
+        options.as_c_str(),
+    );
+    if let Err(error) = mounted {
+        return skip(Requirement::Overlay, error);
+    }
+    let _mounted = Mounted(point);
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let output = place.run_to("merged/image");
+    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    let expected = "is attached to";
+    assert!(stderr(&output).contains(expected), "{}", stderr(&output));
+    assert!(fs::read(&image).unwrap() == vec![0x5a; 1 << 20]);
+    drop(device);
+    let output = place.run_to("merged/image");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
 }

@@ -12,6 +12,8 @@ mod kill;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod place;
+#[path = "../support/process.rs"]
+mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod signals;
