@@ -212,7 +212,6 @@ fn may_hang(matches: &ArgMatches) -> bool {
         None => io::stdout().is_terminal(),
         Some((name, _)) => [
             "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
-            "trace",
         ]
         .contains(&name),
     }

@@ -1,6 +1,6 @@
 //! The clean-up at the start of every command, where the file system that it looks at does not answer.
 
-use std::io::{BufRead, BufReader, Read};
+use std::io::{BufRead, BufReader};
 use std::os::unix::process::CommandExt;
 use std::path::Path;
 use std::process::Command;
@@ -98,13 +98,15 @@ fn command_that_reads_a_run_directory_that_does_not_answer_can_be_left() {
         });
         let began = Instant::now();
         kill_process(Pid::from_child(&child), Signal::INT).unwrap();
-        let mut rest = String::new();
-        told.read_to_string(&mut rest).unwrap();
         let status = child.wait().unwrap();
         let took = began.elapsed();
-        assert!(took < LEFT, "{words:?}: {took:?}\n{rest}");
-        assert!(rest.contains("stays behind"), "{words:?}: {rest}");
-        assert_eq!(status.code(), Some(130), "{words:?}: {rest}");
+        assert!(took < LEFT, "{words:?}: {took:?}");
+        assert_eq!(status.code(), Some(130), "{words:?}");
+        // The process that stays has the output open, too: its end is not waited for.
+        let is_named = told
+            .lines()
+            .any(|line| line.unwrap().contains("stays behind"));
+        assert!(is_named, "{words:?}");
     }
     disk.be_quick();
     wait_until("all answers", || !disk.is_waited_for(Operation::Lookup));
