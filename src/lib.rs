@@ -26,6 +26,7 @@ pub mod session;
 pub mod shell;
 pub mod stats;
 pub mod ui;
+pub mod unforeseen;
 pub mod units;
 
 #[cfg(test)]

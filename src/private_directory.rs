@@ -8,7 +8,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, Hasher, RandomState};
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -18,6 +17,8 @@ use std::time::{Duration, SystemTime};
 
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
+
+use crate::unforeseen;
 
 mod error;
 #[cfg(test)]
@@ -360,9 +361,7 @@ impl AsFd for PrivateDirectory {
 
 /// A hidden name that nobody can foresee.
 fn temporary_name() -> OsString {
-    // The standard library seeds its hash function from getrandom(2).
-    let random = RandomState::new().build_hasher().finish();
-    format!(".{random:016x}{TEMPORARY}").into()
+    format!(".{:016x}{TEMPORARY}", unforeseen::word()).into()
 }
 
 /// The same directory, open so that it can be listed. `make` also gives the owner the permission

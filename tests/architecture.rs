@@ -86,7 +86,7 @@ fn forbids(room: &str, words: &[&str]) {
 fn no_arrow_runs_back_up() {
     let above = [
         ("units", &["crate::"][..]),
-        ("private_directory", &["crate::"]),
+        ("unforeseen", &["crate::"]),
         (
             "stats",
             &[
@@ -152,6 +152,13 @@ fn no_arrow_runs_back_up() {
             &["crate::app", "crate::ui", "crate::runtime", "crate::cli"],
         );
     }
+    let of_directory = offences("private_directory", &["crate::"]);
+    assert!(
+        of_directory
+            .iter()
+            .all(|line| line.contains("crate::unforeseen")),
+        "{of_directory:?}"
+    );
     forbids(
         "app",
         &["crate::ui", "crate::runtime", "crate::cli", "crate::probe"],

@@ -152,6 +152,9 @@ const SUBCOMMANDS: &[Subcommand] = &[
     },
 ];
 
+/// How long a command waits for the clean-up after killed runs.
+const CLEAN_UP: Duration = Duration::from_secs(1);
+
 /// The whole command line as clap knows it.
 #[must_use]
 pub fn command() -> Command {
@@ -179,6 +182,7 @@ pub fn main() -> ExitCode {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),
     };
+    clean_up();
     if may_hang(&matches)
         && let Role::Supervisor(code) = supervisor::split()
     {
@@ -207,15 +211,13 @@ fn may_hang(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
         Some((name, _)) => [
-            "run", "devices", "show", "compare", "report", "record", "replay",
+            "run", "devices", "show", "compare", "report", "record", "replay", "watch", "files",
         ]
         .contains(&name),
     }
 }
 
 fn perform(matches: &ArgMatches) -> Exit {
-    restore_leftovers();
-    trace_leftovers(&Roots::default());
     let outcome = match matches.subcommand() {
         None => interface::run(matches),
         Some((name, matches)) => SUBCOMMANDS
@@ -246,21 +248,42 @@ fn complain(error: &clap::Error) {
     }
 }
 
-/// Puts back the system's settings that a killed run left changed, and says so.
-fn restore_leftovers() {
-    for restored in Settings::default().restore_leftovers() {
-        match restored {
-            Ok(Leftover::PutBack { path, value }) => say(&format!(
-                "diskscope: {} is {value} again: a run that was killed had changed it",
-                path.display()
-            )),
-            Ok(Leftover::OtherDevice { setting }) => say(&format!(
-                "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
-                 another device has that name now"
-            )),
-            Err(error) => say(&format!("diskscope: {error}\n  {}", error.advice())),
-        }
+/// Removes what killed runs left, and says so. No command waits long for it: what does not answer may
+/// be no concern of the command.
+fn clean_up() {
+    let cleaned = supervisor::run_in_child(CLEAN_UP, || {
+        let lines = restore_leftovers();
+        trace_leftovers(&Roots::default());
+        lines
+    });
+    for line in cleaned.lines {
+        say(&line);
     }
+    if cleaned.late.is_some() {
+        say(&format!(
+            "diskscope: the clean-up after killed runs was given up after {} s: /run, /sys or \
+             tracefs does not answer\n  settings and traces that a killed run left stay until the \
+             next start at which they answer",
+            CLEAN_UP.as_secs()
+        ));
+    }
+}
+
+/// Puts back the system's settings that a killed run left changed; what there is to say about it.
+fn restore_leftovers() -> Vec<String> {
+    let restored = Settings::default().restore_leftovers().into_iter();
+    let sentences = restored.map(|restored| match restored {
+        Ok(Leftover::PutBack { path, value }) => format!(
+            "diskscope: {} is {value} again: a run that was killed had changed it",
+            path.display()
+        ),
+        Ok(Leftover::OtherDevice { setting }) => format!(
+            "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
+             another device has that name now"
+        ),
+        Err(error) => format!("diskscope: {error}\n  {}", error.advice()),
+    });
+    sentences.collect()
 }
 
 /// A line for the person at the terminal, whatever names are in it; nobody listening is no error.

@@ -45,6 +45,15 @@ pub fn other_openers(file: &File) -> io::Result<OtherOpeners> {
     Ok(OtherOpeners::Writers)
 }
 
+/// Asks the kernel whether nobody else has a regular file open that is open for writing here. A file
+/// that is written has no lease that tells readers from writers.
+///
+/// # Errors
+/// As of [`other_openers`].
+pub fn is_sole_opener(file: &File) -> io::Result<bool> {
+    lease_is_granted(file, libc::F_WRLCK)
+}
+
 /// Whether the kernel grants a lease of that kind, which is given back at once.
 fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
     let descriptor = file.as_raw_fd();
@@ -132,8 +141,9 @@ mod tests {
         assert_eq!(other_openers(&file).unwrap(), OtherOpeners::Readers);
         let writer = OpenOptions::new().write(true).open(&path).unwrap();
         assert_eq!(other_openers(&file).unwrap(), OtherOpeners::Writers);
-        drop((reader, writer));
-        assert_eq!(other_openers(&file).unwrap(), OtherOpeners::None);
+        assert!(!is_sole_opener(&writer).unwrap());
+        drop((reader, file));
+        assert!(is_sole_opener(&writer).unwrap());
     }
 
     #[test]

@@ -44,8 +44,7 @@ impl Random {
     /// A generator that nobody can foretell: for data that no drive has seen before.
     #[must_use]
     pub fn unforeseen() -> Self {
-        use std::hash::{BuildHasher, RandomState};
-        Self::new(RandomState::new().hash_one(std::process::id()))
+        Self::new(crate::unforeseen::word())
     }
 
     /// The next word.

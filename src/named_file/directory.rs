@@ -2,7 +2,6 @@
 
 use std::ffi::{OsStr, OsString};
 use std::fs::File;
-use std::hash::{BuildHasher, RandomState};
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
@@ -11,6 +10,8 @@ use rustix::fs::{
     renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
+
+use crate::unforeseen;
 
 /// Who may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -269,7 +270,5 @@ impl Directory {
 }
 
 fn random_name() -> OsString {
-    // Each state has keys of its own, which come from the kernel's random numbers.
-    let word = RandomState::new().hash_one(std::process::id());
-    format!(".diskscope-{word:016x}").into()
+    format!(".diskscope-{:016x}", unforeseen::word()).into()
 }

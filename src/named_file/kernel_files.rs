@@ -50,6 +50,12 @@ kernel_file_systems! {
     0x0a64_7361 "functionfs",
     0xaee7_1ee7 "gadgetfs",
     0x76a9_f425 "dlmfs",
+    // Service processor, hypervisor, coprocessor, profiler and network adapter.
+    0x6672_6f67 "ibmasmfs",
+    0x0068_7970 "hypfs",
+    0x23c9_b64e "spufs",
+    0x6f70_726f "oprofilefs",
+    0x0072_6a77 "ipathfs",
     // A file is a zone of a disk.
     0x5a4f_4653 "zonefs",
 }
@@ -81,4 +87,31 @@ fn name(magic: u64) -> Option<&'static str> {
 )]
 pub(super) fn magic(facts: &StatFs) -> u64 {
     facts.f_type as u64 & 0xffff_ffff
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_systems_that_act_on_the_kernel_are_known_by_their_numbers() {
+        for (magic, known) in [
+            (0x726a77, "ipathfs"),
+            (0x66726f67, "ibmasmfs"),
+            (0x687970, "hypfs"),
+            (0x23c9b64e, "spufs"),
+            (0x6f70726f, "oprofilefs"),
+            (0x9fa0, "procfs"),
+        ] {
+            assert!(name(magic).is_some_and(|name| name.contains(known)));
+        }
+        // ext4, tmpfs
+        for magic in [0xef53, 0x01021994] {
+            assert_eq!(name(magic), None);
+        }
+        for (index, (magic, what)) in KERNEL_FILE_SYSTEMS.iter().enumerate() {
+            let others = &KERNEL_FILE_SYSTEMS[..index];
+            assert!(others.iter().all(|(other, _)| other != magic), "{what}");
+        }
+    }
 }

@@ -18,7 +18,7 @@ use rustix::fs::{FileType, OFlags, fstat};
 use self::directory::{Access, Directory, Existing, Temporary};
 use self::existing::Ownership;
 use self::owner::Owner;
-use self::resolve::{Found, Place, WRITABLE_BY_ALL};
+use self::resolve::{Found, Place};
 
 mod directory;
 mod error;
@@ -125,6 +125,20 @@ impl Output {
         let is_regular =
             stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
         self.id.filter(|_| is_regular)
+    }
+
+    /// The regular file whose bytes are going to change, open for writing. stdout is none: whoever
+    /// started the program has opened it.
+    #[must_use]
+    pub fn written_in_place(&self) -> Option<&File> {
+        let is_regular = |file: &&File| {
+            fstat(file).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile)
+        };
+        match &self.destination {
+            Destination::InPlace(file, _) => Some(file),
+            Destination::Stream(file) => Some(file).filter(is_regular),
+            Destination::Stdout | Destination::New(..) | Destination::Replace(..) => None,
+        }
     }
 
     fn is(&self, other: FileId) -> bool {
@@ -350,10 +364,10 @@ fn check_planted(path: &Path, entry: &Entry, found: &Found) -> Result<(), Output
         })
     };
     let is_device = FileType::from_raw_mode(found.stat.st_mode) == FileType::CharacterDevice;
-    let is_shared = around.st_mode & WRITABLE_BY_ALL != 0;
+    let is_shared = resolve::is_shared(&around);
     if is_shared && !is_device && !owner.is_self() && owner != owner_around {
         return untrusted(format!(
-            "it belongs to {owner} and lies in a directory that everybody can write"
+            "it belongs to {owner} and lies in a directory that others can write"
         ));
     }
     let is_foreign = !owner_around.is_trusted() && owner != owner_around;

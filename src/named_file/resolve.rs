@@ -19,8 +19,15 @@ use super::owner::Owner;
 const MAX_LINKS: u32 = 40;
 /// `f_type` of procfs (statfs(2)).
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
-/// Anybody may make and rename files in such a directory.
-pub(super) const WRITABLE_BY_ALL: u32 = 0o002;
+/// Write permission of group and others; the group's bits include what an access control list
+/// permits to anybody.
+const WRITABLE_BY_OTHERS: u32 = 0o022;
+
+/// Whether others than its owner may make files and second names of files in a directory. Who is in
+/// its group is not asked: other sources than /etc/group may know more members.
+pub(super) fn is_shared(directory: &Stat) -> bool {
+    directory.st_mode & WRITABLE_BY_OTHERS != 0
+}
 
 /// What a path stands for.
 #[derive(Debug)]
@@ -205,14 +212,21 @@ impl Walk<'_> {
         let around = self.around()?;
         let (owner, owner_around) = (link.owner(), Owner::of(&self.directory, &around));
         // As fs.protected_symlinks does it, which may be off.
-        if around.st_mode & WRITABLE_BY_ALL != 0 && !owner.is_self() && !owner.is_same(owner_around)
-        {
+        if is_shared(&around) && !owner.is_self() && !owner.is_same(owner_around) {
             return Err(self.untrusted(format!(
-                "{} is a symbolic link that {owner} made in a directory that everybody can write",
+                "{} is a symbolic link that {owner} made in a directory that others can write",
                 name.display(),
             )));
         }
-        self.note_foreign_directory()?;
+        // Where fs.protected_hardlinks is off, anybody can give a link of another user a second name.
+        if is_shared(&around) && link.stat.st_nlink > 1 {
+            return Err(self.untrusted(format!(
+                "{} is another name of a symbolic link of {owner}, in a directory that others can \
+                 write",
+                name.display(),
+            )));
+        }
+        self.note_foreign(owner_around);
         if !owner.is_trusted() {
             self.link_owners.push(owner);
         }
@@ -226,10 +240,14 @@ impl Walk<'_> {
     /// Remembers the owner of the directory that was reached, where that is another user.
     fn note_foreign_directory(&mut self) -> Result<(), OutputError> {
         let owner = Owner::of(&self.directory, &self.around()?);
+        self.note_foreign(owner);
+        Ok(())
+    }
+
+    fn note_foreign(&mut self, owner: Owner) {
         if !owner.is_trusted() {
             self.foreign_directory = Some(owner);
         }
-        Ok(())
     }
 
     /// The directory that was reached.

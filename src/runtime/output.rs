@@ -7,7 +7,9 @@ use crate::named_file::{FileId, Output, OutputError};
 use crate::roots::Roots;
 
 /// Looks at where an output would go, as [`Output::prepare`] does, and refuses a file whose bytes
-/// are in use: the image of a loop device or of a mounted file system, or a swap file.
+/// are in use: the image of a loop device or of a mounted file system, or a swap file. A file that is
+/// written in place and that somebody else has open may be one more file of a file system in a file
+/// (erofs with `device=`), which no table shows.
 ///
 /// # Errors
 /// When it must not or cannot be written there.
@@ -35,11 +37,22 @@ fn check_unused(roots: &Roots, output: &Output) -> Result<(), OutputError> {
         path: path.to_owned(),
         reason,
     };
-    let uses = guard::uses_of_file(roots, id, &path.display().to_string())
+    let name = path.display().to_string();
+    let uses = guard::uses_of_file(roots, id, &name, output.written_in_place())
         .map_err(|refusal| in_use(refusal.to_string()))?;
-    if uses.is_empty() {
-        return Ok(());
+    if !uses.conflicts.is_empty() {
+        return Err(in_use(joined(&uses.conflicts)));
     }
-    let words: Vec<String> = uses.iter().map(ToString::to_string).collect();
-    Err(in_use(words.join("; ")))
+    if !uses.unresolved.is_empty() {
+        let questions = joined(&uses.unresolved);
+        return Err(in_use(format!(
+            "it is open elsewhere, or may be, and cannot find out whether it is in use: {questions}"
+        )));
+    }
+    Ok(())
+}
+
+fn joined(items: &[impl ToString]) -> String {
+    let words: Vec<String> = items.iter().map(ToString::to_string).collect();
+    words.join("; ")
 }

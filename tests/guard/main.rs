@@ -6,6 +6,8 @@
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod place;
+#[path = "../support/process.rs"]
+mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 

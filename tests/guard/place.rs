@@ -7,17 +7,16 @@ use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
 use std::sync::{PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard};
-use std::time::{Duration, Instant};
 
 use tempfile::TempDir;
 
 use crate::loop_device::LoopDevice;
+pub use crate::process::wait_until;
+pub use crate::requirement::is_root;
 use crate::requirement::{Requirement, skip};
 
 /// Bytes of an image.
 pub const SIZE: u64 = 32 << 20;
-/// The longest that anything is waited for.
-const PATIENCE: Duration = Duration::from_secs(20);
 
 /// What a program printed; `None` when it failed.
 pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
@@ -172,16 +171,6 @@ pub fn content(path: &Path) -> Vec<u8> {
     bytes
 }
 
-/// Waits until something holds.
-#[track_caller]
-pub fn wait_until(what: &str, mut holds: impl FnMut() -> bool) {
-    let began = Instant::now();
-    while !holds() {
-        assert!(began.elapsed() < PATIENCE, "{what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
-}
-
 /// Whether the file is locked by anybody.
 pub fn is_locked(path: &Path) -> bool {
     use std::os::unix::fs::MetadataExt;
@@ -198,13 +187,4 @@ impl Drop for Background {
         let _ = self.0.kill();
         let _ = self.0.wait();
     }
-}
-
-/// Whether the tests run as root; says so where not.
-pub fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        skip(Requirement::Root, "root is needed");
-    }
-    root
 }

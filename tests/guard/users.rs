@@ -6,7 +6,10 @@ use std::process::{Command, Stdio};
 use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Background, Place, assert_refused, assert_written, overwrite, wait_until};
+use crate::place::{
+    Background, Place, assert_refused, assert_written, content, is_root, overwrite,
+    overwriting_words, run, wait_until,
+};
 use crate::requirement::{Requirement, skip};
 
 fn writer(path: impl AsRef<std::path::Path>) -> File {
@@ -143,4 +146,121 @@ fn device_mapped_by_a_process_whose_first_thread_has_ended_is_refused() {
     }
     assert_refused(&overwrite(device.path()), "mapped for writing");
     drop(child);
+}
+
+/// A descriptor in a message that nobody has received is in no process.
+#[test]
+fn file_that_is_read_by_nobody_who_can_be_seen_is_refused() {
+    use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
+    use std::io::IoSlice;
+    use std::mem::MaybeUninit;
+    use std::os::fd::AsFd;
+    let place = Place::new();
+    let file = place.image("file");
+    let (sender, receiver) = std::os::unix::net::UnixStream::pair().unwrap();
+    let open = File::open(&file).unwrap();
+    let descriptors = [open.as_fd()];
+    let mut space = [MaybeUninit::uninit(); rustix::cmsg_space!(ScmRights(1))];
+    let mut message = SendAncillaryBuffer::new(&mut space);
+    assert!(message.push(SendAncillaryMessage::ScmRights(&descriptors)));
+    let bytes = [IoSlice::new(b"x")];
+    sendmsg(&sender, &bytes, &mut message, SendFlags::empty()).unwrap();
+    drop(open);
+    let before = content(&file);
+    assert_refused(&overwrite(&file), "who has it open for reading");
+    assert!(content(&file) == before);
+    drop((sender, receiver));
+    assert_written(&overwrite(&file));
+}
+
+#[test]
+fn file_of_a_user_that_a_visible_process_reads_is_refused_while_others_cannot_be_seen() {
+    use std::os::unix::fs::{PermissionsExt, chown};
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let (file, state) = (place.image("file"), place.subdirectory("state"));
+    for path in [&file, &state] {
+        chown(path, Some(1000), Some(1000)).unwrap();
+    }
+    let everybody = std::fs::Permissions::from_mode(0o755);
+    std::fs::set_permissions(place.directory.path(), everybody).unwrap();
+    let user = ["--reuid", "1000", "--regid", "1000", "--clear-groups"];
+    let write = || {
+        let mut command = Command::new("setpriv");
+        command.args(user).arg(env!("CARGO_BIN_EXE_diskscope"));
+        overwriting_words(&mut command, file.as_ref(), &["--requests", "20"]);
+        command.env("XDG_STATE_HOME", &state).output().unwrap()
+    };
+    let output = write();
+    if matches!(output.status.code(), Some(126 | 127)) {
+        return skip(Requirement::Program, "setpriv cannot start the program");
+    }
+    assert_written(&output);
+    let reader = Command::new("setpriv")
+        .args(user)
+        .args(["sleep", "600"])
+        .stdin(File::open(&file).unwrap())
+        .spawn();
+    let reader = Background(reader.unwrap());
+    let status = format!("/proc/{}/status", reader.0.id());
+    wait_until("it is the user's", || {
+        std::fs::read_to_string(&status).is_ok_and(|text| text.contains("Uid:\t1000\t1000"))
+    });
+    assert_refused(&write(), "may not be examined");
+    drop(reader);
+    assert_written(&write());
+}
+
+/// Files of two subvolumes have the same number, and their mappings show the same device.
+#[test]
+fn files_of_btrfs_whose_mappings_share_their_number_are_told_apart() {
+    if !is_root() {
+        return;
+    }
+    let mut place = Place::new();
+    let image = place.path("btrfs");
+    File::create(&image).unwrap().set_len(128 << 20).unwrap();
+    if run("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
+        return skip(Requirement::Btrfs, "no mkfs.btrfs");
+    }
+    let Some(device) = LoopDevice::attach(&image, &[]) else {
+        return;
+    };
+    let point = place.path("point");
+    let point = point.to_str().unwrap();
+    if !place.mount(&["-t", "btrfs", device.path(), point], Requirement::Btrfs) {
+        return;
+    }
+    let files = ["one", "two"].map(|name| {
+        let volume = format!("{point}/{name}");
+        assert!(run("btrfs", &["subvolume", "create", &volume]).is_some());
+        let file = std::path::PathBuf::from(volume).join("file");
+        std::fs::write(&file, vec![7; 1 << 20]).unwrap();
+        file
+    });
+    let inodes = files.each_ref().map(|file| {
+        use std::os::unix::fs::MetadataExt;
+        std::fs::metadata(file).unwrap().ino()
+    });
+    assert_eq!(inodes[0], inodes[1], "each is the first of its subvolume");
+    let mappings = files.each_ref().map(|file| {
+        let open = OpenOptions::new().read(true).write(true).open(file);
+        let rights = ProtFlags::READ | ProtFlags::WRITE;
+        let (start, flags) = (std::ptr::null_mut(), MapFlags::SHARED);
+        // SAFETY: nothing in this process touches the mapping, which is taken away below.
+        unsafe { rustix::mm::mmap(start, 4096, rights, flags, open.unwrap(), 0) }.unwrap()
+    });
+    // Whichever stands first in the table of mappings does not hide the other.
+    for file in &files {
+        assert_refused(&overwrite(file), "mapped for writing");
+    }
+    for mapping in mappings {
+        // SAFETY: it was mapped above with that length.
+        unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
+    }
+    for file in &files {
+        assert_written(&overwrite(file));
+    }
 }

@@ -7,6 +7,7 @@ mod kinds;
 mod limits;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
+mod mounted_files;
 mod ownership;
 mod place;
 mod planted;

@@ -7,6 +7,7 @@ use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use crate::loop_device::LoopDevice;
+pub use crate::requirement::is_root;
 use crate::requirement::{Requirement, skip};
 
 /// A run that takes no time: 100 requests to a simulated drive.
@@ -199,12 +200,4 @@ pub fn stdout(output: &Output) -> String {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-pub fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        skip(Requirement::Root, "other owners and mounts need root");
-    }
-    root
 }

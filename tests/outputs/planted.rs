@@ -1,4 +1,4 @@
-//! Names that somebody else made in a directory that everybody can write.
+//! Names that somebody else made in a directory that others can write.
 
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
@@ -218,4 +218,52 @@ fn open_file_of_another_users_process_must_be_that_users() {
         "precious"
     );
     assert_document(&fs::read_to_string(place.join("theirs")).unwrap());
+}
+
+/// As far as it is called shared: by the group, with and without sticky bit, or by an access control
+/// list.
+#[test]
+fn directory_that_a_group_or_access_list_can_write_is_shared() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_root() {
+        return;
+    }
+    for mode in [0o775, 0o2775, 0o1775, 0o720, 0o777, 0] {
+        let place = Place::new();
+        let shared = place.sticky("shared");
+        let by_list = mode == 0;
+        let bits = if by_list { 0o755 } else { mode };
+        fs::set_permissions(&shared, fs::Permissions::from_mode(bits)).unwrap();
+        if by_list {
+            let words = ["-m", "u:1000:rwx", shared.to_str().unwrap()];
+            let set = std::process::Command::new("setfacl").args(words).status();
+            if !set.is_ok_and(|status| status.success()) {
+                let reason = "no access control lists (setfacl)";
+                crate::requirement::skip(crate::requirement::Requirement::Program, reason);
+                continue;
+            }
+        }
+        for name in ["victim", "shared/theirs"] {
+            fs::write(place.join(name), "precious").unwrap();
+        }
+        chown(shared.join("theirs"), Some(USER), None).unwrap();
+        symlink("../victim", shared.join("planted")).unwrap();
+        lchown(shared.join("planted"), Some(USER), None).unwrap();
+        // What anybody can do where fs.protected_hardlinks is 0.
+        fs::hard_link(place.join("victim"), shared.join("hard")).unwrap();
+        symlink("../victim", place.join("link-of-root")).unwrap();
+        fs::hard_link(place.join("link-of-root"), shared.join("second")).unwrap();
+        for (name, why) in [
+            ("shared/theirs", "belongs to user 1000"),
+            ("shared/planted", "a symbolic link that user 1000 made"),
+            ("shared/hard", "another name of a file of user 0"),
+            ("shared/second", "another name of a symbolic link of user 0"),
+        ] {
+            assert_refused(&place, &place.run_to(name), why);
+        }
+        let victim = fs::read_to_string(place.join("victim")).unwrap();
+        assert_eq!(victim, "precious", "{mode:o}");
+        let output = place.run_to("shared/new");
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+    }
 }

@@ -7,6 +7,8 @@ mod loop_device;
 mod medium;
 mod names;
 mod others;
+#[path = "../support/process.rs"]
+mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 

@@ -3,12 +3,12 @@
 use std::fs;
 use std::path::Path;
 use std::process::Command;
-use std::time::{Duration, Instant};
 
 use serde_json::Value;
 
 use crate::has_fio;
 use crate::medium::paste;
+use crate::process::wait_until;
 
 const NAMES: &[&str] = &[
     "a b",
@@ -178,19 +178,10 @@ fn interrupted_directory_line_deletes_its_file() {
         Some(file.metadata().ok()?.len())
     };
     // fio is there as soon as the file has its size.
-    wait_until(|| bytes() == Some(8 << 20), &line);
+    wait_until(&line, || bytes() == Some(8 << 20));
     let group = rustix::process::Pid::from_child(&shell);
     rustix::process::kill_process_group(group, rustix::process::Signal::INT).unwrap();
     assert!(!shell.wait().unwrap().success());
     // The outer shell ends at once, the inner one after fio.
-    wait_until(|| bytes().is_none(), &line);
-}
-
-/// Waits until something holds, half a minute at most.
-fn wait_until(holds: impl Fn() -> bool, what: &str) {
-    let deadline = Instant::now() + Duration::from_secs(30);
-    while !holds() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(10));
-    }
+    wait_until(&line, || bytes().is_none());
 }

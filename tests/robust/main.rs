@@ -5,12 +5,15 @@
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
 mod cancel;
+mod clean_up;
 mod clock;
 mod full;
 mod kill;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
 mod place;
+#[path = "../support/process.rs"]
+mod process;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod signals;

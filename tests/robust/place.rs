@@ -3,13 +3,13 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use diskscope::session::document::{Run, Session};
 use diskscope::session::store;
 
-/// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+pub use crate::process::{wait_until, worker};
+pub use crate::requirement::is_root;
 
 pub struct Place {
     directory: tempfile::TempDir,
@@ -68,15 +68,6 @@ impl Place {
     }
 }
 
-/// The process that does a program's work, the child of the one that was started; `None` while it
-/// is not there yet.
-pub fn worker(child: &Child) -> Option<PathBuf> {
-    let id = child.id();
-    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
-    let worker = children.split_whitespace().next()?;
-    Some(Path::new("/proc").join(worker))
-}
-
 /// Kills a program, and waits until its worker is gone, too.
 pub fn kill(child: &mut Child) {
     let worker = worker(child);
@@ -84,15 +75,6 @@ pub fn kill(child: &mut Child) {
     child.wait().unwrap();
     if let Some(worker) = worker {
         wait_until("the end of the worker", || !worker.exists());
-    }
-}
-
-/// Waits until something is the case.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(2));
     }
 }
 
@@ -111,13 +93,4 @@ pub fn covered(run: &Run) -> Duration {
         .and_then(|points| points.last())
         .map_or(0.0, |it| it[0]);
     Duration::from_nanos(last as u64)
-}
-
-/// Whether this process may mount; says why not.
-pub fn is_root() -> bool {
-    let root = rustix::process::geteuid().is_root();
-    if !root {
-        println!("not tried: only root can mount a file system and set up a loop device");
-    }
-    root
 }

@@ -10,6 +10,8 @@ mod elevation;
 mod loop_device;
 mod place;
 mod planted;
+#[path = "../support/process.rs"]
+mod process;
 mod race;
 #[path = "../support/requirement.rs"]
 mod requirement;

@@ -4,13 +4,10 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output, Stdio};
-use std::time::{Duration, Instant};
 
 use crate::loop_device::LoopDevice;
+pub use crate::process::wait_until;
 use crate::requirement::{Requirement, skip};
-
-/// How long anything may take on a busy machine.
-pub const PATIENCE: Duration = Duration::from_secs(60);
 
 pub struct Place {
     directory: tempfile::TempDir,
@@ -95,15 +92,6 @@ impl Place {
 
 pub fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
-}
-
-/// Waits until something is the case.
-pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
-    let deadline = Instant::now() + PATIENCE;
-    while !is_so() {
-        assert!(Instant::now() < deadline, "waited in vain: {what}");
-        std::thread::sleep(Duration::from_millis(1));
-    }
 }
 
 /// A loop device whose read-ahead is 96 KiB, a value that no benchmark sets.

@@ -7,6 +7,7 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{ORIGINAL, Place, drive, stderr, wait_until};
+use crate::process::worker;
 
 /// How a benchmark ends.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -29,13 +30,6 @@ fn begin(place: &Place, drive: &LoopDevice) -> Child {
         is_changed(drive) || child.try_wait().unwrap().is_some()
     });
     child
-}
-
-/// The process that works for a benchmark, which is a child of the one that was started.
-fn worker(child: &Child) -> String {
-    let id = child.id();
-    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
-    children.split_whitespace().next().unwrap().to_owned()
 }
 
 /// Whether a process is in state T (proc_pid_stat(5)).
@@ -62,10 +56,11 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
     };
     let first = begin(&place, &drive);
     let pid = Pid::from_child(&first);
-    let worker = worker(&first);
+    let worker = worker(&first).unwrap();
+    let worker = worker.file_name().unwrap().to_str().unwrap();
     // It keeps the setting, however long this machine takes to start the second one.
     kill_process(pid, Signal::STOP).unwrap();
-    wait_until("a stopped worker", || is_stopped(&worker));
+    wait_until("a stopped worker", || is_stopped(worker));
     let changed = drive.queue("read_ahead_kb");
     let second = place.read_ahead(&drive).output().unwrap();
     let during = drive.queue("read_ahead_kb");
@@ -79,7 +74,7 @@ fn second_benchmark_of_a_setting_is_refused_naming_the_first() {
         said.contains("is changing the read-ahead of loop"),
         "{said}"
     );
-    assert!(said.contains(&worker), "{said}, not {worker}");
+    assert!(said.contains(worker), "{said}, not {worker}");
     assert_eq!([&during, &after], [&changed, &changed], "left to the first");
     assert_eq!(stderr(&restored), "");
     assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL);

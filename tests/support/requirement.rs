@@ -158,6 +158,16 @@ pub fn skip(requirement: Requirement, reason: impl Display) {
     );
 }
 
+/// Whether the tests run as root; a skip where not.
+#[track_caller]
+pub fn is_root() -> bool {
+    let is_root = rustix::process::geteuid().is_root();
+    if !is_root {
+        skip(Requirement::Root, "only root may do that");
+    }
+    is_root
+}
+
 /// The list of skipped tests, beside the test programs' build directory.
 pub fn list() -> Option<PathBuf> {
     // TARGET/PROFILE/deps/PROGRAM

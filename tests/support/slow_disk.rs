@@ -28,6 +28,8 @@ const SLOW: Duration = Duration::from_secs(5);
 /// An operation that can be slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Operation {
+    /// Of a name that is not there.
+    Lookup,
     Open,
     Read,
     Write,
@@ -37,8 +39,8 @@ pub enum Operation {
 /// Which operations are slow, and how many of them wait.
 #[derive(Default)]
 struct Speed {
-    slow: [AtomicBool; 4],
-    waiting: [AtomicUsize; 4],
+    slow: [AtomicBool; 5],
+    waiting: [AtomicUsize; 5],
     /// The test is over: nothing waits any more.
     over: AtomicBool,
 }
@@ -94,7 +96,9 @@ impl Filesystem for Server {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name.to_str() {
             Some("disk") => reply.entry(&TIME_TO_LIVE, &attributes(DISK), Generation(0)),
-            _ => reply.error(Errno::ENOENT),
+            _ => self
+                .0
+                .answer(Operation::Lookup, || reply.error(Errno::ENOENT)),
         }
     }
 

@@ -19,6 +19,7 @@ mod signatures;
 mod tests;
 mod watch;
 
+use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
@@ -26,7 +27,7 @@ use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind};
 use crate::roots::Roots;
 
-use conflicts::{Depth, Usage};
+use conflicts::{Alias, Depth, Usage};
 use hold::Hold;
 
 pub use bytes::ReadFailure;
@@ -231,7 +232,7 @@ pub fn permit(
     let mut hold = Hold::take(medium)?;
     // Whoever came between the first look and the hold is seen now.
     let held = check(roots, medium, Depth::Held, &known)?;
-    known.aliases = held.aliases;
+    known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
     let others = held.holds;
     siblings::write_back_held(&others);
     hold.add(others);
@@ -247,17 +248,34 @@ pub fn permit(
     })
 }
 
-/// How the kernel uses a regular file as a medium: its bytes are those of a loop device, a mounted
-/// file system, swap or an export. Empty for an ordinary file, and where /proc and /sys are missing.
+/// How the kernel uses a regular file as a medium.
+#[derive(Debug, Default)]
+pub struct FileUses {
+    /// Its bytes are those of a loop device, a mounted file system, swap or an export.
+    pub conflicts: Vec<Conflict>,
+    /// What leaves open whether they are.
+    pub unresolved: Vec<Unresolved>,
+}
+
+/// How the kernel uses a regular file as a medium. Nothing for an ordinary file, and where /proc and
+/// /sys are missing. `written`: the file, open for writing, where it is going to be written in place.
 ///
 /// # Errors
 /// When the tables of the kernel cannot be read.
-pub fn uses_of_file(roots: &Roots, id: FileId, name: &str) -> Result<Vec<Conflict>, Refusal> {
-    match conflicts::find_for_file(roots, id, name) {
+pub fn uses_of_file(
+    roots: &Roots,
+    id: FileId,
+    name: &str,
+    written: Option<&File>,
+) -> Result<FileUses, Refusal> {
+    match conflicts::find_for_file(roots, id, name, written) {
         Err(Refusal::Unknown { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
-            Ok(Vec::new())
+            Ok(FileUses::default())
         }
-        found => found,
+        found => found.map(|usage| FileUses {
+            conflicts: usage.conflicts,
+            unresolved: usage.unresolved,
+        }),
     }
 }
 
@@ -311,11 +329,8 @@ fn check(roots: &Roots, medium: &Medium, depth: Depth, known: &KnownUse) -> Resu
         let new = usage
             .aliases
             .iter()
-            .filter(|one| !known.aliases.contains(one));
-        usage.conflicts.extend(new.map(|by| Conflict::Loop {
-            device: name.clone(),
-            by: by.clone(),
-        }));
+            .filter(|one| !known.aliases.contains(&one.name));
+        usage.conflicts.extend(new.map(Alias::conflict));
     }
     if !usage.conflicts.is_empty() {
         return Err(Refusal::InUse {

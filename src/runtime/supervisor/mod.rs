@@ -9,6 +9,7 @@
 //! The two share process group, terminal and descriptors, so that job control works as for one
 //! process. The worker is killed when the supervisor dies.
 
+mod helper;
 mod parent;
 mod system;
 
@@ -20,6 +21,8 @@ use std::sync::{Mutex, OnceLock, PoisonError};
 use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
+
+pub use helper::{Helped, run_in_child};
 
 /// A second signal within this time is the same wish by another way: a terminal sends it to both
 /// processes, timeout(1) to the process and to its group.

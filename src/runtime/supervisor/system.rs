@@ -82,6 +82,12 @@ pub(super) fn fork() -> io::Result<Option<Pid>> {
     }
 }
 
+/// Closes all descriptors but stdin, stdout and stderr. A kernel before 5.9 cannot; they stay open.
+pub(super) fn close_all_but_standard() {
+    // SAFETY: nothing in this process, which was forked just now, uses any of them.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+}
+
 /// Ends this process by that signal, so that the shell sees what ended the worker.
 pub(super) fn die_by(signal: Signal, signals: &Signals) {
     let no_core = rustix::process::Rlimit {

@@ -14,7 +14,7 @@ use super::loop_devices::{self, AttachedLoop};
 use super::mount_tables::{self, PlacedMount};
 use super::overlay::{self, RealFile};
 use super::same_file::{self, FileStamp, Sameness};
-use super::{Conflict, Unresolved, Usage, device_nodes, same_disk, unknown};
+use super::{Alias, AliasKind, Conflict, Unresolved, Usage, device_nodes, same_disk, unknown};
 use crate::drive::guard::Refusal;
 use crate::drive::identity::{self, entries, harmless};
 use crate::drive::mounts::{self, Swap};
@@ -38,7 +38,9 @@ pub(super) struct Search<'a> {
     /// Everything with bytes of the target.
     shared: Vec<SharedFile>,
     /// Other devices with the same bytes, which must not be taken by anybody.
-    aliases: Vec<String>,
+    aliases: Vec<Alias>,
+    /// Whether a file of an overlay may have its attributes in one layer and its bytes in another.
+    has_metacopy: bool,
     /// Sectors of the whole disk that a partition has.
     sectors: Option<(u64, u64)>,
     /// What the target itself is.
@@ -57,10 +59,13 @@ struct SharedFile {
 impl<'a> Search<'a> {
     /// Reads the tables of the kernel.
     pub(super) fn new(roots: &'a Roots, name: &str) -> Result<Self, Refusal> {
+        let mounts =
+            mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?;
         Ok(Self {
             roots,
             usage: Usage::default(),
-            mounts: mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?,
+            has_metacopy: overlay::has_metacopy(roots, mounts.iter().map(|it| &it.mount)),
+            mounts,
             needs_device: mount_tables::types_with_device(roots),
             swaps: mounts::swaps(roots).map_err(unknown(name, "read the table of swaps"))?,
             loops: loop_devices::list(roots).map_err(unknown(name, "list the loop devices"))?,
@@ -110,8 +115,8 @@ impl<'a> Search<'a> {
         self.usage
     }
 
-    /// Names of the other devices with the same bytes.
-    pub(super) fn aliases(&self) -> Vec<String> {
+    /// The other devices with the same bytes.
+    pub(super) fn aliases(&self) -> Vec<Alias> {
         let mut aliases = self.aliases.clone();
         aliases.sort();
         aliases.dedup();
@@ -122,7 +127,7 @@ impl<'a> Search<'a> {
     /// whatever mount namespace lies on it, and keeps others off while the result lives.
     pub(super) fn probe(&mut self) {
         self.usage.aliases = self.aliases();
-        for name in std::mem::take(&mut self.aliases) {
+        for Alias { name, .. } in std::mem::take(&mut self.aliases) {
             let Some(number) = self.number(&name) else {
                 continue;
             };
@@ -149,6 +154,13 @@ impl<'a> Search<'a> {
             Sameness::Unknown => !path.as_os_str().is_empty(),
         };
         self.itself == Some(id) || self.shared.iter().any(same)
+    }
+
+    /// Whether what a path leads to certainly has bytes of the target.
+    fn is_same(&self, id: FileId, path: &Path) -> bool {
+        let stamp = || FileStamp::at(path);
+        let is_it = |known| self.sameness(id, &stamp, known) == Sameness::Same;
+        self.itself == Some(id) || self.shared.iter().any(is_it)
     }
 
     /// What to call something that shares bytes with the target.
@@ -187,31 +199,13 @@ impl<'a> Search<'a> {
         match same_file::compare(&own, stamp) {
             // The times are those of the upper file, the bytes those of a lower one.
             Sameness::Different
-                if self.has_metacopy()
+                if self.has_metacopy
                     && own().map(|own| own.size()) == stamp().map(|other| other.size()) =>
             {
                 Sameness::Unknown
             }
             sameness => sameness,
         }
-    }
-
-    /// Whether a file of an overlay may have its attributes in one layer and its bytes in another
-    /// (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only lower
-    /// layers"): by an option, or by the module's default.
-    fn has_metacopy(&self) -> bool {
-        let default = self.roots.sys.join("module/overlay/parameters/metacopy");
-        let by_default = fs::read(default).is_ok_and(|text| text.starts_with(b"Y"));
-        let by_option = |placed: &PlacedMount| {
-            let mount = &placed.mount;
-            let has = |option: &String| {
-                option == "metacopy=on"
-                    || option.starts_with("lowerdir") && option.contains("::")
-                    || option.starts_with("datadir+")
-            };
-            mount.file_system == "overlay" && mount.options.iter().any(has)
-        };
-        by_default || self.mounts.iter().any(by_option)
     }
 
     /// Whether files with that device number may be those of an overlay: of a visible one, or of a
@@ -448,7 +442,10 @@ impl<'a> Search<'a> {
                 };
                 if !self.own.contains(&lower) {
                     self.own.push(lower.clone());
-                    self.aliases.push(lower.clone());
+                    self.aliases.push(Alias {
+                        name: lower.clone(),
+                        kind: AliasKind::Lower { upper: own.name },
+                    });
                     self.siblings(&SharedFile::device((major, minor), &lower));
                     self.device_and_parts(&lower);
                     self.below(&lower);
@@ -485,7 +482,10 @@ impl<'a> Search<'a> {
     /// as long as nobody uses them.
     fn siblings(&mut self, backing: &SharedFile) {
         for sibling in self.loops_on(backing) {
-            self.sibling(&sibling, "what it is attached to");
+            let kind = AliasKind::Loop {
+                lower: backing.name.clone(),
+            };
+            self.sibling(&sibling, "what it is attached to", kind);
         }
         // They have been looked at.
         self.loops
@@ -493,7 +493,7 @@ impl<'a> Search<'a> {
     }
 
     /// Another device with the same bytes: a conflict when it is used.
-    fn sibling(&mut self, name: &str, lower: &str) {
+    fn sibling(&mut self, name: &str, lower: &str, kind: AliasKind) {
         let before = self.usage.conflicts.len();
         self.device_and_parts(name);
         if self.usage.conflicts.len() > before {
@@ -502,7 +502,10 @@ impl<'a> Search<'a> {
                 lower: lower.to_owned(),
             });
         }
-        self.aliases.push(name.to_owned());
+        self.aliases.push(Alias {
+            name: name.to_owned(),
+            kind,
+        });
     }
 
     /// A device that the target holds: its other holders have other sectors, or are siblings.
@@ -517,7 +520,11 @@ impl<'a> Search<'a> {
         self.attached(&known);
         for holder in entries(&self.directory(name).join("holders")) {
             if !self.own.contains(&holder) && !self.are_disjoint(upper, &holder, number) {
-                self.sibling(&holder, &harmless(name));
+                let lower = harmless(name);
+                let kind = AliasKind::Holder {
+                    lower: lower.clone(),
+                };
+                self.sibling(&holder, &lower, kind);
             }
         }
         self.below(name);
@@ -552,10 +559,16 @@ impl<'a> Search<'a> {
                     lower: format!("the disk that is also {}", harmless(name)),
                 });
             }
-            match self.sectors {
-                None => self.aliases.push(other),
-                Some(_) => self.aliases.extend(parts),
-            }
+            let same = match self.sectors {
+                None => vec![other.clone()],
+                Some(_) => parts,
+            };
+            self.aliases.extend(same.into_iter().map(|path| Alias {
+                name: path,
+                kind: AliasKind::Path {
+                    disk: harmless(name),
+                },
+            }));
         }
     }
 
@@ -587,10 +600,11 @@ impl<'a> Search<'a> {
 
     /// Loop devices that cannot be asked, by the path that sysfs shows: all that is known to a user
     /// who may not open them.
-    pub(super) fn loops_by_path(&mut self, id: FileId, name: &str) {
+    pub(super) fn loops_by_path(&mut self, name: &str) {
         let unasked = self.loops.iter().filter(|one| one.backing.is_err());
-        let attached = unasked
-            .filter(|one| fs::metadata(&one.file).is_ok_and(|facts| FileId::of(&facts) == id));
+        let attached = unasked.filter(|one| {
+            fs::metadata(&one.file).is_ok_and(|facts| self.is_same(FileId::of(&facts), &one.file))
+        });
         let conflicts: Vec<_> = attached
             .map(|one| Conflict::Loop {
                 device: harmless(name),

@@ -17,6 +17,7 @@ mod same_file;
 mod sole_opener;
 mod words;
 
+use std::fs::File;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
@@ -80,6 +81,13 @@ pub enum Conflict {
         device: String,
         /// What both lie on, or the disk that both are paths to.
         lower: String,
+    },
+    /// A device that came up meanwhile is another path to the same disk.
+    OtherPath {
+        /// The device.
+        device: String,
+        /// The disk, by the name of the path that is used.
+        disk: String,
     },
     /// The kernel serves it to other machines.
     Exported {
@@ -180,6 +188,66 @@ pub enum Unresolved {
     },
 }
 
+/// Another device with bytes of a medium, which nobody uses.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) struct Alias {
+    /// The kernel's name.
+    pub name: String,
+    /// How it comes to the same bytes.
+    pub kind: AliasKind,
+}
+
+/// How a device comes to bytes of a medium.
+#[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum AliasKind {
+    /// A loop device that is attached to what the medium is attached to.
+    Loop {
+        /// The file or device.
+        lower: String,
+    },
+    /// A device-mapper or md device on what the medium lies on.
+    Holder {
+        /// The lower device.
+        lower: String,
+    },
+    /// Another path to the disk.
+    Path {
+        /// The disk, by the name of the path that leads to the medium.
+        disk: String,
+    },
+    /// The device that a loop device is attached to.
+    Lower {
+        /// The loop device.
+        upper: String,
+    },
+}
+
+impl Alias {
+    /// What it is when it came up while a medium is written: it is not held, and somebody can mount
+    /// it in any mount namespace.
+    pub(super) fn conflict(&self) -> Conflict {
+        let by = self.name.clone();
+        match &self.kind {
+            AliasKind::Loop { lower } => Conflict::Loop {
+                device: lower.clone(),
+                by,
+            },
+            AliasKind::Holder { lower } => Conflict::Held {
+                device: lower.clone(),
+                by,
+            },
+            AliasKind::Path { disk } => Conflict::OtherPath {
+                device: by,
+                disk: disk.clone(),
+            },
+            AliasKind::Lower { upper } => Conflict::Loop {
+                device: by,
+                by: upper.clone(),
+            },
+        }
+    }
+}
+
 /// Who uses a medium.
 #[derive(Debug, Default)]
 pub(super) struct Usage {
@@ -189,8 +257,8 @@ pub(super) struct Usage {
     pub unresolved: Vec<Unresolved>,
     /// What the tables of the kernel left open before anything else was asked.
     pub questions: Vec<Unresolved>,
-    /// Names of other devices with the same bytes.
-    pub aliases: Vec<String>,
+    /// Other devices with the same bytes.
+    pub aliases: Vec<Alias>,
     /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
     pub holds: Vec<OwnedFd>,
 }
@@ -236,17 +304,36 @@ pub(super) fn find(
 }
 
 /// How the kernel uses a file as a medium: a loop device or file system lies in it, it is swapped to
-/// or exported. A question without an answer is no use here: what is asked about is a file that
-/// somebody named as an output, and hardly any is a medium.
+/// or exported. Most questions without an answer are no use here: what is asked about is a file that
+/// somebody named as an output, and hardly any is a medium. `written`: the file, open for writing,
+/// where its bytes are going to change: then a file system that is mounted from a file counts, for no
+/// table shows all of its files, unless nobody else has this one open; and a loop device that may not
+/// be asked, where somebody has.
 pub(super) fn find_for_file(
     roots: &Roots,
     id: FileId,
     name: &str,
-) -> Result<Vec<Conflict>, Refusal> {
+    written: Option<&File>,
+) -> Result<Usage, Refusal> {
     let mut search = Search::new(roots, name)?;
-    search.target(id, name, None)?;
-    search.loops_by_path(id, name);
-    Ok(search.finish().conflicts)
+    search.target(id, name, written)?;
+    search.loops_by_path(name);
+    let Some(written) = written else {
+        search.usage.unresolved.clear();
+        return Ok(search.finish());
+    };
+    let mut answer = None;
+    let mut is_open_elsewhere =
+        || *answer.get_or_insert_with(|| sole_opener::is_open_elsewhere(roots, written));
+    search.usage.unresolved.retain(|question| match question {
+        Unresolved::MountedFile { .. } | Unresolved::FileSystem { .. } => {
+            is_open_elsewhere() != Some(false)
+        }
+        // There are such devices on many machines, always attached.
+        Unresolved::LoopDevice { .. } => is_open_elsewhere() == Some(true),
+        _ => false,
+    });
+    Ok(search.finish())
 }
 
 /// Everything that the tables of the kernel tell of what has that identity.
@@ -254,6 +341,7 @@ pub(super) fn find_for_file(
 pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, Refusal> {
     let mut search = Search::new(roots, name)?;
     search.target(id, name, None)?;
+    search.usage.aliases = search.aliases();
     Ok(search.finish())
 }
 

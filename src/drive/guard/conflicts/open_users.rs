@@ -82,7 +82,7 @@ pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
     for process in processes(roots) {
         let directory = roots.proc.join(process.to_string());
         let examined = examine(&directory, is_wanted, &mut others);
-        if examined.is_forbidden && !is_exempt(process) {
+        if examined.is_forbidden {
             forbidden.push(process);
         }
         for (kind, id) in examined.found {
@@ -94,13 +94,21 @@ pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
             });
         }
     }
-    let unseen = hidden(roots).or_else(|| {
-        Some(Unseen::Forbidden {
-            count: forbidden.len(),
-            process: *forbidden.first()?,
-        })
-    });
+    let unseen = hidden(roots).or_else(|| unexamined(forbidden, || may_examine_all(roots)));
     OpenUsers { users, unseen }
+}
+
+/// Processes that may have it open, for they could not be examined. The first process does not count
+/// where this program may examine all: some virtual machines let nobody look into it. It starts the
+/// others and works on no device itself.
+fn unexamined(mut forbidden: Vec<u32>, may_examine_all: impl Fn() -> bool) -> Option<Unseen> {
+    if forbidden.contains(&1) && may_examine_all() {
+        forbidden.retain(|process| *process != 1);
+    }
+    Some(Unseen::Forbidden {
+        count: forbidden.len(),
+        process: *forbidden.first()?,
+    })
 }
 
 /// Whether a process has open for reading what `is_wanted`; of this program's own descriptors all
@@ -123,12 +131,6 @@ pub(super) fn is_read(roots: &Roots, except: &File, is_wanted: &IsWanted<'_>) ->
                 .iter()
                 .any(|table| listed(table).any(|entry| reads(&entry.path())))
         })
-}
-
-/// The first process starts the others and works on no device itself; some virtual machines let
-/// nobody examine it.
-fn is_exempt(process: u32) -> bool {
-    process == 1
 }
 
 /// Numbers of all processes but this one.
@@ -389,6 +391,31 @@ fn may_examine_all(roots: &Roots) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn first_process_that_nobody_may_examine_is_the_only_one_that_does_not_count() {
+        let forbidden = |count, process| Some(Unseen::Forbidden { count, process });
+        assert_eq!(unexamined(vec![], || true), None);
+        assert_eq!(unexamined(vec![1], || true), None);
+        assert_eq!(unexamined(vec![1, 7], || true), forbidden(1, 7));
+        assert_eq!(unexamined(vec![1], || false), forbidden(1, 1));
+    }
+
+    #[test]
+    fn first_process_that_can_be_examined_counts() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = Roots::below(tree.path());
+        let descriptors = roots.proc.join("1/fd");
+        fs::create_dir_all(&descriptors).unwrap();
+        fs::write(roots.proc.join("1/comm"), "init\n").unwrap();
+        // The bits of a link of an ordinary file system say that it writes.
+        std::os::unix::fs::symlink(roots.proc.join("1/comm"), descriptors.join("3")).unwrap();
+        let file = FileId::of(&fs::metadata(roots.proc.join("1/comm")).unwrap());
+        let found = find(&roots, &|id, _| id == file);
+        let users: Vec<_> = found.users.iter().map(|user| user.process).collect();
+        assert_eq!(users, [1]);
+        assert_eq!(found.users[0].kind, OpenKind::Written);
+    }
 
     #[test]
     fn mappings_of_files_are_told_by_whether_they_write() {

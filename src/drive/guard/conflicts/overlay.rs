@@ -54,6 +54,23 @@ pub(super) fn real_file(roots: &Roots, file: &File) -> RealFile {
     })
 }
 
+/// Whether a file of any of these overlays may have its attributes in one layer and its bytes in
+/// another (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only lower
+/// layers"): by an option, or by the module's default.
+pub(super) fn has_metacopy<'a>(roots: &Roots, mut mounts: impl Iterator<Item = &'a Mount>) -> bool {
+    let default = roots.sys.join("module/overlay/parameters/metacopy");
+    let by_default = fs::read(default).is_ok_and(|text| text.starts_with(b"Y"));
+    let by_option = |mount: &Mount| {
+        let has = |option: &String| {
+            option == "metacopy=on"
+                || option.starts_with("lowerdir") && option.contains("::")
+                || option.starts_with("datadir+")
+        };
+        mount.file_system == "overlay" && mount.options.iter().any(has)
+    };
+    by_default || mounts.any(by_option)
+}
+
 /// The mount that a descriptor was opened through.
 fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
     let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));

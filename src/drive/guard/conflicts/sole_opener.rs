@@ -49,6 +49,17 @@ pub(super) fn ask(roots: &Roots, medium: &Medium, unseen: Option<Unseen>, search
     }
 }
 
+/// Whether anybody else has a file open that is open for writing here; `None` where the kernel does
+/// not tell. Of a file of an overlay it does not: the overlay itself has the real file open for
+/// writing.
+pub(super) fn is_open_elsewhere(roots: &Roots, written: &File) -> Option<bool> {
+    if !matches!(overlay::real_file(roots, written), RealFile::Itself) {
+        return None;
+    }
+    let is_sole = lasting(|| fcntl::is_sole_opener(written), |is_sole| *is_sole);
+    is_sole.ok().map(|is_sole| !is_sole)
+}
+
 /// Whether a process has it open for reading, this program by another descriptor included.
 fn is_read(roots: &Roots, anchor: &File, search: &Search<'_>) -> bool {
     open_users::is_read(roots, anchor, &|id, path| search.shares(id, path))
@@ -83,23 +94,27 @@ fn judge(
 
 /// Who else has it open for longer than a moment.
 fn others(file: &File) -> io::Result<OtherOpeners> {
-    let began = Instant::now();
-    loop {
-        let others = fcntl::other_openers(file)?;
-        if others == OtherOpeners::None || began.elapsed() > PATIENCE {
-            return Ok(others);
-        }
-        std::thread::sleep(PAUSE);
-    }
+    lasting(
+        || fcntl::other_openers(file),
+        |others| *others == OtherOpeners::None,
+    )
 }
 
 /// The same for a file that this program itself has open for reading elsewhere.
 fn others_than_readers(file: &File) -> io::Result<OtherOpeners> {
+    lasting(
+        || fcntl::other_openers(file),
+        |others| *others != OtherOpeners::Writers,
+    )
+}
+
+/// Asks again for a while, until the answer is a good one.
+fn lasting<T>(ask: impl Fn() -> io::Result<T>, is_good: impl Fn(&T) -> bool) -> io::Result<T> {
     let began = Instant::now();
     loop {
-        let others = fcntl::other_openers(file)?;
-        if others != OtherOpeners::Writers || began.elapsed() > PATIENCE {
-            return Ok(others);
+        let answer = ask()?;
+        if is_good(&answer) || began.elapsed() > PATIENCE {
+            return Ok(answer);
         }
         std::thread::sleep(PAUSE);
     }

@@ -31,6 +31,10 @@ impl fmt::Display for Conflict {
                 formatter,
                 "{device} is in use and has, or may have, the same sectors of {lower}"
             ),
+            Self::OtherPath { device, disk } => write!(
+                formatter,
+                "{device}, which came up meanwhile, is another path to the disk {disk}"
+            ),
             Self::Exported { device, by } => write!(formatter, "{by} exports {device}"),
             Self::Open {
                 device,

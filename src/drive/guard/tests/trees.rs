@@ -191,6 +191,35 @@ fn map_beside_a_mounted_one_is_forbidden_where_its_sectors_are_not_known() {
 }
 
 #[test]
+fn device_with_the_same_bytes_that_comes_up_is_named_as_what_it_is() {
+    let tree = Tree::new("");
+    tree.device("host0/block/sda", "8:0", &["dm-0", "dm-1"])
+        .device("host1/block/sdb", "8:16", &[])
+        .device("virtual/block/dm-0", "253:0", &[])
+        .device("virtual/block/dm-1", "253:1", &[]);
+    for map in ["dm-0", "dm-1"] {
+        tree.file(&format!("sys/devices/virtual/block/{map}/slaves/sda"), "");
+    }
+    for disk in ["0/block/sda", "1/block/sdb"] {
+        let wwid = format!("sys/devices/host{disk}/device/wwid");
+        tree.file(&wwid, "naa.5\n");
+    }
+    let roots = Roots::below(tree.0.path());
+    let found = conflicts::find_for(&roots, FileId::Device(253, 0), "/dev/target").unwrap();
+    assert!(found.conflicts.is_empty(), "{:?}", found.conflicts);
+    let words: Vec<String> = found
+        .aliases
+        .iter()
+        .map(|alias| alias.conflict().to_string())
+        .collect();
+    let expected = [
+        "dm-1 lies on sda",
+        "sdb, which came up meanwhile, is another path to the disk sda",
+    ];
+    assert_eq!(words, expected);
+}
+
+#[test]
 fn member_of_a_mounted_btrfs_is_forbidden_whichever_device_the_mount_names() {
     let tree = Tree::new("30 1 0:40 / /srv rw - btrfs /dev/sda rw\n");
     tree.device("host0/block/sda", "8:0", &[])

@@ -1,0 +1,31 @@
+//! Waiting for programs that a test has started, and their worker processes.
+
+#![allow(dead_code, reason = "not every test program needs all of it")]
+
+use std::path::{Path, PathBuf};
+use std::process::Child;
+use std::time::{Duration, Instant};
+
+/// How long anything may take on a busy machine.
+const PATIENCE: Duration = Duration::from_secs(60);
+/// How often a condition is looked at.
+const PAUSE: Duration = Duration::from_millis(2);
+
+/// Waits until something is the case.
+#[track_caller]
+pub fn wait_until(what: &str, mut is_so: impl FnMut() -> bool) {
+    let deadline = Instant::now() + PATIENCE;
+    while !is_so() {
+        assert!(Instant::now() < deadline, "waited in vain: {what}");
+        std::thread::sleep(PAUSE);
+    }
+}
+
+/// The directory in /proc of the process that does a program's work, the child of the one that was
+/// started; `None` while it is not there yet.
+pub fn worker(child: &Child) -> Option<PathBuf> {
+    let id = child.id();
+    let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).ok()?;
+    let worker = children.split_whitespace().next()?;
+    Some(Path::new("/proc").join(worker))
+}
