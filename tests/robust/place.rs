@@ -8,6 +8,8 @@ use std::time::{Duration, Instant};
 use diskscope::session::document::{Run, Session};
 use diskscope::session::store;
 
+use crate::requirement::{Requirement, skip};
+
 /// How long anything may take on a busy machine.
 const PATIENCE: Duration = Duration::from_secs(60);
 
@@ -117,7 +119,8 @@ pub fn covered(run: &Run) -> Duration {
 pub fn is_root() -> bool {
     let root = rustix::process::geteuid().is_root();
     if !root {
-        println!("not tried: only root can mount a file system and set up a loop device");
+        let reason = "only root can mount a file system and attach a loop device";
+        skip(Requirement::Root, reason);
     }
     root
 }
