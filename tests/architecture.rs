@@ -64,7 +64,8 @@ fn offences(room: &str, words: &[&str]) -> Vec<String> {
     let sources = sources();
     let inside: Vec<&Source> = sources.iter().filter(in_room).collect();
     assert!(!inside.is_empty(), "there is no module {room}");
-    for module in words.iter().filter_map(|it| it.strip_prefix("crate::")) {
+    let named = words.iter().filter_map(|it| it.strip_prefix("crate::"));
+    for module in named.filter(|it| !it.is_empty()) {
         let is_there = |source: &Source| {
             source.path == format!("{module}.rs") || source.path.starts_with(&format!("{module}/"))
         };
@@ -253,6 +254,8 @@ fn test_that_cannot_run_calls_skip_and_prints_nothing_instead() {
             .iter()
             .any(|word| line.contains(word))
     };
+    // What prints the list in the end.
+    files.retain(|file| !file.ends_with("tests/support/skipped.rs"));
     for file in files {
         let text = fs::read_to_string(&file).unwrap();
         let found = text.lines().find(|line| prints(line));

@@ -198,6 +198,11 @@ fn draw_targets(
         Some(_) if rows.is_empty() => "none matches",
         Some(_) => return,
     };
+    draw_note(note, look, list, buf);
+}
+
+/// A sentence in place of the rows of a list.
+fn draw_note(note: &str, look: Look, list: Rect, buf: &mut Buffer) {
     if list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
         Line::styled(note, look.style(Meaning::Faint)).render(row, buf);
@@ -258,6 +263,9 @@ fn draw_tests(launcher: &LauncherState, rows: &[usize], look: Look, area: Rect, 
     };
     (&table).render(area, buf);
     mark_pane(active, selected, area, look, buf);
+    if rows.is_empty() {
+        draw_note("none matches", look, area, buf);
+    }
 }
 
 fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
