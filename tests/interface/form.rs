@@ -230,7 +230,7 @@ fn search_without_a_match_says_so_and_stays_open() {
     );
     assert!(code(&mut state, Code::Enter).is_empty());
     assert!(
-        shown(&state).contains("nothing matches xyzzy"),
+        shown(&state).contains("nothing matches xyzzy; a path"),
         "{}",
         shown(&state)
     );

@@ -33,6 +33,8 @@ const EXPLAINED_FROM: u16 = 116;
 const HELP: u16 = 3;
 /// Rows below the form while a value is typed.
 const EDITING_HELP: u16 = 5;
+/// Rows below the search for what is wrong with it.
+const EXPLAINING_ROWS: usize = 3;
 /// What the keys do while a value is selected.
 const SELECTED_HELP: &str = "type to replace it, an arrow key edits it, Esc leaves it";
 /// What the keys do while a value is typed.
@@ -103,10 +105,15 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
 
 /// The search, where one is typed, and the two lists.
 fn draw_lists(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
-    let searching = if launcher.search.is_some() { 2 } else { 0 };
-    let [search, area] =
-        Layout::vertical([Constraint::Length(searching), Constraint::Min(0)]).areas(area);
     let (targets, tests) = launcher.listed_rows();
+    let found = targets.len() + tests.len();
+    let search = launcher.search.as_ref();
+    let search = search.map_or_else(Vec::new, |it| search_lines(it, found, look, area.width));
+    let searching = Constraint::Length(search.len() as u16);
+    let [above, area] = Layout::vertical([searching, Constraint::Min(0)]).areas(area);
+    for (row, line) in above.rows().zip(search) {
+        line.render(row, buf);
+    }
     let below = (tests.len() as u16 + 1).min(area.height / 2);
     let above = (targets.len().max(1) as u16 + 1).min(area.height.saturating_sub(below + 1));
     let [above, _, below] = Layout::vertical([
@@ -115,22 +122,24 @@ fn draw_lists(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer
         Constraint::Min(below),
     ])
     .areas(area);
-    if let Some(typed) = &launcher.search {
-        draw_search(typed, targets.len() + tests.len(), look, search, buf);
-    }
     draw_targets(launcher, &targets, look, above, buf);
     draw_tests(launcher, &tests, look, below, buf);
 }
 
 /// What is typed, and below it how it is understood.
-fn draw_search(search: &LauncherSearch, found: usize, look: Look, area: Rect, buf: &mut Buffer) {
+fn search_lines(
+    search: &LauncherSearch,
+    found: usize,
+    look: Look,
+    width: u16,
+) -> Vec<Line<'static>> {
     let prompt = if search.is_path() {
         "path: "
     } else {
         "search: "
     };
     let mut line = Line::from(Span::styled(prompt, look.style(Meaning::Title)));
-    let room = area.width.saturating_sub(prompt.len() as u16);
+    let room = width.saturating_sub(prompt.len() as u16);
     line.extend(typed(&search.text, room, look, look.style(Meaning::Plain)));
     let (text, meaning) = match &search.error {
         Some(error) => (error.clone(), Meaning::Trouble),
@@ -144,10 +153,9 @@ fn draw_search(search: &LauncherSearch, found: usize, look: Look, area: Rect, bu
             (text, Meaning::Faint)
         }
     };
-    let below = Line::styled(cut_end(&text, area.width, look), look.style(meaning));
-    for (row, line) in area.rows().zip([line, below]) {
-        line.render(row, buf);
-    }
+    let below = wrapped(&text, width).into_iter().take(EXPLAINING_ROWS);
+    let below = below.map(|text| Line::styled(text, look.style(meaning)));
+    std::iter::once(line).chain(below).collect()
 }
 
 /// The row that is selected in a list of these places, and whether it has the keyboard.
