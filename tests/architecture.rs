@@ -61,9 +61,18 @@ fn offences(room: &str, words: &[&str]) -> Vec<String> {
         (source.path.starts_with(&format!("{room}/")) || source.path == format!("{room}.rs"))
             && !is_test(&source.path)
     };
-    sources()
-        .iter()
-        .filter(in_room)
+    let sources = sources();
+    let inside: Vec<&Source> = sources.iter().filter(in_room).collect();
+    assert!(!inside.is_empty(), "there is no module {room}");
+    let named = words.iter().filter_map(|it| it.strip_prefix("crate::"));
+    for module in named.filter(|it| !it.is_empty()) {
+        let is_there = |source: &Source| {
+            source.path == format!("{module}.rs") || source.path.starts_with(&format!("{module}/"))
+        };
+        assert!(sources.iter().any(is_there), "there is no module {module}");
+    }
+    inside
+        .into_iter()
         .flat_map(|source| {
             let bad = |line: &&String| words.iter().any(|word| line.contains(word));
             let lines = source.lines.iter().filter(bad);
@@ -235,5 +244,28 @@ fn nothing_is_unwrapped_outside_of_tests() {
         let bad = |line: &&String| line.contains(".unwrap()") || line.contains(".expect(");
         let found = source.lines.iter().find(bad);
         assert!(found.is_none(), "{}: {found:?}", source.path);
+    }
+}
+
+#[test]
+fn test_that_cannot_run_calls_skip_and_prints_nothing_instead() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR"));
+    let mut files = Vec::new();
+    for directory in ["src", "tests"] {
+        collect(&root.join(directory), &mut files);
+    }
+    let prints = |line: &str| {
+        let line = line.trim_start();
+        let said = line.starts_with("println!(\"") || line.starts_with("eprintln!(\"");
+        said && ["not tried", "not tested", "skipped"]
+            .iter()
+            .any(|word| line.contains(word))
+    };
+    // What prints the list in the end.
+    files.retain(|file| !file.ends_with("tests/support/skipped.rs"));
+    for file in files {
+        let text = fs::read_to_string(&file).unwrap();
+        let found = text.lines().find(|line| prints(line));
+        assert!(found.is_none(), "{}: {found:?}", file.display());
     }
 }

@@ -3,8 +3,11 @@
 
 #![allow(clippy::unwrap_used, reason = "a test that cannot go on has failed")]
 
+#[path = "support/requirement.rs"]
+mod requirement;
 mod support;
 
+use crate::requirement::{Requirement, skip};
 use std::ffi::OsStr;
 use std::process::Command;
 use std::sync::Mutex;
@@ -147,7 +150,7 @@ impl Mounted {
     /// `None`, and why, where FUSE is not to be had.
     fn new(settings: Settings) -> Option<Self> {
         if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
-            println!("not tried: /dev/fuse cannot be opened here");
+            skip(Requirement::Fuse, "/dev/fuse cannot be opened here");
             return None;
         }
         let mount = tempfile::tempdir().unwrap();
@@ -163,7 +166,8 @@ impl Mounted {
                 session: Some(session),
             }),
             Err(error) => {
-                println!("not tried: no file system can be mounted here: {error}");
+                let reason = format!("no FUSE file system can be mounted here: {error}");
+                skip(Requirement::Fuse, reason);
                 None
             }
         }
@@ -219,7 +223,7 @@ impl Mounted {
     /// had.
     fn take_away(&self) -> bool {
         if !rustix::process::geteuid().is_root() {
-            println!("not tried: only root can take a mounted drive away");
+            skip(Requirement::Root, "only root can take a mounted drive away");
             return false;
         }
         let forced = Command::new("umount")

@@ -5,8 +5,7 @@
 
 use std::sync::Arc;
 
-use super::key::Key;
-use super::text::Text;
+use super::text::{Text, TextInput};
 use crate::bench::{Forecast, Job};
 use crate::drive::{Consent, InspectedMedium};
 
@@ -80,9 +79,9 @@ impl OverwriteQuestion {
     }
 
     /// Takes a key into the path, once there is something to consent to.
-    pub fn typed(&mut self, key: Key) {
+    pub fn typed(&mut self, input: TextInput) {
         if self.is_asked() {
-            self.text.press(key);
+            self.text.press(input);
             self.mistyped = false;
         }
     }
@@ -141,7 +140,7 @@ mod tests {
 
     fn answer(consent: &mut OverwriteQuestion, text: &str) -> Option<Job> {
         text.chars()
-            .for_each(|letter| consent.typed(Key::char(letter)));
+            .for_each(|letter| consent.typed(TextInput::Insert(letter)));
         consent.given()
     }
 

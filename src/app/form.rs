@@ -109,10 +109,11 @@ impl Form {
         self.entries.get(self.cursor)
     }
 
-    /// Begins to type the selected value.
+    /// Opens the field of the selected line with its value selected: the first character replaces
+    /// it, a movement of the cursor edits it.
     pub fn edit(&mut self) {
         self.editing = self.selected().map(|entry| Editing {
-            text: Text::new(&entry.value().to_string()),
+            text: Text::selected(&entry.value().to_string()),
             error: None,
         });
     }

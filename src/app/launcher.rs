@@ -3,9 +3,9 @@
 use super::action::{Choice, Effect, Group};
 use super::consent::{OverwriteQuestion, Stakes};
 use super::form::Form;
-use super::key::Key;
 use super::keymap::{Command, Context};
-use super::text::Text;
+use super::search::{LauncherSearch, SearchMatch};
+use super::text::TextInput;
 use super::viewport::step;
 use crate::bench::{Forecast, TESTS, Test};
 use crate::drive::{Target, TargetKind};
@@ -21,15 +21,6 @@ pub enum Pane {
     Form,
 }
 
-/// A path that is being typed.
-#[derive(Debug, Clone, Default)]
-pub struct PathEntry {
-    /// What was typed so far.
-    pub text: Text,
-    /// What is wrong with it, once it was tried.
-    pub error: Option<String>,
-}
-
 /// The launcher.
 #[derive(Debug, Clone)]
 pub struct LauncherState {
@@ -43,8 +34,8 @@ pub struct LauncherState {
     pub form: Form,
     /// The part that has the keyboard.
     pub pane: Pane,
-    /// A path that is being typed.
-    pub path: Option<PathEntry>,
+    /// A search that is being typed, or a path.
+    pub search: Option<LauncherSearch>,
     /// What the job will do, or why it cannot be done.
     pub forecast: Option<Result<Forecast, String>>,
     /// Why the last start came to nothing, until the next key.
@@ -63,7 +54,7 @@ impl Default for LauncherState {
             test: TESTS.iter().position(favourite).unwrap_or(0),
             form: Form::default(),
             pane: Pane::Targets,
-            path: None,
+            search: None,
             forecast: None,
             failed: None,
             consent: None,
@@ -93,7 +84,9 @@ impl LauncherState {
     pub fn context(&self) -> Context {
         if self.consent.is_some() {
             Context::Consent
-        } else if self.path.is_some() || self.form.editing.is_some() {
+        } else if self.search.is_some() {
+            Context::Search
+        } else if self.form.editing.is_some() {
             Context::Field
         } else if self.pane == Pane::Form {
             Context::Form
@@ -115,6 +108,9 @@ impl LauncherState {
                 None => self.target = 0,
             }
         }
+        if let Some(search) = &mut self.search {
+            search.select(&choices);
+        }
         self.choices = Some(choices);
         self.renew();
     }
@@ -123,7 +119,7 @@ impl LauncherState {
     pub fn inspected(&mut self, result: Result<Choice, String>) {
         match result {
             Ok(choice) => {
-                self.path = None;
+                self.search = None;
                 let choices = self.choices.get_or_insert_default();
                 self.target = match choices.iter().position(|known| known.name == choice.name) {
                     Some(place) => {
@@ -138,8 +134,8 @@ impl LauncherState {
                 self.renew();
             }
             Err(message) => {
-                if let Some(path) = &mut self.path {
-                    path.error = Some(message);
+                if let Some(search) = &mut self.search {
+                    search.error = Some(message);
                 }
             }
         }
@@ -152,15 +148,14 @@ impl LauncherState {
         }
     }
 
-    /// A key that is typed into a path or a value.
-    pub fn typed(&mut self, key: Key) {
+    /// What is typed into the field that is open.
+    pub fn typed(&mut self, input: TextInput) {
         if let Some(consent) = &mut self.consent {
-            consent.typed(key);
-        } else if let Some(path) = &mut self.path {
-            path.text.press(key);
-            path.error = None;
+            consent.typed(input);
+        } else if let Some(search) = &mut self.search {
+            search.press(input, self.choices.as_deref().unwrap_or_default());
         } else if let Some(editing) = &mut self.form.editing {
-            editing.text.press(key);
+            editing.text.press(input);
             editing.error = None;
         }
     }
@@ -171,8 +166,8 @@ impl LauncherState {
         if self.consent.is_some() {
             return self.consent_command(command);
         }
-        if self.path.is_some() {
-            return self.path_command(command);
+        if self.search.is_some() {
+            return self.search_command(command);
         }
         if self.form.editing.is_some() {
             match command {
@@ -187,11 +182,12 @@ impl LauncherState {
             Command::Next => self.turn(true),
             Command::Previous => self.turn(false),
             Command::Start => return self.start(),
-            Command::Path => {
-                self.path = Some(PathEntry {
-                    text: Text::new("/"),
-                    error: None,
-                });
+            Command::Search => {
+                let origin = match self.pane {
+                    Pane::Targets => SearchMatch::Target(self.target),
+                    Pane::Tests | Pane::Form => SearchMatch::Benchmark(self.test),
+                };
+                self.search = Some(LauncherSearch::new(origin));
             }
             Command::Reload => return vec![Effect::ListTargets],
             Command::Accept => match self.pane {
@@ -209,16 +205,52 @@ impl LauncherState {
         Vec::new()
     }
 
-    fn path_command(&mut self, command: Command) -> Vec<Effect> {
-        match command {
-            Command::Accept => {
-                let typed = self.path.as_ref().map(|path| path.text.as_string());
-                return typed.map(Effect::Inspect).into_iter().collect();
-            }
-            Command::Cancel => self.path = None,
-            _ => {}
+    fn search_command(&mut self, command: Command) -> Vec<Effect> {
+        let choices = self.choices.as_deref().unwrap_or_default();
+        let Some(search) = &mut self.search else {
+            return Vec::new();
+        };
+        match (command, search.selected) {
+            (Command::Accept, Some(found)) => self.take(found),
+            (Command::Accept, None) => return search.inspected().into_iter().collect(),
+            (Command::Cancel, _) => self.search = None,
+            (movement, _) => search.step(movement, choices),
         }
         Vec::new()
+    }
+
+    /// Selects what was searched for, and gives its list the keyboard.
+    fn take(&mut self, found: SearchMatch) {
+        self.search = None;
+        match found {
+            SearchMatch::Target(place) => {
+                self.target = place;
+                self.pane = Pane::Targets;
+            }
+            SearchMatch::Benchmark(place) => {
+                self.test = place;
+                self.pane = Pane::Tests;
+            }
+        }
+        self.renew();
+    }
+
+    /// The rows that are listed: all, or while something is searched those that match. First the
+    /// places of targets, then those of benchmarks.
+    #[must_use]
+    pub fn listed_rows(&self) -> (Vec<usize>, Vec<usize>) {
+        let choices = self.choices.as_deref().unwrap_or_default();
+        let Some(search) = &self.search else {
+            return ((0..choices.len()).collect(), (0..TESTS.len()).collect());
+        };
+        let (mut targets, mut benchmarks) = (Vec::new(), Vec::new());
+        for found in search.matches(choices) {
+            match found {
+                SearchMatch::Target(place) => targets.push(place),
+                SearchMatch::Benchmark(place) => benchmarks.push(place),
+            }
+        }
+        (targets, benchmarks)
     }
 
     fn consent_command(&mut self, command: Command) -> Vec<Effect> {

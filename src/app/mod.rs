@@ -19,6 +19,7 @@ pub mod replay;
 pub mod requests;
 pub mod result;
 pub mod running;
+pub mod search;
 pub mod sessions;
 pub mod text;
 pub mod update;

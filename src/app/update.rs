@@ -5,6 +5,7 @@ use super::key::{Code, Key};
 use super::keymap::{self, Command, Context};
 use super::live::{Deed, Victim};
 use super::running::RunningState;
+use super::text::TextInput;
 use super::{Overlay, Screen, Stage, State, news};
 
 /// Takes an action, changes the state, and says what shall be done outside.
@@ -14,13 +15,17 @@ pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
         Action::Paste(text) => {
             if state.context().takes_text() {
                 let letters = text.chars().filter(|letter| !letter.is_control());
-                letters.for_each(|letter| typed(state, Key::char(letter)));
+                letters.for_each(|letter| typed(state, TextInput::Insert(letter)));
             }
             Vec::new()
         }
         Action::Wheel { up } => {
             let code = if up { Code::Up } else { Code::Down };
-            press(state, Key::new(code))
+            // In a field these keys move the cursor of the text.
+            match keymap::find(state.context(), Key::new(code)) {
+                Some(Command::Edit(_)) => Vec::new(),
+                _ => press(state, Key::new(code)),
+            }
         }
         Action::News(news) => news::hear(state, news),
     }
@@ -30,12 +35,16 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
     state.message = None;
     let context = state.context();
     let Some(command) = keymap::find(context, key) else {
-        if context.takes_text() {
-            typed(state, key);
+        if let Some(input) = TextInput::of_key(key) {
+            typed(state, input);
         }
         return Vec::new();
     };
     match command {
+        Command::Edit(edit) => {
+            typed(state, TextInput::Edit(edit));
+            Vec::new()
+        }
         Command::Quit if state.bench.is_running() => {
             state.overlay = Some(Overlay::QuitWhileRunning);
             Vec::new()
@@ -59,11 +68,13 @@ fn press(state: &mut State, key: Key) -> Vec<Effect> {
     }
 }
 
-fn typed(state: &mut State, key: Key) {
+fn typed(state: &mut State, input: TextInput) {
     match state.context() {
-        Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(key),
-        Context::Filter => state.live.filter.press(key),
-        Context::Field | Context::Consent => state.bench.launcher.typed(key),
+        Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(input),
+        Context::Filter => state.live.filter.press(input),
+        Context::Search | Context::Field | Context::Consent => {
+            state.bench.launcher.typed(input);
+        }
         _ => {}
     }
 }
@@ -117,7 +128,7 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         Context::Live | Context::Replay | Context::Filter => live(state, command),
         Context::Requests => state.requests.command(command, &state.live),
         Context::Recorded => recorded(state, command),
-        Context::Launcher | Context::Form | Context::Field | Context::Consent => {
+        Context::Launcher | Context::Search | Context::Form | Context::Field | Context::Consent => {
             launch(state, command)
         }
         Context::Running => match &mut state.bench.stage {
@@ -127,7 +138,7 @@ fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
         Context::Result => result(state, command),
         Context::Sessions => sessions(state, command),
         Context::Comparison => compared(state, command),
-        Context::Anywhere => Vec::new(),
+        Context::Anywhere | Context::Text => Vec::new(),
     }
 }
 

@@ -229,6 +229,7 @@ fn tests(page: &mut Roff) {
 #[cfg(test)]
 mod unit_tests {
     use super::*;
+    use crate::requirement::{Requirement, skip};
 
     /// A name as troff writes it: a hyphen there is for breaking lines, `\-` is the character.
     fn written(name: &str) -> String {
@@ -265,8 +266,7 @@ mod unit_tests {
             .stderr(Stdio::piped())
             .spawn();
         let Ok(mut man) = man else {
-            println!("not tried: man(1) is not installed");
-            return;
+            return skip(Requirement::Program, "man(1) is not installed");
         };
         let mut input = man.stdin.take().unwrap();
         input.write_all(page().as_bytes()).unwrap();
@@ -274,8 +274,8 @@ mod unit_tests {
         let output = man.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);
         if said.contains("minimized") {
-            println!("not tried: this system was installed without manual pages");
-            return;
+            let reason = "man(1) shows nothing: this system was installed without manual pages";
+            return skip(Requirement::Program, reason);
         }
         let shown = String::from_utf8_lossy(&output.stdout);
         assert!(output.status.success() && said.is_empty(), "{said}");

@@ -48,12 +48,8 @@ fn simulated(roots: &Roots, name: &str) -> Result<Choice, String> {
 /// With the reason when it cannot be measured.
 pub fn inspect(roots: &Roots, path: &str) -> Result<Choice, String> {
     let path = path.trim();
-    // The field begins with a slash, as most paths do.
-    if let Some(name) = path
-        .strip_prefix('/')
-        .filter(|name| name.starts_with(PREFIX))
-    {
-        return simulated(roots, name);
+    if path.starts_with(PREFIX) {
+        return simulated(roots, path);
     }
     let target = facts(roots, path)?;
     let metadata = std::fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
@@ -199,6 +195,13 @@ mod tests {
     fn what_is_not_there_says_so() {
         let message = inspect(&Roots::default(), "/no/such/place").unwrap_err();
         assert!(message.contains("/no/such/place"), "{message}");
+    }
+
+    #[test]
+    fn simulated_drive_with_parameters_is_no_path() {
+        let choice = inspect(&Roots::default(), "sim:hdd,rpm=5400").unwrap();
+        assert_eq!(choice.name, "sim:hdd,rpm=5400");
+        assert!(inspect(&Roots::default(), "/sim:hdd").is_err());
     }
 
     #[test]

@@ -7,7 +7,19 @@ use ratatui::widgets::Widget;
 
 use super::look::{Look, Meaning};
 use super::widgets::text::cut_end;
-use crate::app::{State, keymap};
+use crate::app::keymap::{self, Binding};
+use crate::app::{Context, State};
+
+/// The bindings of a context; of a text field those that edit the text as well.
+fn bindings(context: Context) -> impl Iterator<Item = &'static Binding> {
+    let [own, beneath] = context.layers();
+    let shown = if context.takes_text() {
+        vec![own, beneath]
+    } else {
+        vec![own]
+    };
+    shown.into_iter().flat_map(keymap::of)
+}
 
 /// Draws it.
 pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
@@ -22,9 +34,7 @@ pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
         return;
     }
     let mut line = Line::raw(" ");
-    for binding in
-        keymap::of(state.context().layers()[0]).filter(|binding| !binding.hint.is_empty())
-    {
+    for binding in bindings(state.context()).filter(|binding| !binding.hint.is_empty()) {
         let Some(key) = binding.keys.first() else {
             continue;
         };

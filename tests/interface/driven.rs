@@ -164,6 +164,9 @@ fn keys(script: &str) -> Vec<Event> {
                 "<Tab>" => (KeyCode::Tab, KeyModifiers::NONE),
                 "<Down>" => (KeyCode::Down, KeyModifiers::NONE),
                 "<C-z>" => (KeyCode::Char('z'), KeyModifiers::CONTROL),
+                "<Left>" => (KeyCode::Left, KeyModifiers::NONE),
+                "<End>" => (KeyCode::End, KeyModifiers::NONE),
+                "<Backspace>" => (KeyCode::Backspace, KeyModifiers::NONE),
                 "<C-u>" => (KeyCode::Char('u'), KeyModifiers::CONTROL),
                 "<Space>" => (KeyCode::Char(' '), KeyModifiers::NONE),
                 word => (
@@ -263,6 +266,40 @@ async fn a_value_that_is_none_is_refused_at_the_field() {
         started.is_some_and(|job| job.contains("8192")),
         "{:?}",
         mended.asked
+    );
+}
+
+#[tokio::test(start_paused = true)]
+async fn value_that_is_typed_replaces_the_default_in_the_job_that_starts() {
+    for (typed, bytes) in [
+        ("8 K i B", "8192"),
+        (
+            "<End> <Backspace> <Backspace> <Backspace> <Backspace> 5 1 2",
+            "512",
+        ),
+        ("<Left> 6", "65536"),
+    ] {
+        let script = format!("b <Tab> <Tab> <Down> <Enter> {typed} <Enter> s");
+        let outcome = drive(keys(&script), &[]).await;
+        let mut asked = outcome.asked.iter();
+        let started = asked.find(|asked| asked.starts_with("Start"));
+        let wanted = format!("Bytes({bytes})");
+        assert!(
+            started.is_some_and(|job| job.contains(&wanted)),
+            "{typed}: {:?}",
+            outcome.asked
+        );
+    }
+}
+
+#[tokio::test(start_paused = true)]
+async fn path_that_is_typed_into_the_search_has_one_slash() {
+    let outcome = drive(keys("b / / d e v / s d z <Enter>"), &[]).await;
+    let inspected = r#"Inspect("/dev/sdz")"#;
+    assert!(
+        outcome.asked.iter().any(|asked| asked == inspected),
+        "{:?}",
+        outcome.asked
     );
 }
 

@@ -7,6 +7,7 @@ mod canned;
 mod comparison;
 mod consent;
 mod driven;
+mod form;
 mod panes;
 mod screens;
 mod scrolling;

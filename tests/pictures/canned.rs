@@ -46,6 +46,8 @@ pub fn screens() -> Vec<(&'static str, Screen)> {
         ("comparison", comparison),
         ("help", help),
         ("consent-with-much", consent_with_much),
+        ("form-field", form_field),
+        ("launcher-search", launcher_search),
     ]
 }
 
@@ -436,6 +438,24 @@ pub fn launcher() -> State {
     let mut state = live();
     press(&mut state, Code::Char('b'));
     hear(&mut state, News::Targets(choices()));
+    state
+}
+
+/// The launcher's form with the field of the block size open.
+pub fn form_field() -> State {
+    let mut state = launcher();
+    for code in [Code::Tab, Code::Tab, Code::Down, Code::Enter] {
+        press(&mut state, code);
+    }
+    state
+}
+
+/// The launcher while something is searched.
+pub fn launcher_search() -> State {
+    let mut state = launcher();
+    for letter in "/nvme".chars() {
+        press(&mut state, Code::Char(letter));
+    }
     state
 }
 

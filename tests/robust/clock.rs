@@ -9,6 +9,7 @@ use diskscope::session::document::RunState;
 use serde_json::Value;
 
 use crate::place::{Place, covered, stderr, stdout};
+use crate::requirement::{Requirement, skip};
 
 /// Seconds.
 const STEPS: [&str; 2] = ["2678400", "-3600"];
@@ -25,7 +26,8 @@ fn stepper(place: &Place) -> Option<PathBuf> {
     match built {
         Ok(output) if output.status.success() => Some(library),
         refused => {
-            println!("not tried: cc(1) cannot build the library that steps the clock: {refused:?}");
+            let reason = format!("cc(1) cannot build what steps the clock: {refused:?}");
+            skip(Requirement::Program, reason);
             None
         }
     }

@@ -10,6 +10,7 @@ use diskscope::session::document::RunState;
 use diskscope::session::store;
 
 use crate::place::{Place, covered, is_root, stderr, stdout, wait_until};
+use crate::requirement::{Requirement, skip};
 
 /// A small file system in memory, unmounted afterwards.
 struct Small {
@@ -30,7 +31,7 @@ impl Small {
         if status.is_ok_and(|status| status.success()) {
             return Some(Self { at });
         }
-        println!("not tried: nothing can be mounted here");
+        skip(Requirement::Tmpfs, "no tmpfs can be mounted here");
         None
     }
 

@@ -20,8 +20,8 @@ fn hanging(terminal: &mut Terminal, disk: &SlowDisk) {
     terminal.see("DEVICES");
     terminal.keys("b");
     terminal.see("scratch-size");
-    // The field begins with a slash.
-    terminal.keys(&format!("/{}\r", &path[1..]));
+    // A slash opens the search; a text that begins with one is a path.
+    terminal.keys(&format!("/{path}\r"));
     terminal.wait("the typed path alone", |screen| {
         let shown = screen.contents();
         shown.contains(path) && !shown.contains("path: ") && !shown.contains("scratch-size")

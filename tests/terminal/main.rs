@@ -3,32 +3,28 @@
 
 #![allow(clippy::unwrap_used)]
 
-mod cost;
+mod form;
 mod hang;
 #[path = "../support/loop_device.rs"]
 mod loop_device;
-#[path = "../support/median.rs"]
-mod median;
 mod overwrite;
-#[path = "../support/processor.rs"]
-mod processor;
 mod pty;
 #[path = "../support/requirement.rs"]
 mod requirement;
 mod scroll;
+mod session;
 #[path = "../support/slow_disk.rs"]
 mod slow_disk;
-mod start;
 
 use crate::requirement::{Requirement, skip};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use diskscope::bench;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 use pty::Terminal;
 use rustix::process::Signal;
+use session::{directory, diskscope, exports, place_of, start_benchmark};
 
 /// Whether setsid(1) is there; says why not.
 fn possible() -> bool {
@@ -40,15 +36,6 @@ fn possible() -> bool {
         );
     }
     found
-}
-
-fn directory() -> tempfile::TempDir {
-    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
-}
-
-fn diskscope(arguments: &[&str], directory: &Path) -> Terminal {
-    let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
-    Terminal::start(program, arguments, directory)
 }
 
 /// The interface with services that fail in a given way.
@@ -251,40 +238,6 @@ fn what_was_measured_is_saved_when_the_program_is_left() {
         assert_eq!(session.runs[0].state, RunState::Interrupted, "{way}");
         assert!(session.runs[0].findings.figure("iops").is_some(), "{way}");
     }
-}
-
-/// From the Live screen: random reads in a scratch file of 64 MiB for that long.
-fn start_benchmark(terminal: &mut Terminal, duration: &str) {
-    terminal.see("DEVICES");
-    terminal.keys("b");
-    terminal.see("scratch-size");
-    terminal.keys("\t\t\r\x1564MiB\r");
-    terminal.see("64MiB");
-    // The first row is the size of the scratch file.
-    let down = "j".repeat(1 + place_of("random-read", "duration"));
-    terminal.keys(&format!("{down}\r\x15{duration}\r"));
-    terminal.see("fills a scratch file of 64 MiB first");
-    terminal.keys("s");
-}
-
-/// The place of a parameter among those of its test.
-fn place_of(test: &str, name: &str) -> usize {
-    let parameters = bench::find(test).unwrap().description().parameters;
-    parameters
-        .iter()
-        .position(|parameter| parameter.name == name)
-        .unwrap()
-}
-
-/// The one document that was exported; nothing else is left in the directory but the state.
-fn exports(directory: &Path) -> PathBuf {
-    let names: Vec<_> = std::fs::read_dir(directory)
-        .unwrap()
-        .map(|entry| entry.unwrap().path())
-        .filter(|path| !path.ends_with("state"))
-        .collect();
-    assert_eq!(names.len(), 1, "{names:?}");
-    names[0].clone()
 }
 
 #[test]

@@ -82,6 +82,7 @@ impl Terminal {
     }
 
     /// The process that does the program's work: the supervisor's child.
+    #[allow(dead_code, reason = "not every test program needs it")]
     pub fn worker_id(&self) -> u32 {
         let id = self.id();
         let children = std::fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();

@@ -1,6 +1,7 @@
 //! What keys ask for.
 
 use crate::app::Screen;
+use crate::app::text::TextEdit;
 
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -67,8 +68,10 @@ pub enum Command {
     Cancel,
     /// Start the benchmark.
     Start,
-    /// Type a path.
-    Path,
+    /// Search benchmarks and targets, or type a path.
+    Search,
+    /// Change the text that is typed.
+    Edit(TextEdit),
     /// The next of the words that a parameter takes.
     NextWord,
     /// The previous of the words that a parameter takes.

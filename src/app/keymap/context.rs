@@ -16,12 +16,16 @@ pub enum Context {
     Filter,
     /// The launcher, its lists of targets and tests.
     Launcher,
+    /// Typing a search, or a path, in the launcher.
+    Search,
     /// The launcher's form.
     Form,
-    /// Typing a value or a path.
+    /// Typing a value of the form.
     Field,
     /// Typing the path of what is to be overwritten.
     Consent,
+    /// The keys that edit a text; they hold in every context that takes text.
+    Text,
     /// A benchmark that runs.
     Running,
     /// The result of a run.
@@ -42,15 +46,17 @@ pub enum Context {
 
 impl Context {
     /// Every context with keys of its own, in the order in which the help lists them.
-    pub const ALL: [Self; 16] = [
+    pub const ALL: [Self; 18] = [
         Self::Anywhere,
         Self::Live,
         Self::Replay,
         Self::Filter,
         Self::Launcher,
+        Self::Search,
         Self::Form,
         Self::Field,
         Self::Consent,
+        Self::Text,
         Self::Running,
         Self::Result,
         Self::Requests,
@@ -71,8 +77,10 @@ impl Context {
             Self::Filter => "Typing a filter",
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
-            Self::Field => "Bench, typing",
+            Self::Search => "Bench, searching",
+            Self::Field => "Bench, typing a value",
             Self::Consent => "Bench, before something is overwritten",
+            Self::Text => "In every text field",
             Self::Running => "Bench, running",
             Self::Result => "Result",
             Self::Requests => "Requests",
@@ -91,6 +99,7 @@ impl Context {
         match self {
             Self::Replay => [Self::Replay, Self::Live],
             Self::Recorded => [Self::Replay, Self::Requests],
+            typing if typing.takes_text() => [typing, Self::Text],
             other => [other, other],
         }
     }
@@ -99,7 +108,10 @@ impl Context {
     /// hold only together with Ctrl.
     #[must_use]
     pub fn takes_text(self) -> bool {
-        matches!(self, Self::Filter | Self::Field | Self::Consent)
+        matches!(
+            self,
+            Self::Filter | Self::Search | Self::Field | Self::Consent
+        )
     }
 
     /// Whether nothing but its own keys and those with Ctrl hold here.

@@ -65,7 +65,10 @@ pub fn names(binding: &Binding) -> String {
 pub fn markdown() -> String {
     let mut text = String::from(
         "# Keys\n\nThe same list is on the screen with `?`. It is made from the key table in \
-         `src/app/keymap/table.rs`;\na test compares the two.\n",
+         `src/app/keymap/table.rs`;\na test compares the two.\n\nIn a text field every \
+         other character is typed into it. A value of the form is selected when its\nfield \
+         opens: the first character replaces it, Backspace or Delete empties it, an arrow key or\n\
+         Home or End keeps it to be edited.\n",
     );
     for context in Context::ALL {
         text.push_str(&format!(

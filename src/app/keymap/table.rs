@@ -3,6 +3,7 @@
 use super::{Binding, Command, Context};
 use crate::app::Screen;
 use crate::app::key::{Code, Key};
+use crate::app::text::TextEdit;
 
 const fn bind(
     context: Context,
@@ -92,7 +93,7 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Launcher, &[Key::new(Code::Tab), Key::new(Code::Right)], Command::Next, "to the next list", "next list"),
     bind(Context::Launcher, &[Key::new(Code::BackTab), Key::new(Code::Left)], Command::Previous, "to the previous list", ""),
     bind(Context::Launcher, &[Key::char('s')], Command::Start, "start the benchmark", "start"),
-    bind(Context::Launcher, &[Key::char('/')], Command::Path, "type a path to measure", "type a path"),
+    bind(Context::Launcher, &[Key::char('/')], Command::Search, "search benchmarks and targets, or /path", "search"),
     bind(Context::Launcher, &[Key::char('r')], Command::Reload, "look for drives again", ""),
     bind(Context::Launcher, UP, Command::Up, "one line up", ""),
     bind(Context::Launcher, DOWN, Command::Down, "one line down", ""),
@@ -101,12 +102,22 @@ pub static KEYS: &[Binding] = &[
     bind(Context::Launcher, HOME, Command::First, "to the first line", ""),
     bind(Context::Launcher, END, Command::Last, "to the last line", ""),
 
+    bind(Context::Search, ENTER, Command::Accept, "take what is selected, or the /path", "take"),
+    bind(Context::Search, ESC, Command::Cancel, "leave it as it was", "leave"),
+    bind(Context::Search, &[Key::new(Code::Down)], Command::Down, "the next match", "next"),
+    bind(Context::Search, &[Key::new(Code::Up)], Command::Up, "the previous match", "previous"),
+    bind(Context::Search, PAGE_UP, Command::PageUp, "one page up", ""),
+    bind(Context::Search, PAGE_DOWN, Command::PageDown, "one page down", ""),
+    bind(Context::Search, &[Key::new(Code::Home)], Command::First, "to the first match", ""),
+    bind(Context::Search, &[Key::new(Code::End)], Command::Last, "to the last match", ""),
+
     bind(Context::Form, ENTER, Command::Accept, "change this parameter", "change"),
     bind(Context::Form, RIGHT, Command::NextWord, "the next choice", ""),
     bind(Context::Form, LEFT, Command::PreviousWord, "the previous choice", ""),
     bind(Context::Form, &[Key::char('d'), Key::new(Code::Delete)], Command::Default, "back to the default", "default"),
     bind(Context::Form, TAB, Command::Next, "to the list of targets", "next list"),
     bind(Context::Form, BACK_TAB, Command::Previous, "to the list of tests", ""),
+    bind(Context::Form, &[Key::char('/')], Command::Search, "search benchmarks and targets, or /path", "search"),
     bind(Context::Form, &[Key::char('s')], Command::Start, "start the benchmark", "start"),
     bind(Context::Form, UP, Command::Up, "one parameter up", ""),
     bind(Context::Form, DOWN, Command::Down, "one parameter down", ""),
@@ -118,9 +129,19 @@ pub static KEYS: &[Binding] = &[
 
     bind(Context::Field, ENTER, Command::Accept, "take what was typed", "take"),
     bind(Context::Field, ESC, Command::Cancel, "leave it as it was", "leave"),
+    bind(Context::Field, &[Key::new(Code::Up)], Command::Edit(TextEdit::Start), "to the beginning of the text", ""),
+    bind(Context::Field, &[Key::new(Code::Down)], Command::Edit(TextEdit::End), "to the end of the text", ""),
 
     bind(Context::Consent, ENTER, Command::Accept, "start, if that is the path of the target", "start, once the path is typed"),
     bind(Context::Consent, ESC, Command::Cancel, "leave everything as it is", "leave everything as it is"),
+
+    bind(Context::Text, LEFT, Command::Edit(TextEdit::Left), "one character to the left", "edit"),
+    bind(Context::Text, RIGHT, Command::Edit(TextEdit::Right), "one character to the right", ""),
+    bind(Context::Text, &[Key::new(Code::Home), Key::control('a')], Command::Edit(TextEdit::Start), "to the beginning of the text", ""),
+    bind(Context::Text, &[Key::new(Code::End), Key::control('e')], Command::Edit(TextEdit::End), "to the end of the text", ""),
+    bind(Context::Text, &[Key::new(Code::Backspace)], Command::Edit(TextEdit::DeleteBefore), "delete before the cursor", "delete"),
+    bind(Context::Text, &[Key::new(Code::Delete)], Command::Edit(TextEdit::DeleteUnder), "delete under the cursor", ""),
+    bind(Context::Text, &[Key::control('u')], Command::Edit(TextEdit::DeleteToStart), "delete everything before the cursor", "clear"),
 
     bind(Context::Running, &[Key::new(Code::Esc), Key::char('x')], Command::Stop, "stop; what was measured is kept", "stop and keep what was measured"),
 

@@ -89,9 +89,11 @@ fn gap_names_what_fio_cannot_do() {
 #[test]
 fn every_benchmark_has_a_job_or_a_gap_on_its_defaults() {
     let target = fake::target(64 << 20);
+    let mut with_job = Vec::new();
     for test in TESTS {
         let parameters = fake::parameters(*test, &target, &[]);
         if let Ok(job) = test.fio(&target, &parameters) {
+            with_job.push(test.description().name);
             assert_eq!(
                 job.writes(),
                 test.writes(&parameters),
@@ -99,6 +101,15 @@ fn every_benchmark_has_a_job_or_a_gap_on_its_defaults() {
                 test.description().name
             );
         }
+    }
+    for name in [
+        "sequential-read",
+        "sequential-write",
+        "random-read",
+        "random-write",
+        "mixed",
+    ] {
+        assert!(with_job.contains(&name), "{name} has no job: {with_job:?}");
     }
 }
 

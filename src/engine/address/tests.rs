@@ -51,6 +51,7 @@ proptest! {
             seed,
             ..plan(pattern, window.clone())
         };
+        let mut found = 0;
         for worker in 0..workers {
             if let Some(job) = Schedule::new(&plan, worker).job(number) {
                 prop_assert!(job.address >= window.start);
@@ -58,8 +59,10 @@ proptest! {
                 prop_assert_eq!(job.address % align, 0);
                 prop_assert!((from..=to).contains(&job.bytes));
                 prop_assert_eq!(u64::from(job.bytes) % align, 0);
+                found += 1;
             }
         }
+        prop_assert!(found > 0, "no worker has a request");
     }
 
     #[test]

@@ -19,6 +19,7 @@ use super::forecast;
 use crate::app::action::Choice;
 use crate::app::form::Form;
 use crate::app::launcher::{LauncherState, Pane};
+use crate::app::search::{LauncherSearch, SearchMatch};
 use crate::bench::TESTS;
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::table::{Column, Table};
@@ -27,6 +28,17 @@ use crate::units;
 
 /// From this width on the test is explained beside the form.
 const EXPLAINED_FROM: u16 = 116;
+
+/// Rows below the form for what a parameter means.
+const HELP: u16 = 3;
+/// Rows below the form while a value is typed.
+const EDITING_HELP: u16 = 5;
+/// Rows below the search for what is wrong with it.
+const EXPLAINING_ROWS: usize = 3;
+/// What the keys do while a value is selected.
+const SELECTED_HELP: &str = "type to replace it, an arrow key edits it, Esc leaves it";
+/// What the keys do while a value is typed.
+const TYPING_HELP: &str = "Enter takes it, Esc leaves it, nothing is the default";
 
 const TARGET_COLUMNS: [Column; 5] = [
     Column::words("MEASURE WHAT", 14, 10, 0),
@@ -83,18 +95,7 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
         .areas(body);
         (lists, form, None)
     };
-    let tests = (TESTS.len() as u16 + 1).min(lists.height / 2);
-    let listed = launcher.choices.as_ref().map_or(1, Vec::len) as u16;
-    let typing = if launcher.path.is_some() { 2 } else { 0 };
-    let targets = (listed + 1 + typing).min(lists.height.saturating_sub(tests + 1));
-    let [targets, _, tests] = Layout::vertical([
-        Constraint::Length(targets),
-        Constraint::Length(1),
-        Constraint::Min(tests),
-    ])
-    .areas(lists);
-    draw_targets(launcher, look, targets, buf);
-    draw_tests(launcher, look, tests, buf);
+    draw_lists(launcher, look, lists, buf);
     draw_form(launcher, look, form, buf);
     if let Some(about) = about {
         draw_explanation(launcher, look, about, buf);
@@ -102,54 +103,125 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
     forecast::draw(launcher, look, forecast, buf);
 }
 
-fn draw_targets(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
-    let mut list = area;
-    if let Some(path) = &launcher.path {
-        list.height = list.height.saturating_sub(2);
-        let row = |offset: u16| Rect {
-            y: list.bottom() + offset,
-            height: 1,
-            ..area
-        };
-        let mut line = Line::from(Span::styled("path: ", look.style(Meaning::Title)));
-        let style = look.style(Meaning::Plain);
-        line.extend(typed(&path.text, area.width.saturating_sub(6), look, style));
-        line.render(row(0), buf);
-        if let Some(error) = &path.error {
-            let text = cut_end(error, area.width, look);
-            Line::styled(text, look.style(Meaning::Trouble)).render(row(1), buf);
-        }
+/// The search, where one is typed, and the two lists.
+fn draw_lists(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+    let (targets, tests) = launcher.listed_rows();
+    let found = targets.len() + tests.len();
+    let search = launcher.search.as_ref();
+    let search = search.map_or_else(Vec::new, |it| search_lines(it, found, look, area.width));
+    let searching = Constraint::Length(search.len() as u16);
+    let [above, area] = Layout::vertical([searching, Constraint::Min(0)]).areas(area);
+    for (row, line) in above.rows().zip(search) {
+        line.render(row, buf);
     }
+    let below = (tests.len() as u16 + 1).min(area.height / 2);
+    let above = (targets.len().max(1) as u16 + 1).min(area.height.saturating_sub(below + 1));
+    let [above, _, below] = Layout::vertical([
+        Constraint::Length(above),
+        Constraint::Length(1),
+        Constraint::Min(below),
+    ])
+    .areas(area);
+    draw_targets(launcher, &targets, look, above, buf);
+    draw_tests(launcher, &tests, look, below, buf);
+}
+
+/// What is typed, and below it how it is understood.
+fn search_lines(
+    search: &LauncherSearch,
+    found: usize,
+    look: Look,
+    width: u16,
+) -> Vec<Line<'static>> {
+    let prompt = if search.is_path() {
+        "path: "
+    } else {
+        "search: "
+    };
+    let mut line = Line::from(Span::styled(prompt, look.style(Meaning::Title)));
+    let room = width.saturating_sub(prompt.len() as u16);
+    line.extend(typed(&search.text, room, look, look.style(Meaning::Plain)));
+    let (text, meaning) = match &search.error {
+        Some(error) => (error.clone(), Meaning::Trouble),
+        None if search.is_path() => ("Enter looks at this path".to_owned(), Meaning::Faint),
+        None if found == 0 => {
+            let text = "nothing matches; a path begins with /";
+            (text.to_owned(), Meaning::Waiting)
+        }
+        None => {
+            let text = format!("{found} found; a path begins with /");
+            (text, Meaning::Faint)
+        }
+    };
+    let below = wrapped(&text, width).into_iter().take(EXPLAINING_ROWS);
+    let below = below.map(|text| Line::styled(text, look.style(meaning)));
+    std::iter::once(line).chain(below).collect()
+}
+
+/// The row that is selected in a list of these places, and whether it has the keyboard.
+fn selection(
+    launcher: &LauncherState,
+    pane: Pane,
+    selected: usize,
+    rows: &[usize],
+) -> (Option<usize>, bool) {
+    let place = |selected| rows.iter().position(|place| *place == selected);
+    let Some(search) = launcher.search.as_ref().filter(|search| !search.is_path()) else {
+        return (
+            place(selected),
+            launcher.pane == pane && launcher.search.is_none(),
+        );
+    };
+    match (pane, search.selected) {
+        (Pane::Targets, Some(SearchMatch::Target(found)))
+        | (Pane::Tests, Some(SearchMatch::Benchmark(found))) => (place(found), true),
+        _ => (None, false),
+    }
+}
+
+fn draw_targets(
+    launcher: &LauncherState,
+    rows: &[usize],
+    look: Look,
+    list: Rect,
+    buf: &mut Buffer,
+) {
     let choices = launcher.choices.as_deref().unwrap_or_default();
-    let cell =
-        |row: usize, column: usize, width: u16| target_cell(&choices[row], column, width, look);
+    let cell = |row: usize, column: usize, width: u16| {
+        target_cell(&choices[rows[row]], column, width, look)
+    };
+    let (selected, active) = selection(launcher, Pane::Targets, launcher.target, rows);
     let table = Table {
         columns: &TARGET_COLUMNS,
-        rows: choices.len(),
+        rows: rows.len(),
         cell: &cell,
-        selected: (!choices.is_empty()).then_some(launcher.target),
+        selected,
         sorted: None,
         look,
     };
     (&table).render(list, buf);
-    mark_pane(
-        launcher.pane == Pane::Targets,
-        launcher.target,
-        list,
-        look,
-        buf,
-    );
-    if launcher.choices.is_none() && list.height > 1 {
+    mark_pane(active, selected, list, look, buf);
+    let note = match &launcher.choices {
+        None => "looking for drives",
+        Some(_) if rows.is_empty() => "none matches",
+        Some(_) => return,
+    };
+    draw_note(note, look, list, buf);
+}
+
+/// A sentence in place of the rows of a list.
+fn draw_note(note: &str, look: Look, list: Rect, buf: &mut Buffer) {
+    if list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
-        Line::styled("looking for drives", look.style(Meaning::Faint)).render(row, buf);
+        Line::styled(note, look.style(Meaning::Faint)).render(row, buf);
     }
 }
 
 /// A selection in a list without the keyboard is underlined instead of reversed.
-fn mark_pane(active: bool, selected: usize, list: Rect, look: Look, buf: &mut Buffer) {
-    if active || list.height < 2 {
+fn mark_pane(active: bool, selected: Option<usize>, list: Rect, look: Look, buf: &mut Buffer) {
+    let Some(selected) = selected.filter(|_| !active && list.height > 1) else {
         return;
-    }
+    };
     let offset = selected.saturating_sub(usize::from(list.height).saturating_sub(2));
     let top = list.y + 1 + (selected - offset) as u16;
     let row = Rect::new(list.x, top, list.width, 1).intersection(list);
@@ -178,9 +250,9 @@ fn target_cell(choice: &Choice, column: usize, width: u16, look: Look) -> Line<'
     }
 }
 
-fn draw_tests(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_tests(launcher: &LauncherState, rows: &[usize], look: Look, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, width: u16| {
-        let description = TESTS[row].description();
+        let description = TESTS[rows[row]].description();
         if column == 0 {
             Line::raw(cut_end(description.name, width, look))
         } else {
@@ -188,21 +260,30 @@ fn draw_tests(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer
             Line::styled(text, look.style(Meaning::Faint))
         }
     };
+    let (selected, active) = selection(launcher, Pane::Tests, launcher.test, rows);
     let table = Table {
         columns: &TEST_COLUMNS,
-        rows: TESTS.len(),
+        rows: rows.len(),
         cell: &cell,
-        selected: Some(launcher.test),
+        selected,
         sorted: None,
         look,
     };
     (&table).render(area, buf);
-    mark_pane(launcher.pane == Pane::Tests, launcher.test, area, look, buf);
+    mark_pane(active, selected, area, look, buf);
+    if rows.is_empty() {
+        draw_note("none matches", look, area, buf);
+    }
 }
 
 fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
     let form = &launcher.form;
-    let help = if launcher.pane == Pane::Form { 3 } else { 0 };
+    let open = form.editing.as_ref();
+    let help = match (launcher.pane == Pane::Form, open) {
+        (true, Some(_)) => EDITING_HELP,
+        (true, None) => HELP,
+        _ => 0,
+    };
     let [list, help] = Layout::vertical([Constraint::Min(0), Constraint::Length(help)]).areas(area);
     let cell = |row: usize, column: usize, width: u16| form_cell(form, row, column, width, look);
     let active = launcher.pane == Pane::Form;
@@ -219,17 +300,24 @@ fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer)
     if !active {
         return;
     }
-    let error = form
-        .editing
-        .as_ref()
-        .and_then(|editing| editing.error.as_ref());
-    let (text, meaning) = match (error, form.selected()) {
-        (Some(error), _) => (error.as_str(), Meaning::Trouble),
-        (None, Some(entry)) => (entry.parameter.help, Meaning::Faint),
-        (None, None) => return,
+    let mut lines = Vec::new();
+    let mut push = |text: &str, meaning| {
+        let wrapped = wrapped(text, help.width).into_iter();
+        lines.extend(wrapped.map(|line| Line::styled(line, look.style(meaning))));
     };
-    for (row, line) in help.rows().zip(wrapped(text, help.width)) {
-        Line::styled(line, look.style(meaning)).render(row, buf);
+    match open {
+        Some(editing) if editing.text.is_selected() => push(SELECTED_HELP, Meaning::Title),
+        Some(_) => push(TYPING_HELP, Meaning::Title),
+        None => {}
+    }
+    let error = open.and_then(|editing| editing.error.as_ref());
+    match (error, form.selected()) {
+        (Some(error), _) => push(error, Meaning::Trouble),
+        (None, Some(entry)) => push(entry.parameter.help, Meaning::Faint),
+        (None, None) => {}
+    }
+    for (row, line) in help.rows().zip(lines) {
+        line.render(row, buf);
     }
 }
 

@@ -79,9 +79,14 @@ pub fn unknown(look: Look) -> Span<'static> {
     Span::styled("n/a", look.style(Meaning::Faint))
 }
 
-/// A text that is being typed, with its cursor, the end that is typed at in view.
+/// A text that is being typed, with its cursor, the end that is typed at in view. A text that is
+/// selected has no cursor.
 #[must_use]
 pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static> {
+    if text.is_selected() {
+        let shown = cut_start(&text.as_string(), width, look);
+        return Line::styled(shown, look.style(Meaning::Selected));
+    }
     let before = text.before_cursor();
     let whole = text.as_string();
     let mut after = whole[before.len()..].chars();

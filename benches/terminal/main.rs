@@ -1,0 +1,63 @@
+//! What the interface costs: how soon its first frame is there and how much memory it takes, and
+//! what the screen costs a benchmark that runs below it.
+//!
+//! ```text
+//! cargo bench --bench terminal [-- start] [-- screen]
+//! ```
+//!
+//! Without a word both are measured. On a quiet machine; takes two minutes. Needs setsid(1). Exit
+//! status 1 where a limit of `docs/install.md` or `docs/performance.md` is exceeded.
+
+#![allow(
+    clippy::unwrap_used,
+    reason = "a measurement that cannot go on has failed"
+)]
+
+#[path = "../../tests/support/median.rs"]
+mod median;
+#[path = "../../tests/support/processor.rs"]
+mod processor;
+#[path = "../../tests/terminal/pty.rs"]
+mod pty;
+mod screen_cost;
+#[path = "../../tests/terminal/session.rs"]
+mod session;
+mod start;
+
+use std::process::ExitCode;
+
+fn main() -> ExitCode {
+    let (mut within, mut measured) = (true, 0);
+    // What cargo adds is no choice.
+    let words: Vec<String> = std::env::args()
+        .skip(1)
+        .filter(|it| it != "--bench")
+        .collect();
+    for (name, measure) in [
+        ("start", start::measure as fn() -> bool),
+        ("screen", screen_cost::measure),
+    ] {
+        if words.is_empty() || words.iter().any(|word| word == name) {
+            measured += 1;
+            let kept = measure();
+            within &= kept;
+            println!(
+                "{name}: {}",
+                if kept {
+                    "within its limits"
+                } else {
+                    "LIMIT EXCEEDED"
+                }
+            );
+        }
+    }
+    if measured < words.len().max(1) {
+        eprintln!("usage: terminal [start] [screen]");
+        return ExitCode::from(2);
+    }
+    if within {
+        ExitCode::SUCCESS
+    } else {
+        ExitCode::FAILURE
+    }
+}

@@ -1,0 +1,51 @@
+//! The interface in a terminal, and a benchmark that is run with its keys.
+
+use std::path::{Path, PathBuf};
+
+use diskscope::bench;
+
+use crate::pty::Terminal;
+
+/// A directory of the build, on whose file system direct I/O is likely.
+pub fn directory() -> tempfile::TempDir {
+    tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
+}
+
+pub fn diskscope(arguments: &[&str], directory: &Path) -> Terminal {
+    let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
+    Terminal::start(program, arguments, directory)
+}
+
+/// From the Live screen: random reads in a scratch file of 64 MiB for that long.
+pub fn start_benchmark(terminal: &mut Terminal, duration: &str) {
+    terminal.see("DEVICES");
+    terminal.keys("b");
+    terminal.see("scratch-size");
+    terminal.keys("\t\t\r\x1564MiB\r");
+    terminal.see("64MiB");
+    // The first row is the size of the scratch file.
+    let down = "j".repeat(1 + place_of("random-read", "duration"));
+    terminal.keys(&format!("{down}\r\x15{duration}\r"));
+    terminal.see("fills a scratch file of 64 MiB first");
+    terminal.keys("s");
+}
+
+/// The place of a parameter among those of its test.
+pub fn place_of(test: &str, name: &str) -> usize {
+    let parameters = bench::find(test).unwrap().description().parameters;
+    parameters
+        .iter()
+        .position(|parameter| parameter.name == name)
+        .unwrap()
+}
+
+/// The one document that was exported; nothing else is left in the directory but the state.
+pub fn exports(directory: &Path) -> PathBuf {
+    let names: Vec<_> = std::fs::read_dir(directory)
+        .unwrap()
+        .map(|entry| entry.unwrap().path())
+        .filter(|path| !path.ends_with("state"))
+        .collect();
+    assert_eq!(names.len(), 1, "{names:?}");
+    names[0].clone()
+}
