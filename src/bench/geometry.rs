@@ -45,6 +45,7 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     writes: false,
+    metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "surfaces", "head_skew", "cylinder_skew", "track_skew", "zones", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(120))),
     charts: &[
         Chart::new("Sectors per track", Shape::Steps, &["sectors-per-track"]),

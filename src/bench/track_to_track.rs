@@ -50,6 +50,7 @@ platter turning on; where it breaks, the block was missed and came a revolution 
 to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
 do not move the arm at all, and the test says so in place of a number.",
     writes: false,
+    metrics: &["track_to_track_seek", "cylinder_size", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &[
         SPAN,
         common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),

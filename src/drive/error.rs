@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::privilege;
+
 /// How an error counts: the exit status of the program depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -50,8 +52,8 @@ pub enum DriveError {
     #[error(
         "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
         free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::capacity(*.reserve as f64),
-        wanted = crate::units::capacity(*.wanted as f64)
+        reserve = crate::units::size(*.reserve),
+        wanted = crate::units::size(*.wanted)
     )]
     NoRoom {
         /// The directory.
@@ -68,9 +70,9 @@ pub enum DriveError {
     /// Overwriting a file would fill its file system: it has holes.
     #[error(
         "{missing} of {name} are holes or compressed and need room when they are written: its file \
-         system {free}, of which {reserve} stay free",
+         system {free}, and {reserve} have to stay free",
         free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::capacity(*.reserve as f64),
+        reserve = crate::units::size(*.reserve),
         missing = crate::units::capacity(*.missing as f64)
     )]
     NoRoomForHoles {
@@ -152,7 +154,10 @@ impl DriveError {
                  instead (such as /var/tmp), a scratch file is made there and removed"
             }
             Self::Forbidden { root: false, .. } => {
-                "try as root (sudo), or name a directory on it: a scratch file is made there"
+                return privilege::as_root_or(
+                    " (sudo), or name a directory on it: a scratch file is made there",
+                    "name a directory on it: a scratch file is made there",
+                );
             }
             Self::NoRoom { .. } => "make room, choose a smaller size, or name another directory",
             Self::NoRoomForHoles { .. } => {
@@ -162,10 +167,12 @@ impl DriveError {
             Self::Cancelled { .. } => "start it again when it suits",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) if rustix::process::geteuid().is_root() => {
-                    "a file system or a security module refuses even root: name another target"
+                Some(libc::EACCES | libc::EPERM) => {
+                    return privilege::as_root_or(
+                        " (sudo)",
+                        "a file system or a security module refuses even root: name another target",
+                    );
                 }
-                Some(libc::EACCES | libc::EPERM) => "try as root (sudo)",
                 Some(libc::EROFS) => "name a directory on a file system that can be written",
                 Some(libc::EBUSY) => "end the program that holds it, then start again",
                 Some(libc::EINVAL) => "try --cache keep",
