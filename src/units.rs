@@ -153,7 +153,8 @@ pub fn exact_size(bytes: u64) -> String {
 /// The number with the fewest digits that is exactly that many bytes, and its unit.
 fn shortest(bytes: u64) -> (String, &'static str) {
     let scaled = |(name, factor): &(&'static str, u64)| {
-        (bytes >= *factor).then(|| exact_decimal(bytes.into(), (*factor).into()).map(|number| (number, *name)))?
+        (bytes >= *factor)
+            .then(|| exact_decimal(bytes.into(), (*factor).into()).map(|number| (number, *name)))?
     };
     UNITS
         .iter()

@@ -95,10 +95,14 @@ fn addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
     addresses
 }
 
-/// What a batch costs: sorted requests are answered as fast as by a drive that sorts them itself.
-fn batch_plan(whole: &Plan, batch: usize, each: u64) -> Plan {
+/// What a batch costs: a disk answers sorted requests as fast as if it sorted a queue of them itself.
+fn batch_plan(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+    let depth = match target.rotational() {
+        Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
+        _ => 1,
+    };
     Plan {
-        depth: u32::try_from(batch).unwrap_or(u32::MAX),
+        depth,
         limits: Limits {
             requests: Some(each),
             ..Limits::default()
@@ -123,7 +127,7 @@ impl Test for Reorder {
                 BATCHES.len()
             ),
             time: Phases::sharing(plan.limits)
-                .then_all(BATCHES.map(|batch| batch_plan(&plan, batch, each)))
+                .then_all(BATCHES.map(|batch| batch_plan(&plan, target, batch, each)))
                 .time(target),
             reads: Some(plan.limits.bytes.unwrap_or(all).min(all)),
             writes: None,

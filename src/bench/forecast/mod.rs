@@ -170,7 +170,17 @@ impl Phases {
     #[must_use]
     pub fn time(&self, target: &Target) -> RunTime {
         let expected = self.seconds(MediumSpeed::typical(target), |phase| phase.expected);
-        let at_most = self.seconds(MediumSpeed::slowest(target), |_| true);
+        let slowest = MediumSpeed::slowest(target);
+        // A phase that is late takes its time from the next one, and the last of them from nobody.
+        let drains = self
+            .list
+            .iter()
+            .map(|phase| slowest.drain_seconds(&phase.plan));
+        let late = match self.limits.duration {
+            Some(_) => drains.fold(0.0, f64::max),
+            None => 0.0,
+        };
+        let at_most = late + self.seconds(slowest, |_| true);
         RunTime {
             expected: duration(expected),
             at_most: duration(at_most.max(expected)),

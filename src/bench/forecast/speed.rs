@@ -1,13 +1,16 @@
 //! How fast media of a class are: good enough to tell seconds from minutes before anything is read.
 
+use crate::bench::common;
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{BlockSize, CacheMode, Limits, Operation, Pattern, Plan, SyncMode};
 
 /// How fast a medium is. Times in seconds, rates in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MediumSpeed {
-    /// What every request takes, whatever it moves.
-    command: f64,
+    /// What a read at a random place takes, whatever it moves.
+    read_command: f64,
+    /// What a write that a drive's cache takes costs, and any request that continues the one before.
+    quick_command: f64,
     /// Until the medium is at another place, over the whole of it; half of a revolution is in it.
     positioning: f64,
     /// The part of `positioning` that remains however near the other place is.
@@ -22,8 +25,11 @@ pub struct MediumSpeed {
     write: f64,
     /// Until one small write is durable.
     durable: f64,
-    /// Bytes that are written for each request at least.
-    least_write: f64,
+    /// What one write that continues the one before waits for, where no cache takes it: a disk has turned
+    /// on meanwhile.
+    missed_revolution: f64,
+    /// Whether the kernel reads ahead and writes behind where it is not bypassed.
+    has_page_cache: bool,
     /// Bytes of the whole medium, over which `positioning` is meant.
     capacity: f64,
 }
@@ -41,7 +47,8 @@ pub struct Work {
 
 /// A disk with 7200 revolutions per minute.
 const DISK: MediumSpeed = MediumSpeed {
-    command: 100e-6,
+    read_command: 100e-6,
+    quick_command: 20e-6,
     positioning: 13e-3,
     least_positioning: 5e-3,
     parallel: 1.0,
@@ -49,12 +56,14 @@ const DISK: MediumSpeed = MediumSpeed {
     read: 180e6,
     write: 170e6,
     durable: 8.3e-3,
-    least_write: 4096.0,
+    missed_revolution: 0.0,
+    has_page_cache: true,
     capacity: 1e12,
 };
 /// An SSD at SATA or behind a virtual machine's interface.
 const SOLID_STATE: MediumSpeed = MediumSpeed {
-    command: 80e-6,
+    read_command: 80e-6,
+    quick_command: 15e-6,
     positioning: 0.0,
     least_positioning: 0.0,
     parallel: 10.0,
@@ -62,7 +71,8 @@ const SOLID_STATE: MediumSpeed = MediumSpeed {
     read: 1e9,
     write: 350e6,
     durable: 1e-3,
-    least_write: 16384.0,
+    missed_revolution: 0.0,
+    has_page_cache: true,
     capacity: 1e12,
 };
 /// An SSD at NVMe.
@@ -71,17 +81,16 @@ const NVME: MediumSpeed = MediumSpeed {
     read: 2.5e9,
     write: 1.2e9,
     durable: 0.5e-3,
-    least_write: 4096.0,
     ..SOLID_STATE
 };
 /// Memory behind a block device or a file.
 const MEMORY: MediumSpeed = MediumSpeed {
-    command: 8e-6,
+    read_command: 8e-6,
+    quick_command: 5e-6,
     parallel: 2.0,
     read: 3e9,
     write: 2e9,
     durable: 10e-6,
-    least_write: 4096.0,
     ..SOLID_STATE
 };
 /// The slowest disk that is not broken, as a share of an ordinary one.
@@ -99,8 +108,16 @@ impl MediumSpeed {
             _ if is_nvme(target) => NVME,
             _ => SOLID_STATE,
         };
+        let is_simulated = target.kind == TargetKind::Simulated;
         Self {
-            capacity: super::super::common::capacity(target).max(1) as f64,
+            capacity: common::capacity(target).max(1) as f64,
+            // A simulated drive keeps everything as soon as it says so, and has no page cache in front.
+            durable: if is_simulated { 0.0 } else { class.durable },
+            has_page_cache: !is_simulated,
+            missed_revolution: match class.positioning > 0.0 && !has_write_cache(target) {
+                true => class.durable,
+                false => 0.0,
+            },
             ..class
         }
     }
@@ -118,12 +135,14 @@ impl MediumSpeed {
     /// The same medium, that many times as fast.
     fn times(self, factor: f64) -> Self {
         Self {
-            command: self.command / factor,
+            read_command: self.read_command / factor,
+            quick_command: self.quick_command / factor,
             positioning: self.positioning / factor,
             least_positioning: self.least_positioning / factor,
             read: self.read * factor,
             write: self.write * factor,
             durable: self.durable / factor,
+            missed_revolution: self.missed_revolution / factor,
             ..self
         }
     }
@@ -149,13 +168,23 @@ impl MediumSpeed {
         let time = limits
             .duration
             .map_or(f64::INFINITY, |limit| limit.as_secs_f64());
-        let seconds = (most * each).min(time);
-        let requests = (seconds / each).min(most);
+        let requests = (time / each).min(most);
+        let drained = match time < most * each {
+            true => self.drain_seconds(plan),
+            false => 0.0,
+        };
+        let seconds = (most * each).min(time) + drained;
         Work {
             seconds,
             bytes: (requests * size) as u64,
             requests: requests as u64,
         }
+    }
+
+    /// Until what is in flight when the time is over is complete.
+    #[must_use]
+    pub fn drain_seconds(self, plan: &Plan) -> f64 {
+        self.seconds_per_request(plan) * f64::from(plan.depth) * f64::from(plan.workers)
     }
 
     /// Mean time from one completion to the next.
@@ -167,30 +196,26 @@ impl MediumSpeed {
             Operation::Write => 0.0,
             Operation::Mixed { reads } => reads,
         };
-        let buffered = plan.cache != CacheMode::Bypass;
-        let moving_read = size / self.read;
-        let moving_write = size.max(if is_in_sequence(plan) || buffered {
-            0.0
-        } else {
-            self.least_write
-        }) / self.write;
-        let moving = reading * moving_read + (1.0 - reading) * moving_write;
+        let buffered = plan.cache != CacheMode::Bypass && self.has_page_cache;
+        let moving = reading * size / self.read + (1.0 - reading) * size / self.write;
         let sync = match plan.sync {
             SyncMode::None => 0.0,
             SyncMode::DataSync | SyncMode::Sync => (1.0 - reading) * self.durable,
         };
-        let command = self.command / in_flight.min(self.parallel.max(4.0));
         if is_in_sequence(plan) {
-            // Read-ahead and the page cache take the way to the drive out of each request.
-            let command = if buffered { 0.0 } else { command };
-            return moving.max(command) + sync;
+            let command = self.quick_command / in_flight.min(self.parallel.max(4.0));
+            let command = match plan.operation {
+                Operation::Write if in_flight <= 1.0 => command + self.missed_revolution,
+                _ => command,
+            };
+            return moving.max(if buffered { 0.0 } else { command }) + sync;
         }
-        let reach = self.reach(plan);
+        let command = reading * self.read_command + (1.0 - reading) * self.quick_command;
         let queued = match self.positioning > 0.0 {
             true => 1.0 + (self.reordering - 1.0) * (in_flight.log2() / 5.0).min(1.0),
             false => in_flight.min(self.parallel),
         };
-        (self.command + reach) / queued + moving + sync
+        (command + self.reach(plan)) / queued + moving + sync
     }
 
     /// Time to another place in the plan's window.
@@ -198,6 +223,19 @@ impl MediumSpeed {
         let length = plan.window.end.saturating_sub(plan.window.start) as f64;
         let share = (length / self.capacity).clamp(0.0, 1.0);
         self.least_positioning + (self.positioning - self.least_positioning) * share.sqrt()
+    }
+}
+
+/// Whether the drive has a volatile cache for writes that is in use; of a disk that says nothing it is
+/// assumed, a simulated one has none unless asked for.
+fn has_write_cache(target: &Target) -> bool {
+    let state = target
+        .drive
+        .as_ref()
+        .and_then(|drive| drive.write_cache.as_deref());
+    match state {
+        Some(state) => state == "write back",
+        None => target.kind != TargetKind::Simulated,
     }
 }
 

@@ -83,9 +83,7 @@ fn wrong(drive: &str, set: &[(&str, &str)]) -> Vec<String> {
         let set: Vec<(&str, &str)> = set.iter().filter(known).copied().collect();
         let (time, elapsed) = forecast_and_elapsed(*test, drive, &set);
         let ratio = time.expected.as_secs_f64() / elapsed.as_secs_f64();
-        // Thousands of requests at most are measured with a few of a second: nobody waits for that.
-        let is_near = (0.5..=2.0).contains(&ratio)
-            || time.expected.abs_diff(elapsed) < Duration::from_millis(250);
+        let is_near = (0.5..=2.0).contains(&ratio) || time.expected.abs_diff(elapsed) < UNNOTICED;
         let line = format!(
             "{} on {drive} {set:?}: {elapsed:.2?}, forecast {:.2?}, at most {:.2?}",
             description.name, time.expected, time.at_most
@@ -98,15 +96,37 @@ fn wrong(drive: &str, set: &[(&str, &str)]) -> Vec<String> {
     wrong
 }
 
+/// Nobody notices whether something takes so much longer: a small amount that a cache takes is over at
+/// once.
+const UNNOTICED: Duration = Duration::from_millis(700);
+
+/// Limits that somebody sets, for whichever benchmark has them. `precondition` keeps the writing before
+/// the rounds of steady-state short.
+const LIMITS: [&[(&str, &str)]; 3] = [
+    &[("requests", "3000"), ("precondition", "0.001")],
+    &[("bytes", "200MB"), ("precondition", "0.001")],
+    &[
+        ("duration", "4s"),
+        ("ramp", "1s"),
+        ("precondition", "0.001"),
+    ],
+];
+
 #[test]
 fn time_of_every_benchmark_on_a_simulated_disk_is_forecast_within_a_factor_of_two() {
-    let wrong = wrong("sim:hdd,clock=virtual", &[]);
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    // Writing all of it takes hours of the drive's time, and seconds of this test's.
+    let mut found = wrong("sim:hdd,clock=virtual", &[("precondition", "0.02")]);
+    for set in LIMITS {
+        found.extend(wrong("sim:hdd,clock=virtual", set));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
 
 #[test]
 fn time_of_every_benchmark_on_a_simulated_ssd_is_forecast_within_a_factor_of_two() {
-    // The window bounds what is written before the rounds of steady-state.
-    let wrong = wrong("sim:ssd,clock=virtual,size=20GB", &[]);
-    assert!(wrong.is_empty(), "{wrong:#?}");
+    let mut found = wrong("sim:ssd,clock=virtual", &[("precondition", "0.02")]);
+    for set in LIMITS {
+        found.extend(wrong("sim:ssd,clock=virtual", set));
+    }
+    assert!(found.is_empty(), "{found:#?}");
 }
