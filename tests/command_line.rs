@@ -435,9 +435,9 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     assert!(line.ends_with("--overwrite-signatures"), "{line}");
     for expected in [
         "overwriting ",
-        "1.05 MB",
+        "1 MiB",
         "holds qcow2",
-        "writes up to 81.9 kB (7.8 % of it), takes",
+        "writes up to 80 KiB (7.8 % of it), takes",
     ] {
         assert!(
             stderr(&done).contains(expected),
