@@ -430,6 +430,18 @@ mod tests {
     }
 
     #[test]
+    fn explanation_names_the_bytes_of_all_zones() {
+        let all = units::size(ZONES * BYTES_PER_ZONE);
+        for name in ["sequential-read", "sequential-write"] {
+            let explanation = find(name).unwrap().description().explanation;
+            assert!(
+                explanation.contains(&format!("{all} in all")),
+                "{all}: {explanation}"
+            );
+        }
+    }
+
+    #[test]
     fn zones_lie_in_the_window_and_keep_the_limits() {
         let target = fake::target(SIZE);
         let test = find("seqread").unwrap();
