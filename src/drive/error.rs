@@ -73,7 +73,7 @@ pub enum DriveError {
          system {free}, and {reserve} have to stay free",
         free = what_is_free(.limit.as_deref(), *.free),
         reserve = crate::units::size(*.reserve),
-        missing = crate::units::capacity(*.missing as f64)
+        missing = crate::units::size(*.missing)
     )]
     NoRoomForHoles {
         /// The file.
@@ -116,7 +116,7 @@ pub enum DriveError {
 
 /// What a file system has free: by its own account, or by that limit of memory.
 fn what_is_free(limit: Option<&str>, bytes: u64) -> String {
-    let bytes = crate::units::capacity(bytes as f64);
+    let bytes = crate::units::size(bytes);
     match limit {
         Some(limit) => format!("lies in memory, of which {limit} leaves {bytes}"),
         None => format!("has {bytes} free"),
@@ -195,5 +195,29 @@ pub(crate) fn failed<E: Into<io::Error>>(
         tried,
         name,
         source: source.into(),
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_free_is_no_part_of_what_is_free() {
+        let free = 357_000_000;
+        let reserve = 1 << 30;
+        let (name, limit) = ("/srv/image".to_owned(), None);
+        let text = DriveError::NoRoomForHoles {
+            name,
+            missing: 1 << 30,
+            free,
+            reserve,
+            limit,
+        }
+        .to_string();
+        assert!(
+            text.contains("has 357 MB free, and 1 GiB have to stay free"),
+            "{text}"
+        );
     }
 }
