@@ -31,7 +31,7 @@ pub fn includes(patterns: &[&str], name: &str) -> bool {
 }
 
 /// `NAME/` and the metrics of that benchmark, for a pattern that stands for a part.
-fn part<'p>(pattern: &'p str) -> Option<(&'p str, &'static [&'static str])> {
+fn part(pattern: &str) -> Option<(&str, &'static [&'static str])> {
     let test = find(pattern.strip_suffix('/')?)?;
     Some((pattern, test.description().metrics))
 }

@@ -89,7 +89,7 @@ fn begin(roots: &Roots, device: &str, sources: &Sources) -> Result<Capture, News
         advice: advice.to_owned(),
     };
     let scope =
-        Scope::of(roots, device).map_err(|error| refused(error.to_string(), &error.advice()))?;
+        Scope::of(roots, device).map_err(|error| refused(error.to_string(), error.advice()))?;
     let began = u64::try_from(now().as_nanos()).unwrap_or(0);
     let mut board = Board::new(device, began);
     let views = sources.requests.clone();

@@ -124,10 +124,10 @@ impl Watcher for Line {
         if let Some(inspection) = &start.overwritten {
             say(&overwriting(inspection, start));
         }
-        if self.is_verbose(&start.forecast) {
-            if let Some(reason) = &start.engine.reason {
-                say(&format!("engine {}: {reason}", start.engine.name));
-            }
+        if self.is_verbose(&start.forecast)
+            && let Some(reason) = &start.engine.reason
+        {
+            say(&format!("engine {}: {reason}", start.engine.name));
         }
     }
 
