@@ -8,7 +8,9 @@ use std::time::Duration;
 use jiff::SignedDuration;
 
 /// Decimal and binary units by power, largest first.
-const UNITS: [(&str, u64); 8] = [
+const UNITS: [(&str, u64); 10] = [
+    ("PiB", 1 << 50),
+    ("PB", 1_000_000_000_000_000),
     ("TiB", 1 << 40),
     ("TB", 1_000_000_000_000),
     ("GiB", 1 << 30),
@@ -65,7 +67,15 @@ fn digits_times(digits: &str, factor: u64) -> Option<u64> {
 
 /// What the digits behind the point stand for, exactly: in floating point 1.001 kB are no whole
 /// number of bytes. By long division from the last digit on, where every step has to come out even.
+///
+/// As many digits as this program prints may be rounded to whole bytes: what it prints can be typed.
 fn fraction_times(digits: &str, factor: u64) -> Result<u64, UnitError> {
+    const PRINTED: usize = 3;
+    if digits.len() <= PRINTED && factor >= 1000 {
+        let thousandths: u64 = format!("{digits:0<PRINTED$}").parse().unwrap_or(0);
+        let product = u128::from(thousandths) * u128::from(factor);
+        return u64::try_from((product + 500) / 1000).map_err(|_| too_large());
+    }
     let mut digits = digits.trim_end_matches('0').bytes().rev();
     digits
         .try_fold(0, |below, digit| {
@@ -86,14 +96,14 @@ fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
         return Ok(*factor);
     }
     let letter = unit.chars().next().unwrap_or_default().to_ascii_uppercase();
-    if "KMGT".contains(letter) {
+    if "KMGTP".contains(letter) {
         let decimal = if letter == 'K' { 'k' } else { letter };
         return Err(UnitError(format!(
             "is ambiguous: write {number}{decimal}B (decimal) or {number}{letter}iB (binary)"
         )));
     }
     Err(UnitError(format!(
-        "has no unit {unit:?}: write B, kB, MB, GB, TB (decimal) or KiB, MiB, GiB, TiB (binary)"
+        "has no unit {unit:?}: write B, kB, MB, GB, TB, PB (decimal) or KiB, MiB, GiB, TiB, PiB (binary)"
     )))
 }
 
@@ -140,17 +150,54 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
         .ok_or_else(|| UnitError("write a rate per second such as 1000/s".to_owned()))
 }
 
-/// A size as [`parse_size`] reads it back, exactly: the largest unit that divides it, binary first
-/// on a tie.
+/// A size as [`parse_size`] reads it back, exactly, with as few digits as any unit gives: `12.5GiB`,
+/// `1.5GB`, `4097B`. The larger unit first on a tie.
 #[must_use]
 pub fn exact_size(bytes: u64) -> String {
+    let (number, unit) = shortest(bytes);
+    format!("{number}{unit}")
+}
+
+/// The number with the fewest digits that is exactly that many bytes, and its unit.
+fn shortest(bytes: u64) -> (String, &'static str) {
+    let scaled = |(name, factor): &(&'static str, u64)| {
+        (bytes >= *factor)
+            .then(|| exact_decimal(bytes.into(), (*factor).into()).map(|number| (number, *name)))?
+    };
     UNITS
         .iter()
-        .find(|(_, factor)| bytes >= *factor && bytes.is_multiple_of(*factor))
-        .map_or_else(
-            || format!("{bytes}B"),
-            |(name, factor)| format!("{}{name}", bytes / factor),
-        )
+        .filter_map(scaled)
+        .chain([(bytes.to_string(), "B")])
+        .min_by_key(|(number, _)| number.len())
+        .unwrap_or_default()
+}
+
+/// A quotient with at most three digits behind the point; `None` where that is not exact.
+fn exact_decimal(value: u128, factor: u128) -> Option<String> {
+    const THOUSAND: u128 = 1000;
+    let thousandths = value * THOUSAND;
+    if !thousandths.is_multiple_of(factor) {
+        return None;
+    }
+    let fraction = format!("{:03}", thousandths / factor % THOUSAND);
+    Some(match fraction.trim_end_matches('0') {
+        "" => (value / factor).to_string(),
+        digits => format!("{}.{digits}", value / factor),
+    })
+}
+
+/// Digits, with the point, that people recognise at a glance.
+const SHORT: usize = 6;
+
+/// The size of a target, of a scratch file, of what will be read or written: exactly and in the
+/// units in which somebody has written it where that is short (`12.5 GiB`, `1.5 GB`), else in
+/// decimal units with three digits. [`parse_size`] reads both.
+#[must_use]
+pub fn size(bytes: u64) -> String {
+    match shortest(bytes) {
+        (number, unit) if number.len() <= SHORT => format!("{number} {unit}"),
+        _ => capacity(bytes as f64),
+    }
 }
 
 /// A duration as [`parse_duration`] reads it back, exactly.
@@ -168,11 +215,12 @@ pub fn exact_duration(duration: Duration) -> String {
         ("us", 1_000),
     ]
     .iter()
-    .find(|(_, factor)| nanoseconds >= *factor && nanoseconds.is_multiple_of(*factor))
-    .map_or_else(
-        || format!("{nanoseconds}ns"),
-        |(name, factor)| format!("{}{name}", nanoseconds / factor),
-    )
+    .filter(|(_, factor)| nanoseconds >= *factor)
+    .filter_map(|(name, factor)| Some((exact_decimal(nanoseconds, *factor)?, *name)))
+    .chain([(nanoseconds.to_string(), "ns")])
+    .min_by_key(|(number, _)| number.len())
+    .map(|(number, name)| format!("{number}{name}"))
+    .unwrap_or_default()
 }
 
 /// Three significant digits, the way a column of figures wants them: `1.23`, `12.3`, `123`.
@@ -375,7 +423,47 @@ mod tests {
         assert_eq!(parse_duration("0s"), Ok(Duration::ZERO));
     }
 
+    #[test]
+    fn size_is_printed_as_it_was_typed() {
+        for text in [
+            "12.5GiB", "1GiB", "1.5GB", "100GB", "4KiB", "512B", "2.5PiB",
+        ] {
+            let bytes = parse_size(text).unwrap();
+            assert_eq!(exact_size(bytes), text);
+            assert_eq!(size(bytes).replace(' ', ""), text);
+        }
+        assert_eq!(size(500_107_862_016), "500 GB");
+        assert_eq!(size(4097), "4097 B");
+        assert_eq!(size(0), "0 B");
+        assert_eq!(exact_duration(Duration::from_millis(1500)), "1.5s");
+        assert_eq!(exact_duration(Duration::from_secs(90)), "90s");
+    }
+
+    /// What is read back differs by no more than half of the last digit.
+    fn within_precision(bytes: u64, text: &str) -> bool {
+        let read = parse_size(text).unwrap_or_else(|error| panic!("{text}: {error}"));
+        // Three digits: half a unit of the last one in 1.00 is half a percent.
+        bytes.abs_diff(read) as f64 <= 0.005 * bytes as f64 + 0.5
+    }
+
     proptest! {
+        #[test]
+        fn printed_size_reads_back_within_its_precision(bytes in any::<u64>(), shift in 0_u32..64) {
+            let bytes = bytes >> shift;
+            prop_assume!(bytes < 1 << 60);
+            for text in [size(bytes), capacity(bytes as f64), block_size(bytes as f64)] {
+                prop_assert!(within_precision(bytes, &text), "{} {}", bytes, text);
+            }
+        }
+
+        #[test]
+        fn whole_and_half_binary_sizes_print_exactly(number in 1_u64..2000, power in 1_u32..5) {
+            for bytes in [number << (10 * power), (number << (10 * power)) + (1 << (10 * power - 1))] {
+                prop_assert_eq!(parse_size(&size(bytes)), Ok(bytes));
+                prop_assert_eq!(parse_size(&exact_size(bytes)), Ok(bytes));
+            }
+        }
+
         #[test]
         fn an_exact_size_reads_back(bytes in any::<u64>()) {
             prop_assert_eq!(parse_size(&exact_size(bytes)), Ok(bytes));

@@ -269,3 +269,25 @@ fn test_that_cannot_run_calls_skip_and_prints_nothing_instead() {
         assert!(found.is_none(), "{}: {found:?}", file.display());
     }
 }
+
+#[test]
+fn only_one_place_advises_to_become_root() {
+    for source in sources()
+        .iter()
+        .filter(|source| source.path != "privilege.rs")
+    {
+        let found = source.lines.iter().find(|line| {
+            let line = line.to_lowercase();
+            ["as root", "become root", "use sudo\"", "run it with sudo"]
+                .iter()
+                .any(|words| line.contains(words))
+                // What a text file about the program says is read by everybody.
+                && line.contains('"')
+        });
+        assert!(
+            found.is_none(),
+            "{}: {found:?} is said to root too",
+            source.path
+        );
+    }
+}

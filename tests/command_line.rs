@@ -435,9 +435,9 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     assert!(line.ends_with("--overwrite-signatures"), "{line}");
     for expected in [
         "overwriting ",
-        "1.05 MB",
+        "1 MiB",
         "holds qcow2",
-        "writes up to 81.9 kB (7.8 % of it), takes",
+        "writes up to 80 KiB (7.8 % of it), takes",
     ] {
         assert!(
             stderr(&done).contains(expected),
@@ -461,4 +461,81 @@ fn overwrite_must_equal_the_target_letter_by_letter() {
         assert_eq!(output.status.code(), Some(3));
     }
     assert!(std::fs::read(file).unwrap() == vec![7; 1 << 20]);
+}
+
+#[test]
+fn goal_for_a_metric_that_the_benchmark_lacks_is_refused_before_the_run() {
+    let place = Place::new();
+    for (goal, hint) in [
+        ("iops>=5", "throughput_mean"),
+        ("throughput_mena>=5MB/s", "did you mean throughput_mean?"),
+        ("throughput_mean>=5ms", "70MB/s"),
+        ("web-server", "throughput_mean"),
+    ] {
+        let refused = place.run("sequential-read", &["--goal", goal]);
+        let message = String::from_utf8(refused.stderr).unwrap();
+        assert_eq!(refused.status.code(), Some(2), "{goal}: {message}");
+        assert!(message.contains(hint), "{goal}: {message}");
+    }
+    assert!(place.saved("json").is_empty(), "nothing was measured");
+    let unknown = place.run("sequental-read", &[]);
+    let message = String::from_utf8(unknown.stderr).unwrap();
+    assert_eq!(unknown.status.code(), Some(2));
+    assert!(
+        message.contains("did you mean sequential-read?"),
+        "{message}"
+    );
+    let unknown = place.run("sequential-read", &["--depht", "3"]);
+    assert_eq!(unknown.status.code(), Some(2));
+}
+
+/// Seconds of `takes about 12 s, at most 1m02s`: the first and the last.
+fn forecast_seconds(message: &str) -> (f64, f64) {
+    let said = message
+        .split_once("; takes ")
+        .expect(message)
+        .1
+        .lines()
+        .next()
+        .unwrap();
+    let seconds = |text: &str| {
+        let text = text.trim();
+        let parsed: jiff::SignedDuration = text.parse().expect(text);
+        parsed.as_secs_f64()
+    };
+    match said
+        .strip_prefix("about ")
+        .and_then(|rest| rest.split_once(", at most "))
+    {
+        Some((about, at_most)) => (seconds(about), seconds(at_most)),
+        None => {
+            let at_most = seconds(said.strip_prefix("at most ").expect(said));
+            (at_most, at_most)
+        }
+    }
+}
+
+#[test]
+fn time_on_a_scratch_file_is_forecast_with_its_filling() {
+    let place = Place::new();
+    for (test, options) in [
+        ("random-write", &["--duration", "3s", "--ramp", "1s"][..]),
+        ("mixed", &["--duration", "2s"]),
+        (
+            "block-size-write",
+            &["--duration", "4s", "--max-block", "64KiB"],
+        ),
+    ] {
+        let began = std::time::Instant::now();
+        let done = place.run(test, options);
+        let elapsed = began.elapsed().as_secs_f64();
+        let message = String::from_utf8(done.stderr).unwrap();
+        assert_eq!(done.status.code(), Some(0), "{message}");
+        let (about, at_most) = forecast_seconds(&message);
+        assert!(
+            (0.5..=2.0).contains(&(about / elapsed)),
+            "{test}: {elapsed} s, {message}"
+        );
+        assert!(elapsed <= at_most + 1.0, "{test}: {elapsed} s, {message}");
+    }
 }

@@ -208,3 +208,32 @@ fn a_side_without_an_interval_is_not_determined_for_a_reason() {
     let page = stdout(&["report", "-o", "-"], &files);
     assert!(page.contains("not determined; ") && page.contains("run too short"));
 }
+
+#[test]
+fn misspelt_name_of_a_parameter_or_metric_is_refused_with_the_nearest() {
+    let refused = |arguments: &[&str], hint: &str| {
+        let output = diskscope(arguments, &both());
+        let message = String::from_utf8(output.stderr).unwrap();
+        assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
+        assert!(message.contains(hint), "{arguments:?}: {message}");
+    };
+    refused(&["compare", "--ignore", "dept"], "did you mean depth?");
+    refused(
+        &["compare", "--by", "iops", "--ignore", "blocksize"],
+        "did you mean block-size?",
+    );
+    refused(&["compare", "--by", "iosp"], "did you mean iops?");
+    let out = tempfile::tempdir().unwrap();
+    let page = out.path().join("out.html");
+    let page = page.to_str().unwrap();
+    refused(
+        &["report", "-o", page, "--ignore", "detph"],
+        "did you mean depth?",
+    );
+    assert!(!Path::new(page).exists(), "nothing is written");
+    assert!(
+        diskscope(&["compare", "--ignore", "depth"], &both())
+            .status
+            .success()
+    );
+}

@@ -2,7 +2,7 @@
 
 use super::action::Choice;
 use super::text::Text;
-use crate::bench::{BenchError, Forecast, Job, Kind, Parameter, Parameters, Test, Value};
+use crate::bench::{BenchError, Forecast, Job, Kind, Parameter, Test, Value, metrics};
 use crate::drive::{Target, TargetKind};
 use crate::session::goal::Wanted;
 
@@ -69,6 +69,8 @@ pub struct Form {
     pub cursor: usize,
     /// The value of that line, while it is being typed.
     pub editing: Option<Editing>,
+    /// The metrics that the benchmark yields.
+    metrics: &'static [&'static str],
 }
 
 impl Form {
@@ -92,6 +94,7 @@ impl Form {
             cursor: earlier.cursor.min(entries.len().saturating_sub(1)),
             entries,
             editing: None,
+            metrics: test.description().metrics,
         }
     }
 
@@ -132,7 +135,7 @@ impl Form {
             self.editing = None;
             return;
         }
-        match read(&entry.parameter, &typed) {
+        match read(&entry.parameter, &typed, self.metrics) {
             Ok(value) => {
                 entry.set = (value != entry.default).then_some(value);
                 self.editing = None;
@@ -198,16 +201,27 @@ impl Form {
             size: job.scratch_bytes.unwrap_or(target.size),
             ..target.clone()
         };
-        let parameters: Parameters = job.parameters(&target);
-        test.forecast(&target, &parameters)
+        job.forecast(&target)
     }
 }
 
 /// What was typed, as a value of the parameter. Goals are words of any kind that can be read.
-fn read(parameter: &Parameter, typed: &str) -> Result<Value, String> {
+fn read(parameter: &Parameter, typed: &str, known: &[&str]) -> Result<Value, String> {
     if parameter.name == GOAL.name {
         let text = typed.trim().to_owned();
-        return goals(&text).map(|_| Value::Word(text));
+        let goals = goals(&text)?;
+        let missing = goals.iter().map(Wanted::figure);
+        return match missing
+            .into_iter()
+            .find(|name| !metrics::includes(known, name))
+        {
+            None => Ok(Value::Word(text)),
+            Some(name) => Err(format!(
+                "this benchmark does not yield {name}{}: it yields {}",
+                metrics::suggestion(known, name),
+                metrics::list(known)
+            )),
+        };
     }
     parameter.parse(typed).map_err(|error| error.reason)
 }

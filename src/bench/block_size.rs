@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place};
+use super::forecast::Phases;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use crate::drive::Target;
 use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
@@ -132,6 +133,14 @@ fn plan_for(
     Ok(plan)
 }
 
+/// The limits are those of the whole sweep.
+fn plan_of_step(plan: Plan) -> Plan {
+    Plan {
+        limits: Limits::default(),
+        ..plan
+    }
+}
+
 pub(super) fn forecast(
     operation: Operation,
     target: &Target,
@@ -149,6 +158,14 @@ pub(super) fn forecast(
         format!(", at most {}", common::written_share(bytes, target))
     });
     let word = |size: Option<&u32>| units::block_size(size.map_or(0.0, |size| f64::from(*size)));
+    let plans = sizes
+        .iter()
+        .map(|size| {
+            Ok(plan_of_step(plan_for(
+                *size, operation, target, parameters,
+            )?))
+        })
+        .collect::<Result<Vec<Plan>, BenchError>>()?;
     Ok(Forecast {
         sentence: format!(
             "{does} {} to {} at random places of {}, one at a time, in {} steps{amount}",
@@ -157,7 +174,7 @@ pub(super) fn forecast(
             place(target),
             sizes.len(),
         ),
-        duration: limits.duration,
+        time: Phases::sharing(limits).then_all(plans).time(target),
         reads: limits.bytes.filter(|_| !operation.writes()),
         writes: written,
     })

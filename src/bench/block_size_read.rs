@@ -27,6 +27,7 @@ nothing cached. The kernel splits requests above its limit into several: the lin
 
 It only reads.",
     writes: false,
+    metrics: &["access_time", "media_throughput", "balanced_block_size", "btree_node_size", "btree_lookup_time", "full_copy_time", "crossing_block_size"],
     parameters: &[
         block_size::MIN_BLOCK,
         block_size::MAX_BLOCK,

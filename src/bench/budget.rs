@@ -49,14 +49,19 @@ impl Budget {
     pub fn spend(&mut self, outcome: &Outcome) {
         let finish = outcome.finish.unwrap_or_default();
         let time = outcome.elapsed + finish.sync + finish.close;
-        let left = &mut self.left;
-        left.duration = left.duration.map(|left| left.saturating_sub(time));
+        self.take_time(time);
         // What was moved in the ramp was moved as well.
         let moved = outcome.tally.moved();
         self.take(
             moved.read_bytes + moved.written_bytes,
             moved.reads + moved.writes,
         );
+    }
+
+    /// Takes away time.
+    pub fn take_time(&mut self, time: Duration) {
+        let left = &mut self.left;
+        left.duration = left.duration.map(|left| left.saturating_sub(time));
     }
 
     /// Takes away bytes and requests.

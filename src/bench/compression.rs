@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::common::{self, place};
+use super::forecast::Phases;
 use super::passes::{Pass, Passes};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
@@ -41,6 +42,7 @@ figures that were measured with such data are flattered; this program writes ran
 
 It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     writes: true,
+    metrics: &["compression_ratio", "deduplication_ratio", "random_*", "zero_*", "repeat_*"],
     parameters: &[
         common::BLOCK_SIZE.with_default(|_| Value::Bytes(1 << 20)),
         common::DEPTH.with_default(|_| Value::Count(16)),
@@ -71,6 +73,22 @@ fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchErr
     common::plan(target, parameters, Operation::Write, Pattern::Sequential)
 }
 
+/// Each kind of data in turns.
+fn passes(whole: &Plan) -> Vec<Pass> {
+    let limits = Limits::default();
+    (1..=CYCLES)
+        .flat_map(|cycle| KINDS.map(|kind| (cycle, kind)))
+        .map(|(cycle, (label, key, data))| {
+            let plan = Plan {
+                data,
+                limits,
+                ..whole.clone()
+            };
+            Pass::new(format!("{label}, {cycle}"), format!("{key}_{cycle}"), plan)
+        })
+        .collect()
+}
+
 impl Test for Compression {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -81,12 +99,14 @@ impl Test for Compression {
         let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
             format!(", at most {}", common::written_share(bytes, target))
         });
+        let time =
+            Phases::sharing(plan.limits).then_all(passes(&plan).into_iter().map(|pass| pass.plan));
         Ok(Forecast {
             sentence: format!(
                 "writes random, zero and repeated data in turns to {}{amount}",
                 place(target)
             ),
-            duration: plan.limits.duration,
+            time: time.time(target),
             reads: None,
             writes: plan.limits.bytes,
         })
@@ -103,18 +123,7 @@ impl Test for Compression {
         bench
             .findings
             .put_table(Table::crossed("Kinds of data", &columns, &rows));
-        let limits = Limits::default();
-        let passes: Vec<Pass> = (1..=CYCLES)
-            .flat_map(|cycle| KINDS.map(|kind| (cycle, kind)))
-            .map(|(cycle, (label, key, data))| {
-                let plan = Plan {
-                    data,
-                    limits,
-                    ..whole.clone()
-                };
-                Pass::new(format!("{label}, {cycle}"), format!("{key}_{cycle}"), plan)
-            })
-            .collect();
+        let passes = passes(&whole);
         let mut running = Passes::new(bench, whole.limits, passes.len(), 1.0);
         for pass in &passes {
             running.next(pass)?;

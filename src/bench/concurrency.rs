@@ -2,6 +2,7 @@
 
 use super::budget::Budget;
 use super::common::{self, place, series};
+use super::forecast::Phases;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use crate::drive::Target;
 use crate::engine::{Limits, Operation, Outcome, Pattern, Plan};
@@ -130,10 +131,13 @@ pub(super) fn forecast(
             depths.last().copied().unwrap_or(1),
             depths.len(),
         ),
-        duration: plan
-            .limits
-            .duration
-            .map(|time| time + plan.ramp * depths.len() as u32),
+        time: Phases::sharing(plan.limits)
+            .then_all(depths.iter().map(|depth| Plan {
+                depth: *depth,
+                limits: Limits::default(),
+                ..plan.clone()
+            }))
+            .time(target),
         reads: plan.limits.bytes.filter(|_| !operation.writes()),
         writes: written,
     })

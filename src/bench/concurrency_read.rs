@@ -27,6 +27,7 @@ it falls short, the figures are this machine's and not the drive's.
 
 The sweep ends early when two doublings in a row bring nothing. It only reads.",
     writes: false,
+    metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
     parameters: &[
         common::BLOCK_SIZE,
         concurrency::MAX_DEPTH,

@@ -36,6 +36,7 @@ a bare command, measured on answers of the drive's cache, is taken off.
 The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
 are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
     writes: false,
+    metrics: &["full_stroke_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(25))),
     charts: &[
         Chart::new("Response times, end to end", Shape::Scatter, &["stroke-responses", "stroke-edge"]),

@@ -2,6 +2,8 @@
 
 use std::time::Duration;
 
+use super::common;
+use super::forecast::Phases;
 use super::mechanics::chain::{self, Chain};
 use super::mechanics::layout::{Layout, Sample};
 use super::mechanics::zones::{self, Place};
@@ -45,6 +47,7 @@ Where one skew in so many differs from the others, the arm moves there, and that
 cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
 show their surfaces this way; then the test says so.",
     writes: false,
+    metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "surfaces", "head_skew", "cylinder_skew", "track_skew", "zones", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(120))),
     charts: &[
         Chart::new("Sectors per track", Shape::Steps, &["sectors-per-track"]),
@@ -54,17 +57,31 @@ show their surfaces this way; then the test says so.",
     headline: &["sectors_per_track_outer", "sectors_per_track_inner", "zones", "surfaces"],
 };
 
+/// Four tracks at each place, and at four more around each boundary of zones; whatever is missing
+/// then until the limits.
+fn phases(target: &Target, parameters: &Parameters) -> Phases {
+    const READS_PER_PLACE: u64 = 4 * chain::PER_TRACK as u64;
+    let rest = mechanics::single_reads(target, parameters);
+    let mut usual = rest.clone();
+    usual.limits.requests = Some(5 * PLACES * READS_PER_PLACE);
+    let limits = common::limits(parameters);
+    Phases::in_turn(limits).then(usual).perhaps(rest)
+}
+
 impl Test for Geometry {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(
-            target,
-            parameters,
-            "neighbours at many places",
-        ))
+        let forecast = mechanics::forecast(target, parameters, "neighbours at many places");
+        Ok(match target.rotational() {
+            Some(false) => forecast,
+            _ => Forecast {
+                time: phases(target, parameters).time(target),
+                ..forecast
+            },
+        })
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {

@@ -4,6 +4,8 @@ use std::time::Duration;
 
 use super::beside::Background;
 use super::common::{self, place, series};
+use super::forecast::Phases;
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
@@ -48,6 +50,7 @@ maintenance may run.
 
 It only reads.",
     writes: false,
+    metrics: latency_metrics!["iops", "throughput", "iops_alone", "iops_disturbed", "interference", "job_throughput"],
     parameters: &[
         CLASS,
         JOB_DEPTH,
@@ -124,7 +127,7 @@ impl Test for Interference {
                 place(target),
                 parameters.word("class")
             ),
-            duration: plan.limits.duration,
+            time: Phases::one(plan).time(target),
             reads: None,
             writes: None,
         })

@@ -4,8 +4,9 @@ use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
 use std::path::PathBuf;
 
-use super::{BenchError, Parameters, Test, Value};
-use crate::drive::{Consent, Target};
+use super::{BenchError, Forecast, Parameters, Test, Value, metrics};
+use crate::drive::{Consent, Target, TargetKind};
+use crate::nearest;
 use crate::printable::printable;
 use crate::session::goal::Wanted;
 use crate::shell;
@@ -76,8 +77,9 @@ impl Job {
                 .map(|known| known.name)
                 .collect();
             return Err(BenchError::Parameters(format!(
-                "{} has no parameter --{name}: it takes --{}",
+                "{} has no parameter --{name}{}: it takes --{}",
                 description.name,
+                nearest::suggestion(name, known.iter().copied()),
                 known.join(", --")
             )));
         };
@@ -95,6 +97,37 @@ impl Job {
             parameters.set(name, value.clone());
         }
         parameters
+    }
+
+    /// Checks that the benchmark yields the metrics that the goals are set for.
+    ///
+    /// # Errors
+    /// With the metrics that it yields.
+    pub fn check_goals(&self) -> Result<(), BenchError> {
+        let metrics = self.test.description().metrics;
+        let missing = |goal: &&Wanted| !metrics::includes(metrics, goal.figure());
+        match self.goals.iter().find(missing) {
+            None => Ok(()),
+            Some(goal) => Err(BenchError::Goal {
+                goal: goal.text().to_owned(),
+                test: self.test.description().name,
+                suggestion: metrics::suggestion(metrics, goal.figure()),
+                metrics: metrics::list(metrics),
+            }),
+        }
+    }
+
+    /// What it will do on this target, the filling of a scratch file included.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    pub fn forecast(&self, target: &Target) -> Result<Forecast, BenchError> {
+        self.check_goals()?;
+        let forecast = self.test.forecast(target, &self.parameters(target))?;
+        Ok(match target.kind {
+            TargetKind::Scratch => forecast.with_fill(target, target.size),
+            _ => forecast,
+        })
     }
 
     /// The command line that does the same.

@@ -1,5 +1,6 @@
 //! Random reads and writes together.
 
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters, Test,
     Value, common, random,
@@ -32,6 +33,14 @@ The chart shows the requests completed per second over the run.
 
 It overwrites what is there, 8 GiB at most unless --bytes (which counts reads too) says otherwise.",
     writes: true,
+    metrics: latency_metrics![
+        "iops",
+        "throughput",
+        "depth_reached",
+        "share_slower",
+        "read_*",
+        "write_*"
+    ],
     parameters: &[
         READS,
         common::BLOCK_SIZES,

@@ -4,8 +4,6 @@
 //! the documentation, the JSON, the text report and the run screen are made), its plans, and its
 //! analysis. Adding one adds that file and a line in [`TESTS`].
 
-use std::time::Duration;
-
 use crate::drive::Target;
 use crate::engine::Plan;
 
@@ -22,11 +20,13 @@ pub mod concurrency_write;
 mod confidence;
 pub mod effort;
 pub mod fio;
+pub mod forecast;
 pub mod full_stroke;
 pub mod geometry;
 pub mod interference;
 pub mod job;
 pub mod mechanics;
+pub mod metrics;
 pub mod mixed;
 pub mod parameter;
 mod part;
@@ -54,6 +54,7 @@ pub mod write_cache;
 pub mod write_sync_close;
 
 pub use fio::FioJob;
+pub use forecast::{Forecast, RunTime};
 pub use job::Job;
 pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
 pub use runner::{Bench, Observer, Progress};
@@ -147,6 +148,8 @@ pub struct Description {
     pub writes: bool,
     /// What can be set.
     pub parameters: &'static [Parameter],
+    /// The metrics that it can yield, as [`metrics::includes`] reads them.
+    pub metrics: &'static [&'static str],
     /// The charts of its result, the most telling first.
     pub charts: &'static [Chart],
     /// Figures to put first, in this order.
@@ -165,25 +168,24 @@ impl Description {
     }
 }
 
-/// What a test will do, said before it starts.
-#[derive(Debug, Clone, Default, PartialEq)]
-pub struct Forecast {
-    /// What it does, one sentence with its figures.
-    pub sentence: String,
-    /// How long it takes at most; `None` where that depends on the drive's speed.
-    pub duration: Option<Duration>,
-    /// How many bytes it reads at most, where that is known.
-    pub reads: Option<u64>,
-    /// How many bytes it writes at most.
-    pub writes: Option<u64>,
-}
-
 /// What went wrong with a test.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
     /// The parameters do not fit: how to mend them.
     #[error("{0}")]
     Parameters(String),
+    /// A goal for a metric that the benchmark does not yield.
+    #[error("--goal {goal:?}: {test} does not yield that metric{suggestion}")]
+    Goal {
+        /// The goal as it was written.
+        goal: String,
+        /// Name of the benchmark.
+        test: &'static str,
+        /// The nearest metric, if any is near.
+        suggestion: String,
+        /// What it yields.
+        metrics: String,
+    },
     /// A parameter could not be read.
     #[error(transparent)]
     Parameter(#[from] ParameterError),
@@ -204,6 +206,7 @@ impl BenchError {
             Self::Parameters(_) | Self::Parameter(_) => {
                 "`diskscope tests` lists the parameters of every test".to_owned()
             }
+            Self::Goal { metrics, .. } => format!("set a goal for one of {metrics}"),
             Self::Engine(error) => error.advice(),
             Self::SettingInUse(error) => error.advice(),
         }

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::forecast::Phases;
 use super::rounds::{ROUNDS, Rounds};
 use super::{Bench, BenchError};
 use crate::engine::{Limits, Outcome, Plan};
@@ -144,6 +145,13 @@ pub fn in_rounds(
         bench.phase_finished();
     }
     Ok(rounds)
+}
+
+/// The phases of [`in_rounds`].
+#[must_use]
+pub fn phases_in_rounds(limits: Limits, passes: &[Pass]) -> Phases {
+    let plans = (0..ROUNDS).flat_map(|_| passes.iter().map(|pass| pass.plan.clone()));
+    Phases::sharing(limits).then_all(plans)
 }
 
 /// What a pass found in all its rounds.

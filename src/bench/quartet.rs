@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::common::{self, place};
+use super::forecast::Phases;
 use super::passes::{self, Pass};
 use super::{
     Bench, BenchError, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters, Test,
@@ -43,6 +44,7 @@ what is left after it.
 On a scratch file it writes too; on a drive or file only with --writes yes, which overwrites what \
 is there, 1 GiB at most in each line.",
     writes: true,
+    metrics: &["seq1m_*", "rnd4k_*"],
     parameters: &[
         WRITES,
         common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
@@ -134,7 +136,7 @@ impl Test for Quartet {
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let lines = passes(target, parameters)?.len();
+        let passes = passes(target, parameters)?;
         let limits = common::limits(parameters);
         let most = WRITTEN_EACH * LINES.len() as u64;
         let written = writing(parameters).then(|| limits.bytes.unwrap_or(most).min(most));
@@ -142,8 +144,14 @@ impl Test for Quartet {
             format!(", writes at most {}", common::written_share(bytes, target))
         });
         Ok(Forecast {
-            sentence: format!("measures {lines} short lines on {}{amount}", place(target)),
-            duration: limits.duration,
+            sentence: format!(
+                "measures {} short lines on {}{amount}",
+                passes.len(),
+                place(target)
+            ),
+            time: Phases::sharing(limits)
+                .then_all(passes.into_iter().map(|pass| pass.plan))
+                .time(target),
             reads: limits.bytes,
             writes: written,
         })

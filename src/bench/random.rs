@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::common::{self, place, random_pattern};
+use super::forecast::Phases;
 use super::{Bench, BenchError, Chart, FioGap, FioJob, Forecast, Parameters, Shape};
 use crate::drive::Target;
 use crate::engine::{Operation, Plan, Tally};
@@ -60,7 +61,7 @@ pub(super) fn forecast(
             common::blocks(plan.block_size),
             place(target)
         ),
-        duration: plan.limits.duration.map(|duration| duration + plan.ramp),
+        time: Phases::one(plan).time(target),
         reads: bytes.filter(|_| operation != Operation::Write),
         writes: written,
     })

@@ -1,5 +1,6 @@
 //! Random reads: how many requests per second a drive serves, and how long each takes.
 
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
 };
@@ -29,6 +30,7 @@ and each counts from the moment at which it should have begun: a stall is not hi
 It only reads. A hard disk does 70 to 200 of these per second, a SATA SSD up to 90,000, an NVMe SSD \
 several 100,000 with enough requests in flight.",
     writes: false,
+    metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         common::BLOCK_SIZES,
         common::DEPTH,

@@ -1,5 +1,6 @@
 //! Random writes: how many requests per second a drive takes, and how long each takes.
 
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
 };
@@ -26,6 +27,7 @@ Figures beyond that mean that somebody promises what a power cut would break.
 The bytes are random and different in every request unless --data says otherwise, because many \
 drives compress. It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
     writes: true,
+    metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         common::BLOCK_SIZES,
         common::DEPTH,

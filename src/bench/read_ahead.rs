@@ -4,13 +4,14 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, series};
+use super::forecast::Phases;
 use super::rounds::{NoBest, ROUNDS, Rounds};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
 };
 use crate::drive::settings::{Guard, Setting, SettingError};
-use crate::drive::{DriveKind, Target};
+use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
 use crate::session::document::{Figure, Severity, Table, Unit, Verdict};
 use crate::units;
@@ -53,6 +54,7 @@ round by round); otherwise a check says which settings cannot be told apart.
 It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
 old value is put back on every way out; if the program is killed, at its next start.",
     writes: false,
+    metrics: &["best_read_ahead_size", "best_read_ahead_throughput", "present_read_ahead_size", "present_read_ahead_throughput", "read_ahead_gain", "read_ahead_*k_throughput"],
     parameters: &[
         STEP_BYTES,
         common::BLOCK_SIZE.with_default(|_| Value::Bytes(16 << 10)),
@@ -102,6 +104,30 @@ fn device(target: &Target) -> Option<&str> {
     }
 }
 
+/// One for each setting and round; a single one where there is no setting.
+fn phases(whole: &Plan, target: &Target, parameters: &Parameters) -> Phases {
+    let is_changeable = target.kind != TargetKind::Simulated && device(target).is_some();
+    let count = match is_changeable {
+        true => STEPS.len() * ROUNDS,
+        false => 1,
+    };
+    let plan = Plan {
+        limits: Limits {
+            bytes: Some(bytes_of_step(parameters, whole)),
+            ..Limits::default()
+        },
+        ..whole.clone()
+    };
+    Phases::sharing(whole.limits).then_all(std::iter::repeat_n(plan, count))
+}
+
+/// Both the bytes of a setting and the time of the whole are shared out to the rounds.
+fn bytes_of_step(parameters: &Parameters, whole: &Plan) -> u64 {
+    (parameters.bytes("step-bytes").unwrap_or(256 << 20) / ROUNDS as u64)
+        .next_multiple_of(whole.align)
+        .max(whole.align)
+}
+
 impl Test for ReadAhead {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -118,11 +144,11 @@ impl Test for ReadAhead {
             sentence: format!(
                 "reads {} of {} in sequence with {} settings of the read-ahead, and puts the old one \
                  back",
-                units::capacity(bytes as f64),
+                units::size(bytes),
                 place(target),
                 STEPS.len()
             ),
-            duration: plan.limits.duration,
+            time: phases(&plan, target, parameters).time(target),
             reads: Some(bytes),
             writes: None,
         })
@@ -229,10 +255,7 @@ fn step(
     budget: &Budget,
     (index, left): (usize, usize),
 ) -> Result<Option<Outcome>, BenchError> {
-    // Both the bytes of a setting and the time of the whole are shared out to the rounds.
-    let bytes = (bench.parameters.bytes("step-bytes").unwrap_or(256 << 20) / ROUNDS as u64)
-        .next_multiple_of(whole.align)
-        .max(whole.align);
+    let bytes = bytes_of_step(bench.parameters, whole);
     let own = Limits {
         bytes: Some(bytes),
         ..Limits::default()

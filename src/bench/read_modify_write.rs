@@ -39,6 +39,7 @@ bytes, and partitions to 1 MiB. The table shows both pairs.
 
 It overwrites what is there, 20,000 records at most in each pass.",
     writes: true,
+    metrics: &["penalty_buffered", "penalty_direct", "buffered_4096_*", "buffered_4000_*", "direct_4096_*", "direct_512_*"],
     parameters: &[
         common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(20))),
         common::BYTES,
@@ -137,7 +138,7 @@ impl Test for ReadModifyWrite {
                 place(target),
                 passes.len()
             ),
-            duration: limits.duration,
+            time: passes::phases_in_rounds(limits, &passes).time(target),
             reads: None,
             writes: bytes,
         })

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, series};
+use super::forecast::Phases;
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
@@ -49,6 +50,7 @@ is the window: in a narrow one there is less to gain.
 
 It only reads.",
     writes: false,
+    metrics: &["reorder_gain", "unordered_iops", "best_batch_iops", "best_batch"],
     parameters: &[
         READS_EACH,
         common::BLOCK_SIZE,
@@ -93,6 +95,22 @@ fn addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
     addresses
 }
 
+/// What a batch costs: a disk answers sorted requests as fast as if it sorted a queue of them itself.
+fn batch_plan(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+    let depth = match target.rotational() {
+        Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
+        _ => 1,
+    };
+    Plan {
+        depth,
+        limits: Limits {
+            requests: Some(each),
+            ..Limits::default()
+        },
+        ..whole.clone()
+    }
+}
+
 impl Test for Reorder {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -108,7 +126,9 @@ impl Test for Reorder {
                 place(target),
                 BATCHES.len()
             ),
-            duration: plan.limits.duration,
+            time: Phases::sharing(plan.limits)
+                .then_all(BATCHES.map(|batch| batch_plan(&plan, target, batch, each)))
+                .time(target),
             reads: Some(plan.limits.bytes.unwrap_or(all).min(all)),
             writes: None,
         })

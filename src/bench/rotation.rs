@@ -2,7 +2,9 @@
 
 use std::time::Duration;
 
-use super::mechanics::revolution::{self, Pairs, Revolution, Rotation, angles};
+use super::common;
+use super::forecast::Phases;
+use super::mechanics::revolution::{self, Pairs, READS_PER_ROUND, Revolution, Rotation, angles};
 use super::mechanics::{self, Probe, Prober, findings};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
@@ -45,6 +47,7 @@ side, a timer would have answered.
 The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
 reads, about 256 blocks in each of up to three rounds.",
     writes: false,
+    metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(9))),
     charts: &[
         Chart::new("Coherence against speed", Shape::Line, &["coherence-spectrum"]),
@@ -54,17 +57,26 @@ reads, about 256 blocks in each of up to three rounds.",
     headline: &["rotation_speed", "revolution_time", "rotation_coherence"],
 };
 
+/// Each round passes once over the drive and back, in short ways.
+fn phases(target: &Target, parameters: &Parameters) -> Phases {
+    let mut plan = mechanics::single_reads(target, parameters);
+    let length = plan.window.end.saturating_sub(plan.window.start);
+    plan.window.end = plan.window.start + 2 * length / READS_PER_ROUND;
+    plan.limits.requests = Some(READS_PER_ROUND);
+    Phases::in_turn(common::limits(parameters)).then_all(std::iter::repeat_n(plan, ROUNDS))
+}
+
 impl Test for RotationSpeed {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(
-            target,
-            parameters,
-            "128 places twice, up to three times",
-        ))
+        let forecast = mechanics::forecast(target, parameters, "128 places twice, three times");
+        Ok(Forecast {
+            time: phases(target, parameters).time(target),
+            ..forecast
+        })
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {

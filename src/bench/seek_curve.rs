@@ -46,6 +46,7 @@ Distances are shares of the stroke: outer tracks hold more bytes, and the test m
 The average seek is the one over a third of the stroke, which is the mean distance between two \
 random tracks. Typical: 4 to 9 ms.",
     writes: false,
+    metrics: &["average_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(60))),
     charts: &[
         Chart::new("Response against distance", Shape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),

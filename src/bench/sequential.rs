@@ -7,6 +7,7 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, series};
+use super::forecast::Phases;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use super::{FioGap, FioJob};
 use crate::drive::Target;
@@ -73,6 +74,31 @@ fn whole_plan(
     common::plan(target, parameters, operation, Pattern::Sequential)
 }
 
+fn phases(whole: &Plan, map: &ZoneMap) -> Phases {
+    let block = u64::from(whole.block_size.largest());
+    let zones = (0..map.zones()).map(|zone| {
+        let bytes = (map.requests_before(zone + 1) - map.requests_before(zone)) * block;
+        let start = map.address_of_zone(zone);
+        Plan {
+            window: start..start + bytes,
+            limits: Limits {
+                bytes: Some(bytes),
+                ..Limits::default()
+            },
+            ..whole.clone()
+        }
+    });
+    // The ramp is made once where all zones are one execution.
+    let ramped = |(index, plan): (usize, Plan)| Plan {
+        ramp: match whole.limits.duration {
+            None if index > 0 => Duration::ZERO,
+            _ => plan.ramp,
+        },
+        ..plan
+    };
+    Phases::sharing(whole.limits).then_all(zones.enumerate().map(ramped))
+}
+
 pub(super) fn forecast(
     operation: Operation,
     target: &Target,
@@ -84,7 +110,7 @@ pub(super) fn forecast(
     let amount = if operation.writes() {
         format!("writes at most {}", common::written_share(most, target))
     } else {
-        format!("reads at most {}", units::capacity(most as f64))
+        format!("reads at most {}", units::size(most))
     };
     Ok(Forecast {
         sentence: format!(
@@ -93,7 +119,7 @@ pub(super) fn forecast(
             place(target),
             common::blocks(plan.block_size),
         ),
-        duration: plan.limits.duration,
+        time: phases(&plan, &map).time(target),
         reads: (!operation.writes()).then_some(most),
         writes: operation.writes().then_some(most),
     })
@@ -401,6 +427,18 @@ mod tests {
     fn two_speeds(asked: &fake::Asked<'_>) -> Option<u64> {
         let rate = if asked.address < SIZE / 2 { 200 } else { 100 };
         Some(u64::from(asked.bytes) * 1000 / rate * u64::from(asked.plan.depth))
+    }
+
+    #[test]
+    fn explanation_names_the_bytes_of_all_zones() {
+        let all = units::size(ZONES * BYTES_PER_ZONE);
+        for name in ["sequential-read", "sequential-write"] {
+            let explanation = find(name).unwrap().description().explanation;
+            assert!(
+                explanation.contains(&format!("{all} in all")),
+                "{all}: {explanation}"
+            );
+        }
     }
 
     #[test]

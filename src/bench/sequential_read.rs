@@ -1,5 +1,6 @@
 //! Sequential reads over the whole address space: how fast, and where.
 
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, sequential,
 };
@@ -27,9 +28,10 @@ The queue stays full from zone to zone; the time of a zone is that between the c
 the zones before it and its own. With --duration each zone has its share of the time and a queue of \
 its own, which runs empty at its end.
 
-It only reads: by default up to 128 MiB in each zone, 12.8 GiB in all. A limit in time, bytes or \
+It only reads: by default up to 128 MiB in each zone, 12.5 GiB in all. A limit in time, bytes or \
 requests is shared out evenly, so that a short test still reaches the end of the drive.",
     writes: false,
+    metrics: latency_metrics!["throughput_mean", "throughput_min", "throughput_max", "throughput_min_offset", "throughput_max_offset", "zones", "full_copy_time"],
     parameters: &[
         sequential::BLOCK_SIZE,
         sequential::DEPTH,

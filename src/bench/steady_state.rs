@@ -9,12 +9,15 @@ use std::time::Duration;
 
 use super::budget::Budget;
 use super::common::{self, place, random_pattern};
+use super::forecast::Phases;
+use super::metrics::latency_metrics;
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
 };
 use crate::drive::{Target, TargetKind};
 use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
+use crate::stats::steady_state::WINDOW;
 use crate::units;
 use written::Written;
 
@@ -76,6 +79,7 @@ cliff, a cache is full, and the bytes until there are its size.
 It overwrites everything in the window, several times: how many bytes that is, and what share of the \
 drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
     writes: true,
+    metrics: latency_metrics!["steady_state_iops", "steady_state_round", "steady_state_range", "steady_state_slope", "cache_bytes"],
     parameters: &[
         READS,
         PRECONDITION,
@@ -147,6 +151,30 @@ fn precondition_plan(target: &Target, parameters: &Parameters) -> Result<Option<
     Ok((bytes >= plan.align).then_some(plan))
 }
 
+/// The preconditioning, and rounds: a drive that has settled needs as many as the rule looks at.
+fn phases(
+    target: &Target,
+    parameters: &Parameters,
+    precondition: Option<Plan>,
+) -> Result<Phases, BenchError> {
+    let round = round_plan(target, parameters)?;
+    let rounds = parameters.count("rounds").unwrap_or(25);
+    let plan = Plan {
+        limits: Limits {
+            duration: parameters.duration("round-time"),
+            ..Limits::default()
+        },
+        ..round.clone()
+    };
+    let phases = Phases::in_turn(round.limits).then_all(precondition);
+    Ok(
+        (0..rounds).fold(phases, |phases, number| match number < WINDOW as u64 {
+            true => phases.then(plan.clone()),
+            false => phases.perhaps(plan.clone()),
+        }),
+    )
+}
+
 impl Test for SteadyState {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
@@ -154,7 +182,9 @@ impl Test for SteadyState {
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
         let limits = round_plan(target, parameters)?.limits;
-        let first = precondition_plan(target, parameters)?.and_then(|plan| plan.limits.bytes);
+        let precondition = precondition_plan(target, parameters)?;
+        let time = phases(target, parameters, precondition.clone())?.time(target);
+        let first = precondition.and_then(|plan| plan.limits.bytes);
         let rounds = parameters.count("rounds").unwrap_or(25);
         let round = parameters.duration("round-time").unwrap_or_default();
         let most = limits.bytes.map_or_else(String::new, |bytes| {
@@ -168,7 +198,7 @@ impl Test for SteadyState {
                 place(target),
                 units::waiting(round),
             ),
-            duration: limits.duration,
+            time,
             reads: None,
             writes: limits.bytes,
         })

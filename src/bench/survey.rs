@@ -4,8 +4,8 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test,
-    Value, find,
+    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, RunTime, Shape,
+    Test, Value, find,
 };
 use crate::drive::Target;
 use crate::session::document::{Figure, Findings, Severity, Table, TableRow, Unit, Verdict};
@@ -71,6 +71,7 @@ figures and curves of every part are in the document, with the part's name in fr
 
 It only reads.",
     writes: false,
+    metrics: &["sequential-read/", "random-read/", "concurrency-read/", "block-size-read/", "interference/", "rotation/", "reorder/", "full-stroke/", "track-to-track/", "seek-curve/"],
     parameters: &[
         common::DURATION.with_default(|_| Value::Unset),
         common::WINDOW_BEGIN,
@@ -234,7 +235,14 @@ impl Test for Survey {
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
         let parts = parts(target, parameters);
-        let total: Duration = parts.iter().map(|part| part.time).sum();
+        let mut time = RunTime::default();
+        for part in &parts {
+            let own = parameters_of(part.test, part.time, target, parameters);
+            // A part that does not fit is left out.
+            if let Ok(forecast) = part.test.forecast(target, &own) {
+                time = time + forecast.time;
+            }
+        }
         let names: Vec<&str> = parts
             .iter()
             .map(|part| part.test.description().name)
@@ -247,13 +255,12 @@ impl Test for Survey {
         }
         Ok(Forecast {
             sentence: format!(
-                "runs {} tests on {}: {}; it takes about {}",
+                "runs {} tests on {}: {}",
                 names.len(),
                 place(target),
                 names.join(", "),
-                units::waiting(total)
             ),
-            duration: Some(total),
+            time,
             reads: None,
             writes: None,
         })
@@ -557,15 +564,13 @@ mod tests {
         let test = find("survey").unwrap();
         let parameters = fake::parameters(test, &target, &[]);
         let forecast = test.forecast(&target, &parameters).unwrap();
-        assert_eq!(forecast.duration, Some(Duration::from_secs(96)));
-        assert!(forecast.sentence.contains("1m36s"), "{forecast:?}");
+        // What is in flight when the time of a part is over is waited for.
+        let at_most = |seconds: u64| Duration::from_secs(seconds + 2).mul_f64(1.02);
+        assert!(forecast.time.at_most <= at_most(96), "{forecast:?}");
+        assert!(forecast.time.expected > at_most(48), "{forecast:?}");
         let parameters = fake::parameters(test, &target, &[("duration", "10s")]);
-        let shorter = test
-            .forecast(&target, &parameters)
-            .unwrap()
-            .duration
-            .unwrap();
-        assert!(shorter.abs_diff(Duration::from_secs(10)) < Duration::from_millis(1));
+        let shorter = test.forecast(&target, &parameters).unwrap().time;
+        assert!(shorter.at_most <= at_most(10), "{shorter:?}");
     }
 
     #[test]

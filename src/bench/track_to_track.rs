@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use super::forecast::Phases;
 use super::mechanics::shortest::{self, Shortest};
 use super::mechanics::stretch::Stretch;
 use super::mechanics::walk::{self, Jumps, Walk};
@@ -50,6 +51,7 @@ platter turning on; where it breaks, the block was missed and came a revolution 
 to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
 do not move the arm at all, and the test says so in place of a number.",
     writes: false,
+    metrics: &["track_to_track_seek", "cylinder_size", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &[
         SPAN,
         common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
@@ -67,17 +69,27 @@ do not move the arm at all, and the test says so in place of a number.",
     headline: &["track_to_track_seek", "cylinder_size", "revolution_time"],
 };
 
+/// Single reads until the limits, near each other.
+fn phases(target: &Target, parameters: &Parameters) -> Phases {
+    let mut plan = mechanics::single_reads(target, parameters);
+    plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
+    Phases::in_turn(common::limits(parameters)).then(plan)
+}
+
 impl Test for TrackToTrack {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
     fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        Ok(mechanics::forecast(
-            target,
-            parameters,
-            "in jumps of one cylinder",
-        ))
+        let forecast = mechanics::forecast(target, parameters, "in jumps of one cylinder");
+        Ok(match target.rotational() {
+            Some(false) => forecast,
+            _ => Forecast {
+                time: phases(target, parameters).time(target),
+                ..forecast
+            },
+        })
     }
 
     fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {

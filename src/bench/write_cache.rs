@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use super::common::{self, place};
+use super::forecast::Phases;
 use super::passes::{self, Pass, Passes};
 use super::{Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, Value};
 use crate::drive::settings::{Guard, Setting, SettingError};
@@ -37,6 +38,7 @@ The cache can be switched on SCSI and SATA drives, by root; the old state is put
 at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
 GiB at most.",
     writes: true,
+    metrics: &["sync_penalty", "cache_gain", "cache_on_*", "cache_off_*", "present_*"],
     parameters: &[
         common::BLOCK_SIZE,
         common::DEPTH.with_default(|_| Value::Count(1)),
@@ -115,7 +117,9 @@ impl Test for WriteCache {
                  where it can be switched{amount}",
                 place(target)
             ),
-            duration: plan.limits.duration,
+            time: Phases::sharing(plan.limits)
+                .then_all(pair(&plan, "", "").map(|pass| pass.plan))
+                .time(target),
             reads: None,
             writes: plan.limits.bytes,
         })

@@ -8,6 +8,7 @@ mod ways;
 use std::time::Duration;
 
 use super::common::{self, place};
+use super::forecast::Phases;
 use super::passes::{Pass, Passes};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
@@ -62,6 +63,7 @@ after a power cut), O_DSYNC and O_SYNC with every record.
 It overwrites what is there: up to 1 GiB for each of 14 combinations and 16 MiB for each of 10 ways, \
 which is said beforehand.",
     writes: true,
+    metrics: &["write_time", "sync_time", "close_time", "buffered_*", "direct_*", "fsync_*", "fdatasync_*", "sync_file_range_*", "o_dsync_*", "o_sync_*"],
     parameters: &[
         FILE_BYTES,
         METHOD_BYTES,
@@ -102,6 +104,8 @@ impl Test for WriteSyncClose {
         let records = record_passes(target, parameters)?;
         let methods = method_passes(target, parameters)?;
         let plans = records.iter().map(|(_, _, pass)| pass).chain(&methods);
+        let time = Phases::sharing(common::limits(parameters))
+            .then_all(plans.clone().map(|pass| pass.plan.clone()));
         let bytes: u64 = plans.filter_map(|pass| pass.plan.limits.bytes).sum();
         let limits = common::limits(parameters);
         let bytes = limits.bytes.unwrap_or(bytes).min(bytes);
@@ -113,7 +117,7 @@ impl Test for WriteSyncClose {
                 methods.len(),
                 common::written_share(bytes, target)
             ),
-            duration: limits.duration,
+            time: time.time(target),
             reads: None,
             writes: Some(bytes),
         })

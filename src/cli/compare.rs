@@ -1,10 +1,13 @@
 //! `diskscope compare`: sessions against each other, or many drives by one figure.
 
+use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
 use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
+use crate::bench;
+use crate::nearest;
 use crate::report;
 use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
@@ -48,6 +51,7 @@ fn side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result
         .iter()
         .map(|path| Ok((name(path), store::load(path).map_err(not_loaded)?)))
         .collect::<std::result::Result<Vec<_>, Failure>>()?;
+    check_ignored(ignored, sessions.iter().map(|(_, session)| session))?;
     let comparison = compare(&inputs(&sessions), ignored);
     print(&if as_json {
         json(&comparison)?
@@ -77,6 +81,8 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
             }),
         }
     }
+    check_ignored(ignored, sessions.iter().map(|(_, session)| session))?;
+    check_figure(figure, &sessions)?;
     let mut fleet = fleet(&inputs(&sessions), figure, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
     fleet.left_out.extend(unreadable);
@@ -108,6 +114,54 @@ pub(super) fn ignore_switch() -> Arg {
 pub(super) fn ignored(matches: &ArgMatches) -> Vec<String> {
     let names = matches.get_many("ignore").into_iter().flatten();
     names.cloned().collect()
+}
+
+/// Refuses names that no benchmark and none of the sessions has as a parameter: misspelt, they would
+/// ignore nothing.
+pub(super) fn check_ignored<'s>(
+    ignored: &[String],
+    sessions: impl Iterator<Item = &'s Session>,
+) -> std::result::Result<(), Failure> {
+    if ignored.is_empty() {
+        return Ok(());
+    }
+    let described = bench::TESTS.iter().flat_map(|test| {
+        let parameters = test.description().parameters.iter();
+        parameters.map(|parameter| parameter.name.to_owned())
+    });
+    let recorded = sessions
+        .flat_map(|session| &session.runs)
+        .flat_map(|run| run.parameters.keys().map(ToString::to_string));
+    let known: BTreeSet<String> = described.chain(recorded).collect();
+    let names = || known.iter().map(String::as_str);
+    match ignored.iter().find(|name| !known.contains(*name)) {
+        None => Ok(()),
+        Some(name) => Err(Failure::usage(format!(
+            "--ignore {name:?}: no benchmark has a parameter of that name{}",
+            nearest::suggestion(name, names())
+        ))
+        .advise(format!(
+            "parameters are {}",
+            names().collect::<Vec<_>>().join(", ")
+        ))),
+    }
+}
+
+/// Refuses a metric that none of the sessions has.
+fn check_figure(figure: &str, sessions: &[(String, Session)]) -> std::result::Result<(), Failure> {
+    let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
+    let known: BTreeSet<&str> = runs
+        .flat_map(|run| run.findings.figures.iter().map(|figure| &*figure.name))
+        .collect();
+    if known.is_empty() || known.contains(figure) {
+        return Ok(());
+    }
+    let names: Vec<&str> = known.iter().copied().collect();
+    Err(Failure::usage(format!(
+        "--by {figure:?}: none of these sessions has that metric{}",
+        nearest::suggestion(figure, names.iter().copied())
+    ))
+    .advise(format!("they have {}", names.join(", "))))
 }
 
 fn name(path: &Path) -> String {

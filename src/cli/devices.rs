@@ -103,7 +103,7 @@ fn branch(
 ) {
     let indent = "  ".repeat(depth);
     let name = format!("{indent}{}", drive.name);
-    let size = units::capacity(drive.size_bytes as f64);
+    let size = units::size(drive.size_bytes);
     let _ = writeln!(
         text,
         "{name:<14} {size:>8}  {}",

@@ -8,6 +8,7 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 use super::{Exit, Failure, Result, json, json_switch, print};
 use crate::drive::{file_systems, identity};
 use crate::model::files::{self, DeletedView, FileView};
+use crate::privilege;
 use crate::probe::open_files;
 use crate::roots::Roots;
 use crate::units;
@@ -57,7 +58,11 @@ fn unreadable(pid: u32, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no process {pid}"),
         std::io::ErrorKind::PermissionDenied => format!(
-            "cannot list the files of process {pid}: not permitted; run it as its owner or root"
+            "cannot list the files of process {pid}: not permitted; {}",
+            privilege::as_root_or(
+                ", or as its owner",
+                "a container or a security module forbids it: run it on the host",
+            )
         ),
         _ => format!("cannot list the files of process {pid}: {error}"),
     }

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::compare::{check_together, ignore_switch, ignored};
+use super::compare::{check_ignored, check_together, ignore_switch, ignored};
 use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
 use crate::bench;
 use crate::report::html;
@@ -47,13 +47,15 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         sessions.push((path.display().to_string(), session));
         ids.push(id);
     }
+    let ignored = ignored(matches);
+    check_ignored(&ignored, sessions.iter().map(|(_, session)| session))?;
     let roots = Roots::default();
     let output = output::prepare(&roots, path, &ids).map_err(refused_output)?;
     let inputs: Vec<Input<'_>> = sessions
         .iter()
         .map(|(name, session)| Input { name, session })
         .collect();
-    let comparison = (inputs.len() > 1).then(|| compare(&inputs, &ignored(matches)));
+    let comparison = (inputs.len() > 1).then(|| compare(&inputs, &ignored));
     let presentation = |name: &str| Some(bench::find(name)?.description().presentation());
     let page = html::page(&inputs, comparison.as_ref(), &presentation);
     if output.is_stdout() {

@@ -12,6 +12,7 @@ use crate::bench::{self, Job, Parameter, TESTS};
 use crate::drive::{Consent, ErrorKind};
 use crate::engine::Control;
 use crate::named_file::Output;
+use crate::nearest;
 use crate::report::{repeated, text};
 use crate::roots::Roots;
 use crate::runtime::benchmark::{self, Order, Report};
@@ -147,11 +148,16 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
     let test = bench::find(word("test")).ok_or_else(|| {
         let known: Vec<_> = TESTS.iter().map(|test| test.description().name).collect();
+        let names = TESTS.iter().flat_map(|test| {
+            let description = test.description();
+            std::iter::once(description.name).chain(description.aliases.iter().copied())
+        });
         Failure::usage(format!(
-            "there is no test {:?}: there are {}",
+            "there is no benchmark {:?}{}",
             word("test"),
-            known.join(", ")
+            nearest::suggestion(word("test"), names)
         ))
+        .advise(format!("there are {}", known.join(", ")))
     })?;
     let target = matches.get_one::<OsString>("target");
     let mut job = Job::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
@@ -171,6 +177,8 @@ fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
     let goals: std::result::Result<Vec<Vec<Wanted>>, _> =
         goals.map(|text| Wanted::parse_all(text)).collect();
     job.goals = goals.map_err(Failure::usage)?.concat();
+    job.check_goals()
+        .map_err(|error| Failure::usage(&error).advise(error.advice()))?;
     Ok(Order {
         job,
         repeat: matches.get_one("repeat").copied().unwrap_or(1),

@@ -2,6 +2,8 @@
 
 use std::io;
 
+use crate::privilege;
+
 /// How an error counts: the exit status of the program depends on it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorKind {
@@ -50,8 +52,8 @@ pub enum DriveError {
     #[error(
         "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
         free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::capacity(*.reserve as f64),
-        wanted = crate::units::capacity(*.wanted as f64)
+        reserve = crate::units::size(*.reserve),
+        wanted = crate::units::size(*.wanted)
     )]
     NoRoom {
         /// The directory.
@@ -68,10 +70,10 @@ pub enum DriveError {
     /// Overwriting a file would fill its file system: it has holes.
     #[error(
         "{missing} of {name} are holes or compressed and need room when they are written: its file \
-         system {free}, of which {reserve} stay free",
+         system {free}, and {reserve} have to stay free",
         free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::capacity(*.reserve as f64),
-        missing = crate::units::capacity(*.missing as f64)
+        reserve = crate::units::size(*.reserve),
+        missing = crate::units::size(*.missing)
     )]
     NoRoomForHoles {
         /// The file.
@@ -114,7 +116,7 @@ pub enum DriveError {
 
 /// What a file system has free: by its own account, or by that limit of memory.
 fn what_is_free(limit: Option<&str>, bytes: u64) -> String {
-    let bytes = crate::units::capacity(bytes as f64);
+    let bytes = crate::units::size(bytes);
     match limit {
         Some(limit) => format!("lies in memory, of which {limit} leaves {bytes}"),
         None => format!("has {bytes} free"),
@@ -152,7 +154,10 @@ impl DriveError {
                  instead (such as /var/tmp), a scratch file is made there and removed"
             }
             Self::Forbidden { root: false, .. } => {
-                "try as root (sudo), or name a directory on it: a scratch file is made there"
+                return privilege::as_root_or(
+                    " (sudo), or name a directory on it: a scratch file is made there",
+                    "name a directory on it: a scratch file is made there",
+                );
             }
             Self::NoRoom { .. } => "make room, choose a smaller size, or name another directory",
             Self::NoRoomForHoles { .. } => {
@@ -162,10 +167,12 @@ impl DriveError {
             Self::Cancelled { .. } => "start it again when it suits",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
-                Some(libc::EACCES | libc::EPERM) if rustix::process::geteuid().is_root() => {
-                    "a file system or a security module refuses even root: name another target"
+                Some(libc::EACCES | libc::EPERM) => {
+                    return privilege::as_root_or(
+                        " (sudo)",
+                        "a file system or a security module refuses even root: name another target",
+                    );
                 }
-                Some(libc::EACCES | libc::EPERM) => "try as root (sudo)",
                 Some(libc::EROFS) => "name a directory on a file system that can be written",
                 Some(libc::EBUSY) => "end the program that holds it, then start again",
                 Some(libc::EINVAL) => "try --cache keep",
@@ -188,5 +195,29 @@ pub(crate) fn failed<E: Into<io::Error>>(
         tried,
         name,
         source: source.into(),
+    }
+}
+
+#[cfg(test)]
+mod unit_tests {
+    use super::*;
+
+    #[test]
+    fn what_stays_free_is_no_part_of_what_is_free() {
+        let free = 357_000_000;
+        let reserve = 1 << 30;
+        let (name, limit) = ("/srv/image".to_owned(), None);
+        let text = DriveError::NoRoomForHoles {
+            name,
+            missing: 1 << 30,
+            free,
+            reserve,
+            limit,
+        }
+        .to_string();
+        assert!(
+            text.contains("has 357 MB free, and 1 GiB have to stay free"),
+            "{text}"
+        );
     }
 }

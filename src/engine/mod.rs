@@ -8,6 +8,8 @@
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
+use crate::privilege;
+
 pub mod address;
 mod area;
 mod auto;
@@ -150,7 +152,10 @@ impl EngineError {
             Self::OnlyRamp => "raise --bytes or --requests, or make --ramp shorter",
             Self::Plan(_) => "change the parameter that the message names",
             Self::Start { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                "run it as root"
+                return privilege::as_root_or(
+                    " (sudo)",
+                    "a security module or a container forbids it: try --engine pread",
+                );
             }
             Self::Flush { .. } => "see the kernel's log (dmesg)",
             Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",

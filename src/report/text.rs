@@ -135,7 +135,7 @@ fn target(target: &TargetRecord) -> String {
         "scratch" => format!("a scratch file in {}", target.path),
         _ => target.path.clone().into(),
     };
-    let _ = write!(text, ", {}", units::capacity(target.size_bytes as f64));
+    let _ = write!(text, ", {}", units::size(target.size_bytes));
     let about = [
         &target.file_system,
         &target.device,
@@ -360,10 +360,13 @@ fn around(run: &Run) -> String {
 fn goals(goals: &[Goal]) -> String {
     let mut text = String::new();
     for goal in goals {
-        let verdict = match goal.met {
-            Some(true) => "met",
-            Some(false) => "MISSED",
-            None => "cannot tell: this run has no such figure",
+        let word = match goal.met {
+            Some(false) => goal.word().to_uppercase(),
+            _ => goal.word().to_owned(),
+        };
+        let verdict = match goal.reason() {
+            Some(reason) => format!("{word}: {reason}"),
+            None => word,
         };
         let measured = goal
             .outcome()

@@ -9,7 +9,7 @@ pub use self::detached::run_detached;
 use super::overwrite;
 use crate::bench::common::window;
 use crate::bench::runner;
-use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, Value};
+use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, RunTime, Value};
 use crate::drive::guard::WriteWatch;
 use crate::drive::{DriveError, ErrorKind, Inspection, Refusal, Target};
 use crate::engine::{Choice, Control, Engine, EngineError, OpenError, Opened};
@@ -68,6 +68,8 @@ pub struct Start {
 
 /// Who watches a job.
 pub trait Watcher {
+    /// The target may be measured: name of the benchmark, and what it will do.
+    fn announced(&mut self, _test: &'static str, _forecast: &Forecast) {}
     /// The scratch file is being filled: bytes done, bytes in all.
     fn preparing(&mut self, done: u64, total: u64);
     /// The target is open, the test begins.
@@ -138,7 +140,9 @@ impl Refused {
         match self {
             Self::Target(error) | Self::Writing { refusal: error, .. } => error.kind(),
             Self::Output { .. } => ErrorKind::Usage,
-            Self::Bench(BenchError::Parameters(_) | BenchError::Parameter(_)) => ErrorKind::Usage,
+            Self::Bench(
+                BenchError::Parameters(_) | BenchError::Parameter(_) | BenchError::Goal { .. },
+            ) => ErrorKind::Usage,
             Self::Bench(BenchError::Engine(EngineError::Plan(_))) => ErrorKind::Usage,
             Self::Bench(BenchError::SettingInUse(_)) => ErrorKind::Refused,
             Self::Bench(BenchError::Engine(_)) | Self::NotSaved | Self::NoAnswer { .. } => {
@@ -228,7 +232,7 @@ fn run_into(
     }
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
-    let forecast = job.test.forecast(&target, &parameters)?;
+    let mut forecast = job.forecast(&target)?;
     let mut watch = None;
     let overwritten = match job.test.writes(&parameters) {
         true => {
@@ -241,6 +245,12 @@ fn run_into(
         false => None,
     };
     let (mut refusal, mut refused) = (None, false);
+    forecast.time = repeated(
+        &forecast,
+        job.test.forecast(&target, &parameters)?,
+        order.repeat,
+    );
+    watcher.announced(job.test.description().name, &forecast);
     book.set_doing("while filling the scratch file in");
     opened.prepare(control, &mut |done, total| watcher.preparing(done, total))?;
     let engine = opened.engine();
@@ -307,6 +317,11 @@ fn run_into(
     let mut report = book.close().ok_or_else(left)?;
     report.refused = refused;
     Ok(report)
+}
+
+/// The time of a run that is repeated: the scratch file is filled once.
+fn repeated(first: &Forecast, each: Forecast, times: u32) -> RunTime {
+    first.time + each.time * times.saturating_sub(1)
 }
 
 /// Whether a run ended because its target may not be written any more.

@@ -108,5 +108,5 @@ fn begin(roots: &Roots, device: &str, sources: &Sources) -> Result<Capture, News
         }
         Then::Follow
     })
-    .map_err(|error| refused(error.to_string(), error.advice()))
+    .map_err(|error| refused(error.to_string(), &error.advice()))
 }

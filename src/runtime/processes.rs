@@ -9,6 +9,7 @@ use crate::drive::ioctl::{IoClass, set_io_priority};
 use crate::drive::settings::{Guard, Setting, Settings};
 use crate::drive::{file_systems, identity};
 use crate::model::files::{self, DeletedView, FileView};
+use crate::privilege;
 use crate::probe::{open_files, process::stat};
 use crate::roots::Roots;
 
@@ -21,7 +22,13 @@ pub fn files(roots: &Roots, pid: u32) -> Result<Vec<FileView>, String> {
         .map(|opened| files::opened(&opened))
         .map_err(|error| match error.kind() {
             std::io::ErrorKind::NotFound => format!("process {pid} has ended"),
-            _ => format!("cannot list the files of process {pid}: {error}; its owner and root can"),
+            _ => format!(
+                "cannot list the files of process {pid}: {error}; {}",
+                privilege::as_root_or(
+                    ", or as its owner",
+                    "a container or a security module forbids it",
+                )
+            ),
         })
 }
 

@@ -43,6 +43,12 @@ impl Wanted {
         &self.text
     }
 
+    /// Name of the metric that it is set for.
+    #[must_use]
+    pub fn figure(&self) -> &str {
+        &self.figure
+    }
+
     /// Reads the name of one of the [`PRESETS`], which may stand for several goals, or a goal as
     /// [`parse`](Self::parse) does.
     ///

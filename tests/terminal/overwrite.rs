@@ -60,7 +60,7 @@ fn only_the_typed_path_overwrites_a_device() {
     let directory = directory();
     let mut terminal = diskscope(&[], directory.path());
     ask(&mut terminal, device.path());
-    terminal.see("33.6 MB");
+    terminal.see("32 MiB");
     terminal.see("Type the path to start");
 
     let wrong = format!("{}0", device.path());

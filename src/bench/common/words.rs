@@ -49,7 +49,7 @@ pub fn written_share(bytes: u64, target: &Target) -> String {
     } else {
         format!("{} of it", units::percent(share))
     };
-    format!("{} ({of_it})", units::capacity(bytes as f64))
+    format!("{} ({of_it})", units::size(bytes))
 }
 
 /// The verdict on a queue that was not as full as it should have been.

@@ -17,8 +17,10 @@ pub mod walk;
 pub mod zones;
 
 use super::common;
+use super::forecast::Phases;
 use super::{Bench, BenchError, Forecast, Parameter, Parameters, Value};
 use crate::drive::Target;
+use crate::engine::{Pattern, Plan};
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 
 pub use clockwork::{Clockwork, SECTOR};
@@ -41,6 +43,22 @@ pub const fn parameters(duration: fn(&Target) -> Value) -> [Parameter; 7] {
     ]
 }
 
+/// Single reads until the limits; of a medium that does not rotate only those that show it.
+fn phases(target: &Target, parameters: &Parameters) -> Phases {
+    let mut plan = single_reads(target, parameters);
+    if target.rotational() == Some(false) {
+        plan.limits.requests = Some(revolution::READS_PER_ROUND);
+    }
+    Phases::in_turn(common::limits(parameters)).then(plan)
+}
+
+/// Reads of one block at random places, without a limit.
+#[must_use]
+pub fn single_reads(target: &Target, parameters: &Parameters) -> Plan {
+    let window = common::window(target, parameters);
+    Plan::reading(Pattern::Random, target.logical_block.max(512), window)
+}
+
 /// The forecast of a test that probes single blocks for a while.
 #[must_use]
 pub fn forecast(target: &Target, parameters: &Parameters, what: &str) -> Forecast {
@@ -50,7 +68,7 @@ pub fn forecast(target: &Target, parameters: &Parameters, what: &str) -> Forecas
             "reads single blocks of {}, one at a time, {what}",
             common::place(target)
         ),
-        duration: limits.duration,
+        time: phases(target, parameters).time(target),
         reads: limits.bytes,
         writes: None,
     }

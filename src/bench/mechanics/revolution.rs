@@ -10,6 +10,8 @@ use crate::stats::robust;
 pub const SPEEDS: std::ops::Range<f64> = 45.0..310.0;
 /// Sectors of one round, each read twice. More than a drive's cache keeps apart.
 const SECTORS: usize = 128;
+/// Reads of one round.
+pub const READS_PER_ROUND: u64 = 2 * SECTORS as u64;
 /// Pairs without which nothing is said.
 pub const ENOUGH: usize = 24;
 /// Coherence from which the speed is beyond doubt.

@@ -64,7 +64,7 @@ fn the_forecast_says_bytes_and_share() {
     let forecast = test.forecast(&target, &parameters).unwrap();
     assert_eq!(forecast.writes, Some(400 << 30));
     assert!(
-        forecast.sentence.contains("215 GB (2.00 times over it)"),
+        forecast.sentence.contains("200 GiB (2.00 times over it)"),
         "{forecast:?}"
     );
     assert!(

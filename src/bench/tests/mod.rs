@@ -1,11 +1,12 @@
 //! What holds for every test.
 
 pub mod fake;
+mod forecast;
 
 use std::collections::BTreeSet;
 
 use self::fake::simulate;
-use super::{TESTS, find};
+use super::{TESTS, find, metrics};
 use crate::engine::Operation;
 use crate::session::document::{RunState, Unit};
 use crate::session::goal::Wanted;
@@ -93,6 +94,11 @@ fn every_test_runs_on_a_simulated_drive_and_keeps_its_word() {
         assert!(said || !findings.verdicts.is_empty(), "{name} says nothing");
         for figure in &findings.figures {
             assert!(figure.value.is_finite(), "{name}: {figure:?}");
+            assert!(
+                metrics::includes(description.metrics, &figure.name),
+                "{name} does not declare its metric {}",
+                figure.name
+            );
             // A goal can be set for it, by a limit in its own unit where one can be written.
             let limit = match figure.unit {
                 Unit::PerSecond => "1/s",

@@ -2,8 +2,8 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::bench::Progress;
 use crate::bench::common::written_share;
+use crate::bench::{Forecast, Progress};
 use crate::drive::Inspection;
 use crate::engine::Snapshot;
 use crate::printable::printable_str;
@@ -39,6 +39,11 @@ impl Line {
             let _ = write!(stderr, "\r{text}{blanks}").and_then(|()| stderr.flush());
             self.width = width;
         }
+    }
+
+    /// Whether what is planned is printed: what will be written also to whoever keeps the log.
+    fn is_verbose(&self, forecast: &Forecast) -> bool {
+        self.terminal || forecast.writes.is_some()
     }
 
     /// Takes the line away.
@@ -88,11 +93,8 @@ fn overwriting(inspection: &Inspection, start: &Start) -> String {
         || "writes an unknown number of bytes".to_owned(),
         |bytes| format!("writes up to {}", written_share(bytes, &start.target)),
     );
-    let duration = start.forecast.duration.map_or_else(
-        || "time depends on the drive".to_owned(),
-        |duration| format!("takes up to {}", units::waiting(duration)),
-    );
-    lines.push(format!("{writes}, {duration}"));
+    let time = start.forecast.time.describe();
+    lines.push(format!("{writes}, takes {time}"));
     lines.join("\n  ")
 }
 
@@ -101,12 +103,19 @@ impl Watcher for Line {
         self.clear();
     }
 
+    fn announced(&mut self, test: &'static str, forecast: &Forecast) {
+        if self.is_verbose(forecast) {
+            let time = forecast.time.describe();
+            say(&format!("{test}: {}; takes {time}", forecast.sentence));
+        }
+    }
+
     fn preparing(&mut self, done: u64, total: u64) {
         let share = done as f64 / total.max(1) as f64;
         self.draw(&format!(
             "{}  filling the scratch file, {}",
             bar(share),
-            units::capacity(total as f64)
+            units::size(total)
         ));
     }
 
@@ -115,12 +124,10 @@ impl Watcher for Line {
         if let Some(inspection) = &start.overwritten {
             say(&overwriting(inspection, start));
         }
-        // What will be written is said to whoever keeps the log, too.
-        if self.terminal || start.forecast.writes.is_some() {
-            say(&format!("{}: {}", start.test, start.forecast.sentence));
-            if let Some(reason) = &start.engine.reason {
-                say(&format!("engine {}: {reason}", start.engine.name));
-            }
+        if self.is_verbose(&start.forecast)
+            && let Some(reason) = &start.engine.reason
+        {
+            say(&format!("engine {}: {reason}", start.engine.name));
         }
     }
 

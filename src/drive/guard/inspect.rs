@@ -170,7 +170,7 @@ impl Inspection {
 
     /// What the name leads to where that is another path, the device, and the size.
     fn what(&self) -> String {
-        let size = units::capacity(self.size_bytes as f64);
+        let size = units::size(self.size_bytes);
         let path = match &self.resolved {
             Some(path) => format!("-> {path}"),
             None => self.name.clone(),
@@ -205,7 +205,7 @@ impl Inspection {
 
 /// A partition on a line.
 fn partition(part: &Part) -> String {
-    let size = units::capacity(part.size_bytes as f64);
+    let size = units::size(part.size_bytes);
     let words = [part.signature.as_ref(), part.last_mount.as_ref()];
     let words = words.into_iter().flatten();
     let words: String = words.map(|word| format!(", {word}")).collect();

@@ -25,6 +25,7 @@ use std::sync::Arc;
 
 use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind};
+use crate::privilege;
 use crate::roots::Roots;
 
 use conflicts::{Alias, Depth, Usage};
@@ -150,18 +151,16 @@ impl Refusal {
                                    really go; no option overrides this"
                 .to_owned(),
             Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
-            Self::Unresolved { .. } if rustix::process::geteuid().is_root() => {
+            Self::Unresolved { .. } => privilege::as_root_or(
+                " on the host, with /proc and /sys mounted, or name a directory: a scratch file is \
+                 made there",
                 "run it on the host, with /proc and /sys mounted, or name a directory: a scratch \
-                 file is made there"
-                    .to_owned()
-            }
-            Self::Unresolved { .. } => "try as root on the host, with /proc and /sys mounted, or \
-                                        name a directory: a scratch file is made there"
-                .to_owned(),
-            Self::Unknown { .. } if rustix::process::geteuid().is_root() => {
-                "mount /proc and /sys, then start again".to_owned()
-            }
-            Self::Unknown { .. } => "try as root, with /proc and /sys mounted".to_owned(),
+                 file is made there",
+            ),
+            Self::Unknown { .. } => privilege::as_root_or(
+                ", with /proc and /sys mounted",
+                "mount /proc and /sys, then start again",
+            ),
         }
     }
 }

@@ -63,7 +63,7 @@ fn refusal_names_the_limit_of_memory() {
     let room = Room::new(400 * GIB, 400 * GIB).within_memory(true, vec![group]);
     let text = room.refuse("/tmp", 100 * GIB).to_string();
     let expected = "/tmp lies in memory, of which memory.max (256 MiB) of the control group /job \
-                    leaves 134 MB, and 1.07 GB have to stay free: no room for a scratch file of 107 GB";
+                    leaves 128 MiB, and 1 GiB have to stay free: no room for a scratch file of 100 GiB";
     assert_eq!(text, expected);
 }
 

@@ -5,6 +5,7 @@ use std::path::{Path, PathBuf};
 
 use super::setting::Setting;
 use crate::private_directory::PrivateDirectoryError;
+use crate::privilege;
 
 /// What went wrong with a setting.
 #[derive(Debug, thiserror::Error)]
@@ -103,7 +104,12 @@ impl SettingError {
     pub fn advice(&self) -> String {
         match self {
             Self::Io { source, .. } => match source.kind() {
-                io::ErrorKind::PermissionDenied => "run it as root",
+                io::ErrorKind::PermissionDenied => {
+                    return privilege::as_root_or(
+                        " (sudo)",
+                        "a container or a security module forbids it: run it on the host",
+                    );
+                }
                 io::ErrorKind::NotFound => "this kernel or driver has no such setting",
                 _ => "the kernel or the drive does not let it be changed",
             }

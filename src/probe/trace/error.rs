@@ -3,6 +3,8 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
+use crate::privilege;
+
 /// Why requests cannot be followed.
 #[derive(Debug, thiserror::Error)]
 pub enum TraceError {
@@ -60,10 +62,14 @@ impl TraceError {
 
     /// What to do about it.
     #[must_use]
-    pub fn advice(&self) -> &'static str {
-        match self {
+    pub fn advice(&self) -> String {
+        let text = match self {
             Self::NotPermitted { .. } => {
-                "run as root; rates, transfers and benchmarks work without it"
+                return privilege::as_root_or(
+                    "; rates, transfers and benchmarks work without it",
+                    "a container or kernel lockdown forbids it: run it on the host; rates, transfers \
+                     and benchmarks work without it",
+                );
             }
             Self::NoTracefs { .. } => {
                 "mount it (mount -t tracefs none /sys/kernel/tracing), or use a kernel with CONFIG_FTRACE; \
@@ -75,6 +81,7 @@ impl TraceError {
             }
             Self::Format { .. } => "report the file's content together with the kernel's version",
             Self::Io { .. } => "rates, transfers and benchmarks work without it",
-        }
+        };
+        text.to_owned()
     }
 }

@@ -111,13 +111,14 @@ fn split(rendered: &str) -> (&str, &str) {
 /// Goals and whether they were met.
 pub(super) fn goals(goals: &[Goal]) -> String {
     let row = |goal: &Goal| {
-        let (class, word) = match goal.met {
-            Some(true) => ("good", "met"),
-            Some(false) => ("trouble", "missed"),
-            None => ("soft", "cannot tell"),
+        let class = match goal.met {
+            Some(true) => "good",
+            Some(false) => "trouble",
+            None => "soft",
         };
+        let word = goal.word();
         let measured = goal.measured_text().map_or_else(
-            || "this run has no such figure".to_owned(),
+            || goal.reason().unwrap_or_default().to_owned(),
             |value| format!("{value} measured"),
         );
         let margin = goal.margin().unwrap_or_default();

@@ -60,7 +60,7 @@ fn heading(run: &Run, presentation: &Presentation) -> String {
          <p class=\"subject\">{}, {}</p>\n<p class=\"soft\">{}</p>\n",
         text(&run.test),
         text(&subject),
-        units::capacity(run.target.size_bytes as f64),
+        units::size(run.target.size_bytes),
         text(presentation.summary),
     )
 }
@@ -129,7 +129,7 @@ fn drive(target: &TargetRecord) -> String {
                 "size",
                 Some(format!(
                     "{} ({} bytes)",
-                    units::capacity(target.size_bytes as f64),
+                    units::size(target.size_bytes),
                     target.size_bytes
                 )),
             ),

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 
 use super::book::{Interrupted, SharedBook};
 use super::{Beside, Order, Refused, Report, Start, Watcher, run_into};
-use crate::bench::{BenchError, Progress};
+use crate::bench::{BenchError, Forecast, Progress};
 use crate::engine::{Control, EngineError, simulated};
 use crate::roots::Roots;
 use crate::runtime::supervisor;
@@ -172,6 +172,10 @@ impl Relay<'_> {
 }
 
 impl Watcher for Relay<'_> {
+    fn announced(&mut self, test: &'static str, forecast: &Forecast) {
+        self.with(|watcher| watcher.announced(test, forecast));
+    }
+
     fn preparing(&mut self, done: u64, total: u64) {
         self.with(|watcher| watcher.preparing(done, total));
     }

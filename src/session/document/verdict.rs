@@ -86,7 +86,9 @@ impl Goal {
         if self.limit == 0.0 {
             return None;
         }
-        Some(if ratio >= MANY {
+        Some(if (ratio - 1.0).abs() < 0.0005 {
+            "at the limit".to_owned()
+        } else if ratio >= MANY {
             format!("{} times the limit", units::three_digits(ratio))
         } else if ratio < 0.001 {
             "less than 0.1 % of the limit".to_owned()
@@ -96,6 +98,24 @@ impl Goal {
             let side = if ratio >= 1.0 { "above" } else { "below" };
             format!("{} {side} the limit", units::percent((ratio - 1.0).abs()))
         })
+    }
+
+    /// `met`, `missed` or `not determined`.
+    #[must_use]
+    pub fn word(&self) -> &'static str {
+        match self.met {
+            Some(true) => "met",
+            Some(false) => "missed",
+            None => "not determined",
+        }
+    }
+
+    /// Why it is not determined; `None` where it is.
+    #[must_use]
+    pub fn reason(&self) -> Option<&'static str> {
+        self.met
+            .is_none()
+            .then_some("the run did not yield that metric")
     }
 
     /// The value and its margin, as far as there are any.
@@ -130,8 +150,31 @@ mod tests {
         assert_eq!(text(6e6, 5e6), "6.00 ms, 20 % above the limit");
         assert_eq!(text(6e7, 5e6), "60.0 ms, 12.0 times the limit");
         assert_eq!(text(6e6, 0.0), "6.00 ms");
+        assert_eq!(text(5e6, 5e6), "5.00 ms, at the limit");
+        assert_eq!(text(4.999e6, 5e6), "5.00 ms, at the limit");
         assert_eq!(text(5e3, 5e6), "5.00 us, 0.1 % of the limit");
         assert_eq!(text(5e2, 5e6), "500 ns, less than 0.1 % of the limit");
         assert_eq!(outcome(None, 5e6), None);
+        for exponent in -12..12 {
+            let text = text(5e6 * 10_f64.powi(exponent), 5e6);
+            assert!(!text.contains("100 % below"), "{text}");
+        }
+    }
+
+    #[test]
+    fn goal_without_value_is_not_determined_for_a_reason() {
+        let goal = |met| Goal {
+            goal: "p95<=5ms".into(),
+            met,
+            measured: None,
+            limit: 5e6,
+            unit: Unit::Nanoseconds,
+        };
+        assert_eq!(goal(None).word(), "not determined");
+        assert!(goal(None).reason().unwrap().contains("metric"));
+        assert_eq!(
+            (goal(Some(true)).word(), goal(Some(true)).reason()),
+            ("met", None)
+        );
     }
 }

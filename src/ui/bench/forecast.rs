@@ -26,7 +26,7 @@ pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut B
             lines.extend(sentence.map(Line::raw));
             let mut parts = cost(forecast);
             if let Some(bytes) = launcher.scratch_bytes() {
-                let size = units::block_size(bytes as f64);
+                let size = units::size(bytes);
                 parts.push(format!("fills a scratch file of {size} first"));
             }
             let users = launcher.selected_choice().map(|choice| &choice.users);
@@ -51,15 +51,12 @@ pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut B
 
 /// How long it takes and how many bytes it moves.
 pub(super) fn cost(forecast: &Forecast) -> Vec<String> {
-    let mut parts = vec![match forecast.duration {
-        Some(duration) => format!("takes up to {}", units::waiting(duration)),
-        None => "time depends on the drive".to_owned(),
-    }];
+    let mut parts = vec![format!("takes {}", forecast.time.describe())];
     if let Some(bytes) = forecast.reads {
-        parts.push(format!("reads {}", units::capacity(bytes as f64)));
+        parts.push(format!("reads {}", units::size(bytes)));
     }
     if let Some(bytes) = forecast.writes {
-        parts.push(format!("writes {}", units::capacity(bytes as f64)));
+        parts.push(format!("writes {}", units::size(bytes)));
     }
     parts
 }

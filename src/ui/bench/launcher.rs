@@ -242,7 +242,7 @@ fn target_cell(choice: &Choice, column: usize, width: u16, look: Look) -> Line<'
         0 => Line::styled(cut_start(&choice.name, width, look), name_style),
         1 => Line::styled(cut_end(&choice.label, width, look), faint),
         2 => match choice.size_bytes {
-            Some(bytes) => Line::raw(units::capacity(bytes as f64)),
+            Some(bytes) => Line::raw(units::size(bytes)),
             None => Line::from(unknown(look)),
         },
         3 => Line::raw(cut_end(&choice.kind, width, look)),

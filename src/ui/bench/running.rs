@@ -94,7 +94,7 @@ fn draw_preparing(done: u64, total: u64, look: Look, row: Rect, body: Rect, buf:
     line.push_span(format!(
         "   filling the scratch file: {} of {}",
         units::capacity(done as f64),
-        units::capacity(total as f64)
+        units::size(total)
     ));
     line.render(row, buf);
     let why = "Random bytes are really written first: reads of blocks that were never written \

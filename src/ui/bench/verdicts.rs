@@ -76,16 +76,17 @@ pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut 
 
 /// Whether a goal was met, and its margin: behind it, or below it where there is no room.
 fn goal(goal: &Goal, look: Look, width: u16) -> Vec<Line<'static>> {
-    let (word, meaning) = match goal.met {
-        Some(true) => ("met", Meaning::Good),
-        Some(false) => ("missed", Meaning::Trouble),
-        None => ("n/a", Meaning::Faint),
+    let meaning = match goal.met {
+        Some(true) => Meaning::Good,
+        Some(false) => Meaning::Trouble,
+        None => Meaning::Faint,
     };
     let mut line = Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
-        Span::styled(word, look.style(meaning)),
+        Span::styled(goal.word(), look.style(meaning)),
     ]);
-    let Some(margin) = goal.outcome() else {
+    let margin = goal.outcome().or(goal.reason().map(str::to_owned));
+    let Some(margin) = margin else {
         return vec![line];
     };
     let faint = look.style(Meaning::Faint);

@@ -107,6 +107,6 @@ fn image_file_is_examined_as_if_it_were_a_device() {
     let medium = target::open(&roots, file.path().to_str().unwrap(), None).unwrap();
     let facts = crate::drive::guard::inspect(&roots, &medium).unwrap();
     let about = facts.about().join("\n");
-    assert!(about.contains("partition 2, 1.05 MB, ext4"), "{about}");
+    assert!(about.contains("partition 2, 1 MiB, ext4"), "{about}");
     assert!(about.contains("regular file"), "{about}");
 }

@@ -4,6 +4,8 @@
 
 use std::path::Path;
 
+mod fields;
+
 /// Set to write the file anew instead of comparing it.
 const BLESS: &str = "DISKSCOPE_BLESS";
 
