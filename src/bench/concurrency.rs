@@ -1,12 +1,14 @@
 //! What concurrency-read and concurrency-write share: a sweep over the queue depth.
 
-use super::budget::Budget;
-use super::common::{self, place, series};
+mod analysis;
+
+use super::common::{self, place};
+use super::rounds::{self, ROUNDS};
+use super::sweep::SweepSchedule;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use crate::drive::Target;
-use crate::engine::{Limits, Operation, Outcome, Pattern, Plan};
-use crate::session::document::{Figure, Severity, Unit, Verdict};
-use crate::stats::concurrency::{Step, in_flight, knee, saturated, scores};
+use crate::engine::{Limits, Operation, Pattern, Plan};
+use analysis::DepthSweep;
 
 /// Deepest queue.
 pub(super) const MAX_DEPTH: Parameter = Parameter {
@@ -34,13 +36,14 @@ pub(super) const ALPHA: Parameter = Parameter {
 pub(super) const EARLY_STOP: Parameter = Parameter {
     name: "early-stop",
     kind: Kind::Word(&["yes", "no"]),
-    help: "end when two doublings in a row brought nothing but longer response times",
+    help: "leave out depths from the second round on that in the first brought nothing but longer \
+           response times",
     default: |_| Value::Word("yes".to_owned()),
 };
 
 /// Time for the whole sweep; a disk needs more for its percentiles.
 pub(super) const DURATION: Parameter = Parameter {
-    help: "time for the whole sweep, shared out to the depths",
+    help: "time for the whole sweep, shared out to the depths and rounds",
     ..common::DURATION.with_default(|target| {
         let seconds = if target.rotational() == Some(true) {
             60
@@ -124,7 +127,8 @@ pub(super) fn forecast(
     });
     Ok(Forecast {
         sentence: format!(
-            "{does} {} at random places of {}, with 1 to {} in flight in {} steps{amount}",
+            "{does} {} at random places of {}, with 1 to {} in flight in {} steps and {ROUNDS} \
+             rounds{amount}",
             common::blocks(plan.block_size),
             place(target),
             depths.last().copied().unwrap_or(1),
@@ -133,7 +137,7 @@ pub(super) fn forecast(
         duration: plan
             .limits
             .duration
-            .map(|time| time + plan.ramp * depths.len() as u32),
+            .map(|time| time + plan.ramp * rounds::phases(depths.len()) as u32),
         reads: plan.limits.bytes.filter(|_| !operation.writes()),
         writes: written,
     })
@@ -144,176 +148,36 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
     let depths = depths(bench.parameters);
     let early = bench.parameters.word("early-stop") != "no";
     let block = u64::from(whole.block_size.largest());
-    let mut budget = Budget::new(whole.limits);
-    let mut sweep = Sweep {
-        alpha: bench.parameters.number("alpha").unwrap_or(0.8),
-        ..Sweep::default()
+    let alpha = bench.parameters.number("alpha").unwrap_or(0.8);
+    let mut schedule = SweepSchedule::new(depths.len(), whole.limits, whole.seed);
+    // All rounds last equally long: what an early end saves is not spent on the others.
+    let phases = u32::try_from(schedule.phases()).unwrap_or(u32::MAX);
+    let own = Limits {
+        duration: whole.limits.duration.map(|time| time / phases),
+        ..Limits::default()
     };
-    for (index, depth) in depths.iter().enumerate() {
-        let left = (depths.len() - index) as u64;
-        let Some(limits) = budget.share(left, block, Limits::default()) else {
-            break;
-        };
+    let mut sweep = DepthSweep::new(&depths, alpha, whole.seed);
+    while let Some(turn) = schedule.next(bench, |_| (block, own)) {
+        let depth = depths[turn.point];
         let plan = Plan {
-            depth: *depth,
-            limits,
-            // Other addresses at each depth: the drive's cache must not know them yet.
-            seed: whole.seed.wrapping_add(index as u64),
-            ..whole.clone()
+            depth,
+            ..turn.plan(&whole)
         };
-        let phase = format!("depth {depth}");
-        let outcome = bench.execute(&phase, 1.0 / depths.len() as f64, &plan)?;
-        budget.spend(&outcome);
-        sweep.add(*depth, &outcome);
+        let phase = turn.phase(&format!("depth {depth}"));
+        let outcome = bench.execute(&phase, schedule.share(), &plan)?;
+        schedule.spend(&outcome);
+        sweep.add(turn, &outcome);
         sweep.report(bench);
         bench.phase_finished();
-        if bench.stopped() || (early && saturated(&sweep.steps)) {
-            break;
+        if early && turn.ends_round && turn.round == 0 {
+            for point in sweep.futile() {
+                schedule.leave_out(point);
+            }
         }
     }
+    sweep.conclude(bench);
+    bench.phase_finished();
     Ok(())
-}
-
-/// What was measured at the depths so far.
-#[derive(Debug, Default)]
-struct Sweep {
-    alpha: f64,
-    steps: Vec<Step>,
-    /// Requests in flight by Little's law, step by step.
-    reached: Vec<f64>,
-    /// How far the IOPS may be off, as a share, step by step.
-    margins: Vec<f64>,
-    /// Depths at which p90 could not be known.
-    unknown: Vec<u32>,
-}
-
-impl Sweep {
-    fn add(&mut self, depth: u32, outcome: &Outcome) {
-        let tally = &outcome.tally;
-        let mut latency = tally.read.latency.clone();
-        latency.merge(&tally.write.latency);
-        let seconds = outcome.elapsed.as_secs_f64();
-        let (Some(p90), Some(mean)) = (latency.percentile(90.0), latency.mean()) else {
-            self.unknown.push(depth);
-            return;
-        };
-        let iops = tally.requests() as f64 / seconds;
-        self.steps.push(Step {
-            depth,
-            iops,
-            p90_ns: p90 as f64,
-        });
-        self.reached.push(in_flight(iops, mean));
-        // Answers scatter by their standard deviation; those of so many requests by its square root's
-        // share.
-        let scatter = latency.standard_deviation().unwrap_or(mean) / mean;
-        self.margins
-            .push(1.96 * scatter / (tally.requests() as f64).sqrt());
-    }
-
-    fn curve(
-        &self,
-        name: &str,
-        y: (&str, Unit),
-        value: impl Fn(usize) -> f64,
-        bench: &mut Bench<'_>,
-    ) {
-        let points = self.steps.iter().enumerate();
-        let points = points.map(|(index, step)| [f64::from(step.depth), value(index)]);
-        bench.series(series(
-            name,
-            ("queue depth", Unit::Count),
-            y,
-            points.collect(),
-        ));
-    }
-
-    fn report(&self, bench: &mut Bench<'_>) {
-        let scores = scores(&self.steps, self.alpha);
-        self.curve(
-            "iops-against-depth",
-            ("IOPS", Unit::PerSecond),
-            |at| self.steps[at].iops,
-            bench,
-        );
-        self.curve(
-            "p90-against-depth",
-            ("p90", Unit::Nanoseconds),
-            |at| self.steps[at].p90_ns,
-            bench,
-        );
-        self.curve(
-            "score-against-depth",
-            ("score", Unit::Ratio),
-            |at| scores[at],
-            bench,
-        );
-        self.curve(
-            "depth-reached",
-            ("in flight", Unit::Count),
-            |at| self.reached[at],
-            bench,
-        );
-        self.figures(&scores, bench);
-        self.verdicts(bench);
-    }
-
-    fn figures(&self, scores: &[f64], bench: &mut Bench<'_>) {
-        let indices = 0..self.steps.len();
-        // Of depths alike the shallowest: the last of the reversed ones.
-        let best = |value: &dyn Fn(usize) -> f64| {
-            indices
-                .clone()
-                .rev()
-                .max_by(|one, other| value(*one).total_cmp(&value(*other)))
-        };
-        let (Some(optimal), Some(most)) = (best(&|at| scores[at]), best(&|at| self.steps[at].iops))
-        else {
-            return;
-        };
-        let iops = |name, at: usize| {
-            let value = self.steps[at].iops;
-            let margin = value * self.margins[at];
-            Figure::new(name, value, Unit::PerSecond).within(value - margin, value + margin)
-        };
-        bench.figure(iops("optimal_depth_iops", optimal));
-        bench.figure(iops("iops_max", most));
-        let mut put = |name, value: f64, unit| bench.figure(Figure::new(name, value, unit));
-        let (step, highest) = (&self.steps[optimal], &self.steps[most]);
-        put("optimal_depth", f64::from(step.depth), Unit::Count);
-        put("optimal_depth_p90", step.p90_ns, Unit::Nanoseconds);
-        put("iops_max_depth", f64::from(highest.depth), Unit::Count);
-        put("iops_max_p90", highest.p90_ns, Unit::Nanoseconds);
-        if let Some(single) = self.steps.first().filter(|step| step.depth == 1) {
-            put("speedup", step.iops / single.iops, Unit::Ratio);
-        }
-        if let Some(knee) = knee(&self.steps) {
-            put("knee_depth", f64::from(self.steps[knee].depth), Unit::Count);
-        }
-    }
-
-    fn verdicts(&self, bench: &mut Bench<'_>) {
-        let missed = self
-            .steps
-            .iter()
-            .zip(&self.reached)
-            .find(|(step, reached)| **reached < 0.9 * f64::from(step.depth) && step.depth > 1);
-        if let Some((step, reached)) = missed {
-            bench.verdict(common::depth_missed(f64::from(step.depth), *reached));
-        }
-        if !self.unknown.is_empty() {
-            let depths: Vec<String> = self.unknown.iter().map(u32::to_string).collect();
-            bench.verdict(Verdict::new(
-                "too-few-samples-at-depth",
-                Severity::Warning,
-                format!(
-                    "p90 cannot be known at depth {}: fewer than 10 requests lie beyond it",
-                    depths.join(", ")
-                ),
-                "give it more --duration",
-            ));
-        }
-    }
 }
 
 #[cfg(test)]

@@ -135,6 +135,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
             .iter()
             .map(|(address, angle)| [*angle, outwards(*address)])
             .collect(),
+        intervals: Vec::new(),
     });
     prober.bench.series(Series {
         name: "angle-over-address".into(),
@@ -144,6 +145,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
             .iter()
             .map(|(address, angle)| [*address as f64, *angle])
             .collect(),
+        intervals: Vec::new(),
     });
 }
 
@@ -161,6 +163,7 @@ fn spectrum(found: &Revolution) -> Series {
         x: Axis::new("speed", Unit::RevolutionsPerMinute),
         y: Axis::new("coherence", Unit::Ratio),
         points: found.spectrum.chunks(piece).filter_map(highest).collect(),
+        intervals: Vec::new(),
     }
 }
 

@@ -355,32 +355,32 @@ fn queue_advice(findings: &Findings) -> Option<Verdict> {
     let figure = |name: &str| findings.figure(&format!("concurrency-read/{name}"));
     let at = |name: &str| Some(figure(name)?.value);
     let (depth, iops) = (at("optimal_depth")?, figure("optimal_depth_iops")?);
-    let (deepest, most) = (at("iops_max_depth")?, figure("iops_max")?);
+    let most = figure("iops_max_depth").zip(figure("iops_max"));
     let certain = |figure: &Figure| figure.low.zip(figure.high);
-    let more = match (certain(most), certain(iops)) {
+    let more = most.filter(|(_, most)| match (certain(most), certain(iops)) {
         (Some((low, _)), Some((_, high))) => low > high,
         _ => false,
-    };
+    });
     let said = |depth: f64, iops: &Figure, p90: &str| {
         let wait =
             at(p90).map_or_else(String::new, |p90| format!(" (p90 {})", units::latency(p90)));
         format!("{} IOPS at depth {depth}{wait}", units::count(iops.value))
     };
     let best = said(depth, iops, "optimal_depth_p90");
-    let all = said(deepest, most, "iops_max_p90");
     let (evidence, words) = match (more, depth > 1.0) {
-        (true, _) => (
-            format!("{best}, {all}"),
+        (Some((deepest, most)), _) => (
+            format!("{best}, {}", said(deepest.value, most, "iops_max_p90")),
             format!(
-                "keep about {depth} requests in flight where response time counts, and up to {deepest} \
-                 where only throughput does"
+                "keep about {depth} requests in flight where response time counts, and up to {} where \
+                 only throughput does",
+                deepest.value
             ),
         ),
-        (false, true) => (
+        (None, true) => (
             format!("{best}; no depth gives significantly more"),
             format!("let servers and databases keep about {depth} requests in flight"),
         ),
-        (false, false) => (
+        (None, false) => (
             format!("{best}; no depth gives significantly more"),
             "more than one request in flight only makes everybody wait longer".to_owned(),
         ),
