@@ -166,7 +166,7 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
         let phase = turn.phase(&format!("depth {depth}"));
         let outcome = bench.execute(&phase, schedule.share(), &plan)?;
         schedule.spend(&outcome);
-        sweep.add(turn, &outcome);
+        sweep.add(turn, &plan, &outcome);
         sweep.report(bench);
         bench.phase_finished();
         if early && turn.ends_round && turn.round == 0 {
@@ -183,7 +183,8 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
 #[cfg(test)]
 mod tests {
     use super::super::find;
-    use super::super::tests::fake::{self, codes, simulate, value};
+    use super::super::tests::fake::{self, Asked, Fake, codes, simulate, value};
+    use crate::drive::random::{scatter, unit};
 
     #[test]
     fn the_depth_of_a_drive_with_eight_servers_is_found() {
@@ -196,10 +197,86 @@ mod tests {
         assert_eq!(value(&finished, "optimal_depth"), 8.0);
         assert!((value(&finished, "speedup") - 8.0).abs() < 0.1);
         assert!((value(&finished, "optimal_depth_iops") / 80_000.0 - 1.0).abs() < 0.02);
-        // Two doublings beyond 8 bring nothing: it ends there.
+        assert_eq!(value(&finished, "iops_max_depth"), 8.0);
+        for name in [
+            "optimal_depth_iops",
+            "optimal_depth_p90",
+            "speedup",
+            "iops_max",
+        ] {
+            let figure = finished.findings.figure(name).unwrap();
+            assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
+        }
+        // Two doublings beyond 8 bring nothing: deeper queues have one round only, and no interval.
         let curve = finished.findings.series("iops-against-depth").unwrap();
-        assert_eq!(curve.points.last().unwrap()[0], 32.0);
+        let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
+        let bounded = |at: f64| {
+            let index = places.iter().position(|place| *place == at).unwrap();
+            curve.interval(index).is_some()
+        };
+        assert!(bounded(1.0) && bounded(32.0) && !bounded(64.0) && !bounded(256.0));
         assert!(codes(&finished).is_empty(), "{:?}", codes(&finished));
+    }
+
+    /// A drive with so many servers of 100 us each, whose phases differ by up to 4 %.
+    fn noisy(servers: u32) -> Fake<impl Fn(&Asked<'_>) -> Option<u64> + Send + Sync> {
+        Fake::new(move |asked| {
+            let waves = f64::from(asked.plan.depth.max(servers)) / f64::from(servers);
+            let noise = unit(scatter(asked.plan.seed));
+            Some((100_000.0 * waves * (1.0 + 0.04 * noise)) as u64)
+        })
+    }
+
+    #[test]
+    fn optimum_of_a_noisy_drive_is_found_and_the_speedup_covered() {
+        let (mut found, mut wrong, mut covered) = (0, 0, 0);
+        for seed in 0..20_u64 {
+            let set = [("duration", "1s"), ("seed", &*seed.to_string())];
+            let test = find("cncread").unwrap();
+            let finished = fake::run(test, &fake::target(1 << 30), &set, &noisy(8));
+            match finished.findings.figure("optimal_depth") {
+                Some(figure) if figure.value == 8.0 => found += 1,
+                Some(_) => wrong += 1,
+                None => assert!(codes(&finished).contains(&"no-optimal-depth")),
+            }
+            let speedup = finished.findings.figure("speedup");
+            covered += u32::from(speedup.is_some_and(|speedup| {
+                (speedup.low.unwrap()..=speedup.high.unwrap()).contains(&8.0)
+            }));
+        }
+        assert!(found >= 17 && wrong <= 1, "{found} found, {wrong} wrong");
+        assert!(covered + 3 >= found, "{covered} of {found} covered");
+    }
+
+    #[test]
+    fn depths_that_are_alike_have_no_optimum() {
+        let mut named = 0;
+        for seed in 0..20_u64 {
+            let seed = seed.to_string();
+            // Nothing but throughput counts, and one request at a time is served.
+            let set = [
+                ("duration", "1s"),
+                ("alpha", "1"),
+                ("early-stop", "no"),
+                ("max-depth", "16"),
+                ("seed", &*seed),
+            ];
+            let test = find("cncwrite").unwrap();
+            let finished = fake::run(test, &fake::target(1 << 30), &set, &noisy(1));
+            for (figure, code) in [
+                ("optimal_depth", "no-optimal-depth"),
+                ("iops_max_depth", "no-best-iops-depth"),
+            ] {
+                let best = finished.findings.figure(figure).is_some();
+                named += u32::from(best);
+                assert_eq!(codes(&finished).contains(&code), !best);
+            }
+            assert_eq!(
+                finished.findings.figure("speedup").is_some(),
+                finished.findings.figure("optimal_depth").is_some()
+            );
+        }
+        assert!(named <= 2, "{named} of 40 name a best");
     }
 
     #[test]
@@ -220,7 +297,12 @@ mod tests {
     fn too_short_a_sweep_says_what_is_missing() {
         let test = find("cncread").unwrap();
         let finished = simulate(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
-        assert!(codes(&finished).contains(&"too-few-samples-at-depth"));
+        assert!(
+            codes(&finished).contains(&"too-few-samples-at-depth"),
+            "{:?} {:?}",
+            codes(&finished),
+            finished.findings.figures
+        );
         assert!(finished.findings.figure("optimal_depth").is_none());
     }
 

@@ -5,7 +5,7 @@ use crate::bench::common;
 use crate::bench::passes::latency_of;
 use crate::bench::rounds::{Compared, NoBest, ROUNDS, Rounds};
 use crate::bench::sweep::Turn;
-use crate::engine::Outcome;
+use crate::engine::{Outcome, Plan};
 use crate::session::document::{Axis, Figure, Severity, Unit, Verdict};
 use crate::stats::concurrency::{Step, in_flight, knee, saturated, score};
 use crate::stats::latency::Latency;
@@ -48,16 +48,20 @@ impl DepthSweep {
     }
 
     /// Adds a phase.
-    pub(super) fn add(&mut self, Turn { point, round, .. }: Turn, outcome: &Outcome) {
+    pub(super) fn add(&mut self, turn: Turn, plan: &Plan, outcome: &Outcome) {
+        let Turn { point, round, .. } = turn;
         let latency = latency_of(outcome);
         self.latency[point].merge(&latency);
-        let seconds = outcome.elapsed.as_secs_f64();
-        let Some(mean) = latency.mean().filter(|_| seconds > 0.0) else {
+        let (Some(mean), Some(rate)) = (latency.mean(), rate(plan, outcome)) else {
             return;
         };
-        let rate = outcome.tally.requests() as f64 / seconds;
         self.rates.add(point, round, rate);
-        self.reached.add(point, round, in_flight(rate, mean));
+        // What was in flight while the queue ran empty counts as well: not more than was asked for.
+        let seconds = plan.limits.duration.filter(|_| plan.ramp.is_zero());
+        let seconds = seconds.map_or(outcome.elapsed, |time| time.min(outcome.elapsed));
+        let reached = in_flight(latency.count() as f64 / seconds.as_secs_f64(), mean);
+        let depth = f64::from(plan.depth);
+        self.reached.add(point, round, reached.min(depth));
         let enough = latency.count() >= LEAST_IN_ROUND;
         if let Some(p90) = latency.at_rank(90.0).filter(|_| enough) {
             self.p90s.add(point, round, p90 as f64);
@@ -282,7 +286,8 @@ impl DepthSweep {
             bench.verdict(common::depth_missed(depth, reached));
         }
         let unknown: Vec<String> = (0..self.depths.len())
-            .filter(|point| self.rates.mean(*point).is_some())
+            // What a stop left out is no news.
+            .filter(|point| !bench.stopped() || self.rates.mean(*point).is_some())
             .filter(|point| self.latency[*point].percentile(90.0).is_none())
             .map(|point| self.depths[point].to_string())
             .collect();
@@ -290,6 +295,24 @@ impl DepthSweep {
             bench.verdict(too_few_samples(&unknown.join(", ")));
         }
     }
+}
+
+/// Requests per second with a full queue. At the end of its time a phase has `depth` requests in
+/// flight, which it waits for while the queue runs empty: they are left out, but for half of the one
+/// that was about to be done.
+fn rate(plan: &Plan, outcome: &Outcome) -> Option<f64> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let all = outcome.tally.requests() as f64;
+    let in_flight = f64::from(plan.depth);
+    let time = plan.limits.duration.filter(|time| {
+        let to_the_end = *time <= outcome.elapsed && plan.ramp.is_zero();
+        to_the_end && plan.depth > 1 && all > 2.0 * in_flight
+    });
+    let rate = match time {
+        Some(time) => (all - in_flight + 0.5) / time.as_secs_f64(),
+        None => all / seconds,
+    };
+    (seconds > 0.0 && all > 0.0).then_some(rate)
 }
 
 fn knee_differs(depths: &[String]) -> Verdict {
