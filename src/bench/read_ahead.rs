@@ -335,7 +335,7 @@ fn conclude(bench: &mut Bench<'_>, rounds: &Rounds, present: Option<u32>) {
 fn no_best(reason: NoBest) -> Verdict {
     let names: Vec<String> = (0..STEPS.len()).map(name).collect();
     let compared = Compared {
-        code: "no-best-read-ahead",
+        code: ("no-best-read-ahead", Severity::Note),
         best: "best read-ahead",
         points: "settings",
         advice: "a larger --step-bytes and a longer --duration narrow the intervals; if all settings \

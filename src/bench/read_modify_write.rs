@@ -207,7 +207,11 @@ fn put_penalty(
     bench.figure(penalty.figure(name));
     if penalty.may_be_one() {
         let labels = [whole, partial].map(|point| passes[point].label.as_str());
-        bench.verdict(penalty.no_difference("no-significant-penalty", labels, "IOPS"));
+        bench.verdict(penalty.no_difference(
+            ("no-significant-penalty", Severity::Note),
+            labels,
+            "IOPS",
+        ));
     }
 }
 

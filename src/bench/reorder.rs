@@ -270,7 +270,7 @@ fn no_gain() -> Verdict {
 fn no_best(reason: NoBest) -> Verdict {
     let names = BATCHES.map(|batch| batch.to_string());
     let compared = Compared {
-        code: "no-best-batch",
+        code: ("no-best-batch", Severity::Note),
         best: "best reorder buffer",
         points: "reorder buffers",
         advice: "more --reads-each and a longer --duration narrow the intervals",

@@ -72,10 +72,15 @@ impl Quotient {
 
     /// The check on a quotient of two points that may be 1; `points` names both.
     #[must_use]
-    pub fn no_difference(self, code: &str, [of, to]: [&str; 2], quantity: &str) -> Verdict {
+    pub fn no_difference(
+        self,
+        (code, severity): (&str, Severity),
+        [of, to]: [&str; 2],
+        quantity: &str,
+    ) -> Verdict {
         Verdict::new(
             code,
-            Severity::Note,
+            severity,
             format!(
                 "{of} and {to}: no significant difference, the quotient of their {quantity} is between \
                  {} and {}",
@@ -90,8 +95,8 @@ impl Quotient {
 /// What a sweep compares, for the check on a best point that is not named.
 #[derive(Debug, Clone, Copy)]
 pub struct Compared<'a> {
-    /// Code of the check, such as `no-best-read-ahead`.
-    pub code: &'a str,
+    /// Code of the check, such as `no-best-read-ahead`, and how grave it is.
+    pub code: (&'a str, Severity),
     /// What would be the best one, such as `best read-ahead`.
     pub best: &'a str,
     /// All points together, such as `settings`.
@@ -120,8 +125,8 @@ impl NoBest {
             ),
         };
         Verdict::new(
-            compared.code,
-            Severity::Note,
+            compared.code.0,
+            compared.code.1,
             format!("{evidence}: no {best} is named"),
             compared.advice,
         )

@@ -227,8 +227,8 @@ fn put_quotient(
     bench.figure(quotient.figure(name));
     if quotient.may_be_one() && !bench.stopped() {
         let code = match name {
-            "sync_penalty" => "no-significant-penalty",
-            _ => "no-cache-gain",
+            "sync_penalty" => ("no-significant-penalty", Severity::Note),
+            _ => ("no-cache-gain", Severity::Note),
         };
         let labels = [of, to].map(|point| passes[point].label.as_str());
         bench.verdict(quotient.no_difference(code, labels, "IOPS"));

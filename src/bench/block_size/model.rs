@@ -23,7 +23,6 @@ const DERIVED: [(&str, Unit); 6] = [
     ("btree_lookup_time", Unit::Nanoseconds),
     ("full_copy_time", Unit::Nanoseconds),
 ];
-const NO_MODEL: &str = "no-response-model";
 
 /// What the sizes gave in the rounds so far.
 #[derive(Debug)]
@@ -154,7 +153,9 @@ impl Sizes {
         let findings = &mut bench.findings;
         findings.figures.retain(|it| !stale.contains(&&*it.name));
         findings.series.retain(|it| it.name != "response-model");
-        findings.verdicts.retain(|it| it.code != NO_MODEL);
+        findings
+            .verdicts
+            .retain(|it| it.code != "no-response-model");
         let (means, rounds) = self.points();
         let crossings: Vec<f64> = rounds.iter().filter_map(|round| cross(round)).collect();
         if let Some(value) = cross(&means) {
@@ -257,7 +258,7 @@ fn put_model(
 
 fn no_model() -> Verdict {
     Verdict::new(
-        NO_MODEL,
+        "no-response-model",
         Severity::Note,
         "response time does not grow with the block size as access time plus transfer",
         "a cache answers, or the drive was busy with something else: try --cache bypass, a \

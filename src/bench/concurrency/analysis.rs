@@ -201,7 +201,8 @@ impl DepthSweep {
         let optimal = match self.scores().only(points).first_as_good(AS_GOOD) {
             Ok(optimal) => points[optimal],
             Err(reason) => {
-                return self.no_best(bench, points, reason, "no-optimal-depth", "optimal depth");
+                let code = ("no-optimal-depth", Severity::Note);
+                return self.no_best(bench, points, reason, code, "optimal depth");
             }
         };
         let names = ["optimal_depth", "optimal_depth_iops", "optimal_depth_p90"];
@@ -221,7 +222,8 @@ impl DepthSweep {
             }
             Err(reason) => {
                 let best = "depth with the most IOPS";
-                self.no_best(bench, points, reason, "no-best-iops-depth", best);
+                let code = ("no-best-iops-depth", Severity::Note);
+                self.no_best(bench, points, reason, code, best);
             }
         }
     }
@@ -231,7 +233,7 @@ impl DepthSweep {
         bench: &mut Bench<'_>,
         points: &[usize],
         reason: NoBest,
-        code: &str,
+        code: (&str, Severity),
         best: &str,
     ) {
         if bench.stopped() {
