@@ -17,6 +17,7 @@
 mod median;
 #[path = "../../tests/support/processor.rs"]
 mod processor;
+#[allow(dead_code, reason = "the tests of the terminal use the rest")]
 #[path = "../../tests/terminal/pty.rs"]
 mod pty;
 mod screen_cost;

@@ -6,13 +6,15 @@ mod tests;
 
 use std::time::Duration;
 
-use super::budget::Budget;
 use super::common::{self, place};
 use super::forecast::Phases;
+use super::rounds::ROUNDS;
+use super::sweep::SweepSchedule;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use crate::drive::Target;
 use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
 use crate::units;
+use model::Sizes;
 
 /// Smallest request.
 pub(super) const MIN_BLOCK: Parameter = Parameter {
@@ -54,7 +56,7 @@ pub(super) const ENTRIES: Parameter = Parameter {
 };
 /// Time for the whole sweep.
 pub(super) const DURATION: Parameter = Parameter {
-    help: "time for the whole sweep, shared out to the sizes",
+    help: "time for the whole sweep, shared out to the sizes and rounds",
     ..common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(32)))
 };
 
@@ -168,13 +170,13 @@ pub(super) fn forecast(
         .collect::<Result<Vec<Plan>, BenchError>>()?;
     Ok(Forecast {
         sentence: format!(
-            "{does} {} to {} at random places of {}, one at a time, in {} steps{amount}",
+            "{does} {} to {} at random places of {}, one at a time, in {} steps and {ROUNDS} rounds{amount}",
             word(sizes.first()),
             word(sizes.last()),
             place(target),
             sizes.len(),
         ),
-        time: Phases::sharing(limits).then_all(plans).time(target),
+        time: Phases::sharing(limits).then_rounds(plans).time(target),
         reads: limits.bytes.filter(|_| !operation.writes()),
         writes: written,
     })
@@ -182,25 +184,24 @@ pub(super) fn forecast(
 
 pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let sizes = sizes(bench.target, bench.parameters)?;
-    let mut budget = Budget::new(common::limits(bench.parameters));
-    let mut points = Vec::with_capacity(sizes.len());
-    for (index, size) in sizes.iter().enumerate() {
-        let left = (sizes.len() - index) as u64;
-        let Some(limits) = budget.share(left, u64::from(*size), Limits::default()) else {
-            break;
-        };
-        let mut plan = plan_for(*size, operation, bench.target, bench.parameters)?;
-        plan.limits = limits;
-        plan.seed = plan.seed.wrapping_add(index as u64);
-        let phase = units::block_size(f64::from(*size));
-        let outcome = bench.execute(&phase, 1.0 / sizes.len() as f64, &plan)?;
-        budget.spend(&outcome);
-        points.extend(model::point(*size, &outcome));
-        model::report(bench, &points);
-        bench.phase_finished();
-        if bench.stopped() {
-            break;
+    let seed = bench.parameters.count("seed").unwrap_or(1);
+    let mut schedule = SweepSchedule::new(sizes.len(), common::limits(bench.parameters), seed);
+    let mut measured = Sizes::new(&sizes, seed);
+    let own = |point: usize| (u64::from(sizes[point]), Limits::default());
+    while let Some(turn) = schedule.next(bench, own) {
+        let size = sizes[turn.point];
+        let plan = turn.plan(&plan_for(size, operation, bench.target, bench.parameters)?);
+        let phase = turn.phase(&units::block_size(f64::from(size)));
+        let outcome = bench.execute(&phase, schedule.share(), &plan)?;
+        schedule.spend(&outcome);
+        measured.add(turn, &outcome);
+        measured.curves(bench);
+        if turn.ends_round {
+            measured.model(bench);
         }
+        bench.phase_finished();
     }
+    measured.model(bench);
+    bench.phase_finished();
     Ok(())
 }

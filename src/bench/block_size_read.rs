@@ -15,10 +15,11 @@ static DESCRIPTION: Description = Description {
     summary: "reads of 512 B to 16 MiB: access time, media speed, which block and tree node suit",
     explanation: "\
 Reads blocks of 512 bytes (or the smallest that the drive takes) up to 16 MiB in powers of two, one at \
-a time, at random places. Small blocks show what an access costs, large ones how fast bytes flow.
+a time, at random places, each size in four rounds of random order (--seed). Small blocks show what an access costs, large ones how fast bytes flow.
 
 Response time is access time plus size over throughput: a straight line, which is fitted, and from \
-which the rest follows. The charts show throughput, response time with the fitted line, and \
+which the rest follows, each with the 95 % interval of its values in the four rounds. No line is named \
+where one of the rounds shows none. The charts show throughput, response time with the fitted line, and \
 throughput and IOPS as shares of their best: they cross near the balanced block size, which \
 spends half its time on access and half on transfer. Larger blocks waste little on access, smaller \
 ones answer sooner. A tree on this drive (a database's index) is fastest with nodes of the size \

@@ -14,18 +14,21 @@ static DESCRIPTION: Description = Description {
     aliases: &["cncread"],
     summary: "random reads with 1 to 256 in flight: which queue depth suits the drive",
     explanation: "\
-Keeps first one request in flight, then 2, 4, 8 ... up to 256, at random places, and looks at what \
-that does to throughput and to response times. This is how a drive behaves as more and more users \
+Keeps 1, 2, 4, 8 ... up to 256 requests in flight, at random places, each in four rounds of random order \
+(--seed), and looks at what that does to throughput and to response times. This is how a drive behaves as more and more users \
 come at once, and what a queue depth, a thread pool or a database's io concurrency should be set to.
 
 IOPS grow with the depth until the drive is busy all over; from then on only response times grow. The \
 score is 1 / (alpha/T + (1 - alpha)/L) with T the throughput and L the reciprocal of p90, each as a \
 share of the best of the sweep: alpha is the weight of throughput, 0.8 unless said otherwise; a lower \
-one prefers quick answers. The depth with the best score is the optimal one; the knee is where the curve \
-of IOPS bends. By Little's law IOPS times mean response time is the depth that was really reached: where \
+one prefers quick answers. The optimal depth is the smallest whose score is at least 95 % of the best; \
+iops_max is that of the smallest depth with at least 95 % of the most IOPS. Both are named only if all \
+smaller depths are significantly worse (95 %, compared round by round); otherwise a check says which \
+depths cannot be told apart. The knee, where the curve of IOPS bends, is named if it is the same in all \
+rounds. By Little's law IOPS times mean response time is the depth that was really reached: where \
 it falls short, the figures are this machine's and not the drive's.
 
-The sweep ends early when two doublings in a row bring nothing. It only reads.",
+Depths behind two doublings that bring nothing are left out from the second round on (--early-stop). It only reads.",
     writes: false,
     metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
     parameters: &[

@@ -12,6 +12,38 @@ use crate::stats::timeline::Timeline;
 /// Gives `iops`, `throughput`, `latency_mean` and the percentiles among the findings their limits,
 /// as far as the course of the run over `elapsed` lets them be had.
 pub fn bound(findings: &mut Findings, latency: &Latency, timeline: &Timeline, elapsed: Duration) {
+    bound_named(findings, str::to_owned, latency, timeline, elapsed);
+}
+
+/// The same for the metrics of one pass, `KEY_iops`, `KEY_throughput`, `KEY_latency` and
+/// `KEY_latency_p99`.
+pub fn bound_as(
+    findings: &mut Findings,
+    key: &str,
+    latency: &Latency,
+    timeline: &Timeline,
+    elapsed: Duration,
+) {
+    let own = |name: &str| {
+        let name = name
+            .strip_prefix(key)
+            .and_then(|name| name.strip_prefix('_'));
+        match name.unwrap_or_default() {
+            "latency" => "latency_mean".to_owned(),
+            name => name.to_owned(),
+        }
+    };
+    bound_named(findings, own, latency, timeline, elapsed);
+}
+
+/// `own` says which of the metrics of [`bound`] one is, by its name.
+fn bound_named(
+    findings: &mut Findings,
+    own: impl Fn(&str) -> String,
+    latency: &Latency,
+    timeline: &Timeline,
+    elapsed: Duration,
+) {
     let rates = timeline.rates(u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX));
     let column = |index: usize| rates.iter().map(|rate| rate[index]).collect::<Vec<_>>();
     let (mut iops, mut throughput) = (mean_of_run(&column(1)), mean_of_run(&column(2)));
@@ -22,7 +54,7 @@ pub fn bound(findings: &mut Findings, latency: &Latency, timeline: &Timeline, el
         (iops, throughput, waiting) = (None, None, None);
     }
     for figure in &mut findings.figures {
-        let limits = match figure.name.as_str() {
+        let limits = match own(&figure.name).as_str() {
             "iops" => around(figure, iops),
             "throughput" => around(figure, throughput),
             "latency_mean" => around(figure, waiting),

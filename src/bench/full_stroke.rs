@@ -189,6 +189,7 @@ fn report(
         x: Axis::new("read", Unit::Count),
         y: Axis::new("response", Unit::Nanoseconds),
         points,
+        intervals: Vec::new(),
     };
     let edge = vec![part.edge.lower; responses.len()];
     let all = points(&mut responses.iter().map(|(_, response)| *response));

@@ -353,12 +353,14 @@ impl Survey {
                 .iter()
                 .map(|place| [place.address, place.sectors_per_track])
                 .collect(),
+            intervals: Vec::new(),
         });
         prober.bench.series(Series {
             name: "platter".into(),
             x: Axis::new("angle", Unit::Revolution),
             y: Axis::new("radius", Unit::Ratio),
             points: self.rings.clone(),
+            intervals: Vec::new(),
         });
         prober.bench.phase_finished();
     }
@@ -384,6 +386,7 @@ fn angles(samples: &[Sample], sectors: f64) -> Series {
             .filter(|sample| sample.sector <= first + sectors)
             .map(|sample| [sample.sector * SECTOR, sample.angle])
             .collect(),
+        intervals: Vec::new(),
     }
 }
 

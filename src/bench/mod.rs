@@ -47,6 +47,7 @@ pub mod sequential_read;
 pub mod sequential_write;
 pub mod steady_state;
 pub mod survey;
+mod sweep;
 #[cfg(test)]
 mod tests;
 pub mod track_to_track;

@@ -3,8 +3,10 @@
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::confidence;
 use super::forecast::Phases;
-use super::rounds::{ROUNDS, Rounds};
+use super::rounds::Rounds;
+use super::sweep::{SweepSchedule, Turn};
 use super::{Bench, BenchError};
 use crate::engine::{Limits, Outcome, Plan};
 use crate::session::document::{Figure, Findings, Unit};
@@ -75,11 +77,6 @@ impl<'a, 'b> Passes<'a, 'b> {
         self.bench.phase_finished();
         Ok(Some(outcome))
     }
-
-    /// The test that they belong to.
-    pub fn bench(&mut self) -> &mut Bench<'b> {
-        self.bench
-    }
 }
 
 /// Measures all passes that the limits let through.
@@ -99,9 +96,29 @@ pub fn all(
     Ok(())
 }
 
+/// What a benchmark does around the passes of a sweep.
+pub trait PassHook {
+    /// Before a pass, such as to change a setting; `false` ends the sweep.
+    fn before(&mut self, bench: &mut Bench<'_>, point: usize) -> bool {
+        let _ = (bench, point);
+        true
+    }
+
+    /// After a pass, with what it and all rounds so far gave.
+    fn after(&mut self, findings: &mut Findings, turn: Turn, outcome: &Outcome, total: &Total) {
+        let _ = (findings, turn, outcome, total);
+    }
+}
+
+/// Nothing besides measuring.
+#[derive(Debug, Clone, Copy)]
+pub struct Nothing;
+
+impl PassHook for Nothing {}
+
 /// Measures all passes in several rounds, each in an order of its own, within these limits together,
-/// and puts down the figures of all rounds with their intervals. `done` gets what a pass found in all
-/// rounds so far.
+/// and puts down the metrics of all rounds with their intervals. Returns the passes' rates, in
+/// requests per second.
 ///
 /// # Errors
 /// When one could not be started.
@@ -110,48 +127,72 @@ pub fn in_rounds(
     limits: Limits,
     passes: &[Pass],
     seed: u64,
-    done: &mut dyn FnMut(&mut Findings, &Pass, &Total),
+    hook: &mut dyn PassHook,
 ) -> Result<Rounds, BenchError> {
-    let mut rounds = Rounds::new(passes.len(), seed);
+    let mut schedule = SweepSchedule::new(passes.len(), limits, seed);
+    let mut rounds = PassRounds::new(passes.len(), seed);
     let mut totals = vec![Total::default(); passes.len()];
-    let order = rounds.order(ROUNDS);
-    let mut budget = Budget::new(limits);
-    for (index, point) in order.iter().copied().enumerate() {
-        if bench.stopped() {
+    let own = |point: usize| {
+        let plan = &passes[point].plan;
+        (u64::from(plan.block_size.largest()), plan.limits)
+    };
+    while let Some(turn) = schedule.next(bench, own) {
+        let pass = &passes[turn.point];
+        if !hook.before(bench, turn.point) {
             break;
         }
-        let (pass, round) = (&passes[point], index / passes.len());
-        let left = (order.len() - index) as u64;
-        let block = u64::from(pass.plan.block_size.largest());
-        let Some(limits) = budget.share(left, block, pass.plan.limits) else {
-            break;
-        };
-        let plan = Plan {
-            limits,
-            // What one round has read or written must not help the next.
-            seed: pass.plan.seed.wrapping_add((round as u64) << 32),
-            ..pass.plan.clone()
-        };
-        let label = format!("{}, round {} of {ROUNDS}", pass.label, round + 1);
-        let outcome = bench.execute(&label, 1.0 / order.len() as f64, &plan)?;
-        budget.spend(&outcome);
-        let seconds = whole_time(&outcome).as_secs_f64();
-        if outcome.tally.requests() > 0 && seconds > 0.0 {
-            rounds.add(point, outcome.tally.requests() as f64 / seconds);
-            totals[point].add(&outcome);
-            put_total(&mut bench.findings, pass, &totals[point], &rounds, point);
-            done(&mut bench.findings, pass, &totals[point]);
+        let plan = turn.plan(&pass.plan);
+        let outcome = bench.execute(&turn.phase(&pass.label), schedule.share(), &plan)?;
+        schedule.spend(&outcome);
+        if rounds.add(turn, &outcome) {
+            let total = &mut totals[turn.point];
+            total.add(&outcome);
+            put_total(&mut bench.findings, pass, total, &rounds, turn.point);
+            hook.after(&mut bench.findings, turn, &outcome, total);
         }
         bench.phase_finished();
     }
-    Ok(rounds)
+    Ok(rounds.rates)
+}
+
+/// What every pass gave in each round.
+struct PassRounds {
+    rates: Rounds,
+    means: Rounds,
+    slowest: Rounds,
+}
+
+impl PassRounds {
+    fn new(passes: usize, seed: u64) -> Self {
+        let rounds = Rounds::new(passes, seed);
+        Self {
+            rates: rounds.clone(),
+            means: rounds.clone(),
+            slowest: rounds,
+        }
+    }
+
+    /// Whether it gave anything.
+    fn add(&mut self, Turn { point, round, .. }: Turn, outcome: &Outcome) -> bool {
+        let seconds = whole_time(outcome).as_secs_f64();
+        let requests = outcome.tally.requests();
+        if requests == 0 || seconds <= 0.0 {
+            return false;
+        }
+        self.rates.add(point, round, requests as f64 / seconds);
+        let latency = latency_of(outcome);
+        if let (Some(mean), Some(slowest)) = (latency.mean(), latency.at_rank(99.0)) {
+            self.means.add(point, round, mean);
+            self.slowest.add(point, round, slowest as f64);
+        }
+        true
+    }
 }
 
 /// The phases of [`in_rounds`].
 #[must_use]
 pub fn phases_in_rounds(limits: Limits, passes: &[Pass]) -> Phases {
-    let plans = (0..ROUNDS).flat_map(|_| passes.iter().map(|pass| pass.plan.clone()));
-    Phases::sharing(limits).then_all(plans)
+    Phases::sharing(limits).then_rounds(passes.iter().map(|pass| pass.plan.clone()))
 }
 
 /// What a pass found in all its rounds.
@@ -171,32 +212,29 @@ impl Total {
     }
 }
 
-/// The figures of [`put`] over all rounds; rates have the interval of the rounds' rates.
-fn put_total(findings: &mut Findings, pass: &Pass, total: &Total, rounds: &Rounds, point: usize) {
+/// The metrics of [`put`] over all rounds, with the intervals that the rounds' scatter gives.
+fn put_total(
+    findings: &mut Findings,
+    pass: &Pass,
+    total: &Total,
+    rounds: &PassRounds,
+    point: usize,
+) {
     put_figures(findings, &pass.key, total.bytes, total.time, &total.latency);
-    let name = format!("{}_iops", pass.key);
-    let (Some(spread), Some(mean)) = (
-        rounds.figure(point, &name, Unit::PerSecond),
-        rounds.mean(point),
-    ) else {
-        return;
-    };
-    let (Some(low), Some(high)) = (spread.low, spread.high) else {
-        return;
-    };
-    let (below, above) = (low / mean, high / mean);
-    for name in ["iops", "throughput"] {
+    for (name, rounds) in [
+        ("iops", &rounds.rates),
+        ("throughput", &rounds.rates),
+        ("latency", &rounds.means),
+        ("latency_p99", &rounds.slowest),
+    ] {
         let name = format!("{}_{name}", pass.key);
         let figure = findings
             .figures
             .iter_mut()
             .find(|figure| figure.name == name.as_str());
-        if let Some(figure) = figure {
-            // Rounds of unequal length have another mean than all their requests over all their time.
-            (figure.low, figure.high) = (
-                Some((figure.value * below).min(figure.value)),
-                Some((figure.value * above).max(figure.value)),
-            );
+        let Some(figure) = figure else { continue };
+        if let Some([low, high]) = rounds.interval_around(point, figure.value) {
+            (figure.low, figure.high) = (Some(low), Some(high));
         }
     }
 }
@@ -216,11 +254,15 @@ pub fn latency_of(outcome: &Outcome) -> Latency {
     latency
 }
 
-/// Figures of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
-/// `KEY_latency_p99`.
+/// Metrics of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
+/// `KEY_latency_p99`, with the intervals that the course of the pass gives.
 pub fn put(findings: &mut Findings, key: &str, outcome: &Outcome) {
     let (bytes, time) = (outcome.tally.bytes(), whole_time(outcome));
-    put_figures(findings, key, bytes, time, &latency_of(outcome));
+    let latency = latency_of(outcome);
+    put_figures(findings, key, bytes, time, &latency);
+    let mut timeline = outcome.tally.read.timeline.clone();
+    timeline.merge(&outcome.tally.write.timeline);
+    confidence::bound_as(findings, key, &latency, &timeline, outcome.elapsed);
 }
 
 fn put_figures(findings: &mut Findings, key: &str, bytes: u64, time: Duration, latency: &Latency) {
@@ -240,12 +282,4 @@ fn put_figures(findings: &mut Findings, key: &str, bytes: u64, time: Duration, l
     if let Some(p99) = latency.percentile(99.0) {
         put("latency_p99", p99 as f64, Unit::Nanoseconds);
     }
-}
-
-/// One figure as a multiple of another, under a new name; nothing where either is unknown.
-pub fn put_ratio(findings: &mut Findings, name: &str, of: &str, to: &str) -> Option<f64> {
-    let value = |name: &str| findings.figure(name).map(|figure| figure.value);
-    let ratio = value(of)? / value(to).filter(|value| *value > 0.0)?;
-    findings.put_figure(Figure::new(name, ratio, Unit::Ratio));
-    Some(ratio)
 }

@@ -3,9 +3,9 @@
 use std::time::Duration;
 
 use super::budget::Budget;
-use super::common::{self, place, series};
+use super::common::{self, place};
 use super::forecast::Phases;
-use super::rounds::{NoBest, ROUNDS, Rounds};
+use super::rounds::{Compared, NoBest, ROUNDS, Rounds, order};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
@@ -13,7 +13,7 @@ use super::{
 use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
-use crate::session::document::{Figure, Severity, Table, Unit, Verdict};
+use crate::session::document::{Axis, Figure, Severity, Table, Unit, Verdict};
 use crate::units;
 
 /// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
@@ -212,7 +212,7 @@ fn sweep(
     }
     put_table(bench);
     let mut rounds = Rounds::new(STEPS.len(), whole.seed);
-    let order = rounds.order(ROUNDS);
+    let order = order(STEPS.len(), ROUNDS, whole.seed);
     for (index, point) in order.iter().copied().enumerate() {
         if let Err(error) = guard.set(&STEPS[point].to_string()) {
             bench.verdict(not_changed(&error));
@@ -227,7 +227,7 @@ fn sweep(
         };
         budget.spend(&outcome);
         if outcome.tally.bytes() > 0 {
-            rounds.add(point, rate(&outcome));
+            rounds.add(point, round - 1, rate(&outcome));
         }
         report(bench, &rounds);
         bench.phase_finished();
@@ -309,19 +309,17 @@ fn put_table(bench: &mut Bench<'_>) {
 
 /// Means of the rounds so far.
 fn report(bench: &mut Bench<'_>, rounds: &Rounds) {
-    let mut curve = Vec::with_capacity(STEPS.len());
-    for (point, kib) in STEPS.iter().enumerate() {
+    for point in 0..STEPS.len() {
         let name = format!("{}_throughput", key(point));
         if let Some(figure) = rounds.figure(point, &name, Unit::BytesPerSecond) {
-            curve.push([f64::from(*kib) * 1024.0, figure.value]);
             bench.figure(figure);
         }
     }
-    bench.series(series(
+    bench.series(rounds.series(
         "throughput-against-read-ahead",
-        ("read-ahead", Unit::Bytes),
-        ("throughput", Unit::BytesPerSecond),
-        curve,
+        Axis::new("read-ahead", Unit::Bytes),
+        Axis::new("throughput", Unit::BytesPerSecond),
+        &STEPS.map(|kib| f64::from(kib) * 1024.0),
     ));
 }
 
@@ -358,26 +356,15 @@ fn conclude(bench: &mut Bench<'_>, rounds: &Rounds, present: Option<u32>) {
 }
 
 fn no_best(reason: NoBest) -> Verdict {
-    let evidence = match reason {
-        NoBest::TooFewRounds => "not every setting was measured twice".to_owned(),
-        NoBest::NoDifference => format!(
-            "no significant difference between the settings from {} to {}",
-            name(0),
-            name(STEPS.len() - 1)
-        ),
-        NoBest::NotSeparated(one, other) => format!(
-            "no significant difference between {} and {}, and the larger is not clearly needed",
-            name(one),
-            name(other)
-        ),
+    let names: Vec<String> = (0..STEPS.len()).map(name).collect();
+    let compared = Compared {
+        code: ("no-best-read-ahead", Severity::Note),
+        best: "best read-ahead",
+        points: "settings",
+        advice: "a larger --step-bytes and a longer --duration narrow the intervals; if all settings \
+                 are alike, keep the present one",
     };
-    Verdict::new(
-        "no-best-read-ahead",
-        Severity::Note,
-        format!("{evidence}: no best read-ahead is named"),
-        "a larger --step-bytes and a longer --duration narrow the intervals; if all settings are alike, \
-         keep the present one",
-    )
+    reason.verdict(compared, &names)
 }
 
 fn not_changed(error: &SettingError) -> Verdict {

@@ -3,13 +3,14 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::passes::{self, Pass};
-use super::rounds::{Quotient, Rounds};
+use super::passes::{self, Pass, PassHook, Total};
+use super::rounds::Rounds;
+use super::sweep::Turn;
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Pattern, Plan};
+use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
 use crate::session::document::{Findings, Severity, Table, Unit, Verdict};
 use crate::stats::latency::Latency;
 use crate::units;
@@ -166,15 +167,7 @@ impl Test for ReadModifyWrite {
         }
         let limits = common::limits(bench.parameters);
         let seed = bench.parameters.count("seed").unwrap_or(1);
-        let rounds = passes::in_rounds(
-            bench,
-            limits,
-            &passes,
-            seed,
-            &mut |findings, pass, total| {
-                put_times(findings, &pass.key, &total.latency);
-            },
-        )?;
+        let rounds = passes::in_rounds(bench, limits, &passes, seed, &mut Curves(&passes))?;
         for (name, whole, partial) in [
             ("penalty_buffered", "buffered_4096", "buffered_4000"),
             ("penalty_direct", "direct_4096", "direct_512"),
@@ -186,6 +179,15 @@ impl Test for ReadModifyWrite {
 
     fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
+    }
+}
+
+/// The response times of each pass.
+struct Curves<'a>(&'a [Pass]);
+
+impl PassHook for Curves<'_> {
+    fn after(&mut self, findings: &mut Findings, turn: Turn, _: &Outcome, total: &Total) {
+        put_times(findings, &self.0[turn.point].key, &total.latency);
     }
 }
 
@@ -205,23 +207,13 @@ fn put_penalty(
     };
     bench.figure(penalty.figure(name));
     if penalty.may_be_one() {
-        bench.verdict(no_penalty(&passes[whole], &passes[partial], penalty));
+        let labels = [whole, partial].map(|point| passes[point].label.as_str());
+        bench.verdict(penalty.no_difference(
+            ("no-significant-penalty", Severity::Note),
+            labels,
+            "IOPS",
+        ));
     }
-}
-
-fn no_penalty(whole: &Pass, partial: &Pass, penalty: Quotient) -> Verdict {
-    Verdict::new(
-        "no-significant-penalty",
-        Severity::Note,
-        format!(
-            "{} and {}: no significant difference, the quotient of their IOPS is between {} and {}",
-            whole.label,
-            partial.label,
-            units::three_digits(penalty.low),
-            units::three_digits(penalty.high),
-        ),
-        "a longer --duration and more --requests narrow the interval",
-    )
 }
 
 /// The response times of one pass as a curve.

@@ -147,6 +147,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
             .iter()
             .map(|(address, angle)| [*angle, outwards(*address)])
             .collect(),
+        intervals: Vec::new(),
     });
     prober.bench.series(Series {
         name: "angle-over-address".into(),
@@ -156,6 +157,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
             .iter()
             .map(|(address, angle)| [*address as f64, *angle])
             .collect(),
+        intervals: Vec::new(),
     });
 }
 
@@ -173,6 +175,7 @@ fn spectrum(found: &Revolution) -> Series {
         x: Axis::new("speed", Unit::RevolutionsPerMinute),
         y: Axis::new("coherence", Unit::Ratio),
         points: found.spectrum.chunks(piece).filter_map(highest).collect(),
+        intervals: Vec::new(),
     }
 }
 

@@ -7,8 +7,9 @@
 //! Experimenters, 2nd edition, chapters 3 and 4).
 
 use crate::drive::random::Random;
-use crate::session::document::{Figure, Unit};
+use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::confidence::{Estimate, independent};
+use crate::units;
 
 #[cfg(test)]
 mod tests;
@@ -21,10 +22,16 @@ const PERMUTATIONS: u32 = 2000;
 /// So small a share of the permutations may make as large a difference as was measured.
 const SIGNIFICANT: f64 = 0.01;
 
-/// What was measured, for each point one value per round.
+/// Phases that a sweep over so many points has: every point in every round.
+#[must_use]
+pub const fn phases(points: usize) -> usize {
+    points * ROUNDS
+}
+
+/// What was measured, for each point one value per round; `None` where a round gave none.
 #[derive(Debug, Clone)]
 pub struct Rounds {
-    values: Vec<Vec<f64>>,
+    values: Vec<Vec<Option<f64>>>,
     seed: u64,
 }
 
@@ -62,6 +69,81 @@ impl Quotient {
     pub fn may_be_one(self) -> bool {
         self.low <= 1.0 && 1.0 <= self.high
     }
+
+    /// The check on a quotient of two points that may be 1; `points` names both.
+    #[must_use]
+    pub fn no_difference(
+        self,
+        (code, severity): (&str, Severity),
+        [of, to]: [&str; 2],
+        quantity: &str,
+    ) -> Verdict {
+        Verdict::new(
+            code,
+            severity,
+            format!(
+                "{of} and {to}: no significant difference, the quotient of their {quantity} is between \
+                 {} and {}",
+                units::three_digits(self.low),
+                units::three_digits(self.high),
+            ),
+            "more --duration, and more requests or bytes where these are limited, narrow the interval",
+        )
+    }
+}
+
+/// What a sweep compares, for the check on a best point that is not named.
+#[derive(Debug, Clone, Copy)]
+pub struct Compared<'a> {
+    /// Code of the check, such as `no-best-read-ahead`, and how grave it is.
+    pub code: (&'a str, Severity),
+    /// What would be the best one, such as `best read-ahead`.
+    pub best: &'a str,
+    /// All points together, such as `settings`.
+    pub points: &'a str,
+    /// What to do about it.
+    pub advice: &'a str,
+}
+
+impl NoBest {
+    /// The check that says why no best point is named. `names` are those of all points, in order.
+    #[must_use]
+    pub fn verdict(self, compared: Compared<'_>, names: &[String]) -> Verdict {
+        let Compared { best, points, .. } = compared;
+        let name = |point: usize| names.get(point).map_or("?", String::as_str);
+        let evidence = match self {
+            Self::TooFewRounds => format!("not all {points} were measured twice"),
+            Self::NoDifference => format!(
+                "no significant difference between the {points} from {} to {}",
+                name(0),
+                name(names.len().saturating_sub(1))
+            ),
+            Self::NotSeparated(one, other) => format!(
+                "no significant difference between {} and {}, and the larger is not clearly needed",
+                name(one),
+                name(other)
+            ),
+        };
+        Verdict::new(
+            compared.code.0,
+            compared.code.1,
+            format!("{evidence}: no {best} is named"),
+            compared.advice,
+        )
+    }
+}
+
+/// The points of a sweep in the order in which they are to be measured, round after round.
+#[must_use]
+pub fn order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
+    let mut random = Random::new(seed);
+    let mut order = Vec::with_capacity(rounds * points);
+    for _ in 0..rounds {
+        let mut round: Vec<usize> = (0..points).collect();
+        shuffle(&mut round, &mut random);
+        order.append(&mut round);
+    }
+    order
 }
 
 impl Rounds {
@@ -74,28 +156,43 @@ impl Rounds {
         }
     }
 
-    /// The points in the order in which they are to be measured, round after round.
+    /// What the order of the points was drawn from.
     #[must_use]
-    pub fn order(&self, rounds: usize) -> Vec<usize> {
-        let mut random = Random::new(self.seed);
-        let mut order = Vec::with_capacity(rounds * self.values.len());
-        for _ in 0..rounds {
-            let mut round: Vec<usize> = (0..self.values.len()).collect();
-            shuffle(&mut round, &mut random);
-            order.append(&mut round);
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Sets the value that a point had in a round, both counted from 0.
+    pub fn add(&mut self, point: usize, round: usize, value: f64) {
+        let values = &mut self.values[point];
+        if values.len() <= round {
+            values.resize(round + 1, None);
         }
-        order
+        values[round] = Some(value);
     }
 
-    /// Adds the value of the next round of a point.
-    pub fn add(&mut self, point: usize, value: f64) {
-        self.values[point].push(value);
-    }
-
-    /// Values of a point.
+    /// Values of a point, one per round that gave one.
     #[must_use]
-    pub fn of(&self, point: usize) -> &[f64] {
-        &self.values[point]
+    pub fn of(&self, point: usize) -> Vec<f64> {
+        self.values[point].iter().copied().flatten().collect()
+    }
+
+    /// The value of a point in a round.
+    #[must_use]
+    pub fn at(&self, point: usize, round: usize) -> Option<f64> {
+        self.values[point].get(round).copied().flatten()
+    }
+
+    /// These points alone, in this order.
+    #[must_use]
+    pub fn only(&self, points: &[usize]) -> Self {
+        Self {
+            values: points
+                .iter()
+                .map(|point| self.values[*point].clone())
+                .collect(),
+            seed: self.seed,
+        }
     }
 
     /// Mean of a point; `None` before its first round.
@@ -105,24 +202,60 @@ impl Rounds {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
+    /// The 95 % interval of a point's mean; `None` before its second round.
+    #[must_use]
+    pub fn interval(&self, point: usize) -> Option<[f64; 2]> {
+        self.interval_around(point, self.mean(point)?)
+    }
+
+    /// The 95 % interval of what all rounds of a point gave together, which need not be the mean of
+    /// the rounds: as wide as the rounds' scatter makes it, in proportion to the value.
+    #[must_use]
+    pub fn interval_around(&self, point: usize, value: f64) -> Option<[f64; 2]> {
+        around(value, &self.of(point))
+    }
+
     /// Mean of a point as a metric, with its 95 % interval from two rounds on.
     #[must_use]
     pub fn figure(&self, point: usize, name: &str, unit: Unit) -> Option<Figure> {
         let figure = Figure::new(name, self.mean(point)?, unit)
             .from_observations(self.of(point).len() as u64);
-        Some(
-            match independent(self.of(point)).and_then(|mean| mean.limits()) {
-                Some([low, high]) => figure.within(low.max(0.0), high),
-                None => figure,
-            },
+        Some(match self.interval(point) {
+            Some([low, high]) => figure.within(low, high),
+            None => figure,
+        })
+    }
+
+    /// The means against the points' places on the horizontal axis, with their 95 % intervals.
+    #[must_use]
+    pub fn series(&self, name: &str, x: Axis, y: Axis, places: &[f64]) -> Series {
+        let known: Vec<(usize, [f64; 2])> = places
+            .iter()
+            .enumerate()
+            .filter_map(|(point, place)| Some((point, [*place, self.mean(point)?])))
+            .collect();
+        Series {
+            name: name.into(),
+            x,
+            y,
+            points: known.iter().map(|(_, point)| *point).collect(),
+            intervals: Vec::new(),
+        }
+        .within(
+            known
+                .iter()
+                .map(|(point, _)| self.interval(*point))
+                .collect(),
         )
     }
 
     /// One point as a multiple of another, by the rounds that both have; `None` for fewer than two.
     #[must_use]
     pub fn quotient(&self, of: usize, to: usize) -> Option<Quotient> {
-        let pairs = self.of(of).iter().zip(self.of(to));
-        let logarithms: Vec<f64> = pairs.map(|(of, to)| (of / to).ln()).collect();
+        let pairs = self.values[of].iter().zip(&self.values[to]);
+        let logarithms: Vec<f64> = pairs
+            .filter_map(|(of, to)| Some(((*of)? / (*to)?).ln()))
+            .collect();
         let estimate: Estimate = independent(&logarithms)?;
         let [low, high] = estimate.limits()?;
         let quotient = Quotient {
@@ -139,7 +272,7 @@ impl Rounds {
     /// # Errors
     /// Why there is no such point.
     pub fn first_as_good(&self, as_good: f64) -> Result<usize, NoBest> {
-        if self.complete_rounds() < 2 {
+        if self.complete_rounds().len() < 2 {
             return Err(NoBest::TooFewRounds);
         }
         if !self.differ() {
@@ -177,18 +310,27 @@ impl Rounds {
         }
     }
 
-    fn complete_rounds(&self) -> usize {
-        self.values.iter().map(Vec::len).min().unwrap_or(0)
+    /// Rounds in which every point has a value, as logarithms.
+    fn complete_rounds(&self) -> Vec<Vec<f64>> {
+        let most = self.values.iter().map(Vec::len).min().unwrap_or(0);
+        let round = |round: usize| {
+            let values = (0..self.values.len()).map(|point| self.at(point, round));
+            values.map(|value| Some(value?.ln())).collect()
+        };
+        (0..most).filter_map(round).collect()
     }
 
     /// Whether the points differ by more than chance: of the permutations of each round's values
-    /// hardly one makes the means of the points as different as they are.
+    /// hardly one makes the means of the points as different as they are. Two points have too few
+    /// permutations for that: their quotient alone decides.
     #[must_use]
     pub fn differ(&self) -> bool {
-        let rounds = self.complete_rounds();
-        let mut by_round: Vec<Vec<f64>> = (0..rounds)
-            .map(|round| self.values.iter().map(|point| point[round].ln()).collect())
-            .collect();
+        if self.values.len() == 2 {
+            return self
+                .quotient(0, 1)
+                .is_some_and(|quotient| !quotient.may_be_one());
+        }
+        let mut by_round = self.complete_rounds();
         let measured = spread(&by_round);
         // Equal but for the rounding of the arithmetic.
         if !measured.is_finite() || measured < 1e-18 {
@@ -204,6 +346,18 @@ impl Rounds {
         }
         f64::from(as_large + 1) / f64::from(PERMUTATIONS + 1) < SIGNIFICANT
     }
+}
+
+/// The 95 % interval of a value whose repetitions scatter like these: their margin in proportion to
+/// their mean. `None` for fewer than two, and for a mean of 0.
+#[must_use]
+pub fn around(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
+    let estimate = independent(repetitions)?;
+    let share = estimate.margin()? / estimate.mean;
+    let margin = (value * share).abs();
+    margin
+        .is_finite()
+        .then(|| [(value - margin).max(value.min(0.0)), value + margin])
 }
 
 /// Variance of the points' sums over the rounds.

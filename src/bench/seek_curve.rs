@@ -206,6 +206,7 @@ fn report(
         x: Axis::new("distance in strokes", Unit::Ratio),
         y: Axis::new("time", Unit::Nanoseconds),
         points,
+        intervals: Vec::new(),
     };
     let all = points(&mut probes.iter().map(|seek| (seek.distance, seek.response)));
     prober.bench.series(series("seek-responses", all));

@@ -241,5 +241,6 @@ fn report(prober: &mut Prober<'_, '_>, walk: &Walk, found: Option<&Shortest>, pa
         points: walk::jumps(&walk.even)
             .map(|jump| [jump.more, 1e9 * jump.response])
             .collect(),
+        intervals: Vec::new(),
     });
 }

@@ -3,8 +3,8 @@
 use std::time::Duration;
 
 use super::common::{self, place};
-use super::forecast::Phases;
-use super::passes::{self, Pass, Passes};
+use super::passes::{self, Nothing, Pass, PassHook};
+use super::rounds::Rounds;
 use super::{Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, Value};
 use crate::drive::settings::{Guard, Setting, SettingError};
 use crate::drive::{DriveKind, Target};
@@ -25,14 +25,17 @@ static DESCRIPTION: Description = Description {
     aliases: &[],
     summary: "plain and O_DSYNC writes with the drive's volatile cache on and off (SCSI, SATA; root)",
     explanation: "\
-Writes 4 KiB blocks at random places, plain and with O_DSYNC, first with the drive's volatile write \
-cache on (write back), then with it off (write through).
+Writes 4 KiB blocks at random places, plain and with O_DSYNC, with the drive's volatile write cache on \
+(write back) and off (write through). Each of the four has its turn in four rounds of random order \
+(--seed).
 
 The table shows IOPS and response times of the four. With the cache on, plain writes are quick and an \
 O_DSYNC write must empty the cache each time. With it off a plain write is as safe as a synced one, and as \
 slow. Where O_DSYNC is as quick as plain writing although the cache is on, the drive either \
 has a capacitor behind its cache or does not keep its promise; a disk cannot do more than one synced \
-write per revolution (120 a second at 7200 rpm).
+write per revolution (120 a second at 7200 rpm). sync_penalty is how many times as fast plain writes are \
+as O_DSYNC ones with the cache on, cache_gain how many times as fast plain writes are with it as without, \
+compared round by round; a check says when either may be 1.
 
 The cache can be switched on SCSI and SATA drives, by root; the old state is put back on every way out, or \
 at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
@@ -117,9 +120,7 @@ impl Test for WriteCache {
                  where it can be switched{amount}",
                 place(target)
             ),
-            time: Phases::sharing(plan.limits)
-                .then_all(pair(&plan, "", "").map(|pass| pass.plan))
-                .time(target),
+            time: passes::phases_in_rounds(plan.limits, &pair(&plan, "", "")).time(target),
             reads: None,
             writes: plan.limits.bytes,
         })
@@ -139,13 +140,6 @@ impl Test for WriteCache {
                 "use a whole SCSI or SATA drive, or nvme set-feature -f 6 on NVMe, by hand",
             )?,
         }
-        for (name, plain, synced) in [
-            ("sync_penalty", "cache_on_plain_iops", "cache_on_dsync_iops"),
-            ("cache_gain", "cache_on_plain_iops", "cache_off_plain_iops"),
-            ("sync_penalty", "present_plain_iops", "present_dsync_iops"),
-        ] {
-            passes::put_ratio(&mut bench.findings, name, plain, synced);
-        }
         Ok(())
     }
 
@@ -154,24 +148,52 @@ impl Test for WriteCache {
     }
 }
 
-/// Both states, one after the other.
-fn switched(bench: &mut Bench<'_>, whole: &Plan, mut guard: Guard) -> Result<(), BenchError> {
+/// Switches the cache to the state that a pass needs.
+struct Switch {
+    guard: Guard,
+    /// State of each pass.
+    words: Vec<&'static str>,
+    present: Option<&'static str>,
+}
+
+impl PassHook for Switch {
+    fn before(&mut self, bench: &mut Bench<'_>, point: usize) -> bool {
+        let word = self.words[point];
+        if self.present == Some(word) {
+            return true;
+        }
+        // After an error nobody knows the state.
+        self.present = None;
+        match self.guard.set(word) {
+            Ok(()) => {
+                self.present = Some(word);
+                true
+            }
+            Err(error) => {
+                bench.verdict(not_switchable(&error.to_string(), &error.advice()));
+                false
+            }
+        }
+    }
+}
+
+/// Both states, plain and synced, in rounds of random order.
+fn switched(bench: &mut Bench<'_>, whole: &Plan, guard: Guard) -> Result<(), BenchError> {
     let pairs = STATES.map(|(word, key, label)| (word, pair(whole, key, label)));
     let passes: Vec<Pass> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
     put_table(bench, &passes);
-    let mut running = Passes::new(bench, whole.limits, passes.len(), 1.0);
-    for (word, pair) in &pairs {
-        if let Err(error) = guard.set(word) {
-            running
-                .bench()
-                .verdict(not_switchable(&error.to_string(), &error.advice()));
-            break;
-        }
-        for pass in pair {
-            running.next(pass)?;
-        }
-    }
-    if let Err(error) = guard.put_back() {
+    let mut switch = Switch {
+        guard,
+        words: pairs.iter().flat_map(|(word, _)| [*word; 2]).collect(),
+        present: None,
+    };
+    let measured = passes::in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
+    // Put back whatever became of the passes.
+    let put_back = switch.guard.put_back();
+    let rounds = measured?;
+    put_quotient(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    put_quotient(bench, &rounds, &passes, ("cache_gain", 0, 2));
+    if let Err(error) = put_back {
         bench.verdict(not_restored(&error));
     }
     Ok(())
@@ -188,7 +210,30 @@ fn present(bench: &mut Bench<'_>, whole: &Plan, why: &str, advice: &str) -> Resu
         .unwrap_or_else(|| "cache as it is".to_owned());
     let passes = pair(whole, "present", &state);
     put_table(bench, &passes);
-    passes::all(bench, whole.limits, 1.0, &passes)
+    let rounds = passes::in_rounds(bench, whole.limits, &passes, whole.seed, &mut Nothing)?;
+    put_quotient(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    Ok(())
+}
+
+/// How many times as fast one pass is as another, round by round.
+fn put_quotient(
+    bench: &mut Bench<'_>,
+    rounds: &Rounds,
+    passes: &[Pass],
+    (name, of, to): (&str, usize, usize),
+) {
+    let Some(quotient) = rounds.quotient(of, to) else {
+        return;
+    };
+    bench.figure(quotient.figure(name));
+    if quotient.may_be_one() && !bench.stopped() {
+        let code = match name {
+            "sync_penalty" => ("no-significant-penalty", Severity::Note),
+            _ => ("no-cache-gain", Severity::Note),
+        };
+        let labels = [of, to].map(|point| passes[point].label.as_str());
+        bench.verdict(quotient.no_difference(code, labels, "IOPS"));
+    }
 }
 
 fn not_switchable(why: &str, advice: &str) -> Verdict {
@@ -216,6 +261,7 @@ mod tests {
     use super::super::tests::fake::{self, Fake, Nobody, codes, simulate, value};
     use super::super::{find, runner};
     use super::*;
+    use crate::drive::random::scatter;
     use crate::engine::Control;
     use crate::roots::Roots;
 
@@ -251,6 +297,11 @@ mod tests {
         assert!((value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
         assert!((value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
         assert!(codes(&finished).is_empty());
+        for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"] {
+            let figure = finished.findings.figure(name).unwrap();
+            assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
+        }
+        assert_eq!(fake.plans.lock().unwrap().len(), 16);
         assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");
     }
 
@@ -261,7 +312,32 @@ mod tests {
             "sim:constant",
             &[("duration", "1s")],
         );
-        assert_eq!(codes(&finished), ["setting-not-changeable"]);
+        assert_eq!(
+            codes(&finished),
+            ["setting-not-changeable", "no-significant-penalty"]
+        );
         assert!((value(&finished, "sync_penalty") - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn penalty_of_noisy_writes_has_an_interval_that_covers_it() {
+        let covered = (0..60_u64)
+            .filter(|seed| {
+                // Phases differ by up to a third; O_DSYNC writes take three times as long.
+                let fake = Fake::new(|asked: &fake::Asked<'_>| {
+                    let plain = asked.plan.sync == SyncMode::None;
+                    let word = scatter(asked.plan.seed ^ (u64::from(plain) << 60));
+                    let time = 100_000 + word % 33_000;
+                    Some(if plain { time } else { 3 * time })
+                });
+                let set = [("seed", &*seed.to_string()), ("requests", "800")];
+                let test = find("write-cache").unwrap();
+                let finished = fake::run(test, &fake::target(1 << 30), &set, &fake);
+                let penalty = finished.findings.figure("sync_penalty").unwrap();
+                assert_eq!(codes(&finished), ["setting-not-changeable"]);
+                (penalty.low.unwrap()..=penalty.high.unwrap()).contains(&3.0)
+            })
+            .count();
+        assert!(covered >= 53, "{covered} of 60");
     }
 }

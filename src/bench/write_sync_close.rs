@@ -9,14 +9,15 @@ use std::time::Duration;
 
 use super::common::{self, place};
 use super::forecast::Phases;
-use super::passes::{Pass, Passes};
+use super::passes::{self, Pass};
+use super::rounds::ROUNDS;
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
     Shape, Test, Value,
 };
 use crate::drive::Target;
 use crate::session::document::{Severity, Table, Verdict};
-use times::{Curves, only_times, put_times, put_usual};
+use times::RecordTimes;
 use ways::{Way, method_passes, record_passes};
 
 /// Writes with records of several sizes, and with every way to make them durable.
@@ -28,18 +29,23 @@ const USUAL: u32 = 1 << 20;
 const FILE_BYTES: Parameter = Parameter {
     name: "file-bytes",
     kind: Kind::Size { least: 4096 },
-    help: "bytes written with each record size, then synced and closed",
-    default: |target| Value::Bytes((1 << 30).min(target.size)),
+    help: "bytes written with each record size in each of four rounds, then synced and closed",
+    default: |target| Value::Bytes((256 << 20).min(target.size)),
 };
 const METHOD_BYTES: Parameter = Parameter {
     name: "method-bytes",
     kind: Kind::Size { least: 4096 },
-    help: "bytes written with each way to sync",
-    default: |target| Value::Bytes((16 << 20).min(target.size)),
+    help: "bytes written with each way to sync in each of four rounds",
+    default: |target| Value::Bytes((4 << 20).min(target.size)),
 };
 const METHOD_BLOCK: Parameter = Parameter {
     help: "record size for the comparison of the ways to sync",
     ..common::BLOCK_SIZE.with_default(|_| Value::Bytes(64 << 10))
+};
+
+const SEED: Parameter = Parameter {
+    help: "the same seed gives the same order of record sizes and ways to sync",
+    ..common::SEED
 };
 
 static DESCRIPTION: Description = Description {
@@ -49,7 +55,8 @@ static DESCRIPTION: Description = Description {
     explanation: "\
 Writes the same amount with records of 4 KiB up to 16 MiB, through the page cache and past it \
 (O_DIRECT), then calls fsync, then closes, and times each part. This is what a program that saves a \
-file waits for.
+file waits for. Everything is written in four rounds of random order (--seed); the times are means of the \
+rounds. A file that a limit cuts short has no times, only a throughput, and a check says so.
 
 The first chart stacks the three times for buffered writes: writing into the cache is quick whatever \
 the drive, the wait comes with fsync; small records cost system calls. The second chart compares \
@@ -60,8 +67,8 @@ The table compares the ways to make data safe, each with and without O_DIRECT: f
 at the end, sync_file_range (which does not empty the drive's cache, and so promises nothing \
 after a power cut), O_DSYNC and O_SYNC with every record.
 
-It overwrites what is there: up to 1 GiB for each of 14 combinations and 16 MiB for each of 10 ways, \
-which is said beforehand.",
+It overwrites what is there: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each \
+of 10 ways, which is said beforehand.",
     writes: true,
     metrics: &["write_time", "sync_time", "close_time", "buffered_*", "direct_*", "fsync_*", "fdatasync_*", "sync_file_range_*", "o_dsync_*", "o_sync_*"],
     parameters: &[
@@ -72,6 +79,7 @@ which is said beforehand.",
         common::BYTES,
         common::WINDOW_BEGIN,
         common::WINDOW_END,
+        SEED,
         common::DATA,
     ],
     charts: &[
@@ -105,13 +113,15 @@ impl Test for WriteSyncClose {
         let methods = method_passes(target, parameters)?;
         let plans = records.iter().map(|(_, _, pass)| pass).chain(&methods);
         let time = Phases::sharing(common::limits(parameters))
-            .then_all(plans.clone().map(|pass| pass.plan.clone()));
+            .then_rounds(plans.clone().map(|pass| pass.plan.clone()));
         let bytes: u64 = plans.filter_map(|pass| pass.plan.limits.bytes).sum();
+        let bytes = bytes.saturating_mul(ROUNDS as u64);
         let limits = common::limits(parameters);
         let bytes = limits.bytes.unwrap_or(bytes).min(bytes);
         Ok(Forecast {
             sentence: format!(
-                "writes, syncs and closes {} with {} record sizes and {} ways to sync, {} in all",
+                "writes, syncs and closes {} with {} record sizes and {} ways to sync in {ROUNDS} rounds, {} in \
+                 all",
                 place(target),
                 records.len(),
                 methods.len(),
@@ -131,23 +141,18 @@ impl Test for WriteSyncClose {
             bench.verdict(no_direct(bench.target));
         }
         let limits = common::limits(bench.parameters);
-        let mut curves = Curves::default();
-        let count = records.len() + methods.len();
-        let mut running = Passes::new(bench, limits, count, 1.0);
-        for (record, way, pass) in &records {
-            let Some(outcome) = running.next(pass)? else {
-                return Ok(());
-            };
-            curves.add(*record, *way, &outcome);
-            only_times(running.bench(), &pass.key);
-            put_times(running.bench(), &pass.key, &outcome);
-            if *record == USUAL && *way == Way::Buffered {
-                put_usual(running.bench(), &outcome);
-            }
-            curves.report(running.bench());
-        }
-        for pass in &methods {
-            running.next(pass)?;
+        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let passes: Vec<Pass> = records
+            .iter()
+            .map(|(_, _, pass)| pass)
+            .chain(&methods)
+            .cloned()
+            .collect();
+        let mut times = RecordTimes::new(&records, seed);
+        passes::in_rounds(bench, limits, &passes, seed, &mut times)?;
+        let cut = times.cut_short();
+        if !cut.is_empty() && !bench.stopped() {
+            bench.verdict(cut_short(&cut));
         }
         Ok(())
     }
@@ -192,6 +197,18 @@ fn put_tables(bench: &mut Bench<'_>, records: &[(u32, Way, Pass)], methods: &[Pa
             .findings
             .put_table(Table::crossed(name, columns, &rows));
     }
+}
+
+fn cut_short(labels: &[&str]) -> Verdict {
+    Verdict::new(
+        "file-cut-short",
+        Severity::Warning,
+        format!(
+            "a limit ended the file before it was written: {}; times of shorter files are left out",
+            labels.join(", ")
+        ),
+        "give it more --duration or --bytes, or fewer --file-bytes",
+    )
 }
 
 fn no_direct(target: &Target) -> Verdict {

@@ -19,6 +19,8 @@ use crate::units;
 
 /// Widest bar of the histogram in characters.
 const BAR: usize = 40;
+/// Columns of a point's limits.
+const LIMITS: usize = 20;
 /// Rows of a histogram or curve; more are joined.
 const ROWS: usize = 16;
 
@@ -171,12 +173,21 @@ fn crossed(table: &document::Table, findings: &Findings) -> String {
     for row in &table.rows {
         let cell = |name: &SafeText| {
             let figure = findings.figure(name);
-            figure.map_or_else(|| "n/a".to_owned(), Figure::text)
+            figure.map_or_else(|| "n/a".to_owned(), with_margin)
         };
         drawn.add_row(std::iter::once(row.name.clone().into()).chain(row.cells.iter().map(cell)));
     }
     (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
     indented(&drawn)
+}
+
+/// A metric in a cell: the value, and how far off it may be.
+pub(super) fn with_margin(figure: &Figure) -> String {
+    let text = figure.text();
+    match figure.margin_text() {
+        Some(margin) => format!("{text} {margin}"),
+        None => text,
+    }
 }
 
 /// Figures as a table: name, value, limits, observations.
@@ -277,7 +288,8 @@ fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
     rows
 }
 
-/// A curve as at most [`ROWS`] rows with a bar each: the mean of the points that fall on a row.
+/// A curve as at most [`ROWS`] rows with a bar each: the mean of the points that fall on a row, and
+/// where each point has a row of its own, its 95 % limits.
 fn curve(series: &Series) -> String {
     let points = &series.points;
     let most = points.iter().map(|point| point[1]).fold(0.0, f64::max);
@@ -285,17 +297,28 @@ fn curve(series: &Series) -> String {
         return String::new();
     }
     let each = points.len().div_ceil(ROWS);
+    let bounded = each == 1 && !series.intervals.is_empty();
+    let widest = if bounded { BAR - LIMITS } else { BAR };
     points
         .chunks(each)
-        .map(|chunk| {
+        .enumerate()
+        .map(|(index, chunk)| {
             let mean = chunk.iter().map(|point| point[1]).sum::<f64>() / chunk.len() as f64;
-            let length = (mean / most * BAR as f64).max(0.0).round() as usize;
+            let length = (mean / most * widest as f64).max(0.0).round() as usize;
             let x = series.x.format(chunk[0][0]);
-            format!(
-                "  {x:>10} {:>12}  {}\n",
-                series.y.unit.format(mean),
-                "#".repeat(length)
-            )
+            let value = series.y.unit.format(mean);
+            let bar = "#".repeat(length);
+            if !bounded {
+                return format!("  {x:>10} {value:>12}  {bar}\n");
+            }
+            let limits = series
+                .interval(index)
+                .map_or_else(String::new, |[low, high]| {
+                    let figure = Figure::new("", mean, series.y.unit).within(low, high);
+                    figure.limits_text().unwrap_or_default()
+                });
+            let line = format!("  {x:>10} {value:>12}  {limits:<LIMITS$} {bar}");
+            format!("{}\n", line.trim_end())
         })
         .collect()
 }

@@ -21,11 +21,15 @@ pub fn scores(steps: &[Step], alpha: f64) -> Vec<f64> {
         .iter()
         .map(|step| step.p90_ns)
         .fold(f64::INFINITY, f64::min);
-    let score = |step: &Step| {
-        let (throughput, promptness) = (step.iops / most, least / step.p90_ns);
-        1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
-    };
+    let score = |step: &Step| score(step, (most, least), alpha);
     steps.iter().map(score).collect()
+}
+
+/// The score of one step beside the most IOPS and the least p90 (in nanoseconds) of a sweep.
+#[must_use]
+pub fn score(step: &Step, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
+    let (throughput, promptness) = (step.iops / most, least_ns / step.p90_ns);
+    1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
 }
 
 /// The step from which on more depth yields little more throughput: the point of the curve that

@@ -721,6 +721,7 @@ pub fn random_read() -> Run {
         x: Axis::new("time", Unit::Nanoseconds),
         y: Axis::new("IOPS", Unit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
+        intervals: Vec::new(),
     }];
     findings.verdicts = vec![generator_busy()];
     let wanted = Wanted::parse_all("web-server").expect("a known goal");
@@ -771,6 +772,7 @@ fn sequential_read() -> Run {
             x: Axis::new("address", Unit::Bytes),
             y: Axis::new("throughput", Unit::BytesPerSecond),
             points: zones,
+            intervals: Vec::new(),
         }],
         ..Findings::default()
     };

@@ -1,6 +1,7 @@
 use super::sizes;
 use crate::bench::find;
 use crate::bench::tests::fake::{self, Fake, codes, simulate, value};
+use crate::drive::random::{scatter, unit};
 use crate::drive::{Drive, Target};
 
 #[test]
@@ -75,4 +76,45 @@ fn sizes_stay_within_the_window() {
     assert_eq!(sizes(&target, &parameters).unwrap().last(), Some(&65_536));
     let parameters = fake::parameters(test, &target, &[("min-block", "2MiB")]);
     assert!(sizes(&target, &parameters).is_err());
+}
+
+#[test]
+fn intervals_of_a_noisy_drive_cover_the_truth() {
+    let mut covered = [0; 3];
+    for seed in 0..40_u64 {
+        // 100 us and 10 ns a byte, up to 6 % more or less from phase to phase.
+        let fake = Fake::new(move |asked: &fake::Asked<'_>| {
+            let noise = 0.94 + 0.12 * unit(scatter(asked.plan.seed));
+            Some(((100_000.0 + 10.0 * f64::from(asked.bytes)) * noise) as u64)
+        });
+        let set = [
+            ("duration", "4s"),
+            ("max-block", "1MiB"),
+            ("seed", &*seed.to_string()),
+        ];
+        let test = find("block-size-read").unwrap();
+        let finished = fake::run(test, &fake::target(1 << 30), &set, &fake);
+        for ((name, truth), covered) in [
+            ("access_time", 1e5),
+            ("media_throughput", 1e8),
+            ("balanced_block_size", 1e4),
+        ]
+        .into_iter()
+        .zip(&mut covered)
+        {
+            let figure = finished.findings.figure(name).unwrap();
+            let (low, high) = (figure.low.unwrap(), figure.high.unwrap());
+            assert!(high - low < 0.5 * truth, "{figure:?}");
+            *covered += u32::from((low..=high).contains(&truth));
+        }
+        let curve = finished
+            .findings
+            .series("response-against-block-size")
+            .unwrap();
+        assert_eq!(curve.intervals.len(), curve.points.len());
+    }
+    assert!(
+        covered.iter().all(|count| *count >= 35),
+        "{covered:?} of 40"
+    );
 }

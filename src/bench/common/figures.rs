@@ -69,7 +69,20 @@ pub fn series(name: &str, x: (&str, Unit), y: (&str, Unit), points: Vec<[f64; 2]
         x: Axis::new(x.0, x.1),
         y: Axis::new(y.0, y.1),
         points,
+        intervals: Vec::new(),
     }
+}
+
+/// A series of points between two quantities, with the 95 % limits of each point.
+#[must_use]
+pub fn series_within(
+    name: &str,
+    x: (&str, Unit),
+    y: (&str, Unit),
+    points: Vec<([f64; 2], Option<[f64; 2]>)>,
+) -> Series {
+    let (points, intervals) = points.into_iter().unzip();
+    series(name, x, y, points).within(intervals)
 }
 
 fn over_time(name: &str, unit: Unit, rates: &[[f64; 3]], column: usize) -> Series {
@@ -86,6 +99,7 @@ fn over_time(name: &str, unit: Unit, rates: &[[f64; 3]], column: usize) -> Serie
             .iter()
             .map(|rate| [rate[0] * 1e9, rate[column]])
             .collect(),
+        intervals: Vec::new(),
     }
 }
 

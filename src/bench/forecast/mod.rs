@@ -11,6 +11,7 @@ use std::ops::{Add, Mul};
 use std::time::Duration;
 
 use super::budget::Budget;
+use super::rounds::ROUNDS;
 use crate::drive::Target;
 use crate::engine::{Limits, Plan};
 use crate::units;
@@ -154,6 +155,13 @@ impl Phases {
     #[must_use]
     pub fn then_all(self, plans: impl IntoIterator<Item = Plan>) -> Self {
         plans.into_iter().fold(self, Self::then)
+    }
+
+    /// Adds the points of a sweep, each measured once in every round.
+    #[must_use]
+    pub fn then_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
+        let points: Vec<Plan> = plans.into_iter().collect();
+        (0..ROUNDS).fold(self, |phases, _| phases.then_all(points.iter().cloned()))
     }
 
     /// Adds a phase that is executed only where an earlier one did not suffice.

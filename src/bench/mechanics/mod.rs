@@ -107,6 +107,7 @@ pub fn distribution(part: &RotationalPart) -> Series {
         x: Axis::new("part of the revolution waited", Unit::Revolution),
         y: Axis::new("reads", Unit::Count),
         points: counts.iter().enumerate().map(bar).collect(),
+        intervals: Vec::new(),
     }
 }
 

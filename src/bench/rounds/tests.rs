@@ -4,10 +4,10 @@ use super::*;
 fn measured(means: &[f64], noise: f64, seed: u64) -> Rounds {
     let mut random = Random::new(seed ^ 0x5eed);
     let mut rounds = Rounds::new(means.len(), seed);
-    for _ in 0..ROUNDS {
+    for round in 0..ROUNDS {
         let drift = 1.0 + 0.2 * random.share();
         for (point, mean) in means.iter().enumerate() {
-            rounds.add(point, mean * drift * (noise * random.normal()).exp());
+            rounds.add(point, round, mean * drift * (noise * random.normal()).exp());
         }
     }
     rounds
@@ -15,10 +15,9 @@ fn measured(means: &[f64], noise: f64, seed: u64) -> Rounds {
 
 #[test]
 fn order_has_every_point_once_a_round_and_follows_from_the_seed() {
-    let rounds = Rounds::new(12, 7);
-    let order = rounds.order(ROUNDS);
-    assert_eq!(order, Rounds::new(12, 7).order(ROUNDS));
-    assert_ne!(order, Rounds::new(12, 8).order(ROUNDS));
+    let order = order(12, ROUNDS, 7);
+    assert_eq!(order, super::order(12, ROUNDS, 7));
+    assert_ne!(order, super::order(12, ROUNDS, 8));
     for round in order.chunks(12) {
         assert_ne!(round, (0..12).collect::<Vec<_>>());
         let mut sorted = round.to_vec();
@@ -88,8 +87,8 @@ fn quotient_covers_the_truth_and_drift_does_not_widen_it() {
 #[test]
 fn one_round_has_means_and_nothing_else() {
     let mut rounds = Rounds::new(2, 1);
-    rounds.add(0, 5.0);
-    rounds.add(1, 6.0);
+    rounds.add(0, 0, 5.0);
+    rounds.add(1, 0, 6.0);
     assert_eq!(rounds.first_as_good(0.95), Err(NoBest::TooFewRounds));
     assert_eq!(rounds.quotient(0, 1), None);
     let figure = rounds

@@ -251,6 +251,32 @@ pub fn run<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
     runner::run(test, target, &parameters, fake, &control, &mut Nobody)
 }
 
+/// Lets a function measure on a fake, and returns what it found.
+pub fn bench<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
+    fake: &Fake<F>,
+    target: &Target,
+    measure: impl FnOnce(&mut runner::Bench<'_>),
+) -> Findings {
+    let parameters = Parameters::default();
+    let settings = Settings::default();
+    let control = Control::default();
+    let mut bench = runner::Bench {
+        target,
+        parameters: &parameters,
+        settings: &settings,
+        engine: fake,
+        control: &control,
+        observer: &mut Nobody,
+        began: std::time::Instant::now(),
+        done: 0.0,
+        effort: crate::bench::effort::Effort::default(),
+        failure: None,
+        findings: Findings::default(),
+    };
+    measure(&mut bench);
+    bench.findings
+}
+
 /// A test's parameters, some of them as the user would write them.
 pub fn parameters(test: &'static dyn Test, target: &Target, set: &[(&str, &str)]) -> Parameters {
     let mut job = Job::new(test, &target.name);

@@ -1,6 +1,9 @@
+use std::collections::BTreeSet;
+
 use crate::bench::find;
 use crate::bench::tests::fake::{self, Fake, value};
 use crate::drive::Target;
+use crate::drive::random::{scatter, unit};
 use crate::engine::CacheMode;
 
 #[test]
@@ -72,4 +75,39 @@ fn the_forecast_counts_every_byte() {
         test.forecast(&target, &parameters).unwrap().writes,
         Some(planned)
     );
+}
+
+#[test]
+fn times_of_a_noisy_drive_have_intervals_that_cover_them() {
+    let (mut covered, mut orders) = (0, BTreeSet::new());
+    for seed in 0..30_u64 {
+        // 10 ns a byte, up to 10 % more or less from phase to phase.
+        let fake = Fake::new(move |asked: &fake::Asked<'_>| {
+            let noise = 0.9 + 0.2 * unit(scatter(asked.plan.seed ^ (seed << 50)));
+            Some((10.0 * f64::from(asked.bytes) * noise) as u64)
+        });
+        let set = [("file-bytes", "4MiB"), ("seed", &*seed.to_string())];
+        let finished = fake::run(find("wsc").unwrap(), &fake::target(64 << 20), &set, &fake);
+        let figure = finished.findings.figure("write_time").unwrap();
+        let truth = 10.0 * f64::from(4 << 20);
+        let limits = figure.low.unwrap()..=figure.high.unwrap();
+        covered += u32::from(limits.contains(&truth));
+        let rate = finished.findings.figure("fsync_direct_throughput").unwrap();
+        assert!(rate.low.is_some() && rate.high.is_some());
+        let plans = fake.plans.into_inner().unwrap();
+        let sizes = plans.iter().map(|plan| plan.block_size.largest());
+        orders.insert(sizes.take(10).collect::<Vec<u32>>());
+    }
+    assert!(covered >= 26, "{covered} of 30");
+    assert!(orders.len() > 20);
+}
+
+#[test]
+fn file_that_a_limit_cuts_short_has_no_times() {
+    let fake = Fake::new(|_| Some(10_000_000));
+    let set = [("duration", "2s")];
+    let finished = fake::run(find("wsc").unwrap(), &fake::target(64 << 20), &set, &fake);
+    assert!(fake::codes(&finished).contains(&"file-cut-short"));
+    assert!(finished.findings.figure("buffered_4k_write_time").is_none());
+    value(&finished, "buffered_4k_throughput");
 }

@@ -14,6 +14,7 @@ fn with_curve(value: f64, margin: f64) -> crate::session::document::Run {
         points: (0..20)
             .map(|second| [f64::from(second) * 1e9, value])
             .collect(),
+        intervals: Vec::new(),
     });
     run
 }

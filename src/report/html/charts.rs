@@ -119,5 +119,6 @@ fn curve(series: &Series, quantities_alike: bool) -> Curve {
     Curve {
         name,
         points: series.points.clone(),
+        intervals: series.intervals.clone(),
     }
 }

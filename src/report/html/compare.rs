@@ -188,6 +188,7 @@ fn chart(overlay: &Overlay, comparison: &Comparison, charts: &[Chart]) -> String
         .enumerate()
         .map(|(index, side)| Curve {
             name: side.name.clone().into(),
+            intervals: Vec::new(),
             points: overlay
                 .curves
                 .iter()

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use super::escape::text;
 use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
-use crate::report::text::severity;
+use crate::report::text::{severity, with_margin};
 use crate::report::{evidence, fio};
 use crate::safe_text::SafeText;
 use crate::session::document::{
@@ -172,7 +172,7 @@ pub(super) fn tables(findings: &Findings) -> String {
         let cell = |name: &SafeText| {
             let figure = findings
                 .figure(name)
-                .map_or_else(|| "n/a".to_owned(), Figure::text);
+                .map_or_else(|| "n/a".to_owned(), with_margin);
             format!("<td class=\"n\">{figure}</td>")
         };
         let row = |row: &TableRow| {

@@ -185,6 +185,7 @@ fn every_shape_draws_odd_points_without_odd_places() {
                 x: Axis::new("x", Unit::BytesPerSecond),
                 y: Axis::new("y", Unit::Bytes),
                 points: points.clone(),
+                intervals: Vec::new(),
             });
         }
         is_whole_and_harmless(&page(

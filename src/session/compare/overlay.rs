@@ -43,7 +43,9 @@ pub(super) fn overlays(sides: &[Option<Group<'_>>]) -> Vec<Overlay> {
         .filter_map(|(side, group)| Some((side, *group.as_ref()?.last()?)))
     {
         for series in curves(run) {
-            let Series { name, x, y, points } = series;
+            let Series {
+                name, x, y, points, ..
+            } = series;
             let curve = Curve { side, points };
             let known = overlays
                 .iter_mut()
@@ -88,5 +90,6 @@ fn cumulative(name: &str, latency: &LatencySummary) -> Series {
         x: Axis::new("response time", Unit::Nanoseconds),
         y: Axis::new("share of requests", Unit::Ratio),
         points: latency.cumulative(),
+        intervals: Vec::new(),
     }
 }

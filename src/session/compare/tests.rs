@@ -97,6 +97,7 @@ fn curves_of_one_name_lie_under_one_axis() {
             x: Axis::new("time", Unit::Nanoseconds),
             y: Axis::new("IOPS", unit),
             points: vec![[0.0, 1.0], [1.0, 2.0]],
+            intervals: Vec::new(),
         });
         run
     };

@@ -53,4 +53,27 @@ pub struct Series {
     /// `[x, y]`, in the order in which they were obtained.
     #[serde(deserialize_with = "crate::bounded::list::<_, _, 2_000_000>")]
     pub points: Vec<[f64; 2]>,
+    /// 95 % confidence limits of each point's y, `[lower, upper]`, in the order of `points`; null where
+    /// they cannot be had. Absent where no point has any.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    #[serde(deserialize_with = "crate::bounded::list::<_, _, 2_000_000>")]
+    pub intervals: Vec<Option<[f64; 2]>>,
+}
+
+impl Series {
+    /// The 95 % limits of the point at this index.
+    #[must_use]
+    pub fn interval(&self, index: usize) -> Option<[f64; 2]> {
+        self.intervals.get(index).copied().flatten()
+    }
+
+    /// The same series with 95 % limits of its points; none at all where no point has any.
+    #[must_use]
+    pub fn within(mut self, intervals: Vec<Option<[f64; 2]>>) -> Self {
+        self.intervals = intervals;
+        if self.intervals.iter().all(Option::is_none) {
+            self.intervals.clear();
+        }
+        self
+    }
 }

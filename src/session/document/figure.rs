@@ -116,6 +116,16 @@ impl Figure {
         Some(format!("{low} to {high}"))
     }
 
+    /// How far the farther of the 95 % limits is from the value, as a share of it: `+-1.2 %`.
+    #[must_use]
+    pub fn margin_text(&self) -> Option<String> {
+        let margin = (self.value - self.low?).max(self.high? - self.value);
+        let share = margin / self.value.abs();
+        share
+            .is_finite()
+            .then(|| format!("+-{}", units::percent(share)))
+    }
+
     fn render(&self, value: f64) -> String {
         if self.unit == Unit::Bytes && self.name.ends_with("_size") {
             return units::block_size(value);

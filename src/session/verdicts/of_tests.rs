@@ -64,6 +64,11 @@ pub const KNOWN: &[Known] = &[
         "its beginning is faster than its end",
     ),
     known(
+        "file-cut-short",
+        "write-sync-close",
+        "a limit ended files before they were written",
+    ),
+    known(
         "job-never-joined",
         "interference",
         "the test ended before the job had done anything",
@@ -72,6 +77,11 @@ pub const KNOWN: &[Known] = &[
         "kernel-splits",
         "block-size-read, block-size-write",
         "some of the block sizes are larger than max_sectors_kb",
+    ),
+    known(
+        "knee-differs",
+        "concurrency-read, concurrency-write",
+        "the curve of IOPS bends at another depth from round to round",
     ),
     known(
         "left-out",
@@ -84,9 +94,24 @@ pub const KNOWN: &[Known] = &[
         "tests of the arm were skipped, because nothing rotates",
     ),
     known(
+        "no-best-batch",
+        "reorder",
+        "the measurements do not tell the best reorder buffer from the others",
+    ),
+    known(
+        "no-best-iops-depth",
+        "concurrency-read, concurrency-write",
+        "the measurements do not tell the depth with the most IOPS from the others",
+    ),
+    known(
         "no-best-read-ahead",
         "read-ahead",
         "the measurements do not tell the best setting from the others",
+    ),
+    known(
+        "no-cache-gain",
+        "write-cache",
+        "plain writes are about equally fast with and without the drive's cache",
     ),
     known(
         "no-compression",
@@ -97,6 +122,11 @@ pub const KNOWN: &[Known] = &[
         "no-direct",
         "write-sync-close",
         "the file system does not take O_DIRECT",
+    ),
+    known(
+        "no-optimal-depth",
+        "concurrency-read, concurrency-write",
+        "the measurements do not tell the optimal depth from the others",
     ),
     known(
         "no-page-cache",
@@ -115,8 +145,8 @@ pub const KNOWN: &[Known] = &[
     ),
     known(
         "no-significant-penalty",
-        "read-modify-write",
-        "whole and partial blocks are about equally fast",
+        "read-modify-write, write-cache",
+        "whole and partial blocks, or plain and O_DSYNC writes, are about equally fast",
     ),
     known(
         "no-zones",
@@ -237,7 +267,7 @@ pub const KNOWN: &[Known] = &[
     known(
         "unsorted-reads-changed",
         "reorder",
-        "the unsorted reads were faster or slower at the end than at first",
+        "the unsorted reads were faster in one round than in another",
     ),
     known(
         "unstable",

@@ -47,6 +47,7 @@ pub(super) fn draw(
         curves: series
             .iter()
             .map(|(series, meaning)| Curve {
+                intervals: &series.intervals,
                 points: &series.points,
                 meaning: *meaning,
                 letter: None,

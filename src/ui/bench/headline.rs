@@ -24,6 +24,9 @@ pub(super) fn draw(
     buf: &mut Buffer,
 ) {
     let mut left = area.x;
+    // Margins only where all metrics have room beside each other with them.
+    let wide = |figure: &&Figure| width(figure, true, look) + GAP;
+    let margins = figures.iter().map(wide).sum::<u16>() <= area.width + GAP;
     for (place, figure) in figures.iter().enumerate() {
         let meaning = if place == 0 { meaning } else { Meaning::Plain };
         let (number, unit) = split(&figure.text());
@@ -32,7 +35,7 @@ pub(super) fn draw(
             .as_ref()
             .map_or(number.width(), |lines| lines[0].width()) as u16;
         let label = figure.label();
-        let wide = (digits + 1 + unit.width() as u16).max(label.width() as u16);
+        let wide = width(figure, margins, look);
         if left + wide > area.right() {
             return;
         }
@@ -53,9 +56,26 @@ pub(super) fn draw(
             ..bottom(2)
         };
         Line::raw(unit).render(beside, buf);
+        if let Some(margin) = figure.margin_text().filter(|_| margins) {
+            let above = Rect {
+                y: bottom(1).y,
+                ..beside
+            };
+            Line::styled(margin, look.style(Meaning::Faint)).render(above, buf);
+        }
         Line::styled(label, look.style(Meaning::Faint)).render(bottom(3), buf);
         left += wide + GAP;
     }
+}
+
+/// Columns of a metric: its number, what stands beside that, and its name below.
+fn width(figure: &Figure, margins: bool, look: Look) -> u16 {
+    let (number, unit) = split(&figure.text());
+    let lines = if look.ascii { None } else { large(&number) };
+    let digits = lines.map_or(number.width(), |lines| lines[0].width());
+    let margin = figure.margin_text().filter(|_| margins);
+    let beside = margin.map_or(0, |margin| margin.width()).max(unit.width());
+    (digits + 1 + beside).max(figure.label().width()) as u16
 }
 
 fn draw_number(

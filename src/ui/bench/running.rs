@@ -238,6 +238,7 @@ fn present_phase(view: &RunView) -> Findings {
             .iter()
             .map(|rate| [rate[0] * 1e9, rate[column]])
             .collect(),
+        intervals: Vec::new(),
     };
     Findings {
         series: vec![

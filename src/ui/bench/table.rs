@@ -34,17 +34,23 @@ pub(super) struct Crossed<'a> {
     findings: &'a Findings,
     /// Width of the rows' headings, then of each column.
     widths: Vec<usize>,
+    /// Whether a metric is followed by how far off it may be.
+    margins: bool,
 }
 
 impl<'a> Crossed<'a> {
     /// The table with the figures that it names.
     pub(super) fn new(table: &'a Table, findings: &'a Findings) -> Self {
+        Self::with(table, findings, true)
+    }
+
+    fn with(table: &'a Table, findings: &'a Findings, margins: bool) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
         let column = |(index, heading): (usize, &SafeText)| {
             let cells = table.rows.iter().filter_map(|row| {
                 let figure = findings.figure(row.cells.get(index)?);
-                Some(figure.map_or(3, |figure| figure.text().width()))
+                Some(figure.map_or(3, |figure| text(figure, margins).width()))
             });
             cells.chain([heading.width()]).max().unwrap_or(0)
         };
@@ -53,6 +59,7 @@ impl<'a> Crossed<'a> {
             table,
             findings,
             widths: std::iter::once(first).chain(columns).collect(),
+            margins,
         }
     }
 
@@ -75,6 +82,10 @@ impl<'a> Crossed<'a> {
         buf: &mut Buffer,
     ) {
         let room = usize::from(area.width);
+        if self.margins && self.wide(GAP) > room {
+            let narrow = Self::with(self.table, self.findings, false);
+            return narrow.draw(meaning, viewport, look, area, buf);
+        }
         let gap = if self.wide(GAP) <= room { GAP } else { 1 };
         let spare = room.saturating_sub(self.wide(gap) + gap);
         let bars = (spare >= LEAST_BAR).then(|| self.rates()).flatten();
@@ -138,14 +149,23 @@ impl<'a> Crossed<'a> {
         for (column, width) in self.widths[1..].iter().enumerate() {
             let wide = gap + width;
             line.push_span(match self.figure(row, column) {
-                Some(figure) => Span::raw(format!("{:>wide$}", figure.text())),
+                Some(figure) => Span::raw(format!("{:>wide$}", text(figure, self.margins))),
                 None => {
-                    let text = unknown(look);
-                    Span::styled(format!("{:>wide$}", text.content), text.style)
+                    let unknown = unknown(look);
+                    Span::styled(format!("{:>wide$}", unknown.content), unknown.style)
                 }
             });
         }
         line
+    }
+}
+
+/// A metric in a cell, with its margin where it has one and that is wanted.
+fn text(figure: &Figure, margins: bool) -> String {
+    let text = figure.text();
+    match figure.margin_text().filter(|_| margins) {
+        Some(margin) => format!("{text} {margin}"),
+        None => text,
     }
 }
 

@@ -50,6 +50,7 @@ pub(super) fn chart(
         curves: curves
             .iter()
             .map(|(points, meaning)| Curve {
+                intervals: &[],
                 points,
                 meaning: *meaning,
                 letter: None,

@@ -183,6 +183,7 @@ fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, 
     }
     line.render(heading, buf);
     let curves = overlay.curves.iter().map(|curve| Curve {
+        intervals: &[],
         points: &curve.points,
         meaning: of_side(curve.side),
         letter: letter(curve.side).chars().next(),

@@ -9,6 +9,8 @@ use crate::stats::reduce::by_column;
 
 /// Most dots that are drawn one by one; of more only each so-manieth.
 const DOTS: usize = 4000;
+/// Width of the ends of an interval.
+const FOOT: f64 = 6.0;
 /// Widest bar.
 const BAR: f64 = 28.0;
 
@@ -74,6 +76,20 @@ fn circles(points: &[[f64; 2]], radius: f64) -> String {
     svg
 }
 
+/// An upright line with feet from the lower to the upper limit of each point: `[x, low, high]`.
+pub(super) fn intervals(limits: &[[f64; 3]]) -> String {
+    let mut svg = String::new();
+    for [x, low, high] in limits {
+        let left = x - FOOT / 2.0;
+        let _ = write!(
+            svg,
+            "<path class=\"interval\" d=\"M{x:.1} {low:.1}V{high:.1}M{left:.1} {low:.1}h{FOOT}\
+             M{left:.1} {high:.1}h{FOOT}\"/>"
+        );
+    }
+    svg
+}
+
 /// A bar for each point; those of several curves stand side by side.
 pub(super) fn bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)) -> String {
     let all = width_between(points.iter().map(|point| point[0]));
@@ -84,6 +100,13 @@ pub(super) fn bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)
         svg.push_str(&rectangle(left, width, [*y, ground]));
     }
     svg
+}
+
+/// How far the middle of a curve's bars is from their places.
+pub(super) fn bar_shift(points: &[[f64; 2]], x: &Scale, (index, of): (usize, usize)) -> f64 {
+    let held = points.iter().filter(|point| x.holds(point[0]));
+    let all = width_between(held.map(|point| x.place(point[0])));
+    all / of.max(1) as f64 * (index as f64 + 0.5) - all / 2.0
 }
 
 /// How broad bars may be that stand at these places.
@@ -151,6 +174,7 @@ mod tests {
         let curve = |heights: [f64; 2]| Curve {
             name: String::new(),
             points: vec![[1.0, heights[0]], [2.0, heights[1]]],
+            intervals: Vec::new(),
         };
         let stacks = stacked(&[curve([1.0, 2.0]), curve([3.0, 4.0])]);
         assert_eq!(stacks[1], [[1.0, 1.0, 4.0], [2.0, 2.0, 6.0]]);

@@ -35,6 +35,19 @@ pub(super) struct Curve {
     pub(super) name: String,
     /// `[x, y]`.
     pub(super) points: Vec<[f64; 2]>,
+    /// 95 % limits of the points, in their order; empty where there are none.
+    pub(super) intervals: Vec<Option<[f64; 2]>>,
+}
+
+impl Curve {
+    /// `[x, lower limit, upper limit]` of the points that have limits.
+    fn limits(&self) -> impl Iterator<Item = [f64; 3]> {
+        let bounded = self.points.iter().zip(&self.intervals);
+        bounded.filter_map(|(point, interval)| {
+            let [low, high] = (*interval)?;
+            Some([point[0], low, high])
+        })
+    }
 }
 
 /// A chart.
@@ -104,7 +117,11 @@ impl Plot<'_> {
         let heights = stacked.iter().flatten().map(|bar| bar[2]);
         let y = match self.shape {
             Shape::StackedBars => Scale::over(heights, false, true, [BOTTOM, TOP]),
-            _ => Scale::over(values(1), self.log_y, self.from_zero || bars, [BOTTOM, TOP]),
+            _ => {
+                let limits = self.curves.iter().flat_map(Curve::limits);
+                let heights = values(1).chain(limits.flat_map(|[_, low, high]| [low, high]));
+                Scale::over(heights, self.log_y, self.from_zero || bars, [BOTTOM, TOP])
+            }
         };
         let y = y.with_headroom();
         let mut svg = axes((&x, self.x), (&y, self.y));
@@ -124,9 +141,44 @@ impl Plot<'_> {
                 Shape::StackedBars => marks::stack(&stacked[index], &x, &y),
                 Shape::Scatter | Shape::Polar => marks::dots(&points),
             });
+            svg.push_str(&marks::intervals(&self.limits(
+                index,
+                &stacked[index],
+                &x,
+                &y,
+            )));
             svg.push_str("</g>");
         }
         svg
+    }
+
+    /// Where the limits of a curve's points are drawn: beside each other with the bars, and as high as
+    /// the pieces of a stack lie.
+    fn limits(&self, index: usize, pieces: &[[f64; 3]], x: &Scale, y: &Scale) -> Vec<[f64; 3]> {
+        let curve = &self.curves[index];
+        let below = |at: f64| {
+            let piece = pieces.iter().find(|piece| piece[0] == at);
+            match self.shape {
+                Shape::StackedBars => piece.map_or(0.0, |piece| piece[1]),
+                _ => 0.0,
+            }
+        };
+        let shift = match self.shape {
+            Shape::Bars => marks::bar_shift(&curve.points, x, (index, self.curves.len())),
+            _ => 0.0,
+        };
+        curve
+            .limits()
+            .filter(|[at, low, high]| x.holds(*at) && y.holds(*low) && y.holds(*high))
+            .map(|[at, low, high]| {
+                let below = below(at);
+                [
+                    x.place(at) + shift,
+                    y.place(low + below),
+                    y.place(high + below),
+                ]
+            })
+            .collect()
     }
 
     /// Where the last step ends, if the others on average are a measure for it.

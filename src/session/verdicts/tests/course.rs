@@ -15,6 +15,7 @@ fn course(rates: impl IntoIterator<Item = f64>) -> Run {
             .enumerate()
             .map(|(index, rate)| [index as f64 * 1e8, rate])
             .collect(),
+        intervals: Vec::new(),
     });
     run
 }

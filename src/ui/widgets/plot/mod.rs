@@ -33,10 +33,23 @@ mod tests;
 pub struct Curve<'a> {
     /// `[x, y]` in the axes' base units.
     pub points: &'a [[f64; 2]],
+    /// 95 % limits of the points, in their order; empty where there are none.
+    pub intervals: &'a [Option<[f64; 2]>],
     /// What it stands for.
     pub meaning: Meaning,
     /// What it is drawn with where colours cannot tell it from others.
     pub letter: Option<char>,
+}
+
+impl Curve<'_> {
+    /// `[x, lower limit, upper limit]` of the points that have limits.
+    fn limits(&self) -> impl Iterator<Item = [f64; 3]> {
+        let bounded = self.points.iter().zip(self.intervals);
+        bounded.filter_map(|(point, interval)| {
+            let [low, high] = (*interval)?;
+            Some([point[0], low, high])
+        })
+    }
 }
 
 /// A value of the horizontal axis that has a name.
@@ -117,18 +130,38 @@ impl Plot<'_> {
         } else {
             x.rounded(self.x.unit).apart()
         };
-        let y = Scale::over(values(curves, 1), self.log_y)?;
+        let limits = self.curves.iter().filter(|_| self.draws_limits());
+        let limits = limits.flat_map(Curve::limits);
+        let heights = values(curves, 1).chain(limits.flat_map(|[_, low, high]| [low, high]));
+        let y = Scale::over(heights, self.log_y)?;
         Some([x, y.airy(self.from_zero).apart()])
+    }
+
+    /// Whether the points' limits are drawn: neither on a circle, nor in a stack, whose pieces do not
+    /// begin at 0, nor across bars, which would hide them.
+    fn draws_limits(&self) -> bool {
+        matches!(self.shape, Shape::Line | Shape::Scatter)
+    }
+
+    /// The limits of a curve's points in shares of the plot.
+    fn limits(&self, number: usize, [x, y]: [Scale; 2]) -> Vec<[f64; 3]> {
+        let curve = self.curves.get(number).filter(|_| self.draws_limits());
+        let limits = curve.into_iter().flat_map(Curve::limits);
+        limits
+            .filter(|[at, low, high]| x.holds(*at) && y.holds(*low) && y.holds(*high))
+            .map(|[at, low, high]| [x.share(at), y.share(low), y.share(high)])
+            .collect()
     }
 
     /// The curves in shares of the plot.
     fn draw_curves(
         &self,
         curves: &[Vec<[f64; 2]>],
-        [x, y]: [Scale; 2],
+        scales: [Scale; 2],
         area: Rect,
         buf: &mut Buffer,
     ) {
+        let [x, y] = scales;
         let mut curves = shares(curves, x);
         for points in &mut curves {
             points.retain(|point| y.holds(point[1]));
@@ -153,11 +186,15 @@ impl Plot<'_> {
         }
         for number in order {
             let colour = self.look.colour_of(self.curves[number].meaning);
+            let limits = self.limits(number, scales);
             Canvas::default()
                 .marker(self.marker(&self.curves[number]))
                 .x_bounds([0.0, 1.0])
                 .y_bounds([0.0, 1.0])
-                .paint(|context| brush.paint(context, number, &curves[number], colour))
+                .paint(|context| {
+                    brush.paint(context, number, &curves[number], colour);
+                    paint::limits(context, &limits, colour);
+                })
                 .render(area, buf);
         }
     }

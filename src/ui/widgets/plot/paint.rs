@@ -139,6 +139,13 @@ fn line(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
     }
 }
 
+/// An upright line from the lower to the upper limit of each point: `[x, low, high]`.
+pub(super) fn limits(context: &mut Context<'_>, limits: &[[f64; 3]], colour: Color) {
+    for [x, low, high] in limits {
+        context.draw(&Line::new(*x, *low, *x, *high, colour));
+    }
+}
+
 fn dots(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
     let coords: Vec<_> = points.iter().map(|[x, y]| (*x, *y)).collect();
     context.draw(&Points::new(&coords, colour));

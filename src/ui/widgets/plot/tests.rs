@@ -6,6 +6,7 @@ use crate::session::document::Unit;
 fn plot<'a>(points: &'a [[f64; 2]], shape: Shape, axes: &'a [Axis; 2]) -> Plot<'a> {
     Plot {
         curves: vec![Curve {
+            intervals: &[],
             points,
             meaning: Meaning::Read,
             letter: None,
@@ -95,6 +96,7 @@ fn bars_of_several_curves_stand_side_by_side() {
     let (one, other) = ([[1e9, 9e6], [2e9, 9e6]], [[1e9, 3e6], [2e9, 3e6]]);
     let mut plot = plot(&one, Shape::Bars, &axes);
     plot.curves.push(Curve {
+        intervals: &[],
         points: &other,
         meaning: Meaning::Write,
         letter: None,
