@@ -161,11 +161,17 @@ fn half_width(near: &[Fitting], frequency: f64) -> f64 {
     let told = squares(&|it| it.slope(frequency, scale) * it.difference.powi(2));
     let less = (along / told.max(0.5 * along)).max(1.0);
     let alone = NORMAL_975 * less * across.sqrt() / along;
+    // In a few groups: what changes slowly is a small part of a single miss, so that neighbours hardly
+    // resemble each other, and a large part of a group's.
+    const GROUPS: usize = 12;
     let in_turn: Vec<[f64; 2]> = near
-        .iter()
-        .map(|it| {
-            let along = it.weight * it.difference;
-            [along * it.whole, along * it.difference]
+        .chunks(near.len().div_ceil(GROUPS).max(1))
+        .map(|group| {
+            let sum = |of: fn(&Fitting) -> f64| {
+                let each = group.iter().map(|it| it.weight * it.difference * of(it));
+                each.sum::<f64>()
+            };
+            [sum(|it| it.whole), sum(|it| it.difference)]
         })
         .collect();
     let margin = confidence::quotient_of_run(&in_turn).and_then(|estimate| estimate.margin());
