@@ -121,6 +121,30 @@ fn a_revolution_that_is_wrongly_estimated_from_responses_is_doubtful() {
 }
 
 #[test]
+fn parts_of_a_recording_that_give_a_wrong_revolution_are_doubtful() {
+    let (mut wrong, mut silent) = (0, Vec::new());
+    for trace in TRACES {
+        for reads in [500, 1000, 2500] {
+            for part in probes(trace).chunks(reads) {
+                let Some(found) = rotational::analyse(part, None) else {
+                    continue;
+                };
+                let miss = found.edge.width / revolution(trace) - 1.0;
+                if miss.abs() < 0.05 {
+                    continue;
+                }
+                wrong += 1;
+                if found.doubt().is_none() {
+                    silent.push(format!("{trace} {reads}: {:+.1} %", 100.0 * miss));
+                }
+            }
+        }
+    }
+    println!("{wrong} wrong, {} of them not doubted", silent.len());
+    assert!(silent.is_empty(), "{wrong}: {silent:#?}");
+}
+
+#[test]
 fn seeks_of_real_drives_with_a_known_revolution_agree_between_halves_of_a_recording() {
     for trace in TRACES.iter().filter(|name| {
         name.ends_with("fullstroke") || name.ends_with("2048") || name.ends_with("8192")

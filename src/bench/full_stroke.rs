@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use super::mechanics::chain;
 use super::mechanics::rotational::{self, Edge, RotationalPart};
-use super::mechanics::{self, Clockwork, Prober};
+use super::mechanics::{self, Clockwork, Probe, Prober, command};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
 };
@@ -63,20 +63,22 @@ impl Test for FullStroke {
             return Ok(());
         };
         let passing = passing(&mut prober, &clockwork)?;
-        let mut responses = Vec::new();
+        let (mut responses, mut commands) = (Vec::new(), Vec::new());
         let mut part = None;
         let batches = batches(&prober, &clockwork);
         for batch in 0..batches {
             if prober.over() {
                 break;
             }
-            let addresses = alternate(&mut prober);
+            let addresses = clockwork.with_repeats(&alternate(&mut prober));
             let phase = format!("end to end, {} of {}", batch + 1, batches);
             let probes = prober.read(&phase, 0.7 / batches as f64, &addresses)?;
-            let moves = clockwork.moves(&probes);
+            commands.extend(command::repeats(&probes).map(Probe::response));
+            let moves = clockwork.moves(&probes).into_iter();
             responses.extend(moves.map(|(_, probe)| (probe.address, probe.response())));
             if responses.len() >= ENOUGH {
                 part = rotational::measure(&responses, clockwork.revolution, Edge::Quick);
+                let clockwork = clockwork.with_commands(&commands);
                 report(
                     &mut prober,
                     &responses,

@@ -4,14 +4,15 @@ use std::time::Duration;
 
 use super::mechanics::rotational::{self, Edge, RotationalPart};
 use super::mechanics::stroke::Stroke;
-use super::mechanics::{self, Clockwork, Prober};
+use super::mechanics::{self, Clockwork, Probe, Prober, command};
 use super::{
     Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
 };
 use crate::drive::Target;
 use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
 use crate::stats::fits::{self, SeekCurve};
-use crate::stats::robust;
+use crate::stats::student::NORMAL_975;
+use crate::stats::{confidence, robust};
 
 /// Seek time over distance.
 pub struct SeekDistance;
@@ -77,18 +78,22 @@ impl Test for SeekDistance {
             .sectors_per_track
             .map_or(0.0, |length| clockwork.passing(prober.block(), length));
         let mut probes: Vec<Seek> = Vec::new();
+        let mut commands: Vec<Vec<f64>> = Vec::new();
         let mut doubts = 0;
         let batches = batches(&prober, &clockwork);
         for batch in 0..batches {
             if prober.over() {
                 break;
             }
-            let addresses = leaps(&mut prober, &stroke);
+            let addresses = clockwork.with_repeats(&leaps(&mut prober, &stroke));
             let phase = format!("distances, {} of {batches}", batch + 1);
             let found = prober.read(&phase, 0.8 / batches as f64, &addresses)?;
-            probes.extend(clockwork.moves(&found).map(|(before, after)| Seek {
+            commands.push(command::repeats(&found).map(Probe::response).collect());
+            let moves = clockwork.moves(&found).into_iter();
+            probes.extend(moves.map(|(before, after)| Seek {
                 distance: (stroke.position(before.address) - stroke.position(after.address)).abs(),
                 response: after.response(),
+                batch,
             }));
             let envelope = envelope(&mut probes, clockwork.revolution);
             doubts = envelope
@@ -99,7 +104,12 @@ impl Test for SeekDistance {
                 passing,
                 error: stroke.error,
             };
-            report(&mut prober, &clockwork, &probes, &envelope, scale);
+            let found = Measured {
+                probes: &probes,
+                commands: &commands,
+                envelope: &envelope,
+            };
+            report(&mut prober, &clockwork, &found, scale);
             prober.bench.phase_finished();
         }
         conclude(&mut prober, probes.len(), doubts);
@@ -118,6 +128,17 @@ struct Seek {
     distance: f64,
     /// In seconds.
     response: f64,
+    /// Number of its batch.
+    batch: usize,
+}
+
+/// What the batches so far have given.
+#[derive(Clone, Copy)]
+struct Measured<'a> {
+    probes: &'a [Seek],
+    /// Response times in seconds of reads of the block read just before, by batch.
+    commands: &'a [Vec<f64>],
+    envelope: &'a [Piece],
 }
 
 /// What is known of the tracks.
@@ -189,13 +210,7 @@ fn envelope(probes: &mut [Seek], revolution: f64) -> Vec<Piece> {
         .collect()
 }
 
-fn report(
-    prober: &mut Prober<'_, '_>,
-    clockwork: &Clockwork,
-    probes: &[Seek],
-    envelope: &[Piece],
-    scale: Scale,
-) {
+fn report(prober: &mut Prober<'_, '_>, clockwork: &Clockwork, found: &Measured<'_>, scale: Scale) {
     let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
         points
             .map(|(distance, seconds)| [distance, 1e9 * seconds])
@@ -208,9 +223,15 @@ fn report(
         points,
         intervals: Vec::new(),
     };
-    let all = points(&mut probes.iter().map(|seek| (seek.distance, seek.response)));
+    let all = points(
+        &mut found
+            .probes
+            .iter()
+            .map(|seek| (seek.distance, seek.response)),
+    );
     prober.bench.series(series("seek-responses", all));
-    let edges: Vec<(f64, f64)> = envelope
+    let edges: Vec<(f64, f64)> = found
+        .envelope
         .iter()
         .map(|piece| (piece.distance, piece.part.edge.lower))
         .collect();
@@ -224,34 +245,71 @@ fn report(
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
     prober.bench.series(series("seek-curve", drawn));
-    if let Some(figure) = average(probes, &curve, clockwork, scale) {
+    if let Some(figure) = average(found, &curve, clockwork, scale) {
         prober.bench.figure(figure);
     }
 }
 
+/// The distance whose seek is the average one, and those that are brought to it, in strokes.
+const THIRD: f64 = 1.0 / 3.0;
+const AROUND: std::ops::Range<f64> = 0.22..0.45;
+
 /// The seek over a third of the stroke: the edge of all responses at distances around it, each
 /// brought to that distance along the curve.
 fn average(
-    probes: &[Seek],
+    found: &Measured<'_>,
     curve: &SeekCurve,
     clockwork: &Clockwork,
     scale: Scale,
 ) -> Option<Figure> {
-    const THIRD: f64 = 1.0 / 3.0;
-    const AROUND: std::ops::Range<f64> = 0.22..0.45;
+    let again: Vec<f64> = found.commands.iter().flatten().copied().collect();
+    let clockwork = clockwork.with_commands(&again);
+    let part = around_a_third(found.probes.iter(), curve, &clockwork)?;
+    let figure = mechanics::seek_figure("average_seek", &part, &clockwork, scale.passing);
+    // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
+    let rise = (curve.at(AROUND.end) - curve.at(AROUND.start)) / (AROUND.end - AROUND.start);
+    let margin = 1e9 * NORMAL_975 * rise.abs() * scale.error;
+    let (low, high) = (figure.low? - margin, figure.high? + margin);
+    let disagreement = 1e9 * disagreement(found, curve, &clockwork).unwrap_or(0.0);
+    let (low, high) = (
+        low.min(figure.value - disagreement),
+        high.max(figure.value + disagreement),
+    );
+    Some(figure.within(low, high))
+}
+
+fn around_a_third<'a>(
+    seeks: impl Iterator<Item = &'a Seek>,
+    curve: &SeekCurve,
+    clockwork: &Clockwork,
+) -> Option<RotationalPart> {
     let brought = |seek: &Seek| seek.response - curve.at(seek.distance) + curve.at(THIRD);
-    let near: Vec<(u64, f64)> = probes
-        .iter()
+    let near: Vec<(u64, f64)> = seeks
         .filter(|seek| AROUND.contains(&seek.distance))
         .map(|seek| (0, brought(seek)))
         .collect();
-    let part = rotational::measure(&near, clockwork.revolution, Edge::Middle)?;
-    let figure = mechanics::seek_figure("average_seek", &part, clockwork, scale.passing);
-    // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
-    let rise = (curve.at(AROUND.end) - curve.at(AROUND.start)) / (AROUND.end - AROUND.start);
-    let margin = 1e9 * 1.96 * rise.abs() * scale.error;
-    let (low, high) = (figure.low? - margin, figure.high? + margin);
-    Some(figure.within(low, high))
+    rotational::measure(&near, clockwork.revolution, Edge::Middle)
+}
+
+/// The 95 % margin of the mean of what parts of the run say alone, each with its own commands: a
+/// computer that is busy for a while delays some of them more than others.
+fn disagreement(found: &Measured<'_>, curve: &SeekCurve, clockwork: &Clockwork) -> Option<f64> {
+    const PARTS: usize = 8;
+    const ENOUGH: usize = 40;
+    let batches = found.commands.len();
+    let alone = |part: usize| {
+        let range = batches * part / PARTS..batches * (part + 1) / PARTS;
+        let seeks = found
+            .probes
+            .iter()
+            .filter(|seek| range.contains(&seek.batch));
+        let edge = around_a_third(seeks, curve, clockwork)?.edge;
+        let commands = found.commands[range.clone()].iter().flatten().copied();
+        let command = robust::median(commands).unwrap_or(0.0);
+        (edge.inside >= ENOUGH).then_some(edge.lower - command)
+    };
+    let values: Vec<f64> = (0..PARTS).filter_map(alone).collect();
+    confidence::independent(&values)?.margin()
 }
 
 fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {

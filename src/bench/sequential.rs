@@ -5,13 +5,12 @@ mod zones;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::budget::Budget;
 use super::common::{self, place, series};
 use super::forecast::Phases;
 use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
 use super::{FioGap, FioJob};
 use crate::drive::Target;
-use crate::engine::{Limits, Operation, Outcome, Pattern, Plan, Tally, ZoneMap};
+use crate::engine::{End, Limits, Operation, Outcome, Pattern, Plan, Tally, ZoneMap};
 use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
 use crate::stats::latency::Latency;
 use crate::stats::segments::{Segment, segments};
@@ -128,17 +127,14 @@ pub(super) fn forecast(
 pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
     let whole = whole_plan(operation, bench.target, bench.parameters)?;
     let map = zone_map(&whole, bench.parameters);
-    // Only with a limit in time each zone is an execution of its own, which ends when its time is up.
-    let measured = match whole.limits.duration {
-        None => run_at_once(operation, bench, &whole, &map)?,
-        Some(_) => run_one_by_one(operation, bench, &whole, &map)?,
-    };
+    let measured = measure(operation, bench, &whole, &map)?;
     conclude(bench, &measured, whole.window);
     Ok(())
 }
 
-/// One execution over all zones: the queue stays full from one to the next.
-fn run_at_once(
+/// One execution over all zones: the queue stays full from one to the next. Under a time limit each
+/// zone has at least its even share of the time.
+fn measure(
     operation: Operation,
     bench: &mut Bench<'_>,
     whole: &Plan,
@@ -146,75 +142,38 @@ fn run_at_once(
 ) -> Result<Vec<Zone>, BenchError> {
     let block = u64::from(whole.block_size.largest());
     let (log, log_every) = zones::log_for(map.requests());
+    let duration = whole.limits.duration;
     let plan = Plan {
         pattern: Pattern::Zones {
             zones: map.zones(),
             requests: map.requests(),
         },
-        limits: Limits::default(),
+        // Bytes and requests are in the map.
+        limits: Limits {
+            duration,
+            ..Limits::default()
+        },
         log,
         log_every,
         ..whole.clone()
     };
     let phase = format!("{} zones", map.zones());
     let mut report_so_far = |findings: &mut Findings, tally: &Tally, elapsed: Duration| {
-        let measured = zones::so_far(map, block, tally, elapsed.as_nanos() as f64);
+        let measured = zones::so_far(map, block, tally, elapsed.as_nanos() as f64, duration);
         report(findings, operation, &measured, &latency_of(tally));
     };
     let outcome = bench.phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
-    let measured = zones::of_outcome(map, block, &outcome, log_every);
+    let measured = zones::of_outcome(map, block, &outcome, &plan);
     let latency = latency_of(&outcome.tally);
     report(&mut bench.findings, operation, &measured, &latency);
-    let requests = map.requests() / map.zones();
-    if requests < ENOUGH_PER_DEPTH * u64::from(whole.depth) {
+    let fewest = measured.iter().map(|zone| zone.bytes / block).min();
+    if let Some(requests) = fewest.filter(|it| *it < ENOUGH_PER_DEPTH * u64::from(whole.depth)) {
         bench.verdict(blurred_zones(requests, whole.depth));
     }
+    if let Some(verdict) = left_out(&measured, map, &plan, &outcome) {
+        bench.verdict(verdict);
+    }
     bench.phase_finished();
-    Ok(measured)
-}
-
-/// One execution for each zone, each with its share of the time.
-fn run_one_by_one(
-    operation: Operation,
-    bench: &mut Bench<'_>,
-    whole: &Plan,
-    map: &ZoneMap,
-) -> Result<Vec<Zone>, BenchError> {
-    let block = u64::from(whole.block_size.largest());
-    let mut budget = Budget::new(whole.limits);
-    let mut latency = Latency::default();
-    let mut measured = Vec::with_capacity(map.zones() as usize);
-    let mut fewest = u64::MAX;
-    for zone in 0..map.zones() {
-        let bytes = (map.requests_before(zone + 1) - map.requests_before(zone)) * block;
-        let own = Limits {
-            bytes: Some(bytes),
-            ..Limits::default()
-        };
-        let Some(limits) = budget.share(map.zones() - zone, block, own) else {
-            break;
-        };
-        let start = map.address_of_zone(zone);
-        let plan = Plan {
-            window: start..start + bytes,
-            limits,
-            ..whole.clone()
-        };
-        let phase = format!("zone {} of {}", zone + 1, map.zones());
-        let outcome = bench.execute(&phase, 1.0 / map.zones() as f64, &plan)?;
-        budget.spend(&outcome);
-        latency.merge(&latency_of(&outcome.tally));
-        measured.extend(zone_of(start, &outcome));
-        report(&mut bench.findings, operation, &measured, &latency);
-        bench.phase_finished();
-        if bench.stopped() {
-            break;
-        }
-        fewest = fewest.min(outcome.tally.requests());
-    }
-    if fewest < ENOUGH_PER_DEPTH * u64::from(whole.depth) {
-        bench.verdict(drained_zones(fewest, whole.depth));
-    }
     Ok(measured)
 }
 
@@ -244,18 +203,23 @@ fn blurred_zones(requests: u64, depth: u32) -> Verdict {
     )
 }
 
-/// The queue ran empty at the end of each zone, and that is a large part of it.
-fn drained_zones(requests: u64, depth: u32) -> Verdict {
-    Verdict::new(
-        "zone-too-short",
-        Severity::Warning,
+/// The time limit left no time for some of the zones.
+fn left_out(measured: &[Zone], map: &ZoneMap, plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
+    let missing = map.zones().saturating_sub(measured.len() as u64);
+    let limited = plan.limits.duration.is_some() && matches!(outcome.end, End::Done);
+    if missing == 0 || !limited {
+        return None;
+    }
+    Some(Verdict::new(
+        "zones-not-measured",
+        Severity::Note,
         format!(
-            "{}: with --duration the queue runs empty at the end of each zone, and the throughput is \
-             lower than the drive's",
-            requests_and_depth(requests, depth)
+            "{missing} of {} zones have no rate of their own: a request takes longer than their share \
+             of the time",
+            map.zones()
         ),
-        "leave --duration out, or make it longer: the queue then stays full from zone to zone",
-    )
+        "a longer --duration, or a smaller --block-size or --depth, reaches every zone",
+    ))
 }
 
 pub(super) fn fio(
@@ -494,15 +458,43 @@ mod tests {
     }
 
     #[test]
-    fn zones_that_run_empty_under_a_time_limit_are_doubted() {
-        for (depth, doubted) in [("1", false), ("4", true)] {
-            let finished = small(&[("depth", depth), ("duration", "60s")]);
-            let verdicts = finished.findings.verdicts.iter();
-            let severities: Vec<Severity> = verdicts
-                .filter(|verdict| verdict.code == "zone-too-short")
-                .map(|verdict| verdict.severity)
-                .collect();
-            assert_eq!(severities == [Severity::Warning], doubted, "depth {depth}");
+    fn time_limit_keeps_the_queue_full_across_zones() {
+        for depth in [1, 4, 32_u32] {
+            // Half of the time that all of the drive takes.
+            let all = 1000.0 / f64::from(depth);
+            let limit = format!("{:.0}ms", all / 2.0);
+            let finished = small(&[("depth", &depth.to_string()), ("duration", &limit)]);
+            let expected = f64::from(depth) * 65_536.0 * 1000.0;
+            let mean = fake::value(&finished, "throughput_mean");
+            assert!(
+                (mean / expected - 1.0).abs() < 0.07,
+                "depth {depth}: {mean} {expected}"
+            );
+            let curve = finished.findings.series("throughput-over-address").unwrap();
+            let last = curve.points.last().unwrap()[0];
+            assert!(last > 0.85 * 62.5 * 1_048_576.0, "depth {depth}: {last}");
+        }
+    }
+
+    #[test]
+    fn time_limit_longer_than_needed_reads_every_block() {
+        for depth in ["1", "4"] {
+            let [timed, whole] = [
+                &[("depth", depth), ("duration", "60s")][..],
+                &[("depth", depth)],
+            ]
+            .map(|set| fake::value(&small(set), "throughput_mean"));
+            assert!((timed / whole - 1.0).abs() < 1e-6, "{timed} {whole}");
+        }
+    }
+
+    #[test]
+    fn zones_of_a_disk_are_counted_under_a_time_limit_at_any_depth() {
+        // All zones take 72 s.
+        for depth in ["1", "4", "32"] {
+            let set = [("depth", depth), ("duration", "60s")];
+            let finished = fake::simulate(find("seqread").unwrap(), "sim:hdd,clock=virtual", &set);
+            assert_eq!(fake::value(&finished, "zones"), 16.0, "depth {depth}");
         }
     }
 

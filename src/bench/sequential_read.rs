@@ -25,8 +25,8 @@ An SSD draws a level line; dips show worn or never-written regions. A line cut o
 is the interface, not the medium.
 
 The queue stays full from zone to zone; the time of a zone is that between the completion that ends \
-the zones before it and its own. With --duration each zone has its share of the time and a queue of \
-its own, which runs empty at its end.
+the zones before it and its own. With --duration each zone has at least its share of the time, \
+and the queue stays full as well.
 
 It only reads: by default up to 128 MiB in each zone, 12.5 GiB in all. A limit in time, bytes or \
 requests is shared out evenly, so that a short test still reaches the end of the drive.",

@@ -23,8 +23,8 @@ in steps. An SSD that starts high and falls to a lower level after some gigabyte
 cache: steady-state says how large that is. Shingled disks (SMR) collapse to a few MB/s.
 
 The queue stays full from zone to zone; the time of a zone is that between the completion that ends \
-the zones before it and its own. With --duration each zone has its share of the time and a queue of \
-its own, which runs empty at its end.
+the zones before it and its own. With --duration each zone has at least its share of the time, \
+and the queue stays full as well.
 
 It overwrites what is there: by default up to 128 MiB in each zone, 12.5 GiB in all, which is said \
 beforehand. A limit in time, bytes or requests is shared out evenly, so that a short test still reaches \

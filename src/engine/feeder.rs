@@ -3,7 +3,7 @@
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use super::address::{Job, Schedule};
+use super::address::{Job, Schedule, ZoneMap};
 use super::plan::{BlockSize, Plan};
 
 /// A part of the load that keeps its own order: a worker, or one of the threads that together
@@ -46,6 +46,53 @@ impl Tickets {
             }
             Self::Shared(next) => next.fetch_add(1, Ordering::Relaxed),
         }
+    }
+
+    /// Leaves out the numbers before this one that nobody has taken.
+    fn skip_to(&mut self, number: u64) {
+        match self {
+            Self::Own(next) => *next = number.max(*next),
+            Self::Shared(next) => {
+                next.fetch_max(number, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Zones under a time limit: zone `z` of `n` ends at the latest at `(z + 1) / n` of the time. Each has
+/// at least its even share, and the queue is not emptied between two of them.
+#[derive(Debug, Clone, Copy)]
+struct ZoneDeadlines {
+    map: ZoneMap,
+    /// Number of the worker's first request in the map.
+    first: u64,
+    begin_ns: u64,
+    duration_ns: u64,
+}
+
+impl ZoneDeadlines {
+    /// `None` for a plan without zones or without a time limit.
+    fn new(plan: &Plan, schedule: &Schedule) -> Option<Self> {
+        let (map, first) = schedule.zones()?;
+        Some(Self {
+            map,
+            first,
+            begin_ns: nanoseconds(plan.ramp),
+            duration_ns: nanoseconds(plan.limits.duration?).max(1),
+        })
+    }
+
+    /// The first request of the zone whose turn it is, where that one is later than the zone of
+    /// request `ticket`.
+    #[inline]
+    fn later_than(&self, ticket: u64, now_ns: u64) -> Option<u64> {
+        let passed_ns = now_ns
+            .saturating_sub(self.begin_ns)
+            .min(self.duration_ns - 1);
+        let due = u128::from(passed_ns) * u128::from(self.map.zones());
+        let zone = (due / u128::from(self.duration_ns)) as u64;
+        let begin = self.map.requests_before(zone).saturating_sub(self.first);
+        (begin > ticket).then_some(begin)
     }
 }
 
@@ -117,6 +164,7 @@ pub struct Feeder {
     budget: Budget,
     ramp_end_ns: u64,
     deadline_ns: u64,
+    zone_deadlines: Option<ZoneDeadlines>,
     /// Nanoseconds between intended starts of this worker, and of its first.
     pace: Option<Pace>,
 }
@@ -152,6 +200,7 @@ impl Feeder {
                 ramp_end_ns.saturating_add(nanoseconds(duration))
             }),
             ramp_end_ns,
+            zone_deadlines: ZoneDeadlines::new(plan, &schedule),
             pace: plan.rate.map(|rate| Pace {
                 interval_ns: 1e9 / rate * f64::from(plan.workers),
                 offset_ns: 1e9 / rate * f64::from(lane.worker),
@@ -168,7 +217,7 @@ impl Feeder {
         }
         let ticket = match self.pending.take() {
             Some(ticket) => ticket,
-            None => self.tickets.take(),
+            None => self.take_ticket(now_ns),
         };
         if ticket >= self.last_ticket {
             return Next::End;
@@ -193,6 +242,20 @@ impl Feeder {
             intended_ns,
             counted,
         })
+    }
+
+    /// The number of the next request; where a zone's time is up, one of the zone whose turn it is.
+    #[inline]
+    fn take_ticket(&mut self, now_ns: u64) -> u64 {
+        let ticket = self.tickets.take();
+        let zones = self.zone_deadlines.as_ref();
+        match zones.and_then(|zones| zones.later_than(ticket, now_ns)) {
+            Some(begin) => {
+                self.tickets.skip_to(begin);
+                self.tickets.take()
+            }
+            None => ticket,
+        }
     }
 }
 

@@ -35,6 +35,9 @@ pub enum Pattern {
     /// Ascending through this many equal zones of the window, the first blocks of each: that many
     /// requests in all, each block at most once. The plan ends with the last; the queue stays full
     /// from one zone to the next. [`ZoneMap`](super::ZoneMap) tells which request goes where.
+    ///
+    /// With a limit in time zone `z` of `n` ends at the latest when `(z + 1) / n` of it has passed, with
+    /// fewer requests than it has: each zone has at least its even share of the time.
     Zones {
         /// Number of zones, at least 1.
         zones: u64,

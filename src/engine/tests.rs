@@ -100,6 +100,75 @@ fn zones_are_read_in_one_execution_at_any_depth() {
     });
 }
 
+/// Requests in flight on the average, from the log: the sum of all times over the whole time (Little).
+fn mean_in_flight(outcome: &Outcome) -> f64 {
+    let times = outcome.log.iter().map(|one| one.end_ns - one.start_ns);
+    times.sum::<u64>() as f64 / outcome.elapsed.as_nanos() as f64
+}
+
+#[test]
+fn zones_under_a_time_limit_keep_the_queue_as_full_as_no_zones() {
+    both(|opened| {
+        let sequential = plan(&opened.target, Pattern::Sequential);
+        let zones = Pattern::Zones {
+            zones: 100,
+            requests: 4000,
+        };
+        let full = |pattern: &Pattern| {
+            let mut plan = Plan {
+                pattern: pattern.clone(),
+                depth: 8,
+                log: 10_000,
+                ..sequential.clone()
+            };
+            plan.limits.duration = Some(Duration::from_secs(20));
+            if *pattern == Pattern::Sequential {
+                plan.limits.requests = Some(4000);
+            }
+            let outcome = execute(opened, &plan);
+            assert_eq!(outcome.tally.requests(), 4000);
+            mean_in_flight(&outcome)
+        };
+        let [without, with] = [&Pattern::Sequential, &zones].map(|pattern| full(pattern));
+        assert!(with > 0.8 * without, "{with} {without}");
+    });
+}
+
+#[test]
+fn simulated_drive_with_zones_and_a_time_limit_has_a_full_queue_at_every_border() {
+    let name = "sim:constant,size=64MiB,parallel=64,latency=1ms,clock=virtual";
+    let opened = open(&Roots::default(), name, Choice::Auto, None).unwrap();
+    for (depth, milliseconds) in [(1, 4000), (4, 1000), (32, 60), (32, 120)] {
+        let pattern = Pattern::Zones {
+            zones: 100,
+            requests: 16_384,
+        };
+        let mut plan = plan(&opened.target, pattern);
+        (plan.depth, plan.log) = (depth, 20_000);
+        plan.limits.duration = Some(Duration::from_millis(milliseconds));
+        let outcome = execute(&opened, &plan);
+        let map = ZoneMap::new(&plan, 100, 16_384);
+        let begins: Vec<u64> = outcome.log.iter().map(|one| one.start_ns).collect();
+        let last = begins.iter().copied().max().unwrap();
+        let mut seen = [false; 100];
+        for request in &outcome.log {
+            seen[map.zone_at(request.address) as usize] = true;
+            let at = request.start_ns;
+            let in_flight = |one: &&Request| one.start_ns <= at && at < one.end_ns;
+            let count = outcome.log.iter().filter(in_flight).count();
+            assert!(
+                at == last || count == depth as usize,
+                "{at}: {count} of {depth}"
+            );
+        }
+        assert!(
+            seen.iter().filter(|seen| **seen).count() >= 60,
+            "depth {depth}"
+        );
+        assert!(outcome.elapsed <= Duration::from_millis(milliseconds + 2));
+    }
+}
+
 #[test]
 fn both_engines_ask_for_the_same_addresses() {
     let [uring, pread] = [Choice::Uring, Choice::Pread].map(|choice| {

@@ -78,6 +78,12 @@ impl Plan {
             ensure(zones > 0 && requests > 0, || {
                 format!("{zones} zones with {requests} requests must be at least one of each")
             })?;
+            ensure(self.limits.duration.is_none() || self.workers == 1, || {
+                format!(
+                    "zones under a time limit need --workers 1, not {}",
+                    self.workers
+                )
+            })?;
         }
         if let Some(rate) = self.rate {
             ensure(rate > 0.0 && rate.is_finite(), || {

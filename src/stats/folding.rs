@@ -9,13 +9,16 @@ use std::f64::consts::TAU;
 use std::ops::Range;
 
 use super::circular::{Resultant, signed};
-use super::confidence;
+use super::student::NORMAL_975;
+use super::{confidence, robust};
 
 /// A peak of at least this share of the highest one is taken for equally high: if it lies at a half
 /// or a third of that one's frequency it is the speed, and the other its harmonic.
 const EQUALLY_HIGH: f64 = 0.8;
 /// Differences that lie further from a whole number of periods than this are not of the platter.
 const NEAR: f64 = 0.1;
+/// Rounds of weighting.
+const ROUNDS: usize = 8;
 
 /// A period found in time differences.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -126,32 +129,57 @@ pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<Fol
     for _ in 0..3 {
         frequency = through_whole_numbers(differences, frequency).unwrap_or(frequency);
     }
-    let near = fitting(differences, frequency);
+    let mut near = fitting(differences, frequency);
+    for _ in 0..ROUNDS {
+        near = weighted(&near, frequency);
+        frequency = line_through_origin(&near).unwrap_or(frequency);
+    }
+    let half_width = half_width(&near, frequency);
+    let count = near.iter().filter(|it| it.weight > 0.0).count();
     let squares: f64 = near
         .iter()
-        .map(|(difference, _)| difference * difference)
+        .map(|it| (it.weight * it.miss(frequency)).powi(2))
         .sum();
-    let misses = near
-        .iter()
-        .map(|(difference, whole)| difference * frequency - whole);
-    let variance = misses.map(|miss| miss * miss).sum::<f64>() / near.len().max(2) as f64;
-    let alone = 1.96 * (variance / squares.max(f64::MIN_POSITIVE)).sqrt();
-    // Answers that follow each other are late together.
-    let together: Vec<[f64; 2]> = near
-        .iter()
-        .map(|(difference, whole)| [difference * whole, difference * difference])
-        .collect();
-    let margin = confidence::quotient(&together).and_then(|estimate| estimate.margin());
-    // The second time all answers may be later than the first time.
-    let shifted = with_a_constant(&near).map_or(0.0, |other| (other - frequency).abs() + alone);
-    let half_width = alone.max(margin.unwrap_or(0.0)).max(shifted);
     Some(Folding {
         frequency,
         limits: (frequency - half_width, frequency + half_width),
         coherence: coherence(differences, frequency),
-        noise: variance.sqrt() / frequency,
+        noise: (squares / count.max(2) as f64).sqrt() / frequency,
         fitting: near.len(),
     })
+}
+
+/// How far the frequency may be off, 95 %: the largest of what the misses give if they are
+/// independent, if those that follow each other resemble each other (a computer is late for a while),
+/// and of what a delay that is the same for all would move.
+fn half_width(near: &[Fitting], frequency: f64) -> f64 {
+    let squares = |of: &dyn Fn(&Fitting) -> f64| near.iter().map(of).sum::<f64>();
+    let along = squares(&|it| it.weight * it.difference.powi(2)).max(f64::MIN_POSITIVE);
+    let across = squares(&|it| (it.weight * it.difference * it.miss(frequency)).powi(2));
+    // Observations that are left out in part tell less than their weight says.
+    let scale = scale(near, frequency);
+    let told = squares(&|it| it.slope(frequency, scale) * it.difference.powi(2));
+    let less = (along / told.max(0.5 * along)).max(1.0);
+    let alone = NORMAL_975 * less * across.sqrt() / along;
+    // In a few groups: what changes slowly is a small part of a single miss, so that neighbours hardly
+    // resemble each other, and a large part of a group's.
+    const GROUPS: usize = 12;
+    let in_turn: Vec<[f64; 2]> = near
+        .chunks(near.len().div_ceil(GROUPS).max(1))
+        .map(|group| {
+            let sum = |of: fn(&Fitting) -> f64| {
+                let each = group.iter().map(|it| it.weight * it.difference * of(it));
+                each.sum::<f64>()
+            };
+            [sum(|it| it.whole), sum(|it| it.difference)]
+        })
+        .collect();
+    let margin = confidence::quotient_of_run(&in_turn).and_then(|estimate| estimate.margin());
+    // A trend through all of the misses: nothing tells how far it would have gone on.
+    const TREND: f64 = 3.0;
+    let together = margin.map_or(TREND * alone, |margin| less * margin);
+    let shifted = with_a_constant(near).map_or(0.0, |other| (other - frequency).abs() + alone);
+    alone.max(together).max(shifted)
 }
 
 /// Walks to the top of the peak by halving steps.
@@ -174,41 +202,95 @@ fn climb(differences: &[f64], mut frequency: f64) -> f64 {
     frequency
 }
 
+/// A difference near a whole number of periods.
+#[derive(Debug, Clone, Copy)]
+struct Fitting {
+    difference: f64,
+    whole: f64,
+    /// 1 at the middle of the misses, 0 far away.
+    weight: f64,
+}
+
+impl Fitting {
+    /// Periods from the whole number, with sign.
+    fn miss(&self, frequency: f64) -> f64 {
+        self.difference * frequency - self.whole
+    }
+
+    /// How much the weighted miss changes with the miss: the derivative of Tukey's biweight.
+    fn slope(&self, frequency: f64, scale: f64) -> f64 {
+        if scale <= 0.0 {
+            return 1.0;
+        }
+        let square = (self.miss(frequency) / scale).powi(2);
+        match square < 1.0 {
+            true => (1.0 - square) * (1.0 - 5.0 * square),
+            false => 0.0,
+        }
+    }
+}
+
 /// Differences near a whole number of periods, each with that number.
-fn fitting(differences: &[f64], frequency: f64) -> Vec<(f64, f64)> {
+fn fitting(differences: &[f64], frequency: f64) -> Vec<Fitting> {
     let with_whole = |difference: &f64| {
         let turns = difference * frequency;
-        (signed(turns).abs() < NEAR).then(|| (*difference, turns.round()))
+        (signed(turns).abs() < NEAR).then(|| Fitting {
+            difference: *difference,
+            whole: turns.round(),
+            weight: 1.0,
+        })
     };
     differences.iter().filter_map(with_whole).collect()
 }
 
+/// The miss at which a weight becomes 0; 0 where nothing scatters.
+fn scale(near: &[Fitting], frequency: f64) -> f64 {
+    /// For normal misses 95 % as exact as least squares (Mosteller and Tukey, "Data Analysis and
+    /// Regression", 1977, 10.3); a median absolute deviation is two thirds of a standard deviation.
+    const REACH: f64 = 4.685 * 1.4826;
+    let misses = near.iter().map(|it| it.miss(frequency).abs());
+    REACH * robust::median(misses).unwrap_or(0.0)
+}
+
+/// The same with weights by their misses: Tukey's biweight. An answer that is late by ten times what is
+/// usual says nothing about the period, and would move a line of least squares.
+fn weighted(near: &[Fitting], frequency: f64) -> Vec<Fitting> {
+    let scale = scale(near, frequency);
+    let weight = |it: &Fitting| match scale > 0.0 {
+        true => (1.0 - (it.miss(frequency) / scale).powi(2))
+            .max(0.0)
+            .powi(2),
+        false => 1.0,
+    };
+    near.iter()
+        .map(|it| Fitting {
+            weight: weight(it),
+            ..*it
+        })
+        .collect()
+}
+
 /// Least squares through the origin: whole numbers of periods against differences.
 fn through_whole_numbers(differences: &[f64], frequency: f64) -> Option<f64> {
-    let near = fitting(differences, frequency);
-    let products: f64 = near
-        .iter()
-        .map(|(difference, whole)| difference * whole)
-        .sum();
-    let squares: f64 = near
-        .iter()
-        .map(|(difference, _)| difference * difference)
-        .sum();
+    line_through_origin(&fitting(differences, frequency))
+}
+
+fn line_through_origin(near: &[Fitting]) -> Option<f64> {
+    let sum = |of: fn(&Fitting) -> f64| near.iter().map(|it| it.weight * of(it)).sum::<f64>();
+    let products = sum(|it| it.difference * it.whole);
+    let squares = sum(|it| it.difference * it.difference);
     (squares > 0.0 && products > 0.0).then(|| products / squares)
 }
 
 /// The frequency of a line that need not pass through the origin: a delay that is the same for all
 /// differences does not move it. `None` where they are all alike.
-fn with_a_constant(near: &[(f64, f64)]) -> Option<f64> {
-    let count = near.len() as f64;
-    let mean = |of: fn(&(f64, f64)) -> f64| near.iter().map(of).sum::<f64>() / count;
-    let (difference, whole) = (mean(|it| it.0), mean(|it| it.1));
-    let sum = |of: &dyn Fn(f64, f64) -> f64| -> f64 {
-        near.iter()
-            .map(|it| of(it.0 - difference, it.1 - whole))
-            .sum()
-    };
-    let (across, along) = (sum(&|x, y| x * y), sum(&|x, _| x * x));
+fn with_a_constant(near: &[Fitting]) -> Option<f64> {
+    let sum = |of: &dyn Fn(&Fitting) -> f64| near.iter().map(|it| it.weight * of(it)).sum::<f64>();
+    let count = sum(&|_| 1.0);
+    let difference = sum(&|it| it.difference) / count;
+    let whole = sum(&|it| it.whole) / count;
+    let across = sum(&|it| (it.difference - difference) * (it.whole - whole));
+    let along = sum(&|it| (it.difference - difference).powi(2));
     (along > 0.0).then(|| across / along)
 }
 

@@ -56,6 +56,17 @@ pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
     middle.map(|(slope, _)| *slope)
 }
 
+/// The standard error of [`slope_through_origin`], for misses that are about normal: of a median,
+/// `sqrt(π/2)` times that of a mean, with the standard deviation from the median absolute miss.
+#[must_use]
+pub fn slope_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
+    const OF_A_MEDIAN: f64 = 1.253_314;
+    const OF_A_NORMAL: f64 = 1.482_6;
+    let squares: f64 = points.iter().map(|(x, _)| x * x).sum();
+    let miss = median(points.iter().map(|(x, y)| (y - slope * x).abs()))?;
+    (squares > 0.0).then(|| OF_A_MEDIAN * OF_A_NORMAL * miss / squares.sqrt())
+}
+
 /// The values that are no further than `deviations` median absolute deviations from the median,
 /// in their order. For a uniform law the deviation is a quarter of its width, so that 2 of them
 /// reach exactly its edges.

@@ -51,6 +51,27 @@ fn a_clean_run_on_a_loop_device_deserves_no_verdict_of_its_own() {
 }
 
 #[test]
+fn sequential_read_of_a_small_loop_device_is_as_fast_with_a_time_limit_as_without() {
+    let place = Place::new();
+    let Some(disk) = place.disk() else {
+        return;
+    };
+    let rate = |more: &[&str]| {
+        let run = place.run(&[&["sequential-read", disk.path(), "--depth", "8"], more].concat());
+        let figures = run.at("/figures").as_array().unwrap();
+        let mean = figures.iter().find(|it| it["name"] == "throughput_mean");
+        mean.unwrap()["value"].as_f64().unwrap()
+    };
+    // Ten requests in each zone. In turn, so that what else the machine does slows down both.
+    let block = ["--block-size", "64KiB"];
+    let timed = [&block[..], &["--duration", "30s"]].concat();
+    let mut ratios: Vec<f64> = (0..9).map(|_| rate(&timed) / rate(&block)).collect();
+    ratios.sort_by(f64::total_cmp);
+    // A queue that runs empty after each zone reaches three quarters.
+    assert!(ratios[4] > 0.87, "{ratios:?}");
+}
+
+#[test]
 fn a_loop_device_through_the_page_cache_is_told() {
     let place = Place::new();
     let Some(disk) = LoopDevice::attach(&place.file("disk", DISK), &["--direct-io=off"]) else {

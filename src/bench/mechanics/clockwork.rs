@@ -5,6 +5,7 @@ use super::layout::Sample;
 use super::{Probe, Prober, revolution};
 use crate::bench::BenchError;
 use crate::stats::circular::wrap;
+use crate::stats::student::NORMAL_975;
 
 /// Bytes of the sectors in which tracks are counted.
 pub const SECTOR: f64 = 512.0;
@@ -18,6 +19,8 @@ pub struct Clockwork {
     pub command: Command,
     /// How much later an answer is seen for each e-fold of waiting for it, in seconds.
     pub waking: f64,
+    /// Standard error of `waking`.
+    pub waking_error: f64,
 }
 
 impl Clockwork {
@@ -42,6 +45,7 @@ impl Clockwork {
             revolution: found.period(),
             command,
             waking: found.waking,
+            waking_error: found.waking_error,
         }))
     }
 
@@ -58,14 +62,32 @@ impl Clockwork {
             .collect()
     }
 
+    /// Addresses of which every eighth is read twice in a row, where the drive's cache answers the second
+    /// read: it costs the command alone, under the very conditions of the seeks around it.
+    #[must_use]
+    pub fn with_repeats(&self, addresses: &[u64]) -> Vec<u64> {
+        const EVERY: usize = 8;
+        let times = |index: usize| match self.command.repeats && index % EVERY == EVERY - 1 {
+            true => 2,
+            false => 1,
+        };
+        let each = addresses.iter().enumerate();
+        each.flat_map(|(index, address)| std::iter::repeat_n(*address, times(index)))
+            .collect()
+    }
+
     /// The reads that began where the one before had left the arm: both were answered by the
     /// medium. Each with its predecessor.
-    pub fn moves(&self, probes: &[Probe]) -> impl Iterator<Item = (Probe, Probe)> {
+    pub fn moves(&self, probes: &[Probe]) -> Vec<(Probe, Probe)> {
         let cached = |probe: &Probe| self.command.is_cached(probe.response());
-        probes
+        // Of a block that is read twice in a row the first read tells where the arm is.
+        let mut first = probes.to_vec();
+        first.dedup_by_key(|probe| probe.address);
+        first
             .windows(2)
-            .filter(move |two| !cached(&two[0]) && !cached(&two[1]))
+            .filter(|two| !cached(&two[0]) && !cached(&two[1]))
             .map(|two| (two[0], two[1]))
+            .collect()
     }
 
     /// What of a response in seconds is the command's and the computer's, and neither the arm's nor
@@ -78,6 +100,32 @@ impl Clockwork {
             return time;
         }
         time + self.waking * (response / time).ln()
+    }
+
+    /// How far [`Self::electronics`] may be off, in seconds: the spread of commands, and what the
+    /// computer takes to wake up, which is as uncertain as it is long.
+    #[must_use]
+    pub fn electronics_error(&self, response: f64) -> f64 {
+        let Command { time, spread, .. } = self.command;
+        if time <= 0.0 || response <= time {
+            return spread;
+        }
+        let waiting = (response / time).ln();
+        spread + (self.waking * waiting).max(NORMAL_975 * self.waking_error * waiting)
+    }
+
+    /// The same with the command as these repeated reads show it, which were made between the seeks;
+    /// unchanged where the drive's cache does not answer them.
+    #[must_use]
+    pub fn with_commands(&self, again: &[f64]) -> Self {
+        let found = command::of(again, self.revolution);
+        match self.command.repeats && found.known {
+            true => Self {
+                command: found,
+                ..*self
+            },
+            false => *self,
+        }
     }
 
     /// Seconds in which a block passes under the head on a track of so many sectors.

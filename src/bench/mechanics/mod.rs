@@ -130,7 +130,7 @@ pub fn seek_figure(
 ) -> Figure {
     let electronics = clockwork.electronics(part.edge.lower);
     let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
-    let spread = clockwork.command.spread + (electronics - clockwork.command.time);
+    let spread = clockwork.electronics_error(part.edge.lower);
     let unknown = if clockwork.command.known {
         0.0
     } else {

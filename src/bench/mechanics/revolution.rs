@@ -52,6 +52,8 @@ pub struct Revolution {
     /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
     /// processors wait, the deeper they sleep. At least 0.
     pub waking: f64,
+    /// Standard error of `waking`.
+    pub waking_error: f64,
     /// Responses in seconds of the reads that a cache answered.
     pub quick: Vec<f64>,
     /// C(f): frequency in 1/s, coherence.
@@ -134,13 +136,15 @@ impl Pairs {
         let Some(folding) = folding::fold_spectrum(&self.differences, &spectrum) else {
             return Rotation::Unknown(self.differences.len());
         };
+        let (waking, waking_error) = self.waking(folding.frequency);
         let revolution = Revolution {
             folding,
             pairs: self.differences.len() + self.cached,
             cached: self.cached,
             common: self.common(folding.frequency),
             response: robust::median(self.responses.iter().copied()).unwrap_or(0.0),
-            waking: self.waking(folding.frequency),
+            waking,
+            waking_error,
             quick: self.quick.clone(),
             spectrum,
         };
@@ -161,8 +165,9 @@ impl Pairs {
         }
     }
 
-    /// The slope of the differences' misses against the logarithm of the waiting; never below 0.
-    fn waking(&self, frequency: f64) -> f64 {
+    /// The slope of the differences' misses against the logarithm of the waiting, never below 0, and its
+    /// standard error; in seconds.
+    fn waking(&self, frequency: f64) -> (f64, f64) {
         const NEAR: f64 = 0.05;
         let misses = self
             .differences
@@ -175,9 +180,11 @@ impl Pairs {
             .zip(misses)
             .filter(|(_, miss)| miss.abs() < NEAR)
             .collect();
-        match robust::slope_through_origin(&near) {
-            Some(slope) if near.len() >= ENOUGH => slope.max(0.0) / frequency,
-            _ => 0.0,
+        let slope = robust::slope_through_origin(&near).filter(|_| near.len() >= ENOUGH);
+        let error = slope.and_then(|slope| robust::slope_error(&near, slope));
+        match (slope, error) {
+            (Some(slope), Some(error)) => (slope.max(0.0) / frequency, error / frequency),
+            _ => (0.0, 0.0),
         }
     }
 

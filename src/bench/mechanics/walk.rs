@@ -221,11 +221,10 @@ impl Walk {
 
     /// Tells jumps from repeated reads.
     fn batch(&self, probes: &[Probe], clockwork: &Clockwork) -> Batch {
-        let mut first = probes.to_vec();
-        first.dedup_by_key(|probe| probe.address);
-        let moves = clockwork.moves(&first);
         Batch {
-            jumps: moves
+            jumps: clockwork
+                .moves(probes)
+                .into_iter()
                 .filter_map(|(before, after)| self.measured(before, after, clockwork.revolution))
                 .collect(),
             commands: command::repeats(probes).map(Probe::response).collect(),

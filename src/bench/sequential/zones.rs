@@ -1,7 +1,9 @@
 //! How fast each zone was, from the completions of one execution over all of them.
 
+use std::time::Duration;
+
 use super::Zone;
-use crate::engine::{Moved, Outcome, Tally, ZoneMap};
+use crate::engine::{Moved, Outcome, Plan, Tally, ZoneMap};
 use crate::stats::timeline::Timeline;
 
 /// Requests that are logged at most; of more requests only one of several.
@@ -77,36 +79,97 @@ fn moment(curve: &Curve, requests: f64) -> Option<f64> {
     Some(start + (end - start) * (requests - before) / (done - before))
 }
 
-/// The zones that are complete. The time of a zone is that between the completion that made the
-/// zones before it complete and its own: requests are sent in order, the queue is full at either, and
-/// a single slow request near the boundary moves no time from one zone to its neighbour.
-fn complete(map: &ZoneMap, block: u64, curve: &Curve) -> Vec<Zone> {
+/// The zones that are complete, of which `requests` of each were made. The time of a zone is that
+/// between the completion that made the zones before it complete and its own: requests are sent in
+/// order, the queue is full at either, and a single slow request near the boundary moves no time from
+/// one zone to its neighbour.
+fn complete(
+    map: &ZoneMap,
+    block: u64,
+    curve: &Curve,
+    requests: impl IntoIterator<Item = f64>,
+) -> Vec<Zone> {
     let mut zones = Vec::new();
-    let (mut first, mut began) = (0, 0.0);
-    for zone in 0..map.zones() {
-        let requests = (map.requests_before(first), map.requests_before(zone + 1));
-        let Some(ended) = moment(curve, requests.1 as f64) else {
+    let (mut first, mut before, mut began) = (None, 0.0, 0.0);
+    let mut done = 0.0;
+    for (zone, requests) in (0..map.zones()).zip(requests) {
+        if requests <= 0.0 {
+            continue;
+        }
+        done += requests;
+        let begin = *first.get_or_insert(zone);
+        let Some(ended) = moment(curve, done) else {
             break;
         };
         // Completions that came all at once do not tell neighbours apart: these are one zone.
         if ended > began {
-            let bytes = (requests.1 - requests.0) * block;
+            let bytes = (done - before) * block as f64;
             zones.push(Zone {
-                offset: map.address_of_zone(first),
-                bytes,
-                rate: bytes as f64 / ((ended - began) / 1e9),
+                offset: map.address_of_zone(begin),
+                bytes: bytes as u64,
+                rate: bytes / ((ended - began) / 1e9),
             });
-            (first, began) = (zone + 1, ended);
+            (first, before, began) = (None, done, ended);
         }
     }
     zones
 }
 
+/// The requests of each zone where nothing but their number ends it.
+fn all_requests(map: &ZoneMap) -> impl Iterator<Item = f64> {
+    (0..map.zones()).map(|zone| (map.requests_before(zone + 1) - map.requests_before(zone)) as f64)
+}
+
+/// The requests of each zone as the log shows them, in which every `every`-th request is.
+fn logged_requests(map: &ZoneMap, outcome: &Outcome, every: u32) -> Vec<f64> {
+    let mut counts = vec![0.0; map.zones() as usize];
+    for request in &outcome.log {
+        counts[map.zone_at(request.address) as usize] += f64::from(every);
+    }
+    counts
+}
+
+/// The requests of each zone under a time limit, from the completions so far: a zone ends with its
+/// last request or with its time. As exact as a queue is short against a zone.
+fn timed_requests(map: &ZoneMap, curve: &Curve, duration: Duration) -> Vec<f64> {
+    let share = duration.as_nanos() as f64 / map.zones() as f64;
+    let last = curve.last().copied().unwrap_or([0.0, 0.0]);
+    let until = |time: f64| -> f64 {
+        let after = curve.partition_point(|point| point[0] < time);
+        let before = after
+            .checked_sub(1)
+            .map_or([0.0, 0.0], |index| curve[index]);
+        let next = curve.get(after).copied().unwrap_or(last);
+        let width = next[0] - before[0];
+        match width > 0.0 {
+            true => before[1] + (next[1] - before[1]) * ((time - before[0]) / width).min(1.0),
+            false => next[1],
+        }
+    };
+    let mut done = 0.0;
+    let mut one = |(all, zone): (f64, u32)| {
+        let due = until(share * f64::from(zone));
+        let requests = match last[0] < share * f64::from(zone) {
+            // Its time is not up: it is complete with all of its requests only.
+            true => all,
+            false => all.min(due - done).max(0.0),
+        };
+        done += requests;
+        requests
+    };
+    all_requests(map).zip(1..).map(&mut one).collect()
+}
+
 /// The zones of an execution that has ended. One that ended in its first zone has that one as far
 /// as it went.
 #[must_use]
-pub fn of_outcome(map: &ZoneMap, block: u64, outcome: &Outcome, every: u32) -> Vec<Zone> {
-    let zones = complete(map, block, &logged(outcome, every));
+pub fn of_outcome(map: &ZoneMap, block: u64, outcome: &Outcome, plan: &Plan) -> Vec<Zone> {
+    let every = plan.log_every;
+    let curve = logged(outcome, every);
+    let zones = match plan.limits.duration {
+        None => complete(map, block, &curve, all_requests(map)),
+        Some(_) => complete(map, block, &curve, logged_requests(map, outcome, every)),
+    };
     if !zones.is_empty() {
         return zones;
     }
@@ -114,16 +177,28 @@ pub fn of_outcome(map: &ZoneMap, block: u64, outcome: &Outcome, every: u32) -> V
     first.into_iter().collect()
 }
 
-/// The zones that are complete so far, roughly, while an execution lasts.
+/// The zones that are complete so far, roughly, while an execution lasts that may take `duration`.
 #[must_use]
-pub fn so_far(map: &ZoneMap, block: u64, tally: &Tally, elapsed_ns: f64) -> Vec<Zone> {
+pub fn so_far(
+    map: &ZoneMap,
+    block: u64,
+    tally: &Tally,
+    elapsed_ns: f64,
+    duration: Option<Duration>,
+) -> Vec<Zone> {
     let mut timeline = tally.read.timeline.clone();
     timeline.merge(&tally.write.timeline);
     let mut curve = counted(&timeline, elapsed_ns);
     let Moved { reads, writes, .. } = tally.ramp;
     let lost = (reads + writes) as f64;
     curve.iter_mut().for_each(|point| point[1] += lost);
-    complete(map, block, &curve)
+    match duration {
+        None => complete(map, block, &curve, all_requests(map)),
+        Some(duration) => {
+            let requests = timed_requests(map, &curve, duration);
+            complete(map, block, &curve, requests)
+        }
+    }
 }
 
 #[cfg(test)]
@@ -149,7 +224,7 @@ mod tests {
         for (point, number) in curve.iter_mut().zip(1_u32..) {
             point[1] = f64::from(number);
         }
-        let zones = complete(&map(2, 20), MIB, &curve);
+        let zones = complete(&map(2, 20), MIB, &curve, [10.0, 10.0]);
         let rates: Vec<f64> = zones.iter().map(|zone| zone.rate / MIB as f64).collect();
         assert!(
             rates.iter().all(|rate| (rate / 1000.0 - 1.0).abs() < 0.12),
@@ -160,7 +235,7 @@ mod tests {
     #[test]
     fn completions_at_one_moment_join_their_zones() {
         let curve = vec![[1e6, 1.0], [1e6, 2.0], [1e6, 3.0], [2e6, 4.0]];
-        let zones = complete(&map(4, 4), MIB, &curve);
+        let zones = complete(&map(4, 4), MIB, &curve, [1.0; 4]);
         let bytes: Vec<u64> = zones.iter().map(|zone| zone.bytes / MIB).collect();
         assert_eq!(bytes, [1, 3]);
     }
@@ -168,6 +243,20 @@ mod tests {
     #[test]
     fn unfinished_zones_are_left_out() {
         let curve = vec![[1e6, 2.0], [2e6, 5.0]];
-        assert_eq!(complete(&map(4, 8), MIB, &curve).len(), 2);
+        assert_eq!(complete(&map(4, 8), MIB, &curve, [2.0; 4]).len(), 2);
+    }
+
+    #[test]
+    fn zone_under_a_time_limit_ends_with_its_time_or_with_its_requests() {
+        // A completion each millisecond; zones of 10 requests, or of 5 ms.
+        let curve: Curve = (1..=20_u32)
+            .map(|number| [f64::from(number) * 1e6, f64::from(number)])
+            .collect();
+        let timed =
+            |milliseconds| timed_requests(&map(4, 40), &curve, Duration::from_millis(milliseconds));
+        assert_eq!(timed(20), [5.0; 4]);
+        // 20 ms each: two zones are complete, the others are not yet.
+        assert_eq!(timed(80), [10.0; 4]);
+        assert_eq!(complete(&map(4, 40), MIB, &curve, timed(80)).len(), 2);
     }
 }

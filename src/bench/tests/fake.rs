@@ -66,7 +66,7 @@ struct Walk<'a> {
 }
 
 impl Walk<'_> {
-    fn next(&mut self) -> Option<(u64, u32, bool)> {
+    fn next(&mut self, now_ns: u64) -> Option<(u64, u32, bool)> {
         let plan = self.plan;
         let bytes = plan.block_size.largest();
         let start = plan.window.start.next_multiple_of(plan.align);
@@ -82,8 +82,14 @@ impl Walk<'_> {
                 start + (self.next - 1) % blocks * plan.align
             }
             Pattern::Zones { zones, requests } => {
+                let map = ZoneMap::new(plan, *zones, *requests);
+                if let Some(duration) = plan.limits.duration {
+                    let share = now_ns as f64 / duration.as_nanos() as f64;
+                    let zone = (share * map.zones() as f64) as u64;
+                    self.next = self.next.max(map.requests_before(zone));
+                }
                 self.next += 1;
-                ZoneMap::new(plan, *zones, *requests).address(self.next - 1)?
+                map.address(self.next - 1)?
             }
             _ => start + below(self.random.word(), blocks) * plan.align,
         };
@@ -176,7 +182,7 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
         if over {
             return None;
         }
-        let (address, bytes, writes) = walk.next()?;
+        let (address, bytes, writes) = walk.next(start_ns)?;
         let asked = Asked {
             plan,
             address,

@@ -123,6 +123,15 @@ impl Schedule {
         matches!(self.places, Places::Listed { .. } | Places::Zones { .. })
     }
 
+    /// The zones, and the number of this worker's first request in them; `None` without zones.
+    #[must_use]
+    pub fn zones(&self) -> Option<(ZoneMap, u64)> {
+        match &self.places {
+            Places::Zones { map, first, .. } => Some((*map, *first)),
+            _ => None,
+        }
+    }
+
     /// The request of that number; a sequence begins again after its end. `None` where there is
     /// none at all.
     #[inline]

@@ -73,6 +73,16 @@ impl ZoneMap {
         self.first + part(self.blocks, zone, self.zones) * self.step
     }
 
+    /// The zone that an address lies in.
+    #[must_use]
+    pub fn zone_at(&self, address: u64) -> u64 {
+        // The last zone that begins at this block or before it.
+        let block = address.saturating_sub(self.first) / self.step;
+        let next = (u128::from(block) + 1) * u128::from(self.zones);
+        let zone = next.div_ceil(u128::from(self.blocks.max(1))) as u64 - 1;
+        zone.min(self.zones - 1)
+    }
+
     /// Address of a request; `None` after the last.
     #[inline]
     #[must_use]
@@ -124,6 +134,9 @@ mod tests {
                 let own = map.requests_before(zone)..map.requests_before(zone + 1);
                 prop_assert!(!own.is_empty());
                 prop_assert_eq!(map.address(own.start), Some(map.address_of_zone(zone)));
+                for number in own.clone() {
+                    prop_assert_eq!(map.address(number).map(|at| map.zone_at(at)), Some(zone));
+                }
                 prop_assert!(map.address(own.end - 1) < Some(map.address_of_zone(zone + 1)));
             }
             prop_assert_eq!(map.address(map.requests()), None);

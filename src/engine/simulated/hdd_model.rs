@@ -1,6 +1,7 @@
 //! `sim:hdd`: the hard disk made of arithmetic behind a queue.
 
 use super::hdd::{Access, Answer, Hdd, Settings as Disk};
+use super::lateness::Lateness;
 use super::model::{Completion, Model, SimRequest};
 use super::{Kind, Settings, SimError, Simulation};
 
@@ -34,6 +35,7 @@ pub const HDD: Kind = Kind {
         "ncq",
         "fail-from",
         "fail-to",
+        "lateness",
         "seed",
     ],
     build,
@@ -89,6 +91,7 @@ pub fn read(settings: &Settings) -> Result<Disk, SimError> {
         drain: settings.size("drain", default.drain as u64)? as f64,
         ncq: settings.count("ncq", default.ncq as u32)? as usize,
         failing: settings.size("fail-from", 0)?..settings.size("fail-to", 0)?,
+        lateness: time("lateness", default.lateness)?,
         seed: u64::from(settings.count("seed", 1)?),
     };
     check(&disk)?;
@@ -133,15 +136,21 @@ struct Queue {
     waiting: Vec<Waiting>,
     done: Option<Completion>,
     free_ns: u64,
+    lateness: Lateness,
+    /// When the host saw the last answer.
+    seen_ns: u64,
 }
 
 impl Queue {
     fn new(drive: Hdd) -> Self {
+        let settings = drive.settings();
         Self {
+            lateness: Lateness::new(settings.lateness, settings.seed),
             drive,
             waiting: Vec::new(),
             done: None,
             free_ns: 0,
+            seen_ns: 0,
         }
     }
 
@@ -175,8 +184,10 @@ impl Queue {
             Answer::Failed(at) => (at, Err(libc::EIO)),
         };
         self.free_ns = at.ceil() as u64;
+        let late = self.lateness.of(at, at - since);
+        self.seen_ns = self.seen_ns.max((at + late).ceil() as u64);
         Some(Completion {
-            at_ns: self.free_ns,
+            at_ns: self.seen_ns,
             id,
             result,
         })

@@ -47,6 +47,9 @@ pub struct Settings {
     pub ncq: usize,
     /// Bytes that cannot be read or written.
     pub failing: std::ops::Range<u64>,
+    /// How late the host sees an answer: median of the part that differs with every answer; 0 sees
+    /// all at once.
+    pub lateness: f64,
     /// Seed of jitter, outliers and cache hits.
     pub seed: u64,
 }
@@ -75,6 +78,7 @@ impl Default for Settings {
             drain: 60e6,
             ncq: 32,
             failing: 0..0,
+            lateness: 0.0,
             seed: 1,
         }
     }

@@ -7,6 +7,7 @@ pub mod geometry;
 pub mod hdd;
 mod hdd_model;
 mod hdd_settings;
+mod lateness;
 mod model;
 mod settings;
 pub mod ssd;

@@ -290,6 +290,11 @@ pub const KNOWN: &[Known] = &[
         "a zone holds fewer than ten requests for each one in flight",
     ),
     known(
+        "zones-not-measured",
+        "sequential-read, sequential-write",
+        "the time limit left no time for some of the zones",
+    ),
+    known(
         "zones-not-told",
         "geometry",
         "it ended before all boundaries of zones were found",
