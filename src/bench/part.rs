@@ -82,9 +82,11 @@ impl Bench<'_> {
             done: 0.0,
             effort: Effort::default(),
             failure: None,
+            only_ramp: false,
             findings: Findings::default(),
         };
         let result = test.run(&mut part);
+        self.only_ramp |= part.only_ramp;
         let (findings, effort, failure) = (part.findings, part.effort, part.failure);
         self.findings.absorb(name, &findings);
         self.effort += effort;

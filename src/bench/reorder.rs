@@ -55,7 +55,7 @@ named only if all smaller ones are significantly slower.
 
 It only reads.",
     writes: false,
-    metrics: &["reorder_gain", "unordered_iops", "best_batch_iops", "best_batch"],
+    metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch_iops", "best_batch"],
     parameters: &[
         READS_EACH,
         common::BLOCK_SIZE,

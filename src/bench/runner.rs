@@ -82,6 +82,8 @@ pub struct Bench<'a> {
     pub(super) done: f64,
     pub(super) effort: Effort,
     pub(super) failure: Option<EngineError>,
+    /// Whether a phase reached its limit before its ramp was over.
+    pub(super) only_ramp: bool,
     /// What was found so far: the test adds to it, and replaces what it knows better now.
     pub findings: Findings,
 }
@@ -165,7 +167,7 @@ impl Bench<'_> {
         let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
         let only_ramp = outcome.tally.requests() == 0 && outcome.tally.ramp != Moved::default();
         if limited && only_ramp && matches!(outcome.end, End::Done) {
-            self.failure = Some(EngineError::OnlyRamp);
+            self.only_ramp = true;
         }
         if let End::Failed(error) = std::mem::replace(&mut outcome.end, End::Done) {
             self.failure = Some(error);
@@ -241,9 +243,14 @@ pub fn run_with(
         done: 0.0,
         effort: Effort::default(),
         failure: None,
+        only_ramp: false,
         findings: Findings::default(),
     };
     let result = test.run(&mut bench);
+    // One point of a sweep may be missing; a benchmark without any metric has failed.
+    if bench.only_ramp && bench.findings.figures.is_empty() {
+        bench.failure.get_or_insert(EngineError::OnlyRamp);
+    }
     let error = result
         .err()
         .or(bench.failure.take().map(BenchError::Engine));

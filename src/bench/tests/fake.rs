@@ -277,6 +277,7 @@ pub fn bench<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
         done: 0.0,
         effort: crate::bench::effort::Effort::default(),
         failure: None,
+        only_ramp: false,
         findings: Findings::default(),
     };
     measure(&mut bench);
