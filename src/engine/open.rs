@@ -229,7 +229,9 @@ impl Opened {
         let permit = guard::permit(&real.roots, &real.medium, consent).map_err(DriveError::from)?;
         let watch = WriteWatch::new(&real.roots, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
-        let keeper = watch.map(|watch| GateKeeper::start(watch, name)).transpose();
+        let keeper = watch
+            .map(|watch| GateKeeper::start(watch, name))
+            .transpose();
         real.keeper = keeper.map_err(drive::failed("start a thread that watches", name))?;
         let source = Source {
             medium: Arc::clone(&real.medium),
