@@ -275,7 +275,14 @@ fn run_whose_session_directory_is_frozen_stops_writing_when_its_file_is_attached
     let thaw = Thaw(state_name);
     std::thread::sleep(Duration::from_secs(2));
     assert_writing_stops(&run, &file);
-    drop((thaw, run, device));
+    let processes = processes_of(&run);
+    drop((thaw, run));
+    // The worker keeps the directory open for a moment longer.
+    wait_until("all of it has ended", || {
+        let is_there = |it: &Pid| fs::exists(format!("/proc/{}", it.as_raw_nonzero())).unwrap();
+        !processes.iter().any(is_there)
+    });
+    drop((place, device));
 }
 
 /// Lets a file system go on at the end.
@@ -300,7 +307,12 @@ fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
     );
     command.stdout(Stdio::null());
     let mut run = Background(command.spawn().unwrap());
-    wait_until("it holds its locks", || is_locked(target.path().as_ref()));
+    // What is attached while writing is being permitted is held instead.
+    wait_until("it writes", || {
+        content(target.path().as_ref())
+            .iter()
+            .any(|byte| *byte != 0)
+    });
     let Some(sibling) = LoopDevice::attach(&image, &[]) else {
         return;
     };
