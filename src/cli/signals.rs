@@ -11,7 +11,7 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 use super::Failure;
 use crate::engine::Control;
 use crate::probe::process::ignored_signals;
-use crate::runtime::supervisor;
+use crate::runtime::{descriptors, supervisor};
 
 /// What stops a run.
 const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
@@ -24,6 +24,7 @@ const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 /// When the handlers cannot be installed.
 pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
     let failed = |error| Failure::failed(format!("cannot listen for signals: {error}"));
+    descriptors::check().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()

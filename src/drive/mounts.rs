@@ -1,6 +1,7 @@
 //! What is mounted and what is swapped to, as /proc tells
 //! (kernel Documentation/filesystems/proc.rst; proc_pid_mountinfo(5)).
 
+use std::collections::HashSet;
 use std::fs;
 use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -60,15 +61,7 @@ pub struct Swap {
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
 pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
-    mounts_of(roots, "self")
-}
-
-/// Everything that is mounted in the mount namespace of a process (`self`, or its number).
-///
-/// # Errors
-/// When its `mountinfo` cannot be read.
-pub fn mounts_of(roots: &Roots, process: &str) -> io::Result<Vec<Mount>> {
-    let text = fs::read(roots.proc.join(process).join("mountinfo"))?;
+    let text = fs::read(roots.proc.join("self/mountinfo"))?;
     Ok(String::from_utf8_lossy(&text)
         .lines()
         .filter_map(|line| parse_mount(roots, line))
@@ -86,7 +79,7 @@ pub fn other_views(roots: &Roots) -> Vec<u32> {
         let root = fs::metadata(directory.join("root")).ok();
         Some((namespace, root.map(|root| (root.dev(), root.ino()))))
     };
-    let mut seen = vec![of("self")];
+    let mut seen = HashSet::from([of("self")]);
     let mut processes = Vec::new();
     for entry in fs::read_dir(&roots.proc).into_iter().flatten().flatten() {
         let Some(process) = entry
@@ -97,8 +90,7 @@ pub fn other_views(roots: &Roots) -> Vec<u32> {
             continue;
         };
         let view = of(&format!("{process}"));
-        if view.is_some() && !seen.contains(&view) {
-            seen.push(view);
+        if view.is_some() && seen.insert(view) {
             processes.push(process);
         }
     }
@@ -130,7 +122,7 @@ pub fn swaps(roots: &Roots) -> io::Result<Vec<Swap>> {
 }
 
 /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`
-fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
+pub(super) fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ');
     let id = front.next()?.parse().ok()?;

@@ -14,6 +14,7 @@ use super::plan::Plan;
 use super::progress::Progress;
 use super::recorder::{self, Recorder, Slot};
 use super::run::{Lane, Maker, Shared, Work, elapsed};
+use super::write_gate::{WorkerGate, WriteGate};
 use super::{Control, EngineError, pauses, threads};
 
 /// How often the hand on the switch is looked at.
@@ -28,6 +29,8 @@ pub(super) struct Crew<'a> {
     plan: &'a Plan,
     shared: Arc<Shared>,
     gate: Arc<Gate>,
+    /// What writing requests have to pass.
+    write_gate: Option<Arc<WriteGate>>,
     slots: Vec<Slot>,
     messages: Receiver<Message>,
     handles: Vec<JoinHandle<()>>,
@@ -38,13 +41,19 @@ pub(super) struct Crew<'a> {
 
 impl<'a> Crew<'a> {
     /// A thread for each lane, which waits for the start.
-    pub(super) fn spawn(plan: &'a Plan, lanes: u32, maker: &Maker) -> Result<Self, EngineError> {
+    pub(super) fn spawn(
+        plan: &'a Plan,
+        lanes: u32,
+        maker: &Maker,
+        write_gate: Option<&Arc<WriteGate>>,
+    ) -> Result<Self, EngineError> {
         pauses::watch();
         let (sender, messages) = channel();
         let mut crew = Self {
             plan,
             shared: Arc::default(),
             gate: Arc::default(),
+            write_gate: write_gate.cloned(),
             slots: Vec::new(),
             messages,
             handles: Vec::new(),
@@ -89,10 +98,12 @@ impl<'a> Crew<'a> {
             recorder: Recorder::new(slot, self.plan.ramp, log, lanes),
             shared: Arc::clone(&self.shared),
             origin: Instant::now(),
+            gate: None,
         };
         let (gate, maker, sender) = (Arc::clone(&self.gate), Arc::clone(maker), sender.clone());
         let shared = Arc::clone(&self.shared);
         let priority = self.plan.priority;
+        let write_gate = self.write_gate.clone();
         let body = move || {
             let result = catch_unwind(AssertUnwindSafe(|| {
                 let prepared = threads::take_priority(priority).and_then(|()| maker(id));
@@ -103,6 +114,7 @@ impl<'a> Crew<'a> {
                 // A listener that is gone has given the execution up.
                 let _ = sender.send(Message::Ready);
                 lane.origin = gate.wait()?;
+                lane.gate = write_gate.map(|gate| WorkerGate::new(gate, lane.origin));
                 lane.recorder.start(lane.origin);
                 Some(Message::Finished(run_lane(work.as_mut(), lane)))
             }));
@@ -124,11 +136,6 @@ impl<'a> Crew<'a> {
             })?;
         self.handles.push(handle);
         Ok(())
-    }
-
-    /// What all lanes have in common.
-    pub(super) fn shared(&self) -> Arc<Shared> {
-        Arc::clone(&self.shared)
     }
 
     /// Starts all lanes in the same moment, which is returned.
@@ -178,6 +185,7 @@ impl<'a> Crew<'a> {
                 Ok(Message::Ready | Message::NotReady(_)) | Err(RecvTimeoutError::Timeout) => {}
                 Err(RecvTimeoutError::Disconnected) => break,
             }
+            self.stop_when_closed(control);
             if self.cancelled_at.is_none() && control.is_cancelled() {
                 self.shared.cancel();
                 self.cancelled_at = Some(Instant::now());
@@ -191,7 +199,21 @@ impl<'a> Crew<'a> {
             }
         }
         observe(progress.look(running(origin), &self.slots));
+        // The lanes may have seen it first.
+        if self.stop_when_closed(control) {
+            self.cancelled_at.get_or_insert_with(Instant::now);
+        }
         self.cancelled_at.is_some()
+    }
+
+    /// Stops everything under this control when the target must not be written any more.
+    fn stop_when_closed(&self, control: &Control) -> bool {
+        let gate = self.write_gate.as_ref();
+        let is_closed = gate.is_some_and(|gate| gate.is_closed());
+        if is_closed {
+            control.cancel();
+        }
+        is_closed
     }
 
     /// Puts together what the lanes found.

@@ -34,6 +34,7 @@ mod tests;
 mod threads;
 mod uring;
 mod validate;
+mod write_gate;
 
 pub use address::ZoneMap;
 pub use threads::WORKER;

@@ -9,8 +9,9 @@ use super::pread::Pread;
 use super::simulated::{PREFIX, Settings, SimError, Simulated};
 use super::source::Source;
 use super::uring::{self, Uring};
+use super::write_gate::GateKeeper;
 use super::{Control, Engine};
-use crate::drive::guard::{KnownUse, WriteWatch};
+use crate::drive::guard::WriteWatch;
 use crate::drive::{
     self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
     scratch,
@@ -104,8 +105,8 @@ struct Real {
     roots: Roots,
     choice: Choice,
     medium: Arc<Medium>,
-    /// Questions that were open when writing was permitted.
-    known: Arc<KnownUse>,
+    /// Watches what may be written; `None` for what nobody else can reach.
+    keeper: Option<GateKeeper>,
 }
 
 /// Opens a target: a block device, a file, a directory (a scratch file of `scratch_size` bytes, or
@@ -152,6 +153,7 @@ pub fn open_medium(
     let source = Source {
         medium: Arc::clone(&medium),
         permit,
+        gate: None,
     };
     Ok(Opened {
         target: medium.target.clone(),
@@ -160,7 +162,7 @@ pub fn open_medium(
             roots: roots.clone(),
             choice,
             medium,
-            known: Arc::default(),
+            keeper: None,
         }),
     })
 }
@@ -225,10 +227,16 @@ impl Opened {
             return Ok(());
         }
         let permit = guard::permit(&real.roots, &real.medium, consent).map_err(DriveError::from)?;
-        real.known = Arc::clone(permit.known());
+        let watch = WriteWatch::new(&real.roots, &real.medium, Arc::clone(permit.known()));
+        let name = &real.medium.target.name;
+        let keeper = watch
+            .map(|watch| GateKeeper::start(watch, name))
+            .transpose();
+        real.keeper = keeper.map_err(drive::failed("start a thread that watches", name))?;
         let source = Source {
             medium: Arc::clone(&real.medium),
             permit: Some(Arc::new(permit)),
+            gate: real.keeper.as_ref().map(|keeper| Arc::clone(keeper.gate())),
         };
         self.engine = engine(&real.roots, real.choice, source)?;
         Ok(())
@@ -248,11 +256,12 @@ impl Opened {
         }
     }
 
-    /// Watches the target while it is written; `None` for what nobody else can reach.
+    /// Why the target must not be written any more, when that came up while it was written; `None`
+    /// the second time.
     #[must_use]
-    pub fn watch(&self) -> Option<WriteWatch> {
-        let real = self.real.as_ref()?;
-        WriteWatch::new(&real.roots, &real.medium, Arc::clone(&real.known))
+    pub fn take_refusal(&self) -> Option<DriveError> {
+        let keeper = self.real.as_ref()?.keeper.as_ref()?;
+        keeper.gate().take_reason()
     }
 
     /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`

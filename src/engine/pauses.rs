@@ -42,6 +42,29 @@ struct Log {
     last_beat: Option<Instant>,
 }
 
+impl Log {
+    /// Adds a pause without what of it falls into others.
+    fn add(&mut self, mut pause: Pause) {
+        let known: Duration = self.pauses.iter().map(|other| other.within(&pause)).sum();
+        pause.length = pause.length.saturating_sub(known);
+        if self.pauses.len() >= KEPT || (pause.length.is_zero() && pause.suspended.is_zero()) {
+            return;
+        }
+        self.pauses.push(pause);
+        let nanoseconds = u64::try_from(pause.length.as_nanos()).unwrap_or(u64::MAX);
+        TOTAL_NS.fetch_add(nanoseconds, Ordering::Relaxed);
+    }
+}
+
+impl Pause {
+    /// How much of this pause falls between the bounds of another one at most.
+    fn within(&self, other: &Self) -> Duration {
+        let end = self.end.min(other.end);
+        let both = end.saturating_duration_since(self.start.max(other.start));
+        both.min(self.length)
+    }
+}
+
 static LOG: Mutex<Log> = Mutex::new(Log {
     pauses: Vec::new(),
     last_beat: None,
@@ -113,6 +136,18 @@ pub fn between(start: Instant, end: Instant) -> Duration {
         .sum()
 }
 
+/// Notes a time in which this program kept its own requests back. What of it is known as a pause
+/// already does not count again.
+pub fn add(start: Instant, end: Instant) {
+    let pause = Pause {
+        start,
+        end,
+        length: end.saturating_duration_since(start),
+        suspended: Duration::ZERO,
+    };
+    with_log(|log| log.add(pause));
+}
+
 /// The thread that wakes regularly.
 fn beat() {
     let mut delays = ReadyDelay::open();
@@ -149,12 +184,9 @@ fn beat() {
 fn note(now: Instant, pause: Option<Pause>) {
     with_log(|log| {
         log.last_beat = Some(now);
-        let Some(pause) = pause.filter(|_| log.pauses.len() < KEPT) else {
-            return;
-        };
-        log.pauses.push(pause);
-        let nanoseconds = u64::try_from(pause.length.as_nanos()).unwrap_or(u64::MAX);
-        TOTAL_NS.fetch_add(nanoseconds, Ordering::Relaxed);
+        if let Some(pause) = pause {
+            log.add(pause);
+        }
     });
 }
 
@@ -222,6 +254,26 @@ mod tests {
         );
         assert_eq!(parse_delay("123"), None);
         assert_eq!(parse_delay("a b c"), None);
+    }
+
+    #[test]
+    fn pauses_that_overlap_count_once() {
+        let mut log = Log {
+            pauses: Vec::new(),
+            last_beat: None,
+        };
+        let begin = Instant::now();
+        let pause = |from: u32, to: u32| Pause {
+            start: begin + from * SECOND,
+            end: begin + to * SECOND,
+            length: (to - from) * SECOND,
+            suspended: Duration::ZERO,
+        };
+        for (from, to) in [(0, 4), (3, 6), (1, 2)] {
+            log.add(pause(from, to));
+        }
+        let sum: Duration = log.pauses.iter().map(|pause| pause.length).sum();
+        assert_eq!(sum, 6 * SECOND);
     }
 
     #[test]

@@ -9,7 +9,6 @@ use super::buffers::Buffers;
 use super::feeder::{Assigned, LaneId, Next};
 use super::run::{self, Lane, Maker, Work};
 use super::source::{Source, moved};
-use super::space::SpaceWatch;
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish, threads};
 
 /// More threads than this tell more of the scheduler than of the drive.
@@ -75,8 +74,7 @@ impl Engine for Pread {
                 wait_awake,
             }) as Box<dyn Work>)
         });
-        let space = SpaceWatch::new(&self.source.medium, plan);
-        let mut outcome = run::execute(plan, plan.depth, &maker, control, space.as_ref(), observe)?;
+        let mut outcome = run::execute(plan, plan.depth, &maker, control, &self.source, observe)?;
         drop(maker);
         finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)
@@ -118,7 +116,13 @@ impl Caller {
         let job = request.job;
         let index = self.buffers.prepare(0, job.bytes, job.writes);
         let buffer = &mut self.buffers.area().bytes(index)[..job.bytes as usize];
-        let start = lane.now();
+        let mut start = lane.now();
+        if job.writes && !lane.may_write(start) {
+            if !lane.wait_for_look(&mut |_| Ok(()))? {
+                return Ok(start);
+            }
+            start = lane.now();
+        }
         let answer = loop {
             let answer = match job.writes {
                 true => rustix::io::pwrite(&*self.file, buffer, job.address),

@@ -9,7 +9,9 @@ use super::feeder::{Feeder, LaneId, nanoseconds};
 use super::outcome::{End, Outcome, Snapshot};
 use super::plan::Plan;
 use super::recorder::Recorder;
+use super::source::Source;
 use super::space::SpaceWatch;
+use super::write_gate::{ATTEMPT_EVERY, Passage, WorkerGate};
 use super::{Control, EngineError};
 
 /// How long requests in flight are waited for after the user stopped.
@@ -59,6 +61,8 @@ pub struct Lane {
     /// What all have in common.
     pub shared: Arc<Shared>,
     pub(super) origin: Instant,
+    /// What its writing requests have to pass.
+    pub(super) gate: Option<WorkerGate>,
 }
 
 impl Lane {
@@ -67,6 +71,39 @@ impl Lane {
     #[must_use]
     pub fn now(&self) -> u64 {
         nanoseconds(self.origin.elapsed())
+    }
+
+    /// Whether requests that write may be submitted at that time; otherwise
+    /// [`wait_for_look`](Self::wait_for_look) comes first.
+    #[inline]
+    #[must_use]
+    pub fn may_write(&self, now_ns: u64) -> bool {
+        self.gate.as_ref().is_none_or(|gate| gate.is_open(now_ns))
+    }
+
+    /// Waits for a look at the uses of the target to complete, so that requests that write may be
+    /// submitted; `meanwhile` is called all the time. False when nothing may be submitted any more.
+    ///
+    /// # Errors
+    /// Those of `meanwhile`.
+    #[cold]
+    pub fn wait_for_look(
+        &mut self,
+        meanwhile: &mut dyn FnMut(&mut Self) -> Result<(), EngineError>,
+    ) -> Result<bool, EngineError> {
+        while !self.shared.is_stopped() {
+            let now = self.now();
+            let passage = self.gate.as_mut().map(|gate| gate.attempt(now));
+            match passage {
+                None | Some(Passage::Open) => return Ok(true),
+                Some(Passage::Closed) => self.shared.stop(),
+                Some(Passage::Wait) => {
+                    meanwhile(self)?;
+                    std::thread::sleep(ATTEMPT_EVERY);
+                }
+            }
+        }
+        Ok(false)
     }
 }
 
@@ -91,31 +128,18 @@ pub fn execute(
     slots: u32,
     maker: &Maker,
     control: &Control,
-    space: Option<&SpaceWatch>,
+    source: &Source,
     observe: &mut dyn FnMut(&Snapshot),
 ) -> Result<Outcome, EngineError> {
-    if let Some(space) = space {
+    if let Some(space) = SpaceWatch::new(&source.medium, plan) {
         space.check_before(plan)?;
     }
-    let mut crew = Crew::spawn(plan, slots, maker)?;
+    let gate = source.gate.as_ref().filter(|_| plan.operation.writes());
+    let mut crew = Crew::spawn(plan, slots, maker, gate)?;
     crew.gather(control)?;
-    let shared = crew.shared();
     let origin = crew.start();
-    let mut shortage = None;
-    let cancelled = crew.watch(control, origin, &mut |snapshot| {
-        if shortage.is_none() {
-            shortage = space.and_then(SpaceWatch::shortage);
-            if shortage.is_some() {
-                shared.stop();
-            }
-        }
-        observe(snapshot);
-    });
-    let mut outcome = crew.conclude(cancelled, origin);
-    if let Some(shortage) = shortage {
-        outcome.end = End::Failed(shortage.into());
-    }
-    Ok(outcome)
+    let cancelled = crew.watch(control, origin, observe);
+    Ok(crew.conclude(cancelled, origin))
 }
 
 /// From the end of the ramp to the last completion; with a rate, requests may be rarer than the

@@ -8,6 +8,7 @@ use rustix::fs::Advice;
 use super::EngineError;
 use super::feeder::Assigned;
 use super::plan::{CacheMode, Plan, SyncMode};
+use super::write_gate::WriteGate;
 use crate::drive::{Access, Durability, Medium, Mode, TargetKind, WritePermit, ioctl};
 use crate::memory;
 use crate::units::{block_size, exact_size};
@@ -19,6 +20,8 @@ pub struct Source {
     pub medium: Arc<Medium>,
     /// Without it only reading plans are executed.
     pub permit: Option<Arc<WritePermit>>,
+    /// What writing requests have to pass; `None` for what nobody else can reach.
+    pub gate: Option<Arc<WriteGate>>,
 }
 
 impl Source {

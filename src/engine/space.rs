@@ -1,10 +1,10 @@
-//! Watches the free space while a file is overwritten that is not all on the medium yet.
+//! The free space that a file needs which is not all on the medium yet.
 
 use std::sync::Arc;
 
 use super::EngineError;
 use super::plan::Plan;
-use crate::drive::{DriveError, Medium, TargetKind, scratch};
+use crate::drive::{Medium, TargetKind, scratch};
 
 /// Looks after the file system of a target that may need room for what is written into its holes.
 #[derive(Debug)]
@@ -26,10 +26,5 @@ impl SpaceWatch {
     pub(super) fn check_before(&self, plan: &Plan) -> Result<(), EngineError> {
         let window = plan.window.clone();
         scratch::check_holes(&self.medium, window, plan.limits.bytes).map_err(EngineError::Drive)
-    }
-
-    /// What ends the writing: others, or the file itself, have used up the room meanwhile.
-    pub(super) fn shortage(&self) -> Option<DriveError> {
-        scratch::shortage(&self.medium)
     }
 }

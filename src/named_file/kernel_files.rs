@@ -1,6 +1,7 @@
 //! File systems whose files are no files but act on the kernel: writing one changes a setting,
 //! ends processes or removes a disk.
 
+use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
@@ -71,6 +72,14 @@ pub(super) fn check(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
         None => Ok(()),
         Some(what) => Err(OutputError::unsuitable(path, what)),
     }
+}
+
+/// Where an open file lies, when writing it acts on the kernel, such as `in sysfs, ...`.
+///
+/// # Errors
+/// When the kernel does not tell the file system.
+pub fn kernel_file_system(file: impl AsFd) -> io::Result<Option<&'static str>> {
+    Ok(name(magic(&fstatfs(file)?)))
 }
 
 fn name(magic: u64) -> Option<&'static str> {

@@ -34,6 +34,7 @@ mod tests;
 
 pub use error::{InputError, OutputError};
 pub use file_id::FileId;
+pub use kernel_files::kernel_file_system;
 
 /// The name that stands for stdout.
 const STDOUT: &str = "-";

@@ -10,8 +10,7 @@ use super::overwrite;
 use crate::bench::common::window;
 use crate::bench::runner;
 use crate::bench::{BenchError, Forecast, Job, Observer, Parameters, Progress, RunTime, Value};
-use crate::drive::guard::WriteWatch;
-use crate::drive::{DriveError, ErrorKind, Inspection, Refusal, Target};
+use crate::drive::{DriveError, ErrorKind, Inspection, Target};
 use crate::engine::{Choice, Control, Engine, EngineError, OpenError, Opened};
 use crate::named_file::FileId;
 use crate::roots::Roots;
@@ -233,18 +232,16 @@ fn run_into(
     let parameters = job.parameters(&target);
     // What does not fit is said before a scratch file is filled or anything is permitted.
     let mut forecast = job.forecast(&target)?;
-    let mut watch = None;
     let overwritten = match job.test.writes(&parameters) {
         true => {
             book.set_doing("while looking at what is on");
             let overwritten = overwrite::permit(opened, job)?;
             opened.check_room(window(&target, &parameters), forecast.writes)?;
-            watch = opened.watch();
             overwritten
         }
         false => None,
     };
-    let (mut refusal, mut refused) = (None, false);
+    let mut refused = false;
     forecast.time = repeated(
         &forecast,
         job.test.forecast(&target, &parameters)?,
@@ -278,9 +275,6 @@ fn run_into(
             underway: &mut underway,
             watcher,
             repeat: (index, order.repeat.max(1)),
-            control,
-            watch: watch.as_mut(),
-            refusal: &mut refusal,
         };
         let mut finished = runner::run(
             job.test,
@@ -292,9 +286,9 @@ fn run_into(
         );
         // Only now is it known which ways to the medium were taken.
         underway.run.engine = engine_record(engine);
-        if let Some(refusal) = refusal.take() {
+        if let Some(refusal) = opened.take_refusal() {
             finished.state = RunState::Failed;
-            finished.error = Some(EngineError::from(DriveError::from(refusal)).into());
+            finished.error = Some(EngineError::from(refusal).into());
         }
         refused |= finished.error.as_ref().is_some_and(is_refusal);
         match finished.error {
@@ -351,19 +345,10 @@ struct Recorder<'a> {
     watcher: &'a mut dyn Watcher,
     /// Which run it is, from 0, of how many.
     repeat: (u32, u32),
-    control: &'a Control,
-    /// Of a test that writes.
-    watch: Option<&'a mut WriteWatch>,
-    /// Why writing had to stop.
-    refusal: &'a mut Option<Refusal>,
 }
 
 impl Observer for Recorder<'_> {
     fn progress(&mut self, progress: &Progress) {
-        if let Some(refusal) = self.watch.as_mut().and_then(|watch| watch.look()) {
-            *self.refusal = Some(refusal);
-            self.control.cancel();
-        }
         self.underway.moved = progress.moved;
         if progress.is_news || self.underway.unsaved() >= JOURNAL_EVERY {
             self.underway.append(self.book, &progress.findings);

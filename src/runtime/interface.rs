@@ -14,7 +14,7 @@ use super::machine_services::Machine;
 use super::player::{self, Player};
 use super::services::{Services, Sources, feeds};
 use super::terminal::{Guard, LastWords};
-use super::{signals, supervisor};
+use super::{descriptors, signals, supervisor};
 use crate::app::State;
 use crate::recording::Recording;
 use crate::roots::Roots;
@@ -78,6 +78,7 @@ pub fn run_with<S: Services>(
     mut state: State,
     start: impl FnOnce(Sources) -> io::Result<S>,
 ) -> Result<Ending, InterfaceError> {
+    descriptors::check()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;

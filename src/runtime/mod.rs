@@ -2,6 +2,7 @@
 
 pub mod archive;
 pub mod benchmark;
+pub mod descriptors;
 pub mod event_loop;
 mod follower;
 pub mod input;

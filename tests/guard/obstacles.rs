@@ -94,3 +94,19 @@ fn name_that_is_no_utf_8_is_understood_and_shown_escaped() {
     let document = String::from_utf8(output.stdout).unwrap();
     assert!(document.contains("im\\\\xffage"), "{document}");
 }
+
+#[test]
+fn file_of_sysfs_is_refused() {
+    let place = Place::new();
+    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+        return;
+    };
+    let name = device.path().strip_prefix("/dev/").unwrap();
+    let setting = format!("/sys/block/{name}/queue/read_ahead_kb");
+    let before = fs::read(&setting).unwrap();
+    assert_refused(
+        &overwrite(&setting),
+        "in sysfs, whose files act on the kernel",
+    );
+    assert_eq!(fs::read(&setting).unwrap(), before);
+}

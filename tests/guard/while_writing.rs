@@ -1,14 +1,18 @@
 //! What happens to a target while it is written.
 
 use std::fs::{self, File};
-use std::os::fd::AsRawFd;
+use std::os::fd::{AsRawFd, FromRawFd};
 use std::os::unix::fs::{MetadataExt, PermissionsExt, chown};
+use std::path::Path;
 use std::process::{Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, is_locked, is_root, overwrite, overwriting,
-    overwriting_words, wait_until,
+    self, Background, Place, SIZE, assert_refused, content, is_locked, is_root, overwrite,
+    overwriting, overwriting_words, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
@@ -127,6 +131,169 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     drop(device);
 }
 
+/// The processes of a run: the program, and the worker that it starts.
+fn processes_of(run: &Background) -> Vec<Pid> {
+    let id = run.0.id();
+    let children = fs::read_to_string(format!("/proc/{id}/task/{id}/children")).unwrap();
+    let children = children.split_whitespace().map(|it| it.parse().unwrap());
+    let all = std::iter::once(i32::try_from(id).unwrap()).chain(children);
+    all.map(|id| Pid::from_raw(id).unwrap()).collect()
+}
+
+/// Bytes that others put into a file do not change any more.
+#[track_caller]
+fn assert_content_stays(file: &Path, before: &[u8]) {
+    let looks = Instant::now();
+    while looks.elapsed() < Duration::from_secs(2) {
+        assert!(content(file) == before, "the bytes have changed");
+        std::thread::sleep(Duration::from_millis(20));
+    }
+}
+
+/// Starts a run, stops all of it, has the file attached to a loop device meanwhile, and lets the run
+/// go on: nothing may be written any more.
+fn nothing_is_written_after_a_stop(engine: &str, more: &[&str]) {
+    if !is_root() {
+        return;
+    }
+    let place = Place::alone();
+    let file = place.image("file");
+    fs::write(&file, vec![0; usize::try_from(SIZE).unwrap()]).unwrap();
+    let mut arguments = vec!["--duration", "30s", "--engine", engine];
+    arguments.extend(more);
+    let mut command = overwriting(file.as_os_str(), &arguments);
+    command.stdout(Stdio::null());
+    let mut run = Background(command.spawn().unwrap());
+    wait_until("it writes", || content(&file).iter().any(|byte| *byte != 0));
+    let processes = processes_of(&run);
+    assert_eq!(processes.len(), 2, "{processes:?}");
+    for process in &processes {
+        kill_process(*process, Signal::STOP).unwrap();
+    }
+    wait_until("it is stopped", || {
+        processes.iter().all(|it| is_stopped(*it))
+    });
+    // Longer than the gap that the workers tolerate.
+    std::thread::sleep(Duration::from_millis(700));
+    let Some(device) = LoopDevice::attach(&file, &[]) else {
+        return;
+    };
+    let before = content(&file);
+    for process in processes.iter().rev() {
+        kill_process(*process, Signal::CONT).unwrap();
+    }
+    assert_content_stays(&file, &before);
+    assert_ends(&mut run);
+    drop(device);
+}
+
+fn is_stopped(process: Pid) -> bool {
+    let directory = format!("/proc/{}/task", process.as_raw_nonzero());
+    fs::read_dir(directory).unwrap().all(|thread| {
+        let status = fs::read_to_string(thread.unwrap().path().join("status"));
+        status.is_ok_and(|status| status.contains("State:\tT"))
+    })
+}
+
+#[test]
+fn run_that_was_stopped_while_its_file_was_attached_writes_nothing_by_system_calls() {
+    nothing_is_written_after_a_stop("pread", &["--rate", "2000/s"]);
+}
+
+#[test]
+fn run_that_was_stopped_while_its_file_was_attached_writes_nothing_by_io_uring() {
+    nothing_is_written_after_a_stop("uring", &["--rate", "2000/s", "--depth", "8"]);
+}
+
+/// The two sides of a new terminal.
+fn terminal() -> (File, File) {
+    let (mut master, mut slave) = (0, 0);
+    let none = std::ptr::null_mut();
+    // SAFETY: openpty writes two descriptors, which are new and owned by nobody else; it accepts
+    // null for the name, the settings and the size.
+    unsafe {
+        let answer = libc::openpty(&mut master, &mut slave, none, none.cast(), none.cast());
+        assert_eq!(answer, 0, "{}", std::io::Error::last_os_error());
+        (File::from_raw_fd(master), File::from_raw_fd(slave))
+    }
+}
+
+/// Asserts that a run whose file is attached to a loop device now soon writes nothing any more.
+fn assert_writing_stops(run: &Background, file: &Path) {
+    let Some(device) = LoopDevice::attach(file, &[]) else {
+        return;
+    };
+    std::thread::sleep(Duration::from_secs(1));
+    assert_content_stays(file, &content(file));
+    assert!(!processes_of(run).is_empty());
+    drop(device);
+}
+
+#[test]
+fn run_whose_terminal_is_blocked_stops_writing_when_its_file_is_attached() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::alone();
+    let file = place.image("file");
+    let (master, slave) = terminal();
+    let more = ["--duration", "30s", "--rate", "200/s"];
+    let mut command = overwriting(file.as_os_str(), &more);
+    command.stdout(Stdio::null());
+    command.stderr(slave.try_clone().unwrap());
+    let run = Background(command.spawn().unwrap());
+    wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
+    // SAFETY: tcflow takes a descriptor and a number.
+    let blocked = unsafe { libc::tcflow(slave.as_raw_fd(), libc::TCOOFF) };
+    assert_eq!(blocked, 0);
+    std::thread::sleep(Duration::from_secs(1));
+    assert_writing_stops(&run, &file);
+    drop((run, master));
+}
+
+#[test]
+fn run_whose_session_directory_is_frozen_stops_writing_when_its_file_is_attached() {
+    if !is_root() {
+        return;
+    }
+    let mut place = Place::alone();
+    let file = place.image("file");
+    let sessions = place.image("sessions");
+    let Some(device) = place.mounted(&sessions, &[]) else {
+        return;
+    };
+    let state = place.path("mounted-0");
+    let state_name = state.to_str().unwrap().to_owned();
+    let more = ["--duration", "30s", "--rate", "200/s"];
+    let mut command = overwriting(file.as_os_str(), &more);
+    command.stdout(Stdio::null()).env("XDG_STATE_HOME", &state);
+    let run = Background(command.spawn().unwrap());
+    wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
+    if place::run("fsfreeze", &["-f", &state_name]).is_none() {
+        return skip(Requirement::Program, "no fsfreeze");
+    }
+    let thaw = Thaw(state_name);
+    std::thread::sleep(Duration::from_secs(2));
+    assert_writing_stops(&run, &file);
+    let processes = processes_of(&run);
+    drop((thaw, run));
+    // The worker keeps the directory open for a moment longer.
+    wait_until("all of it has ended", || {
+        let is_there = |it: &Pid| fs::exists(format!("/proc/{}", it.as_raw_nonzero())).unwrap();
+        !processes.iter().any(is_there)
+    });
+    drop((place, device));
+}
+
+/// Lets a file system go on at the end.
+struct Thaw(String);
+
+impl Drop for Thaw {
+    fn drop(&mut self) {
+        place::run("fsfreeze", &["-u", &self.0]);
+    }
+}
+
 #[test]
 fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
     let place = Place::alone();
@@ -140,7 +307,12 @@ fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
     );
     command.stdout(Stdio::null());
     let mut run = Background(command.spawn().unwrap());
-    wait_until("it holds its locks", || is_locked(target.path().as_ref()));
+    // What is attached while writing is being permitted is held instead.
+    wait_until("it writes", || {
+        content(target.path().as_ref())
+            .iter()
+            .any(|byte| *byte != 0)
+    });
     let Some(sibling) = LoopDevice::attach(&image, &[]) else {
         return;
     };

@@ -6,7 +6,7 @@
 use std::fs;
 use std::io::Write;
 use std::path::Path;
-use std::process::{Command, Output};
+use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
 use diskscope::recording::frame::{FRAME_HEAD, Kind, encode, file_head};
@@ -313,4 +313,26 @@ fn session_of_deep_nesting_is_refused() {
             output.status
         );
     }
+}
+
+#[test]
+fn too_few_open_files_are_an_error_and_no_panic() {
+    let mut refused = 0;
+    for limit in 4..40 {
+        let output = Command::new("bash")
+            .arg("-c")
+            .arg(format!("ulimit -n {limit}; exec \"$0\" \"$@\""))
+            .arg(env!("CARGO_BIN_EXE_diskscope"))
+            .args(["run", "random-read", "sim:constant,latency=100us,size=1GB"])
+            .args(["--requests", "5", "--json", "-"])
+            .env("XDG_STATE_HOME", env!("CARGO_TARGET_TMPDIR"))
+            .stdin(Stdio::null())
+            .output()
+            .unwrap();
+        let said = String::from_utf8_lossy(&output.stderr);
+        assert!(!said.contains("panicked"), "{limit}: {said}");
+        assert_ne!(output.status.code(), Some(101), "{limit}: {said}");
+        refused += usize::from(said.contains("limit of open files"));
+    }
+    assert!(refused > 0);
 }

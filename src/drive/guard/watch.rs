@@ -4,18 +4,15 @@
 use std::fs::{self, File};
 use std::os::fd::AsFd;
 use std::sync::Arc;
-use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec};
 
-use super::conflicts::Depth;
+use super::conflicts::{Depth, Unresolved};
 use super::{KnownUse, Refusal, check};
 use crate::drive::identity::entries;
 use crate::drive::target::{Medium, TargetKind};
+use crate::drive::{DriveError, scratch};
 use crate::roots::Roots;
-
-/// How often it looks at most.
-const LOOK_EVERY: Duration = Duration::from_millis(150);
 
 /// Watches a medium that is being written. Asked several times a second.
 #[derive(Debug)]
@@ -28,8 +25,8 @@ pub struct WriteWatch {
     swaps: Vec<u8>,
     /// Questions that were open when the permit was given.
     known: Arc<KnownUse>,
-    looked: Instant,
-    found: bool,
+    /// Looks in succession that took too long.
+    slow_looks: u32,
 }
 
 impl WriteWatch {
@@ -48,23 +45,40 @@ impl WriteWatch {
             attached: Vec::new(),
             swaps: Vec::new(),
             known,
-            looked: Instant::now(),
-            found: false,
+            slow_looks: 0,
         })
     }
 
     /// Why writing must stop, when that came up since the last call.
     pub fn look(&mut self) -> Option<Refusal> {
-        if self.found || self.looked.elapsed() < LOOK_EVERY {
-            return None;
-        }
-        self.looked = Instant::now();
         if !self.has_changed() {
             return None;
         }
-        let refusal = check(&self.roots, &self.medium, Depth::Tables, &self.known).err();
-        self.found = refusal.is_some();
-        refusal
+        check(&self.roots, &self.medium, Depth::Tables, &self.known).err()
+    }
+
+    /// Why a file with holes must not be written any more: its file system has no room left.
+    #[must_use]
+    pub(crate) fn shortage(&self) -> Option<DriveError> {
+        match self.medium.target.kind {
+            TargetKind::File => scratch::shortage(&self.medium),
+            _ => None,
+        }
+    }
+
+    /// Counts a look; yields how many in succession were slow.
+    pub(crate) fn count_slow(&mut self, is_slow: bool) -> u32 {
+        self.slow_looks = if is_slow { self.slow_looks + 1 } else { 0 };
+        self.slow_looks
+    }
+
+    /// Why a target must not be written any more that cannot be watched.
+    #[must_use]
+    pub(crate) fn blind(name: &str, reason: &'static str) -> DriveError {
+        DriveError::Refused(Refusal::Unresolved {
+            name: name.to_owned(),
+            unresolved: vec![Unresolved::Watch { reason }],
+        })
     }
 
     /// Whether anything was mounted, attached or swapped to since the last call.

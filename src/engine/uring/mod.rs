@@ -13,7 +13,6 @@ pub use self::ring::Setup;
 use super::plan::CacheMode;
 use super::run::{self, Maker, Work};
 use super::source::Source;
-use super::space::SpaceWatch;
 use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish};
 use crate::roots::Roots;
 
@@ -126,8 +125,7 @@ impl Engine for Uring {
                 .fetch_or(!queue.has_buffers(), Ordering::Relaxed);
             Ok(Box::new(queue) as Box<dyn Work>)
         });
-        let space = SpaceWatch::new(&self.source.medium, plan);
-        let mut outcome = run::execute(plan, 1, &maker, control, space.as_ref(), observe)?;
+        let mut outcome = run::execute(plan, 1, &maker, control, &self.source, observe)?;
         drop(maker);
         finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)

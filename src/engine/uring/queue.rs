@@ -13,6 +13,7 @@ use crate::engine::feeder::{Assigned, Next};
 use crate::engine::plan::Plan;
 use crate::engine::run::{GRACE, Lane, Work};
 use crate::engine::source::{Source, moved};
+use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
 
 /// The longest wait in the kernel: so soon a stop is noticed.
@@ -22,6 +23,9 @@ const WAKE_MARGIN_NS: u64 = 60_000;
 /// How many requests at most go into the kernel at once. Handing it all free slots in one go
 /// makes the queue move in lockstep and the drive run dry.
 const LARGEST_BATCH: u32 = 8;
+
+/// `IORING_ENTER_GETEVENTS`.
+const GET_EVENTS: u32 = 1;
 
 /// Marks the answer to a request to take another one back.
 const CANCEL: u64 = u64::MAX;
@@ -52,6 +56,8 @@ pub struct Queue {
     flights: Vec<Flight>,
     free: Vec<u16>,
     batch: usize,
+    /// Requests in the ring's memory that the kernel never gets: writing was forbidden before.
+    unsent: usize,
     paced: bool,
     wait_awake: bool,
 }
@@ -105,6 +111,7 @@ impl Queue {
             // The last is taken first: begin with slot 0.
             free: (0..plan.depth as u16).rev().collect(),
             batch: (plan.depth / 8).clamp(1, LARGEST_BATCH) as usize,
+            unsent: 0,
             paced: plan.rate.is_some(),
             // As many spinning threads as cores would be in each other's way.
             wait_awake: (plan.workers as usize) < cores.max(2),
@@ -121,13 +128,14 @@ impl Queue {
         self.has_buffers
     }
 
+    /// Requests that the kernel has, or gets with the next system call.
     fn in_flight(&self) -> usize {
-        self.flights.len() - self.free.len()
+        self.flights.len() - self.free.len() - self.unsent
     }
 
-    /// Puts up to a batch of requests into the ring's memory.
+    /// Puts up to a batch of requests into the ring's memory. Yields the worker's time as well.
     #[inline]
-    fn fill(&mut self, lane: &mut Lane) -> Result<Filled, EngineError> {
+    fn fill(&mut self, lane: &mut Lane) -> Result<(Filled, u64), EngineError> {
         let mut taken = 0;
         let mut now = lane.now();
         let filled = loop {
@@ -162,7 +170,7 @@ impl Queue {
             self.free.pop();
             taken += 1;
         };
-        Ok(filled)
+        Ok((filled, now))
     }
 
     /// The ring's form of a request.
@@ -255,7 +263,11 @@ impl Queue {
     /// The main loop: until there are no more requests, one fails, or all are stopped.
     fn send_all(&mut self, lane: &mut Lane) -> Result<(), EngineError> {
         while !lane.shared.is_stopped() {
-            match self.fill(lane)? {
+            let (filled, now) = self.fill(lane)?;
+            if !lane.may_write(now) && !self.wait_for_look(lane)? {
+                return Ok(());
+            }
+            match filled {
                 Filled::More => self.enter(0, LONGEST_WAIT)?,
                 Filled::Full => self.enter(1, LONGEST_WAIT)?,
                 Filled::Until(due) => self.enter(1, self.until(due, lane.now()))?,
@@ -263,6 +275,58 @@ impl Queue {
             }
             self.reap(lane)?;
         }
+        Ok(())
+    }
+
+    /// Waits until writing requests may be submitted; says whether they may. Meanwhile it records
+    /// what completes.
+    #[cold]
+    fn wait_for_look(&mut self, lane: &mut Lane) -> Result<bool, EngineError> {
+        let passed = lane.wait_for_look(&mut |lane| {
+            self.collect()?;
+            self.reap(lane)
+        })?;
+        if !passed {
+            self.unsent = self.ring.submission().len();
+        }
+        Ok(passed)
+    }
+
+    /// Has the kernel hand over its completions, without submitting anything.
+    fn collect(&self) -> Result<(), EngineError> {
+        // SAFETY: no argument is passed, so that no memory has to stay valid.
+        let entered = unsafe {
+            let submitter = self.ring.submitter();
+            submitter.enter::<libc::sigset_t>(0, 0, GET_EVENTS, None)
+        };
+        match entered {
+            Ok(_) => Ok(()),
+            Err(error) => match error.raw_os_error() {
+                Some(libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
+                _ => Err(EngineError::Start {
+                    tried: "enter io_uring".to_owned(),
+                    source: error,
+                }),
+            },
+        }
+    }
+
+    /// Keeps back for good what the kernel has not got yet, when writing may have been forbidden.
+    fn keep_unsent(&mut self, lane: &Lane) {
+        let forbidden = lane.shared.is_stopped() || !lane.may_write(lane.now());
+        if lane.gate.is_some() && forbidden && self.unsent == 0 {
+            self.unsent = self.ring.submission().len();
+        }
+    }
+
+    /// Waits for a completion; submits nothing that was kept back.
+    fn wait_for_one(&mut self, lane: &Lane) -> Result<(), EngineError> {
+        self.keep_unsent(lane);
+        if self.unsent == 0 {
+            return self.enter(1, LONGEST_WAIT);
+        }
+        self.collect()?;
+        std::thread::sleep(ATTEMPT_EVERY);
         Ok(())
     }
 
@@ -297,12 +361,13 @@ impl Queue {
         let mut give_up_ns = None;
         let mut result = Ok(());
         while self.in_flight() > 0 {
-            self.enter(1, LONGEST_WAIT)?;
+            self.wait_for_one(lane)?;
             if let Err(error) = self.reap(lane) {
                 result = result.and(Err(error));
             }
             if lane.shared.is_cancelled() {
-                if give_up_ns.is_none() {
+                // A request to take others back would be submitted after what is kept back.
+                if give_up_ns.is_none() && self.unsent == 0 {
                     self.cancel_all();
                 }
                 let now = lane.now();

@@ -1,5 +1,6 @@
 //! What is stacked on a device, what it is stacked on, and what else lies on that.
 
+use std::collections::HashSet;
 use std::fs::{self, File};
 use std::io;
 use std::path::{Path, PathBuf};
@@ -11,7 +12,7 @@ use rustix::io::Errno;
 use super::device_mapper::{self, Piece};
 use super::exports::{self, Export};
 use super::loop_devices::{self, AttachedLoop};
-use super::mount_tables::{self, PlacedMount};
+use super::mount_tables::{self, MountTables, PlacedMount};
 use super::overlay::{self, RealFile};
 use super::same_file::{self, FileStamp, Sameness};
 use super::{Alias, AliasKind, Conflict, Unresolved, Usage, device_nodes, same_disk, unknown};
@@ -26,6 +27,10 @@ pub(super) struct Search<'a> {
     pub(super) roots: &'a Roots,
     pub(super) usage: Usage,
     mounts: Vec<PlacedMount>,
+    /// `st_dev` of all mounts.
+    mount_numbers: HashSet<(u32, u32)>,
+    /// A process of each other mount namespace and root directory.
+    mount_views: Vec<u32>,
     needs_device: Vec<String>,
     swaps: Vec<Swap>,
     loops: Vec<AttachedLoop>,
@@ -59,13 +64,22 @@ struct SharedFile {
 impl<'a> Search<'a> {
     /// Reads the tables of the kernel.
     pub(super) fn new(roots: &'a Roots, name: &str) -> Result<Self, Refusal> {
-        let mounts =
-            mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?;
+        let MountTables {
+            mounts,
+            numbers,
+            processes,
+            question,
+        } = mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?;
         Ok(Self {
             roots,
-            usage: Usage::default(),
+            usage: Usage {
+                unresolved: question.into_iter().collect(),
+                ..Usage::default()
+            },
             has_metacopy: overlay::has_metacopy(roots, mounts.iter().map(|it| &it.mount)),
             mounts,
+            mount_numbers: numbers,
+            mount_views: processes,
             needs_device: mount_tables::types_with_device(roots),
             swaps: mounts::swaps(roots).map_err(unknown(name, "read the table of swaps"))?,
             loops: loop_devices::list(roots).map_err(unknown(name, "list the loop devices"))?,
@@ -222,11 +236,7 @@ impl<'a> Search<'a> {
     /// Whether a device number belongs to no visible mount and to no block device.
     fn is_unknown(&self, device: u64) -> bool {
         let number = mounts::split_number(device);
-        number.0 == 0
-            && self
-                .mounts
-                .iter()
-                .all(|placed| placed.mount.number != number)
+        number.0 == 0 && !self.mount_numbers.contains(&number)
     }
 
     /// A device, its partitions, and all that lies on them.
@@ -352,10 +362,8 @@ impl<'a> Search<'a> {
 
     /// The file with that identity at a path of this mount namespace or of another one.
     fn find_file(&self, path: &Path, id: FileId) -> Option<File> {
-        let mut processes: Vec<u32> = self.mounts.iter().filter_map(|it| it.process).collect();
-        processes.dedup();
         let inner = path.strip_prefix("/").ok()?;
-        let elsewhere = processes.into_iter().map(|process| {
+        let elsewhere = self.mount_views.iter().map(|process| {
             let root = self.roots.proc.join(format!("{process}/root"));
             root.join(inner)
         });

@@ -181,6 +181,16 @@ pub enum Unresolved {
     },
     /// Which processes have it open.
     Processes(Unseen),
+    /// Whether it came into use while it was written.
+    Watch {
+        /// Why not.
+        reason: &'static str,
+    },
+    /// What is mounted in other mount namespaces.
+    Mounts {
+        /// Why not.
+        reason: &'static str,
+    },
     /// Whether anybody has the file open: no lease can be taken on it.
     Lease {
         /// Why not.

@@ -118,6 +118,13 @@ impl fmt::Display for Unresolved {
             ),
             Self::Export { by } => write!(formatter, "what {by} exports"),
             Self::Processes(unseen) => write!(formatter, "which processes have it open ({unseen})"),
+            Self::Watch { reason } => {
+                write!(formatter, "whether it came into use meanwhile ({reason})")
+            }
+            Self::Mounts { reason } => write!(
+                formatter,
+                "what is mounted in other mount namespaces ({reason})"
+            ),
             Self::Lease { reason } => {
                 write!(
                     formatter,
