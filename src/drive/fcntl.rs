@@ -17,6 +17,9 @@ const F_OFD_GETLK: libc::c_int = 36;
 /// `F_OFD_SETLK`.
 const F_OFD_SETLK: libc::c_int = 37;
 
+/// Types of file systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs, secretmem.
+const IN_MEMORY: [u32; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x5345_434d];
+
 /// Who else has a regular file open, as the kernel counts it: across users, namespaces and what the
 /// kernel itself has opened (loop devices, swap files, file systems in a file).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -56,6 +59,12 @@ pub fn is_sole_opener(file: &File) -> io::Result<bool> {
 
 /// Whether the kernel grants a lease of that kind, which is given back at once.
 fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
+    if !counts_openers(file) {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the kernel does not count who has shared memory without a path",
+        ));
+    }
     let descriptor = file.as_raw_fd();
     // SAFETY: F_SETSIG and F_SETLEASE take a number and no pointer.
     let taken = unsafe {
@@ -74,6 +83,19 @@ fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
     // SAFETY: as above.
     unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_UNLCK) };
     Ok(true)
+}
+
+/// Whether the kernel counts the openers of a file: not of shared memory, which it makes without
+/// opening it (memfd_create(2), shmget(2), a shared mapping of /dev/zero).
+fn counts_openers(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(facts) = file.metadata() else {
+        return false;
+    };
+    let is_in_memory = || {
+        rustix::fs::fstatfs(file).map_or(true, |found| IN_MEMORY.contains(&(found.f_type as u32)))
+    };
+    facts.nlink() > 0 || !is_in_memory()
 }
 
 /// A record lock that keeps others from writing.
@@ -144,6 +166,16 @@ mod tests {
         assert!(!is_sole_opener(&writer).unwrap());
         drop((reader, file));
         assert!(is_sole_opener(&writer).unwrap());
+    }
+
+    #[test]
+    fn lease_of_shared_memory_without_a_path_is_no_answer() {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = File::from(rustix::fs::memfd_create("test", flags).unwrap());
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let reader = File::open(path).unwrap();
+        let answer = other_openers(&reader).unwrap_err();
+        assert_eq!(answer.kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]

@@ -31,9 +31,11 @@ mod resolve;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trusted_path;
 
 pub use error::{InputError, OutputError};
 pub use file_id::FileId;
+pub use trusted_path::distrust;
 
 /// The name that stands for stdout.
 const STDOUT: &str = "-";
