@@ -183,7 +183,8 @@ const MAPPER: &str = "
 import mmap, os, sys, time
 file = os.open(sys.argv[1], os.O_RDWR)
 memory = mmap.mmap(file, 4096)
-os.close(file)
+# The mapping keeps another descriptor of its own.
+os.closerange(3, 100)
 os.unlink(sys.argv[1])
 if len(sys.argv) > 3:
     open(sys.argv[3], 'w').close()
@@ -301,6 +302,37 @@ fn shared_memory_that_another_user_has_mapped_is_refused() {
     if let Some(output) = output {
         assert_refused(&output, "no lease");
     }
+}
+
+/// A thread takes a descriptor table of its own (unshare(2), CLONE_FILES) and has the device open in it
+/// alone.
+const THREAD: &str = "
+import ctypes, os, sys, threading, time
+def hold():
+    if ctypes.CDLL(None).unshare(0x400) != 0:
+        os._exit(3)
+    os.open(sys.argv[1], os.O_RDWR)
+    open(sys.argv[2], 'w').close()
+    time.sleep(600)
+threading.Thread(target=hold).start()
+time.sleep(600)
+";
+
+#[test]
+fn device_open_in_a_thread_with_descriptors_of_its_own_is_refused() {
+    let place = Place::new();
+    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+        return;
+    };
+    let done = place.path("done");
+    let Some(mut holder) = python(THREAD, &[device.path().as_ref(), &done]) else {
+        return;
+    };
+    wait_for(&mut holder.0, &done);
+    let expected = format!("process {} (", holder.0.id());
+    assert_refused(&overwrite(device.path()), &expected);
+    drop(holder);
+    assert_written(&overwrite(device.path()));
 }
 
 /// Serves a FUSE file system, as it seems, from a file that it reads.

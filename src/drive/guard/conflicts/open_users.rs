@@ -220,18 +220,23 @@ fn memory_views(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Directories of descriptors: the process's own; its threads' where the first has ended, and those
-/// of the others live on.
+/// Directories of descriptors: the process's own, and those of threads that have a table of their
+/// own, as after unshare(2), or where the first thread has ended, and those of the others live on.
 fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
-    let own = directory.join("fd");
-    let is_empty = fs::read_dir(&own).is_ok_and(|mut entries| entries.next().is_none());
-    if !is_empty {
-        return vec![own];
-    }
+    let number = |path: &Path| path.file_name()?.to_str()?.parse::<i32>().ok();
+    let first = number(directory);
+    let mut tables = vec![directory.join("fd")];
     let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
-    threads
-        .filter_map(|thread| Some(thread.ok()?.path().join("fd")))
-        .collect()
+    for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
+        let thread_number = number(&thread);
+        let shares = first.zip(thread_number).is_some_and(|(first, thread)| {
+            first == thread || process_list::share_descriptors(first, thread)
+        });
+        if !shares {
+            tables.push(thread.join("fd"));
+        }
+    }
+    tables
 }
 
 /// The descriptors of a table that write to what is wanted, hold a lock on it, or read it for a file

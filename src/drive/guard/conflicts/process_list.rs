@@ -24,6 +24,8 @@ const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 const CAP_SYS_PTRACE: u32 = 19;
 /// `f_type` of procfs (statfs(2)).
 const PROCFS: u64 = 0x9fa0;
+/// `KCMP_FILES` (include/uapi/linux/kcmp.h).
+const KCMP_FILES: libc::c_int = 2;
 /// How long processes are examined that are started meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -143,6 +145,12 @@ pub(super) fn is_kernel_memory(id: FileId) -> bool {
     matches!(id, FileId::Inode(device, _) if devices.contains(&device))
 }
 
+/// Whether two threads certainly have one table of descriptors (kcmp(2)).
+pub(super) fn share_descriptors(one: i32, other: i32) -> bool {
+    // SAFETY: kcmp takes numbers and no pointer here.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -188,12 +196,12 @@ mod tests {
         fs::create_dir_all(&seven).unwrap();
         let mut list = ProcessList::new();
         assert_eq!(list.new_processes(&roots), [7]);
-        assert_eq!(list.new_processes(&roots), []);
+        assert!(list.new_processes(&roots).is_empty());
         // Kept, so that the inode number is not given to the next one.
         fs::rename(&seven, tree.path().join("ended")).unwrap();
         fs::create_dir(&seven).unwrap();
         assert_eq!(list.new_processes(&roots), [7]);
-        assert_eq!(list.new_processes(&roots), []);
+        assert!(list.new_processes(&roots).is_empty());
     }
 
     #[test]
