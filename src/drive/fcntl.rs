@@ -1,5 +1,6 @@
-//! Questions about other users of a file that only `fcntl` answers: leases (fcntl(2), "Leases") and
-//! open file description locks (fcntl(2), "Open file description locks").
+//! Questions about other users of a file that only `fcntl` and `kcmp` answer: leases (fcntl(2),
+//! "Leases"), open file description locks (fcntl(2), "Open file description locks"), and whose
+//! descriptors are the same.
 
 use std::fs::File;
 use std::io;
@@ -17,6 +18,8 @@ const F_OFD_GETLK: libc::c_int = 36;
 /// `F_OFD_SETLK`.
 const F_OFD_SETLK: libc::c_int = 37;
 
+/// `KCMP_FILES` (include/uapi/linux/kcmp.h).
+const KCMP_FILES: libc::c_int = 2;
 /// Types of file systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs, secretmem.
 const IN_MEMORY: [u32; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x5345_434d];
 
@@ -137,6 +140,13 @@ pub fn lock_for_writing(file: &File) -> io::Result<()> {
         return Err(io::Error::last_os_error());
     }
     Ok(())
+}
+
+/// Whether two threads certainly have one table of descriptors (kcmp(2)).
+#[must_use]
+pub fn share_descriptors(one: i32, other: i32) -> bool {
+    // SAFETY: kcmp takes numbers and no pointer here.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
 }
 
 fn whole_file(kind: libc::c_int) -> libc::flock {

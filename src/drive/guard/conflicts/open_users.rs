@@ -13,6 +13,7 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 use super::file_locks::parse_lock;
 use super::passthrough::Passthrough;
 use super::process_list::{self, ProcessList};
+use crate::drive::fcntl;
 use crate::drive::target::FileId;
 use crate::printable::printable;
 use crate::roots::Roots;
@@ -230,7 +231,7 @@ fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
     for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
         let thread_number = number(&thread);
         let shares = first.zip(thread_number).is_some_and(|(first, thread)| {
-            first == thread || process_list::share_descriptors(first, thread)
+            first == thread || fcntl::share_descriptors(first, thread)
         });
         if !shares {
             tables.push(thread.join("fd"));

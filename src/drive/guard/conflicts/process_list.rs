@@ -24,8 +24,6 @@ const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
 const CAP_SYS_PTRACE: u32 = 19;
 /// `f_type` of procfs (statfs(2)).
 const PROCFS: u64 = 0x9fa0;
-/// `KCMP_FILES` (include/uapi/linux/kcmp.h).
-const KCMP_FILES: libc::c_int = 2;
 /// How long processes are examined that are started meanwhile.
 const LONGEST: Duration = Duration::from_secs(2);
 
@@ -143,12 +141,6 @@ pub(super) fn is_kernel_memory(id: FileId) -> bool {
             .collect()
     });
     matches!(id, FileId::Inode(device, _) if devices.contains(&device))
-}
-
-/// Whether two threads certainly have one table of descriptors (kcmp(2)).
-pub(super) fn share_descriptors(one: i32, other: i32) -> bool {
-    // SAFETY: kcmp takes numbers and no pointer here.
-    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
 }
 
 #[cfg(test)]
