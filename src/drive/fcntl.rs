@@ -1,5 +1,6 @@
-//! Questions about other users of a file that only `fcntl` answers: leases (fcntl(2), "Leases") and
-//! open file description locks (fcntl(2), "Open file description locks").
+//! Questions about other users of a file that only `fcntl` and `kcmp` answer: leases (fcntl(2),
+//! "Leases"), open file description locks (fcntl(2), "Open file description locks"), and whose
+//! descriptors are the same.
 
 use std::fs::File;
 use std::io;
@@ -16,6 +17,11 @@ const F_SETLEASE: libc::c_int = 1024;
 const F_OFD_GETLK: libc::c_int = 36;
 /// `F_OFD_SETLK`.
 const F_OFD_SETLK: libc::c_int = 37;
+
+/// `KCMP_FILES` (include/uapi/linux/kcmp.h).
+const KCMP_FILES: libc::c_int = 2;
+/// Types of file systems in memory (statfs(2)): tmpfs, ramfs, hugetlbfs, secretmem.
+const IN_MEMORY: [u32; 4] = [0x0102_1994, 0x8584_58f6, 0x9584_58f6, 0x5345_434d];
 
 /// Who else has a regular file open, as the kernel counts it: across users, namespaces and what the
 /// kernel itself has opened (loop devices, swap files, file systems in a file).
@@ -56,6 +62,12 @@ pub fn is_sole_opener(file: &File) -> io::Result<bool> {
 
 /// Whether the kernel grants a lease of that kind, which is given back at once.
 fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
+    if !counts_openers(file) {
+        return Err(io::Error::new(
+            io::ErrorKind::Unsupported,
+            "the kernel does not count who has shared memory without a path",
+        ));
+    }
     let descriptor = file.as_raw_fd();
     // SAFETY: F_SETSIG and F_SETLEASE take a number and no pointer.
     let taken = unsafe {
@@ -74,6 +86,19 @@ fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
     // SAFETY: as above.
     unsafe { libc::fcntl(descriptor, F_SETLEASE, libc::F_UNLCK) };
     Ok(true)
+}
+
+/// Whether the kernel counts the openers of a file: not of shared memory, which it makes without
+/// opening it (memfd_create(2), shmget(2), a shared mapping of /dev/zero).
+fn counts_openers(file: &File) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    let Ok(facts) = file.metadata() else {
+        return false;
+    };
+    let is_in_memory = || {
+        rustix::fs::fstatfs(file).map_or(true, |found| IN_MEMORY.contains(&(found.f_type as u32)))
+    };
+    facts.nlink() > 0 || !is_in_memory()
 }
 
 /// A record lock that keeps others from writing.
@@ -117,6 +142,13 @@ pub fn lock_for_writing(file: &File) -> io::Result<()> {
     Ok(())
 }
 
+/// Whether two threads certainly have one table of descriptors (kcmp(2)).
+#[must_use]
+pub fn share_descriptors(one: i32, other: i32) -> bool {
+    // SAFETY: kcmp takes numbers and no pointer here.
+    unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
+}
+
 fn whole_file(kind: libc::c_int) -> libc::flock {
     // SAFETY: struct flock consists of numbers, for which zero is valid; fcntl wants `l_pid` to be 0.
     let mut request: libc::flock = unsafe { std::mem::zeroed() };
@@ -144,6 +176,16 @@ mod tests {
         assert!(!is_sole_opener(&writer).unwrap());
         drop((reader, file));
         assert!(is_sole_opener(&writer).unwrap());
+    }
+
+    #[test]
+    fn lease_of_shared_memory_without_a_path_is_no_answer() {
+        let flags = rustix::fs::MemfdFlags::CLOEXEC;
+        let memory = File::from(rustix::fs::memfd_create("test", flags).unwrap());
+        let path = format!("/proc/self/fd/{}", memory.as_raw_fd());
+        let reader = File::open(path).unwrap();
+        let answer = other_openers(&reader).unwrap_err();
+        assert_eq!(answer.kind(), io::ErrorKind::Unsupported);
     }
 
     #[test]

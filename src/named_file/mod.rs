@@ -31,10 +31,12 @@ mod resolve;
 mod stream;
 #[cfg(test)]
 mod tests;
+mod trusted_path;
 
 pub use error::{InputError, OutputError};
 pub use file_id::FileId;
 pub use kernel_files::kernel_file_system;
+pub use trusted_path::distrust;
 
 /// The name that stands for stdout.
 const STDOUT: &str = "-";

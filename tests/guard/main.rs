@@ -17,6 +17,8 @@ mod namespaces;
 mod obstacles;
 mod other_ways;
 mod overlay;
+mod planted;
+mod privileges;
 mod stale_cache;
 mod users;
 mod while_writing;

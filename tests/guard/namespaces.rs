@@ -159,7 +159,7 @@ fn device_is_refused_for_user_of_group_disk_and_written_with_ambient_capabilitie
     }
     assert_refused(&output, "may not be examined");
 
-    let sees_all = "+sys_ptrace,+dac_read_search";
+    let sees_all = "+sys_ptrace,+dac_read_search,+checkpoint_restore";
     let output = write_with(&["--inh-caps", sees_all, "--ambient-caps", sees_all]);
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(0), "{told}");

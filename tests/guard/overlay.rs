@@ -290,3 +290,52 @@ fn lower_file_with_its_attributes_in_the_upper_directory_is_refused_when_used_th
     assert_refused(&overwrite(second.path()), "cannot find out");
     drop((second, device));
 }
+
+/// An overlay on a tmpfs with a file in its lower directory only: the path through the overlay, and
+/// the one that a copy would have in the upper directory.
+fn lower_only(place: &mut Place) -> Option<(PathBuf, PathBuf)> {
+    let upper = place.path("memory");
+    let upper = upper.to_str().unwrap().to_owned();
+    let arguments = ["-t", "tmpfs", "-o", "size=200M", "tmpfs", &upper];
+    if !is_root() || !place.mount(&arguments, Requirement::Overlay) {
+        return None;
+    }
+    for name in ["lower", "memory/upper", "memory/work"] {
+        place.subdirectory(name);
+    }
+    place.image("lower/file");
+    let base = place.directory.path().display();
+    let options = format!("lowerdir={base}/lower,upperdir={upper}/upper,workdir={upper}/work");
+    let point = place.path("merged");
+    let arguments = [
+        "-t",
+        "overlay",
+        "overlay",
+        "-o",
+        &options,
+        point.to_str().unwrap(),
+    ];
+    let mounted = place.mount(&arguments, Requirement::Overlay);
+    mounted.then(|| (place.path("merged/file"), place.path("memory/upper/file")))
+}
+
+#[test]
+fn lower_file_that_is_refused_is_not_copied() {
+    let mut place = Place::new();
+    let Some((merged, copy)) = lower_only(&mut place) else {
+        return;
+    };
+    // The reserve of 1 GiB is not there.
+    assert_refused(&overwrite(&merged), "must stay free");
+    assert!(!copy.exists(), "copied without room");
+    if run(
+        "mkfs.ext4",
+        &["-q", "-F", place.path("lower/file").to_str().unwrap()],
+    )
+    .is_none()
+    {
+        return skip(Requirement::Ext4, "no mkfs.ext4");
+    }
+    assert_refused(&overwrite(&merged), "ext4");
+    assert!(!copy.exists(), "copied without consent");
+}

@@ -9,6 +9,7 @@ use super::contents::Contents;
 use super::{Inspection, Refusal, inspect};
 use crate::drive::identity::harmless;
 use crate::drive::target::{FileId, IdentityChange, Medium, MediumIdentity, without_slash};
+use crate::named_file;
 use crate::printable::printable;
 use crate::roots::Roots;
 
@@ -139,12 +140,15 @@ pub(super) fn check_path(medium: &Medium, consent: Option<&Consent>) -> Result<(
     let Some(consent) = consent else {
         return Err(Refusal::NoConsent { name });
     };
-    let path = without_slash(&consent.path);
+    let path = &without_slash(&consent.path);
     if printable(path.as_os_str().as_bytes()) != name {
         return Err(Refusal::OtherPath {
             name,
             given: harmless(&consent.path.to_string_lossy()),
         });
+    }
+    if let Some(reason) = named_file::distrust(path) {
+        return Err(Refusal::Untrusted { name, reason });
     }
     let named = fs::metadata(path).map(|metadata| FileId::of(&metadata));
     if named.is_ok_and(|id| id == medium.id()) {

@@ -3,6 +3,7 @@
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, OwnedFd};
+use std::os::unix::fs::FileTypeExt;
 use std::time::Instant;
 
 use rustix::fs::{FlockOperation, Mode, OFlags};
@@ -20,7 +21,8 @@ use crate::drive::target::{Medium, TargetKind};
 pub(super) struct Hold {
     /// Open for writing, locked.
     medium: File,
-    /// Other devices with the same bytes.
+    /// The usual node of the device, locked, where it was named by another one; other devices with
+    /// the same bytes.
     _others: Vec<OwnedFd>,
 }
 
@@ -38,9 +40,13 @@ impl Hold {
             file => file?,
         };
         lock(&file, &medium.target.name)?;
+        let node = usual_node(medium, &file);
+        if let Some(node) = &node {
+            lock(node, &medium.target.name)?;
+        }
         Ok(Self {
             medium: file,
-            _others: Vec::new(),
+            _others: node.map(OwnedFd::from).into_iter().collect(),
         })
     }
 
@@ -90,6 +96,27 @@ fn open(medium: &Medium, access: OFlags) -> Result<File, Refusal> {
                 source: error.into(),
             },
         })
+}
+
+/// The node of a device that other programs know it by, where it was opened by another one: locks
+/// belong to the node, not to the device.
+fn usual_node(medium: &Medium, opened: &File) -> Option<File> {
+    use std::os::unix::fs::MetadataExt;
+    medium.device_number()?;
+    let name = medium.target.drive.as_ref()?.name.replace('!', "/");
+    let path = medium.roots().dev.join(name);
+    let own = opened.metadata().ok()?;
+    // Looked at before it is opened: any other device may have that name.
+    let is_it = |facts: &std::fs::Metadata| {
+        facts.file_type().is_block_device() && facts.rdev() == own.rdev()
+    };
+    std::fs::metadata(&path).ok().filter(is_it)?;
+    let flags = OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let open = |access| rustix::fs::open(&path, flags | access, Mode::empty());
+    let node = open(OFlags::RDWR).or_else(|_| open(OFlags::RDONLY)).ok()?;
+    let node = File::from(node);
+    let facts = node.metadata().ok().filter(is_it)?;
+    ((facts.dev(), facts.ino()) != (own.dev(), own.ino())).then_some(node)
 }
 
 /// Locks it in both ways. A file system without locks has nobody who would ask for them.

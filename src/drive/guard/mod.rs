@@ -23,6 +23,7 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
+use super::room::Room;
 use super::target::{FileId, Medium, TargetKind};
 use super::{DriveError, ErrorKind};
 use crate::privilege;
@@ -73,6 +74,32 @@ pub enum Refusal {
         name: String,
         /// What would be lost; never empty.
         found: Vec<String>,
+    },
+    /// Another user decides what the name leads to.
+    #[error("{name} is not overwritten: {reason}")]
+    Untrusted {
+        /// The target.
+        name: String,
+        /// Who could redirect it, and how.
+        reason: String,
+    },
+    /// Opening a file of a lower directory for writing copies it, and there is no room for that.
+    #[error(
+        "{name} lies in a lower directory of an overlay: writing copies all {size} of it, and {free} \
+         are free of which {reserve} must stay free",
+        size = crate::units::capacity(*.size as f64),
+        free = crate::units::capacity(*.free as f64),
+        reserve = crate::units::capacity(*.reserve as f64)
+    )]
+    NoRoomForCopy {
+        /// The target.
+        name: String,
+        /// Its size in bytes.
+        size: u64,
+        /// Free bytes of the upper directory.
+        free: u64,
+        /// Bytes that must stay free.
+        reserve: u64,
     },
     /// It is in use.
     #[error("{name} is in use: {}", sentence(.conflicts))]
@@ -147,6 +174,13 @@ impl Refusal {
                 "all of that would be lost; if that is meant, add --overwrite-signatures beside \
                  --overwrite {name}"
             ),
+            Self::Untrusted { .. } => {
+                "name the target by its real path, without links of other users".to_owned()
+            }
+            Self::NoRoomForCopy { .. } => {
+                "make room on the file system of the upper directory, or name another file"
+                    .to_owned()
+            }
             Self::InUse { .. } => "unmount it, swapoff, or stop what holds it, if its content may \
                                    really go; no option overrides this"
                 .to_owned(),
@@ -228,6 +262,7 @@ pub fn permit(
         aliases: Vec::new(),
     };
     consent::check_path(medium, consent)?;
+    check_copy(roots, medium, consent)?;
     let mut hold = Hold::take(medium)?;
     // Whoever came between the first look and the hold is seen now.
     let held = check(roots, medium, Depth::Held, &known)?;
@@ -245,6 +280,27 @@ pub fn permit(
         known: Arc::new(known),
         _hold: Some(hold),
     })
+}
+
+/// Opening a file of a lower directory of an overlay for writing copies it to the upper one, which is
+/// not taken back: what can be refused is refused before, and all of it must fit.
+fn check_copy(roots: &Roots, medium: &Medium, consent: Option<&Consent>) -> Result<(), Refusal> {
+    if !conflicts::is_copied_when_opened(roots, medium) {
+        return Ok(());
+    }
+    if let Some(consent) = consent {
+        consent::check_medium(roots, medium, consent, None)?;
+    }
+    let (name, size) = (&medium.target.name, medium.target.size);
+    match Room::around(roots, medium.anchor(), name) {
+        Ok(room) if room.usable() < size => Err(Refusal::NoRoomForCopy {
+            name: name.clone(),
+            size,
+            free: room.free,
+            reserve: room.reserve,
+        }),
+        _ => Ok(()),
+    }
 }
 
 /// How the kernel uses a regular file as a medium.

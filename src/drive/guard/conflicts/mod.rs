@@ -12,6 +12,8 @@ mod loop_devices;
 mod mount_tables;
 pub mod open_users;
 mod overlay;
+mod passthrough;
+mod process_list;
 mod same_disk;
 mod same_file;
 mod sole_opener;
@@ -29,6 +31,7 @@ use crate::roots::Roots;
 use device_stack::Search;
 use file_locks::{PATIENCE, PAUSE};
 use open_users::{OpenKind, OpenUsers, Unseen};
+use overlay::RealFile;
 
 /// One use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -109,6 +112,15 @@ pub enum Conflict {
     },
     /// A process has it mapped, for whatever purpose.
     Mapped {
+        /// The device or file.
+        device: String,
+        /// Its number.
+        process: u32,
+        /// Its name.
+        command: String,
+    },
+    /// A process reads it and serves a FUSE file system, perhaps from it.
+    Served {
         /// The device or file.
         device: String,
         /// Its number.
@@ -355,6 +367,13 @@ pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, R
     Ok(search.finish())
 }
 
+/// Whether opening a medium for writing makes a copy of all of it: it is a file in a lower directory
+/// of an overlay.
+pub(super) fn is_copied_when_opened(roots: &Roots, medium: &Medium) -> bool {
+    medium.target.kind == TargetKind::File
+        && matches!(overlay::real_file(roots, medium.anchor()), RealFile::Lower)
+}
+
 /// Locks and open descriptors.
 fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth) {
     let name = &medium.target.name;
@@ -382,6 +401,11 @@ fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth
                 mapped: user.kind == OpenKind::MappedForWriting,
             },
             OpenKind::Mapped => Conflict::Mapped {
+                device,
+                process,
+                command,
+            },
+            OpenKind::Served => Conflict::Served {
                 device,
                 process,
                 command,

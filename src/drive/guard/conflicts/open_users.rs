@@ -11,14 +11,17 @@ use std::path::{Path, PathBuf};
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use super::file_locks::parse_lock;
+use super::passthrough::Passthrough;
+use super::process_list::{self, ProcessList};
+use crate::drive::fcntl;
 use crate::drive::target::FileId;
 use crate::printable::printable;
 use crate::roots::Roots;
 
-/// Inode number of the first PID namespace (kernel include/linux/proc_ns.h).
-const FIRST_NAMESPACE: &str = "pid:[4026531836]";
-/// CAP_SYS_PTRACE (include/uapi/linux/capability.h): every process may be examined.
-const CAP_SYS_PTRACE: u32 = 19;
+/// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
+const FUSE: (u32, u32) = (10, 229);
+/// How often the mappings of a process are read that changes them meanwhile.
+const TRIES: usize = 5;
 
 /// A process that has something open in a way that forbids writing.
 #[derive(Debug)]
@@ -44,6 +47,8 @@ pub(super) enum OpenKind {
     Locked,
     /// By any other mapping, such as that of a program or library.
     Mapped,
+    /// For reading, by a process that serves a FUSE file system, perhaps from it.
+    Served,
 }
 
 /// Whether what has that identity, and can be looked at by that path, is wanted.
@@ -56,7 +61,9 @@ pub enum Unseen {
     Namespace,
     /// /proc is mounted with `hidepid` or `subset`.
     Hidden,
-    /// Descriptors of some processes may not be examined.
+    /// Processes start others all the time, and one of them was never examined.
+    Changing,
+    /// Descriptors or mappings of some processes may not be examined.
     Forbidden {
         /// How many.
         count: usize,
@@ -74,27 +81,42 @@ pub(super) struct OpenUsers {
     pub unseen: Option<Unseen>,
 }
 
-/// Everybody who has open for writing, locked or mapped what `is_wanted`.
+/// Everybody who has open for writing, locked or mapped what `is_wanted`. Processes that are started
+/// meanwhile are examined too, for they inherit descriptors, until no unknown one is listed.
 pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
     let mut users = Vec::new();
     let mut forbidden = Vec::new();
     let mut others = HashSet::new();
-    for process in processes(roots) {
-        let directory = roots.proc.join(process.to_string());
-        let examined = examine(&directory, is_wanted, &mut others);
-        if examined.is_forbidden {
-            forbidden.push(process);
+    let passthrough = Passthrough::new(roots);
+    let mut list = ProcessList::new();
+    let is_changing = loop {
+        let new = list.new_processes(roots);
+        if new.is_empty() || !users.is_empty() {
+            break false;
         }
-        for (kind, id) in examined.found {
-            users.push(OpenUser {
-                process,
-                command: command(&directory),
-                id,
-                kind,
-            });
+        if list.is_endless() {
+            break true;
         }
-    }
-    let unseen = hidden(roots).or_else(|| unexamined(forbidden, || may_examine_all(roots)));
+        for process in new {
+            let directory = roots.proc.join(process.to_string());
+            let examined = examine(&directory, is_wanted, &passthrough, &mut others);
+            if examined.is_forbidden {
+                forbidden.push(process);
+            }
+            for (kind, id) in examined.found {
+                users.push(OpenUser {
+                    process,
+                    command: command(&directory),
+                    id,
+                    kind,
+                });
+            }
+        }
+    };
+    let changing = is_changing.then_some(Unseen::Changing);
+    let unseen = process_list::hidden(roots)
+        .or(changing)
+        .or_else(|| unexamined(forbidden, || process_list::may_examine_all(roots)));
     OpenUsers { users, unseen }
 }
 
@@ -165,17 +187,22 @@ struct Examined {
 /// ones mapped.
 type Others = HashSet<((u32, u32), u64)>;
 
-fn examine(directory: &Path, is_wanted: &IsWanted<'_>, others: &mut Others) -> Examined {
+fn examine(
+    directory: &Path,
+    is_wanted: &IsWanted<'_>,
+    passthrough: &Passthrough<'_>,
+    others: &mut Others,
+) -> Examined {
     let mut examined = Examined::default();
     // With any other error it ended meanwhile.
     let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
     for table in descriptor_tables(directory) {
-        if let Err(error) = descriptors(&table, is_wanted, &mut examined.found) {
+        if let Err(error) = descriptors(&table, is_wanted, passthrough, &mut examined.found) {
             examined.is_forbidden |= is_forbidden(error);
         }
     }
     for view in memory_views(directory) {
-        if let Err(error) = mappings(&view, is_wanted, others, &mut examined.found) {
+        if let Err(error) = lasting_mappings(&view, is_wanted, others, &mut examined.found) {
             examined.is_forbidden |= is_forbidden(error);
         }
     }
@@ -194,27 +221,35 @@ fn memory_views(directory: &Path) -> Vec<PathBuf> {
         .collect()
 }
 
-/// Directories of descriptors: the process's own; its threads' where the first has ended, and those
-/// of the others live on.
+/// Directories of descriptors: the process's own, and those of threads that have a table of their
+/// own, as after unshare(2), or where the first thread has ended, and those of the others live on.
 fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
-    let own = directory.join("fd");
-    let is_empty = fs::read_dir(&own).is_ok_and(|mut entries| entries.next().is_none());
-    if !is_empty {
-        return vec![own];
-    }
+    let number = |path: &Path| path.file_name()?.to_str()?.parse::<i32>().ok();
+    let first = number(directory);
+    let mut tables = vec![directory.join("fd")];
     let threads = fs::read_dir(directory.join("task")).into_iter().flatten();
-    threads
-        .filter_map(|thread| Some(thread.ok()?.path().join("fd")))
-        .collect()
+    for thread in threads.filter_map(|thread| Some(thread.ok()?.path())) {
+        let thread_number = number(&thread);
+        let shares = first.zip(thread_number).is_some_and(|(first, thread)| {
+            first == thread || fcntl::share_descriptors(first, thread)
+        });
+        if !shares {
+            tables.push(thread.join("fd"));
+        }
+    }
+    tables
 }
 
-/// The descriptors of a table that write to what is wanted, or hold a lock on it.
+/// The descriptors of a table that write to what is wanted, hold a lock on it, or read it for a file
+/// system.
 fn descriptors(
     table: &Path,
     is_wanted: &IsWanted<'_>,
+    passthrough: &Passthrough<'_>,
     found: &mut BTreeMap<OpenKind, FileId>,
 ) -> io::Result<()> {
     let mut forbidden = None;
+    let (mut read, mut is_server) = (None, false);
     for entry in fs::read_dir(table)? {
         let entry = entry?;
         let path = entry.path();
@@ -222,22 +257,36 @@ fn descriptors(
         let Ok(link) = fs::symlink_metadata(&path) else {
             continue;
         };
-        let writes = link.mode() & 0o200 != 0;
-        match identity(&path) {
-            Ok(id) if is_wanted(id, &path) => {
-                if writes {
-                    found.entry(OpenKind::Written).or_insert(id);
+        let (reads, writes) = (link.mode() & 0o400 != 0, link.mode() & 0o200 != 0);
+        let opened = match facts(&path) {
+            Ok(opened) => opened,
+            Err(error) => {
+                if writes && error.kind() == io::ErrorKind::PermissionDenied {
+                    forbidden = Some(error);
                 }
-                let info = table.with_file_name("fdinfo").join(entry.file_name());
-                if has_lock(&info) {
-                    found.entry(OpenKind::Locked).or_insert(id);
-                }
+                continue;
             }
-            Err(error) if writes && error.kind() == io::ErrorKind::PermissionDenied => {
-                forbidden = Some(error);
-            }
-            Ok(_) | Err(_) => {}
+        };
+        is_server |= opened.character_device == Some(FUSE);
+        let disk = opened
+            .character_device
+            .and_then(|number| passthrough.disk(number));
+        let id = disk.unwrap_or(opened.id);
+        if !is_wanted(id, &path) {
+            continue;
         }
+        if writes {
+            found.entry(OpenKind::Written).or_insert(id);
+        } else if reads {
+            read = Some(id);
+        }
+        let info = table.with_file_name("fdinfo").join(entry.file_name());
+        if has_lock(&info) {
+            found.entry(OpenKind::Locked).or_insert(id);
+        }
+    }
+    if let Some(id) = read.filter(|_| is_server) {
+        found.entry(OpenKind::Served).or_insert(id);
     }
     forbidden.map_or(Ok(()), Err)
 }
@@ -249,14 +298,40 @@ fn has_lock(info: &Path) -> bool {
     locks.any(|line| parse_lock(line).is_some())
 }
 
-/// The mappings of what is wanted. `view` is the directory of a process or thread.
-fn mappings(
+/// The mappings of what is wanted, read again as long as they change meanwhile. A process that never
+/// stops changing them counts as one that may not be examined.
+fn lasting_mappings(
     view: &Path,
     is_wanted: &IsWanted<'_>,
     others: &mut Others,
     found: &mut BTreeMap<OpenKind, FileId>,
 ) -> io::Result<()> {
+    for _ in 0..TRIES {
+        if mappings(view, is_wanted, others, found)? == Proof::Complete {
+            return Ok(());
+        }
+    }
+    Err(io::ErrorKind::PermissionDenied.into())
+}
+
+/// Whether it is known of every mapping which file it is of.
+#[derive(Debug, PartialEq, Eq)]
+enum Proof {
+    Complete,
+    /// Some were taken away or divided meanwhile.
+    Changed,
+}
+
+/// The mappings of what is wanted. `view` is the directory of a process or thread. Fails when links
+/// may not be followed and neither a path nor numbers prove that another file is mapped.
+fn mappings(
+    view: &Path,
+    is_wanted: &IsWanted<'_>,
+    others: &mut Others,
+    found: &mut BTreeMap<OpenKind, FileId>,
+) -> io::Result<Proof> {
     let maps = fs::read(view.join("maps"))?;
+    let (mut forbidden, mut proof) = (None, Proof::Complete);
     for line in maps.split(|byte| *byte == b'\n') {
         let Some(mapping) = parse_mapping(line) else {
             continue;
@@ -265,33 +340,65 @@ fn mappings(
         if others.contains(&number) {
             continue;
         }
-        // Its link leads to the file whatever its name has become; it takes more privileges.
-        let linked = view.join("map_files").join(&mapping.range);
-        let named = view.join("root").join(&mapping.path);
-        let seen = [&linked, &named]
-            .into_iter()
-            .find_map(|path| Some((identity(path).ok()?, path)));
         let listed = FileId::Inode(
             rustix::fs::makedev(mapping.device.0, mapping.device.1),
             mapping.inode,
         );
-        // What no path leads to any more, such as a memfd, is compared by its numbers alone.
-        let nowhere = PathBuf::new();
-        let (id, path) = seen.unwrap_or((listed, &nowhere));
-        if is_wanted(id, path) {
+        // Its link leads to the file whatever its name has become; it takes more privileges.
+        let linked = view.join("map_files").join(&mapping.range);
+        let used = match facts(&linked) {
+            Ok(file) => {
+                let used = is_wanted(file.id, &linked).then_some(file.id);
+                // Only numbers that are the file's own: on btrfs and overlays several files share
+                // those that the mapping shows.
+                if used.is_none() && file.id == listed {
+                    others.insert(number);
+                }
+                used
+            }
+            Err(error) => {
+                let named = by_name(view, &mapping, listed, is_wanted);
+                match error.kind() {
+                    _ if named.is_proven || named.used.is_some() => {}
+                    io::ErrorKind::PermissionDenied => forbidden = Some(error),
+                    _ => proof = Proof::Changed,
+                }
+                named.used
+            }
+        };
+        if let Some(id) = used {
             let kind = if mapping.is_shared_writable {
                 OpenKind::MappedForWriting
             } else {
                 OpenKind::Mapped
             };
             found.entry(kind).or_insert(id);
-        } else if id == listed && seen.is_some_and(|(_, path)| *path == linked) {
-            // Only numbers that are the file's own: on btrfs and overlays several files share
-            // those that the mapping shows.
-            others.insert(number);
         }
     }
-    Ok(())
+    forbidden.map_or(Ok(proof), Err)
+}
+
+/// What path and numbers of a mapping tell whose link may not be followed.
+struct ByName {
+    /// What is wanted and mapped.
+    used: Option<FileId>,
+    /// Whether the path leads to the mapped file: it may have been removed or replaced, and the
+    /// numbers of a device are those of its node.
+    is_proven: bool,
+}
+
+fn by_name(view: &Path, mapping: &Mapping, listed: FileId, is_wanted: &IsWanted<'_>) -> ByName {
+    let path = view.join("root").join(&mapping.path);
+    let named = facts(&path).ok();
+    let at_path = named.as_ref().map(|file| file.id);
+    let used = at_path
+        .filter(|id| is_wanted(*id, &path))
+        .or_else(|| is_wanted(listed, Path::new("")).then_some(listed));
+    ByName {
+        used,
+        is_proven: named.is_some_and(|file| file.inode == listed)
+            || process_list::is_kernel_memory(listed),
+    }
 }
 
 /// A mapping of a file.
@@ -341,51 +448,39 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     })
 }
 
+/// What a path leads to.
+#[derive(Debug)]
+struct Facts {
+    /// A block device by its number, everything else by its inode.
+    id: FileId,
+    /// The inode, of a device that of its node.
+    inode: FileId,
+    /// Number of the character device that it is, if it is one.
+    character_device: Option<(u32, u32)>,
+}
+
 /// What a path leads to, without asking the server of a network file system.
-fn identity(path: &Path) -> io::Result<FileId> {
+fn facts(path: &Path) -> io::Result<Facts> {
     let flags = AtFlags::STATX_DONT_SYNC | AtFlags::NO_AUTOMOUNT;
     let wanted = StatxFlags::TYPE | StatxFlags::INO;
     let facts = rustix::fs::statx(CWD.as_fd(), path, flags, wanted)?;
-    if FileType::from_raw_mode(u32::from(facts.stx_mode)) == FileType::BlockDevice {
-        return Ok(FileId::Device(facts.stx_rdev_major, facts.stx_rdev_minor));
-    }
     let device = rustix::fs::makedev(facts.stx_dev_major, facts.stx_dev_minor);
-    Ok(FileId::Inode(device, facts.stx_ino))
+    let inode = FileId::Inode(device, facts.stx_ino);
+    let number = (facts.stx_rdev_major, facts.stx_rdev_minor);
+    let kind = FileType::from_raw_mode(u32::from(facts.stx_mode));
+    Ok(Facts {
+        id: match kind {
+            FileType::BlockDevice => FileId::Device(number.0, number.1),
+            _ => inode,
+        },
+        inode,
+        character_device: (kind == FileType::CharacterDevice).then_some(number),
+    })
 }
 
-/// Whether processes are not even listed.
-fn hidden(roots: &Roots) -> Option<Unseen> {
-    let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
-    let is_first = ["self", "1"]
-        .iter()
-        .any(|process| namespace(process).is_some_and(|link| link.as_os_str() == FIRST_NAMESPACE));
-    if !is_first {
-        return Some(Unseen::Namespace);
-    }
-    let hides = |option: &String| {
-        option == "subset=pid" || option.starts_with("hidepid=") && !is_open(option)
-    };
-    let mounted = crate::drive::mounts::mounts(roots).unwrap_or_default();
-    let of_proc = mounted
-        .iter()
-        .rev()
-        .find(|mount| mount.file_system == "proc" && mount.at == "/proc");
-    let hidden = of_proc.is_some_and(|mount| mount.options.iter().any(hides));
-    (hidden && !may_examine_all(roots)).then_some(Unseen::Hidden)
-}
-
-fn is_open(option: &str) -> bool {
-    matches!(option, "hidepid=0" | "hidepid=off")
-}
-
-/// Whether this program has CAP_SYS_PTRACE, which `hidepid` gives way to.
-fn may_examine_all(roots: &Roots) -> bool {
-    let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
-    let effective = status
-        .lines()
-        .find_map(|line| line.strip_prefix("CapEff:"))
-        .and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
-    effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
+/// The identity of what a path leads to.
+fn identity(path: &Path) -> io::Result<FileId> {
+    facts(path).map(|facts| facts.id)
 }
 
 #[cfg(test)]

@@ -72,7 +72,7 @@ pub(super) fn has_metacopy<'a>(roots: &Roots, mut mounts: impl Iterator<Item = &
 }
 
 /// The mount that a descriptor was opened through.
-fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
+pub(super) fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
     let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));
     let info = fs::read_to_string(info).ok()?;
     let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;

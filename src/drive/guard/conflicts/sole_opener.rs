@@ -82,13 +82,15 @@ fn judge(
         Ok(OtherOpeners::Writers) => search.usage.conflicts.push(Conflict::OpenUnseen {
             device: name.to_owned(),
         }),
-        Err(error) => {
-            if let Some(unseen) = unseen {
-                let reason = error.to_string();
-                search.usage.unresolved.push(Unresolved::Lease { reason });
-                search.usage.unresolved.push(Unresolved::Processes(unseen));
-            }
+        // A file system without leases leaves what processes and tables tell; who has no right to
+        // one may not see all of that either.
+        Err(error) if unseen.is_some() || error.kind() == io::ErrorKind::PermissionDenied => {
+            let reason = error.to_string();
+            search.usage.unresolved.push(Unresolved::Lease { reason });
+            let unseen = unseen.map(Unresolved::Processes);
+            search.usage.unresolved.extend(unseen);
         }
+        Err(_) => {}
     }
 }
 

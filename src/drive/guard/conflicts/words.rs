@@ -62,6 +62,15 @@ impl fmt::Display for Conflict {
                 formatter,
                 "process {process} ({command}) has {device} mapped"
             ),
+            Self::Served {
+                device,
+                process,
+                command,
+            } => write!(
+                formatter,
+                "process {process} ({command}) reads {device} and serves a FUSE file system, \
+                 perhaps from it"
+            ),
             Self::OpenUnseen { device } => write!(
                 formatter,
                 "a process that /proc does not show, or the kernel, has {device} open for writing"
@@ -143,9 +152,14 @@ impl fmt::Display for Unseen {
                 "this PID namespace does not show the processes of the host"
             ),
             Self::Hidden => write!(formatter, "/proc hides the processes of other users"),
+            Self::Changing => write!(
+                formatter,
+                "processes start others faster than they can be examined"
+            ),
             Self::Forbidden { count, process } => write!(
                 formatter,
-                "the descriptors of {count} processes, such as {process}, may not be examined"
+                "descriptors or mappings of {count} processes, such as {process}, may not be \
+                 examined"
             ),
         }
     }

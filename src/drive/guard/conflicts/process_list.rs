@@ -1,0 +1,206 @@
+//! Which processes there are, and whether /proc shows all of them (proc(5)).
+
+use std::collections::HashSet;
+use std::fs::{self, File};
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+use std::sync::OnceLock;
+use std::time::{Duration, Instant};
+
+use rustix::event::EventfdFlags;
+use rustix::fs::{MemfdFlags, Mode, OFlags};
+
+use super::open_users::Unseen;
+use super::overlay;
+use crate::drive::mounts::{self, Mount};
+use crate::drive::target::FileId;
+use crate::roots::Roots;
+
+/// Inode numbers of the first PID namespace and the first user namespace (kernel
+/// include/linux/proc_ns.h).
+const FIRST_PID_NAMESPACE: &str = "pid:[4026531836]";
+const FIRST_USER_NAMESPACE: &str = "user:[4026531837]";
+/// CAP_SYS_PTRACE (include/uapi/linux/capability.h): every process may be examined.
+const CAP_SYS_PTRACE: u32 = 19;
+/// `f_type` of procfs (statfs(2)).
+const PROCFS: u64 = 0x9fa0;
+/// How long processes are examined that are started meanwhile.
+const LONGEST: Duration = Duration::from_secs(2);
+
+/// Processes that were listed before.
+#[derive(Debug)]
+pub(super) struct ProcessList {
+    /// By number, and inode of the directory in /proc: numbers are used again.
+    known: HashSet<(u32, u64)>,
+    /// When the first pass over all processes was over.
+    first_pass: Option<Instant>,
+}
+
+impl ProcessList {
+    pub(super) fn new() -> Self {
+        Self {
+            known: HashSet::new(),
+            first_pass: None,
+        }
+    }
+
+    /// Processes that were not listed before, this one excepted. Once there are none, every process
+    /// was started, and examined, before the last list was made: none of them has inherited
+    /// anything from one that ended unexamined.
+    pub(super) fn new_processes(&mut self, roots: &Roots) -> Vec<u32> {
+        if !self.known.is_empty() {
+            self.first_pass.get_or_insert_with(Instant::now);
+        }
+        let mut new = super::open_users::processes(roots);
+        new.retain(|process| {
+            let directory = roots.proc.join(process.to_string());
+            // One that ends while it is listed may have started another.
+            fs::symlink_metadata(directory)
+                .map_or(true, |facts| self.known.insert((*process, facts.ino())))
+        });
+        new
+    }
+
+    /// Whether new processes were examined for long enough.
+    pub(super) fn is_endless(&self) -> bool {
+        self.first_pass
+            .is_some_and(|since| since.elapsed() > LONGEST)
+    }
+}
+
+/// Whether there are processes that are not even listed.
+pub(super) fn hidden(roots: &Roots) -> Option<Unseen> {
+    let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
+    let is_first = ["self", "1"].iter().any(|process| {
+        namespace(process).is_some_and(|link| link.as_os_str() == FIRST_PID_NAMESPACE)
+    });
+    if !is_first {
+        return Some(Unseen::Namespace);
+    }
+    let mounted = mounts::mounts(roots).unwrap_or_default();
+    let hides = match procfs(roots) {
+        Some(procfs) if shows_parts_only(&procfs, &mounted) => return Some(Unseen::Hidden),
+        Some(procfs) => procfs.options.iter().any(|option| hides_processes(option)),
+        // A tree of literal files hides nothing; a mount that no table shows may.
+        None => is_procfs(roots),
+    };
+    (hides && !may_examine_all(roots)).then_some(Unseen::Hidden)
+}
+
+/// The mount behind /proc.
+fn procfs(roots: &Roots) -> Option<Mount> {
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(&roots.proc, flags, Mode::empty()).ok()?;
+    overlay::mount_of(roots, &File::from(directory)).filter(|mount| mount.file_system == "proc")
+}
+
+fn is_procfs(roots: &Roots) -> bool {
+    rustix::fs::statfs(&roots.proc).is_ok_and(|facts| facts.f_type as u64 == PROCFS)
+}
+
+/// Whether something is missing there for everybody: all that is about no process, or directories of
+/// processes that something is mounted over.
+fn shows_parts_only(procfs: &Mount, mounted: &[Mount]) -> bool {
+    let covers_process = |mount: &Mount| {
+        let below = mount.at.strip_prefix(procfs.at.trim_end_matches('/'));
+        let name = below.and_then(|below| below.strip_prefix('/')?.split('/').next());
+        name.is_some_and(|name| name.parse::<u32>().is_ok())
+    };
+    procfs.options.iter().any(|option| option == "subset=pid") || mounted.iter().any(covers_process)
+}
+
+fn hides_processes(option: &str) -> bool {
+    option.starts_with("hidepid=") && !matches!(option, "hidepid=0" | "hidepid=off")
+}
+
+/// Whether this program has CAP_SYS_PTRACE over all processes, which `hidepid` gives way to: in
+/// another user namespace than the first one a capability counts for that namespace only.
+pub(super) fn may_examine_all(roots: &Roots) -> bool {
+    let namespace = fs::read_link(roots.proc.join("self/ns/user"));
+    let is_first = namespace.is_ok_and(|link| link.as_os_str() == FIRST_USER_NAMESPACE);
+    let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
+    let effective = status
+        .lines()
+        .find_map(|line| line.strip_prefix("CapEff:"))
+        .and_then(|value| u64::from_str_radix(value.trim(), 16).ok());
+    is_first && effective.is_some_and(|bits| bits >> CAP_SYS_PTRACE & 1 == 1)
+}
+
+/// Whether a file lies where the kernel keeps shared memory and objects without a name: nobody can
+/// make a device node there, and the numbers are the files' own.
+pub(super) fn is_kernel_memory(id: FileId) -> bool {
+    static DEVICES: OnceLock<Vec<u64>> = OnceLock::new();
+    let devices = DEVICES.get_or_init(|| {
+        let memory = rustix::fs::memfd_create("diskscope", MemfdFlags::CLOEXEC);
+        let nameless = rustix::event::eventfd(0, EventfdFlags::CLOEXEC);
+        let device = |file: OwnedFd| Some(rustix::fs::fstat(file).ok()?.st_dev);
+        let found = [memory, nameless];
+        found
+            .into_iter()
+            .filter_map(|file| device(file.ok()?))
+            .collect()
+    });
+    matches!(id, FileId::Inode(device, _) if devices.contains(&device))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn mount(at: &str, options: &[&str]) -> Mount {
+        Mount {
+            id: 1,
+            number: (0, 20),
+            root: "/".to_owned(),
+            at: at.to_owned(),
+            file_system: "proc".to_owned(),
+            source: "proc".to_owned(),
+            source_number: None,
+            options: options.iter().map(|option| (*option).to_owned()).collect(),
+        }
+    }
+
+    #[test]
+    fn procfs_with_hidden_parts_is_known_by_options_and_mounts() {
+        let plain = mount("/proc", &["rw"]);
+        let other = [mount("/proc/sys/fs/binfmt_misc", &[]), mount("/proc", &[])];
+        assert!(!shows_parts_only(&plain, &other));
+        assert!(shows_parts_only(&mount("/proc", &["subset=pid"]), &other));
+        assert!(shows_parts_only(&plain, &[mount("/proc/17", &[])]));
+        assert!(shows_parts_only(&plain, &[mount("/proc/17/fd", &[])]));
+        assert!(
+            ["hidepid=2", "hidepid=invisible"]
+                .into_iter()
+                .all(hides_processes)
+        );
+        assert!(
+            !["hidepid=0", "hidepid=off", "rw"]
+                .into_iter()
+                .any(hides_processes)
+        );
+    }
+
+    #[test]
+    fn process_is_new_once_and_again_when_its_number_is_used_again() {
+        let tree = tempfile::tempdir().unwrap();
+        let roots = Roots::below(tree.path());
+        let seven = roots.proc.join("7");
+        fs::create_dir_all(&seven).unwrap();
+        let mut list = ProcessList::new();
+        assert_eq!(list.new_processes(&roots), [7]);
+        assert!(list.new_processes(&roots).is_empty());
+        // Kept, so that the inode number is not given to the next one.
+        fs::rename(&seven, tree.path().join("ended")).unwrap();
+        fs::create_dir(&seven).unwrap();
+        assert_eq!(list.new_processes(&roots), [7]);
+        assert!(list.new_processes(&roots).is_empty());
+    }
+
+    #[test]
+    fn memory_without_a_name_is_told_from_files() {
+        let memory = File::from(rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap());
+        assert!(is_kernel_memory(FileId::of(&memory.metadata().unwrap())));
+        let file = tempfile::tempfile().unwrap();
+        assert!(!is_kernel_memory(FileId::of(&file.metadata().unwrap())));
+    }
+}
