@@ -289,13 +289,16 @@ impl Directory {
             Err(Errno::NOENT) => return Err(self.remove_own(file, from, Errno::EXIST)),
             Err(error) => return Err(self.remove_own(file, from, error)),
         }
-        if self
-            .find(from)?
-            .is_some_and(|found| is_same(&found, replaced))
-        {
-            return self.remove(from);
+        match self.find(from)? {
+            Some(found) if is_same(&found, replaced) => return self.remove(from),
+            // Somebody has removed it.
+            None => return Ok(()),
+            Some(_) => {}
         }
-        swap()?;
+        if swap().is_err() {
+            // Ours was taken away: the name is free for what had it.
+            let _ = renameat_with(here, from, here, to, RenameFlags::NOREPLACE);
+        }
         Err(self.remove_own(file, from, Errno::EXIST))
     }
 

@@ -259,3 +259,35 @@ fn directory_with_files_in_it_is_not_closed() {
     let sessions = fs::metadata(project.join("sessions")).unwrap();
     assert_eq!(sessions.mode() & 0o777, 0o700);
 }
+
+/// A user whose umask is 0002 has directories that the group of the same number can write.
+#[test]
+fn directory_of_the_users_private_group_is_the_users_own() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        chmod 755 "$D"; mkdir home; chown 1000:1000 home
+        unset XDG_STATE_HOME; export HOME="$D/home"
+        user() { setpriv --reuid 1000 --regid 1000 --groups 1000,1001 "$@"; }
+        umask 0002; cd home
+        user mkdir -p .local/state data; user touch data/out.json; user ln -s data way
+        user "$P" $RUN --json way/out.json 2>> ../err > /dev/null; echo $?
+        user find .local/state/diskscope/sessions -name '*.json' | wc -l
+        user chgrp 1001 . .local
+        user "$P" $RUN --json way/out.json 2>> ../err > /dev/null; echo $?
+        user "$P" $RUN 2>> ../err > /dev/null; echo $?
+        user find .local/state/diskscope/sessions -name '*.json' | wc -l
+    "#;
+    let output = place.script(script).output().unwrap();
+    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    assert_eq!(
+        stdout(&output),
+        "0\n1\n2\n0\n1\n",
+        "{told}{}",
+        stderr(&output)
+    );
+    assert!(told.contains("a symbolic link of anybody"), "{told}");
+    assert!(told.contains("the session is not saved"), "{told}");
+}
