@@ -268,7 +268,7 @@ fn directory_of_the_users_private_group_is_the_users_own() {
     }
     let place = Place::new();
     let script = r#"
-        chmod 755 "$D"; mkdir home; chown 1000:1000 home
+        chmod 755 "$D"; mkdir -m 775 home; chown 1000:1000 home
         unset XDG_STATE_HOME; export HOME="$D/home"
         user() { setpriv --reuid 1000 --regid 1000 --groups 1000,1001 "$@"; }
         umask 0002; cd home
