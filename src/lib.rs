@@ -25,6 +25,7 @@ pub mod runtime;
 pub mod safe_json;
 pub mod safe_text;
 pub mod session;
+mod shared_directory;
 pub mod shell;
 pub mod stats;
 pub mod ui;

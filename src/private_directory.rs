@@ -1,8 +1,9 @@
 //! A directory for files that nobody else may read or change, used through its descriptor.
 //!
-//! The base (`$XDG_STATE_HOME`, `/run`) is opened as any path is; the components below it are the
-//! program's own. Those are made with mode 0700, opened without following symbolic links, and
-//! refused where another user owns them or can write to them. After that the directory is
+//! The way to the base (`$XDG_STATE_HOME`, `/run`) leads through directories and links of root and
+//! the user only, where nobody else can move them; the components below it are the program's own.
+//! Those are made with mode 0700, opened without following symbolic links, and refused where
+//! another user owns them or can write to them. After that the directory is
 //! reached by its descriptor only, and the files in it by a single name: whatever happens to the
 //! path meanwhile, the files stay in the directory that was checked.
 
@@ -11,7 +12,6 @@ use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
-use std::os::unix::fs::DirBuilderExt;
 use std::path::{Component, Path, PathBuf};
 use std::time::{Duration, SystemTime};
 
@@ -20,10 +20,12 @@ use rustix::io::Errno;
 
 use crate::unforeseen;
 
+mod base;
 mod error;
 #[cfg(test)]
 mod tests;
 
+pub use base::is_trusted;
 pub use error::PrivateDirectoryError;
 
 /// Permission bits of a directory of the program's own.
@@ -59,14 +61,9 @@ impl PrivateDirectory {
     /// several (`diskscope/settings`): each has mode 0700 afterwards, whatever the umask.
     ///
     /// # Errors
-    /// When a component of `own` is a symbolic link or no directory, belongs to another user, or
-    /// is writable by others, or when the kernel refuses.
+    /// When others decide where `base` leads; when a component of `own` is a symbolic link or no
+    /// directory, belongs to another user, or is writable by others; or when the kernel refuses.
     pub fn create(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
-        std::fs::DirBuilder::new()
-            .recursive(true)
-            .mode(DIRECTORY_MODE.bits())
-            .create(base)
-            .map_err(PrivateDirectoryError::io("make the directory", base))?;
         Self::walk(base, own, true)
     }
 
@@ -79,11 +76,8 @@ impl PrivateDirectory {
     }
 
     fn walk(base: &Path, own: &Path, create: bool) -> Result<Self, PrivateDirectoryError> {
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let descriptor = rustix::fs::open(base, flags, Mode::empty())
-            .map_err(PrivateDirectoryError::errno("open", base))?;
         let mut directory = Self {
-            descriptor,
+            descriptor: base::open(base, create)?,
             path: base.to_owned(),
         };
         let mut components = own.components().peekable();
@@ -131,12 +125,19 @@ impl PrivateDirectory {
         }
         check_owner(&about, &path)?;
         let descriptor = readable(&found, &path, create)?;
-        if create && about.st_mode & 0o777 != DIRECTORY_MODE.bits() {
-            // Made under an unusual umask, or by an earlier version that others could read.
-            rustix::fs::fchmod(&descriptor, DIRECTORY_MODE)
-                .map_err(PrivateDirectoryError::errno("set the mode of", &path))?;
+        let directory = Self { descriptor, path };
+        // Made under an unusual umask. One with files in it may be somebody's project of that name.
+        if create && about.st_mode & 0o777 != DIRECTORY_MODE.bits() && directory.is_empty()? {
+            rustix::fs::fchmod(&directory.descriptor, DIRECTORY_MODE).map_err(
+                PrivateDirectoryError::errno("set the mode of", &directory.path),
+            )?;
         }
-        Ok(Self { descriptor, path })
+        Ok(directory)
+    }
+
+    /// Whether nothing is in it.
+    fn is_empty(&self) -> Result<bool, PrivateDirectoryError> {
+        Ok(self.names()?.is_empty())
     }
 
     /// Its path at the time when it was opened, to show.

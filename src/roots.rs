@@ -5,8 +5,12 @@
 
 use std::ffi::OsStr;
 use std::os::unix::ffi::OsStrExt;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+
+use crate::private_directory;
+
+/// Where state is kept below the home directory, unless `$XDG_STATE_HOME` says otherwise.
+const STATE_IN_HOME: &str = ".local/state";
 
 /// The directories that everything below `/proc`, `/sys`, `/dev` and `/run` is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -46,32 +50,24 @@ impl Roots {
 /// Where this program keeps what outlives it: `$XDG_STATE_HOME/diskscope`, or the same below
 /// `~/.local/state` (XDG Base Directory Specification). `None` without either variable.
 ///
-/// Root leaves nothing in another user's directory: where the variables still name one, as under
-/// `sudo -E`, it is the home directory that the password file gives for root.
+/// Root leaves nothing where another user decides: where the variables still name such a place, as
+/// under `sudo -E`, it is the home directory that the password file gives for root.
 #[must_use]
 pub fn state_directory() -> Option<PathBuf> {
     let user = rustix::process::geteuid();
-    let variable =
-        |name| absolute(name).filter(|path| !user.is_root() || owner(path) == Some(user.as_raw()));
+    let is_used = |path: &PathBuf| !user.is_root() || private_directory::is_trusted(path);
     let own_home = || {
         let passwd = std::fs::read("/etc/passwd").unwrap_or_default();
         user.is_root()
             .then(|| home_of(&passwd, user.as_raw()))
             .flatten()
     };
-    variable("XDG_STATE_HOME")
-        .or_else(|| {
-            let home = variable("HOME").or_else(own_home)?;
-            Some(home.join(".local/state"))
-        })
+    let in_home = |home: PathBuf| home.join(STATE_IN_HOME);
+    absolute("XDG_STATE_HOME")
+        .filter(is_used)
+        .or_else(|| absolute("HOME").map(in_home).filter(is_used))
+        .or_else(|| own_home().or_else(|| absolute("HOME")).map(in_home))
         .map(|state| state.join("diskscope"))
-}
-
-/// Who owns a directory, or the nearest one above it that exists.
-fn owner(path: &Path) -> Option<u32> {
-    path.ancestors()
-        .find_map(|path| path.metadata().ok())
-        .map(|facts| facts.uid())
 }
 
 /// The home directory of a user (passwd(5)).
@@ -110,23 +106,5 @@ mod tests {
         assert_eq!(home_of(passwd, 1000), Some(PathBuf::from("/home/joe")));
         assert_eq!(home_of(passwd, 7), None);
         assert_eq!(home_of(b"root:x:0:0:root::/bin/bash", 0), None);
-    }
-
-    #[test]
-    fn owner_of_missing_path_is_that_of_nearest_directory() {
-        use std::os::unix::fs::chown;
-        let directory = tempfile::tempdir().unwrap();
-        let user = rustix::process::geteuid();
-        let missing = directory.path().join("a/b");
-        assert_eq!(owner(&missing), Some(user.as_raw()));
-        if !user.is_root() {
-            crate::requirement::skip(
-                crate::requirement::Requirement::Root,
-                "only root can give a directory away",
-            );
-            return;
-        }
-        chown(directory.path(), Some(1000), None).unwrap();
-        assert_eq!(owner(&missing), Some(1000));
     }
 }

@@ -190,8 +190,10 @@ impl Settings {
         for place in &self.places {
             match PrivateDirectory::open(&place.base, &place.own) {
                 Ok(directory) => restored.extend(self.restore_in(&directory)),
-                // Another user's directory that cannot be looked into has nothing for this one.
-                Err(error) if error.is_not_found() || error.is_denied() => {}
+                // Another user's directory that cannot be looked into has nothing for this one, and
+                // where others decide what is there nothing was written.
+                Err(error) if error.is_not_found() || error.is_denied() || error.is_untrusted() => {
+                }
                 Err(error) => restored.push(Err(error.into())),
             }
         }

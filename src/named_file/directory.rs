@@ -6,8 +6,8 @@ use std::io;
 use std::os::fd::{AsRawFd, OwnedFd};
 
 use rustix::fs::{
-    AtFlags, CWD, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, linkat, openat, renameat,
-    renameat_with, statat, unlinkat,
+    AtFlags, CWD, FileType, Mode, OFlags, RenameFlags, Stat, fchmod, fstat, linkat, openat,
+    renameat, renameat_with, statat, unlinkat,
 };
 use rustix::io::Errno;
 
@@ -177,12 +177,13 @@ impl Directory {
 }
 
 /// What happens to a file that has the name already.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Existing {
+#[derive(Debug, Clone, Copy)]
+pub(super) enum Existing<'a> {
     /// It stays: an error.
     Keep,
-    /// It is replaced.
-    Replace,
+    /// It is replaced where it is this one, which the caller has open; any other stays: the same
+    /// error.
+    Replace(&'a Stat),
 }
 
 /// Sets owner and mode of a file before it is written.
@@ -206,7 +207,7 @@ impl Temporary {
         directory: &Directory,
         name: &OsStr,
         bytes: &[u8],
-        existing: Existing,
+        existing: Existing<'_>,
         settle: Settle<'_>,
     ) -> io::Result<File> {
         use io::Write;
@@ -217,16 +218,12 @@ impl Temporary {
         settle(&file)?;
         file.write_all(bytes)?;
         file.sync_data()?;
-        if existing == Existing::Keep {
+        let Existing::Replace(replaced) = existing else {
             directory.link(&file, name)?;
             return Ok(file);
-        }
+        };
         let random = directory.link_random(&file)?;
-        if let Err(error) = renameat(&directory.descriptor, &random, &directory.descriptor, name) {
-            // The reason for the failure matters, not whether its remains could be removed.
-            let _ = directory.remove(&random);
-            return Err(error.into());
-        }
+        directory.exchange(&file, (&random, name), replaced)?;
         Ok(file)
     }
 
@@ -236,37 +233,95 @@ impl Temporary {
         directory: &Directory,
         name: &OsStr,
         bytes: &[u8],
-        (existing, settle): (Existing, Settle<'_>),
+        (existing, settle): (Existing<'_>, Settle<'_>),
     ) -> io::Result<File> {
         use io::Write;
         let (mut file, random) = directory.random(self.access)?;
-        let published = settle(&file)
+        let written = settle(&file)
             .and_then(|()| file.write_all(bytes))
-            .and_then(|()| file.sync_data())
-            .and_then(|()| directory.rename(&random, name, existing));
-        if let Err(error) = published {
+            .and_then(|()| file.sync_data());
+        if let Err(error) = written {
+            // The reason for the failure matters, not whether its remains could be removed.
             let _ = directory.remove(&random);
             return Err(error);
+        }
+        match existing {
+            Existing::Keep => directory.rename_new(&file, (&random, name))?,
+            Existing::Replace(replaced) => {
+                directory.exchange(&file, (&random, name), replaced)?;
+            }
         }
         Ok(file)
     }
 }
 
 impl Directory {
-    fn rename(&self, from: &OsStr, to: &OsStr, existing: Existing) -> io::Result<()> {
+    /// Gives a file another name that nothing has.
+    fn rename_new(&self, file: &File, (from, to): (&OsStr, &OsStr)) -> io::Result<()> {
         let here = &self.descriptor;
-        if existing == Existing::Replace {
-            return Ok(renameat(here, from, here, to)?);
-        }
-        match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
+        let renamed = match renameat_with(here, from, here, to, RenameFlags::NOREPLACE) {
             // A file system that cannot promise it: a second name is as good.
-            Err(Errno::INVAL | Errno::NOSYS) => {
-                linkat(here, from, here, to, AtFlags::empty())?;
-                self.remove(from)
-            }
-            done => Ok(done?),
-        }
+            Err(Errno::INVAL | Errno::NOSYS) => linkat(here, from, here, to, AtFlags::empty())
+                .and_then(|()| unlinkat(here, from, AtFlags::empty())),
+            done => done,
+        };
+        renamed.map_err(|error| self.remove_own(file, from, error))
     }
+
+    /// Gives a file the name of another, which is gone then. Both names are exchanged, so that what
+    /// had the name can be looked at: in the moment before, somebody may have put something else
+    /// there, which gets its name back.
+    fn exchange(
+        &self,
+        file: &File,
+        (from, to): (&OsStr, &OsStr),
+        replaced: &Stat,
+    ) -> io::Result<()> {
+        let here = &self.descriptor;
+        let swap = || renameat_with(here, from, here, to, RenameFlags::EXCHANGE);
+        match swap() {
+            Ok(()) => {}
+            // A file system that cannot: it was looked at a moment ago.
+            Err(Errno::INVAL | Errno::NOSYS | Errno::OPNOTSUPP) => {
+                return renameat(here, from, here, to)
+                    .map_err(|error| self.remove_own(file, from, error));
+            }
+            Err(Errno::NOENT) => return Err(self.remove_own(file, from, Errno::EXIST)),
+            Err(error) => return Err(self.remove_own(file, from, error)),
+        }
+        match self.find(from)? {
+            Some(found) if is_same(&found, replaced) => return self.remove(from),
+            // Somebody has removed it.
+            None => return Ok(()),
+            Some(_) => {}
+        }
+        if swap().is_err() {
+            // Ours was taken away: the name is free for what had it.
+            let _ = renameat_with(here, from, here, to, RenameFlags::NOREPLACE);
+        }
+        Err(self.remove_own(file, from, Errno::EXIST))
+    }
+
+    /// Removes the name of a file that could not be published, unless somebody has given the name
+    /// to another. The error is the one that led here: it matters, not whether this succeeds.
+    fn remove_own(&self, file: &File, name: &OsStr, error: Errno) -> io::Error {
+        let own = fstat(file).ok();
+        let found = self.find(name).ok().flatten();
+        if own
+            .zip(found)
+            .is_some_and(|(own, found)| is_same(&own, &found))
+        {
+            let _ = self.remove(name);
+        }
+        error.into()
+    }
+}
+
+/// Whether both are one file; at least one of them must be open, or its inode number may have gone
+/// to the other.
+fn is_same(left: &Stat, right: &Stat) -> bool {
+    let kind = |stat: &Stat| FileType::from_raw_mode(stat.st_mode);
+    (left.st_dev, left.st_ino, kind(left)) == (right.st_dev, right.st_ino, kind(right))
 }
 
 fn random_name() -> OsString {

@@ -38,6 +38,14 @@ pub enum OutputError {
         /// Who could redirect it, and how.
         reason: String,
     },
+    /// A name that the program made is not the name of one file.
+    #[error("{name:?} is not the name of a file in {}", directory.display())]
+    Name {
+        /// Where it was to be made.
+        directory: PathBuf,
+        /// The name.
+        name: String,
+    },
     /// A file that must be new is there already.
     #[error("{} exists already", path.display())]
     Exists {
@@ -77,7 +85,7 @@ impl OutputError {
             Self::Untrusted { .. } => {
                 "name the file by its real path, or write to a directory of your own".to_owned()
             }
-            Self::Exists { .. } => "name a new file".to_owned(),
+            Self::Exists { .. } | Self::Name { .. } => "name a new file".to_owned(),
             Self::Changed { .. } => "find out who else writes it, or name another file".to_owned(),
             Self::Io { source, path, .. } => advice_on(source, path),
         }

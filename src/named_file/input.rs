@@ -6,7 +6,7 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
-use super::{FileId, InputError, kind_name};
+use super::{FileId, InputError, kernel_files, kind_name};
 
 /// `f_type` of the pipes that have no name (statfs(2)).
 const PIPEFS_MAGIC: rustix::fs::FsWord = 0x5049_5045;
@@ -45,6 +45,13 @@ pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
         return Err(InputError::Unsuitable {
             path: path.to_owned(),
             what: kind_name(kind),
+        });
+    }
+    // Opening and reading these has effects, as of trace_pipe, kmsg or a device's registers.
+    if let Some(what) = kernel_files::look(&looked_at).map_err(failed("look at"))? {
+        return Err(InputError::Unsuitable {
+            path: path.to_owned(),
+            what,
         });
     }
     let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NOCTTY;

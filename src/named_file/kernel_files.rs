@@ -1,13 +1,15 @@
 //! File systems whose files are no files but act on the kernel: writing one changes a setting,
-//! ends processes or removes a disk.
+//! ends processes or removes a disk; reading one takes events from a trace or messages from a log.
 
-use std::io;
 use std::os::fd::AsFd;
 use std::path::Path;
 
 use rustix::fs::{StatFs, fstatfs};
 
 use super::OutputError;
+
+/// `f_type` of zonefs (Documentation/filesystems/zonefs.rst).
+const ZONEFS_MAGIC: u64 = 0x5a4f_4653;
 
 macro_rules! kernel_file_systems {
     ($($magic:literal $name:literal,)*) => {
@@ -66,19 +68,28 @@ kernel_file_systems! {
 /// # Errors
 /// When it does, or the kernel does not tell.
 pub(super) fn check(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
-    let facts =
-        fstatfs(file).map_err(|error| OutputError::io("find the file system of", path, error))?;
-    match name(magic(&facts)) {
-        None => Ok(()),
-        Some(what) => Err(OutputError::unsuitable(path, what)),
+    match look(file) {
+        Ok(None) => Ok(()),
+        Ok(Some(what)) => Err(OutputError::unsuitable(path, what)),
+        Err(error) => Err(OutputError::io("find the file system of", path, error)),
     }
 }
 
-/// Where an open file lies, when writing it acts on the kernel, such as `in sysfs, ...`.
+/// What a file that is no target for a benchmark is called, by an open descriptor: reading or writing
+/// it acts on the kernel. A zone of a disk (zonefs) is one.
 ///
 /// # Errors
-/// When the kernel does not tell the file system.
-pub fn kernel_file_system(file: impl AsFd) -> io::Result<Option<&'static str>> {
+/// When the kernel does not tell.
+pub fn acts_on_kernel(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
+    let magic = magic(&fstatfs(file)?);
+    Ok(name(magic).filter(|_| magic != ZONEFS_MAGIC))
+}
+
+/// What a file in such a file system is called, by an open descriptor; `None` for any other.
+///
+/// # Errors
+/// When the kernel does not tell.
+pub(super) fn look(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
     Ok(name(magic(&fstatfs(file)?)))
 }
 

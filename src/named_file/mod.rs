@@ -19,6 +19,7 @@ use self::directory::{Access, Directory, Existing, Temporary};
 use self::existing::Ownership;
 use self::owner::Owner;
 use self::resolve::{Found, Place};
+use crate::shared_directory::is_shared;
 
 mod directory;
 mod error;
@@ -27,6 +28,7 @@ mod file_id;
 pub mod input;
 mod kernel_files;
 mod owner;
+mod redirect;
 mod resolve;
 mod stream;
 #[cfg(test)]
@@ -35,7 +37,7 @@ mod trusted_path;
 
 pub use error::{InputError, OutputError};
 pub use file_id::FileId;
-pub use kernel_files::kernel_file_system;
+pub use kernel_files::acts_on_kernel;
 pub use trusted_path::distrust;
 
 /// The name that stands for stdout.
@@ -57,9 +59,17 @@ enum Destination {
     /// A pipe, a character device, or a descriptor that this program was started with.
     Stream(File),
     New(Entry, Temporary),
-    Replace(Entry, Temporary, Ownership),
+    Replace(Entry, Temporary, Replaced),
     /// The name is missing where the file was reached through procfs.
     InPlace(File, Option<Entry>),
+}
+
+/// The file that is going to be replaced.
+#[derive(Debug)]
+struct Replaced {
+    /// As long as this lives no other file gets its inode number.
+    held: Found,
+    ownership: Ownership,
 }
 
 /// A name in a directory.
@@ -179,7 +189,7 @@ impl Output {
                     )
                     .map(drop)
             }
-            Destination::Replace(entry, temporary, ownership) => {
+            Destination::Replace(entry, temporary, Replaced { held, ownership }) => {
                 same(&entry)?;
                 let settle = |file: &File| ownership.settle(file);
                 temporary
@@ -187,7 +197,7 @@ impl Output {
                         &entry.directory,
                         &entry.name,
                         bytes,
-                        Existing::Replace,
+                        Existing::Replace(&held.stat),
                         &settle,
                     )
                     .map(drop)
@@ -216,17 +226,31 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
         .map_err(|error| not_made(path, error))
 }
 
-/// Writes a whole file that must not be there yet. Only its owner may read it.
+/// Writes a whole file of a name that the program makes, which must not be there yet, into a
+/// directory; gives its path. Only its owner may read it. Whatever the name is made of, it is one
+/// name in that directory: no symbolic link of that name is followed.
 ///
 /// # Errors
-/// When anything has that name, or it cannot be written.
-pub fn write_private(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    let entry = new_entry(path)?;
-    entry
-        .directory
-        .write_new(&entry.name, bytes, Access::Private)
-        .map(drop)
-        .map_err(|error| not_made(path, error))
+/// When anything has that name, it is not one single component, or it cannot be written.
+pub fn write_private(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathBuf, OutputError> {
+    let path = directory.join(name);
+    if name.is_empty() || [".", ".."].contains(&name) || name.contains(['/', '\0']) {
+        return Err(OutputError::Name {
+            directory: directory.to_owned(),
+            name: name.to_owned(),
+        });
+    }
+    // An empty path stands for the current directory where a name is joined to it.
+    let directory = match directory.as_os_str().is_empty() {
+        true => Path::new("."),
+        false => directory,
+    };
+    let opened = resolve::resolve_directory(directory)?;
+    kernel_files::check(&path, opened.descriptor())?;
+    opened
+        .write_new(name.as_ref(), bytes, Access::Private)
+        .map_err(|error| not_made(&path, error))?;
+    Ok(path)
 }
 
 fn new_entry(path: &Path) -> Result<Entry, OutputError> {
@@ -281,7 +305,7 @@ fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError
             directory,
             name,
             found: Some(found),
-        } => existing_entry(path, Entry { directory, name }, &found),
+        } => existing_entry(path, Entry { directory, name }, found),
     }
 }
 
@@ -306,7 +330,7 @@ fn opened(path: &Path, found: &Found) -> Result<(Destination, Option<FileId>), O
 fn existing_entry(
     path: &Path,
     entry: Entry,
-    found: &Found,
+    found: Found,
 ) -> Result<(Destination, Option<FileId>), OutputError> {
     let failed = |error: io::Error| OutputError::io("write", path, error);
     let id = FileId::of_stat(&found.stat);
@@ -315,7 +339,7 @@ fn existing_entry(
     if !is_regular {
         stream::check_kind(path, &found.stat)?;
     }
-    check_planted(path, &entry, found)?;
+    check_planted(path, &entry, &found)?;
     let same = |file: &OwnedFd| match fstat(file) {
         Ok(stat) if FileId::of_stat(&stat) == id => Ok(stat),
         _ => Err(OutputError::changed(path)),
@@ -344,7 +368,10 @@ fn existing_entry(
                 && existing::can_be_replaced(&file, &stat, &new.file)
         });
     let destination = match replacement {
-        Some(temporary) => Destination::Replace(entry, temporary, ownership),
+        Some(temporary) => {
+            let held = found;
+            Destination::Replace(entry, temporary, Replaced { held, ownership })
+        }
         None => Destination::InPlace(file, Some(entry)),
     };
     Ok((destination, Some(id)))
@@ -367,7 +394,7 @@ fn check_planted(path: &Path, entry: &Entry, found: &Found) -> Result<(), Output
         })
     };
     let is_device = FileType::from_raw_mode(found.stat.st_mode) == FileType::CharacterDevice;
-    let is_shared = resolve::is_shared(&around);
+    let is_shared = is_shared(&around);
     if is_shared && !is_device && !owner.is_self() && owner != owner_around {
         return untrusted(format!(
             "it belongs to {owner} and lies in a directory that others can write"

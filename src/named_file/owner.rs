@@ -14,6 +14,8 @@ pub(super) enum Owner {
     User(u32),
     /// A FUSE file system of which no mount can be seen here.
     Unknown,
+    /// Whoever can write to the directory that it lies in.
+    Anybody,
 }
 
 impl Owner {
@@ -46,7 +48,7 @@ impl Owner {
 
     /// Whether the same user decides both. Of two unknown ones that is not known.
     pub(super) fn is_same(self, other: Self) -> bool {
-        self != Self::Unknown && self == other
+        matches!(self, Self::User(_)) && self == other
     }
 }
 
@@ -55,6 +57,7 @@ impl fmt::Display for Owner {
         match self {
             Self::User(user) => write!(out, "user {user}"),
             Self::Unknown => out.write_str("an unknown user (a FUSE file system)"),
+            Self::Anybody => out.write_str("anybody who can write to its directory"),
         }
     }
 }

@@ -14,21 +14,13 @@ use super::OutputError;
 use super::directory::Directory;
 use super::kernel_files;
 use super::owner::Owner;
+use super::redirect::Redirect;
+use crate::shared_directory::{can_be_rearranged, is_shared, is_writable_by_others};
 
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 /// `f_type` of procfs (statfs(2)).
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
-/// Write permission of group and others; the group's bits include what an access control list
-/// permits to anybody.
-const WRITABLE_BY_OTHERS: u32 = 0o022;
-
-/// Whether others than its owner may make files and second names of files in a directory. Who is in
-/// its group is not asked: other sources than /etc/group may know more members.
-pub(super) fn is_shared(directory: &Stat) -> bool {
-    directory.st_mode & WRITABLE_BY_OTHERS != 0
-}
-
 /// What a path stands for.
 #[derive(Debug)]
 pub(super) enum Place {
@@ -75,17 +67,20 @@ fn is_procfs(file: impl AsFd) -> bool {
 /// When a directory on the way is missing, a symbolic link on the way is not to be trusted, or it
 /// ends in a directory.
 pub(super) fn resolve(path: &Path) -> Result<Place, OutputError> {
-    let start = if path.is_absolute() { "/" } else { "." };
-    let mut walk = Walk {
-        path,
-        directory: open_directory(path, CWD, OsStr::new(start))?,
-        pending: VecDeque::new(),
-        links: 0,
-        link_owners: Vec::new(),
-        foreign_directory: None,
-    };
-    walk.push(path.as_os_str())?;
-    walk.run()
+    Walk::start(path)?.run()
+}
+
+/// Resolves the path of a directory in which a file is made.
+///
+/// # Errors
+/// As of [`resolve`], and where it is no directory.
+pub(super) fn resolve_directory(path: &Path) -> Result<Directory, OutputError> {
+    let mut walk = Walk::start(path)?;
+    while let Some(name) = walk.pending.pop_front() {
+        walk.enter(&name)?;
+    }
+    walk.check_redirects(None)?;
+    Ok(Directory::new(walk.directory))
 }
 
 fn open_directory(path: &Path, at: impl AsFd, name: &OsStr) -> Result<OwnedFd, OutputError> {
@@ -99,13 +94,27 @@ struct Walk<'a> {
     directory: OwnedFd,
     pending: VecDeque<OsString>,
     links: u32,
-    /// Owners of links that belong neither to root nor to the effective user.
-    link_owners: Vec<Owner>,
-    /// Owner of a directory on the way who is neither: what lies below may have been moved there.
-    foreign_directory: Option<Owner>,
+    /// Whoever else decided where the path leads.
+    redirects: Vec<Redirect>,
+    /// Who, besides root and the effective user, can move what lies in the directories on the way.
+    movers: Vec<Owner>,
 }
 
-impl Walk<'_> {
+impl<'a> Walk<'a> {
+    fn start(path: &'a Path) -> Result<Self, OutputError> {
+        let start = if path.is_absolute() { "/" } else { "." };
+        let mut walk = Self {
+            path,
+            directory: open_directory(path, CWD, OsStr::new(start))?,
+            pending: VecDeque::new(),
+            links: 0,
+            redirects: Vec::new(),
+            movers: Vec::new(),
+        };
+        walk.push(path.as_os_str())?;
+        Ok(walk)
+    }
+
     /// Puts the components of a path before what is still to be walked.
     fn push(&mut self, path: &OsStr) -> Result<(), OutputError> {
         let bytes = path.as_bytes();
@@ -146,7 +155,7 @@ impl Walk<'_> {
                 self.follow(&name, link)?;
                 continue;
             }
-            self.check_link_owners(found.as_ref())?;
+            self.check_redirects(found.as_ref())?;
             return Ok(Place::Entry {
                 directory: Directory::new(self.directory),
                 name,
@@ -176,11 +185,7 @@ impl Walk<'_> {
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // This mounts what is mounted on demand (autofs); a look at it does not.
         match openat(&self.directory, name, flags, Mode::empty()) {
-            Ok(directory) => {
-                self.note_foreign_directory()?;
-                self.directory = directory;
-                return Ok(());
-            }
+            Ok(directory) => return self.descend(name, directory),
             Err(Errno::NOTDIR | Errno::LOOP) => {}
             Err(error) => return Err(failed(self.path, error)),
         }
@@ -195,11 +200,7 @@ impl Walk<'_> {
                 Ok(())
             }
             FileType::Symlink => self.follow(name, &found),
-            FileType::Directory => {
-                self.note_foreign_directory()?;
-                self.directory = found.descriptor;
-                Ok(())
-            }
+            FileType::Directory => self.descend(name, found.descriptor),
             _ => Err(failed(self.path, Errno::NOTDIR)),
         }
     }
@@ -226,27 +227,64 @@ impl Walk<'_> {
                 name.display(),
             )));
         }
-        self.note_foreign(owner_around);
+        self.note_movers(owner_around, &around);
         if !owner.is_trusted() {
-            self.link_owners.push(owner);
+            self.redirects.push(Redirect::Link(owner));
         }
-        // Whoever owns a directory can move links of others in it and below it.
-        self.link_owners.extend(self.foreign_directory);
+        // Whoever can move what is in a directory can move links of others in it and below it.
+        let movers = self.movers.iter().copied();
+        self.redirects.extend(movers.map(Redirect::Link));
+        self.redirects.extend(Redirect::of_medium(link));
         let target = readlinkat(&link.descriptor, "", Vec::new())
             .map_err(|error| OutputError::io("follow", self.path, error))?;
         self.push(&OsString::from_vec(target.into_bytes()))
     }
 
-    /// Remembers the owner of the directory that was reached, where that is another user.
-    fn note_foreign_directory(&mut self) -> Result<(), OutputError> {
-        let owner = Owner::of(&self.directory, &self.around()?);
-        self.note_foreign(owner);
+    /// Goes into a directory, from the one that was reached.
+    fn descend(&mut self, name: &OsStr, directory: OwnedFd) -> Result<(), OutputError> {
+        let around = self.around()?;
+        let owner = Owner::of(&self.directory, &around);
+        if name == ".." {
+            self.check_parent((owner, &around), &directory)?;
+        }
+        self.note_movers(owner, &around);
+        self.directory = directory;
         Ok(())
     }
 
-    fn note_foreign(&mut self, owner: Owner) {
+    /// A directory is moved to another parent by whoever can write to it and to both parents, so
+    /// that `..` of it leads where that user likes (rename(2)).
+    fn check_parent(
+        &mut self,
+        (owner, around): (Owner, &Stat),
+        parent: &OwnedFd,
+    ) -> Result<(), OutputError> {
+        let about = fstat(parent).map_err(|error| OutputError::io("look at", self.path, error))?;
+        let is_open = is_writable_by_others(parent, &about);
+        if !is_open && Owner::of(parent, &about).is_trusted() {
+            return Ok(());
+        }
         if !owner.is_trusted() {
-            self.foreign_directory = Some(owner);
+            self.redirects.push(Redirect::Parent(owner));
+        }
+        if is_writable_by_others(&self.directory, around) {
+            self.redirects.push(Redirect::Parent(Owner::Anybody));
+        }
+        Ok(())
+    }
+
+    /// Remembers who can move what lies in the directory that was reached.
+    fn note_movers(&mut self, owner: Owner, around: &Stat) {
+        let mut note = |mover| {
+            if !self.movers.contains(&mover) {
+                self.movers.push(mover);
+            }
+        };
+        if !owner.is_trusted() {
+            note(owner);
+        }
+        if can_be_rearranged(&self.directory, around) {
+            note(Owner::Anybody);
         }
     }
 
@@ -256,18 +294,29 @@ impl Walk<'_> {
             .map_err(|error| OutputError::io("look at the directory of", self.path, error))
     }
 
-    /// A link of another user may lead to that user's files, and to nobody else's.
-    fn check_link_owners(&self, found: Option<&Found>) -> Result<(), OutputError> {
-        let owner = match found {
-            _ if self.link_owners.is_empty() => return Ok(()),
-            Some(found) => found.owner(),
-            None => Owner::of(&self.directory, &self.around()?),
+    /// What another user decided may lead to that user's files, and to nobody else's.
+    fn check_redirects(&self, found: Option<&Found>) -> Result<(), OutputError> {
+        if self.redirects.is_empty() {
+            return Ok(());
+        }
+        let (owner, device) = match found {
+            Some(found) => (found.owner(), found.stat.st_dev),
+            None => {
+                let around = self.around()?;
+                (Owner::of(&self.directory, &around), around.st_dev)
+            }
         };
-        match self.link_owners.iter().find(|other| !other.is_same(owner)) {
+        let refused = |redirect: &&Redirect| !redirect.permits(owner, device);
+        match self.redirects.iter().find(refused) {
             None => Ok(()),
-            Some(other) => Err(self.untrusted(format!(
-                "a symbolic link of {other} leads there, and it belongs to {owner}"
-            ))),
+            Some(Redirect::Medium(_)) => Err(self.untrusted(
+                "a symbolic link on a medium leads off it, which may have been made elsewhere: it \
+                 is mounted nosuid and nodev and not listed in /etc/fstab"
+                    .to_owned(),
+            )),
+            Some(redirect) => {
+                Err(self.untrusted(format!("{redirect} leads there, and it belongs to {owner}")))
+            }
         }
     }
 
@@ -282,14 +331,12 @@ impl Walk<'_> {
     /// where no other user chose it, and what another user's process has open counts as that
     /// user's link.
     fn check_procfs_link(&mut self, link: &Found) -> Result<(), OutputError> {
-        if let Some(other) = self.link_owners.first() {
-            return Err(self.untrusted(format!(
-                "a symbolic link of {other} leads to an open file of a process"
-            )));
+        if let Some(redirect) = self.redirects.first() {
+            return Err(self.untrusted(format!("{redirect} leads to an open file of a process")));
         }
         let owner = link.owner();
         if !owner.is_trusted() {
-            self.link_owners.push(owner);
+            self.redirects.push(Redirect::Link(owner));
         }
         Ok(())
     }
@@ -308,7 +355,7 @@ impl Walk<'_> {
         let descriptor = openat(&self.directory, name, flags, Mode::empty()).map_err(failed)?;
         let stat = fstat(&descriptor).map_err(failed)?;
         let found = Found { descriptor, stat };
-        self.check_link_owners(Some(&found))?;
+        self.check_redirects(Some(&found))?;
         Ok(Place::Opened(found))
     }
 

@@ -143,7 +143,8 @@ fn file_system_without_nameless_files_gets_whole_files() {
     let taken = publish(Existing::Keep, b"two").unwrap_err();
     assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(base.path().join("file")).unwrap(), b"one");
-    publish(Existing::Replace, b"three").unwrap();
+    let stat = directory.find("file".as_ref()).unwrap().unwrap();
+    publish(Existing::Replace(&stat), b"three").unwrap();
     assert_eq!(fs::read(base.path().join("file")).unwrap(), b"three");
     let failed = probe().publish(&directory, "other".as_ref(), b"", Existing::Keep, &|_| {
         Err(io::ErrorKind::Other.into())
@@ -156,15 +157,105 @@ fn file_system_without_nameless_files_gets_whole_files() {
 fn private_file_is_made_once_and_for_its_owner_only() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");
-    write_private(&path, b"text").unwrap();
+    let made = write_private(base.path(), "file", b"text").unwrap();
+    assert_eq!(made, path);
     assert_eq!(fs::metadata(&path).unwrap().mode() & 0o777, 0o600);
     for again in [
-        write_private(&path, b"other").unwrap_err(),
+        write_private(base.path(), "file", b"other").unwrap_err(),
         create_private(&path).unwrap_err(),
     ] {
         assert!(matches!(again, OutputError::Exists { .. }), "{again}");
     }
     assert_eq!(fs::read(&path).unwrap(), b"text");
+}
+
+/// Also where a link of that name leads to where a file could be made.
+#[test]
+fn name_made_by_the_program_stays_in_its_directory() {
+    let base = tempfile::tempdir().unwrap();
+    let below = base.path().join("below");
+    fs::create_dir(&below).unwrap();
+    for name in [
+        "",
+        ".",
+        "..",
+        "../file",
+        "a/b",
+        "/etc/file",
+        "below/",
+        "a\0b",
+    ] {
+        let refused = write_private(&below, name, b"text").unwrap_err();
+        assert!(matches!(refused, OutputError::Name { .. }), "{refused}");
+    }
+    symlink("../elsewhere", below.join("link")).unwrap();
+    let refused = write_private(&below, "link", b"text").unwrap_err();
+    assert!(matches!(refused, OutputError::Exists { .. }), "{refused}");
+    assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
+    assert_eq!(fs::read_dir(&below).unwrap().count(), 1);
+}
+
+/// Between the look at a file and its replacement somebody puts another there.
+#[test]
+fn file_that_appears_at_the_last_moment_keeps_its_name() {
+    for is_linkable in [true, false] {
+        let base = tempfile::tempdir().unwrap();
+        let path = base.path().join("file");
+        fs::write(&path, "before").unwrap();
+        let directory = handle(base.path());
+        let looked_at = fs::File::open(&path).unwrap();
+        let stat = fstat(&looked_at).unwrap();
+        fs::remove_file(&path).unwrap();
+        fs::write(&path, "theirs").unwrap();
+        let publish = || {
+            let temporary = directory.temporary(Access::Private).unwrap();
+            let temporary = Temporary {
+                is_linkable,
+                ..temporary
+            };
+            let existing = Existing::Replace(&stat);
+            temporary.publish(&directory, "file".as_ref(), b"ours", existing, &|_| Ok(()))
+        };
+        let refused = publish().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{refused}");
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+        fs::remove_file(&path).unwrap();
+        let refused = publish().unwrap_err();
+        assert_eq!(refused.kind(), io::ErrorKind::AlreadyExists, "{refused}");
+        assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
+    }
+}
+
+/// Writing to `path` after `replace` did something with the file that is there.
+fn changed_while_prepared(path: &Path, replace: impl FnOnce()) {
+    let output = Output::prepare(path, &[]).unwrap();
+    replace();
+    let refused = output.write(b"ours").unwrap_err();
+    assert!(matches!(refused, OutputError::Changed { .. }), "{refused}");
+}
+
+/// On ext4 and XFS the number of a removed file goes to the next one.
+#[test]
+fn file_with_the_number_of_the_removed_one_is_left_alone() {
+    let base = tempfile::tempdir().unwrap();
+    let path = base.path().join("file");
+    let number = |path: &Path| fs::symlink_metadata(path).unwrap().ino();
+    for _ in 0..20 {
+        fs::write(&path, "before").unwrap();
+        let before = number(&path);
+        changed_while_prepared(&path, || {
+            fs::remove_file(&path).unwrap();
+            fs::write(&path, "theirs").unwrap();
+            assert_ne!(number(&path), before, "it is held");
+        });
+        assert_eq!(fs::read(&path).unwrap(), b"theirs");
+    }
+    fs::write(&path, "before").unwrap();
+    changed_while_prepared(&path, || {
+        fs::remove_file(&path).unwrap();
+        symlink("nowhere", &path).unwrap();
+    });
+    assert_eq!(fs::read_link(&path).unwrap(), Path::new("nowhere"));
 }
 
 #[test]

@@ -19,6 +19,14 @@ pub enum PrivateDirectoryError {
         /// What the kernel said.
         source: io::Error,
     },
+    /// On the way to it others decide where the path leads.
+    #[error("{} is not trusted: {reason}, so that others can replace what lies below", path.display())]
+    Untrusted {
+        /// The directory or symbolic link.
+        path: PathBuf,
+        /// Whose it is, or who can write to it.
+        reason: String,
+    },
     /// The name is not one single component of a path.
     #[error("{name:?} is not the name of a file in one directory")]
     Name {
@@ -109,6 +117,12 @@ impl PrivateDirectoryError {
         self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
+    /// Whether the way to it is not trusted: this program has kept nothing there.
+    #[must_use]
+    pub fn is_untrusted(&self) -> bool {
+        matches!(self, Self::Untrusted { .. })
+    }
+
     /// Whether something has the name already.
     #[must_use]
     pub fn is_already_there(&self) -> bool {
@@ -131,6 +145,9 @@ impl PrivateDirectoryError {
                 }
                 _ => format!("check {}", path.display()),
             },
+            Self::Untrusted { .. } => "set XDG_STATE_HOME to a directory below which only you and \
+                                       root can write (sudo -H, without -E)"
+                .to_owned(),
             Self::Name { .. } => "use a name without a slash".to_owned(),
             Self::SymbolicLink { path }
             | Self::NoDirectory { path }

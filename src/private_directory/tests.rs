@@ -51,6 +51,11 @@ fn directory_that_others_can_read_is_closed_by_create_only() {
     assert_eq!(mode(&own), 0o755);
     create(base.path()).unwrap();
     assert_eq!(mode(&own), 0o700);
+    // Somebody works with what is in it.
+    fs::write(own.join("file"), "").unwrap();
+    set_mode(&own, 0o755);
+    create(base.path()).unwrap();
+    assert_eq!(mode(&own), 0o755);
 }
 
 #[test]
@@ -128,6 +133,76 @@ fn directory_and_file_of_another_user_are_refused() {
             "{error}"
         );
     }
+}
+
+#[test]
+fn way_that_others_can_change_is_refused() {
+    for bits in [0o777, 0o770, 0o702] {
+        let base = base();
+        let below = base.path().join("below/state");
+        fs::create_dir_all(&below).unwrap();
+        set_mode(&base.path().join("below"), bits);
+        for error in [
+            create(&below).unwrap_err(),
+            PrivateDirectory::open(&below, Path::new(OWN)).unwrap_err(),
+        ] {
+            assert!(error.is_untrusted(), "{bits:o}: {error}");
+            assert!(
+                error.to_string().contains("below is not trusted"),
+                "{error}"
+            );
+        }
+        assert!(!is_trusted(&below) && !is_trusted(&below.join("missing")));
+        assert_eq!(fs::read_dir(&below).unwrap().count(), 0);
+        // Only what is one's own there cannot be moved by others.
+        set_mode(&base.path().join("below"), bits | 0o1000);
+        assert!(is_trusted(&below));
+        create(&below).unwrap();
+    }
+}
+
+#[test]
+fn way_through_directory_or_link_of_another_user_is_refused() {
+    if !rustix::process::geteuid().is_root() {
+        return requirement::skip(Requirement::Root, "chown needs root");
+    }
+    let base = base();
+    let path = |name: &str| base.path().join(name);
+    fs::create_dir_all(path("real/state")).unwrap();
+    fs::create_dir_all(path("theirs/state")).unwrap();
+    symlink("real", path("good")).unwrap();
+    symlink("good/../real/state", path("long")).unwrap();
+    symlink("real", path("bad")).unwrap();
+    symlink("round", path("round")).unwrap();
+    for name in ["theirs", "bad"] {
+        std::os::unix::fs::lchown(path(name), Some(1000), None).unwrap();
+    }
+    for trusted in ["real/state", "good/state", "long", "good/missing/state"] {
+        assert!(is_trusted(&path(trusted)), "{trusted}");
+        create(&path(trusted)).unwrap();
+    }
+    for bad in ["theirs/state", "bad/state", "real/../theirs/missing"] {
+        let error = create(&path(bad)).unwrap_err();
+        assert!(error.is_untrusted(), "{error}");
+        assert!(
+            error.to_string().contains("belongs to user 1000"),
+            "{error}"
+        );
+    }
+    assert!(create(&path("round/state")).is_err());
+    assert_eq!(fs::read_dir(path("theirs/state")).unwrap().count(), 0);
+    // A link of root's that somebody gave a second name in a directory that all can write.
+    let shared = path("shared");
+    fs::create_dir(&shared).unwrap();
+    fs::hard_link(path("good"), shared.join("second")).unwrap();
+    set_mode(&shared, 0o1777);
+    let error = create(&shared.join("second/state")).unwrap_err();
+    assert!(
+        error
+            .to_string()
+            .contains("another name of a symbolic link"),
+        "{error}"
+    );
 }
 
 #[test]

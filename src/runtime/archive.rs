@@ -147,11 +147,11 @@ pub fn export(path: &Path, directory: &Path) -> Result<PathBuf, String> {
 fn write_new(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<PathBuf, String> {
     for number in 0..1000 {
         let free = match number {
-            0 => directory.join(format!("{name}.{ending}")),
-            number => directory.join(format!("{name}-{number}.{ending}")),
+            0 => format!("{name}.{ending}"),
+            number => format!("{name}-{number}.{ending}"),
         };
-        match named_file::write_private(&free, bytes) {
-            Ok(()) => return Ok(free),
+        match named_file::write_private(directory, &free, bytes) {
+            Ok(path) => return Ok(path),
             Err(OutputError::Exists { .. }) => {}
             Err(error) => return Err(error.to_string()),
         }

@@ -6,13 +6,15 @@ use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
 use std::thread::{self, JoinHandle};
 use std::time::Duration;
 
+use jiff::Timestamp;
+
 use super::services::{Services, Sources};
 use crate::app::replay::{Moment, Timeline, Travel};
 use crate::app::{Effect, News};
 use crate::model::History;
 use crate::model::requests::{Board, Line as RequestLine, RequestsView};
 use crate::named_file;
-use crate::recording::{ReadError, Recording, Replay};
+use crate::recording::{Mark, ReadError, Recording, Replay};
 use crate::safe_text::SafeText;
 
 /// Time between two views while it plays.
@@ -212,7 +214,8 @@ impl Stage {
             .and_then(|live| live.ok_or_else(|| "there is no view".to_owned()))
             .and_then(|live| {
                 let text = serde_json::to_vec_pretty(&live).map_err(|error| error.to_string())?;
-                write_new(&format!("diskscope-view-{}", file_name(&live.time)), &text)
+                let stem = view_name(&live.time, self.replay.mark());
+                write_new(&format!("diskscope-view-{stem}"), &text)
             });
         self.tell(News::Exported(written));
     }
@@ -223,14 +226,52 @@ impl Stage {
     }
 }
 
-/// A time without characters that some file systems refuse.
-fn file_name(time: &str) -> String {
-    time.chars().filter(|letter| *letter != ':').collect()
+/// When a view was taken, for the name of a file. What a recording says is not to be trusted: it is
+/// a time, or the frame's own time counts.
+fn view_name(time: &str, mark: Option<Mark>) -> String {
+    let of_mark = || {
+        let milliseconds = i64::try_from(mark?.time_ms).ok()?;
+        Timestamp::from_millisecond(milliseconds).ok()
+    };
+    let time = time.parse::<Timestamp>().ok().or_else(of_mark);
+    // Some file systems refuse colons.
+    time.map_or_else(
+        || "unknown-time".to_owned(),
+        |time| time.to_string().replace(':', ""),
+    )
 }
 
 /// Writes a file that was not there before, where the user is.
 fn write_new(stem: &str, text: &[u8]) -> Result<PathBuf, String> {
-    let path = PathBuf::from(format!("{stem}.json"));
-    named_file::write_private(&path, text).map_err(|error| error.to_string())?;
-    Ok(path)
+    named_file::write_private(Path::new(""), &format!("{stem}.json"), text)
+        .map_err(|error| error.to_string())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn name_of_a_view_is_a_time_whatever_the_recording_says() {
+        let mark = |time_ms| {
+            Some(Mark {
+                time_ms,
+                bytes_per_s: None,
+            })
+        };
+        for (time, mark, expected) in [
+            ("2026-11-21T22:26:19.5Z", None, "2026-11-21T222619.5Z"),
+            ("2026-11-21T22:26:19+01:00", None, "2026-11-21T212619Z"),
+            (
+                "/../../etc/cron",
+                mark(1_700_000_000_000),
+                "2023-11-14T221320Z",
+            ),
+            ("..", mark(u64::MAX), "unknown-time"),
+            ("2026-11-21T22:26:19Z/../x", None, "unknown-time"),
+            ("", None, "unknown-time"),
+        ] {
+            assert_eq!(view_name(time, mark), expected, "{time}");
+        }
+    }
 }

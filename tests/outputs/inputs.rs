@@ -1,6 +1,7 @@
 //! Commands that read a file, given something else.
 
 use std::fs;
+use std::os::unix::fs::symlink;
 use std::os::unix::net::UnixListener;
 use std::process::Command;
 
@@ -119,4 +120,43 @@ fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
         .unwrap();
     assert_eq!(code(&output), 1, "{}", stderr(&output));
     assert!(stdout(&output).contains("is a pipe"), "{}", stdout(&output));
+}
+
+/// Reading these acts on the kernel: procfs, sysfs, and a trace, of which reading takes the events.
+#[test]
+fn input_whose_reading_acts_on_the_kernel_is_refused() {
+    let place = Place::new();
+    place.session("good.json");
+    symlink("/proc/uptime", place.join("link")).unwrap();
+    for name in [
+        "/proc/uptime",
+        "/sys/kernel/uevent_seqnum",
+        "link",
+        "/proc/self/environ",
+    ] {
+        for command in readers(name) {
+            let output = place.command(&command).output().unwrap();
+            assert_eq!(code(&output), 2, "{}", stderr(&output));
+            let told = stderr(&output);
+            assert!(told.contains("whose files act on the kernel"), "{told}");
+        }
+    }
+    let script = r#"
+        mkdir t; mount -t tracefs none t || exit 7
+        instance=t/instances/$(basename "$D"); mkdir "$instance" || exit 7
+        echo marked > "$instance/trace_marker"
+        before=$(grep -c marked "$instance/trace")
+        "$P" show "$instance/trace_pipe" 2> err || echo $?
+        after=$(grep -c marked "$instance/trace")
+        rmdir "$instance"; umount t
+        echo $before $after
+    "#;
+    let Some(output) = place.namespace(script) else {
+        return;
+    };
+    if code(&output) == 7 {
+        let reason = "no tracefs instances";
+        return crate::requirement::skip(crate::requirement::Requirement::Kernel, reason);
+    }
+    assert_eq!(stdout(&output), "2\n1 1\n", "{}", stderr(&output));
 }

@@ -267,3 +267,141 @@ fn directory_that_a_group_or_access_list_can_write_is_shared() {
         assert_eq!(code(&output), 0, "{}", stderr(&output));
     }
 }
+
+/// A link of root's that others gave the name, or that lies below what they can move: directories
+/// of root's that a group or everybody can write, without sticky bit.
+#[test]
+fn link_of_root_that_a_group_can_move_is_not_followed() {
+    use std::os::unix::fs::PermissionsExt;
+    if !is_root() {
+        return;
+    }
+    for mode in [0o777, 0o775, 0o2775] {
+        let place = Place::new();
+        let shared = place.sticky("shared");
+        fs::create_dir(shared.join("below")).unwrap();
+        fs::write(place.join("victim"), "precious").unwrap();
+        symlink("../victim", shared.join("current")).unwrap();
+        symlink("../../victim", shared.join("below/link")).unwrap();
+        fs::set_permissions(&shared, fs::Permissions::from_mode(mode)).unwrap();
+        fs::rename(shared.join("current"), shared.join("out.json")).unwrap();
+        let why = "a symbolic link of anybody who can write to its directory";
+        for name in ["shared/out.json", "shared/below/link"] {
+            assert_refused(&place, &place.run_to(name), why);
+        }
+        // Nobody else can move it in one with a sticky bit.
+        fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
+        let output = place.run_to("shared/out.json");
+        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_document(&fs::read_to_string(place.join("victim")).unwrap());
+    }
+}
+
+/// A link below directories of two users leads to files of neither.
+#[test]
+fn link_that_two_users_can_move_is_not_followed() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let home = place.join("home");
+    let other = USER + 1;
+    fs::create_dir_all(home.join("other")).unwrap();
+    fs::write(place.join("victim"), "precious").unwrap();
+    symlink("../../victim", home.join("other/link")).unwrap();
+    chown(&home, Some(USER), None).unwrap();
+    for path in [home.join("other"), place.join("victim")] {
+        chown(path, Some(other), None).unwrap();
+    }
+    let output = place.run_to("home/other/link");
+    assert_refused(&place, &output, "a symbolic link of user 1000");
+}
+
+/// The current directory was moved by its owner: `..` is another directory now.
+#[test]
+fn parent_of_a_directory_that_another_user_moved_is_not_trusted() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let shared = place.sticky("shared");
+    fs::create_dir_all(place.join("home/work/deep")).unwrap();
+    fs::create_dir(place.join("etc")).unwrap();
+    for victim in ["shared/out.json", "etc/conf"] {
+        fs::write(place.join(victim), "precious").unwrap();
+    }
+    for theirs in ["home", "home/work"] {
+        chown(place.join(theirs), Some(USER), None).unwrap();
+    }
+    let run = |from: &str, output: &str| {
+        let words = [&crate::place::RUN[..], &["--json", output]].concat();
+        let mut command = place.command(&words);
+        command.current_dir(place.join(from)).output().unwrap()
+    };
+    // Where it was: the parent is the same user's.
+    let output = run("home/work", "../out.json");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    fs::remove_dir_all(place.join("state")).unwrap();
+    fs::rename(place.join("home/work"), shared.join("work")).unwrap();
+    let why = "the parent (..) of a directory of user 1000";
+    for (from, output) in [
+        ("shared/work", "../out.json"),
+        ("shared/work", "../../etc/conf"),
+        ("shared/work/deep", "../../out.json"),
+        ("shared/work/deep", "../../new.json"),
+        (".", "shared/work/../out.json"),
+    ] {
+        assert_refused(&place, &run(from, output), why);
+    }
+    for victim in ["shared/out.json", "etc/conf"] {
+        let text = fs::read_to_string(place.join(victim)).unwrap();
+        assert_eq!(text, "precious", "{victim}");
+    }
+    // Root's own directories are where root put them.
+    let output = run("etc", "../etc/new.json");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+}
+
+/// As a stick is mounted by udisks2: owner and mode of what is on it were set elsewhere.
+#[test]
+fn link_on_a_medium_made_elsewhere_does_not_lead_off_it() {
+    let place = Place::new();
+    place.session("s.json");
+    let script = r#"
+        mkdir m; echo precious > conf; : > fstab
+        truncate -s 16M image; mkfs.ext4 -q -F image
+        mount -o loop image m; mountpoint -q m
+        echo before > m/inside
+        ln -s "$D/conf" m/out.html; ln -s "$D" m/way; ln -s inside m/good
+        umount m; [ -e /etc/fstab ] || { : > fstab-needed; exit 0; }
+        mount --bind fstab /etc/fstab
+        report() { "$P" report s.json -o "$1" 2>> err && echo 0 || echo $?; }
+        mount -o loop,nosuid,nodev image m; mountpoint -q m
+        report m/out.html; report m/way/conf; report m/way/new; report m/good; cat conf
+        umount m
+        # Mounted by the administrator.
+        echo "/dev/sdx $D/m ext4 nosuid,nodev 0 0" > fstab
+        mount -o loop,nosuid,nodev image m; mountpoint -q m
+        report m/out.html; head -c 9 conf
+        umount m
+    "#;
+    let Some(output) = place.namespace(script) else {
+        return;
+    };
+    if place.join("fstab-needed").exists() {
+        let reason = "no /etc/fstab to mount another on";
+        crate::requirement::skip(crate::requirement::Requirement::Namespaces, reason);
+        return;
+    }
+    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    let expected = "2\n2\n2\n0\nprecious\n0\n<!doctype";
+    assert_eq!(
+        stdout(&output).to_lowercase(),
+        expected,
+        "{told}{}",
+        stderr(&output)
+    );
+    let refused = "a symbolic link on a medium leads off it";
+    assert_eq!(told.matches(refused).count(), 3, "{told}");
+    assert!(!place.join("new").exists());
+}

@@ -125,3 +125,169 @@ fn state_directory_planted_by_another_user_is_not_used() {
     );
     assert_eq!(below(&planted), []);
 }
+
+/// `$D/home` is where root's HOME leads, `$D/passwd` gives `$D/roots`; `$D/theirs` is another user's.
+fn state_of_root(place: &Place, script: &str) -> Option<std::process::Output> {
+    for name in ["home", "roots", "theirs", "etc"] {
+        fs::create_dir(place.join(name)).unwrap();
+    }
+    chown(place.join("theirs"), Some(USER), Some(USER)).unwrap();
+    place.namespace(&format!(
+        r#"
+        echo "root:x:0:0::$D/roots:/bin/sh" > "$D/passwd"
+        mount --bind "$D/passwd" /etc/passwd
+        unset XDG_STATE_HOME
+        export HOME="$D/home"
+        user() {{ setpriv --reuid {USER} --regid {USER} --clear-groups "$@"; }}
+        {script}
+        "$P" $RUN
+        "#
+    ))
+}
+
+/// Somebody else made a directory or link on the way, or can.
+#[test]
+fn state_of_root_is_kept_only_where_nobody_else_decides() {
+    if !is_root() {
+        return;
+    }
+    for script in [
+        // HOME is a directory like /tmp.
+        "chmod 1777 home; user mkdir home/.local; user ln -s \"$D/etc\" home/.local/state",
+        "chmod 1777 home; user ln -s \"$D/etc\" home/.local",
+        "chmod 1777 home; user mkdir -p home/.local/state",
+        "chmod 777 home",
+        "chmod 775 home",
+        // HOME, or a part of it, is another user's, whatever it leads to.
+        "ln -s \"$D/etc\" theirs/home; export HOME=\"$D/theirs/home\"",
+        "user ln -s \"$D/etc\" theirs/home; export HOME=\"$D/theirs/home\"",
+        "mkdir theirs/home; export HOME=\"$D/theirs/home\"",
+        "chmod 1777 home; user ln -s \"$D/etc\" home/x; export XDG_STATE_HOME=\"$D/home/x\"; \
+         export HOME=\"$D/theirs\"",
+        "export XDG_STATE_HOME=\"$D/theirs/new\" HOME=\"$D/theirs\"",
+    ] {
+        let place = Place::new();
+        let Some(output) = state_of_root(&place, script) else {
+            return;
+        };
+        let told = stderr(&output);
+        assert_eq!(code(&output), 0, "{script}: {told}");
+        assert!(
+            told.contains("/roots/.local/state/diskscope/"),
+            "{script}: {told}"
+        );
+        for name in ["etc", "theirs", "home"] {
+            let found = below(&place.join(name));
+            let is_planted = |name: &str| [".local", "state", "x", "home"].contains(&name);
+            assert!(
+                found.iter().all(|(name, ..)| is_planted(name)),
+                "{script}: {found:?}"
+            );
+        }
+    }
+}
+
+/// The way is root's own, also through links and a directory like /tmp.
+#[test]
+fn state_of_root_is_kept_where_root_alone_decides() {
+    if !is_root() {
+        return;
+    }
+    for script in [
+        "ln -s \"$D/etc\" home/.local",
+        "chmod 1777 home; mkdir -m 755 home/.local; mkdir -m 700 home/.local/state",
+        "chmod 1777 home",
+        "ln -s ../etc/../etc home/.local",
+    ] {
+        let place = Place::new();
+        let Some(output) = state_of_root(&place, script) else {
+            return;
+        };
+        let told = stderr(&output);
+        assert_eq!(code(&output), 0, "{script}: {told}");
+        assert!(
+            told.contains("/home/.local/state/diskscope/"),
+            "{script}: {told}"
+        );
+    }
+}
+
+/// Where root has no other place either, nothing is kept: what lies there is neither removed nor
+/// closed.
+#[test]
+fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        echo "root:x:0:0::$D/theirs:/bin/sh" > "$D/passwd"
+        mkdir -p theirs/project/sessions; chmod 755 theirs/project theirs/project/sessions
+        name=2026-01-01T000000-random-read.json.partial
+        echo precious > theirs/project/sessions/$name
+        touch -d '-1 hour' theirs/project/sessions/$name
+        user mv theirs/project theirs/diskscope
+        export XDG_STATE_HOME="$D/theirs" HOME="$D/theirs"
+    "#;
+    let Some(output) = state_of_root(&place, script) else {
+        return;
+    };
+    let told = stderr(&output);
+    assert_eq!(code(&output), 0, "{told}");
+    assert!(told.contains("the session is not saved"), "{told}");
+    assert!(told.contains("it belongs to user 1000"), "{told}");
+    let found = below(&place.join("theirs"));
+    assert!(
+        found.contains(&("diskscope".to_owned(), 0, 0o755)),
+        "{found:?}"
+    );
+    assert_eq!(found.len(), 3, "{found:?}");
+}
+
+/// A project of the user's own that happens to have the program's name.
+#[test]
+fn directory_with_files_in_it_is_not_closed() {
+    use std::os::unix::fs::PermissionsExt;
+    let place = Place::new();
+    let project = place.join("state/diskscope");
+    fs::create_dir_all(&project).unwrap();
+    fs::write(project.join("Makefile"), "").unwrap();
+    fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
+    let output = place.run_to("out.json");
+    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(fs::metadata(&project).unwrap().mode() & 0o777, 0o755);
+    let sessions = fs::metadata(project.join("sessions")).unwrap();
+    assert_eq!(sessions.mode() & 0o777, 0o700);
+}
+
+/// A user whose umask is 0002 has directories that the group of the same number can write.
+#[test]
+fn directory_of_the_users_private_group_is_the_users_own() {
+    if !is_root() {
+        return;
+    }
+    let place = Place::new();
+    let script = r#"
+        chmod 755 "$D"; mkdir -m 775 home; chown 1000:1000 home
+        unset XDG_STATE_HOME; export HOME="$D/home"
+        user() { setpriv --reuid 1000 --regid 1000 --groups 1000,1001 "$@"; }
+        umask 0002; cd home
+        user mkdir -p .local/state data; user touch data/out.json; user ln -s data way
+        user "$P" $RUN --json way/out.json 2>> ../err > /dev/null; echo $?
+        user find .local/state/diskscope/sessions -name '*.json' | wc -l
+        user chgrp 1001 . .local
+        user "$P" $RUN --json way/out.json 2>> ../err > /dev/null; echo $?
+        user "$P" $RUN 2>> ../err > /dev/null; echo $?
+        user find .local/state/diskscope/sessions -name '*.json' | wc -l
+    "#;
+    let output = place.script(script).output().unwrap();
+    let told = fs::read_to_string(place.join("err")).unwrap_or_default();
+    assert_eq!(
+        stdout(&output),
+        "0\n1\n2\n0\n1\n",
+        "{told}{}",
+        stderr(&output)
+    );
+    assert!(told.contains("a symbolic link of anybody"), "{told}");
+    assert!(told.contains("the session is not saved"), "{told}");
+}

@@ -6,7 +6,6 @@ use rustix::io::Errno;
 
 use crate::drive::ioctl;
 use crate::drive::target::Medium;
-use crate::named_file;
 
 /// `FS_IMMUTABLE_FL` (ioctl_iflags(2)).
 const IMMUTABLE: u32 = 0x10;
@@ -28,8 +27,6 @@ pub enum Obstacle {
     Executed,
     /// The kernel forbids it.
     Forbidden,
-    /// Writing it acts on the kernel; where it lies.
-    ActsOnKernel(&'static str),
 }
 
 impl Obstacle {
@@ -56,9 +53,6 @@ impl Obstacle {
             Self::ReadOnlyMount => "name it below a mount that may be written",
             Self::Immutable => "chattr -i lifts that, if its content may really go",
             Self::AppendOnly => "chattr -a lifts that, if its content may really go",
-            Self::ActsOnKernel(_) => {
-                "name a block device, a regular file or a directory: a scratch file is made there"
-            }
             Self::Executed => "end the program that runs from it (see fuser FILE) first",
             Self::Forbidden => {
                 "some virtual machines guard their root disk like this: name a directory, a scratch \
@@ -71,7 +65,6 @@ impl Obstacle {
 impl fmt::Display for Obstacle {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str(match self {
-            Self::ActsOnKernel(place) => return write!(formatter, "is {place}"),
             Self::ReadOnlyDevice => "is read-only",
             Self::ReadOnlyMount => "lies on a file system that is mounted read-only",
             Self::Immutable => "is immutable (chattr +i)",
@@ -87,15 +80,6 @@ pub(super) fn known(medium: &Medium) -> Option<Obstacle> {
     if medium.device_number().is_some() {
         let read_only = ioctl::is_read_only(medium.anchor()).unwrap_or(false);
         return read_only.then_some(Obstacle::ReadOnlyDevice);
-    }
-    match named_file::kernel_file_system(medium.anchor()) {
-        Ok(None) => {}
-        Ok(Some(place)) => return Some(Obstacle::ActsOnKernel(place)),
-        Err(_) => {
-            return Some(Obstacle::ActsOnKernel(
-                "on a file system that does not tell its type",
-            ));
-        }
     }
     let mount = rustix::fs::fstatvfs(medium.anchor());
     if mount.is_ok_and(|facts| facts.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY)) {

@@ -2,7 +2,6 @@
 
 use std::ffi::OsStr;
 use std::fs::{self, File, Metadata};
-use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
@@ -15,6 +14,7 @@ use super::{FileId, Medium, Target, TargetKind};
 use crate::drive::identity::{self, Drive};
 use crate::drive::mounts::{self, split_number};
 use crate::drive::{DriveError, failed, ioctl, scratch};
+use crate::named_file;
 use crate::printable::printable;
 use crate::roots::Roots;
 
@@ -60,13 +60,18 @@ fn open_path(
     name: &str,
     scratch_size: Option<u64>,
 ) -> Result<Medium, DriveError> {
-    // Looked at before it is opened: opening a pipe waits, opening a tape rewinds.
-    let metadata = fs::metadata(path).map_err(|source| match source.kind() {
-        io::ErrorKind::NotFound => DriveError::Missing {
-            name: name.to_owned(),
-        },
-        _ => failed("look at", name)(source),
-    })?;
+    // Looked at before it is opened: opening a pipe waits, opening a tape rewinds. As long as this
+    // descriptor lives its inode number is that of no other file.
+    let look = OFlags::PATH | OFlags::CLOEXEC;
+    let looked_at =
+        rustix::fs::open(path, look, Permissions::empty()).map_err(|error| match error {
+            rustix::io::Errno::NOENT => DriveError::Missing {
+                name: name.to_owned(),
+            },
+            _ => failed("look at", name)(error),
+        })?;
+    let looked_at = File::from(looked_at);
+    let metadata = looked_at.metadata().map_err(failed("look at", name))?;
     let kind = metadata.file_type();
     if kind.is_dir() {
         let file = scratch::create(path, name)?;
@@ -82,6 +87,12 @@ fn open_path(
     }
     if kind.is_fifo() || kind.is_socket() {
         return Err(unsuitable("a pipe or a socket"));
+    }
+    if kind.is_file()
+        && let Some(what) =
+            named_file::acts_on_kernel(&looked_at).map_err(failed("look at", name))?
+    {
+        return Err(unsuitable(what));
     }
     let anchor = anchor(path, name, &metadata)?;
     if kind.is_block_device() {

@@ -34,6 +34,12 @@ fn names_that_are_no_target_say_why() {
     )
     .unwrap();
     assert!(kind_of_error(&path("pipe")).1.contains("a pipe"));
+    symlink("/sys/kernel/uevent_seqnum", path("attribute")).unwrap();
+    for name in [&path("attribute"), "/proc/self/environ"] {
+        let (kind, text) = kind_of_error(name);
+        assert_eq!(kind, ErrorKind::Usage);
+        assert!(text.contains("whose files act on the kernel"), "{text}");
+    }
 }
 
 #[test]

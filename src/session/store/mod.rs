@@ -179,10 +179,24 @@ fn sweep(directory: &PrivateDirectory, now: SystemTime) {
     }
 }
 
-/// Also the names that earlier versions gave.
+/// A file that this program was writing, also by the name that earlier versions gave: that of a
+/// document with one more ending.
 fn is_temporary(name: &OsStr) -> bool {
-    PrivateDirectory::is_temporary(name)
-        || Path::new(name).extension() == Some(OsStr::new("partial"))
+    let earlier = || name.to_str()?.strip_suffix(".json.partial");
+    PrivateDirectory::is_temporary(name) || earlier().is_some_and(is_session_name)
+}
+
+/// Whether that is the name that a session gets: `2026-11-21T222619-random-read`, maybe with a
+/// number.
+fn is_session_name(name: &str) -> bool {
+    const TIME: &[u8] = b"0000-00-00T000000-";
+    let (time, rest) = name.as_bytes().split_at(TIME.len().min(name.len()));
+    let is_time = time.iter().zip(TIME).all(|(letter, like)| match like {
+        b'0' => letter.is_ascii_digit(),
+        _ => letter == like,
+    });
+    let is_word = |letter: &u8| letter.is_ascii_lowercase() || matches!(letter, b'0'..=b'9' | b'-');
+    is_time && !rest.is_empty() && rest.iter().all(is_word)
 }
 
 /// The name of a journal or document.

@@ -180,7 +180,8 @@ fn a_document_and_its_journal_are_listed_once() {
 fn what_a_kill_left_half_written_is_cleared_away_later() {
     let directory = tempfile::tempdir().unwrap();
     let private = private(&directory.path().join("sessions")).unwrap();
-    for name in ["one.json.partial", ".0123456789abcdef.tmp"] {
+    let earlier = "2026-11-21T222619-random-read-1.json.partial";
+    for name in [earlier, ".0123456789abcdef.tmp"] {
         let path = private.path().join(name);
         fs::write(&path, "{").unwrap();
         let written = fs::metadata(&path).unwrap().modified().unwrap();
@@ -194,6 +195,26 @@ fn what_a_kill_left_half_written_is_cleared_away_later() {
         sweep(&private, written + 2 * ABANDONED);
         assert!(!path.exists());
     }
+}
+
+#[test]
+fn files_of_others_are_never_cleared_away() {
+    let directory = tempfile::tempdir().unwrap();
+    let private = private(&directory.path().join("sessions")).unwrap();
+    let theirs = [
+        "download.iso.partial",
+        "one.json.partial",
+        "2026-11-21T222619-random-read.partial",
+        "2026-11-21T222619-.json.partial",
+        "2026-11-21T222619.json.partial",
+        "2026-11-21 222619-random-read.json.partial",
+        ".0123456789abcdeg.tmp",
+    ];
+    for name in theirs {
+        fs::write(private.path().join(name), "precious").unwrap();
+    }
+    sweep(&private, SystemTime::now() + 1000 * ABANDONED);
+    assert_eq!(private.names().unwrap().len(), theirs.len());
 }
 
 #[test]

@@ -1,0 +1,147 @@
+//! Who else than root and the user of this process decided where a path leads.
+
+use std::fmt;
+use std::os::fd::AsRawFd;
+
+use rustix::fs::{StatVfsMountFlags, fstatvfs};
+
+use super::owner::Owner;
+use super::resolve::Found;
+
+/// What leads to another place than the words of the path say.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Redirect {
+    /// A symbolic link that somebody made, or can move.
+    Link(Owner),
+    /// The parent of a directory that somebody can move.
+    Parent(Owner),
+    /// A symbolic link on a medium that may have been made elsewhere, with its `st_dev`: owner and
+    /// mode of its files say nothing about this system's users.
+    Medium(u64),
+}
+
+impl Redirect {
+    /// Whether it may lead to what belongs to that user and lies on that file system.
+    pub(super) fn permits(self, owner: Owner, device: u64) -> bool {
+        match self {
+            Self::Link(other) | Self::Parent(other) => other.is_same(owner),
+            Self::Medium(medium) => medium == device,
+        }
+    }
+
+    /// Of a link on such a medium.
+    pub(super) fn of_medium(link: &Found) -> Option<Self> {
+        is_made_elsewhere(link).then_some(Self::Medium(link.stat.st_dev))
+    }
+}
+
+impl fmt::Display for Redirect {
+    fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Self::Link(owner) => write!(out, "a symbolic link of {owner}"),
+            Self::Parent(owner) => write!(out, "the parent (..) of a directory of {owner}"),
+            Self::Medium(_) => out.write_str("a symbolic link on a medium"),
+        }
+    }
+}
+
+/// Whether a file lies on a medium that a user may have mounted: without set-user-ID programs and
+/// devices, as udisks2 and fusermount do it, and not because /etc/fstab says so.
+fn is_made_elsewhere(file: &Found) -> bool {
+    let careful = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV;
+    let is_careful = fstatvfs(&file.descriptor).is_ok_and(|facts| facts.f_flag.contains(careful));
+    if !is_careful {
+        return false;
+    }
+    let read = |path: &str| {
+        let bytes = std::fs::read(path).unwrap_or_default();
+        String::from_utf8_lossy(&bytes).into_owned()
+    };
+    let about = read(&format!(
+        "/proc/self/fdinfo/{}",
+        file.descriptor.as_raw_fd()
+    ));
+    let number = about.lines().find_map(|line| line.strip_prefix("mnt_id:"));
+    let mounts = read("/proc/self/mountinfo");
+    let Some(mount) = number.and_then(|number| Mount::find(&mounts, number.trim())) else {
+        return true;
+    };
+    mount.is_medium() && !is_listed(&read("/etc/fstab"), mount.point)
+}
+
+/// A mount, of proc_pid_mountinfo(5).
+struct Mount<'a> {
+    point: &'a str,
+    kind: &'a str,
+    source: &'a str,
+}
+
+impl<'a> Mount<'a> {
+    fn find(table: &'a str, number: &str) -> Option<Self> {
+        table.lines().find_map(|line| {
+            let (mount, system) = line.split_once(" - ")?;
+            let mut fields = mount.split(' ');
+            let is_it = fields.next()? == number;
+            let point = fields.nth(3)?;
+            let mut system = system.split(' ');
+            let (kind, source) = (system.next()?, system.next()?);
+            is_it.then_some(Self {
+                point,
+                kind,
+                source,
+            })
+        })
+    }
+
+    /// A disk, or FUSE. File systems in memory begin empty, and network file systems are mounted by
+    /// root or autofs.
+    fn is_medium(&self) -> bool {
+        self.source.starts_with("/dev/") || self.kind.starts_with("fuse")
+    }
+}
+
+/// Whether the administrator has it mounted there, and no user may (fstab(5), mount(8)). Spaces in
+/// names are coded in both tables alike.
+fn is_listed(fstab: &str, point: &str) -> bool {
+    fstab.lines().any(|line| {
+        let fields: Vec<&str> = line.split_ascii_whitespace().collect();
+        let is_comment = line.trim_start().starts_with('#');
+        let by_users = ["user", "users", "owner", "group"];
+        let options = fields.get(3).copied().unwrap_or_default();
+        let by_user = options.split(',').any(|option| by_users.contains(&option));
+        !is_comment && fields.get(1) == Some(&point) && !by_user
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn medium_is_known_by_its_mount() {
+        let table = "\
+            30 1 8:1 / / rw,relatime - ext4 /dev/sda1 rw\n\
+            41 30 8:17 / /media/a\\040b rw,nosuid,nodev shared:1 - ext4 /dev/sdb1 rw\n\
+            42 30 0:56 / /run rw,nosuid,nodev - tmpfs tmpfs rw\n\
+            43 30 0:57 / /mnt/far rw,nosuid,nodev - fuse.sshfs joe@host: rw\n\
+            44 30 0:58 / /home rw,nosuid,nodev - nfs4 server:/home rw\n";
+        let mount = |number| Mount::find(table, number).unwrap();
+        assert_eq!(mount("41").point, "/media/a\\040b");
+        assert!(mount("41").is_medium() && mount("43").is_medium());
+        assert!(!mount("42").is_medium() && !mount("44").is_medium());
+        assert!(Mount::find(table, "4").is_none());
+    }
+
+    #[test]
+    fn mount_of_the_administrator_is_listed() {
+        let fstab = "\
+            # /dev/sdc1 /media/off ext4 defaults 0 0\n\
+            /dev/sda2\t/home\text4 nosuid,nodev 0 2\n\
+            /dev/sdb1 /media/a\\040b ext4 noauto,user 0 0\n\
+            broken\n";
+        assert!(is_listed(fstab, "/home"));
+        for point in ["/media/a\\040b", "/media/off", "/dev/sda2", "ext4", ""] {
+            assert!(!is_listed(fstab, point), "{point}");
+        }
+    }
+}

@@ -1,0 +1,229 @@
+//! The way to a private directory, from the root directory on: only where nobody but root and the
+//! user of this process can have decided where it leads.
+
+use std::collections::VecDeque;
+use std::ffi::{OsStr, OsString};
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, mkdirat, openat, readlinkat};
+use rustix::io::Errno;
+
+use super::{DIRECTORY_MODE, PrivateDirectoryError};
+use crate::shared_directory::{can_be_rearranged, is_shared};
+
+/// As many symbolic links as the kernel follows (path_resolution(7)).
+const MAX_LINKS: u32 = 40;
+/// `f_type` of FUSE (statfs(2)): its server says whom a file belongs to.
+const FUSE_SUPER_MAGIC: rustix::fs::FsWord = 0x6573_5546;
+
+/// Opens a directory by its path. `create` makes what is missing, for its owner only.
+///
+/// # Errors
+/// When a directory or symbolic link on the way belongs to another user than root and the effective
+/// one, when others could move what lies in such a directory, or when the kernel refuses.
+pub(super) fn open(base: &Path, create: bool) -> Result<OwnedFd, PrivateDirectoryError> {
+    let start = Path::new(if base.is_absolute() { "/" } else { "." });
+    let mut walk = Walk {
+        reached: Reached::open(start)?,
+        pending: VecDeque::new(),
+        links: 0,
+        create,
+    };
+    walk.push(base.as_os_str());
+    while let Some(name) = walk.pending.pop_front() {
+        walk.enter(&name)?;
+    }
+    Ok(walk.reached.descriptor)
+}
+
+/// Whether a path, as far as it exists, leads through directories and links of root and the
+/// effective user only, where nobody else can move them.
+#[must_use]
+pub fn is_trusted(path: &Path) -> bool {
+    match open(path, false) {
+        Ok(_) => true,
+        Err(error) => error.is_not_found(),
+    }
+}
+
+/// A directory that may be trusted.
+struct Reached {
+    descriptor: OwnedFd,
+    stat: Stat,
+    /// To show.
+    path: PathBuf,
+}
+
+impl Reached {
+    fn open(path: &Path) -> Result<Self, PrivateDirectoryError> {
+        let failed = || PrivateDirectoryError::errno("open", path);
+        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+        let descriptor = openat(CWD, path, flags, Mode::empty()).map_err(failed())?;
+        let stat = fstat(&descriptor).map_err(failed())?;
+        let reached = Self {
+            descriptor,
+            stat,
+            path: path.to_owned(),
+        };
+        reached.check()?;
+        Ok(reached)
+    }
+
+    fn check(&self) -> Result<(), PrivateDirectoryError> {
+        check_owner(&self.stat, &self.path)?;
+        if can_be_rearranged(&self.descriptor, &self.stat) {
+            let mode = self.stat.st_mode & 0o7777;
+            let reason = format!("other users can write to it (mode {mode:04o})");
+            return Err(untrusted(&self.path, reason));
+        }
+        Ok(())
+    }
+}
+
+struct Walk {
+    reached: Reached,
+    pending: VecDeque<OsString>,
+    links: u32,
+    create: bool,
+}
+
+impl Walk {
+    /// Puts the components of a path before what is still to be walked.
+    fn push(&mut self, path: &OsStr) {
+        let components = path.as_bytes().split(|byte| *byte == b'/').rev();
+        for component in components.filter(|component| !component.is_empty()) {
+            self.pending.push_front(OsStr::from_bytes(component).into());
+        }
+    }
+
+    fn enter(&mut self, name: &OsStr) -> Result<(), PrivateDirectoryError> {
+        let path = self.reached.path.join(name);
+        let failed = |tried| PrivateDirectoryError::errno(tried, &path);
+        let descriptor = self.look_up(name, &path)?;
+        let stat = fstat(&descriptor).map_err(failed("examine"))?;
+        check_owner(&stat, &path)?;
+        let is_fuse = || fstatfs(&descriptor).is_ok_and(|facts| facts.f_type == FUSE_SUPER_MAGIC);
+        if is_shared(&self.reached.stat) && is_fuse() {
+            // Anybody may have mounted it on a directory there.
+            return Err(untrusted(&path, "it is a FUSE file system".to_owned()));
+        }
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {
+                self.reached = Reached {
+                    descriptor,
+                    stat,
+                    path,
+                };
+                self.reached.check()
+            }
+            FileType::Symlink => self.follow(&descriptor, &stat, &path),
+            _ => Err(PrivateDirectoryError::NoDirectory { path }),
+        }
+    }
+
+    fn look_up(&self, name: &OsStr, path: &Path) -> Result<OwnedFd, PrivateDirectoryError> {
+        let here = &self.reached.descriptor;
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        // This mounts what is mounted on demand (autofs).
+        let mounted = openat(here, name, flags | OFlags::DIRECTORY, Mode::empty());
+        let found = match mounted {
+            Err(Errno::NOTDIR | Errno::LOOP) => openat(here, name, flags, Mode::empty()),
+            found => found,
+        };
+        let found = match found {
+            Err(Errno::NOENT) if self.create => {
+                match mkdirat(here, name, DIRECTORY_MODE) {
+                    Ok(()) | Err(Errno::EXIST) => {}
+                    Err(error) => {
+                        return Err(PrivateDirectoryError::errno("make the directory", path)(
+                            error,
+                        ));
+                    }
+                }
+                openat(here, name, flags, Mode::empty())
+            }
+            found => found,
+        };
+        found.map_err(PrivateDirectoryError::errno("open", path))
+    }
+
+    fn follow(
+        &mut self,
+        link: &OwnedFd,
+        stat: &Stat,
+        path: &Path,
+    ) -> Result<(), PrivateDirectoryError> {
+        // Where fs.protected_hardlinks is off, anybody can give a link of root's a second name.
+        if is_shared(&self.reached.stat) && stat.st_nlink > 1 {
+            let reason = "it is another name of a symbolic link".to_owned();
+            return Err(untrusted(path, reason));
+        }
+        self.links += 1;
+        if self.links > MAX_LINKS {
+            return Err(PrivateDirectoryError::errno("follow", path)(Errno::LOOP));
+        }
+        let target = readlinkat(link, "", Vec::new())
+            .map_err(PrivateDirectoryError::errno("follow", path))?;
+        let target = OsString::from_vec(target.into_bytes());
+        if target.as_bytes().starts_with(b"/") {
+            self.reached = Reached::open(Path::new("/"))?;
+        }
+        self.push(&target);
+        Ok(())
+    }
+}
+
+fn check_owner(stat: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
+    let user = rustix::process::geteuid().as_raw();
+    match stat.st_uid {
+        0 => Ok(()),
+        owner if owner == user || is_outside(owner) => Ok(()),
+        owner => Err(untrusted(path, format!("it belongs to user {owner}"))),
+    }
+}
+
+/// Whether an owner is none of this user namespace (user_namespaces(7)), as root of the machine is in
+/// one without privileges: all owners outside have one number.
+fn is_outside(owner: u32) -> bool {
+    let read = |path| std::fs::read_to_string(path).unwrap_or_default();
+    let overflow = read("/proc/sys/kernel/overflowuid").trim().parse();
+    overflow == Ok(owner) && !is_mapped(&read("/proc/self/uid_map"), owner)
+}
+
+/// Whether a user exists in a namespace; also where that cannot be found out.
+fn is_mapped(map: &str, user: u32) -> bool {
+    let ranges = map.lines().map(|line| {
+        let mut fields = line.split_ascii_whitespace().map(str::parse::<u64>);
+        let first = fields.next()?.ok()?;
+        let length = fields.nth(1)?.ok()?;
+        Some(first..first + length)
+    });
+    let ranges: Option<Vec<_>> = ranges.collect();
+    ranges.is_none_or(|ranges| {
+        ranges.is_empty() || ranges.iter().any(|range| range.contains(&user.into()))
+    })
+}
+
+fn untrusted(path: &Path, reason: String) -> PrivateDirectoryError {
+    PrivateDirectoryError::Untrusted {
+        path: path.to_owned(),
+        reason,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_mapped;
+
+    #[test]
+    fn owner_outside_of_a_user_namespace_is_known_by_its_map() {
+        assert!(is_mapped("         0          0 4294967295\n", 65534));
+        assert!(is_mapped("0 1000 1\n1 100000 65536\n", 65534));
+        assert!(!is_mapped("1000 1000 1\n", 65534));
+        assert!(!is_mapped("0 1000 1\n", 65534));
+        assert!(is_mapped("", 65534));
+        assert!(is_mapped("broken\n", 65534));
+    }
+}
