@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
-use super::text::{indented, plain_table, right_align, wrap};
+use super::text::{cell, indented, plain_table, right_align, wrap};
 use crate::printable::{printable, printable_lines};
 use crate::session::compare::words::letter;
 use crate::session::compare::{
@@ -107,7 +107,7 @@ fn figures(figures: &[ComparedFigure], (baseline, other): (usize, usize)) -> Str
             ratio,
             interval,
             words,
-        ]);
+        ].map(cell));
     }
     (1..5).for_each(|column| right_align(&mut table, column));
     narrow(&mut table);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{narrow, safe};
-use super::text::{indented, plain_table, right_align, wrap};
+use super::text::{cell, indented, plain_table, right_align, wrap};
 use crate::printable::printable_lines;
 use crate::session::compare::Fleet;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
@@ -66,7 +66,7 @@ fn drives(name: &str, table: &FleetTable) -> String {
                 .as_ref()
                 .map_or_else(String::new, |peers| signed(peers.distance)),
             remarks(row),
-        ]);
+        ].map(cell));
     }
     right_align(&mut rows, 3);
     right_align(&mut rows, 4);

@@ -78,8 +78,8 @@ fn rates(snapshot: &Snapshot) -> String {
     )
 }
 
-/// What is about to be overwritten, how much of it, and how long that takes: one block.
-fn overwriting(inspection: &Inspection, start: &Start) -> String {
+/// What is about to be overwritten, how much of it, and how long that takes: lines of one block.
+fn overwriting(inspection: &Inspection, start: &Start) -> Vec<String> {
     let mut lines = inspection.about();
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, "overwriting ");
@@ -93,7 +93,10 @@ fn overwriting(inspection: &Inspection, start: &Start) -> String {
         |duration| format!("takes up to {}", units::waiting(duration)),
     );
     lines.push(format!("{writes}, {duration}"));
-    lines.join("\n  ")
+    for line in lines.iter_mut().skip(1) {
+        line.insert_str(0, "  ");
+    }
+    lines
 }
 
 impl Watcher for Line {
@@ -113,7 +116,7 @@ impl Watcher for Line {
     fn started(&mut self, start: &Start) {
         self.clear();
         if let Some(inspection) = &start.overwritten {
-            say(&overwriting(inspection, start));
+            overwriting(inspection, start).iter().for_each(|line| say(line));
         }
         // What will be written is said to whoever keeps the log, too.
         if self.terminal || start.forecast.writes.is_some() {
