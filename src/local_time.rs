@@ -15,11 +15,7 @@ use jiff::tz::TimeZone;
 use crate::named_file::input;
 
 /// Directories of the zones (tzset(3)); the second is that of some systems without the first.
-const DIRECTORIES: [&str; 3] = [
-    "/usr/share/zoneinfo",
-    "/usr/lib/zoneinfo",
-    "/etc/zoneinfo",
-];
+const DIRECTORIES: [&str; 3] = ["/usr/share/zoneinfo", "/usr/lib/zoneinfo", "/etc/zoneinfo"];
 /// The zone of the machine.
 const LOCAL: &str = "/etc/localtime";
 /// No zone is as long: the longest have some 4 kB.
@@ -40,7 +36,9 @@ fn zone(variable: Option<&OsStr>) -> Option<TimeZone> {
             let name = name.to_str()?;
             let name = name.strip_prefix(':').unwrap_or(name);
             if let Some(path) = below(name) {
-                let mut files = DIRECTORIES.iter().map(|directory| Path::new(directory).join(&path));
+                let mut files = DIRECTORIES
+                    .iter()
+                    .map(|directory| Path::new(directory).join(&path));
                 if let Some(zone) = files.find_map(|file| read(&file)) {
                     return Some(zone);
                 }

@@ -84,8 +84,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     ));
     if reason == NO_ROOM {
         let message = "the recording ended before its time: its file system is almost full";
-        return Err(Failure::failed(message)
-            .advise("make room, name a file elsewhere, or set --limit; what is there can be replayed"));
+        return Err(Failure::failed(message).advise(
+            "make room, name a file elsewhere, or set --limit; what is there can be replayed",
+        ));
     }
     Ok(if control.is_cancelled() {
         Exit::Interrupted

@@ -173,7 +173,9 @@ fn is_own_fio(run: &Run, lines: &[String]) -> bool {
     if commands.next().is_some() || lines.last() != Some(command) {
         return false;
     }
-    let announced = lines.first().is_some_and(|line| line.starts_with("# overwrites "));
+    let announced = lines
+        .first()
+        .is_some_and(|line| line.starts_with("# overwrites "));
     match scratch_parts(command) {
         Some((directory, fio)) => {
             let directory = split(directory).unwrap_or_default();
@@ -184,8 +186,12 @@ fn is_own_fio(run: &Run, lines: &[String]) -> bool {
             let Some((file, words)) = words.split_last() else {
                 return false;
             };
-            let file = file.strip_prefix("--filename=").map(|name| name.replace("\\:", ":"));
-            file.is_some_and(|file| is_target(run, &file)) && is_fio(words, announced)
+            let file = file
+                .strip_prefix("--filename=")
+                .map(|name| name.replace("\\:", ":"));
+            // Only a directory can be named by dots alone.
+            let is_named = Path::new(run.target.path.as_str()).file_name().is_some();
+            is_named && file.is_some_and(|file| is_target(run, &file)) && is_fio(words, announced)
         }),
     }
 }
@@ -206,7 +212,9 @@ fn is_target(run: &Run, path: &str) -> bool {
 /// Whether these words are fio and options that this program gives; `may_write` where a comment before
 /// them says what they overwrite, or the file is a new one.
 fn is_fio(words: &[String], may_write: bool) -> bool {
-    let Some(("fio", options)) = words.split_first().map(|(first, rest)| (first.as_str(), rest))
+    let Some(("fio", options)) = words
+        .split_first()
+        .map(|(first, rest)| (first.as_str(), rest))
     else {
         return false;
     };
@@ -218,9 +226,7 @@ fn is_fio(words: &[String], may_write: bool) -> bool {
         match name {
             "ioengine" => value == "io_uring",
             "rw" => may_write || matches!(value, "read" | "randread"),
-            _ => {
-                FIO_OPTIONS.contains(&name) || may_write && FIO_WRITE_OPTIONS.contains(&name)
-            }
+            _ => FIO_OPTIONS.contains(&name) || may_write && FIO_WRITE_OPTIONS.contains(&name),
         }
     };
     // Without it fio reads, which is what `rw` is checked for.
@@ -269,7 +275,10 @@ mod tests {
         let anew: Vec<String> = {
             let mut known = sample::run("iops", 1.0, 1.0).parameters;
             known.insert("depth".into(), 4.into());
-            let run = Run { parameters: known, ..run("x") };
+            let run = Run {
+                parameters: known,
+                ..run("x")
+            };
             vec![shell::command(rebuilt(&run))]
         };
         for line in [
@@ -289,7 +298,9 @@ mod tests {
         named.test = "x; id".into();
         assert!(lines(&named).is_empty());
         let mut consenting = run("x");
-        consenting.parameters.insert("overwrite".into(), "/srv/a disk".into());
+        consenting
+            .parameters
+            .insert("overwrite".into(), "/srv/a disk".into());
         consenting.parameters.insert("a;b".into(), "c".into());
         assert_eq!(lines(&consenting), anew);
     }

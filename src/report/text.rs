@@ -12,8 +12,8 @@ use crate::printable::printable_lines;
 use crate::safe_text::SafeText;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
-    self, Figure, FigureIndex, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, StageSplit, TargetRecord, is_part,
+    self, Figure, FigureIndex, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series,
+    Session, Severity, StageSplit, TargetRecord, is_part,
 };
 use crate::units;
 
@@ -200,16 +200,19 @@ pub(super) fn cell(text: impl Into<String>) -> String {
 pub fn figures(figures: &[&Figure]) -> String {
     let mut table = plain_table();
     for figure in figures {
-        table.add_row([
-            figure.label(),
-            figure.text(),
-            figure
-                .limits_text()
-                .map_or_else(String::new, |limits| format!("95 %: {limits}")),
-            figure
-                .observations
-                .map_or_else(String::new, |count| format!("n = {count}")),
-        ].map(cell));
+        table.add_row(
+            [
+                figure.label(),
+                figure.text(),
+                figure
+                    .limits_text()
+                    .map_or_else(String::new, |limits| format!("95 %: {limits}")),
+                figure
+                    .observations
+                    .map_or_else(String::new, |count| format!("n = {count}")),
+            ]
+            .map(cell),
+        );
     }
     right_align(&mut table, 1);
     indented(&table)

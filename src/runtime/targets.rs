@@ -77,8 +77,7 @@ pub fn inspect(roots: &Roots, path: &str) -> Result<Choice, String> {
 
 /// The facts of a directory for the list, in which nothing is made.
 fn described(roots: &Roots, name: &Path) -> Result<Target, String> {
-    target::describe_directory(roots, name)
-        .map_err(|error| format!("{error}; {}", error.advice()))
+    target::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
 }
 
 /// The facts of a target. In a directory a nameless file is made for a moment; nothing is written.

@@ -85,10 +85,7 @@ pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
 
 /// The lowest and the highest of a figure, where their limits do not touch, and how far they are
 /// apart as a share of the lower.
-fn disagreement<'a>(
-    name: &str,
-    repeats: &[FigureIndex<'a>],
-) -> Option<(f64, [&'a Figure; 2])> {
+fn disagreement<'a>(name: &str, repeats: &[FigureIndex<'a>]) -> Option<(f64, [&'a Figure; 2])> {
     let figures = || repeats.iter().filter_map(|figures| figures.get(name));
     let ceiling = |figure: &&Figure| figure.high.unwrap_or(f64::INFINITY);
     let floor = |figure: &&Figure| figure.low.unwrap_or(f64::NEG_INFINITY);

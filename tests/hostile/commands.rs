@@ -245,7 +245,13 @@ fn time_zone_that_is_no_zone_of_the_system_is_not_read() {
     let directory = directory();
     let at = directory.path();
     let fifo = at.join("fifo");
-    assert!(Command::new("mkfifo").arg(&fifo).status().unwrap().success());
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
     for zone in ["/dev/zero", fifo.to_str().unwrap(), ":../../../dev/zero"] {
         let words = ["run", "random-read", "sim:constant", "--requests", "5"];
         let program = diskscope(at, &words);

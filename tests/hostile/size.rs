@@ -191,7 +191,14 @@ fn recording_ends_whole_before_its_file_system_is_full() {
         return;
     };
     fs::write(small.0.join("fill"), vec![0; 900_000]).unwrap();
-    let words = ["record", "small/day", "--interval", "100ms", "--duration", "120s"];
+    let words = [
+        "record",
+        "small/day",
+        "--interval",
+        "100ms",
+        "--duration",
+        "120s",
+    ];
     let output = diskscope(directory.path(), &words).output().unwrap();
     let told = String::from_utf8_lossy(&output.stderr);
     assert_eq!(output.status.code(), Some(1), "{told}");

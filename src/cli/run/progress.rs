@@ -116,7 +116,9 @@ impl Watcher for Line {
     fn started(&mut self, start: &Start) {
         self.clear();
         if let Some(inspection) = &start.overwritten {
-            overwriting(inspection, start).iter().for_each(|line| say(line));
+            overwriting(inspection, start)
+                .iter()
+                .for_each(|line| say(line));
         }
         // What will be written is said to whoever keeps the log, too.
         if self.terminal || start.forecast.writes.is_some() {

@@ -5,7 +5,6 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-
 use super::{Order, Report};
 use crate::bench::fio::FioFile;
 use crate::bench::runner::Finished;

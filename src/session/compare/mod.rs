@@ -213,7 +213,12 @@ fn compared(measurement: &Measurement<'_>) -> ComparedTest {
         .iter()
         .map(|group| {
             let group = group.as_ref()?;
-            Some(group.iter().map(|run| (*run, run.findings.index())).collect())
+            Some(
+                group
+                    .iter()
+                    .map(|run| (*run, run.findings.index()))
+                    .collect(),
+            )
         })
         .collect();
     let mut names: BTreeMap<&str, Unit> = BTreeMap::new();
