@@ -10,6 +10,7 @@ pub mod bounded;
 pub mod cli;
 pub mod drive;
 pub mod engine;
+mod local_time;
 mod memory;
 pub mod model;
 pub mod named_file;

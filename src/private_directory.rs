@@ -247,6 +247,12 @@ impl PrivateDirectory {
         written
     }
 
+    /// A hidden name that nobody can foresee, for a file that takes its own name when it is complete.
+    #[must_use]
+    pub fn temporary_name() -> OsString {
+        temporary_name()
+    }
+
     /// Whether a name is that of a temporary file of [`PrivateDirectory::replace`].
     #[must_use]
     pub fn is_temporary(name: &OsStr) -> bool {

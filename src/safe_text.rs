@@ -15,6 +15,8 @@ use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
 use crate::printable::{printable, printable_lines, printable_str};
 
+/// Characters of a name that are kept when it is read from a file: of a figure, a column, a test.
+const LONGEST_NAME: usize = 200;
 /// Bytes of one text that are kept when it is read from a file; what is longer ends in `...`.
 const LONGEST_READ: usize = 64 << 10;
 
@@ -42,6 +44,21 @@ impl SafeText {
     #[must_use]
     pub fn of_path(path: &std::path::Path) -> Self {
         Self::of_bytes(path.as_os_str().as_encoded_bytes())
+    }
+
+    /// At most so many characters of it; what is longer ends in `...`.
+    #[must_use]
+    pub fn cut(self, characters: usize) -> Self {
+        if self.0.len() <= characters {
+            return self;
+        }
+        match self.0.char_indices().nth(characters) {
+            None => self,
+            Some(_) => {
+                let kept: String = self.0.chars().take(characters.saturating_sub(3)).collect();
+                format!("{kept}...").into()
+            }
+        }
     }
 
     /// The text.
@@ -195,6 +212,34 @@ impl Visitor<'_> for ReadText {
         let end = (0..=LONGEST_READ - 3).rev().find(fits).unwrap_or(0);
         Ok(format!("{}...", &text[..end]).into())
     }
+}
+
+/// Reads the name of something in a document, for `#[serde(deserialize_with = "safe_text::name")]`:
+/// what is longer than 200 characters is cut and ends in `...`. A table repeats the width of its
+/// longest name in every row.
+///
+/// # Errors
+/// When it is no string.
+pub fn name<'de, D: Deserializer<'de>>(deserializer: D) -> Result<SafeText, D::Error> {
+    let text = SafeText::deserialize(deserializer)?;
+    Ok(text.cut(LONGEST_NAME))
+}
+
+/// A name that is cut as [`name`] does it, for elements of lists and keys of maps.
+#[derive(Debug, Deserialize, PartialEq, Eq, PartialOrd, Ord)]
+#[serde(transparent)]
+pub struct Name(#[serde(deserialize_with = "name")] pub SafeText);
+
+/// The names of something, at most `MOST` of them.
+///
+/// # Errors
+/// When there are more, or one is no string.
+pub fn names<'de, D, const MOST: usize>(deserializer: D) -> Result<Vec<SafeText>, D::Error>
+where
+    D: Deserializer<'de>,
+{
+    let names: Vec<Name> = crate::bounded::list::<_, _, MOST>(deserializer)?;
+    Ok(names.into_iter().map(|name| name.0).collect())
 }
 
 impl JsonSchema for SafeText {

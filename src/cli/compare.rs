@@ -11,8 +11,8 @@ use crate::nearest;
 use crate::report;
 use crate::session::compare::fleet::LeftOut;
 use crate::session::compare::{Input, compare, fleet};
-use crate::session::document::{Run, Session};
-use crate::session::store;
+use crate::session::document::Session;
+use crate::session::store::{self, ReadBudget};
 
 pub(super) fn command() -> Command {
     Command::new("compare")
@@ -44,12 +44,17 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     }
 }
 
+/// What to do where the files are too large together.
+pub(super) const FEWER_FILES: &str =
+    "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
+
 /// Every file counts here: one that cannot be read ends it.
 fn side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
     check_together(paths)?;
+    let mut budget = ReadBudget::default();
     let sessions = paths
         .iter()
-        .map(|path| Ok((name(path), store::load(path).map_err(not_loaded)?)))
+        .map(|path| Ok((name(path), budget.load(path).map_err(not_loaded)?.0)))
         .collect::<std::result::Result<Vec<_>, Failure>>()?;
     check_ignored(ignored, sessions.iter().map(|(_, session)| session))?;
     let comparison = compare(&inputs(&sessions), ignored);
@@ -72,7 +77,9 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
         match store::load(path) {
             Ok(mut session) => {
                 // One figure of each run is all that is asked for: thousands of files fit.
-                session.runs.iter_mut().for_each(Run::drop_distributions);
+                for run in &mut session.runs {
+                    run.keep_figure(figure);
+                }
                 sessions.push((name(path), session));
             }
             Err(error) => unreadable.push(LeftOut {
@@ -96,9 +103,8 @@ fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool
 
 /// Refuses files that together would take more memory than a comparison is worth.
 pub(super) fn check_together(paths: &[&PathBuf]) -> std::result::Result<(), Failure> {
-    let advice =
-        "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
-    store::check_total_size(paths).map_err(|error| Failure::usage(error.to_string()).advise(advice))
+    store::check_total_size(paths)
+        .map_err(|error| Failure::usage(error.to_string()).advise(FEWER_FILES))
 }
 
 /// The switch for parameters that may differ.

@@ -12,7 +12,7 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::drive::ioctl;
 use crate::drive::settings::{Leftover, Settings};
 use crate::named_file::OutputError;
-use crate::printable::printable_lines;
+use crate::printable::{printable, printable_lines, printable_str};
 use crate::probe::trace::remove_leftovers as trace_leftovers;
 use crate::roots::Roots;
 use crate::runtime::supervisor::{self, Role};
@@ -195,8 +195,9 @@ pub fn main() -> ExitCode {
 
 /// The arguments as clap understands them, or how to end without.
 fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<ArgMatches, Exit> {
-    command().try_get_matches_from(arguments).map_err(|error| {
-        complain(&error);
+    let arguments: Vec<OsString> = arguments.collect();
+    command().try_get_matches_from(&arguments).map_err(|error| {
+        complain(&error, &arguments);
         if error.use_stderr() {
             Exit::Usage
         } else {
@@ -234,17 +235,26 @@ fn perform(matches: &ArgMatches) -> Exit {
     })
 }
 
-/// Says what clap has to say: help and version, or what is wrong with the arguments. Its colours are
-/// left out where an argument holds control characters, which it repeats as they stand.
-fn complain(error: &clap::Error) {
-    let plain = error.render().to_string();
+/// Says what clap has to say: help and version, or what is wrong with the arguments. clap repeats an
+/// argument as it stands, line breaks included: where one holds anything but plain text, the same
+/// complaint about the escaped arguments is shown.
+fn complain(error: &clap::Error, arguments: &[OsString]) {
+    let is_plain = |argument: &OsString| {
+        argument
+            .to_str()
+            .is_some_and(|text| printable_str(text) == text)
+    };
     // A reader that went away is no error.
-    if printable_lines(&plain) == plain {
+    if arguments.iter().all(is_plain) {
         let _ = error.print();
-    } else if error.use_stderr() {
-        say(plain.trim_end());
-    } else {
-        let _ = print(&plain);
+        return;
+    }
+    let escaped = arguments
+        .iter()
+        .map(|argument| printable(argument.as_encoded_bytes()));
+    match command().try_get_matches_from(escaped) {
+        Err(same) if same.kind() == error.kind() => drop(same.print()),
+        _ => say(&format!("error: {}", error.kind())),
     }
 }
 
@@ -262,33 +272,39 @@ fn clean_up() {
     if cleaned.late.is_some() {
         say(&format!(
             "diskscope: the clean-up after killed runs was given up after {} s: /run, /sys or \
-             tracefs does not answer\n  settings and traces that a killed run left stay until the \
-             next start at which they answer",
+             tracefs does not answer",
             CLEAN_UP.as_secs()
         ));
+        say(
+            "  settings and traces that a killed run left stay until the next start at which they answer",
+        );
     }
 }
 
 /// Puts back the system's settings that a killed run left changed; what there is to say about it.
 fn restore_leftovers() -> Vec<String> {
     let restored = Settings::default().restore_leftovers().into_iter();
-    let sentences = restored.map(|restored| match restored {
-        Ok(Leftover::PutBack { path, value }) => format!(
+    let sentences = restored.flat_map(|restored| match restored {
+        Ok(Leftover::PutBack { path, value }) => vec![format!(
             "diskscope: {} is {value} again: a run that was killed had changed it",
             path.display()
-        ),
-        Ok(Leftover::OtherDevice { setting }) => format!(
+        )],
+        Ok(Leftover::OtherDevice { setting }) => vec![format!(
             "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
              another device has that name now"
-        ),
-        Err(error) => format!("diskscope: {error}\n  {}", error.advice()),
+        )],
+        Err(error) => vec![
+            format!("diskscope: {error}"),
+            format!("  {}", error.advice()),
+        ],
     });
     sentences.collect()
 }
 
-/// A line for the person at the terminal, whatever names are in it; nobody listening is no error.
+/// A line for the person at the terminal, whatever names are in it: a line break is shown as `\n`, for
+/// the rest of a name must not look like another message. Nobody listening is no error.
 fn say(line: &str) {
-    let _ = writeln!(io::stderr().lock(), "{}", printable_lines(line));
+    let _ = writeln!(io::stderr().lock(), "{}", printable_str(line));
 }
 
 /// Writes a result to stdout; false when the reader went away (`| head`), which is no error. Every
@@ -322,6 +338,9 @@ fn refused_output(error: OutputError) -> Failure {
 /// A saved session that cannot be loaded.
 fn not_loaded(error: StoreError) -> Failure {
     match error.is_usage() {
+        true if matches!(error, StoreError::TooLargeTogether { .. }) => {
+            Failure::usage(error).advise(compare::FEWER_FILES)
+        }
         true => Failure::usage(error),
         false => Failure::failed(error),
     }

@@ -82,6 +82,12 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
         "{}: {size}, ended because {reason}",
         path.display()
     ));
+    if reason == NO_ROOM {
+        let message = "the recording ended before its time: its file system is almost full";
+        return Err(Failure::failed(message).advise(
+            "make room, name a file elsewhere, or set --limit; what is there can be replayed",
+        ));
+    }
     Ok(if control.is_cancelled() {
         Exit::Interrupted
     } else {
@@ -104,6 +110,18 @@ fn limit(matches: &ArgMatches) -> std::result::Result<Option<u64>, Failure> {
     units::parse_size(text)
         .map(Some)
         .map_err(|error| Failure::usage(format!("--limit {text:?}: {error}")))
+}
+
+/// Why a recording ends that its file system has no more room for.
+const NO_ROOM: &str = "the file system is almost full";
+
+/// Why the recording ends, where a frame was left out.
+fn end_of(appended: Appended) -> Option<&'static str> {
+    match appended {
+        Appended::Yes => None,
+        Appended::Full => Some("the size limit was reached"),
+        Appended::NoRoom => Some(NO_ROOM),
+    }
 }
 
 /// A recording that goes on.
@@ -132,13 +150,14 @@ impl Session {
             if let Some(requests) = &mut self.requests {
                 let lines = requests.lines()?;
                 if !lines.is_empty()
-                    && self.recorder.requests(mark, &lines).map_err(failed)? == Appended::Full
+                    && let Some(reason) =
+                        end_of(self.recorder.requests(mark, &lines).map_err(failed)?)
                 {
-                    return Ok("the size limit was reached");
+                    return Ok(reason);
                 }
             }
-            if self.recorder.view(&live).map_err(failed)? == Appended::Full {
-                return Ok("the size limit was reached");
+            if let Some(reason) = end_of(self.recorder.view(&live).map_err(failed)?) {
+                return Ok(reason);
             }
             due += interval;
             if end.is_some_and(|end| due > end) {

@@ -11,7 +11,7 @@ use crate::report::html;
 use crate::roots::Roots;
 use crate::runtime::output;
 use crate::session::compare::{Input, compare};
-use crate::session::store;
+use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {
     let path = |name: &'static str| Arg::new(name).value_parser(value_parser!(PathBuf));
@@ -42,8 +42,9 @@ pub(super) fn run(matches: &ArgMatches) -> Result {
     let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
     check_together(&paths)?;
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
+    let mut budget = ReadBudget::default();
     for path in paths {
-        let (session, id) = store::load_identified(path).map_err(not_loaded)?;
+        let (session, id) = budget.load(path).map_err(not_loaded)?;
         sessions.push((path.display().to_string(), session));
         ids.push(id);
     }

@@ -41,7 +41,10 @@ fn is_harmless(device: u64) -> bool {
         // null, zero, full
         1 => matches!(minor(device), 3 | 5 | 7),
         // Terminals: consoles, serial lines, pseudo-terminals, USB, hypervisors.
-        4 | 5 | 136..=143 | 166 | 188 | 204 | 207 | 229 => true,
+        4 | 5 | 136..=143 | 166 | 188 | 204 | 229 => true,
+        // i.MX serial lines (drivers/tty/serial/imx.c); below them are the controls of Compaq's
+        // health driver.
+        207 => minor(device) >= 16,
         _ => false,
     }
 }
@@ -125,4 +128,22 @@ pub(super) fn write(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::fs::makedev;
+
+    use super::*;
+
+    #[test]
+    fn character_device_other_than_a_terminal_is_no_output() {
+        for (major, minor) in [(1, 3), (1, 7), (4, 64), (5, 0), (136, 2), (207, 16)] {
+            assert!(is_harmless(makedev(major, minor)), "{major}:{minor}");
+        }
+        // /dev/mem, /dev/cpqhealth/cpqw and cpqphp, a tape, /dev/sg0.
+        for (major, minor) in [(1, 1), (207, 0), (207, 12), (9, 0), (21, 0)] {
+            assert!(!is_harmless(makedev(major, minor)), "{major}:{minor}");
+        }
+    }
 }

@@ -19,6 +19,11 @@ const LONGEST_REASON: usize = 40;
 /// compression adds to what cannot be compressed.
 const END_ROOM: u64 = (FRAME_HEAD + 4 * LONGEST_REASON + 64) as u64;
 
+/// Bytes that stay free on the file system of a recording, whatever its size.
+const RESERVE_BYTES: u64 = 64 << 20;
+/// Where that is more than 1 in this many of a small one, this share stays free.
+const RESERVE_SHARE: u64 = 20;
+
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum WriteError {
@@ -67,6 +72,8 @@ pub enum Appended {
     Yes,
     /// It would have gone over the limit, and was left out.
     Full,
+    /// The file system has almost no room left: it was left out.
+    NoRoom,
 }
 
 /// A recording that goes on. Every frame is handed to the kernel at once: a kill of the program
@@ -141,19 +148,42 @@ impl Recorder {
             self.since_restart = 0;
             return Ok(Appended::Full);
         }
+        if !self.has_room(frame.len() as u64 + END_ROOM) {
+            self.since_restart = 0;
+            return Ok(Appended::NoRoom);
+        }
         self.since_restart = (self.since_restart + 1) % RESTART_EVERY;
         self.write(&frame)?;
         Ok(Appended::Yes)
     }
 
+    /// Whether the file system keeps its reserve after so many bytes more. Where it does not tell, it
+    /// has.
+    fn has_room(&self, bytes: u64) -> bool {
+        let Ok(facts) = rustix::fs::fstatvfs(&self.file) else {
+            return true;
+        };
+        // A file system in memory without a limit, and some in user space, tell no sizes.
+        if facts.f_blocks == 0 {
+            return true;
+        }
+        let total = facts.f_blocks.saturating_mul(facts.f_frsize);
+        let free = facts.f_bavail.saturating_mul(facts.f_frsize);
+        free >= bytes.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
+    }
+
+    /// Appends a whole frame, or nothing of it: half a one would be damage.
     fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
-        self.file
-            .write_all(bytes)
-            .map_err(|source| WriteError::Io {
+        self.file.write_all(bytes).map_err(|source| {
+            // The error that matters is that of the write. Nothing may refer to what is lost.
+            let _ = self.file.set_len(self.written);
+            self.since_restart = 0;
+            WriteError::Io {
                 tried: "write to",
                 path: self.path.clone(),
                 source,
-            })?;
+            }
+        })?;
         self.written += bytes.len() as u64;
         Ok(())
     }

@@ -4,7 +4,7 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
-use super::text::{indented, plain_table, right_align, wrap};
+use super::text::{cell, indented, plain_table, right_align, wrap};
 use crate::printable::{printable, printable_lines};
 use crate::session::compare::words::letter;
 use crate::session::compare::{
@@ -100,14 +100,17 @@ fn figures(figures: &[ComparedFigure], (baseline, other): (usize, usize)) -> Str
         let value = |sample: &Sample| figure.of(sample).text();
         let against = sample.against_baseline.as_ref();
         let [ratio, interval, words] = against.map(Against::words).unwrap_or_default();
-        table.add_row([
-            safe(&figure.label()),
-            value(first),
-            value(sample),
-            ratio,
-            interval,
-            words,
-        ]);
+        table.add_row(
+            [
+                safe(&figure.label()),
+                value(first),
+                value(sample),
+                ratio,
+                interval,
+                words,
+            ]
+            .map(cell),
+        );
     }
     (1..5).for_each(|column| right_align(&mut table, column));
     narrow(&mut table);

@@ -3,7 +3,7 @@
 use std::fmt::Write as _;
 
 use super::compare::{narrow, safe};
-use super::text::{indented, plain_table, right_align, wrap};
+use super::text::{cell, indented, plain_table, right_align, wrap};
 use crate::printable::printable_lines;
 use crate::session::compare::Fleet;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
@@ -57,16 +57,19 @@ fn drives(name: &str, table: &FleetTable) -> String {
     rows.set_header(["host", "target", "model", "value", "to model", ""]);
     for row in &table.rows {
         let figure = Figure::new(name, row.value, table.unit);
-        rows.add_row([
-            short(row.host.as_deref().unwrap_or(&row.name), NAME),
-            short(row.target.trim_start_matches("/dev/"), TARGET),
-            short(row.model.as_deref().unwrap_or("unknown"), NAME),
-            figure.text(),
-            row.peers
-                .as_ref()
-                .map_or_else(String::new, |peers| signed(peers.distance)),
-            remarks(row),
-        ]);
+        rows.add_row(
+            [
+                short(row.host.as_deref().unwrap_or(&row.name), NAME),
+                short(row.target.trim_start_matches("/dev/"), TARGET),
+                short(row.model.as_deref().unwrap_or("unknown"), NAME),
+                figure.text(),
+                row.peers
+                    .as_ref()
+                    .map_or_else(String::new, |peers| signed(peers.distance)),
+                remarks(row),
+            ]
+            .map(cell),
+        );
     }
     right_align(&mut rows, 3);
     right_align(&mut rows, 4);

@@ -1,5 +1,6 @@
 //! Documents and views as text, JSON and HTML. Measures nothing.
 
+pub mod again;
 pub mod compare;
 pub mod evidence;
 pub mod fio;

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use super::text::{indented, plain_table, right_align};
+use super::text::{cell, indented, plain_table, right_align};
 use crate::session::compare::align::grouped;
 use crate::session::document::Run;
 use crate::session::stability::{Summed, summed};
@@ -40,7 +40,7 @@ pub fn repeated(runs: &[Run]) -> String {
         let mut drawn = plain_table();
         drawn.add_row(std::iter::once("").chain(COLUMNS));
         rows.iter().for_each(|row| {
-            drawn.add_row(row);
+            drawn.add_row(row.iter().map(cell));
         });
         (1..=COLUMNS.len()).for_each(|column| right_align(&mut drawn, column));
         let _ = writeln!(text, "{}", heading.to_uppercase());

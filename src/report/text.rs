@@ -7,16 +7,18 @@ use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
 use super::repeated::repeated;
-use super::{evidence, fio};
+use super::{again, evidence};
 use crate::printable::printable_lines;
 use crate::safe_text::SafeText;
 use crate::session::compare::align::parameters;
 use crate::session::document::{
-    self, Figure, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series, Session,
-    Severity, StageSplit, TargetRecord, is_part,
+    self, Figure, FigureIndex, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series,
+    Session, Severity, StageSplit, TargetRecord, is_part,
 };
 use crate::units;
 
+/// Widest cell of a table in characters: every row of a column is as wide as its widest cell.
+const WIDEST_CELL: usize = 60;
 /// Widest bar of the histogram in characters.
 const BAR: usize = 40;
 /// Columns of a point's limits.
@@ -57,11 +59,12 @@ pub fn session(session: &Session) -> String {
 #[must_use]
 pub fn run(run: &Run) -> String {
     let mut text = heading(run);
+    let by_name = run.findings.index();
     for table in run.findings.own_tables() {
         section(
             &mut text,
             &table.name.to_uppercase(),
-            &crossed(table, &run.findings),
+            &crossed(table, &by_name),
         );
     }
     section(&mut text, "FIGURES", &figures(&run.findings.listed()));
@@ -95,7 +98,7 @@ pub fn run(run: &Run) -> String {
     section(&mut text, "AROUND IT", &around(run));
     section(&mut text, "GOALS", &goals(&run.findings.goals));
     section(&mut text, "VERDICTS", &verdicts(run));
-    section(&mut text, "AGAIN", &again(run));
+    section(&mut text, "AGAIN", &commands(run));
     printable_lines(&text).into_owned()
 }
 
@@ -166,16 +169,17 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
 }
 
 /// A table of figures; what the run lacks is `n/a`.
-fn crossed(table: &document::Table, findings: &Findings) -> String {
+fn crossed(table: &document::Table, figures: &FigureIndex<'_>) -> String {
     let mut drawn = plain_table();
     let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
-    drawn.add_row(headings);
+    drawn.add_row(headings.map(cell));
     for row in &table.rows {
-        let cell = |name: &SafeText| {
-            let figure = findings.figure(name);
-            figure.map_or_else(|| "n/a".to_owned(), with_margin)
+        let value = |name: &SafeText| {
+            let figure = figures.get(name);
+            figure.map_or_else(|| "n/a".to_owned(), |figure| with_margin(figure))
         };
-        drawn.add_row(std::iter::once(row.name.clone().into()).chain(row.cells.iter().map(cell)));
+        let cells = std::iter::once(row.name.to_string()).chain(row.cells.iter().map(value));
+        drawn.add_row(cells.map(cell));
     }
     (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
     indented(&drawn)
@@ -190,21 +194,36 @@ pub(super) fn with_margin(figure: &Figure) -> String {
     }
 }
 
+/// Text for a cell of a table; what is longer than 60 characters ends in `...`.
+pub(super) fn cell(text: impl Into<String>) -> String {
+    let text = text.into();
+    match text.char_indices().nth(WIDEST_CELL) {
+        None => text,
+        Some(_) => {
+            let kept: String = text.chars().take(WIDEST_CELL - 3).collect();
+            kept + "..."
+        }
+    }
+}
+
 /// Figures as a table: name, value, limits, observations.
 #[must_use]
 pub fn figures(figures: &[&Figure]) -> String {
     let mut table = plain_table();
     for figure in figures {
-        table.add_row([
-            figure.label(),
-            figure.text(),
-            figure
-                .limits_text()
-                .map_or_else(String::new, |limits| format!("95 %: {limits}")),
-            figure
-                .observations
-                .map_or_else(String::new, |count| format!("n = {count}")),
-        ]);
+        table.add_row(
+            [
+                figure.label(),
+                figure.text(),
+                figure
+                    .limits_text()
+                    .map_or_else(String::new, |limits| format!("95 %: {limits}")),
+                figure
+                    .observations
+                    .map_or_else(String::new, |count| format!("n = {count}")),
+            ]
+            .map(cell),
+        );
     }
     right_align(&mut table, 1);
     indented(&table)
@@ -422,9 +441,9 @@ pub(super) fn severity(severity: Severity) -> &'static str {
     }
 }
 
-fn again(run: &Run) -> String {
-    let mut text = format!("  {}\n", run.reproduce.diskscope);
-    for line in fio::lines(run) {
+fn commands(run: &Run) -> String {
+    let mut text = String::new();
+    for line in again::lines(run) {
         let _ = writeln!(text, "  {line}");
     }
     text

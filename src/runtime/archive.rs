@@ -9,7 +9,7 @@ use crate::report::html;
 use crate::safe_text::SafeText;
 use crate::session::compare::{self, Input};
 use crate::session::document::{Run, RunState, Session};
-use crate::session::store;
+use crate::session::store::{self, ReadBudget};
 
 /// Sessions that are listed at most: each is read for its line.
 const LISTED: usize = 200;
@@ -86,8 +86,9 @@ pub fn compare(paths: Vec<PathBuf>, ignored: Vec<String>) -> Result<ComparisonSt
 /// Sessions with their names.
 fn load_all(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, String> {
     store::check_total_size(paths).map_err(|error| error.to_string())?;
-    let load = |path: &PathBuf| match store::load(path) {
-        Ok(session) => Ok((stem(path), session)),
+    let mut budget = ReadBudget::default();
+    let load = |path: &PathBuf| match budget.load(path) {
+        Ok((session, _)) => Ok((stem(path), session)),
         Err(error) => Err(error.to_string()),
     };
     paths.iter().map(load).collect()

@@ -71,6 +71,11 @@ pub fn inspect(roots: &Roots, path: &str) -> Result<Choice, String> {
     })
 }
 
+/// The facts of a directory for the list, in which nothing is made.
+fn described(roots: &Roots, name: &Path) -> Result<Target, String> {
+    target::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
+}
+
 /// The facts of a target. In a directory a nameless file is made for a moment; nothing is written.
 fn facts(roots: &Roots, name: &str) -> Result<Target, String> {
     target::open(roots, name, None)
@@ -90,7 +95,7 @@ fn directories(roots: &Roots) -> Vec<Choice> {
     for path in usual.into_iter().flatten() {
         if path.is_absolute() && seen.insert(path.clone()) {
             let name = path.to_string_lossy().into_owned();
-            choices.push(directory(&name, facts(roots, &name)));
+            choices.push(directory(&name, described(roots, &path)));
         }
     }
     // Of the other mounts only those that take a file: nobody asks for the rest.
@@ -98,8 +103,8 @@ fn directories(roots: &Roots) -> Vec<Choice> {
         let path = PathBuf::from(&mount.at);
         let is_directory = mount.source_number.is_some() && path.is_dir();
         if is_directory
-            && seen.insert(path)
-            && let Ok(target) = facts(roots, &mount.at)
+            && seen.insert(path.clone())
+            && let Ok(target) = described(roots, &path)
         {
             choices.push(directory(&mount.at, Ok(target)));
         }

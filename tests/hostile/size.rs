@@ -183,3 +183,47 @@ fn writing_into_holes_stops_when_others_use_up_the_room() {
         began.elapsed()
     );
 }
+
+#[test]
+fn recording_ends_whole_before_its_file_system_is_full() {
+    let directory = directory();
+    let Some(small) = Mounted::sized(directory.path().join("small"), "1m") else {
+        return;
+    };
+    fs::write(small.0.join("fill"), vec![0; 900_000]).unwrap();
+    let words = [
+        "record",
+        "small/day",
+        "--interval",
+        "100ms",
+        "--duration",
+        "120s",
+    ];
+    let output = diskscope(directory.path(), &words).output().unwrap();
+    let told = String::from_utf8_lossy(&output.stderr);
+    assert_eq!(output.status.code(), Some(1), "{told}");
+    assert!(told.contains("almost full"), "{told}");
+    let facts = rustix::fs::statvfs(&small.0).unwrap();
+    assert!(facts.f_bavail * 20 >= facts.f_blocks, "{}", facts.f_bavail);
+    let recording = diskscope::recording::Recording::open(&small.0.join("day")).unwrap();
+    assert!(recording.is_ended() && recording.damage().is_none());
+}
+
+#[test]
+fn list_of_targets_makes_no_file_in_any_directory() {
+    use diskscope::drive::target;
+    use diskscope::roots::Roots;
+    let directory = directory();
+    // One inode is that of the directory itself: any file made there fails.
+    let at = directory.path().join("small");
+    let Some(small) = Mounted::sized(at, "4g,nr_inodes=1") else {
+        return;
+    };
+    let name = small.0.to_str().unwrap();
+    let roots = Roots::default();
+    target::open(&roots, name, None).unwrap_err();
+    match target::describe_directory(&roots, &small.0) {
+        Ok(described) => assert_eq!(described.file_system.as_deref(), Some("tmpfs")),
+        Err(error) => assert!(error.to_string().contains("free"), "{error}"),
+    }
+}

@@ -83,8 +83,8 @@ fn rates(snapshot: &Snapshot) -> String {
     )
 }
 
-/// What is about to be overwritten, how much of it, and how long that takes: one block.
-fn overwriting(inspection: &Inspection, start: &Start) -> String {
+/// What is about to be overwritten, how much of it, and how long that takes: lines of one block.
+fn overwriting(inspection: &Inspection, start: &Start) -> Vec<String> {
     let mut lines = inspection.about();
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, "overwriting ");
@@ -95,7 +95,10 @@ fn overwriting(inspection: &Inspection, start: &Start) -> String {
     );
     let time = start.forecast.time.describe();
     lines.push(format!("{writes}, takes {time}"));
-    lines.join("\n  ")
+    for line in lines.iter_mut().skip(1) {
+        line.insert_str(0, "  ");
+    }
+    lines
 }
 
 impl Watcher for Line {
@@ -122,7 +125,9 @@ impl Watcher for Line {
     fn started(&mut self, start: &Start) {
         self.clear();
         if let Some(inspection) = &start.overwritten {
-            say(&overwriting(inspection, start));
+            overwriting(inspection, start)
+                .iter()
+                .for_each(|line| say(line));
         }
         if self.is_verbose(&start.forecast)
             && let Some(reason) = &start.engine.reason

@@ -10,7 +10,7 @@ use super::identity::Drive;
 
 pub use identity::{IdentityChange, MediumIdentity};
 pub use medium::{Access, Durability, FileId, Medium, Mode};
-pub use open::{open, without_slash};
+pub use open::{describe_directory, open, without_slash};
 
 /// What stands behind a target's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

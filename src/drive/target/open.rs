@@ -40,6 +40,53 @@ pub fn open(
     open_path(roots, &path, &name, scratch_size)
 }
 
+/// The facts of a directory for a list: nothing is made in it, so that a look at the list changes no
+/// file system. How large requests must be and whether `O_DIRECT` is possible shows only in a file: here
+/// it is what the drive and the type of the file system tell.
+///
+/// # Errors
+/// When it is no directory, no file can be made in it, or there is no room.
+pub fn describe_directory(roots: &Roots, path: &Path) -> Result<Target, DriveError> {
+    let name = printable(path.as_os_str().as_bytes());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Permissions::empty())
+        .map(File::from)
+        .map_err(failed("open", &name))?;
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    // Also refuses a file system that is mounted read-only.
+    rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
+        .map_err(failed("make a file in", &name))?;
+    let size = scratch::size(roots, &directory, &name, None)?;
+    let metadata = directory.metadata().map_err(failed("look at", &name))?;
+    let drive = identity::by_number(roots, split_number(metadata.dev()));
+    let file_system = file_system(roots, &directory, &metadata);
+    let logical = drive.as_ref().and_then(|drive| drive.logical_block_bytes);
+    let logical = logical.unwrap_or(SAFE_BLOCK);
+    let physical = drive.as_ref().and_then(|drive| drive.physical_block_bytes);
+    Ok(Target {
+        name,
+        kind: TargetKind::Scratch,
+        size,
+        logical_block: logical,
+        physical_block: physical.unwrap_or(SAFE_BLOCK).max(logical),
+        memory_alignment: logical,
+        direct: match file_system.as_deref() {
+            Some("ramfs") => false,
+            Some("tmpfs") => memory_takes_direct(),
+            _ => true,
+        },
+        drive,
+        file_system,
+    })
+}
+
+/// Whether files in memory take `O_DIRECT`, as they do from kernel 6.6 on: by one of them that no file
+/// system has a name for.
+fn memory_takes_direct() -> bool {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    rustix::fs::memfd_create("diskscope", flags).is_ok_and(|file| takes_direct(&file.into()))
+}
+
 /// A path to a file or device that somebody ended with a slash, as for a directory, without it.
 #[must_use]
 pub fn without_slash(path: &Path) -> PathBuf {

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 use super::escape::text;
 use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
 use crate::report::text::{severity, with_margin};
-use crate::report::{evidence, fio};
+use crate::report::{again, evidence};
 use crate::safe_text::SafeText;
 use crate::session::document::{
     Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit,
@@ -164,15 +164,16 @@ pub(super) fn figures(figures: &[&Figure]) -> String {
 /// Figures that are best read side by side; what the run lacks is n/a.
 pub(super) fn tables(findings: &Findings) -> String {
     let own = findings.own_tables();
+    let figures = findings.index();
     own.map(|crossed| {
         let headings = crossed.columns.iter();
         let head: String = std::iter::once("<th></th>".to_owned())
             .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", text(name))))
             .collect();
         let cell = |name: &SafeText| {
-            let figure = findings
-                .figure(name)
-                .map_or_else(|| "n/a".to_owned(), with_margin);
+            let figure = figures
+                .get(name)
+                .map_or_else(|| "n/a".to_owned(), |figure| with_margin(figure));
             format!("<td class=\"n\">{figure}</td>")
         };
         let row = |row: &TableRow| {
@@ -327,13 +328,10 @@ pub(super) fn surroundings(evidence: &Evidence) -> String {
 }
 
 /// The command lines that do the same.
-pub(super) fn again(run: &Run) -> String {
+pub(super) fn commands(run: &Run) -> String {
     let mut lines = String::new();
-    let diskscope = std::iter::once(run.reproduce.diskscope.to_string());
-    for line in diskscope.chain(fio::lines(run)) {
-        if !line.is_empty() {
-            let _ = writeln!(lines, "{}", text(&line));
-        }
+    for line in again::lines(run) {
+        let _ = writeln!(lines, "{}", text(&line));
     }
     if lines.is_empty() {
         lines

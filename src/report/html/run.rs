@@ -33,7 +33,7 @@ pub(super) fn section(run: &Run, number: usize, presentations: &Presentations<'_
         parts::stages(run.stages.as_ref()),
         parts::surroundings(&run.evidence),
         "</div>\n</div>\n".to_owned(),
-        parts::again(run),
+        parts::commands(run),
         of_parts(findings, presentations),
         "</section>\n".to_owned(),
     ]

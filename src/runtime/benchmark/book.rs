@@ -5,14 +5,13 @@ use std::path::PathBuf;
 use std::sync::{Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
-use jiff::Zoned;
-
 use super::{Order, Report};
 use crate::bench::fio::FioFile;
 use crate::bench::runner::Finished;
 use crate::bench::{BenchError, Job, Parameters, Value, common};
 use crate::drive::{Drive, Target};
 use crate::engine::{CacheMode, Moved};
+use crate::local_time;
 use crate::roots::Roots;
 use crate::runtime::machine;
 use crate::runtime::surroundings::{Scene, Surroundings};
@@ -42,7 +41,7 @@ pub(super) struct Book {
 impl Book {
     /// Begins a session, and its journal where there is a place for one.
     pub(super) fn open(order: &Order, roots: &Roots) -> Self {
-        let now = Zoned::now();
+        let now = local_time::now();
         let name = order.job.test.description().name;
         let session = Session {
             schema: SCHEMA.into(),
@@ -337,7 +336,7 @@ impl Underway {
         (target, parameters): (&Target, &Parameters),
         engine: EngineRecord,
     ) -> Self {
-        let started = machine::rfc3339(&Zoned::now());
+        let started = machine::rfc3339(&local_time::now());
         let run = Run {
             test: job.test.description().name.into(),
             state: RunState::Running,

@@ -10,7 +10,7 @@ use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process
 
 use super::SAME_WISH;
 use super::system::{self, Signals};
-use crate::printable::printable_lines;
+use crate::printable::printable_str;
 
 /// How long a worker that has been asked to end may take, until it is left behind.
 const PATIENCE: Duration = Duration::from_millis(700);
@@ -234,7 +234,7 @@ impl Supervisor<'_> {
         let mut stderr = std::io::stderr().lock();
         for line in lines {
             // Nobody listening is no error.
-            let _ = writeln!(stderr, "{}", printable_lines(&line));
+            let _ = writeln!(stderr, "{}", printable_str(&line));
         }
         self.delivered.unwrap_or(INTERRUPTED)
     }

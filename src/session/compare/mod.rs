@@ -7,7 +7,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::document::{Figure, Run, RunState, Session, Severity, Unit, Verdict};
+use super::document::{Figure, FigureIndex, Run, RunState, Session, Severity, Unit, Verdict};
 use super::stability;
 use crate::safe_text::SafeText;
 
@@ -203,14 +203,29 @@ fn side(input: &Input<'_>) -> Side {
 /// Repeated runs of one side.
 type Group<'a> = Vec<&'a Run>;
 
+/// The same with the figures of each by name.
+type Indexed<'a> = Vec<(&'a Run, FigureIndex<'a>)>;
+
 fn compared(measurement: &Measurement<'_>) -> ComparedTest {
     let groups = &measurement.groups;
     let runs = || groups.iter().flatten().flatten();
+    let indexed: Vec<Option<Indexed<'_>>> = groups
+        .iter()
+        .map(|group| {
+            let group = group.as_ref()?;
+            Some(
+                group
+                    .iter()
+                    .map(|run| (*run, run.findings.index()))
+                    .collect(),
+            )
+        })
+        .collect();
     let mut names: BTreeMap<&str, Unit> = BTreeMap::new();
     let mut figures = Vec::new();
     for figure in runs().flat_map(|run| &run.findings.figures) {
         if names.insert(&figure.name, figure.unit).is_none() {
-            figures.extend(compared_figure(&figure.name, figure.unit, groups));
+            figures.extend(compared_figure(&figure.name, figure.unit, &indexed));
         }
     }
     let (parameters, differing) = align::shared(groups);
@@ -229,10 +244,14 @@ fn compared(measurement: &Measurement<'_>) -> ComparedTest {
 }
 
 /// One figure on all sides; `None` where fewer than two have it.
-fn compared_figure(name: &str, unit: Unit, groups: &[Option<Group<'_>>]) -> Option<ComparedFigure> {
-    let of_group = |group: &Group<'_>| {
-        let found = group.iter().filter_map(|run| {
-            let figure = run.findings.figure(name)?;
+fn compared_figure(
+    name: &str,
+    unit: Unit,
+    groups: &[Option<Indexed<'_>>],
+) -> Option<ComparedFigure> {
+    let of_group = |group: &Indexed<'_>| {
+        let found = group.iter().filter_map(|(run, figures)| {
+            let figure = figures.get(name)?;
             (figure.unit == unit).then_some((*run, figure))
         });
         ratio::pooled_of_runs(&found.collect::<Vec<_>>())

@@ -11,6 +11,7 @@ use crate::units;
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Axis {
     /// What is drawn along it.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// Its unit.
     pub unit: Unit,
@@ -45,6 +46,7 @@ impl Axis {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Series {
     /// Name, such as `iops-over-time`.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// Horizontal axis.
     pub x: Axis,

@@ -62,6 +62,7 @@ impl Unit {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Figure {
     /// Name, such as `iops`.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// The value in `unit`.
     pub value: f64,

@@ -1,5 +1,7 @@
 //! What a test yields.
 
+use std::collections::{HashMap, HashSet};
+
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -10,6 +12,19 @@ use crate::safe_text::SafeText;
 #[must_use]
 pub fn is_part(name: &str) -> bool {
     name.contains('/')
+}
+
+/// The figures of a run by name: for more than a few look-ups, since a file from elsewhere may hold
+/// 100,000 of them.
+#[derive(Debug, Clone)]
+pub struct FigureIndex<'a>(HashMap<&'a str, &'a Figure>);
+
+impl<'a> FigureIndex<'a> {
+    /// The figure of that name, if it was determined; of several the first.
+    #[must_use]
+    pub fn get(&self, name: &str) -> Option<&'a Figure> {
+        self.0.get(name).copied()
+    }
 }
 
 /// Figures, distributions, series and verdicts: what a test yields.
@@ -44,6 +59,16 @@ impl Findings {
         self.figures.iter().find(|figure| figure.name == name)
     }
 
+    /// The figures by name.
+    #[must_use]
+    pub fn index(&self) -> FigureIndex<'_> {
+        let mut index = HashMap::with_capacity(self.figures.len());
+        for figure in &self.figures {
+            index.entry(figure.name.as_str()).or_insert(figure);
+        }
+        FigureIndex(index)
+    }
+
     /// The tables of the test itself: the summary of a larger test speaks for those of its parts.
     pub fn own_tables(&self) -> impl Iterator<Item = &Table> {
         self.tables.iter().filter(|table| !is_part(&table.name))
@@ -53,8 +78,8 @@ impl Findings {
     #[must_use]
     pub fn listed(&self) -> Vec<&Figure> {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
-        let shown: Vec<&SafeText> = rows.flat_map(|row| &row.cells).collect();
-        let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&&figure.name);
+        let shown: HashSet<&SafeText> = rows.flat_map(|row| &row.cells).collect();
+        let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&figure.name);
         self.figures.iter().filter(unseen).collect()
     }
 

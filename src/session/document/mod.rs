@@ -27,7 +27,7 @@ pub use evidence::{
     Submitted, Temperature, Witness,
 };
 pub use figure::{Figure, Unit};
-pub use findings::{Findings, is_part};
+pub use findings::{FigureIndex, Findings, is_part};
 pub use latency::{LatencyByDirection, LatencySummary};
 pub use record::{Cpu, EngineRecord, KernelCounts, RunError, StageSplit, TargetRecord};
 pub use reproduce::{FioGap, Reproduce};
@@ -139,5 +139,17 @@ impl Run {
             summary.histogram = Vec::new();
         }
         self.stages = None;
+    }
+
+    /// Forgets all that a list of many drives by one figure does not need.
+    pub fn keep_figure(&mut self, name: &str) {
+        self.drop_distributions();
+        self.findings.tables = Vec::new();
+        self.findings.goals = Vec::new();
+        // Repeated runs are judged by all figures with limits: those of the test itself stay.
+        let is_needed = |figure: &Figure| figure.name == name || !is_part(&figure.name);
+        self.findings.figures.retain(is_needed);
+        self.findings.figures.shrink_to_fit();
+        self.reproduce = Reproduce::default();
     }
 }

@@ -7,7 +7,7 @@
 use std::collections::BTreeMap;
 use std::fmt;
 
-use serde::de::{Error, Visitor};
+use serde::de::{Error, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
@@ -16,10 +16,11 @@ use super::{
     Reproduce, Run, RunError, RunState, Series, StageSplit, Table, TargetRecord, Unit, Verdict,
 };
 use crate::bounded;
-use crate::safe_text::SafeText;
+use crate::safe_text::{self, Name, SafeText};
 
 #[derive(Deserialize)]
 struct RunFields {
+    #[serde(deserialize_with = "safe_text::name")]
     test: SafeText,
     state: RunState,
     error: Option<RunError>,
@@ -27,18 +28,18 @@ struct RunFields {
     elapsed_ns: u64,
     target: TargetRecord,
     #[serde(deserialize_with = "bounded::map::<_, _, _, 1_000>")]
-    parameters: BTreeMap<SafeText, Scalar>,
+    parameters: BTreeMap<Name, Scalar>,
     #[serde(default, deserialize_with = "bounded::map::<_, _, _, 1_000>")]
-    parameter_units: BTreeMap<SafeText, Unit>,
+    parameter_units: BTreeMap<Name, Unit>,
     engine: EngineRecord,
     #[serde(deserialize_with = "bounded::list::<_, _, 100_000>")]
     figures: Vec<Figure>,
     latency: LatencyByDirection,
-    #[serde(default, deserialize_with = "bounded::list::<_, _, 1_000>")]
+    #[serde(default, deserialize_with = "tables")]
     tables: Vec<Table>,
-    #[serde(deserialize_with = "bounded::list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "bounded::list::<_, _, 1_000>")]
     series: Vec<Series>,
-    #[serde(deserialize_with = "bounded::list::<_, _, 10_000>")]
+    #[serde(deserialize_with = "bounded::list::<_, _, 1_000>")]
     verdicts: Vec<Verdict>,
     #[serde(default, deserialize_with = "bounded::list::<_, _, 1_000>")]
     goals: Vec<Goal>,
@@ -64,9 +65,13 @@ impl<'de> Deserialize<'de> for Run {
             parameters: fields
                 .parameters
                 .into_iter()
-                .map(|(name, value)| (name, value.0))
+                .map(|(name, value)| (name.0, value.0))
                 .collect(),
-            parameter_units: fields.parameter_units,
+            parameter_units: fields
+                .parameter_units
+                .into_iter()
+                .map(|(name, unit)| (name.0, unit))
+                .collect(),
             engine: fields.engine,
             findings: Findings {
                 figures: fields.figures,
@@ -82,6 +87,39 @@ impl<'de> Deserialize<'de> for Run {
             evidence: fields.evidence,
             reproduce: fields.reproduce,
         })
+    }
+}
+
+/// Cells of all tables of a run: each is padded to the width of its column when it is printed.
+const MOST_CELLS: usize = 100_000;
+/// Tables of a run.
+const MOST_TABLES: usize = 1_000;
+
+fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Table>, D::Error> {
+    deserializer.deserialize_seq(ReadTables)
+}
+
+struct ReadTables;
+
+impl<'de> Visitor<'de> for ReadTables {
+    type Value = Vec<Table>;
+
+    fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(formatter, "at most {MOST_TABLES} tables")
+    }
+
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<Table>, A::Error> {
+        let (mut tables, mut cells): (Vec<Table>, usize) = (Vec::new(), 0);
+        while let Some(table) = elements.next_element::<Table>()? {
+            cells += table.cells();
+            if tables.len() == MOST_TABLES || cells > MOST_CELLS {
+                return Err(Error::custom(format_args!(
+                    "a run has more than {MOST_TABLES} tables or {MOST_CELLS} cells"
+                )));
+            }
+            tables.push(table);
+        }
+        Ok(tables)
     }
 }
 

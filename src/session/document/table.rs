@@ -9,9 +9,10 @@ use serde::{Deserialize, Serialize};
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Table {
     /// Name, which is its heading too.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// Headings of the columns.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
     pub columns: Vec<SafeText>,
     /// The rows.
     #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
@@ -22,14 +23,23 @@ pub struct Table {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TableRow {
     /// Heading of the row.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// For each column the name of the figure that belongs there; a figure that the run lacks is
     /// unknown.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
     pub cells: Vec<SafeText>,
 }
 
 impl Table {
+    /// How many cells it has when it is drawn, headings included: short rows are filled up.
+    #[must_use]
+    pub fn cells(&self) -> usize {
+        let longest = self.rows.iter().map(|row| row.cells.len()).max();
+        let columns = self.columns.len().max(longest.unwrap_or(0));
+        (self.rows.len() + 1) * (columns + 1)
+    }
+
     /// A table whose cells are the figures `ROW_COLUMN`: columns as `(heading, ending)`, rows as
     /// `(heading, beginning)` of the names.
     #[must_use]

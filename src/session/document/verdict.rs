@@ -25,6 +25,7 @@ pub enum Severity {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
     /// A fixed name, such as `served-from-cache`.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub code: SafeText,
     /// How bad it is.
     pub severity: Severity,
@@ -56,6 +57,7 @@ impl Verdict {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Goal {
     /// As it was asked for, such as `p95<=500ms`.
+    #[serde(deserialize_with = "crate::safe_text::name")]
     pub goal: SafeText,
     /// Whether it was met; null where the figure could not be determined.
     pub met: Option<bool>,

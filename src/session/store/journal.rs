@@ -1,10 +1,13 @@
 //! The journal of a run that goes on.
 
+use std::ffi::OsStr;
 use std::fs::File;
 use std::io::{self, Write};
 use std::path::{Path, PathBuf};
 use std::time::SystemTime;
 
+use rustix::fs::{AtFlags, RenameFlags};
+use rustix::io::Errno;
 use serde::Serialize;
 
 use super::super::document::{Run, Session};
@@ -57,23 +60,8 @@ impl Journal {
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
         let directory = private(directory)?;
         sweep(&directory, SystemTime::now());
-        let taken = directory.names()?;
-        for attempt in 0_u32.. {
-            let name = match attempt {
-                0 => name.to_owned(),
-                attempt => format!("{name}-{attempt}"),
-            };
-            // Two runs that begin within one second share a name: neither may take the other's.
-            if taken.contains(&file_name(&name, DOCUMENT)) {
-                continue;
-            }
-            match directory.create_new(&file_name(&name, JOURNAL)) {
-                Ok(_) => return Self::begin(directory, name, session),
-                Err(error) if error.is_already_there() => {}
-                Err(error) => return Err(error.into()),
-            }
-        }
-        unreachable!("there is always another number")
+        let name = reserve(&directory, name)?;
+        Self::begin(directory, name, session)
     }
 
     fn begin(
@@ -128,7 +116,10 @@ impl Journal {
     /// succeed.
     pub fn append(&mut self, run: &Run) -> Result<(), StoreError> {
         let line = Line::Run(run).text(&self.path)?;
-        if self.length + line.len() as u64 <= self.longest {
+        // As much as the new beginning has is appended first: otherwise a session whose finished runs
+        // are longer than the limit would be written whole, and waited for, at every line.
+        let anew = (self.head.len() + line.len()) as u64;
+        if self.length + line.len() as u64 <= self.longest.max(2 * anew) {
             return self.put(&line);
         }
         let text = [self.head.as_slice(), &line].concat();
@@ -166,11 +157,99 @@ impl Journal {
     /// # Errors
     /// When it cannot be written; the journal is kept then.
     pub fn finish(self, session: &Session) -> Result<PathBuf, StoreError> {
-        let name = file_name(&self.name, DOCUMENT);
-        let path = self.directory.path().join(&name);
-        let text = text(session).map_err(io_error("write", &path))?;
-        self.directory.replace(&name, &text)?;
+        let text = text(session).map_err(io_error("write", &self.path))?;
+        let mut name = self.name.clone();
+        // Only an earlier version, or somebody by hand, makes a document beside this journal.
+        while !write_new(&self.directory, &file_name(&name, DOCUMENT), &text)? {
+            if name != self.name {
+                let _ = self.directory.unlink(&file_name(&name, JOURNAL));
+            }
+            name = reserve(&self.directory, &self.name)?;
+        }
+        if name != self.name {
+            self.directory.unlink(&file_name(&name, JOURNAL))?;
+        }
         self.directory.unlink(&file_name(&self.name, JOURNAL))?;
-        Ok(path)
+        Ok(self.directory.path().join(file_name(&name, DOCUMENT)))
+    }
+}
+
+/// Finds a name of which there is neither a journal nor a document, and makes its journal, empty. Two
+/// runs that begin within one second ask for the same name: neither may take the other's.
+fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreError> {
+    for attempt in 0_u32.. {
+        let name = match attempt {
+            0 => name.to_owned(),
+            attempt => format!("{name}-{attempt}"),
+        };
+        let journal = file_name(&name, JOURNAL);
+        match directory.create_new(&journal) {
+            Ok(_) => {}
+            Err(error) if error.is_already_there() => continue,
+            Err(error) => return Err(error.into()),
+        }
+        // In this order: a run that ends makes its document first and takes its journal away then.
+        if !exists(directory, &file_name(&name, DOCUMENT))? {
+            return Ok(name);
+        }
+        directory.unlink(&journal)?;
+    }
+    unreachable!("there is always another number")
+}
+
+/// Whether anything has that name, a symbolic link included.
+fn exists(directory: &PrivateDirectory, name: &OsStr) -> Result<bool, StoreError> {
+    match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
+        Ok(_) => Ok(true),
+        Err(Errno::NOENT) => Ok(false),
+        Err(error) => Err(io_error("look at", &directory.path().join(name))(
+            error.into(),
+        )),
+    }
+}
+
+/// Writes a file whole under a name that nothing has; false where something has it.
+fn write_new(
+    directory: &PrivateDirectory,
+    name: &OsStr,
+    content: &[u8],
+) -> Result<bool, StoreError> {
+    let temporary = PrivateDirectory::temporary_name();
+    let path = directory.path().join(name);
+    let mut file = directory.create_new(&temporary)?;
+    let written = file
+        .write_all(content)
+        .and_then(|()| file.sync_all())
+        .map_err(io_error("write", &path))
+        .and_then(|()| publish(directory, &temporary, name));
+    if !matches!(written, Ok(true)) {
+        // What matters is why the file is not there; one that stays is swept later.
+        let _ = directory.unlink(&temporary);
+    }
+    written
+}
+
+/// Gives a file its name, unless something has it.
+fn publish(directory: &PrivateDirectory, from: &OsStr, to: &OsStr) -> Result<bool, StoreError> {
+    match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
+        Ok(()) => return Ok(true),
+        Err(Errno::EXIST) => return Ok(false),
+        // A file system that cannot promise it (NFS, FUSE): a second name is as good.
+        Err(Errno::INVAL | Errno::NOSYS) => {}
+        Err(error) => return Err(io_error("rename", &directory.path().join(to))(error.into())),
+    }
+    match rustix::fs::linkat(directory, from, directory, to, AtFlags::empty()) {
+        Ok(()) => {
+            directory.unlink(from)?;
+            Ok(true)
+        }
+        Err(Errno::EXIST) => Ok(false),
+        // No links either (FAT): the name is free, or it was a moment ago.
+        Err(Errno::PERM | Errno::OPNOTSUPP) if !exists(directory, to)? => {
+            directory.rename(from, to)?;
+            Ok(true)
+        }
+        Err(Errno::PERM | Errno::OPNOTSUPP) => Ok(false),
+        Err(error) => Err(io_error("link", &directory.path().join(to))(error.into())),
     }
 }

@@ -21,7 +21,7 @@ mod read;
 mod tests;
 
 pub use journal::Journal;
-pub use read::{load, load_identified, parse};
+pub use read::{ReadBudget, load, load_identified, parse};
 
 /// Bytes of all files of a comparison; in memory they take up to a few times as much.
 const MOST_TOGETHER: u64 = 256 << 20;
@@ -80,6 +80,13 @@ pub enum StoreError {
     /// The file cannot be opened, or is none to be read.
     #[error(transparent)]
     Input(#[from] InputError),
+    /// All files of a command together would take more memory than a comparison is worth.
+    #[error("the first {files} files have more than {} together",
+        units::block_size(MOST_TOGETHER as f64))]
+    TooLargeTogether {
+        /// How many were opened.
+        files: usize,
+    },
     /// It is no session.
     #[error("{} is no diskscope session: {reason}", path.display())]
     Foreign {
@@ -94,7 +101,11 @@ impl StoreError {
     /// Whether the name of the file is wrong, and not its reading failed.
     #[must_use]
     pub fn is_usage(&self) -> bool {
-        matches!(self, Self::Input(error) if error.is_usage())
+        match self {
+            Self::Input(error) => error.is_usage(),
+            Self::TooLargeTogether { .. } => true,
+            Self::Io { .. } | Self::Directory(_) | Self::Foreign { .. } => false,
+        }
     }
 }
 

@@ -5,13 +5,18 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::document::{Run, RunState, SCHEMA, Session, VERSION};
-use super::{StoreError, io_error};
+use super::super::document::{Run, RunState, SCHEMA, Session, Table, VERSION};
+use super::{MOST_TOGETHER, StoreError, io_error};
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
 
 /// No document, and no line of a journal, is as long as this: what is, is something else.
 const LONGEST: u64 = 64 << 20;
+/// Bytes of the runs of a journal that are kept, each by its last line: as many as a document has.
+const LONGEST_RUNS: u64 = LONGEST;
+/// Figures, and cells of tables, of all runs together: each takes a line, or the width of its column,
+/// when it is printed.
+const MOST_SHOWN: usize = 500_000;
 /// No journal is: this program begins them anew at a small part of it.
 const LONGEST_JOURNAL: u64 = 1 << 30;
 /// Runs of one journal.
@@ -47,19 +52,84 @@ pub fn load(path: &Path) -> Result<Session, StoreError> {
     load_identified(path).map(|(session, _)| session)
 }
 
+/// Bytes that may still be read of all files of a comparison. A pipe does not tell its size, and a
+/// file may grow: the bytes are counted as they are read.
+#[derive(Debug)]
+pub struct ReadBudget {
+    left: u64,
+    files: usize,
+}
+
+impl Default for ReadBudget {
+    fn default() -> Self {
+        Self {
+            left: MOST_TOGETHER,
+            files: 0,
+        }
+    }
+}
+
+impl ReadBudget {
+    /// Like [`load_identified`], and counts what is read.
+    ///
+    /// # Errors
+    /// As [`load`], and when all files together are too large.
+    pub fn load(&mut self, path: &Path) -> Result<(Session, FileId), StoreError> {
+        self.files += 1;
+        let (file, id) = input::open(path, input::Input::Stream)?;
+        let mut counted = Counted {
+            inner: file,
+            left: self.left,
+            is_over: false,
+        };
+        let read = parsed(path, BufReader::new(&mut counted));
+        if counted.is_over {
+            return Err(StoreError::TooLargeTogether { files: self.files });
+        }
+        self.left = counted.left;
+        Ok((read?, id))
+    }
+}
+
+/// Reads no more than so many bytes; an attempt to read more is an error.
+struct Counted<R> {
+    inner: R,
+    left: u64,
+    is_over: bool,
+}
+
+impl<R: Read> Read for Counted<R> {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        let length = self.inner.read(buffer)?;
+        match self.left.checked_sub(length as u64) {
+            Some(left) => {
+                self.left = left;
+                Ok(length)
+            }
+            None => {
+                self.is_over = true;
+                Err(io::Error::other("more bytes than may be read"))
+            }
+        }
+    }
+}
+
 /// Like [`load`], and says which file it was.
 ///
 /// # Errors
 /// As [`load`].
 pub fn load_identified(path: &Path) -> Result<(Session, FileId), StoreError> {
     let (file, id) = input::open(path, input::Input::Stream)?;
-    let session = parse(BufReader::new(file))
+    Ok((parsed(path, BufReader::new(file))?, id))
+}
+
+fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
+    parse(reader)
         .map_err(io_error("read", path))?
         .map_err(|reason| StoreError::Foreign {
             path: path.to_owned(),
             reason,
-        })?;
-    Ok((session, id))
+        })
 }
 
 /// Like [`load`], from anything that can be read; the inner error says why it is no session.
@@ -113,6 +183,8 @@ fn replay(
         session,
         pending: None,
         before: None,
+        kept: 0,
+        shown: 0,
     };
     let mut length = head_length;
     while let Some(bytes) = line(&mut reader)? {
@@ -130,8 +202,17 @@ fn replay(
         if !journal.take(head, bytes) {
             break;
         }
+        if journal.is_too_large() {
+            break;
+        }
     }
     journal.settle();
+    if journal.is_too_large() {
+        let most = LONGEST_RUNS >> 20;
+        return Ok(Err(format!(
+            "its runs have more than {most} MiB, or {MOST_SHOWN} figures and cells, together"
+        )));
+    }
     Ok(Ok(journal.session))
 }
 
@@ -142,6 +223,10 @@ struct Replay {
     pending: Option<(RunHead, Vec<u8>)>,
     /// The line before it, of the same run.
     before: Option<Vec<u8>>,
+    /// Bytes of the lines that the runs were read from.
+    kept: u64,
+    /// Figures and cells of the runs.
+    shown: usize,
 }
 
 impl Replay {
@@ -172,18 +257,32 @@ impl Replay {
             return true;
         }
         let run = known.find_map(|line| match serde_json::from_slice(line) {
-            Ok(Line::Run(run)) => Some(*run),
+            Ok(Line::Run(run)) => Some((*run, line.len() as u64)),
             _ => None,
         });
-        let Some(mut run) = run else {
+        let Some((mut run, length)) = run else {
             return false;
         };
+        self.kept += length;
+        self.shown += shown(&run);
         if run.state == RunState::Running {
             run.state = RunState::Interrupted;
         }
         self.session.runs.push(run);
         true
     }
+}
+
+impl Replay {
+    fn is_too_large(&self) -> bool {
+        self.kept > LONGEST_RUNS || self.shown > MOST_SHOWN
+    }
+}
+
+/// Figures and cells of a run.
+fn shown(run: &Run) -> usize {
+    let findings = &run.findings;
+    findings.figures.len() + findings.tables.iter().map(Table::cells).sum::<usize>()
 }
 
 /// Whether a line is about the run of the line before. A run that is over is never taken up again:
@@ -195,6 +294,11 @@ fn goes_on(last: &RunHead, next: &RunHead) -> bool {
 }
 
 fn check(session: Session) -> Result<Session, String> {
+    if session.runs.iter().map(shown).sum::<usize>() > MOST_SHOWN {
+        return Err(format!(
+            "its runs have more than {MOST_SHOWN} figures and cells together"
+        ));
+    }
     if session.schema != SCHEMA {
         return Err(format!("its schema is {:?}", session.schema));
     }

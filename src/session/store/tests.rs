@@ -289,3 +289,69 @@ fn parameter_that_is_a_list_is_refused() {
     let reason = parse(document.to_string().as_bytes()).unwrap().unwrap_err();
     assert!(reason.contains("a number, a word or null"), "{reason}");
 }
+
+/// Of two runs of one second one had looked which names are taken before the other had ended.
+#[test]
+fn finished_session_is_never_replaced_by_another_of_the_same_second() {
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let other = directory.path().join("one.json");
+    fs::write(&other, "of another run").unwrap();
+    let path = journal.finish(&session()).unwrap();
+    assert_eq!(path, directory.path().join("one-1.json"));
+    assert_eq!(fs::read_to_string(&other).unwrap(), "of another run");
+    assert_eq!(load(&path).unwrap(), session());
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
+}
+
+#[test]
+fn journal_never_begins_beside_a_document_of_its_name() {
+    let directory = tempfile::tempdir().unwrap();
+    fs::write(directory.path().join("one.json"), "").unwrap();
+    fs::write(directory.path().join("one-1.journal"), "").unwrap();
+    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    assert!(journal.path.ends_with("one-2.journal"));
+    assert!(!directory.path().join("one.journal").exists());
+}
+
+#[test]
+fn sessions_of_many_threads_in_one_second_all_stay() {
+    let directory = tempfile::tempdir().unwrap();
+    let ends = |_: usize| {
+        let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+        journal.finish(&session()).unwrap()
+    };
+    let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
+        let threads: Vec<_> = (0..4)
+            .map(|_| scope.spawn(|| (0..25_usize).map(ends).collect::<Vec<_>>()))
+            .collect();
+        let joined = threads.into_iter().map(|thread| thread.join().unwrap());
+        joined.flatten().collect()
+    });
+    paths.sort();
+    paths.dedup();
+    assert_eq!(paths.len(), 100);
+    assert_eq!(list(directory.path()).unwrap().len(), 100);
+    assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 100);
+}
+
+#[test]
+fn journal_with_long_finished_runs_is_not_written_anew_at_every_line() {
+    use std::os::unix::fs::MetadataExt;
+    let directory = tempfile::tempdir().unwrap();
+    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let mut journal = journal.no_longer_than(4096);
+    let mut long = run(1, RunState::Finished);
+    long.target.path = "x".repeat(100_000).into();
+    journal.keep(&long).unwrap();
+    let inode = |journal: &Journal| fs::metadata(&journal.path).unwrap().ino();
+    let (mut anew, mut before) = (0, inode(&journal));
+    for elapsed_ns in 0..50 {
+        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+        let now = inode(&journal);
+        anew += usize::from(now != before);
+        before = now;
+    }
+    assert!(anew <= 1, "{anew}");
+    assert_eq!(load(&journal.path).unwrap().runs.len(), 2);
+}

@@ -14,7 +14,7 @@ use unicode_width::UnicodeWidthStr;
 
 use crate::app::viewport::Viewport;
 use crate::safe_text::SafeText;
-use crate::session::document::{Figure, Findings, Table, TableRow, Unit};
+use crate::session::document::{Figure, FigureIndex, Findings, Table, TableRow, Unit};
 use crate::ui::look::{Look, Meaning};
 use crate::ui::widgets::areas::under_heading;
 use crate::ui::widgets::bar::bar;
@@ -31,7 +31,7 @@ const LONGEST_BAR: usize = 40;
 /// A table of a run, ready to be drawn.
 pub(super) struct Crossed<'a> {
     table: &'a Table,
-    findings: &'a Findings,
+    figures: FigureIndex<'a>,
     /// Width of the rows' headings, then of each column.
     widths: Vec<usize>,
     /// Whether a metric is followed by how far off it may be.
@@ -41,24 +41,25 @@ pub(super) struct Crossed<'a> {
 impl<'a> Crossed<'a> {
     /// The table with the figures that it names.
     pub(super) fn new(table: &'a Table, findings: &'a Findings) -> Self {
-        Self::with(table, findings, true)
+        Self::with(table, findings.index(), true)
     }
 
-    fn with(table: &'a Table, findings: &'a Findings, margins: bool) -> Self {
+    fn with(table: &'a Table, figures: FigureIndex<'a>, margins: bool) -> Self {
         let names = table.rows.iter().map(|row| row.name.width());
         let first = names.chain([table.name.width()]).max().unwrap_or(0);
         let column = |(index, heading): (usize, &SafeText)| {
             let cells = table.rows.iter().filter_map(|row| {
-                let figure = findings.figure(row.cells.get(index)?);
+                let figure = figures.get(row.cells.get(index)?);
                 Some(figure.map_or(3, |figure| text(figure, margins).width()))
             });
             cells.chain([heading.width()]).max().unwrap_or(0)
         };
         let columns = table.columns.iter().enumerate().map(column);
+        let widths = std::iter::once(first).chain(columns).collect();
         Self {
             table,
-            findings,
-            widths: std::iter::once(first).chain(columns).collect(),
+            figures,
+            widths,
             margins,
         }
     }
@@ -83,7 +84,7 @@ impl<'a> Crossed<'a> {
     ) {
         let room = usize::from(area.width);
         if self.margins && self.wide(GAP) > room {
-            let narrow = Self::with(self.table, self.findings, false);
+            let narrow = Self::with(self.table, self.figures.clone(), false);
             return narrow.draw(meaning, viewport, look, area, buf);
         }
         let gap = if self.wide(GAP) <= room { GAP } else { 1 };
@@ -109,7 +110,7 @@ impl<'a> Crossed<'a> {
     }
 
     fn figure(&self, row: &TableRow, column: usize) -> Option<&'a Figure> {
-        self.findings.figure(row.cells.get(column)?)
+        self.figures.get(row.cells.get(column)?)
     }
 
     /// The column whose figures are compared by bars, and its largest: the first with nothing but
