@@ -362,7 +362,8 @@ fn long_names_do_not_widen_every_row_of_a_table() {
     ] {
         let output = confined(directory.path(), 250, command);
         assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
-        assert!(output.stdout.len() < 4 * MIB, "{}", output.stdout.len());
+        // The words that compare figures are some lines for each; rows of 65,000 columns were 195 MB.
+        assert!(output.stdout.len() < 8 * MIB, "{}", output.stdout.len());
     }
 }
 
