@@ -295,13 +295,13 @@ pub const KNOWN: &[Known] = &[
         "the time limit left no time for some of the zones",
     ),
     known(
-        "zones-uncertain",
-        "sequential-read, sequential-write",
-        "the measured zones hold too few requests, or the drive has too many zones, to count them reliably",
-    ),
-    known(
         "zones-not-told",
         "geometry",
         "it ended before all boundaries of zones were found",
+    ),
+    known(
+        "zones-uncertain",
+        "sequential-read, sequential-write",
+        "the measured zones hold too few requests, or the drive has too many zones, to count them reliably",
     ),
 ];
