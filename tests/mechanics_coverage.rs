@@ -290,11 +290,15 @@ fn intervals_of_1000_random_drives_that_are_seen_late_cover_the_truth() {
         uncertain,
     };
     let metrics = [
-        ("rotation_speed", bounds(0.935, 1e-4, 0.02)),
-        ("full_stroke_seek", bounds(0.935, 0.06, 0.1)),
-        ("average_seek", bounds(0.935, 0.08, 0.1)),
-        // Where the host varies as much as the seek it is called uncertain: that must be, often.
-        ("track_to_track_seek", bounds(0.935, 0.12, 1.0)),
+        // Of the first 300 drives 0.0032 % wide, none uncertain.
+        ("rotation_speed", bounds(0.935, 5e-5, 0.02)),
+        // 2.1 % wide, 3.0 % uncertain, all because the time of a command is not known.
+        ("full_stroke_seek", bounds(0.935, 0.03, 0.06)),
+        // 5.0 % wide, 3.3 % uncertain.
+        ("average_seek", bounds(0.935, 0.06, 0.06)),
+        // 6.9 % wide, 72 % uncertain: where the host varies as much as the seek that must be said, and
+        // half of these drives answer about 45 us late or later.
+        ("track_to_track_seek", bounds(0.935, 0.085, 0.8)),
     ];
     let wrong = table(&metrics, seen_late);
     assert!(wrong.is_empty(), "{wrong:?}");

@@ -24,6 +24,11 @@ const BYTES_PER_ZONE: u64 = 128 << 20;
 const LEAST_ZONES: usize = 3;
 /// A zone's own rate means something from this many requests for each one in flight on.
 const ENOUGH_PER_DEPTH: u64 = 10;
+/// Requests in half of the measured zones from which the drive's zones are counted reliably: of simulated disks with up to
+/// 2 % outliers, none with as many was miscounted.
+const ENOUGH_TO_COUNT: u64 = 32;
+/// Measured zones in each zone of the drive, on the average, from which none is overlooked.
+const ENOUGH_IN_ZONE: usize = 5;
 /// From this ratio of beginning to end on, a place is worth advice.
 const WORTH_ADVICE: f64 = 1.15;
 
@@ -63,6 +68,8 @@ struct Zone {
     offset: u64,
     bytes: u64,
     rate: f64,
+    /// The rate without its slowest pieces: what tells the drive's zones apart.
+    typical: f64,
 }
 
 fn whole_plan(
@@ -128,7 +135,8 @@ pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), Ben
     let whole = whole_plan(operation, bench.target, bench.parameters)?;
     let map = zone_map(&whole, bench.parameters);
     let measured = measure(operation, bench, &whole, &map)?;
-    conclude(bench, &measured, whole.window);
+    let block = u64::from(whole.block_size.largest());
+    conclude(bench, &measured, block, whole.window);
     Ok(())
 }
 
@@ -203,6 +211,30 @@ fn blurred_zones(requests: u64, depth: u32) -> Verdict {
     )
 }
 
+/// Whether the drive's zones may be miscounted: too few requests against outliers, or zones too small.
+fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
+    let evidence = if median < ENOUGH_TO_COUNT {
+        format!(
+            "half of the measured zones hold {median} requests or fewer, and {ENOUGH_TO_COUNT} are \
+             needed: a single slow one may look like another zone of the drive"
+        )
+    } else if found * ENOUGH_IN_ZONE > measured {
+        format!(
+            "{found} zones of the drive were found with {measured} measured ones: some may be too small \
+             to be seen"
+        )
+    } else {
+        return None;
+    };
+    Some(Verdict::new(
+        "zones-uncertain",
+        Severity::Note,
+        format!("the count of zones is uncertain: {evidence}"),
+        "a longer --duration or a smaller --block-size gives every zone more requests; geometry counts \
+         the zones of a disk by its tracks",
+    ))
+}
+
 /// The time limit left no time for some of the zones.
 fn left_out(measured: &[Zone], map: &ZoneMap, plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
     let missing = map.zones().saturating_sub(measured.len() as u64);
@@ -258,10 +290,12 @@ fn zone_map(plan: &Plan, parameters: &Parameters) -> ZoneMap {
 
 fn zone_of(offset: u64, outcome: &Outcome) -> Option<Zone> {
     let (bytes, seconds) = (outcome.tally.bytes(), outcome.elapsed.as_secs_f64());
-    (bytes > 0 && seconds > 0.0).then(|| Zone {
+    let rate = bytes as f64 / seconds;
+    (bytes > 0 && seconds > 0.0).then_some(Zone {
         offset,
         bytes,
-        rate: bytes as f64 / seconds,
+        rate,
+        typical: rate,
     })
 }
 
@@ -309,22 +343,31 @@ fn mean_rate(zones: &[Zone]) -> f64 {
 
 /// What the whole curve says: the drive's own zones, where a fast partition belongs, how long a
 /// copy of everything takes.
-fn conclude(bench: &mut Bench<'_>, zones: &[Zone], window: Range<u64>) {
-    let rates: Vec<f64> = zones.iter().map(|zone| zone.rate).collect();
+fn conclude(bench: &mut Bench<'_>, zones: &[Zone], block: u64, window: Range<u64>) {
+    let rates: Vec<f64> = zones.iter().map(|zone| zone.typical).collect();
     if rates.len() < 4 * LEAST_ZONES {
         return;
     }
     let steps = segments(&rates, LEAST_ZONES);
     bench.figure(Figure::new("zones", steps.len() as f64, Unit::Count));
+    let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
+    requests.sort_unstable();
+    let median = requests[requests.len() / 2];
+    if (steps.len() > 1 || bench.target.rotational() == Some(true))
+        && let Some(verdict) = uncertain_count(steps.len(), zones.len(), median)
+    {
+        bench.verdict(verdict);
+    }
     let copy_ns = common::capacity(bench.target) as f64 / mean_rate(zones) * 1e9;
     bench.figure(Figure::new("full_copy_time", copy_ns, Unit::Nanoseconds));
     let edges = steps.iter().flat_map(|step| {
         let end = zones
             .get(step.range.end)
             .map_or(window.end, |zone| zone.offset);
+        let mean = mean_rate(&zones[step.range.clone()]);
         [
-            [zones[step.range.start].offset as f64, step.mean],
-            [end as f64, step.mean],
+            [zones[step.range.start].offset as f64, mean],
+            [end as f64, mean],
         ]
     });
     bench.series(series(
@@ -491,10 +534,31 @@ mod tests {
     #[test]
     fn zones_of_a_disk_are_counted_under_a_time_limit_at_any_depth() {
         // All zones take 72 s.
-        for depth in ["1", "4", "32"] {
-            let set = [("depth", depth), ("duration", "60s")];
-            let finished = fake::simulate(find("seqread").unwrap(), "sim:hdd,clock=virtual", &set);
-            assert_eq!(fake::value(&finished, "zones"), 16.0, "depth {depth}");
+        for duration in ["30s", "60s"] {
+            for depth in ["1", "4", "32"] {
+                let set = [("depth", depth), ("duration", duration)];
+                let test = find("seqread").unwrap();
+                let finished = fake::simulate(test, "sim:hdd,clock=virtual", &set);
+                let zones = fake::value(&finished, "zones");
+                assert_eq!(zones, 16.0, "depth {depth}, {duration}");
+                assert!(!fake::codes(&finished).contains(&"zones-uncertain"));
+            }
+        }
+    }
+
+    #[test]
+    fn count_of_zones_is_uncertain_where_they_are_too_short_or_too_many() {
+        let test = find("seqread").unwrap();
+        for (name, set) in [
+            (
+                "sim:hdd,clock=virtual",
+                &[("depth", "1"), ("duration", "10s")][..],
+            ),
+            ("sim:hdd,clock=virtual,zones=24", &[]),
+        ] {
+            let finished = fake::simulate(test, name, set);
+            let codes = fake::codes(&finished);
+            assert!(codes.contains(&"zones-uncertain"), "{name}: {codes:?}");
         }
     }
 

@@ -129,7 +129,7 @@ fn zones_under_a_time_limit_keep_the_queue_as_full_as_no_zones() {
             assert_eq!(outcome.tally.requests(), 4000);
             mean_in_flight(&outcome)
         };
-        let [without, with] = [&Pattern::Sequential, &zones].map(|pattern| full(pattern));
+        let [without, with] = [&Pattern::Sequential, &zones].map(full);
         assert!(with > 0.8 * without, "{with} {without}");
     });
 }

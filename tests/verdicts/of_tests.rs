@@ -99,9 +99,15 @@ fn what_was_left_out_or_not_reached_is_told() {
             "could not be run",
         ),
         (
-            "survey sim:hdd,clock=virtual",
-            "concurrency-read/queue-depth-not-reached",
+            "concurrency-read sim:hdd,clock=virtual --requests 2000",
+            "queue-depth-not-reached",
             "in flight",
+        ),
+        // The optimum on a disk is found in the time that a survey gives it.
+        (
+            "survey sim:hdd,clock=virtual",
+            "advice-queue-depth",
+            "IOPS at depth",
         ),
         (
             "random-read sim:constant,latency=1ms --rate 5000 --duration 3s",

@@ -299,4 +299,9 @@ pub const KNOWN: &[Known] = &[
         "geometry",
         "it ended before all boundaries of zones were found",
     ),
+    known(
+        "zones-uncertain",
+        "sequential-read, sequential-write",
+        "the measured zones hold too few requests, or the drive has too many zones, to count them reliably",
+    ),
 ];
