@@ -19,8 +19,8 @@ use std::process::ExitCode;
 use std::time::Instant;
 
 use diskscope::bench;
-use diskscope::engine::{self, Choice};
-use diskscope::roots::Roots;
+use diskscope::engine::{self, EngineChoice};
+use diskscope::roots::SysPaths;
 use support::run_on;
 
 fn main() -> ExitCode {
@@ -45,11 +45,12 @@ fn main() -> ExitCode {
 }
 
 fn is_reading(name: &str) -> bool {
-    bench::find(name).is_some_and(|test| !test.description().writes)
+    bench::find_benchmark(name).is_some_and(|test| !test.description().may_write)
 }
 
 fn measure(name: &str, target: &str) {
-    let opened = engine::open(&Roots::default(), target, Choice::Auto, None).unwrap();
+    let opened =
+        engine::open_target(&SysPaths::default(), target, EngineChoice::Auto, None).unwrap();
     let began = Instant::now();
     let findings = run_on(name, &opened.target, opened.engine(), &[]);
     println!("{name}: {:.1} s", began.elapsed().as_secs_f64());

@@ -1,10 +1,10 @@
 //! Axes: in which unit, from where to where, and where the marks are.
 
-use crate::session::document::Unit;
+use crate::session::document::MetricUnit;
 
 /// A unit of a quantity that numbers on an axis are written in.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Scale {
+pub struct AxisUnit {
     /// What a value in base units is divided by.
     pub factor: f64,
     /// Its name, such as `MB/s`; empty for plain numbers.
@@ -15,38 +15,38 @@ const DECIMAL: [f64; 5] = [1e12, 1e9, 1e6, 1e3, 1.0];
 
 /// The unit in which values up to `largest` are written with one to three digits.
 #[must_use]
-pub fn scale(unit: Unit, largest: f64) -> Scale {
+pub fn axis_unit(unit: MetricUnit, largest: f64) -> AxisUnit {
     let names: [&'static str; 5] = match unit {
-        Unit::BytesPerSecond => ["TB/s", "GB/s", "MB/s", "kB/s", "B/s"],
-        Unit::Bytes => ["TB", "GB", "MB", "kB", "B"],
-        Unit::PerSecond => ["T/s", "G/s", "M/s", "k/s", "1/s"],
-        Unit::Nanoseconds => ["", "s", "ms", "us", "ns"],
-        Unit::RevolutionsPerMinute => {
-            return Scale {
+        MetricUnit::BytesPerSecond => ["TB/s", "GB/s", "MB/s", "kB/s", "B/s"],
+        MetricUnit::Bytes => ["TB", "GB", "MB", "kB", "B"],
+        MetricUnit::PerSecond => ["T/s", "G/s", "M/s", "k/s", "1/s"],
+        MetricUnit::Nanoseconds => ["", "s", "ms", "us", "ns"],
+        MetricUnit::RevolutionsPerMinute => {
+            return AxisUnit {
                 factor: 1.0,
                 name: "rpm",
             };
         }
-        Unit::Ratio => {
-            return Scale {
+        MetricUnit::Ratio => {
+            return AxisUnit {
                 factor: 0.01,
                 name: "%",
             };
         }
-        Unit::Revolution => {
-            return Scale {
+        MetricUnit::Revolution => {
+            return AxisUnit {
                 factor: 1.0,
                 name: "rev",
             };
         }
-        Unit::Sectors => {
-            return Scale {
+        MetricUnit::Sectors => {
+            return AxisUnit {
                 factor: 1.0,
                 name: "sectors",
             };
         }
-        Unit::Count => {
-            return Scale {
+        MetricUnit::Count => {
+            return AxisUnit {
                 factor: 1.0,
                 name: "",
             };
@@ -58,25 +58,25 @@ pub fn scale(unit: Unit, largest: f64) -> Scale {
         .zip(names)
         .find(fits)
         .unwrap_or((1.0, names[4]));
-    Scale { factor, name }
+    AxisUnit { factor, name }
 }
 
 /// Where the marks of an axis are, and how they are labelled.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Ticks {
+pub struct AxisTicks {
     /// Value in base units, and its label.
     pub marks: Vec<(f64, String)>,
     /// The unit of the labels.
-    pub scale: Scale,
+    pub unit: AxisUnit,
 }
 
 /// Marks at round values (1, 2 or 5 times a power of ten of the unit), at most `most` of them.
 #[must_use]
-pub fn linear_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Ticks {
-    let scale = scale(unit, bounds[0].abs().max(bounds[1].abs()));
+pub fn linear_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> AxisTicks {
+    let scale = axis_unit(unit, bounds[0].abs().max(bounds[1].abs()));
     let (low, high) = (bounds[0] / scale.factor, bounds[1] / scale.factor);
     let mut marks = Vec::new();
-    let step = round_step((high - low) / most.max(1) as f64);
+    let step = round_step_at_least((high - low) / most.max(1) as f64);
     // Differences beyond what numbers can hold have no marks.
     if step.is_normal() && step > 0.0 && (low / step).abs() < 1e15 && (high / step).abs() < 1e15 {
         let digits = usize::try_from(-(step.log10().floor() as i64)).unwrap_or(0);
@@ -87,11 +87,11 @@ pub fn linear_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Ticks {
             marks.push((value * scale.factor, format!("{value:.digits$}")));
         }
     }
-    Ticks { marks, scale }
+    AxisTicks { marks, unit: scale }
 }
 
 /// The smallest of 1, 2, 5 times a power of ten that is not below `least`.
-fn round_step(least: f64) -> f64 {
+fn round_step_at_least(least: f64) -> f64 {
     let power = 10_f64.powf(least.log10().floor());
     [1.0, 2.0, 5.0, 10.0]
         .into_iter()
@@ -104,8 +104,8 @@ fn round_step(least: f64) -> f64 {
 /// each labelled with its own unit; at most `most` of them. Where there are few powers of ten,
 /// their double and fivefold too. `bounds` are above 0.
 #[must_use]
-pub fn log_ticks(unit: Unit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
-    let binary = matches!(unit, Unit::Bytes | Unit::Count);
+pub fn log_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
+    let binary = matches!(unit, MetricUnit::Bytes | MetricUnit::Count);
     let base: f64 = if binary { 2.0 } else { 10.0 };
     let first = (bounds[0].ln() / base.ln() - 1e-9).ceil() as i32;
     let last = (bounds[1].ln() / base.ln() + 1e-9).floor() as i32;
@@ -138,12 +138,12 @@ fn round_values(bounds: [f64; 2]) -> Vec<f64> {
         .collect()
 }
 
-fn log_label(unit: Unit, value: f64) -> String {
+fn log_label(unit: MetricUnit, value: f64) -> String {
     match unit {
-        Unit::Bytes => crate::units::block_size(value),
-        Unit::Count => format!("{value:.0}"),
+        MetricUnit::Bytes => crate::units::format_block_size(value),
+        MetricUnit::Count => format!("{value:.0}"),
         unit => {
-            let scale = scale(unit, value * 1.000_001);
+            let scale = axis_unit(unit, value * 1.000_001);
             format!("{:.0} {}", value / scale.factor, scale.name)
         }
     }
@@ -160,37 +160,37 @@ mod tests {
     }
 
     #[test]
-    fn labels_are_round_in_their_unit() {
-        let ticks = linear_ticks(Unit::BytesPerSecond, [0.0, 512e6], 5);
-        assert_eq!(ticks.scale.name, "MB/s");
+    fn linear_axis_labels_are_round_in_axis_unit() {
+        let ticks = linear_axis_ticks(MetricUnit::BytesPerSecond, [0.0, 512e6], 5);
+        assert_eq!(ticks.unit.name, "MB/s");
         assert_eq!(labels(&ticks.marks), ["0", "200", "400"]);
-        let ticks = linear_ticks(Unit::Nanoseconds, [0.0, 1.2e9], 6);
-        assert_eq!(ticks.scale.name, "s");
+        let ticks = linear_axis_ticks(MetricUnit::Nanoseconds, [0.0, 1.2e9], 6);
+        assert_eq!(ticks.unit.name, "s");
         assert_eq!(
             labels(&ticks.marks),
             ["0.0", "0.2", "0.4", "0.6", "0.8", "1.0", "1.2"]
         );
-        let ticks = linear_ticks(Unit::Ratio, [0.0, 1.0], 4);
+        let ticks = linear_axis_ticks(MetricUnit::Ratio, [0.0, 1.0], 4);
         assert_eq!(labels(&ticks.marks), ["0", "50", "100"]);
     }
 
     #[test]
-    fn decades_name_their_unit() {
-        let ticks = log_ticks(Unit::Nanoseconds, [9e3, 2e6], 9);
+    fn log_axis_decade_labels_name_unit() {
+        let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [9e3, 2e6], 9);
         assert_eq!(labels(&ticks), ["10 us", "100 us", "1 ms"]);
-        let ticks = log_ticks(Unit::Nanoseconds, [15e6, 6e7], 9);
+        let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [15e6, 6e7], 9);
         assert_eq!(labels(&ticks), ["20 ms", "50 ms"]);
-        let ticks = log_ticks(Unit::Bytes, [4096.0, 16_384.0], 9);
+        let ticks = log_axis_ticks(MetricUnit::Bytes, [4096.0, 16_384.0], 9);
         assert_eq!(labels(&ticks), ["4 KiB", "8 KiB", "16 KiB"]);
     }
 
     proptest! {
         #[test]
-        fn marks_lie_between_the_bounds(
+        fn axis_marks_lie_between_bounds(
             low in -1e12..1e12_f64, span in 1e-3..1e13_f64, most in 1..20_usize,
         ) {
             let bounds = [low, low + span];
-            let ticks = linear_ticks(Unit::Count, bounds, most);
+            let ticks = linear_axis_ticks(MetricUnit::Count, bounds, most);
             prop_assert!(ticks.marks.len() <= most + 1);
             let slack = span * 1e-6;
             for (value, _) in ticks.marks {
@@ -199,8 +199,8 @@ mod tests {
         }
 
         #[test]
-        fn decades_are_few_enough(low in 1.0..1e9_f64, ratio in 1.0..1e9_f64, most in 1..20_usize) {
-            let ticks = log_ticks(Unit::Nanoseconds, [low, low * ratio], most);
+        fn log_axis_decades_do_not_exceed_requested_number(low in 1.0..1e9_f64, ratio in 1.0..1e9_f64, most in 1..20_usize) {
+            let ticks = log_axis_ticks(MetricUnit::Nanoseconds, [low, low * ratio], most);
             prop_assert!(ticks.len() <= most);
         }
     }

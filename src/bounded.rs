@@ -10,38 +10,40 @@ use std::marker::PhantomData;
 use serde::de::{Error, MapAccess, SeqAccess, Visitor};
 use serde::{Deserialize, Deserializer};
 
-/// A list of at most `MOST` elements: `#[serde(deserialize_with = "bounded::list::<_, _, 1000>")]`.
+/// A list of at most `MOST` elements: `#[serde(deserialize_with = "bounded::bounded_list::<_, _, 1000>")]`.
 ///
 /// # Errors
 /// When it is longer, or an element cannot be read.
-pub fn list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
+pub fn bounded_list<'de, D, T, const MOST: usize>(deserializer: D) -> Result<Vec<T>, D::Error>
 where
     D: Deserializer<'de>,
     T: Deserialize<'de>,
 {
-    deserializer.deserialize_seq(List::<T, MOST>(PhantomData))
+    deserializer.deserialize_seq(BoundedList::<T, MOST>(PhantomData))
 }
 
 /// A map of at most `MOST` entries.
 ///
 /// # Errors
 /// When it has more, or an entry cannot be read.
-pub fn map<'de, D, K, V, const MOST: usize>(deserializer: D) -> Result<BTreeMap<K, V>, D::Error>
+pub fn bounded_map<'de, D, K, V, const MOST: usize>(
+    deserializer: D,
+) -> Result<BTreeMap<K, V>, D::Error>
 where
     D: Deserializer<'de>,
     K: Deserialize<'de> + Ord,
     V: Deserialize<'de>,
 {
-    deserializer.deserialize_map(Map::<K, V, MOST>(PhantomData))
+    deserializer.deserialize_map(BoundedMap::<K, V, MOST>(PhantomData))
 }
 
-fn too_many<E: Error>(most: usize) -> E {
+fn too_many_elements<E: Error>(most: usize) -> E {
     E::custom(format_args!("a list has more than {most} elements"))
 }
 
-struct List<T, const MOST: usize>(PhantomData<T>);
+struct BoundedList<T, const MOST: usize>(PhantomData<T>);
 
-impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST> {
+impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for BoundedList<T, MOST> {
     type Value = Vec<T>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
@@ -52,7 +54,7 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST>
         let mut list = Vec::new();
         while let Some(element) = elements.next_element()? {
             if list.len() == MOST {
-                return Err(too_many(MOST));
+                return Err(too_many_elements(MOST));
             }
             list.push(element);
         }
@@ -60,9 +62,9 @@ impl<'de, T: Deserialize<'de>, const MOST: usize> Visitor<'de> for List<T, MOST>
     }
 }
 
-struct Map<K, V, const MOST: usize>(PhantomData<(K, V)>);
+struct BoundedMap<K, V, const MOST: usize>(PhantomData<(K, V)>);
 
-impl<'de, K, V, const MOST: usize> Visitor<'de> for Map<K, V, MOST>
+impl<'de, K, V, const MOST: usize> Visitor<'de> for BoundedMap<K, V, MOST>
 where
     K: Deserialize<'de> + Ord,
     V: Deserialize<'de>,
@@ -77,7 +79,7 @@ where
         let mut map = BTreeMap::new();
         while let Some((key, value)) = entries.next_entry()? {
             if map.len() == MOST {
-                return Err(too_many(MOST));
+                return Err(too_many_elements(MOST));
             }
             map.insert(key, value);
         }
@@ -90,16 +92,16 @@ mod tests {
     use super::*;
 
     #[derive(Debug, Deserialize)]
-    struct Document {
-        #[serde(default, deserialize_with = "list::<_, _, 3>")]
+    struct BoundedDocument {
+        #[serde(default, deserialize_with = "bounded_list::<_, _, 3>")]
         list: Vec<u8>,
-        #[serde(default, deserialize_with = "map::<_, _, _, 2>")]
+        #[serde(default, deserialize_with = "bounded_map::<_, _, _, 2>")]
         map: BTreeMap<String, u8>,
     }
 
     #[test]
     fn lists_and_maps_beyond_their_limit_are_refused() {
-        let read = |text: &str| serde_json::from_str::<Document>(text);
+        let read = |text: &str| serde_json::from_str::<BoundedDocument>(text);
         assert_eq!(read(r#"{"list":[1,2,3]}"#).unwrap().list, [1, 2, 3]);
         let error = read(r#"{"list":[1,2,3,4]}"#).unwrap_err().to_string();
         assert!(error.contains("more than 3 elements"), "{error}");

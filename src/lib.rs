@@ -10,6 +10,7 @@ pub mod bounded;
 pub mod cli;
 pub mod drive;
 pub mod engine;
+pub mod entropy;
 mod local_time;
 mod memory;
 pub mod model;
@@ -30,7 +31,6 @@ mod shared_directory;
 pub mod shell;
 pub mod stats;
 pub mod ui;
-pub mod unforeseen;
 pub mod units;
 
 #[cfg(test)]

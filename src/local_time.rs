@@ -65,7 +65,7 @@ fn below(name: &str) -> Option<PathBuf> {
 
 /// A zone from its file, which must be a regular one.
 fn read(path: &Path) -> Option<TimeZone> {
-    let (file, _) = input::open(path, input::Input::Seekable).ok()?;
+    let (file, _) = input::open_input(path, input::InputKind::RegularFile).ok()?;
     let mut bytes = Vec::new();
     file.take(LONGEST).read_to_end(&mut bytes).ok()?;
     TimeZone::tzif("Local", &bytes).ok()

@@ -5,40 +5,42 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::roots::Roots;
-use crate::units::block_size;
+use crate::roots::SysPaths;
+use crate::units::format_block_size;
 
 /// What the rest of the program may take meanwhile.
-const SPARE: u64 = 8 << 20;
+const RESERVED_BYTES: u64 = 8 << 20;
 
 /// What limits the memory that this program can still take.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Limit {
+pub(crate) struct MemoryLimit {
     /// Bytes that are left of it.
-    pub(crate) left: u64,
+    pub(crate) available_bytes: u64,
     /// Bytes in all.
-    pub(crate) whole: u64,
+    pub(crate) total_bytes: u64,
     /// Which limit it is, such as `memory.max of the control group /job`.
-    pub(crate) name: String,
+    pub(crate) limit_name: String,
 }
 
 /// Says which limit is in the way of taking so many bytes; `None` where none is known.
 #[must_use]
-pub(crate) fn obstacle(roots: &Roots, bytes: u64) -> Option<String> {
-    let limit = limits(roots).into_iter().min_by_key(|limit| limit.left)?;
-    (bytes.saturating_add(SPARE) > limit.left).then(|| {
+pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
+    let limit = memory_limits(roots)
+        .into_iter()
+        .min_by_key(|limit| limit.available_bytes)?;
+    (bytes.saturating_add(RESERVED_BYTES) > limit.available_bytes).then(|| {
         format!(
             "{} leaves {} of memory",
-            limit.name,
-            block_size(limit.left as f64)
+            limit.limit_name,
+            format_block_size(limit.available_bytes as f64)
         )
     })
 }
 
 /// All limits that are known: of the machine, and of the control groups.
 #[must_use]
-pub(crate) fn limits(roots: &Roots) -> Vec<Limit> {
-    let mut limits: Vec<Limit> = available(roots).into_iter().collect();
+pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
+    let mut limits: Vec<MemoryLimit> = machine_limit(roots).into_iter().collect();
     let groups = fs::read_to_string(roots.proc.join("self/cgroup")).unwrap_or_default();
     let mounts = fs::read_to_string(roots.proc.join("self/mountinfo")).unwrap_or_default();
     for line in groups.lines() {
@@ -50,19 +52,19 @@ pub(crate) fn limits(roots: &Roots) -> Vec<Limit> {
             continue;
         };
         let version = match (id, controllers) {
-            ("0", "") => &VERSION_2,
-            (_, names) if names.split(',').any(|name| name == "memory") => &VERSION_1,
+            ("0", "") => &CGROUP_V2,
+            (_, names) if names.split(',').any(|name| name == "memory") => &CGROUP_V1,
             _ => continue,
         };
-        for mount in mounts.lines().filter_map(|line| version.mount(line)) {
-            limits.extend(nested(roots, version, &mount, path));
+        for mount in mounts.lines().filter_map(|line| version.parse_mount(line)) {
+            limits.extend(hierarchy_limits(roots, version, &mount, path));
         }
     }
     limits
 }
 
 /// What the machine has left without swapping (proc_meminfo(5)).
-fn available(roots: &Roots) -> Option<Limit> {
+fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
     let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
     let value = |name: &str| {
         let line = text.lines().find(|line| line.starts_with(name))?;
@@ -70,101 +72,106 @@ fn available(roots: &Roots) -> Option<Limit> {
         Some(kib.saturating_mul(1024))
     };
     let left = value("MemAvailable:")?;
-    Some(Limit {
-        left,
-        whole: value("MemTotal:").unwrap_or(left),
-        name: "the machine".to_owned(),
+    Some(MemoryLimit {
+        available_bytes: left,
+        total_bytes: value("MemTotal:").unwrap_or(left),
+        limit_name: "the machine".to_owned(),
     })
 }
 
 /// The files of a version of control groups (kernel Documentation/admin-guide/cgroup-v2.rst,
 /// cgroup-v1/memory.rst).
-struct Version {
+struct MemoryCgroupVersion {
     file_system: &'static str,
     /// Option that the mount must have.
-    option: Option<&'static str>,
+    mount_option: Option<&'static str>,
     limit: &'static str,
-    used: &'static str,
+    usage_file: &'static str,
     /// In `memory.stat`: pages of files that are given back when memory is short.
-    cached: &'static str,
+    page_cache_key: &'static str,
 }
 
-const VERSION_2: Version = Version {
+const CGROUP_V2: MemoryCgroupVersion = MemoryCgroupVersion {
     file_system: "cgroup2",
-    option: None,
+    mount_option: None,
     limit: "memory.max",
-    used: "memory.current",
-    cached: "inactive_file",
+    usage_file: "memory.current",
+    page_cache_key: "inactive_file",
 };
 
-const VERSION_1: Version = Version {
+const CGROUP_V1: MemoryCgroupVersion = MemoryCgroupVersion {
     file_system: "cgroup",
-    option: Some("memory"),
+    mount_option: Some("memory"),
     limit: "memory.limit_in_bytes",
-    used: "memory.usage_in_bytes",
-    cached: "total_inactive_file",
+    usage_file: "memory.usage_in_bytes",
+    page_cache_key: "total_inactive_file",
 };
 
 /// Where a hierarchy of groups is mounted.
-struct GroupMount {
+struct CgroupMount {
     /// The group that is seen there.
-    root: String,
+    group_root: String,
     /// Where.
-    at: String,
+    mount_point: String,
 }
 
-impl Version {
+impl MemoryCgroupVersion {
     /// The mount of a line of mountinfo, where it is one of this version's.
-    fn mount(&self, line: &str) -> Option<GroupMount> {
+    fn parse_mount(&self, line: &str) -> Option<CgroupMount> {
         let (front, back) = line.split_once(" - ")?;
         let mut back = back.split(' ');
         let fits = back.next()? == self.file_system;
         let options = back.nth(1).unwrap_or_default();
         let chosen = self
-            .option
+            .mount_option
             .is_none_or(|wanted| options.split(',').any(|option| option == wanted));
         let mut front = front.split(' ').skip(3);
-        (fits && chosen).then_some(GroupMount {
-            root: front.next()?.to_owned(),
-            at: front.next()?.to_owned(),
+        (fits && chosen).then_some(CgroupMount {
+            group_root: front.next()?.to_owned(),
+            mount_point: front.next()?.to_owned(),
         })
     }
 
-    fn limit(&self, directory: &Path, group: &str) -> Option<Limit> {
+    fn limit(&self, directory: &Path, group: &str) -> Option<MemoryLimit> {
         let number = |name| -> Option<u64> {
             let text = fs::read_to_string(directory.join(name)).ok()?;
             text.trim().parse().ok()
         };
         // `max` is no number: there is no limit here.
-        let (limit, used) = (number(self.limit)?, number(self.used)?);
+        let (limit, used) = (number(self.limit)?, number(self.usage_file)?);
         let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
         let cached = stat
             .lines()
             .filter_map(|line| line.split_once(' '))
-            .find(|(name, _)| *name == self.cached)
+            .find(|(name, _)| *name == self.page_cache_key)
             .and_then(|(_, value)| value.trim().parse().ok())
             .unwrap_or(0);
-        Some(Limit {
-            left: limit.saturating_sub(used.saturating_sub(cached)),
-            whole: limit,
-            name: format!(
+        Some(MemoryLimit {
+            available_bytes: limit.saturating_sub(used.saturating_sub(cached)),
+            total_bytes: limit,
+            limit_name: format!(
                 "{} ({}) of the control group {group}",
                 self.limit,
-                block_size(limit as f64)
+                format_block_size(limit as f64)
             ),
         })
     }
 }
 
 /// The limits of a group and of all groups above it that can be seen.
-fn nested(roots: &Roots, version: &Version, mount: &GroupMount, group: &str) -> Vec<Limit> {
-    let at = match mount.at.strip_prefix("/sys/") {
+fn hierarchy_limits(
+    roots: &SysPaths,
+    version: &MemoryCgroupVersion,
+    mount: &CgroupMount,
+    group: &str,
+) -> Vec<MemoryLimit> {
+    let at = match mount.mount_point.strip_prefix("/sys/") {
         Some(below) => roots.sys.join(below),
-        None => PathBuf::from(&mount.at),
+        None => PathBuf::from(&mount.mount_point),
     };
     // In a container the path may be that of the host, of which the mount shows a part.
     let below = group
-        .strip_prefix(mount.root.trim_end_matches('/'))
+        .strip_prefix(mount.group_root.trim_end_matches('/'))
         .unwrap_or_default();
     let mut path = Path::new(below.trim_start_matches('/'));
     let mut limits = Vec::new();
@@ -185,25 +192,25 @@ mod tests {
     const MIB: u64 = 1 << 20;
 
     /// A machine with these files below its root.
-    fn machine(files: &[(&str, &str)]) -> (tempfile::TempDir, Roots) {
+    fn machine_with_files(files: &[(&str, &str)]) -> (tempfile::TempDir, SysPaths) {
         let directory = tempfile::tempdir().unwrap();
         for (name, content) in files {
             let path = directory.path().join(name);
             fs::create_dir_all(path.parent().unwrap()).unwrap();
             fs::write(path, content).unwrap();
         }
-        let roots = Roots::below(directory.path());
+        let roots = SysPaths::under_root(directory.path());
         (directory, roots)
     }
 
-    const UNIFIED: &str =
+    const UNIFIED_HIERARCHY: &str =
         "30 23 0:26 / /sys/fs/cgroup rw,nosuid shared:9 - cgroup2 cgroup2 rw,nsdelegate\n";
 
     #[test]
-    fn buffers_beyond_the_limit_of_a_group_above_are_refused_by_its_name() {
-        let (_directory, roots) = machine(&[
+    fn memory_limit_of_parent_cgroup_is_named_in_refusal() {
+        let (_directory, roots) = machine_with_files(&[
             ("proc/self/cgroup", "0::/batch/job\n"),
-            ("proc/self/mountinfo", UNIFIED),
+            ("proc/self/mountinfo", UNIFIED_HIERARCHY),
             ("proc/meminfo", "MemTotal: 9 kB\nMemAvailable: 8388608 kB\n"),
             ("sys/fs/cgroup/batch/memory.max", "67108864\n"),
             ("sys/fs/cgroup/batch/memory.current", "20971520\n"),
@@ -215,8 +222,8 @@ mod tests {
             ("sys/fs/cgroup/batch/job/memory.current", "20971520\n"),
         ]);
         // 64 MiB less the 10 MiB that cannot be given back.
-        assert_eq!(obstacle(&roots, 40 * MIB), None);
-        let reason = obstacle(&roots, 60 * MIB).unwrap();
+        assert_eq!(exceeded_limit(&roots, 40 * MIB), None);
+        let reason = exceeded_limit(&roots, 60 * MIB).unwrap();
         assert_eq!(
             reason,
             "memory.max (64 MiB) of the control group /batch leaves 54 MiB of memory"
@@ -224,10 +231,10 @@ mod tests {
     }
 
     #[test]
-    fn limits_of_version_1_are_found_behind_the_root_of_a_container() {
+    fn memory_limits_of_cgroup_v1_are_found_in_container() {
         let mounts = "40 23 0:30 /docker/abc /sys/fs/cgroup/memory ro - cgroup cgroup rw,memory\n\
                       41 23 0:31 /docker/abc /sys/fs/cgroup/cpu ro - cgroup cgroup rw,cpu\n";
-        let (_directory, roots) = machine(&[
+        let (_directory, roots) = machine_with_files(&[
             (
                 "proc/self/cgroup",
                 "5:cpu,cpuacct:/docker/abc\n4:memory:/docker/abc\n",
@@ -236,8 +243,8 @@ mod tests {
             ("sys/fs/cgroup/memory/memory.limit_in_bytes", "33554432\n"),
             ("sys/fs/cgroup/memory/memory.usage_in_bytes", "4194304\n"),
         ]);
-        assert_eq!(obstacle(&roots, 20 * MIB), None);
-        let reason = obstacle(&roots, 21 * MIB).unwrap();
+        assert_eq!(exceeded_limit(&roots, 20 * MIB), None);
+        let reason = exceeded_limit(&roots, 21 * MIB).unwrap();
         assert!(
             reason.starts_with("memory.limit_in_bytes (32 MiB)"),
             "{reason}"
@@ -245,12 +252,13 @@ mod tests {
     }
 
     #[test]
-    fn memory_of_the_machine_is_a_limit_too_and_what_is_unknown_is_none() {
-        let (_directory, roots) = machine(&[("proc/meminfo", "MemAvailable: 102400 kB\n")]);
-        assert_eq!(obstacle(&roots, 90 * MIB), None);
-        let reason = obstacle(&roots, 200 * MIB).unwrap();
+    fn memory_of_machine_limits_and_unknown_memory_is_none() {
+        let (_directory, roots) =
+            machine_with_files(&[("proc/meminfo", "MemAvailable: 102400 kB\n")]);
+        assert_eq!(exceeded_limit(&roots, 90 * MIB), None);
+        let reason = exceeded_limit(&roots, 200 * MIB).unwrap();
         assert_eq!(reason, "the machine leaves 100 MiB of memory");
-        let (_directory, unknown) = machine(&[]);
-        assert_eq!(obstacle(&unknown, u64::MAX), None);
+        let (_directory, unknown) = machine_with_files(&[]);
+        assert_eq!(exceeded_limit(&unknown, u64::MAX), None);
     }
 }

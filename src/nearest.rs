@@ -1,7 +1,7 @@
 //! The known name that is nearest to a misspelt one.
 
 /// So many letters may be wrong in a name of so many.
-fn tolerance(letters: usize) -> usize {
+fn max_edit_distance(letters: usize) -> usize {
     match letters {
         0..=2 => 0,
         3..=4 => 1,
@@ -11,23 +11,23 @@ fn tolerance(letters: usize) -> usize {
 }
 
 /// The nearest of the known names; `None` where none is near enough to be meant.
-pub fn nearest<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
-    let most = tolerance(name.chars().count());
+pub fn nearest_name<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
+    let most = max_edit_distance(name.chars().count());
     let distances = known
         .into_iter()
-        .map(|other| (distance(name, other), other));
+        .map(|other| (edit_distance(name, other), other));
     let (least, other) = distances.min()?;
     (least <= most).then_some(other)
 }
 
 /// `, did you mean depth?`; empty where no known name is near enough.
 pub fn suggestion<'a>(name: &str, known: impl IntoIterator<Item = &'a str>) -> String {
-    nearest(name, known).map_or_else(String::new, |other| format!(", did you mean {other}?"))
+    nearest_name(name, known).map_or_else(String::new, |other| format!(", did you mean {other}?"))
 }
 
 /// Letters to insert, to delete, to replace, or to exchange with their neighbours (optimal string
 /// alignment).
-fn distance(one: &str, other: &str) -> usize {
+fn edit_distance(one: &str, other: &str) -> usize {
     let (one, other): (Vec<char>, Vec<char>) = (one.chars().collect(), other.chars().collect());
     let mut rows = vec![(0..=other.len()).collect::<Vec<usize>>()];
     for (i, letter) in one.iter().enumerate() {
@@ -51,7 +51,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn misspelt_name_yields_the_nearest() {
+    fn nearest_name_of_misspelt_name_is_found() {
         let known = [
             "depth",
             "block-size",
@@ -67,20 +67,20 @@ mod tests {
             ("colour", None),
             ("x", None),
         ] {
-            assert_eq!(nearest(name, known), expected, "{name}");
+            assert_eq!(nearest_name(name, known), expected, "{name}");
         }
-        assert_eq!(nearest("depth", []), None);
+        assert_eq!(nearest_name("depth", []), None);
     }
 
     #[test]
-    fn distance_counts_letters() {
+    fn edit_distance_counts_letters() {
         for (one, other, expected) in [
             ("", "", 0),
             ("", "abc", 3),
             ("kitten", "sitting", 3),
             ("ab", "ba", 1),
         ] {
-            assert_eq!(distance(one, other), expected, "{one} {other}");
+            assert_eq!(edit_distance(one, other), expected, "{one} {other}");
         }
     }
 }

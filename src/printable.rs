@@ -9,17 +9,17 @@ use std::fmt::Write;
 use unicode_width::UnicodeWidthChar;
 
 /// Combining marks that one character may carry; more are escaped. Written languages need three.
-const MOST_MARKS: usize = 4;
+const MAX_COMBINING_MARKS: usize = 4;
 
 /// The bytes as text that a terminal shows as it stands: control characters, invalid UTF-8,
 /// invisible characters and those that change the direction of writing become escapes of the
 /// kind `\n`, `\x1b`, `\u{202e}`; so do combining marks without a character to stand on, and more
 /// of them than four on one.
 #[must_use]
-pub fn printable(bytes: &[u8]) -> String {
-    let mut escaped = Escaped {
+pub fn printable_bytes(bytes: &[u8]) -> String {
+    let mut escaped = EscapedText {
         text: String::with_capacity(bytes.len()),
-        marks: Marks::default(),
+        marks: CombiningMarks::default(),
     };
     for chunk in bytes.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -38,7 +38,7 @@ pub fn printable_str(text: &str) -> Cow<'_, str> {
     if text.bytes().all(|byte| matches!(byte, b' '..=b'~')) {
         return Cow::Borrowed(text);
     }
-    Cow::Owned(printable(text.as_bytes()))
+    Cow::Owned(printable_bytes(text.as_bytes()))
 }
 
 /// The same for text of several lines, which stay lines.
@@ -54,60 +54,60 @@ pub fn printable_lines(text: &str) -> Cow<'_, str> {
 /// A command line whose arguments end in zero bytes, with spaces between them; the program's name
 /// in brackets where there is none, as for a thread of the kernel.
 #[must_use]
-pub fn command_line(arguments: &[u8], name: &[u8]) -> String {
+pub fn printable_command_line(arguments: &[u8], name: &[u8]) -> String {
     let end = arguments
         .iter()
         .rposition(|byte| *byte != 0)
         .map_or(0, |last| last + 1);
     if end == 0 {
-        return format!("[{}]", printable(name));
+        return format!("[{}]", printable_bytes(name));
     }
     let spaced: Vec<u8> = arguments[..end]
         .iter()
         .map(|byte| if *byte == 0 { b' ' } else { *byte })
         .collect();
-    printable(&spaced)
+    printable_bytes(&spaced)
 }
 
 /// Combining marks since the last character that they can stand on.
 #[derive(Debug)]
-pub(crate) struct Marks(usize);
+pub(crate) struct CombiningMarks(usize);
 
-impl Default for Marks {
+impl Default for CombiningMarks {
     /// At the beginning of a line there is nothing that a mark could stand on.
     fn default() -> Self {
-        Self(MOST_MARKS)
+        Self(MAX_COMBINING_MARKS)
     }
 }
 
-impl Marks {
+impl CombiningMarks {
     /// Whether the next character may stand as it is. Behind an escape marks may stand again, behind
     /// a mark that was escaped none may.
-    pub(crate) fn stands(&mut self, character: char) -> bool {
+    pub(crate) fn is_allowed(&mut self, character: char) -> bool {
         if matches!(character, ' '..='~') {
             self.0 = 0;
             return true;
         }
-        let harmless = is_harmless(character);
+        let harmless = is_printable(character);
         if !harmless || character.width() != Some(0) {
             self.0 = 0;
             return harmless;
         }
-        let room = self.0 < MOST_MARKS;
+        let room = self.0 < MAX_COMBINING_MARKS;
         self.0 += usize::from(room);
         room
     }
 }
 
 /// Text that is being escaped.
-struct Escaped {
+struct EscapedText {
     text: String,
-    marks: Marks,
+    marks: CombiningMarks,
 }
 
-impl Escaped {
+impl EscapedText {
     fn push(&mut self, character: char) {
-        if self.marks.stands(character) {
+        if self.marks.is_allowed(character) {
             self.text.push(character);
             return;
         }
@@ -121,7 +121,7 @@ impl Escaped {
     }
 
     fn push_byte(&mut self, byte: u8) {
-        self.marks = Marks(0);
+        self.marks = CombiningMarks(0);
         // Writing to a String does not fail.
         let _ = write!(self.text, "\\x{byte:02x}");
     }
@@ -143,7 +143,7 @@ pub fn is_invisible(character: char) -> bool {
 
 /// Whether a terminal shows the character as it stands, and nothing else happens.
 #[must_use]
-pub fn is_harmless(character: char) -> bool {
+pub fn is_printable(character: char) -> bool {
     matches!(character, ' '..='~') || !character.is_control() && !is_invisible(character)
 }
 
@@ -153,52 +153,52 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn what_a_terminal_would_obey_is_escaped() {
-        assert_eq!(printable(b"a\x1b[2Jb\nc\x07"), "a\\x1b[2Jb\\nc\\x07");
-        assert_eq!(printable(b"\xff\xfeok"), "\\xff\\xfeok");
+    fn terminal_control_characters_are_escaped() {
+        assert_eq!(printable_bytes(b"a\x1b[2Jb\nc\x07"), "a\\x1b[2Jb\\nc\\x07");
+        assert_eq!(printable_bytes(b"\xff\xfeok"), "\\xff\\xfeok");
         assert_eq!(
-            printable("x\u{202e}gnp.exe".as_bytes()),
+            printable_bytes("x\u{202e}gnp.exe".as_bytes()),
             "x\\u{202e}gnp.exe"
         );
-        assert_eq!(printable("\u{9b}2J".as_bytes()), "\\u{9b}2J");
-        assert_eq!(printable("größe 漢字".as_bytes()), "größe 漢字");
+        assert_eq!(printable_bytes("\u{9b}2J".as_bytes()), "\\u{9b}2J");
+        assert_eq!(printable_bytes("größe 漢字".as_bytes()), "größe 漢字");
     }
 
     #[test]
-    fn marks_beyond_what_languages_need_are_escaped() {
-        assert_eq!(printable("e\u{301}".as_bytes()), "e\u{301}");
+    fn excess_combining_marks_are_escaped() {
+        assert_eq!(printable_bytes("e\u{301}".as_bytes()), "e\u{301}");
         let pile = format!("a{}b", "\u{301}".repeat(6));
-        let shown = printable(pile.as_bytes());
+        let shown = printable_bytes(pile.as_bytes());
         assert_eq!(shown, "a\u{301}\u{301}\u{301}\u{301}\\u{301}\\u{301}b");
         // Nothing is before it that it could stand on: it would change what was drawn before.
-        assert_eq!(printable("\u{301}x".as_bytes()), "\\u{301}x");
+        assert_eq!(printable_bytes("\u{301}x".as_bytes()), "\\u{301}x");
     }
 
     #[test]
-    fn arguments_are_set_apart_by_spaces() {
-        assert_eq!(command_line(b"cp\0a b\0c\0", b"cp"), "cp a b c");
-        assert_eq!(command_line(b"", b"kworker/0:1"), "[kworker/0:1]");
-        assert_eq!(command_line(b"\0\0", b"odd"), "[odd]");
+    fn command_line_arguments_are_separated_by_spaces() {
+        assert_eq!(printable_command_line(b"cp\0a b\0c\0", b"cp"), "cp a b c");
+        assert_eq!(printable_command_line(b"", b"kworker/0:1"), "[kworker/0:1]");
+        assert_eq!(printable_command_line(b"\0\0", b"odd"), "[odd]");
     }
 
     proptest! {
         #[test]
-        fn nothing_harmful_passes(bytes: Vec<u8>) {
-            let text = printable(&bytes);
+        fn printable_text_contains_no_harmful_characters(bytes: Vec<u8>) {
+            let text = printable_bytes(&bytes);
             prop_assert!(text.chars().all(|c| !c.is_control() && !is_invisible(c)));
-            prop_assert_eq!(printable(text.as_bytes()), text.clone());
+            prop_assert_eq!(printable_bytes(text.as_bytes()), text.clone());
         }
 
         #[test]
-        fn text_and_its_bytes_are_escaped_alike(text in "(\\PC|[\\x00-\\x20]|[\u{300}-\u{30f}\u{200b}-\u{206f}]){0,20}") {
+        fn text_and_bytes_are_escaped_identically(text in "(\\PC|[\\x00-\\x20]|[\u{300}-\u{30f}\u{200b}-\u{206f}]){0,20}") {
             let shown = printable_str(&text).into_owned();
-            prop_assert_eq!(&shown, &printable(text.as_bytes()));
-            prop_assert!(shown.chars().all(is_harmless));
+            prop_assert_eq!(&shown, &printable_bytes(text.as_bytes()));
+            prop_assert!(shown.chars().all(is_printable));
             prop_assert_eq!(printable_str(&shown), shown.as_str());
         }
 
         #[test]
-        fn lines_stay_lines(lines in prop::collection::vec("\\PC{0,9}", 1..4)) {
+        fn printable_lines_keep_line_breaks(lines in prop::collection::vec("\\PC{0,9}", 1..4)) {
             let text = lines.join("\n");
             let shown = printable_lines(&text);
             prop_assert_eq!(shown.lines().count(), text.lines().count());

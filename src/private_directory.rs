@@ -18,7 +18,7 @@ use std::time::{Duration, SystemTime};
 use rustix::fs::{AtFlags, FileType, Mode, OFlags, RenameFlags, Stat};
 use rustix::io::Errno;
 
-use crate::unforeseen;
+use crate::entropy;
 
 mod base;
 mod error;
@@ -34,13 +34,13 @@ const DIRECTORY_MODE: Mode = Mode::RWXU;
 const FILE_MODE: Mode = Mode::RUSR.union(Mode::WUSR);
 /// Write permission of group and others; the group's bits include what an access control list
 /// permits to anybody.
-const OTHERS_WRITE: u32 = 0o022;
+const WRITABLE_BY_OTHERS: u32 = 0o022;
 /// Ending of the name of a file that [`PrivateDirectory::replace`] writes.
-const TEMPORARY: &str = ".tmp";
+const TEMPORARY_SUFFIX: &str = ".tmp";
 
 /// What an existing file is opened for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Access {
+pub enum PrivateFileAccess {
     /// To read.
     Read,
     /// To read and write.
@@ -64,7 +64,7 @@ impl PrivateDirectory {
     /// When others decide where `base` leads; when a component of `own` is a symbolic link or no
     /// directory, belongs to another user, or is writable by others; or when the kernel refuses.
     pub fn create(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
-        Self::walk(base, own, true)
+        Self::open_path(base, own, true)
     }
 
     /// Opens `base/own` as [`PrivateDirectory::create`] does, but makes and changes nothing.
@@ -72,23 +72,23 @@ impl PrivateDirectory {
     /// # Errors
     /// The same, and where it does not exist ([`PrivateDirectoryError::is_not_found`]).
     pub fn open(base: &Path, own: &Path) -> Result<Self, PrivateDirectoryError> {
-        Self::walk(base, own, false)
+        Self::open_path(base, own, false)
     }
 
-    fn walk(base: &Path, own: &Path, create: bool) -> Result<Self, PrivateDirectoryError> {
+    fn open_path(base: &Path, own: &Path, create: bool) -> Result<Self, PrivateDirectoryError> {
         let mut directory = Self {
             descriptor: base::open(base, create)?,
             path: base.to_owned(),
         };
         let mut components = own.components().peekable();
         if components.peek().is_none() {
-            return Err(PrivateDirectoryError::Name { name: own.into() });
+            return Err(PrivateDirectoryError::InvalidName { name: own.into() });
         }
         for component in components {
             let Component::Normal(name) = component else {
-                return Err(PrivateDirectoryError::Name { name: own.into() });
+                return Err(PrivateDirectoryError::InvalidName { name: own.into() });
             };
-            directory = directory.child(name, create)?;
+            directory = directory.open_child(name, create)?;
         }
         Ok(directory)
     }
@@ -98,10 +98,10 @@ impl PrivateDirectory {
     /// # Errors
     /// As of [`PrivateDirectory::create`].
     pub fn subdirectory(&self, name: &OsStr) -> Result<Self, PrivateDirectoryError> {
-        self.child(name, true)
+        self.open_child(name, true)
     }
 
-    fn child(&self, name: &OsStr, create: bool) -> Result<Self, PrivateDirectoryError> {
+    fn open_child(&self, name: &OsStr, create: bool) -> Result<Self, PrivateDirectoryError> {
         let path = self.file_path(name)?;
         if create {
             match rustix::fs::mkdirat(&self.descriptor, name, DIRECTORY_MODE) {
@@ -121,10 +121,10 @@ impl PrivateDirectory {
         match FileType::from_raw_mode(about.st_mode) {
             FileType::Directory => {}
             FileType::Symlink => return Err(PrivateDirectoryError::SymbolicLink { path }),
-            _ => return Err(PrivateDirectoryError::NoDirectory { path }),
+            _ => return Err(PrivateDirectoryError::NotDirectory { path }),
         }
         check_owner(&about, &path)?;
-        let descriptor = readable(&found, &path, create)?;
+        let descriptor = reopen_readable(&found, &path, create)?;
         let directory = Self { descriptor, path };
         // Made under an unusual umask. One with files in it may be somebody's project of that name.
         if create && about.st_mode & 0o777 != DIRECTORY_MODE.bits() && directory.is_empty()? {
@@ -137,7 +137,7 @@ impl PrivateDirectory {
 
     /// Whether nothing is in it.
     fn is_empty(&self) -> Result<bool, PrivateDirectoryError> {
-        Ok(self.names()?.is_empty())
+        Ok(self.entry_names()?.is_empty())
     }
 
     /// Its path at the time when it was opened, to show.
@@ -159,7 +159,7 @@ impl PrivateDirectory {
         if single {
             Ok(self.path.join(name))
         } else {
-            Err(PrivateDirectoryError::Name { name: name.into() })
+            Err(PrivateDirectoryError::InvalidName { name: name.into() })
         }
     }
 
@@ -187,16 +187,20 @@ impl PrivateDirectory {
     ///
     /// # Errors
     /// When it is anything else, or the kernel refuses.
-    pub fn open_file(&self, name: &OsStr, access: Access) -> Result<File, PrivateDirectoryError> {
+    pub fn open_file(
+        &self,
+        name: &OsStr,
+        access: PrivateFileAccess,
+    ) -> Result<File, PrivateDirectoryError> {
         let path = self.file_path(name)?;
         // Before it is opened: opening a FIFO or a device may wait or have effects.
         let about = rustix::fs::statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW)
             .map_err(PrivateDirectoryError::errno("examine", &path))?;
         check_file(&about, &path)?;
         let access = match access {
-            Access::Read => OFlags::RDONLY,
-            Access::ReadWrite => OFlags::RDWR,
-            Access::Append => OFlags::RDWR | OFlags::APPEND,
+            PrivateFileAccess::Read => OFlags::RDONLY,
+            PrivateFileAccess::ReadWrite => OFlags::RDWR,
+            PrivateFileAccess::Append => OFlags::RDWR | OFlags::APPEND,
         };
         let flags = access | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
         let descriptor = rustix::fs::openat(&self.descriptor, name, flags, Mode::empty())
@@ -215,10 +219,10 @@ impl PrivateDirectory {
         // Another process may make or remove it between the two.
         for _ in 0..16 {
             match self.create_new(name) {
-                Err(error) if error.is_already_there() => {}
+                Err(error) if error.is_already_exists() => {}
                 made => return made,
             }
-            match self.open_file(name, Access::ReadWrite) {
+            match self.open_file(name, PrivateFileAccess::ReadWrite) {
                 Err(error) if error.is_not_found() => {}
                 opened => return opened,
             }
@@ -231,7 +235,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     /// When the kernel refuses; the old file stays then, and the temporary one is removed.
-    pub fn replace(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
+    pub fn replace_file(&self, name: &OsStr, content: &[u8]) -> Result<(), PrivateDirectoryError> {
         let path = self.file_path(name)?;
         let temporary = temporary_name();
         let mut file = self.create_new(&temporary)?;
@@ -257,7 +261,7 @@ impl PrivateDirectory {
     #[must_use]
     pub fn is_temporary(name: &OsStr) -> bool {
         name.to_str()
-            .and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY))
+            .and_then(|name| name.strip_prefix('.')?.strip_suffix(TEMPORARY_SUFFIX))
             .is_some_and(|random| {
                 random.len() == 16 && random.bytes().all(|byte| byte.is_ascii_hexdigit())
             })
@@ -267,10 +271,10 @@ impl PrivateDirectory {
     /// is younger may be about to take its name.
     pub fn remove_old_temporaries(&self, age: Duration) {
         let now = SystemTime::now();
-        let names = self.names().unwrap_or_default();
+        let names = self.entry_names().unwrap_or_default();
         for name in names.iter().filter(|name| Self::is_temporary(name)) {
             let modified = self
-                .open_file(name, Access::Read)
+                .open_file(name, PrivateFileAccess::Read)
                 .ok()
                 .and_then(|file| file.metadata().ok()?.modified().ok());
             let elapsed = modified.and_then(|then| now.duration_since(then).ok());
@@ -285,7 +289,7 @@ impl PrivateDirectory {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn names(&self) -> Result<Vec<OsString>, PrivateDirectoryError> {
+    pub fn entry_names(&self) -> Result<Vec<OsString>, PrivateDirectoryError> {
         let failed = PrivateDirectoryError::errno("list", &self.path);
         let names = || -> Result<Vec<OsString>, Errno> {
             let mut names = Vec::new();
@@ -313,7 +317,7 @@ impl PrivateDirectory {
     /// # Errors
     /// When something has that name ([`PrivateDirectoryError::is_already_there`]), or the kernel
     /// refuses.
-    pub fn rename_new(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
+    pub fn rename_noreplace(&self, from: &OsStr, to: &OsStr) -> Result<(), PrivateDirectoryError> {
         self.rename_with(from, to, RenameFlags::NOREPLACE)
     }
 
@@ -368,12 +372,16 @@ impl AsFd for PrivateDirectory {
 
 /// A hidden name that nobody can foresee.
 fn temporary_name() -> OsString {
-    format!(".{:016x}{TEMPORARY}", unforeseen::word()).into()
+    format!(".{:016x}{TEMPORARY_SUFFIX}", entropy::word()).into()
 }
 
 /// The same directory, open so that it can be listed. `make` also gives the owner the permission
 /// to, which an unusual umask may have withheld.
-fn readable(found: &OwnedFd, path: &Path, make: bool) -> Result<OwnedFd, PrivateDirectoryError> {
+fn reopen_readable(
+    found: &OwnedFd,
+    path: &Path,
+    make: bool,
+) -> Result<OwnedFd, PrivateDirectoryError> {
     let flags = OFlags::RDONLY | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let open = || rustix::fs::openat(found, ".", flags, Mode::empty());
     let opened = match open() {
@@ -390,13 +398,13 @@ fn readable(found: &OwnedFd, path: &Path, make: bool) -> Result<OwnedFd, Private
 fn check_owner(about: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
     let user = rustix::process::geteuid().as_raw();
     if about.st_uid != user {
-        return Err(PrivateDirectoryError::Owner {
+        return Err(PrivateDirectoryError::WrongOwner {
             path: path.to_owned(),
             owner: about.st_uid,
             user,
         });
     }
-    if about.st_mode & OTHERS_WRITE != 0 {
+    if about.st_mode & WRITABLE_BY_OTHERS != 0 {
         return Err(PrivateDirectoryError::WritableByOthers {
             path: path.to_owned(),
             mode: about.st_mode & 0o7777,
@@ -414,7 +422,7 @@ fn check_file(about: &Stat, path: &Path) -> Result<(), PrivateDirectoryError> {
             });
         }
         _ => {
-            return Err(PrivateDirectoryError::NoRegularFile {
+            return Err(PrivateDirectoryError::NotRegularFile {
                 path: path.to_owned(),
             });
         }

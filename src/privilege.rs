@@ -10,11 +10,11 @@ pub fn is_root() -> bool {
 
 /// `try as root ...` with what belongs to it, or other advice for root.
 #[must_use]
-pub fn as_root_or(with: &str, otherwise: &str) -> String {
-    advice(is_root(), with, otherwise)
+pub fn root_advice(with: &str, otherwise: &str) -> String {
+    advice_for(is_root(), with, otherwise)
 }
 
-fn advice(is_root: bool, with: &str, otherwise: &str) -> String {
+fn advice_for(is_root: bool, with: &str, otherwise: &str) -> String {
     match is_root {
         true => otherwise.to_owned(),
         false => format!("try as root{with}"),
@@ -23,11 +23,14 @@ fn advice(is_root: bool, with: &str, otherwise: &str) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::advice;
+    use super::advice_for;
 
     #[test]
-    fn root_is_not_advised_to_become_root() {
-        assert_eq!(advice(false, " (sudo)", "mount it"), "try as root (sudo)");
-        assert_eq!(advice(true, " (sudo)", "mount it"), "mount it");
+    fn root_advice_is_omitted_for_root() {
+        assert_eq!(
+            advice_for(false, " (sudo)", "mount it"),
+            "try as root (sudo)"
+        );
+        assert_eq!(advice_for(true, " (sudo)", "mount it"), "mount it");
     }
 }

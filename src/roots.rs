@@ -14,7 +14,7 @@ const STATE_IN_HOME: &str = ".local/state";
 
 /// The directories that everything below `/proc`, `/sys`, `/dev` and `/run` is read from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Roots {
+pub struct SysPaths {
     /// procfs, `/proc`.
     pub proc: PathBuf,
     /// sysfs, `/sys`.
@@ -27,16 +27,16 @@ pub struct Roots {
     pub run: PathBuf,
 }
 
-impl Default for Roots {
+impl Default for SysPaths {
     fn default() -> Self {
-        Self::below(Path::new("/"))
+        Self::under_root(Path::new("/"))
     }
 }
 
-impl Roots {
+impl SysPaths {
     /// The usual layout below another root: `ROOT/proc`, `ROOT/sys` and so on.
     #[must_use]
-    pub fn below(root: &Path) -> Self {
+    pub fn under_root(root: &Path) -> Self {
         Self {
             proc: root.join("proc"),
             sys: root.join("sys"),
@@ -59,19 +59,23 @@ pub fn state_directory() -> Option<PathBuf> {
     let own_home = || {
         let passwd = std::fs::read("/etc/passwd").unwrap_or_default();
         user.is_root()
-            .then(|| home_of(&passwd, user.as_raw()))
+            .then(|| home_directory(&passwd, user.as_raw()))
             .flatten()
     };
     let in_home = |home: PathBuf| home.join(STATE_IN_HOME);
-    absolute("XDG_STATE_HOME")
+    absolute_path_from_env("XDG_STATE_HOME")
         .filter(is_used)
-        .or_else(|| absolute("HOME").map(in_home).filter(is_used))
-        .or_else(|| own_home().or_else(|| absolute("HOME")).map(in_home))
+        .or_else(|| absolute_path_from_env("HOME").map(in_home).filter(is_used))
+        .or_else(|| {
+            own_home()
+                .or_else(|| absolute_path_from_env("HOME"))
+                .map(in_home)
+        })
         .map(|state| state.join("diskscope"))
 }
 
 /// The home directory of a user (passwd(5)).
-fn home_of(passwd: &[u8], user: u32) -> Option<PathBuf> {
+fn home_directory(passwd: &[u8], user: u32) -> Option<PathBuf> {
     passwd.split(|byte| *byte == b'\n').find_map(|line| {
         let fields: Vec<&[u8]> = line.split(|byte| *byte == b':').collect();
         let number: u32 = std::str::from_utf8(fields.get(2)?).ok()?.parse().ok()?;
@@ -84,11 +88,11 @@ fn home_of(passwd: &[u8], user: u32) -> Option<PathBuf> {
 /// Specification).
 #[must_use]
 pub fn runtime_directory() -> Option<PathBuf> {
-    absolute("XDG_RUNTIME_DIR")
+    absolute_path_from_env("XDG_RUNTIME_DIR")
 }
 
 /// The absolute path that an environment variable holds; others are ignored.
-fn absolute(name: &str) -> Option<PathBuf> {
+fn absolute_path_from_env(name: &str) -> Option<PathBuf> {
     std::env::var_os(name)
         .map(PathBuf::from)
         .filter(|path| path.is_absolute())
@@ -102,9 +106,12 @@ mod tests {
     fn home_of_user_in_passwd_file_is_found() {
         let passwd =
             b"root:x:0:0:root:/root:/bin/bash\nbroken\n+::::::\njoe:x:1000:1000::/home/joe:";
-        assert_eq!(home_of(passwd, 0), Some(PathBuf::from("/root")));
-        assert_eq!(home_of(passwd, 1000), Some(PathBuf::from("/home/joe")));
-        assert_eq!(home_of(passwd, 7), None);
-        assert_eq!(home_of(b"root:x:0:0:root::/bin/bash", 0), None);
+        assert_eq!(home_directory(passwd, 0), Some(PathBuf::from("/root")));
+        assert_eq!(
+            home_directory(passwd, 1000),
+            Some(PathBuf::from("/home/joe"))
+        );
+        assert_eq!(home_directory(passwd, 7), None);
+        assert_eq!(home_directory(b"root:x:0:0:root::/bin/bash", 0), None);
     }
 }

@@ -8,14 +8,14 @@ use std::borrow::Cow;
 
 use serde::Serialize;
 
-use crate::printable::Marks;
+use crate::printable::CombiningMarks;
 
 /// A value on one line.
 ///
 /// # Errors
 /// As [`serde_json::to_string`].
 pub fn to_string(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string(value).map(|json| escaped(&json).into_owned())
+    serde_json::to_string(value).map(|json| escape_controls(&json).into_owned())
 }
 
 /// A value over several lines.
@@ -23,23 +23,23 @@ pub fn to_string(value: &impl Serialize) -> serde_json::Result<String> {
 /// # Errors
 /// As [`serde_json::to_string_pretty`].
 pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
-    serde_json::to_string_pretty(value).map(|json| escaped(&json).into_owned())
+    serde_json::to_string_pretty(value).map(|json| escape_controls(&json).into_owned())
 }
 
 /// JSON that is written already, without control characters other than line ends outside of its
 /// strings: whatever else has to be escaped stands in a string.
 #[must_use]
-pub fn escaped(json: &str) -> Cow<'_, str> {
+pub fn escape_controls(json: &str) -> Cow<'_, str> {
     if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
         return Cow::Borrowed(json);
     }
     let mut safe = String::with_capacity(json.len() + 64);
-    let mut marks = Marks::default();
+    let mut marks = CombiningMarks::default();
     for character in json.chars() {
         if character == '\n' {
-            marks = Marks::default();
+            marks = CombiningMarks::default();
             safe.push(character);
-        } else if marks.stands(character) {
+        } else if marks.is_allowed(character) {
             safe.push(character);
         } else {
             for unit in character.encode_utf16(&mut [0; 2]) {
@@ -53,7 +53,7 @@ pub fn escaped(json: &str) -> Cow<'_, str> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::printable::{is_harmless, printable_lines};
+    use crate::printable::{is_printable, printable_lines};
     use proptest::prelude::*;
 
     #[test]
@@ -67,11 +67,11 @@ mod tests {
 
     proptest! {
         #[test]
-        fn json_means_the_same_and_holds_no_control(
+        fn escaped_json_is_equivalent_and_free_of_controls(
             text in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{fe00}-\u{fe0f}\u{e0000}-\u{e01ff}\u{300}-\u{303}]){0,30}"
         ) {
             for json in [to_string(&[&text]).unwrap(), to_string_pretty(&[&text]).unwrap()] {
-                prop_assert!(json.chars().all(|c| c == '\n' || is_harmless(c)), "{json}");
+                prop_assert!(json.chars().all(|c| c == '\n' || is_printable(c)), "{json}");
                 // What is printed as text is not escaped a second time.
                 prop_assert_eq!(printable_lines(&json), json.as_str());
                 let again: Vec<String> = serde_json::from_str(&json).unwrap();

@@ -13,12 +13,12 @@ use schemars::{JsonSchema, Schema, SchemaGenerator};
 use serde::de::{Error, Visitor};
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use crate::printable::{printable, printable_lines, printable_str};
+use crate::printable::{printable_bytes, printable_lines, printable_str};
 
 /// Characters of a name that are kept when it is read from a file: of a figure, a column, a test.
 const LONGEST_NAME: usize = 200;
 /// Bytes of one text that are kept when it is read from a file; what is longer ends in `...`.
-const LONGEST_READ: usize = 64 << 10;
+const MAX_READ_BYTES: usize = 64 << 10;
 
 /// One line of text without control characters, line breaks, invisible characters, characters that
 /// change the direction of writing, or piles of combining marks: each of them is an escape of the
@@ -36,14 +36,14 @@ impl SafeText {
 
     /// Bytes of the kernel: what is not UTF-8 becomes an escape of the kind `\xff`.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
-        Self(printable(bytes))
+    pub fn from_bytes(bytes: &[u8]) -> Self {
+        Self(printable_bytes(bytes))
     }
 
     /// A path, whatever bytes are in it.
     #[must_use]
-    pub fn of_path(path: &std::path::Path) -> Self {
-        Self::of_bytes(path.as_os_str().as_encoded_bytes())
+    pub fn from_path(path: &std::path::Path) -> Self {
+        Self::from_bytes(path.as_os_str().as_encoded_bytes())
     }
 
     /// At most so many characters of it; what is longer ends in `...`.
@@ -205,11 +205,11 @@ impl Visitor<'_> for ReadText {
     }
 
     fn visit_str<E: Error>(self, text: &str) -> Result<SafeText, E> {
-        if text.len() <= LONGEST_READ {
+        if text.len() <= MAX_READ_BYTES {
             return Ok(text.into());
         }
         let fits = |end: &usize| text.is_char_boundary(*end);
-        let end = (0..=LONGEST_READ - 3).rev().find(fits).unwrap_or(0);
+        let end = (0..=MAX_READ_BYTES - 3).rev().find(fits).unwrap_or(0);
         Ok(format!("{}...", &text[..end]).into())
     }
 }
@@ -238,7 +238,7 @@ pub fn names<'de, D, const MOST: usize>(deserializer: D) -> Result<Vec<SafeText>
 where
     D: Deserializer<'de>,
 {
-    let names: Vec<Name> = crate::bounded::list::<_, _, MOST>(deserializer)?;
+    let names: Vec<Name> = crate::bounded::bounded_list::<_, _, MOST>(deserializer)?;
     Ok(names.into_iter().map(|name| name.0).collect())
 }
 
@@ -292,7 +292,7 @@ impl<'de> Deserialize<'de> for SafeLines {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let text = String::deserialize(deserializer)?;
         // No command is as long.
-        let end = (0..=LONGEST_READ.min(text.len()))
+        let end = (0..=MAX_READ_BYTES.min(text.len()))
             .rev()
             .find(|end| text.is_char_boundary(*end));
         Ok(text[..end.unwrap_or(0)].to_owned().into())
@@ -327,16 +327,16 @@ mod tests {
     }
 
     #[test]
-    fn text_longer_than_the_limit_is_cut_at_a_character() {
-        let long = "é".repeat(LONGEST_READ);
+    fn oversized_text_is_truncated_at_character_boundary() {
+        let long = "é".repeat(MAX_READ_BYTES);
         let read: SafeText = serde_json::from_str(&format!("\"{long}\"")).unwrap();
-        assert!(read.len() <= LONGEST_READ && read.ends_with("é..."));
+        assert!(read.len() <= MAX_READ_BYTES && read.ends_with("é..."));
     }
 
     #[test]
-    fn text_of_a_path_keeps_every_byte_visible() {
+    fn path_text_shows_every_byte() {
         use std::os::unix::ffi::OsStrExt;
         let path = std::path::Path::new(std::ffi::OsStr::from_bytes(b"/a\xff\x1b[2J\tb"));
-        assert_eq!(SafeText::of_path(path), "/a\\xff\\x1b[2J\\tb");
+        assert_eq!(SafeText::from_path(path), "/a\\xff\\x1b[2J\\tb");
     }
 }

@@ -7,28 +7,31 @@
 
 use std::fmt::Write;
 
-use crate::printable::printable;
+use crate::printable::printable_bytes;
 
 /// Words as a command line, each of them quoted.
 #[must_use]
-pub fn command<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
-    let quoted: Vec<String> = words.into_iter().map(|word| quote(word.as_ref())).collect();
+pub fn command_line<W: AsRef<[u8]>>(words: impl IntoIterator<Item = W>) -> String {
+    let quoted: Vec<String> = words
+        .into_iter()
+        .map(|word| quote_word(word.as_ref()))
+        .collect();
     quoted.join(" ")
 }
 
 /// Any bytes as one word of a POSIX shell. A zero byte, which no argument can hold, is left out.
 #[must_use]
-pub fn quote(word: impl AsRef<[u8]>) -> String {
+pub fn quote_word(word: impl AsRef<[u8]>) -> String {
     let word: Vec<u8> = word.as_ref().iter().copied().filter(|b| *b != 0).collect();
     if word.is_empty() {
         return "''".to_owned();
     }
     let mut quoted = String::with_capacity(word.len() + 2);
-    for (shown, run) in runs(&word) {
+    for (shown, run) in split_printable_runs(&word) {
         if shown {
-            quoted.push_str(&quote_shown(&run));
+            quoted.push_str(&quote_printable(&run));
         } else {
-            push_octal(&mut quoted, &run);
+            push_octal_escapes(&mut quoted, &run);
         }
     }
     quoted
@@ -42,7 +45,7 @@ pub fn device_node(name: &str) -> String {
 
 /// Runs of bytes that a terminal shows as they stand, and of others. A command substitution drops
 /// line breaks at its end, so a run of others takes the next byte along where it ends in one.
-fn runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
+fn split_printable_runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
     let mut runs: Vec<(bool, Vec<u8>)> = Vec::new();
     for chunk in word.utf8_chunks() {
         for character in chunk.valid().chars() {
@@ -53,7 +56,7 @@ fn runs(word: &[u8]) -> Vec<(bool, Vec<u8>)> {
                 .is_some_and(|(shown, run)| !shown && run.ends_with(b"\n"));
             push_run(
                 &mut runs,
-                !after_break && printable(bytes).as_bytes() == bytes,
+                !after_break && printable_bytes(bytes).as_bytes() == bytes,
                 bytes,
             );
         }
@@ -83,21 +86,21 @@ fn push_run(runs: &mut Vec<(bool, Vec<u8>)>, shown: bool, bytes: &[u8]) {
 
 /// Whether a word means itself in every shell: `shlex` quotes every `=` and `,` as well, which makes a
 /// line of options hard to read. A `=` at the beginning is zsh's.
-fn is_plain(run: &[u8]) -> bool {
+fn needs_no_quotes(run: &[u8]) -> bool {
     let plain = |byte: &u8| byte.is_ascii_alphanumeric() || b"-_./:=,%+@".contains(byte);
     run.iter().all(plain) && run.first() != Some(&b'=')
 }
 
 /// Text without a zero byte, which is all that `shlex` refuses.
-fn quote_shown(run: &[u8]) -> String {
-    if is_plain(run) {
+fn quote_printable(run: &[u8]) -> String {
+    if needs_no_quotes(run) {
         return String::from_utf8_lossy(run).into_owned();
     }
     let text = String::from_utf8_lossy(run);
     shlex::try_quote(&text).map_or_else(|_| String::new(), std::borrow::Cow::into_owned)
 }
 
-fn push_octal(quoted: &mut String, run: &[u8]) {
+fn push_octal_escapes(quoted: &mut String, run: &[u8]) {
     quoted.push_str("\"$(printf '");
     for byte in run {
         // Writing to a String does not fail.
@@ -116,8 +119,8 @@ mod tests {
     use super::*;
 
     /// What a shell makes of a word.
-    fn read_back(shell: &str, word: &[u8]) -> Vec<u8> {
-        let script = format!("printf %s {}", quote(word));
+    fn shell_reads_back(shell: &str, word: &[u8]) -> Vec<u8> {
+        let script = format!("printf %s {}", quote_word(word));
         let output = Command::new(shell)
             .arg("-c")
             .arg(std::ffi::OsStr::from_bytes(script.as_bytes()))
@@ -128,7 +131,7 @@ mod tests {
     }
 
     #[test]
-    fn hostile_words_are_read_back_byte_for_byte() {
+    fn shell_quoted_hostile_words_are_read_back_exactly() {
         for word in [
             &b"a b"[..],
             b"",
@@ -145,33 +148,33 @@ mod tests {
             "gr\u{f6}\u{df}e \u{202e}x \u{200b}".as_bytes(),
             b"tab\tand\rreturn",
         ] {
-            assert_eq!(read_back("sh", word), word, "{}", quote(word));
+            assert_eq!(shell_reads_back("sh", word), word, "{}", quote_word(word));
         }
     }
 
     #[test]
-    fn plain_words_stay_plain() {
+    fn shell_quoting_keeps_plain_words_unquoted() {
         assert_eq!(
-            command(["blockdev", "--setra", "8", "/dev/sda"]),
+            command_line(["blockdev", "--setra", "8", "/dev/sda"]),
             "blockdev --setra 8 /dev/sda"
         );
-        assert_eq!(command(["--bs=4096", "a,b"]), "--bs=4096 a,b");
-        assert_eq!(quote("/srv/a disk"), "'/srv/a disk'");
-        assert_eq!(quote("p95<=5ms"), "'p95<=5ms'");
+        assert_eq!(command_line(["--bs=4096", "a,b"]), "--bs=4096 a,b");
+        assert_eq!(quote_word("/srv/a disk"), "'/srv/a disk'");
+        assert_eq!(quote_word("p95<=5ms"), "'p95<=5ms'");
         assert_eq!(device_node("cciss!c0d0"), "/dev/cciss/c0d0");
     }
 
     #[test]
-    fn a_line_holds_nothing_that_a_terminal_obeys() {
-        let line = quote(b"a\nb\x1b[2J\xff\xc2\x9b");
-        assert_eq!(printable(line.as_bytes()), line);
+    fn shell_quoted_line_contains_no_control_characters() {
+        let line = quote_word(b"a\nb\x1b[2J\xff\xc2\x9b");
+        assert_eq!(printable_bytes(line.as_bytes()), line);
     }
 
     proptest! {
         #![proptest_config(ProptestConfig::with_cases(64))]
         #[test]
-        fn any_word_is_read_back(word in proptest::collection::vec(1_u8..=255, 0..40)) {
-            prop_assert_eq!(read_back("sh", &word), word);
+        fn shell_quoted_arbitrary_word_is_read_back(word in proptest::collection::vec(1_u8..=255, 0..40)) {
+            prop_assert_eq!(shell_reads_back("sh", &word), word);
         }
     }
 }

@@ -22,7 +22,7 @@ const UNITS: [(&str, u64); 10] = [
 ];
 
 /// A hundred years; in nanoseconds it fits into 64 bits.
-const LONGEST: Duration = Duration::from_secs(100 * 365 * 86_400);
+const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
 /// A text that is no size, rate or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -70,9 +70,11 @@ fn digits_times(digits: &str, factor: u64) -> Option<u64> {
 ///
 /// As many digits as this program prints may be rounded to whole bytes: what it prints can be typed.
 fn fraction_times(digits: &str, factor: u64) -> Result<u64, UnitError> {
-    const PRINTED: usize = 3;
-    if digits.len() <= PRINTED && factor >= 1000 {
-        let thousandths: u64 = format!("{digits:0<PRINTED$}").parse().unwrap_or(0);
+    const MAX_FRACTION_DIGITS: usize = 3;
+    if digits.len() <= MAX_FRACTION_DIGITS && factor >= 1000 {
+        let thousandths: u64 = format!("{digits:0<MAX_FRACTION_DIGITS$}")
+            .parse()
+            .unwrap_or(0);
         let product = u128::from(thousandths) * u128::from(factor);
         return u64::try_from((product + 500) / 1000).map_err(|_| too_large());
     }
@@ -91,7 +93,7 @@ fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
     }
     if let Some((_, factor)) = UNITS
         .iter()
-        .find(|(name, _)| *name == unit || unit == upper(name))
+        .find(|(name, _)| *name == unit || unit == normalized_unit_name(name))
     {
         return Ok(*factor);
     }
@@ -108,7 +110,7 @@ fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
 }
 
 /// `KB` for `kB`: a capital letter changes nothing about what is meant.
-fn upper(name: &str) -> &str {
+fn normalized_unit_name(name: &str) -> &str {
     if name == "kB" { "KB" } else { name }
 }
 
@@ -125,7 +127,7 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     text.parse::<SignedDuration>()
         .ok()
         .and_then(|duration| Duration::try_from(duration).ok())
-        .filter(|duration| *duration <= LONGEST)
+        .filter(|duration| *duration <= MAX_DURATION)
         .ok_or_else(|| UnitError("write a duration such as 500us, 10ms, 2s or 1m".to_owned()))
 }
 
@@ -153,13 +155,13 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
 /// A size as [`parse_size`] reads it back, exactly, with as few digits as any unit gives: `12.5GiB`,
 /// `1.5GB`, `4097B`. The larger unit first on a tie.
 #[must_use]
-pub fn exact_size(bytes: u64) -> String {
-    let (number, unit) = shortest(bytes);
+pub fn format_exact_size(bytes: u64) -> String {
+    let (number, unit) = shortest_exact_form(bytes);
     format!("{number}{unit}")
 }
 
 /// The number with the fewest digits that is exactly that many bytes, and its unit.
-fn shortest(bytes: u64) -> (String, &'static str) {
+fn shortest_exact_form(bytes: u64) -> (String, &'static str) {
     let scaled = |(name, factor): &(&'static str, u64)| {
         (bytes >= *factor)
             .then(|| exact_decimal(bytes.into(), (*factor).into()).map(|number| (number, *name)))?
@@ -187,22 +189,22 @@ fn exact_decimal(value: u128, factor: u128) -> Option<String> {
 }
 
 /// Digits, with the point, that people recognise at a glance.
-const SHORT: usize = 6;
+const MAX_EXACT_DIGITS: usize = 6;
 
 /// The size of a target, of a scratch file, of what will be read or written: exactly and in the
 /// units in which somebody has written it where that is short (`12.5 GiB`, `1.5 GB`), else in
 /// decimal units with three digits. [`parse_size`] reads both.
 #[must_use]
-pub fn size(bytes: u64) -> String {
-    match shortest(bytes) {
-        (number, unit) if number.len() <= SHORT => format!("{number} {unit}"),
-        _ => capacity(bytes as f64),
+pub fn format_size(bytes: u64) -> String {
+    match shortest_exact_form(bytes) {
+        (number, unit) if number.len() <= MAX_EXACT_DIGITS => format!("{number} {unit}"),
+        _ => format_capacity(bytes as f64),
     }
 }
 
 /// A duration as [`parse_duration`] reads it back, exactly.
 #[must_use]
-pub fn exact_duration(duration: Duration) -> String {
+pub fn format_exact_duration(duration: Duration) -> String {
     if duration.is_zero() {
         return "0s".to_owned();
     }
@@ -225,7 +227,7 @@ pub fn exact_duration(duration: Duration) -> String {
 
 /// Three significant digits, the way a column of figures wants them: `1.23`, `12.3`, `123`.
 #[must_use]
-pub fn three_digits(value: f64) -> String {
+pub fn format_three_digits(value: f64) -> String {
     let magnitude = value.abs();
     if magnitude >= 99.95 || magnitude == 0.0 {
         format!("{value:.0}")
@@ -236,7 +238,7 @@ pub fn three_digits(value: f64) -> String {
     }
 }
 
-fn scaled(value: f64, base: f64, units: &[&'static str]) -> (f64, &'static str) {
+fn scale_to_unit(value: f64, base: f64, units: &[&'static str]) -> (f64, &'static str) {
     let mut value = value;
     let mut unit = 0;
     // 999.5 would be printed as 1000 of the smaller unit.
@@ -249,52 +251,52 @@ fn scaled(value: f64, base: f64, units: &[&'static str]) -> (f64, &'static str) 
 
 /// A capacity or an amount of data in decimal units: `1.92 TB`.
 #[must_use]
-pub fn capacity(bytes: f64) -> String {
-    let (value, unit) = scaled(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"]);
+pub fn format_capacity(bytes: f64) -> String {
+    let (value, unit) = scale_to_unit(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"]);
     if unit == "B" {
         format!("{value:.0} B")
     } else {
-        format!("{} {unit}", three_digits(value))
+        format!("{} {unit}", format_three_digits(value))
     }
 }
 
 /// A throughput in decimal units: `512 MB/s`.
 #[must_use]
-pub fn throughput(bytes_per_second: f64) -> String {
-    format!("{}/s", capacity(bytes_per_second))
+pub fn format_throughput(bytes_per_second: f64) -> String {
+    format!("{}/s", format_capacity(bytes_per_second))
 }
 
 /// A block size or buffer in binary units: `4 KiB`.
 #[must_use]
-pub fn block_size(bytes: f64) -> String {
-    let (value, unit) = scaled(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]);
+pub fn format_block_size(bytes: f64) -> String {
+    let (value, unit) = scale_to_unit(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]);
     if value.fract() == 0.0 {
         format!("{value} {unit}")
     } else {
-        format!("{} {unit}", three_digits(value))
+        format!("{} {unit}", format_three_digits(value))
     }
 }
 
 /// A number of events in decimal units: `12.3k`.
 #[must_use]
-pub fn count(value: f64) -> String {
-    let (scaled_value, unit) = scaled(value, 1000.0, &["", "k", "M", "G", "T"]);
+pub fn format_count(value: f64) -> String {
+    let (scaled_value, unit) = scale_to_unit(value, 1000.0, &["", "k", "M", "G", "T"]);
     if unit.is_empty() && value.fract() == 0.0 {
         return format!("{value:.0}");
     }
-    format!("{}{unit}", three_digits(scaled_value))
+    format!("{}{unit}", format_three_digits(scaled_value))
 }
 
 /// A response time: `78.1 us`, `11.2 ms`.
 #[must_use]
-pub fn latency(nanoseconds: f64) -> String {
-    let (value, unit) = scaled(nanoseconds, 1000.0, &["ns", "us", "ms", "s"]);
-    format!("{} {unit}", three_digits(value))
+pub fn format_latency(nanoseconds: f64) -> String {
+    let (value, unit) = scale_to_unit(nanoseconds, 1000.0, &["ns", "us", "ms", "s"]);
+    format!("{} {unit}", format_three_digits(value))
 }
 
 /// A time that people wait: `2.8 s`, `6m04s`, `3h12m`, `4d06h`.
 #[must_use]
-pub fn waiting(duration: Duration) -> String {
+pub fn format_wait(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
     if seconds < 9.95 {
         return format!("{seconds:.1} s");
@@ -310,7 +312,7 @@ pub fn waiting(duration: Duration) -> String {
 
 /// A share (0 to 1) in percent: `12 %`, `0.3 %`.
 #[must_use]
-pub fn percent(share: f64) -> String {
+pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
     if percent != 0.0 && percent.abs() < 9.95 {
         format!("{percent:.1} %")
@@ -326,7 +328,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn sizes_are_decimal_or_binary_as_written() {
+    fn parse_size_accepts_decimal_and_binary_units() {
         for (text, bytes) in [
             ("0", 0),
             ("4096", 4096),
@@ -347,7 +349,7 @@ mod tests {
     }
 
     #[test]
-    fn an_ambiguous_size_says_both_ways_to_write_it() {
+    fn parse_size_of_ambiguous_unit_names_both_spellings() {
         for text in ["4K", "4k", "1M", "2g", "4mb", "4kib"] {
             let message = parse_size(text).unwrap_err().to_string();
             assert!(
@@ -358,7 +360,7 @@ mod tests {
     }
 
     #[test]
-    fn what_is_no_size_is_refused() {
+    fn parse_size_of_invalid_text_is_refused() {
         for text in [
             "",
             "KiB",
@@ -379,7 +381,7 @@ mod tests {
     }
 
     #[test]
-    fn durations_need_a_unit() {
+    fn parse_duration_without_unit_is_refused() {
         assert_eq!(parse_duration("500us"), Ok(Duration::from_micros(500)));
         assert_eq!(parse_duration("10ms"), Ok(Duration::from_millis(10)));
         assert_eq!(parse_duration("1.5s"), Ok(Duration::from_millis(1500)));
@@ -390,7 +392,7 @@ mod tests {
     }
 
     #[test]
-    fn rates_are_per_second() {
+    fn parse_rate_is_per_second() {
         assert_eq!(parse_rate("1000/s"), Ok(1000.0));
         assert_eq!(parse_rate("2.5k/s"), Ok(2500.0));
         assert_eq!(parse_rate("1M"), Ok(1e6));
@@ -400,47 +402,47 @@ mod tests {
     }
 
     #[test]
-    fn figures_keep_three_digits() {
-        assert_eq!(capacity(999.0), "999 B");
-        assert_eq!(capacity(999_600.0), "1.00 MB");
-        assert_eq!(capacity(1_920_383_410_176.0), "1.92 TB");
-        assert_eq!(throughput(98_300_000.0), "98.3 MB/s");
-        assert_eq!(block_size(4096.0), "4 KiB");
-        assert_eq!(block_size(5000.0), "4.88 KiB");
-        assert_eq!(latency(78_125.0), "78.1 us");
-        assert_eq!(count(83_915.2), "83.9k");
-        assert_eq!(count(310.0), "310");
-        assert_eq!(percent(0.003), "0.3 %");
-        assert_eq!(percent(0.0), "0 %");
-        assert_eq!(waiting(Duration::from_millis(2800)), "2.8 s");
-        assert_eq!(waiting(Duration::from_secs(364)), "6m04s");
-        assert_eq!(waiting(Duration::from_secs(11_520)), "3h12m");
+    fn formatted_values_keep_three_digits() {
+        assert_eq!(format_capacity(999.0), "999 B");
+        assert_eq!(format_capacity(999_600.0), "1.00 MB");
+        assert_eq!(format_capacity(1_920_383_410_176.0), "1.92 TB");
+        assert_eq!(format_throughput(98_300_000.0), "98.3 MB/s");
+        assert_eq!(format_block_size(4096.0), "4 KiB");
+        assert_eq!(format_block_size(5000.0), "4.88 KiB");
+        assert_eq!(format_latency(78_125.0), "78.1 us");
+        assert_eq!(format_count(83_915.2), "83.9k");
+        assert_eq!(format_count(310.0), "310");
+        assert_eq!(format_percent(0.003), "0.3 %");
+        assert_eq!(format_percent(0.0), "0 %");
+        assert_eq!(format_wait(Duration::from_millis(2800)), "2.8 s");
+        assert_eq!(format_wait(Duration::from_secs(364)), "6m04s");
+        assert_eq!(format_wait(Duration::from_secs(11_520)), "3h12m");
     }
 
     #[test]
-    fn no_time_is_written_in_seconds() {
-        assert_eq!(exact_duration(Duration::ZERO), "0s");
+    fn zero_duration_is_formatted_in_seconds() {
+        assert_eq!(format_exact_duration(Duration::ZERO), "0s");
         assert_eq!(parse_duration("0s"), Ok(Duration::ZERO));
     }
 
     #[test]
-    fn size_is_printed_as_it_was_typed() {
+    fn formatted_size_equals_typed_size() {
         for text in [
             "12.5GiB", "1GiB", "1.5GB", "100GB", "4KiB", "512B", "2.5PiB",
         ] {
             let bytes = parse_size(text).unwrap();
-            assert_eq!(exact_size(bytes), text);
-            assert_eq!(size(bytes).replace(' ', ""), text);
+            assert_eq!(format_exact_size(bytes), text);
+            assert_eq!(format_size(bytes).replace(' ', ""), text);
         }
-        assert_eq!(size(500_107_862_016), "500 GB");
-        assert_eq!(size(4097), "4097 B");
-        assert_eq!(size(0), "0 B");
-        assert_eq!(exact_duration(Duration::from_millis(1500)), "1.5s");
-        assert_eq!(exact_duration(Duration::from_secs(90)), "90s");
+        assert_eq!(format_size(500_107_862_016), "500 GB");
+        assert_eq!(format_size(4097), "4097 B");
+        assert_eq!(format_size(0), "0 B");
+        assert_eq!(format_exact_duration(Duration::from_millis(1500)), "1.5s");
+        assert_eq!(format_exact_duration(Duration::from_secs(90)), "90s");
     }
 
     /// What is read back differs by no more than half of the last digit.
-    fn within_precision(bytes: u64, text: &str) -> bool {
+    fn reads_back_within_precision(bytes: u64, text: &str) -> bool {
         let read = parse_size(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         // Three digits: half a unit of the last one in 1.00 is half a percent.
         bytes.abs_diff(read) as f64 <= 0.005 * bytes as f64 + 0.5
@@ -448,35 +450,35 @@ mod tests {
 
     proptest! {
         #[test]
-        fn printed_size_reads_back_within_its_precision(bytes in any::<u64>(), shift in 0_u32..64) {
+        fn formatted_size_parses_back_within_precision(bytes in any::<u64>(), shift in 0_u32..64) {
             let bytes = bytes >> shift;
             prop_assume!(bytes < 1 << 60);
-            for text in [size(bytes), capacity(bytes as f64), block_size(bytes as f64)] {
-                prop_assert!(within_precision(bytes, &text), "{} {}", bytes, text);
+            for text in [format_size(bytes), format_capacity(bytes as f64), format_block_size(bytes as f64)] {
+                prop_assert!(reads_back_within_precision(bytes, &text), "{} {}", bytes, text);
             }
         }
 
         #[test]
-        fn whole_and_half_binary_sizes_print_exactly(number in 1_u64..2000, power in 1_u32..5) {
+        fn formatted_whole_and_half_binary_sizes_are_exact(number in 1_u64..2000, power in 1_u32..5) {
             for bytes in [number << (10 * power), (number << (10 * power)) + (1 << (10 * power - 1))] {
-                prop_assert_eq!(parse_size(&size(bytes)), Ok(bytes));
-                prop_assert_eq!(parse_size(&exact_size(bytes)), Ok(bytes));
+                prop_assert_eq!(parse_size(&format_size(bytes)), Ok(bytes));
+                prop_assert_eq!(parse_size(&format_exact_size(bytes)), Ok(bytes));
             }
         }
 
         #[test]
-        fn an_exact_size_reads_back(bytes in any::<u64>()) {
-            prop_assert_eq!(parse_size(&exact_size(bytes)), Ok(bytes));
+        fn formatted_exact_size_parses_back(bytes in any::<u64>()) {
+            prop_assert_eq!(parse_size(&format_exact_size(bytes)), Ok(bytes));
         }
 
         #[test]
-        fn an_exact_duration_reads_back(nanoseconds in 0..LONGEST.as_nanos() as u64) {
+        fn formatted_exact_duration_parses_back(nanoseconds in 0..MAX_DURATION.as_nanos() as u64) {
             let duration = Duration::from_nanos(nanoseconds);
-            prop_assert_eq!(parse_duration(&exact_duration(duration)), Ok(duration));
+            prop_assert_eq!(parse_duration(&format_exact_duration(duration)), Ok(duration));
         }
 
         #[test]
-        fn nothing_makes_the_parsers_panic(text in ".*") {
+        fn unit_parsers_never_panic(text in ".*") {
             let _ = (parse_size(&text), parse_duration(&text), parse_rate(&text));
         }
     }

@@ -6,34 +6,34 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 /// One source file: its path below `src/`, and its lines outside of test modules and comments.
-struct Source {
+struct SourceFile {
     path: String,
     lines: Vec<String>,
 }
 
-fn sources() -> Vec<Source> {
+fn source_files() -> Vec<SourceFile> {
     let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
     let mut files = Vec::new();
-    collect(&root, &mut files);
+    collect_files(&root, &mut files);
     assert!(files.len() > 50, "only {} sources found", files.len());
     files
         .iter()
-        .map(|file| Source {
+        .map(|file| SourceFile {
             path: file
                 .strip_prefix(&root)
                 .unwrap()
                 .to_string_lossy()
                 .into_owned(),
-            lines: code(&fs::read_to_string(file).unwrap()),
+            lines: program_lines(&fs::read_to_string(file).unwrap()),
         })
         .collect()
 }
 
-fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap() {
         let path = entry.unwrap().path();
         if path.is_dir() {
-            collect(&path, files);
+            collect_files(&path, files);
         } else if path.extension().is_some_and(|ending| ending == "rs") {
             files.push(path);
         }
@@ -41,7 +41,7 @@ fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// What is compiled into the program: up to the test module, comments taken off.
-fn code(text: &str) -> Vec<String> {
+fn program_lines(text: &str) -> Vec<String> {
     let program = text.split("#[cfg(test)]\nmod ").next().unwrap_or(text);
     program
         .lines()
@@ -56,17 +56,17 @@ fn is_test(path: &str) -> bool {
 }
 
 /// Lines of a room that hold one of these words.
-fn offences(room: &str, words: &[&str]) -> Vec<String> {
-    let in_room = |source: &&Source| {
+fn forbidden_lines(room: &str, words: &[&str]) -> Vec<String> {
+    let in_room = |source: &&SourceFile| {
         (source.path.starts_with(&format!("{room}/")) || source.path == format!("{room}.rs"))
             && !is_test(&source.path)
     };
-    let sources = sources();
-    let inside: Vec<&Source> = sources.iter().filter(in_room).collect();
+    let sources = source_files();
+    let inside: Vec<&SourceFile> = sources.iter().filter(in_room).collect();
     assert!(!inside.is_empty(), "there is no module {room}");
     let named = words.iter().filter_map(|it| it.strip_prefix("crate::"));
     for module in named.filter(|it| !it.is_empty()) {
-        let is_there = |source: &Source| {
+        let is_there = |source: &SourceFile| {
             source.path == format!("{module}.rs") || source.path.starts_with(&format!("{module}/"))
         };
         assert!(sources.iter().any(is_there), "there is no module {module}");
@@ -82,8 +82,8 @@ fn offences(room: &str, words: &[&str]) -> Vec<String> {
 }
 
 /// Asserts that no line of a room holds one of these words.
-fn forbids(room: &str, words: &[&str]) {
-    let found = offences(room, words);
+fn assert_not_used(room: &str, words: &[&str]) {
+    let found = forbidden_lines(room, words);
     assert!(
         found.is_empty(),
         "{room} must not know {words:?}:\n{}",
@@ -92,7 +92,7 @@ fn forbids(room: &str, words: &[&str]) {
 }
 
 #[test]
-fn no_arrow_runs_back_up() {
+fn modules_do_not_depend_on_higher_layers() {
     let above = [
         ("units", &["crate::"][..]),
         ("unforeseen", &["crate::"]),
@@ -156,29 +156,29 @@ fn no_arrow_runs_back_up() {
         ("report", &["crate::engine", "crate::probe"]),
     ];
     for (room, words) in above {
-        forbids(room, words);
-        forbids(
+        assert_not_used(room, words);
+        assert_not_used(
             room,
             &["crate::app", "crate::ui", "crate::runtime", "crate::cli"],
         );
     }
-    let of_directory = offences("private_directory", &["crate::"]);
+    let of_directory = forbidden_lines("private_directory", &["crate::"]);
     assert!(
         of_directory.iter().all(|line| {
             line.contains("crate::unforeseen") || line.contains("crate::shared_directory")
         }),
         "{of_directory:?}"
     );
-    forbids(
+    assert_not_used(
         "app",
         &["crate::ui", "crate::runtime", "crate::cli", "crate::probe"],
     );
-    forbids("ui", &["crate::runtime", "crate::cli", "crate::probe"]);
-    forbids("runtime", &["crate::cli"]);
+    assert_not_used("ui", &["crate::runtime", "crate::cli", "crate::probe"]);
+    assert_not_used("runtime", &["crate::cli"]);
 }
 
 #[test]
-fn only_the_interface_knows_the_screen() {
+fn terminal_libraries_are_used_by_the_interface_only() {
     let below = [
         "probe",
         "model",
@@ -193,15 +193,15 @@ fn only_the_interface_knows_the_screen() {
         "cli",
     ];
     for room in below {
-        forbids(room, &["ratatui", "crossterm"]);
+        assert_not_used(room, &["ratatui", "crossterm"]);
     }
-    forbids("app", &["ratatui", "crossterm", "tokio"]);
-    forbids("ui", &["crossterm", "tokio"]);
+    assert_not_used("app", &["ratatui", "crossterm", "tokio"]);
+    assert_not_used("ui", &["crossterm", "tokio"]);
 }
 
 #[test]
-fn the_screen_does_not_know_where_figures_come_from() {
-    forbids(
+fn ui_module_uses_no_system_interfaces() {
+    assert_not_used(
         "ui",
         &[
             "io_uring", "procfs", "\"/proc", "\"/sys", "std::fs", "rustix", "libc",
@@ -210,7 +210,7 @@ fn the_screen_does_not_know_where_figures_come_from() {
 }
 
 #[test]
-fn the_pure_rooms_touch_nothing() {
+fn pure_modules_use_no_system_interfaces() {
     let outside = [
         "std::fs",
         "std::thread",
@@ -220,12 +220,12 @@ fn the_pure_rooms_touch_nothing() {
         "Instant::now",
     ];
     for room in ["model", "app", "stats", "units"] {
-        forbids(room, &outside);
+        assert_not_used(room, &outside);
     }
 }
 
 #[test]
-fn unsafe_code_stays_in_its_rooms() {
+fn unsafe_code_is_confined_to_allowed_modules() {
     // The last: fork and signals, for which there are no safe calls.
     let files = [
         "drive/ioctl.rs",
@@ -233,15 +233,21 @@ fn unsafe_code_stays_in_its_rooms() {
         "runtime/supervisor/system.rs",
     ];
     let allowed = |path: &str| path.starts_with("engine/") || files.contains(&path);
-    for source in sources().iter().filter(|source| !allowed(&source.path)) {
+    for source in source_files()
+        .iter()
+        .filter(|source| !allowed(&source.path))
+    {
         let found = source.lines.iter().find(|line| line.contains("unsafe "));
         assert!(found.is_none(), "{}: {found:?}", source.path);
     }
 }
 
 #[test]
-fn nothing_is_unwrapped_outside_of_tests() {
-    for source in sources().iter().filter(|source| !is_test(&source.path)) {
+fn unwrap_and_expect_are_used_in_tests_only() {
+    for source in source_files()
+        .iter()
+        .filter(|source| !is_test(&source.path))
+    {
         let bad = |line: &&String| line.contains(".unwrap()") || line.contains(".expect(");
         let found = source.lines.iter().find(bad);
         assert!(found.is_none(), "{}: {found:?}", source.path);
@@ -249,11 +255,11 @@ fn nothing_is_unwrapped_outside_of_tests() {
 }
 
 #[test]
-fn test_that_cannot_run_calls_skip_and_prints_nothing_instead() {
+fn tests_that_cannot_run_call_skip() {
     let root = Path::new(env!("CARGO_MANIFEST_DIR"));
     let mut files = Vec::new();
     for directory in ["src", "tests"] {
-        collect(&root.join(directory), &mut files);
+        collect_files(&root.join(directory), &mut files);
     }
     let prints = |line: &str| {
         let line = line.trim_start();
@@ -272,8 +278,8 @@ fn test_that_cannot_run_calls_skip_and_prints_nothing_instead() {
 }
 
 #[test]
-fn only_one_place_advises_to_become_root() {
-    for source in sources()
+fn root_advice_comes_from_privilege_module_only() {
+    for source in source_files()
         .iter()
         .filter(|source| source.path != "privilege.rs")
     {

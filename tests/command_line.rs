@@ -31,7 +31,7 @@ impl Place {
         self.directory.path().join("state/diskscope/sessions")
     }
 
-    fn saved(&self, ending: &str) -> Vec<PathBuf> {
+    fn saved_sessions(&self, ending: &str) -> Vec<PathBuf> {
         let Ok(entries) = std::fs::read_dir(self.sessions()) else {
             return Vec::new();
         };
@@ -52,13 +52,13 @@ impl Place {
         command
     }
 
-    fn call(&self, words: &[&str]) -> Output {
+    fn run_command(&self, words: &[&str]) -> Output {
         self.command(words).output().unwrap()
     }
 
     /// `run TEST SCRATCH` with a small scratch file.
     fn run(&self, test: &str, options: &[&str]) -> Output {
-        self.call(
+        self.run_command(
             &self
                 .words(test, options)
                 .iter()
@@ -92,7 +92,7 @@ fn stderr(output: &Output) -> String {
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
-fn document(output: &Output) -> Value {
+fn parse_document(output: &Output) -> Value {
     serde_json::from_slice(&output.stdout)
         .unwrap_or_else(|error| panic!("{error}: {}{}", stdout(output), stderr(output)))
 }
@@ -108,20 +108,20 @@ fn assert_fits_schema(document: &Value) {
     assert!(errors.is_empty(), "{errors:#?}");
 }
 
-fn figure(run: &Value, name: &str) -> Option<f64> {
+fn metric_value(run: &Value, name: &str) -> Option<f64> {
     let figures = run["figures"].as_array().unwrap();
     figures.iter().find(|figure| figure["name"] == name)?["value"].as_f64()
 }
 
 #[test]
-fn a_real_run_fits_the_schema_and_is_saved() {
+fn run_document_matches_schema_and_is_saved() {
     let place = Place::new();
     let output = place.run(
         "rndread",
         &["--duration", "1s", "--depth", "4", "--json", "-"],
     );
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let document = document(&output);
+    let document = parse_document(&output);
     assert_fits_schema(&document);
     let run = &document["runs"][0];
     assert_eq!(run["test"], "random-read");
@@ -129,10 +129,10 @@ fn a_real_run_fits_the_schema_and_is_saved() {
     assert_eq!(run["target"]["kind"], "scratch");
     assert_eq!(run["parameters"]["depth"], 4);
     assert_eq!(run["parameters"]["duration"], 1_000_000_000_u64);
-    assert!(figure(run, "iops").unwrap() > 0.0);
+    assert!(metric_value(run, "iops").unwrap() > 0.0);
     let (p50, mean) = (
-        figure(run, "latency_p50").unwrap(),
-        figure(run, "latency_mean").unwrap(),
+        metric_value(run, "latency_p50").unwrap(),
+        metric_value(run, "latency_mean").unwrap(),
     );
     assert!(p50 > 0.0 && mean > 0.0);
     let counted: u64 = run["latency"]["read"]["histogram"]
@@ -142,12 +142,12 @@ fn a_real_run_fits_the_schema_and_is_saved() {
         .map(|bin| bin[2].as_u64().unwrap())
         .sum();
     assert_eq!(Some(counted), run["latency"]["read"]["count"].as_u64());
-    let [saved] = &place.saved("json")[..] else {
+    let [saved] = &place.saved_sessions("json")[..] else {
         panic!("one session is saved")
     };
     let kept: Value = serde_json::from_slice(&std::fs::read(saved).unwrap()).unwrap();
     assert_eq!(kept, document);
-    assert!(place.saved("journal").is_empty());
+    assert!(place.saved_sessions("journal").is_empty());
     assert_eq!(
         std::fs::read_dir(place.scratch()).unwrap().count(),
         0,
@@ -156,25 +156,25 @@ fn a_real_run_fits_the_schema_and_is_saved() {
 }
 
 #[test]
-fn a_sequential_read_covers_the_address_space() {
+fn sequential_read_covers_address_space() {
     let place = Place::new();
     let output = place.run("seqread", &["--block-size", "64KiB", "--json", "-"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
-    let document = document(&output);
+    let document = parse_document(&output);
     assert_fits_schema(&document);
     let run = &document["runs"][0];
     let points = run["series"][0]["points"].as_array().unwrap();
     assert_eq!(points.len(), 100);
     let (min, mean, max) = (
-        figure(run, "throughput_min").unwrap(),
-        figure(run, "throughput_mean").unwrap(),
-        figure(run, "throughput_max").unwrap(),
+        metric_value(run, "throughput_min").unwrap(),
+        metric_value(run, "throughput_mean").unwrap(),
+        metric_value(run, "throughput_max").unwrap(),
     );
     assert!(
         0.0 < min && min <= mean && mean <= max,
         "{min} {mean} {max}"
     );
-    let offset = figure(run, "throughput_min_offset").unwrap();
+    let offset = metric_value(run, "throughput_min_offset").unwrap();
     let slowest = points
         .iter()
         .find(|point| point[0].as_f64() == Some(offset))
@@ -183,7 +183,7 @@ fn a_sequential_read_covers_the_address_space() {
 }
 
 #[test]
-fn text_names_what_was_measured_and_show_prints_it_again() {
+fn show_prints_same_text_as_run() {
     let place = Place::new();
     let output = place.run("random-read", &["--requests", "2000"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
@@ -201,14 +201,14 @@ fn text_names_what_was_measured_and_show_prints_it_again() {
         !stderr(&output).contains('\r'),
         "no progress bar without a terminal"
     );
-    let saved = &place.saved("json")[0];
-    let shown = place.call(&["show", saved.to_str().unwrap()]);
+    let saved = &place.saved_sessions("json")[0];
+    let shown = place.run_command(&["show", saved.to_str().unwrap()]);
     assert_eq!(shown.status.code(), Some(0));
     assert!(stdout(&shown).contains(text.trim()), "{}", stdout(&shown));
 }
 
 #[test]
-fn goals_decide_the_exit_status() {
+fn missed_goal_sets_exit_status() {
     let place = Place::new();
     let short = ["--requests", "500", "--goal"];
     let goal = |text| place.run("rndread", &[&short[..], &[text]].concat());
@@ -227,7 +227,7 @@ fn goals_decide_the_exit_status() {
 }
 
 #[test]
-fn bad_input_is_told_in_one_sentence() {
+fn invalid_input_is_reported_in_one_sentence() {
     let place = Place::new();
     let empty = place.directory.path().join("empty");
     std::fs::write(&empty, "").unwrap();
@@ -292,7 +292,7 @@ fn bad_input_is_told_in_one_sentence() {
         (&["show", &empty], 1, "no diskscope session"),
     ];
     for (words, exit, hint) in cases {
-        let output = place.call(words);
+        let output = place.run_command(words);
         let message = stderr(&output);
         assert_eq!(output.status.code(), Some(*exit), "{words:?}: {message}");
         assert!(message.contains(hint), "{words:?}: {message}");
@@ -302,14 +302,14 @@ fn bad_input_is_told_in_one_sentence() {
 }
 
 /// Starts a run of 30 s and waits until its journal has a measured line.
-fn long_run(place: &Place) -> Child {
+fn start_long_run(place: &Place) -> Child {
     let words = place.words("rndread", &["--duration", "30s"]);
     let child = place
         .command(&words.iter().map(String::as_str).collect::<Vec<_>>())
         .spawn()
         .unwrap();
     let measured = || {
-        place.saved("journal").iter().any(|path| {
+        place.saved_sessions("journal").iter().any(|path| {
             let lines = BufReader::new(std::fs::File::open(path).unwrap()).lines();
             lines
                 .map_while(Result::ok)
@@ -327,18 +327,18 @@ fn long_run(place: &Place) -> Child {
     child
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
+fn send_signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
 #[test]
-fn an_interrupted_run_keeps_what_was_measured() {
+fn interrupted_run_keeps_partial_results() {
     use rustix::process::Signal;
     for one in [Signal::INT, Signal::TERM, Signal::HUP] {
         let place = Place::new();
-        let child = long_run(&place);
-        signal(&child, one);
+        let child = start_long_run(&place);
+        send_signal(&child, one);
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(130), "{}", stderr(&output));
         assert!(
@@ -347,43 +347,43 @@ fn an_interrupted_run_keeps_what_was_measured() {
             stdout(&output)
         );
         assert!(stdout(&output).contains("IOPS"));
-        assert_eq!(place.saved("json").len(), 1);
+        assert_eq!(place.saved_sessions("json").len(), 1);
         assert_eq!(std::fs::read_dir(place.scratch()).unwrap().count(), 0);
     }
 }
 
 #[test]
-fn a_killed_run_leaves_a_journal_that_loads_and_no_file() {
+fn killed_run_leaves_loadable_journal_and_no_scratch_file() {
     let place = Place::new();
-    let mut child = long_run(&place);
-    signal(&child, rustix::process::Signal::KILL);
+    let mut child = start_long_run(&place);
+    send_signal(&child, rustix::process::Signal::KILL);
     child.wait().unwrap();
-    let journal = &place.saved("journal")[0];
-    let shown = place.call(&["show", journal.to_str().unwrap(), "--json"]);
+    let journal = &place.saved_sessions("journal")[0];
+    let shown = place.run_command(&["show", journal.to_str().unwrap(), "--json"]);
     assert_eq!(shown.status.code(), Some(0), "{}", stderr(&shown));
-    let document = document(&shown);
+    let document = parse_document(&shown);
     assert_fits_schema(&document);
     assert_eq!(document["runs"][0]["state"], "interrupted");
-    assert!(figure(&document["runs"][0], "iops").unwrap() > 0.0);
+    assert!(metric_value(&document["runs"][0], "iops").unwrap() > 0.0);
     assert_eq!(std::fs::read_dir(place.scratch()).unwrap().count(), 0);
 }
 
 #[test]
-fn lists_are_json_on_request() {
+fn list_commands_print_json_with_switch() {
     let place = Place::new();
-    let tests: Value = document(&place.call(&["tests", "--json"]));
+    let tests: Value = parse_document(&place.run_command(&["tests", "--json"]));
     let first = &tests.as_array().unwrap()[0];
     assert!(first["name"].is_string() && first["parameters"].is_array());
-    assert!(stdout(&place.call(&["tests"])).contains("random-read (rndread)"));
-    let devices = place.call(&["devices", "--json"]);
+    assert!(stdout(&place.run_command(&["tests"])).contains("random-read (rndread)"));
+    let devices = place.run_command(&["devices", "--json"]);
     assert_eq!(devices.status.code(), Some(0));
-    assert!(document(&devices).is_array());
+    assert!(parse_document(&devices).is_array());
 }
 
 #[test]
 fn watch_prints_one_object_per_line() {
     let place = Place::new();
-    let output = place.call(&["watch", "--json", "--interval", "200ms", "--count", "2"]);
+    let output = place.run_command(&["watch", "--json", "--interval", "200ms", "--count", "2"]);
     assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
     let text = stdout(&output);
     let lines: Vec<Value> = text
@@ -416,9 +416,9 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     .concat();
     let stderr = |output: &Output| String::from_utf8_lossy(&output.stderr).into_owned();
 
-    let alone = place.call(&[&words[..], &["--overwrite-signatures"]].concat());
+    let alone = place.run_command(&[&words[..], &["--overwrite-signatures"]].concat());
     assert_eq!(alone.status.code(), Some(2), "{}", stderr(&alone));
-    let without = place.call(&[&words[..], &["--overwrite", name]].concat());
+    let without = place.run_command(&[&words[..], &["--overwrite", name]].concat());
     assert_eq!(without.status.code(), Some(3), "{}", stderr(&without));
     for expected in ["holds qcow2", "--overwrite-signatures"] {
         assert!(stderr(&without).contains(expected), "{}", stderr(&without));
@@ -426,7 +426,7 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
     assert!(std::fs::read(&path).unwrap() == content, "nothing written");
 
     let both = ["--overwrite", name, "--overwrite-signatures", "--json", "-"];
-    let done = place.call(&[&words[..], &both[..]].concat());
+    let done = place.run_command(&[&words[..], &both[..]].concat());
     assert_eq!(done.status.code(), Some(0), "{}", stderr(&done));
     let session: Value = serde_json::from_slice(&done.stdout).unwrap();
     let line = session["runs"][0]["reproduce"]["diskscope"]
@@ -448,7 +448,7 @@ fn file_with_signature_is_overwritten_with_both_options_only() {
 }
 
 #[test]
-fn overwrite_must_equal_the_target_letter_by_letter() {
+fn overwrite_path_must_equal_target_exactly() {
     let place = Place::new();
     let directory = place.scratch();
     let (file, link) = (directory.join("file"), directory.join("link"));
@@ -457,14 +457,14 @@ fn overwrite_must_equal_the_target_letter_by_letter() {
     let [file, link] = [&file, &link].map(|path| path.to_str().unwrap());
     for (target, named) in [(file, link), (link, file)] {
         let words = ["run", "random-write", target, "--overwrite", named];
-        let output = place.call(&words);
+        let output = place.run_command(&words);
         assert_eq!(output.status.code(), Some(3));
     }
     assert!(std::fs::read(file).unwrap() == vec![7; 1 << 20]);
 }
 
 #[test]
-fn goal_for_a_metric_that_the_benchmark_lacks_is_refused_before_the_run() {
+fn goal_for_missing_metric_is_refused_before_run() {
     let place = Place::new();
     for (goal, hint) in [
         ("iops>=5", "throughput_mean"),
@@ -477,7 +477,10 @@ fn goal_for_a_metric_that_the_benchmark_lacks_is_refused_before_the_run() {
         assert_eq!(refused.status.code(), Some(2), "{goal}: {message}");
         assert!(message.contains(hint), "{goal}: {message}");
     }
-    assert!(place.saved("json").is_empty(), "nothing was measured");
+    assert!(
+        place.saved_sessions("json").is_empty(),
+        "nothing was measured"
+    );
     let unknown = place.run("sequental-read", &[]);
     let message = String::from_utf8(unknown.stderr).unwrap();
     assert_eq!(unknown.status.code(), Some(2));
@@ -516,7 +519,7 @@ fn forecast_seconds(message: &str) -> (f64, f64) {
 }
 
 #[test]
-fn time_on_a_scratch_file_is_forecast_with_its_filling() {
+fn forecast_on_scratch_file_includes_fill_time() {
     let place = Place::new();
     for (test, options) in [
         ("random-write", &["--duration", "3s", "--ramp", "1s"][..]),

@@ -5,7 +5,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-fn sample(name: &str) -> PathBuf {
+fn sample_path(name: &str) -> PathBuf {
     Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/sessions")
         .join(name)
@@ -17,20 +17,20 @@ fn diskscope(arguments: &[&str], files: &[PathBuf]) -> Output {
     output.unwrap_or_else(|error| panic!("cannot start the program: {error}"))
 }
 
-fn both() -> Vec<PathBuf> {
+fn both_samples() -> Vec<PathBuf> {
     vec![
-        sample("nvme-random.json"),
-        sample("nvme-random-slower.json"),
+        sample_path("nvme-random.json"),
+        sample_path("nvme-random-slower.json"),
     ]
 }
 
 #[test]
 fn two_sessions_are_compared_as_text_and_json() {
-    let text = diskscope(&["compare"], &both());
+    let text = diskscope(&["compare"], &both_samples());
     assert_eq!(text.status.code(), Some(0));
     let words = String::from_utf8(text.stdout).unwrap();
     assert!(words.contains("slower"), "{words}");
-    let json = diskscope(&["compare", "--json"], &both());
+    let json = diskscope(&["compare", "--json"], &both_samples());
     let document: serde_json::Value = serde_json::from_slice(&json.stdout).unwrap();
     assert_eq!(document["schema"], "diskscope-comparison");
     let iops = &document["tests"][0]["figures"][0]["sides"][1]["against_first"];
@@ -38,8 +38,11 @@ fn two_sessions_are_compared_as_text_and_json() {
 }
 
 #[test]
-fn what_cannot_be_compared_is_named_and_fails() {
-    let other = vec![sample("nvme-random.json"), sample("hdd-sequential.json")];
+fn incomparable_sessions_are_named_with_failure_status() {
+    let other = vec![
+        sample_path("nvme-random.json"),
+        sample_path("hdd-sequential.json"),
+    ];
     let output = diskscope(&["compare"], &other);
     assert_eq!(output.status.code(), Some(1));
     let words = String::from_utf8(output.stdout).unwrap();
@@ -47,11 +50,11 @@ fn what_cannot_be_compared_is_named_and_fails() {
 }
 
 #[test]
-fn a_fleet_lists_what_it_can_read() {
+fn fleet_comparison_lists_readable_files() {
     let directory = tempfile::tempdir().unwrap();
     let broken = directory.path().join("broken.json");
     std::fs::write(&broken, "{").unwrap();
-    let files: Vec<PathBuf> = both().into_iter().chain([broken]).collect();
+    let files: Vec<PathBuf> = both_samples().into_iter().chain([broken]).collect();
     let output = diskscope(&["compare", "--by", "latency_p99"], &files);
     assert_eq!(output.status.code(), Some(1));
     let words = String::from_utf8(output.stdout).unwrap();
@@ -61,29 +64,32 @@ fn a_fleet_lists_what_it_can_read() {
 }
 
 #[test]
-fn a_report_is_one_file() {
+fn html_report_is_single_file() {
     let directory = tempfile::tempdir().unwrap();
     let page = directory.path().join("report.html");
-    let output = diskscope(&["report", "-o", page.to_str().unwrap()], &both());
+    let output = diskscope(&["report", "-o", page.to_str().unwrap()], &both_samples());
     assert_eq!(output.status.code(), Some(0), "{output:?}");
     assert!(output.stdout.is_empty());
     let html = std::fs::read_to_string(&page).unwrap();
     assert!(html.starts_with("<!DOCTYPE html>") && html.ends_with("</html>\n"));
     assert!(html.contains("<h1>Comparison of web-07, web-11</h1>"));
-    let refused = diskscope(&["report", "-o", "/no/such/directory/x.html"], &both());
+    let refused = diskscope(
+        &["report", "-o", "/no/such/directory/x.html"],
+        &both_samples(),
+    );
     assert_eq!(refused.status.code(), Some(2));
 }
 
 #[test]
-fn the_sample_sessions_fit_the_schema() {
-    let schema = diskscope::session::schema();
+fn sample_sessions_match_schema() {
+    let schema = diskscope::session::session_schema();
     let validator = jsonschema::validator_for(&schema).unwrap();
     for name in [
         "nvme-random.json",
         "nvme-random-slower.json",
         "hdd-sequential.json",
     ] {
-        let text = std::fs::read_to_string(sample(name)).unwrap();
+        let text = std::fs::read_to_string(sample_path(name)).unwrap();
         let document = serde_json::from_str(&text).unwrap();
         let errors: Vec<String> = validator
             .iter_errors(&document)
@@ -94,7 +100,7 @@ fn the_sample_sessions_fit_the_schema() {
 }
 
 #[test]
-fn repeated_runs_are_one_session_with_their_sum() {
+fn repeated_runs_are_saved_in_one_session_with_summary() {
     let state = tempfile::tempdir().unwrap();
     let run = |words: &[&str]| {
         let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
@@ -119,8 +125,8 @@ fn repeated_runs_are_one_session_with_their_sum() {
 }
 
 /// The sample session with another depth, in a file of its own.
-fn at_depth(directory: &Path, name: &str, depth: u64) -> PathBuf {
-    let text = std::fs::read_to_string(sample("nvme-random.json")).unwrap();
+fn sample_with_depth(directory: &Path, name: &str, depth: u64) -> PathBuf {
+    let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();
     let mut session: serde_json::Value = serde_json::from_str(&text).unwrap();
     session["runs"][0]["parameters"]["depth"] = depth.into();
     let path = directory.join(name);
@@ -133,10 +139,10 @@ fn stdout(arguments: &[&str], files: &[PathBuf]) -> String {
 }
 
 #[test]
-fn an_ignored_parameter_is_shown_with_both_values_in_text_json_and_report() {
+fn ignored_parameter_shows_both_values_in_every_format() {
     let directory = tempfile::tempdir().unwrap();
     let files = [("a.json", 1), ("b.json", 2)];
-    let files = files.map(|(name, depth)| at_depth(directory.path(), name, depth));
+    let files = files.map(|(name, depth)| sample_with_depth(directory.path(), name, depth));
     let text = stdout(&["compare", "--ignore", "depth"], &files);
     assert!(text.contains("ignored: depth 1 (A), 2 (B)"), "{text}");
     let json = stdout(&["compare", "--ignore", "depth", "--json"], &files);
@@ -154,10 +160,10 @@ fn an_ignored_parameter_is_shown_with_both_values_in_text_json_and_report() {
 }
 
 #[test]
-fn files_that_match_each_other_but_not_the_first_are_compared() {
+fn files_matching_each_other_but_not_first_are_compared() {
     let directory = tempfile::tempdir().unwrap();
     let files = [("a.json", 1), ("b.json", 2), ("c.json", 2)];
-    let files = files.map(|(name, depth)| at_depth(directory.path(), name, depth));
+    let files = files.map(|(name, depth)| sample_with_depth(directory.path(), name, depth));
     let text = stdout(&["compare"], &files);
     assert!(text.contains("C/B"), "{text}");
     assert!(text.contains("no significant difference"), "{text}");
@@ -181,10 +187,10 @@ fn files_that_match_each_other_but_not_the_first_are_compared() {
 }
 
 #[test]
-fn a_side_without_an_interval_is_not_determined_for_a_reason() {
+fn session_without_interval_is_not_determined_with_reason() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("short.json");
-    let text = std::fs::read_to_string(sample("nvme-random.json")).unwrap();
+    let text = std::fs::read_to_string(sample_path("nvme-random.json")).unwrap();
     let mut session: serde_json::Value = serde_json::from_str(&text).unwrap();
     session["runs"][0]["elapsed_ns"] = 1_000_000_000_u64.into();
     for figure in session["runs"][0]["figures"].as_array_mut().unwrap() {
@@ -192,7 +198,7 @@ fn a_side_without_an_interval_is_not_determined_for_a_reason() {
         figure["high"] = serde_json::Value::Null;
     }
     std::fs::write(&path, session.to_string()).unwrap();
-    let files = [sample("nvme-random.json"), path];
+    let files = [sample_path("nvme-random.json"), path];
     let text = stdout(&["compare"], &files);
     assert!(
         text.contains("not determined, run too short (B): IOPS"),
@@ -210,9 +216,9 @@ fn a_side_without_an_interval_is_not_determined_for_a_reason() {
 }
 
 #[test]
-fn misspelt_name_of_a_parameter_or_metric_is_refused_with_the_nearest() {
+fn misspelt_parameter_or_metric_suggests_nearest_name() {
     let refused = |arguments: &[&str], hint: &str| {
-        let output = diskscope(arguments, &both());
+        let output = diskscope(arguments, &both_samples());
         let message = String::from_utf8(output.stderr).unwrap();
         assert_eq!(output.status.code(), Some(2), "{arguments:?}: {message}");
         assert!(message.contains(hint), "{arguments:?}: {message}");
@@ -232,7 +238,7 @@ fn misspelt_name_of_a_parameter_or_metric_is_refused_with_the_nearest() {
     );
     assert!(!Path::new(page).exists(), "nothing is written");
     assert!(
-        diskscope(&["compare", "--ignore", "depth"], &both())
+        diskscope(&["compare", "--ignore", "depth"], &both_samples())
             .status
             .success()
     );

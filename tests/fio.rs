@@ -21,11 +21,11 @@ use median::Median;
 use serde_json::Value;
 
 /// Bytes of the file, which lies in memory.
-const SIZE: usize = 64 << 20;
+const FILE_BYTES: usize = 64 << 20;
 /// Pairs of runs before anything is decided.
-const LEAST_PAIRS: usize = 6;
+const MIN_PAIRS: usize = 6;
 /// Pairs of runs after which an interval that still holds a bound counts as agreement.
-const MOST_PAIRS: usize = 30;
+const MAX_PAIRS: usize = 30;
 
 /// A file of random bytes, and a loop device on it where one can be had.
 struct Medium {
@@ -37,8 +37,8 @@ impl Medium {
     fn new() -> Self {
         let directory = tempfile::tempdir_in("/dev/shm").unwrap();
         let data = directory.path().join("data");
-        let mut bytes = vec![0; SIZE];
-        diskscope::drive::random::Random::unforeseen().fill(&mut bytes);
+        let mut bytes = vec![0; FILE_BYTES];
+        diskscope::drive::random::Xoshiro256::from_entropy().fill(&mut bytes);
         fs::write(&data, bytes).unwrap();
         fs::File::open(&data).unwrap().sync_all().unwrap();
         let device = LoopDevice::attach(&data, &["--read-only", "--direct-io=on"]);
@@ -55,9 +55,9 @@ impl Medium {
 
 /// What both programs are to do.
 struct Task {
-    test: &'static str,
-    fio: &'static str,
-    block: u64,
+    benchmark: &'static str,
+    fio_rw: &'static str,
+    block_bytes: u64,
     depth: u32,
     requests: u64,
 }
@@ -71,11 +71,11 @@ struct Lap {
 }
 
 impl Task {
-    fn ours(&self, path: &Path, kernel_counts: bool) -> Lap {
+    fn run_diskscope(&self, path: &Path, kernel_counts: bool) -> Lap {
         let state = tempfile::tempdir().unwrap();
         let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-            .args(["run", self.test, path.to_str().unwrap(), "--json", "-"])
-            .args(["--block-size", &self.block.to_string()])
+            .args(["run", self.benchmark, path.to_str().unwrap(), "--json", "-"])
+            .args(["--block-size", &self.block_bytes.to_string()])
             .args(["--depth", &self.depth.to_string()])
             .args(["--requests", &self.requests.to_string()])
             .env("XDG_STATE_HOME", state.path())
@@ -90,7 +90,7 @@ impl Task {
             let count = |name: &str| run["kernel"][name].as_u64().unwrap();
             let requests = count("reads") + count("reads_merged");
             assert_eq!(requests, self.requests, "{}", run["kernel"]);
-            let bytes = self.requests * self.block;
+            let bytes = self.requests * self.block_bytes;
             assert_eq!(run["kernel"]["read_bytes"], bytes, "{}", run["kernel"]);
         }
         let figure = |name: &str| {
@@ -107,7 +107,7 @@ impl Task {
         }
     }
 
-    fn fios(&self, path: &Path) -> Lap {
+    fn run_fio(&self, path: &Path) -> Lap {
         let output = Command::new("fio")
             .args([
                 "--name=same",
@@ -118,13 +118,13 @@ impl Task {
             .args(["--norandommap", "--lat_percentiles=1", "--readonly"])
             .args(["--allow_file_create=0", "--output-format=json"])
             .args([
-                format!("--rw={}", self.fio),
+                format!("--rw={}", self.fio_rw),
                 format!("--filename={}", path.display()),
-                format!("--bs={}", self.block),
+                format!("--bs={}", self.block_bytes),
                 format!("--iodepth={}", self.depth),
                 format!("--number_ios={}", self.requests),
                 // So many bytes that the number of requests ends it.
-                format!("--io_size={}", 2 * self.requests * self.block),
+                format!("--io_size={}", 2 * self.requests * self.block_bytes),
             ])
             .stderr(Stdio::null())
             .output()
@@ -141,7 +141,7 @@ impl Task {
 }
 
 /// Our IOPS, p50 and p99 over fio's: the median of pairs made one right after the other.
-fn ratios(laps: &[(Lap, Lap)]) -> [Median; 3] {
+fn metric_ratios(laps: &[(Lap, Lap)]) -> [Median; 3] {
     [
         |lap: &Lap| lap.iops,
         |lap: &Lap| lap.p50_ns,
@@ -152,7 +152,7 @@ fn ratios(laps: &[(Lap, Lap)]) -> [Median; 3] {
 
 /// The factors by which IOPS, p50 and p99 may differ. A build without optimisation uses more of the
 /// processor than fio and is interrupted more often: it is held to the median alone.
-const BOUNDS: [f64; 3] = if cfg!(debug_assertions) {
+const RATIO_BOUNDS: [f64; 3] = if cfg!(debug_assertions) {
     [f64::INFINITY, 2.5, f64::INFINITY]
 } else {
     [1.15, 1.15, 1.5]
@@ -160,9 +160,9 @@ const BOUNDS: [f64; 3] = if cfg!(debug_assertions) {
 
 /// What the confidence intervals say: the ratios are within the bounds, outside them, or (`None`)
 /// more pairs have to decide.
-fn agree(ratios: &[Median; 3]) -> Option<bool> {
+fn judge_ratios(ratios: &[Median; 3]) -> Option<bool> {
     let mut inside = true;
-    for (ratio, bound) in ratios.iter().zip(BOUNDS) {
+    for (ratio, bound) in ratios.iter().zip(RATIO_BOUNDS) {
         if ratio.low > bound || ratio.high < 1.0 / bound {
             return Some(false);
         }
@@ -172,7 +172,7 @@ fn agree(ratios: &[Median; 3]) -> Option<bool> {
 }
 
 #[test]
-fn the_same_reads_take_as_long_as_with_fio() {
+fn random_reads_match_fio_iops_and_latency() {
     let fio = Command::new("fio").arg("--version").output();
     if !fio.is_ok_and(|output| output.status.success()) {
         return skip(Requirement::Fio, "fio is not installed");
@@ -185,20 +185,25 @@ fn the_same_reads_take_as_long_as_with_fio() {
         ("sequential-read", "read", 65_536, 1, 1000),
     ] {
         let task = Task {
-            test,
-            fio,
-            block,
+            benchmark: test,
+            fio_rw: fio,
+            block_bytes: block,
             depth,
             requests,
         };
-        let lap = || (task.ours(&path, medium.device.is_some()), task.fios(&path));
-        let mut laps: Vec<(Lap, Lap)> = (0..LEAST_PAIRS).map(|_| lap()).collect();
-        let mut verdict = agree(&ratios(&laps));
-        while verdict.is_none() && laps.len() < MOST_PAIRS {
+        let lap = || {
+            (
+                task.run_diskscope(&path, medium.device.is_some()),
+                task.run_fio(&path),
+            )
+        };
+        let mut laps: Vec<(Lap, Lap)> = (0..MIN_PAIRS).map(|_| lap()).collect();
+        let mut verdict = judge_ratios(&metric_ratios(&laps));
+        while verdict.is_none() && laps.len() < MAX_PAIRS {
             laps.push(lap());
-            verdict = agree(&ratios(&laps));
+            verdict = judge_ratios(&metric_ratios(&laps));
         }
-        let [iops, p50, p99] = ratios(&laps);
+        let [iops, p50, p99] = metric_ratios(&laps);
         println!("{test}, depth {depth}: over fio's: IOPS {iops}, p50 {p50}, p99 {p99}");
         // Undecided after all pairs: an interval that holds the bound is no disagreement.
         assert_ne!(verdict, Some(false), "{test}, depth {depth}: {laps:?}");

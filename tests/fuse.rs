@@ -13,9 +13,9 @@ use std::process::Command;
 use std::sync::Mutex;
 use std::time::{Duration, Instant, UNIX_EPOCH};
 
-use diskscope::engine::simulated::hdd::{Access, Answer, Hdd, Settings};
-use diskscope::engine::{self, Choice};
-use diskscope::roots::Roots;
+use diskscope::engine::simulated::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings};
+use diskscope::engine::{self, EngineChoice};
+use diskscope::roots::SysPaths;
 use diskscope::session::store;
 use fuser::{
     Config, Errno, FileAttr, FileHandle, FileType, Filesystem, FopenFlags, Generation, INodeNo,
@@ -23,19 +23,19 @@ use fuser::{
 };
 use support::run_on;
 
-const DISK: INodeNo = INodeNo(2);
-const FOREVER: Duration = Duration::from_secs(3600);
+const DISK_INODE: INodeNo = INodeNo(2);
+const ATTRIBUTE_TTL: Duration = Duration::from_secs(3600);
 
 /// One file, `disk`, whose reads take as long as the drive's.
-struct Spindle {
-    drive: Mutex<Hdd>,
-    began: Instant,
+struct SpinningFileSystem {
+    drive: Mutex<HardDisk>,
+    started_at: Instant,
 }
 
-impl Spindle {
+impl SpinningFileSystem {
     fn attributes(&self, inode: INodeNo) -> FileAttr {
         let size = self.drive.lock().expect("no reader panicked").size();
-        let disk = inode == DISK;
+        let disk = inode == DISK_INODE;
         FileAttr {
             ino: inode,
             size: if disk { size } else { 0 },
@@ -61,7 +61,7 @@ impl Spindle {
 
     /// Waits for that moment: asleep at first, awake for the last tenth of a millisecond.
     fn wait_until(&self, nanoseconds: f64) {
-        let moment = self.began + Duration::from_nanos(nanoseconds as u64);
+        let moment = self.started_at + Duration::from_nanos(nanoseconds as u64);
         let early = moment.saturating_duration_since(Instant::now());
         std::thread::sleep(early.saturating_sub(Duration::from_micros(100)));
         while Instant::now() < moment {
@@ -70,16 +70,18 @@ impl Spindle {
     }
 }
 
-impl Filesystem for Spindle {
+impl Filesystem for SpinningFileSystem {
     fn lookup(&self, _: &Request, _: INodeNo, name: &OsStr, reply: ReplyEntry) {
         match name.to_str() {
-            Some("disk") => reply.entry(&FOREVER, &self.attributes(DISK), Generation(0)),
+            Some("disk") => {
+                reply.entry(&ATTRIBUTE_TTL, &self.attributes(DISK_INODE), Generation(0))
+            }
             _ => reply.error(Errno::ENOENT),
         }
     }
 
     fn getattr(&self, _: &Request, inode: INodeNo, _: Option<FileHandle>, reply: ReplyAttr) {
-        reply.attr(&FOREVER, &self.attributes(inode));
+        reply.attr(&ATTRIBUTE_TTL, &self.attributes(inode));
     }
 
     fn open(&self, _: &Request, _: INodeNo, _: OpenFlags, reply: ReplyOpen) {
@@ -97,11 +99,11 @@ impl Filesystem for Spindle {
         _: Option<LockOwner>,
         reply: ReplyData,
     ) {
-        let now = self.began.elapsed().as_nanos() as f64;
-        let access = Access {
+        let now = self.started_at.elapsed().as_nanos() as f64;
+        let access = DriveAccess {
             address: offset,
             bytes: size,
-            write: false,
+            is_write: false,
         };
         match self
             .drive
@@ -109,11 +111,11 @@ impl Filesystem for Spindle {
             .expect("no reader panicked")
             .serve(&access, now)
         {
-            Answer::Done(at) => {
+            DriveAnswer::Completed(at) => {
                 self.wait_until(at);
                 reply.data(&vec![0; size as usize]);
             }
-            Answer::Failed(at) => {
+            DriveAnswer::Failed(at) => {
                 self.wait_until(at);
                 reply.error(Errno::EIO);
             }
@@ -122,13 +124,13 @@ impl Filesystem for Spindle {
 }
 
 /// A simulated drive as the file `disk` of a mounted file system.
-struct Mounted {
+struct MountedDrive {
     mount: tempfile::TempDir,
     /// There until it is unmounted.
     session: Option<fuser::BackgroundSession>,
 }
 
-impl Drop for Mounted {
+impl Drop for MountedDrive {
     fn drop(&mut self) {
         // Lazily, for the file may be held open a moment longer; root needs no helper for it.
         let by = |program: &str, option: &str| {
@@ -146,17 +148,17 @@ impl Drop for Mounted {
     }
 }
 
-impl Mounted {
+impl MountedDrive {
     /// `None`, and why, where FUSE is not to be had.
-    fn new(settings: Settings) -> Option<Self> {
+    fn new(settings: HardDiskSettings) -> Option<Self> {
         if rustix::fs::access("/dev/fuse", rustix::fs::Access::WRITE_OK).is_err() {
             skip(Requirement::Fuse, "/dev/fuse cannot be opened here");
             return None;
         }
         let mount = tempfile::tempdir().unwrap();
-        let spindle = Spindle {
-            drive: Mutex::new(Hdd::new(settings)),
-            began: Instant::now(),
+        let spindle = SpinningFileSystem {
+            drive: Mutex::new(HardDisk::new(settings)),
+            started_at: Instant::now(),
         };
         let mut options = Config::default();
         options.mount_options = vec![MountOption::RO, MountOption::FSName("spindle".to_owned())];
@@ -173,24 +175,30 @@ impl Mounted {
         }
     }
 
-    fn disk(&self) -> String {
+    fn disk_path(&self) -> String {
         self.mount.path().join("disk").to_str().unwrap().to_owned()
     }
 }
 
 #[test]
-fn a_drive_that_cannot_read_a_place_fails_the_run_and_keeps_the_rest() {
-    let size = Hdd::new(Settings::default()).size();
+fn read_error_fails_the_run_and_keeps_partial_result() {
+    let size = HardDisk::new(HardDiskSettings::default()).size();
     let failing = size / 2 / 4096 * 4096..size;
-    let Some(mounted) = Mounted::new(Settings {
-        failing,
-        ..Settings::default()
+    let Some(mounted) = MountedDrive::new(HardDiskSettings {
+        failing_range: failing,
+        ..HardDiskSettings::default()
     }) else {
         return;
     };
     let state = tempfile::tempdir().unwrap();
     let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-        .args(["run", "sequential-read", &mounted.disk(), "--json", "-"])
+        .args([
+            "run",
+            "sequential-read",
+            &mounted.disk_path(),
+            "--json",
+            "-",
+        ])
         .args(["--block-size", "64KiB", "--zone-bytes", "64KiB"])
         .env("XDG_STATE_HOME", state.path())
         .output()
@@ -217,11 +225,11 @@ fn a_drive_that_cannot_read_a_place_fails_the_run_and_keeps_the_rest() {
     );
 }
 
-impl Mounted {
+impl MountedDrive {
     /// The drive is gone: every request fails from now on, those in flight too (umount(2),
     /// MNT_FORCE). It stays mounted, for the file is open. False, and why, where that is not to be
     /// had.
-    fn take_away(&self) -> bool {
+    fn abort_connection(&self) -> bool {
         if !rustix::process::geteuid().is_root() {
             skip(Requirement::Root, "only root can take a mounted drive away");
             return false;
@@ -236,18 +244,18 @@ impl Mounted {
 }
 
 #[test]
-fn a_drive_that_goes_away_ends_the_run_and_keeps_what_was_measured() {
-    let Some(mounted) = Mounted::new(Settings::default()) else {
+fn removed_drive_ends_the_run_and_keeps_partial_result() {
+    let Some(mounted) = MountedDrive::new(HardDiskSettings::default()) else {
         return;
     };
     for engine in ["uring", "pread"] {
         let mounted = match engine {
             "uring" => &mounted,
-            _ => &Mounted::new(Settings::default()).unwrap(),
+            _ => &MountedDrive::new(HardDiskSettings::default()).unwrap(),
         };
         let state = tempfile::tempdir().unwrap();
         let mut child = Command::new(env!("CARGO_BIN_EXE_diskscope"))
-            .args(["run", "random-read", &mounted.disk(), "--json", "-"])
+            .args(["run", "random-read", &mounted.disk_path(), "--json", "-"])
             .args(["--duration", "60s", "--depth", "4", "--engine", engine])
             .env("XDG_STATE_HOME", state.path())
             .stdout(std::process::Stdio::piped())
@@ -256,18 +264,20 @@ fn a_drive_that_goes_away_ends_the_run_and_keeps_what_was_measured() {
             .unwrap();
         let sessions = state.path().join("diskscope/sessions");
         let measured = || {
-            let saved = store::list(&sessions).unwrap();
-            let run = saved.first().and_then(|path| store::load(path).ok());
+            let saved = store::list_sessions(&sessions).unwrap();
+            let run = saved
+                .first()
+                .and_then(|path| store::load_session(path).ok());
             run.is_some_and(|session| {
                 let run = session.runs.first();
-                run.is_some_and(|run| run.findings.figure("iops").is_some())
+                run.is_some_and(|run| run.findings.metric("iops").is_some())
             })
         };
         while !measured() {
             assert!(child.try_wait().unwrap().is_none(), "it ended too early");
             std::thread::sleep(Duration::from_millis(20));
         }
-        if !mounted.take_away() {
+        if !mounted.abort_connection() {
             child.kill().unwrap();
             child.wait().unwrap();
             return;
@@ -285,16 +295,21 @@ fn a_drive_that_goes_away_ends_the_run_and_keeps_what_was_measured() {
 }
 
 #[test]
-fn the_speed_of_a_real_file_that_spins_is_found() {
-    let settings = Settings {
+fn rotation_speed_of_fuse_file_is_found() {
+    let settings = HardDiskSettings {
         rpm: 15_000.0,
         full_stroke: 8e6,
-        ..Settings::default()
+        ..HardDiskSettings::default()
     };
-    let Some(mounted) = Mounted::new(settings) else {
+    let Some(mounted) = MountedDrive::new(settings) else {
         return;
     };
-    let opened = engine::open(&Roots::default(), &mounted.disk(), Choice::Auto, None);
+    let opened = engine::open_target(
+        &SysPaths::default(),
+        &mounted.disk_path(),
+        EngineChoice::Auto,
+        None,
+    );
     let opened = opened.unwrap();
     let findings = run_on(
         "rotation",
@@ -303,7 +318,7 @@ fn the_speed_of_a_real_file_that_spins_is_found() {
         &[("duration", "5s")],
     );
     drop(opened);
-    let speed = findings.figure("rotation_speed").map(|figure| figure.value);
+    let speed = findings.metric("rotation_speed").map(|figure| figure.value);
     println!("{speed:?} {:?} {:?}", findings.figures, findings.verdicts);
     // A machine with much else to do delays answers, which is told: then there is no number to
     // hold against the truth.

@@ -2,34 +2,34 @@
 
 mod support;
 
-use diskscope::engine::simulated::{Settings, Simulated};
+use diskscope::engine::simulated::{SimParameters, SimulatedEngine};
 use diskscope::session::document::Findings;
 use support::run_on;
 
 /// Runs a test on a simulated drive in virtual time; `set` are parameters of the test.
-fn run(test: &str, drive: &str, set: &[(&'static str, &str)]) -> Findings {
+fn run_benchmark(test: &str, drive: &str, set: &[(&'static str, &str)]) -> Findings {
     let name = format!("{drive},clock=virtual");
-    let simulation = Settings::parse(&name)
-        .and_then(Settings::build)
+    let simulation = SimParameters::parse(&name)
+        .and_then(SimParameters::build)
         .expect("a drive");
     let target = simulation.target.clone();
-    run_on(test, &target, &Simulated::new(simulation), set)
+    run_on(test, &target, &SimulatedEngine::new(simulation), set)
 }
 
-const RPM: [f64; 9] = [
+const GRID_RPM: [f64; 9] = [
     4200.0, 5400.0, 5411.0, 5900.0, 7200.0, 7193.0, 10_000.0, 14_990.0, 15_000.0,
 ];
 #[test]
-fn rotation_is_found_to_a_hundredth_of_a_per_cent() {
-    for (index, rpm) in RPM.into_iter().enumerate() {
-        let drive = drive(index, rpm);
-        let findings = run("rotation", &drive, &[]);
-        let speed = findings.figure("rotation_speed").map(|figure| figure.value);
+fn rotation_speed_is_found_within_hundredth_percent() {
+    for (index, rpm) in GRID_RPM.into_iter().enumerate() {
+        let drive = drive_of_grid(index, rpm);
+        let findings = run_benchmark("rotation", &drive, &[]);
+        let speed = findings.metric("rotation_speed").map(|figure| figure.value);
         println!(
             "{drive} -> {:?} coherence {:?} {:?}",
             speed,
             findings
-                .figure("rotation_coherence")
+                .metric("rotation_coherence")
                 .map(|figure| figure.value),
             findings
                 .verdicts
@@ -43,7 +43,7 @@ fn rotation_is_found_to_a_hundredth_of_a_per_cent() {
 }
 
 /// One drive of the grid.
-fn drive(index: usize, rpm: f64) -> String {
+fn drive_of_grid(index: usize, rpm: f64) -> String {
     let pick = |values: &[&'static str]| values[index % values.len()];
     format!(
         "sim:hdd,rpm={rpm},full={},t2t={},head-switch={},heads={},zones={},size={},cache-hits={},outliers={},ncq={},physical={},seed={}",
@@ -62,7 +62,7 @@ fn drive(index: usize, rpm: f64) -> String {
 }
 
 /// A parameter of the drive in milliseconds.
-fn truth(drive: &str, key: &str) -> f64 {
+fn true_milliseconds(drive: &str, key: &str) -> f64 {
     let text = drive
         .split(',')
         .find_map(|part| part.strip_prefix(&format!("{key}=")))
@@ -76,13 +76,13 @@ fn truth(drive: &str, key: &str) -> f64 {
     }
 }
 
-fn seeks(test: &str, figure: &str, key: &str, tolerance: f64) {
+fn check_seek_metric(test: &str, figure: &str, key: &str, tolerance: f64) {
     let mut wrong = Vec::new();
-    for (index, rpm) in RPM.into_iter().enumerate() {
-        let drive = drive(index, rpm);
-        let findings = run(test, &drive, &[]);
-        let found = findings.figure(figure);
-        let expected = truth(&drive, key);
+    for (index, rpm) in GRID_RPM.into_iter().enumerate() {
+        let drive = drive_of_grid(index, rpm);
+        let findings = run_benchmark(test, &drive, &[]);
+        let found = findings.metric(figure);
+        let expected = true_milliseconds(&drive, key);
         let miss = found.map_or(f64::NAN, |found| found.value / 1e6 / expected - 1.0);
         println!(
             "{drive}\n   {:?} miss {miss:.4} {:?}",
@@ -97,36 +97,36 @@ fn seeks(test: &str, figure: &str, key: &str, tolerance: f64) {
 }
 
 #[test]
-fn full_stroke_is_found_within_2_per_cent() {
-    seeks("full-stroke", "full_stroke_seek", "full", 0.02);
+fn full_stroke_seek_is_found_within_2_percent() {
+    check_seek_metric("full-stroke", "full_stroke_seek", "full", 0.02);
 }
 
 #[test]
-fn track_to_track_is_found_within_5_per_cent() {
-    seeks("track-to-track", "track_to_track_seek", "t2t", 0.05);
+fn track_to_track_seek_is_found_within_5_percent() {
+    check_seek_metric("track-to-track", "track_to_track_seek", "t2t", 0.05);
 }
 
 /// The simulated disk itself, as it was asked for.
-fn disk(drive: &str) -> diskscope::engine::simulated::hdd::Hdd {
-    use diskscope::engine::simulated::{Settings, hdd::Hdd};
-    Hdd::new(
+fn simulated_disk(drive: &str) -> diskscope::engine::simulated::hdd::HardDisk {
+    use diskscope::engine::simulated::{SimParameters, hdd::HardDisk};
+    HardDisk::new(
         diskscope::engine::simulated::hard_disk(
-            &Settings::parse(drive).expect("as the drive was made"),
+            &SimParameters::parse(drive).expect("as the drive was made"),
         )
         .expect("as the drive was made"),
     )
 }
 
 #[test]
-fn average_seek_is_found_within_5_per_cent() {
-    for (index, rpm) in RPM.into_iter().enumerate() {
-        let drive = drive(index, rpm);
-        let findings = run("seek-curve", &drive, &[]);
+fn average_seek_is_found_within_5_percent() {
+    for (index, rpm) in GRID_RPM.into_iter().enumerate() {
+        let drive = drive_of_grid(index, rpm);
+        let findings = run_benchmark("seek-curve", &drive, &[]);
         let found = findings
-            .figure("average_seek")
+            .metric("average_seek")
             .expect("as the drive was made");
-        let settings = disk(&drive).settings().clone();
-        let miss = found.value / settings.seek(settings.cylinders / 3) - 1.0;
+        let settings = simulated_disk(&drive).settings().clone();
+        let miss = found.value / settings.seek_time(settings.cylinders / 3) - 1.0;
         println!(
             "{drive}\n   {:?} {miss:.4} {:?}",
             (found.low, found.value, found.high),
@@ -137,14 +137,14 @@ fn average_seek_is_found_within_5_per_cent() {
 }
 
 #[test]
-fn sectors_per_track_are_found_within_1_per_cent() {
-    for (index, rpm) in RPM.into_iter().enumerate() {
-        let drive = drive(index, rpm);
-        let findings = run("geometry", &drive, &[]);
-        let disk = disk(&drive);
+fn sectors_per_track_are_found_within_1_percent() {
+    for (index, rpm) in GRID_RPM.into_iter().enumerate() {
+        let drive = drive_of_grid(index, rpm);
+        let findings = run_benchmark("geometry", &drive, &[]);
+        let disk = simulated_disk(&drive);
         let zones = disk.geometry().zones();
         let ends = [("outer", zones[0]), ("inner", zones[zones.len() - 1])];
-        let figure = |name: &str| findings.figure(name).map(|figure| figure.value);
+        let figure = |name: &str| findings.metric(name).map(|figure| figure.value);
         println!(
             "{drive}\n   zones {} -> {:?} surfaces {:?} {:?}",
             zones.len(),
@@ -162,11 +162,11 @@ fn sectors_per_track_are_found_within_1_per_cent() {
 }
 
 #[test]
-fn surfaces_and_zones_are_counted_rightly_or_not_at_all() {
-    let mut drives: Vec<String> = RPM
+fn geometry_surfaces_and_zones_are_exact_or_absent() {
+    let mut drives: Vec<String> = GRID_RPM
         .iter()
         .enumerate()
-        .map(|(index, rpm)| drive(index, *rpm))
+        .map(|(index, rpm)| drive_of_grid(index, *rpm))
         .collect();
     drives.extend([
         "sim:hdd,rpm=7200,t2t=1590us,head-switch=410us,heads=40,zones=30,size=8TB,outliers=2%,cache-hits=5%".to_owned(),
@@ -175,9 +175,9 @@ fn surfaces_and_zones_are_counted_rightly_or_not_at_all() {
     ]);
     let mut told = 0;
     for drive in &drives {
-        let findings = run("geometry", drive, &[]);
-        let truth = disk(drive).settings().clone();
-        let figure = |name: &str| findings.figure(name).map(|figure| figure.value);
+        let findings = run_benchmark("geometry", drive, &[]);
+        let truth = simulated_disk(drive).settings().clone();
+        let figure = |name: &str| findings.metric(name).map(|figure| figure.value);
         let zones = figure("zones").unwrap_or(f64::NAN);
         assert!(
             (zones - f64::from(truth.zones)).abs() < 0.5,
@@ -196,7 +196,7 @@ fn surfaces_and_zones_are_counted_rightly_or_not_at_all() {
 }
 
 #[test]
-fn jumps_are_made_where_no_zone_ends_and_leave_long_cylinders() {
+fn track_to_track_jumps_stay_in_zone_and_leave_long_cylinders() {
     for drive in [
         // A zone ends in the very middle.
         "sim:hdd,rpm=9000,full=9ms,t2t=1300us,head-switch=900us,heads=20,zones=5,size=3TB,outliers=2%",
@@ -204,24 +204,24 @@ fn jumps_are_made_where_no_zone_ends_and_leave_long_cylinders() {
         "sim:hdd,rpm=5900,full=20300us,t2t=1720us,head-switch=260us,heads=40,zones=30,size=8TB,outliers=2%",
         "sim:hdd,rpm=4664,full=14600us,t2t=1640us,head-switch=1200us,heads=40,zones=24,size=1TB,seed=1001",
     ] {
-        let findings = run("track-to-track", drive, &[]);
-        let found = findings.figure("track_to_track_seek");
+        let findings = run_benchmark("track-to-track", drive, &[]);
+        let found = findings.metric("track_to_track_seek");
         let miss = found.map_or(f64::NAN, |found| {
-            found.value / 1e6 / truth(drive, "t2t") - 1.0
+            found.value / 1e6 / true_milliseconds(drive, "t2t") - 1.0
         });
         assert!(miss.abs() < 0.05, "{drive}: {miss}");
     }
 }
 
 #[test]
-fn a_speed_that_the_drive_does_not_report_is_told() {
-    let simulation = Settings::parse("sim:hdd,rpm=7200,clock=virtual")
-        .and_then(Settings::build)
+fn rotation_speed_differing_from_reported_speed_is_flagged() {
+    let simulation = SimParameters::parse("sim:hdd,rpm=7200,clock=virtual")
+        .and_then(SimParameters::build)
         .expect("a drive");
     let mut target = simulation.target.clone();
     let drive = target.drive.as_mut().expect("a simulated drive is one");
     drive.rotation_rate = Some(5400);
-    let findings = run_on("rotation", &target, &Simulated::new(simulation), &[]);
+    let findings = run_on("rotation", &target, &SimulatedEngine::new(simulation), &[]);
     let told = |code: &str| findings.verdicts.iter().find(|it| it.code == code);
     let differs = told("rotation-differs").expect("5400 rpm are not 7200");
     assert!(
@@ -233,7 +233,7 @@ fn a_speed_that_the_drive_does_not_report_is_told() {
     assert!(told("rotation-as-reported").is_none());
 }
 
-const ALL: [&str; 5] = [
+const ROTATIONAL_BENCHMARKS: [&str; 5] = [
     "rotation",
     "full-stroke",
     "track-to-track",
@@ -242,15 +242,15 @@ const ALL: [&str; 5] = [
 ];
 
 #[test]
-fn what_does_not_rotate_gets_no_number() {
+fn mechanics_of_nonrotating_drive_yield_no_metric() {
     for drive in [
         "sim:ssd",
         "sim:ssd,jitter=0us",
         "sim:constant,latency=8ms",
         "sim:constant",
     ] {
-        for test in ALL {
-            let findings = run(test, drive, &[]);
+        for test in ROTATIONAL_BENCHMARKS {
+            let findings = run_benchmark(test, drive, &[]);
             assert!(
                 findings.figures.is_empty(),
                 "{test} on {drive}: {:?}",
@@ -270,11 +270,11 @@ fn what_does_not_rotate_gets_no_number() {
 }
 
 #[test]
-fn a_limit_anywhere_leaves_what_is_certain_or_says_what_is_missing() {
-    for test in ALL {
+fn mechanics_with_any_limit_keep_certain_metrics_or_report_missing() {
+    for test in ROTATIONAL_BENCHMARKS {
         for requests in ["1", "40", "200", "300", "700"] {
-            let findings = run(test, "sim:hdd", &[("requests", requests)]);
-            if let Some(speed) = findings.figure("rotation_speed") {
+            let findings = run_benchmark(test, "sim:hdd", &[("requests", requests)]);
+            if let Some(speed) = findings.metric("rotation_speed") {
                 assert!(
                     (speed.value / 7200.0 - 1.0).abs() < 1e-4,
                     "{test} {requests}: {speed:?}"
@@ -291,9 +291,9 @@ fn a_limit_anywhere_leaves_what_is_certain_or_says_what_is_missing() {
 }
 
 #[test]
-fn a_span_below_a_cylinder_is_refused_a_number() {
-    let findings = run("track-to-track", "sim:hdd", &[("span", "512KiB")]);
-    assert!(findings.figure("track_to_track_seek").is_none());
+fn track_to_track_with_span_below_cylinder_yields_no_metric() {
+    let findings = run_benchmark("track-to-track", "sim:hdd", &[("span", "512KiB")]);
+    assert!(findings.metric("track_to_track_seek").is_none());
     assert!(
         findings
             .verdicts
@@ -303,11 +303,11 @@ fn a_span_below_a_cylinder_is_refused_a_number() {
 }
 
 #[test]
-fn a_small_window_is_enough_for_the_speed() {
+fn rotation_speed_is_found_in_small_window() {
     let set = [("window-begin", "10GB"), ("window-end", "10100MB")];
-    let findings = run("rotation", "sim:hdd,rpm=5900", &set);
+    let findings = run_benchmark("rotation", "sim:hdd,rpm=5900", &set);
     let speed = findings
-        .figure("rotation_speed")
+        .metric("rotation_speed")
         .expect("as the drive was made")
         .value;
     assert!((speed / 5900.0 - 1.0).abs() < 1e-4, "{speed}");

@@ -9,49 +9,49 @@ mod support;
 
 use std::fmt::Write as _;
 
-use diskscope::drive::random::Random;
-use diskscope::engine::simulated::hdd::Settings as Disk;
-use diskscope::engine::simulated::{self, Settings, Simulated};
-use diskscope::session::document::{Figure, Findings, Severity};
+use diskscope::drive::random::Xoshiro256;
+use diskscope::engine::simulated::hdd::HardDiskSettings as Disk;
+use diskscope::engine::simulated::{self, SimParameters, SimulatedEngine};
+use diskscope::session::document::{Findings, Metric, Severity};
 use support::run_on;
 
 /// A metric, the benchmark that measures it, and its true value for a drive in its own unit.
-struct Metric {
+struct CoveredMetric {
     name: &'static str,
     benchmark: &'static str,
-    truth: fn(&Disk) -> f64,
+    true_value: fn(&Disk) -> f64,
 }
 
-const METRICS: [Metric; 4] = [
-    Metric {
+const METRICS: [CoveredMetric; 4] = [
+    CoveredMetric {
         name: "rotation_speed",
         benchmark: "rotation",
-        truth: |disk| disk.rpm,
+        true_value: |disk| disk.rpm,
     },
-    Metric {
+    CoveredMetric {
         name: "full_stroke_seek",
         benchmark: "full-stroke",
-        truth: |disk| disk.full_stroke,
+        true_value: |disk| disk.full_stroke,
     },
-    Metric {
+    CoveredMetric {
         name: "track_to_track_seek",
         benchmark: "track-to-track",
-        truth: |disk| disk.track_to_track,
+        true_value: |disk| disk.track_to_track,
     },
-    Metric {
+    CoveredMetric {
         name: "average_seek",
         benchmark: "seek-curve",
-        truth: |disk| disk.seek(disk.cylinders / 3),
+        true_value: |disk| disk.seek_time(disk.cylinders / 3),
     },
 ];
 
 /// A drive of the whole grid. Every parameter is drawn on its own.
-fn drive(number: u64) -> String {
-    const CLASSES: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
-    let mut random = Random::new(0x6d65_6368 ^ (number << 20));
-    let mut between = |low: f64, high: f64| low + (high - low) * random.share();
+fn random_drive(number: u64) -> String {
+    const SPEED_CLASSES: [f64; 6] = [4200.0, 5400.0, 5900.0, 7200.0, 10_000.0, 15_000.0];
+    let mut random = Xoshiro256::new(0x6d65_6368 ^ (number << 20));
+    let mut between = |low: f64, high: f64| low + (high - low) * random.uniform();
     let rpm = match between(0.0, 2.0) {
-        class if class < 1.0 => CLASSES[(class * 6.0) as usize] * between(0.999, 1.001),
+        class if class < 1.0 => SPEED_CLASSES[(class * 6.0) as usize] * between(0.999, 1.001),
         _ => between(4200.0, 15_000.0),
     };
     let full = between(8.0, 25.0);
@@ -88,44 +88,48 @@ fn drive(number: u64) -> String {
 
 /// The same drive behind a host that sees its answers late, as behind FUSE and a loop device: by 10
 /// to 80 µs and more.
-fn seen_late(number: u64) -> String {
-    let mut random = Random::new(0x6c61_7465 ^ (number << 20));
+fn random_drive_with_delayed_completions(number: u64) -> String {
+    let mut random = Xoshiro256::new(0x6c61_7465 ^ (number << 20));
     format!(
         "{},lateness={:.0}us",
-        drive(number),
-        10.0 + 70.0 * random.share()
+        random_drive(number),
+        10.0 + 70.0 * random.uniform()
     )
 }
 
 /// The disk itself, as its name asks for it.
-fn disk(name: &str) -> Disk {
-    let settings = Settings::parse(name).expect("a drive of the grid");
+fn simulated_disk(name: &str) -> Disk {
+    let settings = SimParameters::parse(name).expect("a drive of the grid");
     simulated::hard_disk(&settings).expect("a drive of the grid")
 }
 
 /// One metric of one drive.
 struct Measured {
     drive: String,
-    truth: f64,
-    figure: Option<Figure>,
+    true_value: f64,
+    metric: Option<Metric>,
     /// Codes of the checks that call it uncertain.
-    doubts: Vec<String>,
+    uncertainty_checks: Vec<String>,
 }
 
 impl Measured {
-    fn new(name: &str, metric: &Metric) -> Self {
-        let simulation = Settings::parse(name)
-            .and_then(Settings::build)
+    fn new(name: &str, metric: &CoveredMetric) -> Self {
+        let simulation = SimParameters::parse(name)
+            .and_then(SimParameters::build)
             .expect("a drive of the grid");
         let target = simulation.target.clone();
-        let findings: Findings =
-            run_on(metric.benchmark, &target, &Simulated::new(simulation), &[]);
+        let findings: Findings = run_on(
+            metric.benchmark,
+            &target,
+            &SimulatedEngine::new(simulation),
+            &[],
+        );
         let doubts = findings.verdicts.iter();
         Self {
             drive: name.to_owned(),
-            truth: (metric.truth)(&disk(name)),
-            figure: findings.figure(metric.name).cloned(),
-            doubts: doubts
+            true_value: (metric.true_value)(&simulated_disk(name)),
+            metric: findings.metric(metric.name).cloned(),
+            uncertainty_checks: doubts
                 .filter(|verdict| verdict.severity != Severity::Note)
                 .map(|verdict| verdict.code.to_string())
                 .collect(),
@@ -133,26 +137,31 @@ impl Measured {
     }
 
     /// Relative error, and relative width of the interval; `None` without a metric.
-    fn error(&self) -> Option<(f64, f64)> {
-        let figure = self.figure.as_ref()?;
+    fn relative_error_and_width(&self) -> Option<(f64, f64)> {
+        let figure = self.metric.as_ref()?;
         let width = figure
             .high
             .zip(figure.low)
             .map_or(0.0, |(high, low)| high - low);
-        Some((figure.value / self.truth - 1.0, width / self.truth))
+        Some((
+            figure.value / self.true_value - 1.0,
+            width / self.true_value,
+        ))
     }
 
     fn is_certain(&self) -> bool {
-        self.figure.is_some() && self.doubts.is_empty()
+        self.metric.is_some() && self.uncertainty_checks.is_empty()
     }
 
     fn is_covered(&self) -> bool {
-        let limits = self.figure.as_ref().and_then(|it| it.low.zip(it.high));
-        limits.is_some_and(|(low, high)| low <= self.truth && self.truth <= high)
+        let limits = self.metric.as_ref().and_then(|it| it.low.zip(it.high));
+        limits.is_some_and(|(low, high)| low <= self.true_value && self.true_value <= high)
     }
 
-    fn line(&self) -> String {
-        let (error, width) = self.error().unwrap_or((f64::NAN, f64::NAN));
+    fn table_line(&self) -> String {
+        let (error, width) = self
+            .relative_error_and_width()
+            .unwrap_or((f64::NAN, f64::NAN));
         format!(
             "{:+.3} % width {:.3} % {} {:?} {}",
             100.0 * error,
@@ -162,7 +171,7 @@ impl Measured {
             } else {
                 "MISSED"
             },
-            self.doubts,
+            self.uncertainty_checks,
             self.drive
         )
     }
@@ -173,18 +182,20 @@ struct Coverage {
     certain: usize,
     covered: usize,
     /// Share of all drives that got no value or a doubt.
-    uncertain: f64,
+    uncertain_fraction: f64,
     /// Median width of the intervals of certain values, as a share of the truth.
-    width: f64,
+    median_width: f64,
     /// 95 % of the certain values, and all of them, are this near.
-    near: f64,
-    worst: f64,
+    error_quantile_95: f64,
+    max_error: f64,
 }
 
 impl Coverage {
     fn of(measured: &[Measured]) -> Self {
         let certain: Vec<&Measured> = measured.iter().filter(|it| it.is_certain()).collect();
-        let errors = certain.iter().filter_map(|it| it.error());
+        let errors = certain
+            .iter()
+            .filter_map(|it| it.relative_error_and_width());
         let (mut errors, mut widths): (Vec<f64>, Vec<f64>) =
             errors.map(|(error, width)| (error.abs(), width)).unzip();
         errors.sort_by(f64::total_cmp);
@@ -196,24 +207,24 @@ impl Coverage {
         Self {
             certain: certain.len(),
             covered: certain.iter().filter(|it| it.is_covered()).count(),
-            uncertain: 1.0 - certain.len() as f64 / measured.len() as f64,
-            width: at(&widths, 0.5),
-            near: at(&errors, 0.95),
-            worst: at(&errors, 1.0),
+            uncertain_fraction: 1.0 - certain.len() as f64 / measured.len() as f64,
+            median_width: at(&widths, 0.5),
+            error_quantile_95: at(&errors, 0.95),
+            max_error: at(&errors, 1.0),
         }
     }
 
-    fn share(&self) -> f64 {
+    fn covered_fraction(&self) -> f64 {
         self.covered as f64 / self.certain as f64
     }
 }
 
-fn measure(metric: &Metric, drives: impl Iterator<Item = String>) -> Vec<Measured> {
+fn measure_drives(metric: &CoveredMetric, drives: impl Iterator<Item = String>) -> Vec<Measured> {
     drives.map(|name| Measured::new(&name, metric)).collect()
 }
 
 /// The numbers of drives that the environment asks for.
-fn numbers() -> std::ops::Range<u64> {
+fn drive_numbers() -> std::ops::Range<u64> {
     let asked = std::env::var("DISKSCOPE_DRIVES").unwrap_or_else(|_| "0..1000".to_owned());
     let (first, end) = asked.split_once("..").expect("DISKSCOPE_DRIVES=FIRST..END");
     let number = |text: &str| text.parse::<u64>().expect("DISKSCOPE_DRIVES=FIRST..END");
@@ -222,14 +233,14 @@ fn numbers() -> std::ops::Range<u64> {
 
 /// What a metric is held to over many drives.
 struct Bounds {
-    covered: f64,
-    width: f64,
-    uncertain: f64,
+    min_coverage: f64,
+    max_width: f64,
+    max_uncertain_fraction: f64,
 }
 
 /// Measures many drives, prints the table and every line that is odd; names the metrics that miss their
 /// bounds.
-fn table(metrics: &[(&str, Bounds)], drive: fn(u64) -> String) -> Vec<&'static str> {
+fn check_coverage_table(metrics: &[(&str, Bounds)], drive: fn(u64) -> String) -> Vec<&'static str> {
     let only = std::env::var("DISKSCOPE_METRIC").unwrap_or_default();
     let mut wrong = Vec::new();
     println!(
@@ -240,25 +251,25 @@ fn table(metrics: &[(&str, Bounds)], drive: fn(u64) -> String) -> Vec<&'static s
         let Some((_, bounds)) = metrics.iter().find(|(name, _)| *name == metric.name) else {
             continue;
         };
-        let measured = measure(metric, numbers().map(drive));
+        let measured = measure_drives(metric, drive_numbers().map(drive));
         let found = Coverage::of(&measured);
         println!(
             "| {} | {} | {:.1} % | {:.4} % | {:.1} % | {:.4} % | {:.4} % |",
             metric.name,
             measured.len(),
-            100.0 * found.share(),
-            100.0 * found.width,
-            100.0 * found.uncertain,
-            100.0 * found.near,
-            100.0 * found.worst
+            100.0 * found.covered_fraction(),
+            100.0 * found.median_width,
+            100.0 * found.uncertain_fraction,
+            100.0 * found.error_quantile_95,
+            100.0 * found.max_error
         );
         let odd = |it: &&Measured| !it.is_certain() || !it.is_covered();
         for it in measured.iter().filter(odd) {
-            eprintln!("{}: {}", metric.name, it.line());
+            eprintln!("{}: {}", metric.name, it.table_line());
         }
-        if found.share() < bounds.covered
-            || found.width > bounds.width
-            || found.uncertain > bounds.uncertain
+        if found.covered_fraction() < bounds.min_coverage
+            || found.median_width > bounds.max_width
+            || found.uncertain_fraction > bounds.max_uncertain_fraction
         {
             wrong.push(metric.name);
         }
@@ -268,26 +279,26 @@ fn table(metrics: &[(&str, Bounds)], drive: fn(u64) -> String) -> Vec<&'static s
 
 #[test]
 #[ignore = "takes a quarter of an hour in a release build"]
-fn intervals_of_1000_random_drives_cover_the_truth() {
+fn intervals_of_1000_random_drives_cover_truth() {
     let bounds = |name| {
         let bounds = Bounds {
-            covered: 0.935,
-            width: 0.03,
-            uncertain: 0.1,
+            min_coverage: 0.935,
+            max_width: 0.03,
+            max_uncertain_fraction: 0.1,
         };
         (name, bounds)
     };
-    let wrong = table(&METRICS.map(|metric| bounds(metric.name)), drive);
+    let wrong = check_coverage_table(&METRICS.map(|metric| bounds(metric.name)), random_drive);
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 #[test]
 #[ignore = "takes ten minutes in a release build"]
-fn intervals_of_1000_random_drives_that_are_seen_late_cover_the_truth() {
+fn intervals_of_1000_random_drives_with_delayed_completions_cover_truth() {
     let bounds = |covered, width, uncertain| Bounds {
-        covered,
-        width,
-        uncertain,
+        min_coverage: covered,
+        max_width: width,
+        max_uncertain_fraction: uncertain,
     };
     let metrics = [
         // Of the first 300 drives 0.0032 % wide, none uncertain.
@@ -300,29 +311,34 @@ fn intervals_of_1000_random_drives_that_are_seen_late_cover_the_truth() {
         // half of these drives answer about 45 us late or later.
         ("track_to_track_seek", bounds(0.935, 0.085, 0.8)),
     ];
-    let wrong = table(&metrics, seen_late);
+    let wrong = check_coverage_table(&metrics, random_drive_with_delayed_completions);
     assert!(wrong.is_empty(), "{wrong:?}");
 }
 
 /// Fast, with few surfaces and a head switch that takes longer than a seek.
-const FAST: &str = "sim:hdd,clock=virtual,rpm=10025,heads=3,t2t=550us,full=11ms,ncq=32";
+const FAST_DRIVE: &str = "sim:hdd,clock=virtual,rpm=10025,heads=3,t2t=550us,full=11ms,ncq=32";
 
 /// One measurement in twenty may lie outside of its 95 % interval. More than two of twenty do so by chance
 /// once in thirteen times; the seeds are fixed, so that chance has been asked once.
 #[test]
-fn intervals_of_a_few_random_drives_cover_the_truth() {
-    let drives: Vec<String> = (0..4).map(drive).chain([FAST.to_owned()]).collect();
+fn intervals_of_few_random_drives_cover_truth() {
+    let drives: Vec<String> = (0..4)
+        .map(random_drive)
+        .chain([FAST_DRIVE.to_owned()])
+        .collect();
     let (mut missed, mut uncertain) = (Vec::new(), Vec::new());
     for metric in &METRICS {
         for name in &drives {
             let it = Measured::new(name, metric);
-            let line = format!("{}: {}", metric.name, it.line());
+            let line = format!("{}: {}", metric.name, it.table_line());
             println!("{line}");
             if !it.is_certain() {
                 uncertain.push(line);
                 continue;
             }
-            let error = it.error().map_or(f64::NAN, |(error, _)| error.abs());
+            let error = it
+                .relative_error_and_width()
+                .map_or(f64::NAN, |(error, _)| error.abs());
             assert!(error < 0.05, "{line}");
             if !it.is_covered() {
                 missed.push(line);

@@ -5,17 +5,17 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use diskscope::model::live::DeviceView;
-use diskscope::model::{Live, Modeler};
-use diskscope::recording::{Appended, Mark, Recorder, Recording, Replay};
+use diskscope::model::snapshot::DeviceView;
+use diskscope::model::{Snapshot, ViewBuilder};
+use diskscope::recording::{AppendResult, FrameMark, Recording, RecordingCursor, RecordingWriter};
 
 /// Views of a busy day, all different.
-fn views(count: usize) -> Vec<Live> {
+fn views(count: usize) -> Vec<Snapshot> {
     (0..count).map(view).collect()
 }
 
-fn view(index: usize) -> Live {
-    let mut live = Modeler::default().update(Arc::default());
+fn view(index: usize) -> Snapshot {
+    let mut live = ViewBuilder::default().update(Arc::default());
     let time = jiff::Timestamp::from_second(1_700_000_000 + 10 * index as i64).unwrap();
     live.time = time.to_string().into();
     live.interval = (index > 0).then(|| std::time::Duration::from_nanos(10_000_000_001));
@@ -47,12 +47,12 @@ impl Place {
     }
 }
 
-fn record(path: &Path, views: &[Live]) {
-    let mut recorder = Recorder::create(path, None).unwrap();
+fn record(path: &Path, views: &[Snapshot]) {
+    let mut recorder = RecordingWriter::create(path, None).unwrap();
     for live in views {
-        assert_eq!(recorder.view(live).unwrap(), Appended::Yes);
+        assert_eq!(recorder.append_view(live).unwrap(), AppendResult::Written);
     }
-    recorder.finish(1, "enough").unwrap();
+    recorder.end_recording(1, "enough").unwrap();
     let size = std::fs::metadata(path).unwrap().len();
     assert!(size > 0);
 }
@@ -64,15 +64,15 @@ fn views_come_back_exactly_in_any_order() {
     let written = views(200);
     record(&path, &written);
     let mut recording = Recording::open(&path).unwrap();
-    assert_eq!(recording.len(), 200);
-    assert!(recording.damage().is_none() && recording.is_ended());
+    assert_eq!(recording.view_count(), 200);
+    assert!(recording.damage().is_none() && recording.ended_cleanly());
     for index in [0, 199, 59, 60, 61, 61, 3, 150, 149] {
         assert_eq!(
-            recording.view(index).unwrap().as_ref(),
+            recording.read_view(index).unwrap().as_ref(),
             Some(&written[index])
         );
     }
-    assert_eq!(recording.view(200).unwrap(), None);
+    assert_eq!(recording.read_view(200).unwrap(), None);
 }
 
 #[test]
@@ -80,7 +80,7 @@ fn a_replay_steps_jumps_and_finds_the_busiest_moment() {
     let place = Place::new();
     let path = place.file("day");
     record(&path, &views(100));
-    let mut replay = Replay::new(Recording::open(&path).unwrap());
+    let mut replay = RecordingCursor::new(Recording::open(&path).unwrap());
     assert!(!replay.step(-1));
     assert!(replay.step(5));
     assert_eq!(replay.position(), 5);
@@ -96,35 +96,38 @@ fn a_replay_steps_jumps_and_finds_the_busiest_moment() {
     assert_eq!(replay.position(), busiest);
     // The third device lies on the second and does not count again.
     let rate = (busiest * 7919 % 1000) as f64 / 3.0 * 2.0 + 1.2;
-    assert_eq!(replay.mark().unwrap().bytes_per_s, Some(rate as u64));
-    let history = replay.history().unwrap();
-    assert_eq!(history.of("sd0").unwrap().len(), busiest + 1);
+    assert_eq!(
+        replay.current_mark().unwrap().bytes_per_s,
+        Some(rate as u64)
+    );
+    let history = replay.device_history().unwrap();
+    assert_eq!(history.points_of("sd0").unwrap().len(), busiest + 1);
 }
 
 #[test]
 fn requests_belong_to_the_view_after_them() {
     let place = Place::new();
     let path = place.file("day");
-    let mut recorder = Recorder::create(&path, None).unwrap();
-    let mark = Mark {
+    let mut recorder = RecordingWriter::create(&path, None).unwrap();
+    let mark = FrameMark {
         time_ms: 1,
         bytes_per_s: None,
     };
-    recorder.view(&view(0)).unwrap();
-    recorder.requests(mark, b"{\"sector\":1}\n").unwrap();
-    recorder.requests(mark, b"{\"sector\":2}\n").unwrap();
-    recorder.view(&view(1)).unwrap();
-    recorder.view(&view(2)).unwrap();
+    recorder.append_view(&view(0)).unwrap();
+    recorder.append_requests(mark, b"{\"sector\":1}\n").unwrap();
+    recorder.append_requests(mark, b"{\"sector\":2}\n").unwrap();
+    recorder.append_view(&view(1)).unwrap();
+    recorder.append_view(&view(2)).unwrap();
     drop(recorder);
     let mut recording = Recording::open(&path).unwrap();
-    assert!(!recording.is_ended(), "as after a kill");
+    assert!(!recording.ended_cleanly(), "as after a kill");
     let requests = |recording: &mut Recording, view: usize, most: usize| {
         let mut lines = Vec::new();
         let mut each = |line: &str| {
             lines.push(line.to_owned());
             lines.len() < most
         };
-        let went_on = recording.requests(view, &mut each).unwrap();
+        let went_on = recording.for_each_request(view, &mut each).unwrap();
         (lines, went_on)
     };
     let both = ["{\"sector\":1}", "{\"sector\":2}"].map(str::to_owned);
@@ -132,24 +135,27 @@ fn requests_belong_to_the_view_after_them() {
     assert_eq!(requests(&mut recording, 1, 9), (both.to_vec(), true));
     assert_eq!(requests(&mut recording, 1, 1), (both[..1].to_vec(), false));
     assert_eq!(requests(&mut recording, 2, 9), (vec![], true));
-    assert_eq!(recording.view(2).unwrap(), Some(view(2)));
+    assert_eq!(recording.read_view(2).unwrap(), Some(view(2)));
 }
 
 #[test]
 fn the_limit_holds_and_leaves_a_whole_recording() {
     let place = Place::new();
     let path = place.file("small");
-    let mut recorder = Recorder::create(&path, Some(3000)).unwrap();
+    let mut recorder = RecordingWriter::create(&path, Some(3000)).unwrap();
     let mut written = 0;
-    while recorder.view(&view(written)).unwrap() == Appended::Yes {
+    while recorder.append_view(&view(written)).unwrap() == AppendResult::Written {
         written += 1;
     }
-    assert_eq!(recorder.view(&view(written)).unwrap(), Appended::Full);
-    recorder.finish(1, "the limit was reached").unwrap();
+    assert_eq!(
+        recorder.append_view(&view(written)).unwrap(),
+        AppendResult::LimitReached
+    );
+    recorder.end_recording(1, "the limit was reached").unwrap();
     assert!(std::fs::metadata(&path).unwrap().len() <= 3000);
     let mut recording = Recording::open(&path).unwrap();
-    assert!(written > 0 && recording.len() == written && recording.is_ended());
-    assert!(recording.view(written - 1).unwrap().is_some());
+    assert!(written > 0 && recording.view_count() == written && recording.ended_cleanly());
+    assert!(recording.read_view(written - 1).unwrap().is_some());
 }
 
 #[test]
@@ -167,13 +173,13 @@ fn a_file_cut_anywhere_opens_up_to_the_cut() {
             assert!(length < 16, "only without a head is it no recording");
             continue;
         };
-        assert!(recording.len() >= most);
-        most = recording.len();
+        assert!(recording.view_count() >= most);
+        most = recording.view_count();
         if let Some(damage) = recording.damage() {
-            assert_eq!(damage.offset + damage.left, length as u64);
+            assert_eq!(damage.intact_bytes + damage.damaged_bytes, length as u64);
         }
         if most > 0 {
-            let last = recording.view(most - 1).unwrap();
+            let last = recording.read_view(most - 1).unwrap();
             assert_eq!(last.as_ref(), Some(&written[most - 1]));
         }
     }
@@ -194,10 +200,10 @@ fn a_flipped_bit_anywhere_is_noticed() {
         std::fs::write(&flipped, &copy).unwrap();
         let mut recording = Recording::open(&flipped).unwrap();
         let damage = recording.damage().expect("it is noticed").clone();
-        assert!(damage.offset <= at as u64);
+        assert!(damage.intact_bytes <= at as u64);
         assert!(damage.to_string().contains("damaged at byte"));
-        for (index, live) in written.iter().take(recording.len()).enumerate() {
-            assert_eq!(recording.view(index).unwrap().as_ref(), Some(live));
+        for (index, live) in written.iter().take(recording.view_count()).enumerate() {
+            assert_eq!(recording.read_view(index).unwrap().as_ref(), Some(live));
         }
     }
 }
@@ -219,6 +225,8 @@ fn what_is_no_recording_is_refused_by_name() {
         );
     }
     assert!(Recording::open(&place.file("missing")).is_err());
-    let message = Recorder::create(&path, None).unwrap_err().to_string();
+    let message = RecordingWriter::create(&path, None)
+        .unwrap_err()
+        .to_string();
     assert!(message.contains("exists already"), "{message}");
 }

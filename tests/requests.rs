@@ -14,22 +14,22 @@ use std::process::{Child, Command, Stdio};
 use std::sync::mpsc::{Receiver, channel};
 use std::time::{Duration, Instant};
 
-use diskscope::model::requests::{Gaps, Operation, Request, Stages};
-use diskscope::probe::trace::{Capture, Then};
-use diskscope::roots::Roots;
-use diskscope::runtime::requests::{Detail, Scope, Told, follow};
+use diskscope::model::requests::{MatchErrors, RequestOperation, StageTimes, TracedRequest};
+use diskscope::probe::trace::{CaptureControl, TraceCapture};
+use diskscope::roots::SysPaths;
+use diskscope::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use loop_device::LoopDevice;
 use serde_json::Value;
 
-const BLOCK: u64 = 4096;
-const PATIENCE: Duration = Duration::from_secs(20);
+const BLOCK_BYTES: u64 = 4096;
+const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A loop device on a file of 64 MiB.
 fn loop_device() -> Option<LoopDevice> {
     LoopDevice::with(&vec![0x5a; 64 << 20])
 }
 
-fn dd(words: &[&str]) -> u32 {
+fn run_dd(words: &[&str]) -> u32 {
     let mut dd = Command::new("dd")
         .args(words)
         .arg("status=none")
@@ -40,8 +40,8 @@ fn dd(words: &[&str]) -> u32 {
 }
 
 /// Reads so many blocks; the id of the process that did.
-fn read(device: &LoopDevice, count: u64) -> u32 {
-    dd(&[
+fn read_blocks(device: &LoopDevice, count: u64) -> u32 {
+    run_dd(&[
         &format!("if={}", device.path()),
         "of=/dev/null",
         "bs=4k",
@@ -51,25 +51,36 @@ fn read(device: &LoopDevice, count: u64) -> u32 {
 }
 
 /// A capture whose requests are collected.
-struct Eye {
-    capture: Capture,
-    told: Receiver<Told>,
+struct CollectingCapture {
+    capture: TraceCapture,
+    batches: Receiver<RequestBatch>,
 }
 
-impl Eye {
-    fn open(device: &str) -> Option<Self> {
-        Self::with(device, |_| Then::Follow)
+impl CollectingCapture {
+    fn start(device: &str) -> Option<Self> {
+        Self::start_with(device, |_| CaptureControl::Continue)
     }
 
-    fn with(device: &str, then: impl Fn(&Told) -> Then + Send + 'static) -> Option<Self> {
-        let scope = Scope::of(&Roots::default(), device).unwrap();
+    fn start_with(
+        device: &str,
+        then: impl Fn(&RequestBatch) -> CaptureControl + Send + 'static,
+    ) -> Option<Self> {
+        let scope = TraceScope::of_device(&SysPaths::default(), device).unwrap();
         let (sender, told) = channel();
-        match follow(&Roots::default(), scope, Detail::Full, move |batch| {
-            let then = then(&batch);
-            let _ = sender.send(batch);
-            then
-        }) {
-            Ok(capture) => Some(Self { capture, told }),
+        match follow_requests(
+            &SysPaths::default(),
+            scope,
+            TraceDetail::Full,
+            move |batch| {
+                let then = then(&batch);
+                let _ = sender.send(batch);
+                then
+            },
+        ) {
+            Ok(capture) => Some(Self {
+                capture,
+                batches: told,
+            }),
             Err(error) => {
                 skip(Requirement::Tracing, error);
                 None
@@ -77,11 +88,11 @@ impl Eye {
         }
     }
 
-    fn close(self) -> (Vec<Request>, Told) {
+    fn stop_and_collect(self) -> (Vec<TracedRequest>, RequestBatch) {
         self.capture.stop();
         let mut all = Vec::new();
-        let mut last = Told::default();
-        for told in self.told {
+        let mut last = RequestBatch::default();
+        for told in self.batches {
             all.extend(told.requests.iter().cloned());
             last = told;
         }
@@ -90,8 +101,8 @@ impl Eye {
 }
 
 /// Instances of this program in the kernel, on a tracefs of the test's own.
-fn instances() -> Vec<String> {
-    let tracefs = Mounted::new();
+fn list_instances() -> Vec<String> {
+    let tracefs = MountedTracefs::new();
     let entries = std::fs::read_dir(tracefs.0.path().join("instances")).unwrap();
     entries
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -101,15 +112,15 @@ fn instances() -> Vec<String> {
 
 fn instances_of(pid: u32) -> Vec<String> {
     let prefix = format!("diskscope-{pid}-");
-    let mut all = instances();
+    let mut all = list_instances();
     all.retain(|name| name.starts_with(&prefix));
     all
 }
 
 /// tracefs mounted on a temporary directory.
-struct Mounted(tempfile::TempDir);
+struct MountedTracefs(tempfile::TempDir);
 
-impl Mounted {
+impl MountedTracefs {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let mounted = Command::new("mount")
@@ -122,15 +133,15 @@ impl Mounted {
     }
 }
 
-impl Drop for Mounted {
+impl Drop for MountedTracefs {
     fn drop(&mut self) {
         let _ = Command::new("umount").arg(self.0.path()).status();
     }
 }
 
 /// Whether one of this process's instances has switched off the events of a loop device.
-fn is_at_rest(device: &str) -> bool {
-    let tracefs = Mounted::new();
+fn is_paused(device: &str) -> bool {
+    let tracefs = MountedTracefs::new();
     let number: u32 = device.trim_start_matches("/dev/loop").parse().unwrap();
     let wanted = format!("dev == {}", (7 << 20) | number);
     instances_of(std::process::id()).iter().any(|name| {
@@ -143,93 +154,111 @@ fn is_at_rest(device: &str) -> bool {
 }
 
 #[test]
-fn nothing_is_told_of_a_rest_and_it_can_be_cut_short() {
+fn paused_capture_reports_no_requests_and_stops_at_once() {
     let Some(disk) = loop_device() else { return };
-    let rest = |told: &Told| match told.requests.is_empty() {
-        true => Then::Follow,
-        false => Then::Rest(10 * PATIENCE),
+    let rest = |told: &RequestBatch| match told.requests.is_empty() {
+        true => CaptureControl::Continue,
+        false => CaptureControl::Pause(10 * WAIT_TIMEOUT),
     };
-    let Some(eye) = Eye::with(disk.path(), rest) else {
+    let Some(eye) = CollectingCapture::start_with(disk.path(), rest) else {
         return;
     };
-    let before = read(&disk, 1);
-    let deadline = Instant::now() + PATIENCE;
-    while !is_at_rest(disk.path()) {
+    let before = read_blocks(&disk, 1);
+    let deadline = Instant::now() + WAIT_TIMEOUT;
+    while !is_paused(disk.path()) {
         assert!(Instant::now() < deadline, "it does not rest");
         std::thread::sleep(Duration::from_millis(10));
     }
-    let during = read(&disk, 50);
+    let during = read_blocks(&disk, 50);
     let began = Instant::now();
-    let (all, last) = eye.close();
-    assert!(began.elapsed() < PATIENCE);
+    let (all, last) = eye.stop_and_collect();
+    assert!(began.elapsed() < WAIT_TIMEOUT);
     let of = |pid| {
         let requests = all.iter();
         requests
-            .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+            .filter(|request| {
+                request
+                    .charged_actor()
+                    .is_some_and(|actor| actor.pid == pid)
+            })
             .count()
     };
     assert_eq!((of(before), of(during)), (1, 0));
-    assert_eq!(last.gaps, Gaps::default());
+    assert_eq!(last.match_errors, MatchErrors::default());
 }
 
 #[test]
-fn after_a_rest_requests_are_told_again() {
+fn capture_reports_requests_again_after_pause() {
     let Some(disk) = loop_device() else { return };
-    let rest = |told: &Told| match told.requests.is_empty() {
-        true => Then::Follow,
-        false => Then::Rest(Duration::from_millis(1)),
+    let rest = |told: &RequestBatch| match told.requests.is_empty() {
+        true => CaptureControl::Continue,
+        false => CaptureControl::Pause(Duration::from_millis(1)),
     };
-    let Some(eye) = Eye::with(disk.path(), rest) else {
+    let Some(eye) = CollectingCapture::start_with(disk.path(), rest) else {
         return;
     };
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut spans = std::collections::BTreeSet::new();
     while spans.len() < 3 {
         assert!(Instant::now() < deadline, "only {spans:?}");
-        read(&disk, 1);
-        let told = eye.told.try_iter().filter(|told| !told.requests.is_empty());
-        spans.extend(told.map(|told| told.since));
+        read_blocks(&disk, 1);
+        let told = eye
+            .batches
+            .try_iter()
+            .filter(|told| !told.requests.is_empty());
+        spans.extend(told.map(|told| told.complete_since));
     }
-    eye.close();
+    eye.stop_and_collect();
 }
 
 #[test]
-fn every_request_of_a_counted_workload_is_told_once() {
+fn capture_reports_every_request_of_dd_once() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = Eye::open(disk.path()) else {
+    let Some(eye) = CollectingCapture::start(disk.path()) else {
         return;
     };
-    let pid = read(&disk, 500);
-    let (all, last) = eye.close();
-    let reads: Vec<&Request> = all
+    let pid = read_blocks(&disk, 500);
+    let (all, last) = eye.stop_and_collect();
+    let reads: Vec<&TracedRequest> = all
         .iter()
-        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+        .filter(|request| {
+            request
+                .charged_actor()
+                .is_some_and(|actor| actor.pid == pid)
+        })
         .collect();
     let sectors: Vec<u64> = reads.iter().map(|request| request.sector).collect();
-    let expected: Vec<u64> = (0..500).map(|block| block * BLOCK / 512).collect();
+    let expected: Vec<u64> = (0..500).map(|block| block * BLOCK_BYTES / 512).collect();
     assert_eq!(sectors, expected, "one at a time, in order, each once");
     for request in &reads {
-        assert_eq!(request.operation, Operation::Read);
-        assert_eq!((request.bytes, request.error), (BLOCK, 0));
-        let Stages { q2d, d2c, q2c, .. } = request.times.stages();
+        assert_eq!(request.operation, RequestOperation::Read);
+        assert_eq!((request.bytes, request.error), (BLOCK_BYTES, 0));
+        let StageTimes { q2d, d2c, q2c, .. } = request.timestamps.stages();
         assert_eq!(q2d.unwrap() + d2c.unwrap(), q2c.unwrap());
     }
-    assert_eq!((last.lost, last.gaps.unseen), (0, 0));
+    assert_eq!(
+        (last.lost_events, last.match_errors.unmatched_completions),
+        (0, 0)
+    );
 }
 
 #[test]
-fn a_large_write_is_told_in_parts_that_add_up() {
+fn capture_reports_large_write_as_contiguous_parts() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = Eye::open(disk.path()) else {
+    let Some(eye) = CollectingCapture::start(disk.path()) else {
         return;
     };
     let output = format!("of={}", disk.path());
-    let pid = dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
-    let (all, _) = eye.close();
+    let pid = run_dd(&["if=/dev/zero", &output, "bs=4M", "count=2", "oflag=direct"]);
+    let (all, _) = eye.stop_and_collect();
     let mut writes: Vec<(u64, u64)> = all
         .iter()
-        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
-        .filter(|request| request.operation == Operation::Write)
+        .filter(|request| {
+            request
+                .charged_actor()
+                .is_some_and(|actor| actor.pid == pid)
+        })
+        .filter(|request| request.operation == RequestOperation::Write)
         .map(|request| (request.sector, request.bytes / 512))
         .collect();
     writes.sort_unstable();
@@ -241,17 +270,17 @@ fn a_large_write_is_told_in_parts_that_add_up() {
 }
 
 #[test]
-fn nothing_stays_behind_in_the_kernel() {
+fn dropped_capture_leaves_no_trace_instance() {
     let Some(disk) = loop_device() else { return };
     let was_mounted = is_mounted();
-    let Some(eye) = Eye::open(disk.path()) else {
+    let Some(eye) = CollectingCapture::start(disk.path()) else {
         return;
     };
     let pid = std::process::id();
     assert!(!instances_of(pid).is_empty());
     assert_eq!(is_mounted(), was_mounted, "nobody else sees our mount");
     drop(eye);
-    let tracefs = Mounted::new();
+    let tracefs = MountedTracefs::new();
     let enabled = tracefs.0.path().join("events/block/enable");
     assert_eq!(std::fs::read_to_string(enabled).unwrap().trim(), "0");
 }
@@ -264,7 +293,7 @@ fn is_mounted() -> bool {
 }
 
 /// The program itself, reading a device.
-fn trace(device: &str, words: &[&str]) -> Child {
+fn start_trace(device: &str, words: &[&str]) -> Child {
     Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["trace", device])
         .args(words)
@@ -278,26 +307,26 @@ fn trace(device: &str, words: &[&str]) -> Child {
 fn wait_for_instance(pid: u32) {
     let begin = Instant::now();
     while instances_of(pid).is_empty() {
-        assert!(begin.elapsed() < PATIENCE, "it does not begin");
+        assert!(begin.elapsed() < WAIT_TIMEOUT, "it does not begin");
         std::thread::sleep(Duration::from_millis(10));
     }
 }
 
-fn signal(child: &Child, signal: rustix::process::Signal) {
+fn send_signal(child: &Child, signal: rustix::process::Signal) {
     let pid = rustix::process::Pid::from_child(child);
     rustix::process::kill_process(pid, signal).unwrap();
 }
 
 #[test]
-fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start() {
+fn trace_prints_summary_on_signal_and_removes_leftovers_of_kill() {
     let Some(disk) = loop_device() else { return };
-    let Some(eye) = Eye::open(disk.path()) else {
+    let Some(eye) = CollectingCapture::start(disk.path()) else {
         return;
     };
     drop(eye);
-    let mut killed = trace(disk.path(), &["--duration", "1h"]);
+    let mut killed = start_trace(disk.path(), &["--duration", "1h"]);
     wait_for_instance(killed.id());
-    signal(&killed, rustix::process::Signal::KILL);
+    send_signal(&killed, rustix::process::Signal::KILL);
     killed.wait().unwrap();
     assert!(!instances_of(killed.id()).is_empty());
     let next = Command::new(env!("CARGO_BIN_EXE_diskscope"))
@@ -307,10 +336,10 @@ fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start()
     assert!(next.status.success());
     assert_eq!(instances_of(killed.id()), Vec::<String>::new());
 
-    let ended = trace(disk.path(), &["--duration", "1h", "--json"]);
+    let ended = start_trace(disk.path(), &["--duration", "1h", "--json"]);
     wait_for_instance(ended.id());
     assert_eq!(instances_of(killed.id()), Vec::<String>::new());
-    signal(&ended, rustix::process::Signal::TERM);
+    send_signal(&ended, rustix::process::Signal::TERM);
     let pid = ended.id();
     let output = ended.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(130));
@@ -321,15 +350,17 @@ fn a_signal_ends_it_with_its_summary_and_a_kill_is_tidied_up_at_the_next_start()
 }
 
 #[test]
-fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty() {
+fn writeback_pages_are_charged_to_the_dirtying_process() {
     let directory = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
-    let Some(below) = device_below(directory.path()) else {
+    let Some(below) = underlying_device(directory.path()) else {
         skip(Requirement::Drive, "the directory lies on no block device");
         return;
     };
-    let Some(eye) = Eye::open(&below) else { return };
+    let Some(eye) = CollectingCapture::start(&below) else {
+        return;
+    };
     let file = directory.path().join("file");
-    let pid = dd(&[
+    let pid = run_dd(&[
         "if=/dev/zero",
         &format!("of={}", file.display()),
         "bs=1M",
@@ -338,20 +369,20 @@ fn pages_that_a_thread_of_the_kernel_writes_are_charged_to_who_made_them_dirty()
     // The thread of the kernel that syncs a whole file system is another than dd.
     let mut sync = Command::new("sync").arg("-f").arg(&file).spawn().unwrap();
     assert!(sync.wait().unwrap().success());
-    let (all, _) = eye.close();
+    let (all, _) = eye.stop_and_collect();
     // Other programs write to the same file system meanwhile.
-    let ours: Vec<&Request> = all
+    let ours: Vec<&TracedRequest> = all
         .iter()
         .filter(|request| request.dirtied_by.is_some_and(|actor| actor.pid == pid))
         .collect();
     let written: u64 = ours.iter().map(|request| request.bytes).sum();
     assert_eq!(written, 8 << 20);
     for request in ours {
-        assert_eq!(request.charged().unwrap().name.bytes(), b"dd");
+        assert_eq!(request.charged_actor().unwrap().name.as_bytes(), b"dd");
     }
 }
 
-fn device_below(path: &Path) -> Option<String> {
+fn underlying_device(path: &Path) -> Option<String> {
     let output = Command::new("findmnt")
         .args(["-no", "SOURCE", "-T"])
         .arg(path)
@@ -365,7 +396,7 @@ fn device_below(path: &Path) -> Option<String> {
 
 /// blktrace and this program watch the same workload and must see the same requests.
 #[test]
-fn blktrace_sees_the_same() {
+fn traced_requests_match_blktrace() {
     let Some(disk) = loop_device() else { return };
     let traced = Command::new("sh")
         .arg("-c")
@@ -392,13 +423,13 @@ fn blktrace_sees_the_same() {
         );
         return;
     }
-    let Some(eye) = Eye::open(disk.path()) else {
+    let Some(eye) = CollectingCapture::start(disk.path()) else {
         blktrace.kill().unwrap();
         blktrace.wait().unwrap();
         return;
     };
-    let pid = read(&disk, 300);
-    let (all, _) = eye.close();
+    let pid = read_blocks(&disk, 300);
+    let (all, _) = eye.stop_and_collect();
     blktrace.wait().unwrap();
     let parsed = Command::new("blkparse")
         .args([
@@ -428,7 +459,11 @@ fn blktrace_sees_the_same() {
     }
     let mut ours: Vec<(u64, u64)> = all
         .iter()
-        .filter(|request| request.charged().is_some_and(|actor| actor.pid == pid))
+        .filter(|request| {
+            request
+                .charged_actor()
+                .is_some_and(|actor| actor.pid == pid)
+        })
         .map(|request| (request.sector, request.bytes / 512))
         .collect();
     ours.sort_unstable();

@@ -8,11 +8,11 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use diskscope::bench::mechanics::rotational::{self, RotationalPart};
+use diskscope::bench::mechanics::rotational_delay::{self, RotationalDelay};
 use flate2::read::GzDecoder;
 
 /// All recordings.
-const TRACES: [&str; 10] = [
+const RECORDINGS: [&str; 10] = [
     "st_fullstroke",
     "st_tracktotrack_00128",
     "st_tracktotrack_00256",
@@ -26,7 +26,7 @@ const TRACES: [&str; 10] = [
 ];
 
 /// Address and response in seconds of every read of one recording.
-fn probes(name: &str) -> Vec<(u64, f64)> {
+fn recorded_reads(name: &str) -> Vec<(u64, f64)> {
     let directory = PathBuf::from(env!("CARGO_MANIFEST_DIR")).join("tests/recorded_drives");
     let file = File::open(directory.join(format!("{name}.tsv.gz"))).unwrap();
     let mut text = String::new();
@@ -42,12 +42,12 @@ fn probes(name: &str) -> Vec<(u64, f64)> {
 }
 
 /// The rotational part of one recording.
-fn part(name: &str, revolution: Option<f64>) -> RotationalPart {
-    rotational::analyse(&probes(name), revolution).unwrap()
+fn rotational_delay_of_recording(name: &str, revolution: Option<f64>) -> RotationalDelay {
+    rotational_delay::analyse_rotational_delay(&recorded_reads(name), revolution).unwrap()
 }
 
 /// One revolution in seconds.
-fn revolution(trace: &str) -> f64 {
+fn revolution_of_recording(trace: &str) -> f64 {
     60.0 / if trace.starts_with("st") {
         7200.0
     } else {
@@ -56,86 +56,90 @@ fn revolution(trace: &str) -> f64 {
 }
 
 #[test]
-fn the_revolution_is_found_within_2_per_cent_from_responses_alone() {
+fn recorded_revolution_is_found_within_2_percent_from_responses() {
     for trace in [
         "st_tracktotrack_02048",
         "st_tracktotrack_08192",
         "mhy_tracktotrack_02048",
         "mhy_tracktotrack_08192",
     ] {
-        let part = part(trace, None);
-        let miss = part.edge.width / revolution(trace) - 1.0;
+        let part = rotational_delay_of_recording(trace, None);
+        let miss = part.lower_edge.width / revolution_of_recording(trace) - 1.0;
         println!(
             "{trace}: {:.3} ms {:+.2} %",
-            1e3 * part.edge.width,
+            1e3 * part.lower_edge.width,
             100.0 * miss
         );
         assert!(miss.abs() < 0.02, "{trace}: {miss}");
-        assert_eq!(part.doubt(), None, "{trace}");
+        assert_eq!(part.check_plausibility(), None, "{trace}");
     }
 }
 
 #[test]
-fn a_span_below_a_cylinder_is_doubtful() {
+fn recorded_span_below_cylinder_is_flagged() {
     for span in ["00128", "00256", "00512"] {
         let trace = format!("st_tracktotrack_{span}");
-        for known in [None, Some(revolution(&trace))] {
-            let part = part(&trace, known);
+        for known in [None, Some(revolution_of_recording(&trace))] {
+            let part = rotational_delay_of_recording(&trace, known);
             println!(
                 "{trace} {known:?}: {:.1} {:.2}",
-                part.unevenness, part.inside
+                part.anderson_darling, part.fraction_inside
             );
-            assert!(part.doubt().is_some(), "{trace}");
+            assert!(part.check_plausibility().is_some(), "{trace}");
         }
     }
 }
 
 #[test]
-fn full_stroke_is_the_edge_of_the_band_and_not_its_fastest_probe() {
+fn recorded_full_stroke_is_band_edge_not_fastest_read() {
     // Half of the responses lie within a quarter of a revolution of edge + T/2: the two ways to
     // obtain the seek, from the edges and from the median, agree.
     for trace in ["st_fullstroke", "mhy_fullstroke"] {
-        let known = revolution(trace);
-        let part = part(trace, Some(known));
-        let middle = part.shares[part.shares.len() / 2];
+        let known = revolution_of_recording(trace);
+        let part = rotational_delay_of_recording(trace, Some(known));
+        let middle = part.rotational_positions[part.rotational_positions.len() / 2];
         println!(
             "{trace}: edge {:.2} ms, middle {middle:.3}",
-            1e3 * part.edge.lower
+            1e3 * part.lower_edge.lower
         );
         assert!((middle - 0.5).abs() < 0.05, "{trace}: {middle}");
-        assert_eq!(part.doubt(), None, "{trace}");
+        assert_eq!(part.check_plausibility(), None, "{trace}");
     }
 }
 
 #[test]
-fn a_revolution_that_is_wrongly_estimated_from_responses_is_doubtful() {
-    for trace in TRACES {
-        let part = part(trace, None);
-        let miss = part.edge.width / revolution(trace) - 1.0;
-        println!("{trace}: {:+.1} %, A2 {:.1}", 100.0 * miss, part.unevenness);
+fn recorded_revolution_estimated_wrongly_is_flagged() {
+    for trace in RECORDINGS {
+        let part = rotational_delay_of_recording(trace, None);
+        let miss = part.lower_edge.width / revolution_of_recording(trace) - 1.0;
+        println!(
+            "{trace}: {:+.1} %, A2 {:.1}",
+            100.0 * miss,
+            part.anderson_darling
+        );
         assert!(
-            miss.abs() < 0.02 || part.doubt().is_some(),
+            miss.abs() < 0.02 || part.check_plausibility().is_some(),
             "{trace}: {miss}"
         );
     }
 }
 
 #[test]
-fn parts_of_a_recording_that_give_a_wrong_revolution_are_doubtful() {
+fn recorded_parts_with_wrong_revolution_are_flagged() {
     let (mut wrong, mut silent) = (0, Vec::new());
-    for trace in TRACES {
+    for trace in RECORDINGS {
         for reads in [500, 1000, 2000, 2500] {
             // Each slice begins in the middle of the one before.
-            for part in probes(trace).windows(reads).step_by(reads / 2) {
-                let Some(found) = rotational::analyse(part, None) else {
+            for part in recorded_reads(trace).windows(reads).step_by(reads / 2) {
+                let Some(found) = rotational_delay::analyse_rotational_delay(part, None) else {
                     continue;
                 };
-                let miss = found.edge.width / revolution(trace) - 1.0;
+                let miss = found.lower_edge.width / revolution_of_recording(trace) - 1.0;
                 if miss.abs() < 0.05 {
                     continue;
                 }
                 wrong += 1;
-                if found.doubt().is_none() {
+                if found.check_plausibility().is_none() {
                     silent.push(format!("{trace} {reads}: {:+.1} %", 100.0 * miss));
                 }
             }
@@ -146,22 +150,30 @@ fn parts_of_a_recording_that_give_a_wrong_revolution_are_doubtful() {
 }
 
 #[test]
-fn seeks_of_real_drives_with_a_known_revolution_agree_between_halves_of_a_recording() {
-    for trace in TRACES.iter().filter(|name| {
+fn recorded_seeks_agree_between_halves_when_revolution_is_known() {
+    for trace in RECORDINGS.iter().filter(|name| {
         name.ends_with("fullstroke") || name.ends_with("2048") || name.ends_with("8192")
     }) {
-        let probes = probes(trace);
+        let probes = recorded_reads(trace);
         let measured = |probes: &[(u64, f64)]| {
-            rotational::measure(probes, revolution(trace), rotational::Edge::Quick)
-                .unwrap()
-                .edge
+            rotational_delay::measure_rotational_delay(
+                probes,
+                revolution_of_recording(trace),
+                rotational_delay::WaitEdge::LowerQuartile,
+            )
+            .unwrap()
+            .lower_edge
         };
         let whole = measured(&probes);
         for half in probes.chunks(probes.len() / 2) {
             let half = measured(half);
-            println!("{trace}: {:?} {:?}", whole.limits, half.limits);
+            println!(
+                "{trace}: {:?} {:?}",
+                whole.lower_interval, half.lower_interval
+            );
             assert!(
-                half.limits.0 <= whole.limits.1 && whole.limits.0 <= half.limits.1,
+                half.lower_interval.0 <= whole.lower_interval.1
+                    && whole.lower_interval.0 <= half.lower_interval.1,
                 "{trace}"
             );
         }

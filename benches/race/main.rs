@@ -29,7 +29,7 @@ mod requirement;
 
 use std::path::PathBuf;
 
-use diskscope::drive::random::Random;
+use diskscope::drive::random::Xoshiro256;
 use median::Median;
 use medium::Medium;
 use racer::{Racer, Run};
@@ -94,7 +94,7 @@ fn main() {
 
 /// Lets all programs run, in every round in another order, and prints a row for each.
 fn compare(racers: &[Racer], medium: &Medium, depth: u32, rounds: usize) {
-    let mut random = Random::unforeseen();
+    let mut random = Xoshiro256::from_entropy();
     let mut runs: Vec<Vec<Run>> = racers.iter().map(|_| Vec::new()).collect();
     let mut order: Vec<usize> = (0..racers.len()).collect();
     for _ in 0..rounds {

@@ -26,7 +26,7 @@ impl Medium {
         let directory = tempfile::tempdir_in(TMPFS)?;
         let data = directory.path().join("data");
         let mut file = File::create(&data)?;
-        let mut random = diskscope::drive::random::Random::unforeseen();
+        let mut random = diskscope::drive::random::Xoshiro256::from_entropy();
         let mut block = vec![0; 1 << 20];
         for _ in 0..SIZE / block.len() {
             random.fill(&mut block);

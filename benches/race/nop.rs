@@ -3,8 +3,8 @@
 use std::path::Path;
 use std::time::Duration;
 
-use diskscope::engine::{self, Choice, Control, End, Pattern, Plan};
-use diskscope::roots::Roots;
+use diskscope::engine::{self, AccessPattern, CancellationToken, EndReason, EngineChoice, Plan};
+use diskscope::roots::SysPaths;
 
 const DURATION: Duration = Duration::from_secs(1);
 
@@ -16,17 +16,22 @@ pub struct Run {
 
 pub fn run(path: &Path, depth: u32) -> Run {
     let name = path.to_str().unwrap();
-    let opened = engine::open(&Roots::default(), name, Choice::Nop, None).unwrap();
-    let mut plan = Plan::reading(Pattern::Random, 4096, 0..opened.target.size);
+    let opened = engine::open_target(&SysPaths::default(), name, EngineChoice::Nop, None).unwrap();
+    let mut plan =
+        Plan::single_depth_reads(AccessPattern::Random, 4096, 0..opened.target.size_bytes);
     plan.depth = depth;
     plan.limits.duration = Some(DURATION);
     let outcome = opened
         .engine()
-        .execute(&plan, &Control::default(), &mut |_| ())
+        .execute(&plan, &CancellationToken::default(), &mut |_| ())
         .unwrap();
-    assert!(matches!(outcome.end, End::Done), "{:?}", outcome.end);
-    let requests = outcome.tally.requests() as f64;
-    let cpu = outcome.cpu.user + outcome.cpu.system;
+    assert!(
+        matches!(outcome.end_reason, EndReason::Completed),
+        "{:?}",
+        outcome.end_reason
+    );
+    let requests = outcome.stats.requests() as f64;
+    let cpu = outcome.cpu_time.user_time + outcome.cpu_time.system_time;
     Run {
         requests_per_s: requests / outcome.elapsed.as_secs_f64(),
         cpu_ns_per_request: cpu.as_nanos() as f64 / requests,

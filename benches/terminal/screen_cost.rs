@@ -23,7 +23,7 @@ fn lap(session: &Session, cpu_us: f64) -> Lap {
     let findings = &session.runs[0].findings;
     let requests = findings.latency.read.as_ref().unwrap().count;
     Lap {
-        iops: findings.figure("iops").unwrap().value,
+        iops: findings.metric("iops").unwrap().value,
         cpu_us_per_request: cpu_us / requests as f64,
     }
 }
@@ -39,7 +39,10 @@ fn shown(directory: &Path) -> Lap {
     terminal.keys("q");
     assert!(terminal.end().success());
     let exported = exports(directory);
-    let lap = lap(&store::load(&exported).unwrap(), children_cpu_us() - before);
+    let lap = lap(
+        &store::load_session(&exported).unwrap(),
+        children_cpu_us() - before,
+    );
     std::fs::remove_file(exported).unwrap();
     lap
 }

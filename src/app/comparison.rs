@@ -3,11 +3,11 @@
 use std::collections::BTreeSet;
 use std::path::PathBuf;
 
-use super::action::Effect;
-use super::keymap::Command;
+use super::event::Effect;
+use super::keymap::KeyCommand;
 use super::viewport::Viewport;
 use crate::safe_text::SafeText;
-use crate::session::compare::{ComparedTest, Comparison, Overlay};
+use crate::session::compare::{ChartOverlay, ComparedBenchmark, Comparison};
 
 /// A comparison to look at.
 #[derive(Debug, Clone)]
@@ -19,11 +19,11 @@ pub struct ComparisonState {
     /// Parameters that may differ.
     pub ignored_parameters: Vec<String>,
     /// Which of the tests that could be compared is in front.
-    pub test: usize,
+    pub benchmark_index: usize,
     /// Which of its charts.
-    pub chart: usize,
+    pub chart_index: usize,
     /// Which of the test's pairs of sides has its figures shown.
-    pub pair: usize,
+    pub selected_pair: usize,
     /// The part of the figures that is shown.
     pub viewport: Viewport,
 }
@@ -40,34 +40,34 @@ impl ComparisonState {
             paths,
             comparison,
             ignored_parameters,
-            test: 0,
-            chart: 0,
-            pair: 0,
+            benchmark_index: 0,
+            chart_index: 0,
+            selected_pair: 0,
             viewport: Viewport::default(),
         }
     }
 
     /// The test in front.
     #[must_use]
-    pub fn front(&self) -> Option<&ComparedTest> {
-        self.comparison.tests.get(self.test)
+    pub fn selected_benchmark(&self) -> Option<&ComparedBenchmark> {
+        self.comparison.benchmarks.get(self.benchmark_index)
     }
 
     /// Its chart in front.
     #[must_use]
-    pub fn overlay(&self) -> Option<&Overlay> {
-        self.front()?.charts.get(self.chart)
+    pub fn selected_overlay(&self) -> Option<&ChartOverlay> {
+        self.selected_benchmark()?.charts.get(self.chart_index)
     }
 
     /// The baseline and the other side whose figures are shown; `None` where no two sides have one.
     #[must_use]
     pub fn pair(&self) -> Option<(usize, usize)> {
-        let pairs = self.front()?.pairs();
-        pairs.get(self.pair).or(pairs.first()).copied()
+        let pairs = self.selected_benchmark()?.compared_pairs();
+        pairs.get(self.selected_pair).or(pairs.first()).copied()
     }
 
     /// Parameters for whose sake something was not compared.
-    fn differing(&self) -> Vec<String> {
+    fn differing_parameters(&self) -> Vec<String> {
         let mismatches = self.comparison.mismatches.iter();
         let names: BTreeSet<&SafeText> = mismatches
             .flat_map(|mismatch| &mismatch.differences)
@@ -77,23 +77,30 @@ impl ComparisonState {
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
-        let charts = self.front().map_or(0, |test| test.charts.len()).max(1);
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
+        let charts = self
+            .selected_benchmark()
+            .map_or(0, |test| test.charts.len())
+            .max(1);
         match command {
-            Command::Next => self.chart = (self.chart + 1) % charts,
-            Command::Previous => self.chart = (self.chart + charts - 1) % charts,
-            Command::NextTest => {
-                self.test = (self.test + 1) % self.comparison.tests.len().max(1);
-                (self.chart, self.pair) = (0, 0);
+            KeyCommand::Next => self.chart_index = (self.chart_index + 1) % charts,
+            KeyCommand::Previous => self.chart_index = (self.chart_index + charts - 1) % charts,
+            KeyCommand::NextBenchmark => {
+                self.benchmark_index =
+                    (self.benchmark_index + 1) % self.comparison.benchmarks.len().max(1);
+                (self.chart_index, self.selected_pair) = (0, 0);
                 self.viewport.reset();
             }
-            Command::NextSide => {
-                let pairs = self.front().map_or(0, |test| test.pairs().len()).max(1);
-                self.pair = (self.pair + 1) % pairs;
+            KeyCommand::NextPair => {
+                let pairs = self
+                    .selected_benchmark()
+                    .map_or(0, |test| test.compared_pairs().len())
+                    .max(1);
+                self.selected_pair = (self.selected_pair + 1) % pairs;
             }
-            Command::Ignore => return self.ignore(),
-            Command::Report => {
-                return vec![Effect::Report(
+            KeyCommand::ToggleIgnoredParameters => return self.toggle_ignored_parameters(),
+            KeyCommand::WriteReport => {
+                return vec![Effect::WriteReport(
                     self.paths.clone(),
                     self.ignored_parameters.clone(),
                 )];
@@ -104,15 +111,15 @@ impl ComparisonState {
     }
 
     /// Compares anew: with the parameters that differ ignored, or again with none.
-    fn ignore(&self) -> Vec<Effect> {
+    fn toggle_ignored_parameters(&self) -> Vec<Effect> {
         let names = if self.ignored_parameters.is_empty() {
-            self.differing()
+            self.differing_parameters()
         } else {
             Vec::new()
         };
         if names == self.ignored_parameters {
             return Vec::new();
         }
-        vec![Effect::Compare(self.paths.clone(), names)]
+        vec![Effect::CompareSessions(self.paths.clone(), names)]
     }
 }

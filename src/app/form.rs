@@ -1,184 +1,197 @@
 //! The form of a test's parameters, made from their descriptions.
 
-use super::action::Choice;
-use super::text::Text;
-use crate::bench::{BenchError, Forecast, Job, Kind, Parameter, Test, Value, metrics};
+use super::event::TargetChoice;
+use super::text::EditableText;
+use crate::bench::{
+    BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterKind, ParameterSpec, ParameterValue,
+    metric_names,
+};
 use crate::drive::{Target, TargetKind};
-use crate::session::goal::Wanted;
+use crate::session::slo::SloSpec;
 
 /// Size of the scratch file: a parameter of the job, not of the test.
-const SCRATCH_SIZE: Parameter = Parameter {
+const SCRATCH_SIZE_PARAMETER: ParameterSpec = ParameterSpec {
     name: "scratch-size",
-    kind: Kind::Size { least: 1 << 20 },
+    kind: ParameterKind::Size { least: 1 << 20 },
     help: "bytes of the scratch file that is made in this directory and gone afterwards",
-    default: |target| Value::Bytes(target.size),
+    default_for: |target| ParameterValue::Size(target.size_bytes),
 };
 
 /// The engine: a parameter of the job, not of the test.
-const ENGINE: Parameter = Parameter {
+const ENGINE_PARAMETER: ParameterSpec = ParameterSpec {
     name: "engine",
-    kind: Kind::Word(&["auto", "uring", "pread"]),
+    kind: ParameterKind::Choice(&["auto", "uring", "pread"]),
     help: "what submits the requests; auto takes io_uring where the kernel lets it",
-    default: |_| Value::Word(String::from("auto")),
+    default_for: |_| ParameterValue::Choice(String::from("auto")),
 };
 
 /// Service goals: of the job, not of the test.
-const GOAL: Parameter = Parameter {
+const GOAL_PARAMETER: ParameterSpec = ParameterSpec {
     name: "goal",
-    kind: Kind::Word(&["none", "web-server", "video-player", "backup-store"]),
+    kind: ParameterKind::Choice(&["none", "web-server", "video-player", "backup-store"]),
     help: "what is good enough, such as p95<=5ms or iops>=1000; left and right: the usual ones",
-    default: |_| Value::Word(String::from(NO_GOAL)),
+    default_for: |_| ParameterValue::Choice(String::from(NO_GOAL_WORD)),
 };
 /// The word for no goal.
-const NO_GOAL: &str = "none";
+const NO_GOAL_WORD: &str = "none";
 
 /// One line of the form.
 #[derive(Debug, Clone)]
-pub struct Entry {
+pub struct FormField {
     /// What it sets.
-    pub parameter: Parameter,
+    pub parameter: ParameterSpec,
     /// The default for the target.
-    pub default: Value,
+    pub default_value: ParameterValue,
     /// What the user set instead.
-    pub set: Option<Value>,
+    pub user_value: Option<ParameterValue>,
 }
 
-impl Entry {
+impl FormField {
     /// What it is set to.
     #[must_use]
-    pub fn value(&self) -> &Value {
-        self.set.as_ref().unwrap_or(&self.default)
+    pub fn value(&self) -> &ParameterValue {
+        self.user_value.as_ref().unwrap_or(&self.default_value)
     }
 }
 
 /// A value that is being typed.
 #[derive(Debug, Clone)]
-pub struct Editing {
+pub struct FieldEditor {
     /// What was typed so far.
-    pub text: Text,
+    pub text: EditableText,
     /// What is wrong with it, once it was tried.
     pub error: Option<String>,
 }
 
 /// The form: one line for each parameter.
 #[derive(Debug, Clone, Default)]
-pub struct Form {
+pub struct ParameterForm {
     /// The lines.
-    pub entries: Vec<Entry>,
+    pub fields: Vec<FormField>,
     /// The line that is selected.
     pub cursor: usize,
     /// The value of that line, while it is being typed.
-    pub editing: Option<Editing>,
+    pub editor: Option<FieldEditor>,
     /// The metrics that the benchmark yields.
-    metrics: &'static [&'static str],
+    metric_names: &'static [&'static str],
 }
 
-impl Form {
+impl ParameterForm {
     /// The form for a test on a target. What was set in an earlier form is kept where the
     /// parameter still exists.
     #[must_use]
-    pub fn new(test: &dyn Test, target: &Target, earlier: &Self) -> Self {
-        let scratch = (target.kind == TargetKind::Scratch).then_some(SCRATCH_SIZE);
+    pub fn new(test: &dyn Benchmark, target: &Target, earlier: &Self) -> Self {
+        let scratch = (target.kind == TargetKind::ScratchFile).then_some(SCRATCH_SIZE_PARAMETER);
         let parameters = scratch
             .into_iter()
             .chain(test.description().parameters.iter().copied())
-            .chain([GOAL, ENGINE]);
+            .chain([GOAL_PARAMETER, ENGINE_PARAMETER]);
         let entries: Vec<_> = parameters
-            .map(|parameter| Entry {
-                default: (parameter.default)(target),
-                set: earlier.set_value(parameter.name).cloned(),
+            .map(|parameter| FormField {
+                default_value: (parameter.default_for)(target),
+                user_value: earlier.user_value_of(parameter.name).cloned(),
                 parameter,
             })
             .collect();
         Self {
             cursor: earlier.cursor.min(entries.len().saturating_sub(1)),
-            entries,
-            editing: None,
-            metrics: test.description().metrics,
+            fields: entries,
+            editor: None,
+            metric_names: test.description().metrics,
         }
     }
 
-    fn set_value(&self, name: &str) -> Option<&Value> {
+    fn user_value_of(&self, name: &str) -> Option<&ParameterValue> {
         let entry = self
-            .entries
+            .fields
             .iter()
             .find(|entry| entry.parameter.name == name)?;
-        entry.set.as_ref()
+        entry.user_value.as_ref()
     }
 
     /// The line that is selected.
     #[must_use]
-    pub fn selected(&self) -> Option<&Entry> {
-        self.entries.get(self.cursor)
+    pub fn selected_field(&self) -> Option<&FormField> {
+        self.fields.get(self.cursor)
     }
 
     /// Opens the field of the selected line with its value selected: the first character replaces
     /// it, a movement of the cursor edits it.
-    pub fn edit(&mut self) {
-        self.editing = self.selected().map(|entry| Editing {
-            text: Text::selected(&entry.value().to_string()),
+    pub fn open_editor(&mut self) {
+        self.editor = self.selected_field().map(|entry| FieldEditor {
+            text: EditableText::selected(&entry.value().to_string()),
             error: None,
         });
     }
 
     /// Takes what was typed, if it is a value; an empty text means the default.
-    pub fn accept(&mut self) {
-        let Some(editing) = &mut self.editing else {
+    pub fn accept_input(&mut self) {
+        let Some(editing) = &mut self.editor else {
             return;
         };
-        let Some(entry) = self.entries.get_mut(self.cursor) else {
+        let Some(entry) = self.fields.get_mut(self.cursor) else {
             return;
         };
         let typed = editing.text.as_string();
         if typed.trim().is_empty() {
-            entry.set = None;
-            self.editing = None;
+            entry.user_value = None;
+            self.editor = None;
             return;
         }
-        match read(&entry.parameter, &typed, self.metrics) {
+        match parse_value(&entry.parameter, &typed, self.metric_names) {
             Ok(value) => {
-                entry.set = (value != entry.default).then_some(value);
-                self.editing = None;
+                entry.user_value = (value != entry.default_value).then_some(value);
+                self.editor = None;
             }
             Err(reason) => editing.error = Some(reason),
         }
     }
 
     /// Back to the default of the selected line.
-    pub fn reset(&mut self) {
-        if let Some(entry) = self.entries.get_mut(self.cursor) {
-            entry.set = None;
+    pub fn reset_selected(&mut self) {
+        if let Some(entry) = self.fields.get_mut(self.cursor) {
+            entry.user_value = None;
         }
     }
 
     /// The next or previous word, where the selected parameter takes words.
-    pub fn cycle(&mut self, forward: bool) {
-        let Some(entry) = self.entries.get_mut(self.cursor) else {
+    pub fn cycle_choice(&mut self, forward: bool) {
+        let Some(entry) = self.fields.get_mut(self.cursor) else {
             return;
         };
-        let (Kind::Word(words) | Kind::WordOrPercent(words)) = entry.parameter.kind else {
+        let (ParameterKind::Choice(words) | ParameterKind::ChoiceOrPercent(words)) =
+            entry.parameter.kind
+        else {
             return;
         };
         let now = entry.value().to_string();
         let place = words.iter().position(|word| *word == now).unwrap_or(0);
         let step = if forward { 1 } else { words.len() - 1 };
-        let value = Value::Word(words[(place + step) % words.len()].to_owned());
-        entry.set = (value != entry.default).then_some(value);
+        let value = ParameterValue::Choice(words[(place + step) % words.len()].to_owned());
+        entry.user_value = (value != entry.default_value).then_some(value);
     }
 
     /// The job that the form describes.
     #[must_use]
-    pub fn job(&self, test: &'static dyn Test, choice: &Choice) -> Job {
-        let mut job = Job::new(test, &choice.name);
-        for entry in &self.entries {
-            let Some(value) = &entry.set else { continue };
+    pub fn benchmark_spec(
+        &self,
+        test: &'static dyn Benchmark,
+        choice: &TargetChoice,
+    ) -> BenchmarkSpec {
+        let mut job = BenchmarkSpec::new(test, &choice.name);
+        for entry in &self.fields {
+            let Some(value) = &entry.user_value else {
+                continue;
+            };
             match (entry.parameter.name, value) {
-                (name, Value::Bytes(bytes)) if name == SCRATCH_SIZE.name => {
-                    job.scratch_bytes = Some(*bytes);
+                (name, ParameterValue::Size(bytes)) if name == SCRATCH_SIZE_PARAMETER.name => {
+                    job.scratch_file_bytes = Some(*bytes);
                 }
-                (name, Value::Word(word)) if name == ENGINE.name => job.engine.clone_from(word),
-                (name, Value::Word(word)) if name == GOAL.name => {
-                    job.goals = goals(word).unwrap_or_default();
+                (name, ParameterValue::Choice(word)) if name == ENGINE_PARAMETER.name => {
+                    job.engine_name.clone_from(word)
+                }
+                (name, ParameterValue::Choice(word)) if name == GOAL_PARAMETER.name => {
+                    job.goals = parse_goals(word).unwrap_or_default();
                 }
                 (name, value) => job.set.push((name, value.clone())),
             }
@@ -192,13 +205,13 @@ impl Form {
     /// When the parameters do not fit the target or each other.
     pub fn forecast(
         &self,
-        test: &'static dyn Test,
-        choice: &Choice,
+        test: &'static dyn Benchmark,
+        choice: &TargetChoice,
         target: &Target,
     ) -> Result<Forecast, BenchError> {
-        let job = self.job(test, choice);
+        let job = self.benchmark_spec(test, choice);
         let target = Target {
-            size: job.scratch_bytes.unwrap_or(target.size),
+            size_bytes: job.scratch_file_bytes.unwrap_or(target.size_bytes),
             ..target.clone()
         };
         job.forecast(&target)
@@ -206,20 +219,24 @@ impl Form {
 }
 
 /// What was typed, as a value of the parameter. Goals are words of any kind that can be read.
-fn read(parameter: &Parameter, typed: &str, known: &[&str]) -> Result<Value, String> {
-    if parameter.name == GOAL.name {
+fn parse_value(
+    parameter: &ParameterSpec,
+    typed: &str,
+    known: &[&str],
+) -> Result<ParameterValue, String> {
+    if parameter.name == GOAL_PARAMETER.name {
         let text = typed.trim().to_owned();
-        let goals = goals(&text)?;
-        let missing = goals.iter().map(Wanted::figure);
+        let goals = parse_goals(&text)?;
+        let missing = goals.iter().map(SloSpec::figure);
         return match missing
             .into_iter()
-            .find(|name| !metrics::includes(known, name))
+            .find(|name| !metric_names::matches_any(known, name))
         {
-            None => Ok(Value::Word(text)),
+            None => Ok(ParameterValue::Choice(text)),
             Some(name) => Err(format!(
                 "this benchmark does not yield {name}{}: it yields {}",
-                metrics::suggestion(known, name),
-                metrics::list(known)
+                metric_names::suggest_metric(known, name),
+                metric_names::describe_patterns(known)
             )),
         };
     }
@@ -227,12 +244,12 @@ fn read(parameter: &Parameter, typed: &str, known: &[&str]) -> Result<Value, Str
 }
 
 /// Goals one after the other, with commas between them.
-fn goals(text: &str) -> Result<Vec<Wanted>, String> {
-    if text == NO_GOAL {
+fn parse_goals(text: &str) -> Result<Vec<SloSpec>, String> {
+    if text == NO_GOAL_WORD {
         return Ok(Vec::new());
     }
-    let each = text.split(',').map(Wanted::parse_all);
-    let all: Result<Vec<Vec<Wanted>>, _> = each.collect();
+    let each = text.split(',').map(SloSpec::parse_all);
+    let all: Result<Vec<Vec<SloSpec>>, _> = each.collect();
     all.map(|goals| goals.concat())
         .map_err(|error| error.reason().to_owned())
 }
@@ -242,54 +259,57 @@ mod tests {
     use super::*;
     use crate::bench;
     use crate::drive::Target;
-    use crate::session::goal::PRESETS;
+    use crate::session::slo::PRESETS;
 
     /// The goals of the job after that was typed into the field, or what is wrong with it.
-    fn typed(text: &str) -> Result<Vec<String>, String> {
-        let test = bench::find("random-read").unwrap();
-        let target = Target::ordinary();
-        let mut form = Form::new(test, &target, &Form::default());
-        let is_goal = |entry: &Entry| entry.parameter.name == GOAL.name;
-        form.cursor = form.entries.iter().position(is_goal).unwrap();
-        form.edit();
-        form.editing.as_mut().unwrap().text = Text::new(text);
-        form.accept();
-        if let Some(error) = form.editing.and_then(|editing| editing.error) {
+    fn parse_goal_field(text: &str) -> Result<Vec<String>, String> {
+        let test = bench::find_benchmark("random-read").unwrap();
+        let target = Target::example_drive();
+        let mut form = ParameterForm::new(test, &target, &ParameterForm::default());
+        let is_goal = |entry: &FormField| entry.parameter.name == GOAL_PARAMETER.name;
+        form.cursor = form.fields.iter().position(is_goal).unwrap();
+        form.open_editor();
+        form.editor.as_mut().unwrap().text = EditableText::new(text);
+        form.accept_input();
+        if let Some(error) = form.editor.and_then(|editing| editing.error) {
             return Err(error);
         }
-        let choice = Choice {
+        let choice = TargetChoice {
             name: "/dev/sdb".to_owned(),
-            group: super::super::Group::Drive,
+            group: super::super::TargetGroup::Drive,
             label: String::new(),
             size_bytes: None,
             kind: String::new(),
-            users: String::new(),
+            used_by: String::new(),
             target: Ok(target),
         };
-        form.editing = None;
-        let goals = form.job(test, &choice).goals;
+        form.editor = None;
+        let goals = form.benchmark_spec(test, &choice).goals;
         Ok(goals.iter().map(|goal| goal.text().to_owned()).collect())
     }
 
     #[test]
-    fn goals_are_typed_into_the_form() {
+    fn goal_field_accepts_slos_presets_and_none() {
         assert_eq!(
-            typed("p95<=5ms, iops>=1000").unwrap(),
+            parse_goal_field("p95<=5ms, iops>=1000").unwrap(),
             ["p95<=5ms", "iops>=1000"]
         );
-        assert_eq!(typed("web-server").unwrap(), ["iops>=1000", "p95<=500ms"]);
-        assert!(typed("none").unwrap().is_empty());
-        assert!(typed("").unwrap().is_empty());
-        let reason = typed("fast").unwrap_err();
+        assert_eq!(
+            parse_goal_field("web-server").unwrap(),
+            ["iops>=1000", "p95<=500ms"]
+        );
+        assert!(parse_goal_field("none").unwrap().is_empty());
+        assert!(parse_goal_field("").unwrap().is_empty());
+        let reason = parse_goal_field("fast").unwrap_err();
         assert!(reason.contains("p95<=500ms"), "{reason}");
     }
 
     #[test]
-    fn the_usual_goals_are_those_that_have_a_name() {
-        let Kind::Word([none, usual @ ..]) = GOAL.kind else {
+    fn goal_field_choices_are_the_presets() {
+        let ParameterKind::Choice([none, usual @ ..]) = GOAL_PARAMETER.kind else {
             panic!("words");
         };
-        assert_eq!(*none, NO_GOAL);
+        assert_eq!(*none, NO_GOAL_WORD);
         assert_eq!(usual, PRESETS.map(|(name, _)| name));
     }
 }

@@ -4,7 +4,7 @@ use std::fmt;
 
 /// A key of the keyboard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Code {
+pub enum KeySymbol {
     /// A printable character.
     Char(char),
     /// Return.
@@ -41,17 +41,17 @@ pub enum Code {
 
 /// A key that was pressed, together with Ctrl or alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Key {
+pub struct KeyPress {
     /// Which.
-    pub code: Code,
+    pub code: KeySymbol,
     /// Whether Ctrl was held.
     pub control: bool,
 }
 
-impl Key {
+impl KeyPress {
     /// A key alone.
     #[must_use]
-    pub const fn new(code: Code) -> Self {
+    pub const fn new(code: KeySymbol) -> Self {
         Self {
             code,
             control: false,
@@ -61,31 +61,31 @@ impl Key {
     /// A character alone.
     #[must_use]
     pub const fn char(letter: char) -> Self {
-        Self::new(Code::Char(letter))
+        Self::new(KeySymbol::Char(letter))
     }
 
     /// A character with Ctrl.
     #[must_use]
     pub const fn control(letter: char) -> Self {
         Self {
-            code: Code::Char(letter),
+            code: KeySymbol::Char(letter),
             control: true,
         }
     }
 }
 
-impl fmt::Display for Key {
+impl fmt::Display for KeyPress {
     /// As the help names it: `Ctrl-Z`, `Enter`, `space`, `a`.
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.control {
             f.write_str("Ctrl-")?;
         }
         match self.code {
-            Code::Char(' ') => f.write_str("space"),
-            Code::Char(letter) if self.control => write!(f, "{}", letter.to_ascii_uppercase()),
-            Code::Char(letter) => write!(f, "{letter}"),
-            Code::BackTab => f.write_str("Shift-Tab"),
-            Code::Function(number) => write!(f, "F{number}"),
+            KeySymbol::Char(' ') => f.write_str("space"),
+            KeySymbol::Char(letter) if self.control => write!(f, "{}", letter.to_ascii_uppercase()),
+            KeySymbol::Char(letter) => write!(f, "{letter}"),
+            KeySymbol::BackTab => f.write_str("Shift-Tab"),
+            KeySymbol::Function(number) => write!(f, "F{number}"),
             code => write!(f, "{code:?}"),
         }
     }

@@ -1,22 +1,22 @@
 //! The launcher: what to measure, with which test, and how.
 
-use super::action::{Choice, Effect, Group};
-use super::consent::{OverwriteQuestion, Stakes};
-use super::form::Form;
-use super::keymap::{Command, Context};
+use super::consent::{OverwriteImpact, OverwriteQuestion};
+use super::event::{Effect, TargetChoice, TargetGroup};
+use super::form::ParameterForm;
+use super::keymap::{KeyCommand, KeyContext};
 use super::search::{LauncherSearch, SearchMatch};
 use super::text::TextInput;
-use super::viewport::step;
-use crate::bench::{Forecast, TESTS, Test};
+use super::viewport::step_cursor;
+use crate::bench::{BENCHMARKS, Benchmark, Forecast};
 use crate::drive::{Target, TargetKind};
 
 /// A part of the launcher.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Pane {
+pub enum LauncherPane {
     /// What to measure.
     Targets,
     /// With which test.
-    Tests,
+    Benchmarks,
     /// Its parameters.
     Form,
 }
@@ -25,39 +25,39 @@ pub enum Pane {
 #[derive(Debug, Clone)]
 pub struct LauncherState {
     /// What can be measured; `None` until the list has arrived.
-    pub choices: Option<Vec<Choice>>,
+    pub targets: Option<Vec<TargetChoice>>,
     /// The selected one.
-    pub target: usize,
+    pub target_index: usize,
     /// The selected test, a place in [`TESTS`].
-    pub test: usize,
+    pub benchmark_index: usize,
     /// Its parameters.
-    pub form: Form,
+    pub form: ParameterForm,
     /// The part that has the keyboard.
-    pub pane: Pane,
+    pub pane: LauncherPane,
     /// A search that is being typed, or a path.
     pub search: Option<LauncherSearch>,
     /// What the job will do, or why it cannot be done.
     pub forecast: Option<Result<Forecast, String>>,
     /// Why the last start came to nothing, until the next key.
-    pub failed: Option<String>,
+    pub start_error: Option<String>,
     /// The question whether a job may overwrite its target.
-    pub consent: Option<OverwriteQuestion>,
+    pub overwrite_question: Option<OverwriteQuestion>,
 }
 
 impl Default for LauncherState {
     fn default() -> Self {
         // Random reads are what most people ask for first, and over within seconds.
-        let favourite = |test: &&dyn Test| test.description().name == "random-read";
+        let favourite = |test: &&dyn Benchmark| test.description().name == "random-read";
         Self {
-            choices: None,
-            target: 0,
-            test: TESTS.iter().position(favourite).unwrap_or(0),
-            form: Form::default(),
-            pane: Pane::Targets,
+            targets: None,
+            target_index: 0,
+            benchmark_index: BENCHMARKS.iter().position(favourite).unwrap_or(0),
+            form: ParameterForm::default(),
+            pane: LauncherPane::Targets,
             search: None,
             forecast: None,
-            failed: None,
-            consent: None,
+            start_error: None,
+            overwrite_question: None,
         }
     }
 }
@@ -65,14 +65,14 @@ impl Default for LauncherState {
 impl LauncherState {
     /// The selected test.
     #[must_use]
-    pub fn selected_test(&self) -> Option<&'static dyn Test> {
-        TESTS.get(self.test).copied()
+    pub fn selected_benchmark(&self) -> Option<&'static dyn Benchmark> {
+        BENCHMARKS.get(self.benchmark_index).copied()
     }
 
     /// What is selected to be measured.
     #[must_use]
-    pub fn selected_choice(&self) -> Option<&Choice> {
-        self.choices.as_ref()?.get(self.target)
+    pub fn selected_choice(&self) -> Option<&TargetChoice> {
+        self.targets.as_ref()?.get(self.target_index)
     }
 
     fn selected_target(&self) -> Option<&Target> {
@@ -81,47 +81,48 @@ impl LauncherState {
 
     /// Which keys hold.
     #[must_use]
-    pub fn context(&self) -> Context {
-        if self.consent.is_some() {
-            Context::Consent
+    pub fn key_context(&self) -> KeyContext {
+        if self.overwrite_question.is_some() {
+            KeyContext::OverwriteConsent
         } else if self.search.is_some() {
-            Context::Search
-        } else if self.form.editing.is_some() {
-            Context::Field
-        } else if self.pane == Pane::Form {
-            Context::Form
+            KeyContext::Search
+        } else if self.form.editor.is_some() {
+            KeyContext::Field
+        } else if self.pane == LauncherPane::Form {
+            KeyContext::Form
         } else {
-            Context::Launcher
+            KeyContext::Launcher
         }
     }
 
     /// Takes the list of what can be measured; the selection stays where it was.
-    pub fn listed(&mut self, mut choices: Vec<Choice>) {
+    pub fn set_targets(&mut self, mut choices: Vec<TargetChoice>) {
         let selected = self.selected_choice().cloned();
         if let Some(choice) = &selected {
             match choices.iter().position(|known| known.name == choice.name) {
-                Some(place) => self.target = place,
-                None if choice.group == Group::File => {
+                Some(place) => self.target_index = place,
+                None if choice.group == TargetGroup::File => {
                     choices.push(choice.clone());
-                    self.target = choices.len() - 1;
+                    self.target_index = choices.len() - 1;
                 }
-                None => self.target = 0,
+                None => self.target_index = 0,
             }
         }
         if let Some(search) = &mut self.search {
-            search.select(&choices);
+            search.select_best(&choices);
         }
-        self.choices = Some(choices);
-        self.renew();
+        self.targets = Some(choices);
+        self.rebuild_form();
     }
 
     /// Takes what a typed path turned out to be.
-    pub fn inspected(&mut self, result: Result<Choice, String>) {
+    pub fn set_inspected_target(&mut self, result: Result<TargetChoice, String>) {
         match result {
             Ok(choice) => {
                 self.search = None;
-                let choices = self.choices.get_or_insert_default();
-                self.target = match choices.iter().position(|known| known.name == choice.name) {
+                let choices = self.targets.get_or_insert_default();
+                self.target_index = match choices.iter().position(|known| known.name == choice.name)
+                {
                     Some(place) => {
                         choices[place] = choice;
                         place
@@ -131,7 +132,7 @@ impl LauncherState {
                         choices.len() - 1
                     }
                 };
-                self.renew();
+                self.rebuild_form();
             }
             Err(message) => {
                 if let Some(search) = &mut self.search {
@@ -142,106 +143,111 @@ impl LauncherState {
     }
 
     /// Takes what a job would overwrite.
-    pub fn weighed(&mut self, path: &str, stakes: Result<Stakes, String>) {
-        if let Some(consent) = &mut self.consent {
-            consent.learned(path, stakes);
+    pub fn set_impact(&mut self, path: &str, stakes: Result<OverwriteImpact, String>) {
+        if let Some(consent) = &mut self.overwrite_question {
+            consent.set_impact(path, stakes);
         }
     }
 
     /// What is typed into the field that is open.
-    pub fn typed(&mut self, input: TextInput) {
-        if let Some(consent) = &mut self.consent {
-            consent.typed(input);
+    pub fn type_input(&mut self, input: TextInput) {
+        if let Some(consent) = &mut self.overwrite_question {
+            consent.type_input(input);
         } else if let Some(search) = &mut self.search {
-            search.press(input, self.choices.as_deref().unwrap_or_default());
-        } else if let Some(editing) = &mut self.form.editing {
-            editing.text.press(input);
+            search.type_input(input, self.targets.as_deref().unwrap_or_default());
+        } else if let Some(editing) = &mut self.form.editor {
+            editing.text.apply_input(input);
             editing.error = None;
         }
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
-        self.failed = None;
-        if self.consent.is_some() {
-            return self.consent_command(command);
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
+        self.start_error = None;
+        if self.overwrite_question.is_some() {
+            return self.handle_consent_command(command);
         }
         if self.search.is_some() {
-            return self.search_command(command);
+            return self.handle_search_command(command);
         }
-        if self.form.editing.is_some() {
+        if self.form.editor.is_some() {
             match command {
-                Command::Accept => self.form.accept(),
-                Command::Cancel => self.form.editing = None,
+                KeyCommand::Accept => self.form.accept_input(),
+                KeyCommand::Cancel => self.form.editor = None,
                 _ => {}
             }
-            self.forecast_anew();
+            self.update_forecast();
             return Vec::new();
         }
         match command {
-            Command::Next => self.turn(true),
-            Command::Previous => self.turn(false),
-            Command::Start => return self.start(),
-            Command::Search => {
+            KeyCommand::Next => self.switch_pane(true),
+            KeyCommand::Previous => self.switch_pane(false),
+            KeyCommand::Start => return self.start_benchmark(),
+            KeyCommand::Search => {
                 let origin = match self.pane {
-                    Pane::Targets => SearchMatch::Target(self.target),
-                    Pane::Tests | Pane::Form => SearchMatch::Benchmark(self.test),
+                    LauncherPane::Targets => SearchMatch::Target(self.target_index),
+                    LauncherPane::Benchmarks | LauncherPane::Form => {
+                        SearchMatch::Benchmark(self.benchmark_index)
+                    }
                 };
                 self.search = Some(LauncherSearch::new(origin));
             }
-            Command::Reload => return vec![Effect::ListTargets],
-            Command::Accept => match self.pane {
-                Pane::Targets => self.pane = Pane::Tests,
-                Pane::Tests => return self.start(),
-                Pane::Form => self.form.edit(),
+            KeyCommand::ReloadList => return vec![Effect::ListTargets],
+            KeyCommand::Accept => match self.pane {
+                LauncherPane::Targets => self.pane = LauncherPane::Benchmarks,
+                LauncherPane::Benchmarks => return self.start_benchmark(),
+                LauncherPane::Form => self.form.open_editor(),
             },
-            Command::Cancel => self.pane = Pane::Tests,
-            Command::NextWord => self.form.cycle(true),
-            Command::PreviousWord => self.form.cycle(false),
-            Command::Default => self.form.reset(),
-            movement => self.walk(movement),
+            KeyCommand::Cancel => self.pane = LauncherPane::Benchmarks,
+            KeyCommand::NextChoice => self.form.cycle_choice(true),
+            KeyCommand::PreviousChoice => self.form.cycle_choice(false),
+            KeyCommand::ResetToDefault => self.form.reset_selected(),
+            movement => self.move_selection(movement),
         }
-        self.forecast_anew();
+        self.update_forecast();
         Vec::new()
     }
 
-    fn search_command(&mut self, command: Command) -> Vec<Effect> {
-        let choices = self.choices.as_deref().unwrap_or_default();
+    fn handle_search_command(&mut self, command: KeyCommand) -> Vec<Effect> {
+        let choices = self.targets.as_deref().unwrap_or_default();
         let Some(search) = &mut self.search else {
             return Vec::new();
         };
         match (command, search.selected) {
-            (Command::Accept, Some(found)) => self.take(found),
-            (Command::Accept, None) => return search.inspected().into_iter().collect(),
-            (Command::Cancel, _) => self.search = None,
-            (movement, _) => search.step(movement, choices),
+            (KeyCommand::Accept, Some(found)) => self.select_match(found),
+            (KeyCommand::Accept, None) => return search.inspect_effect().into_iter().collect(),
+            (KeyCommand::Cancel, _) => self.search = None,
+            (movement, _) => search.step_selection(movement, choices),
         }
         Vec::new()
     }
 
     /// Selects what was searched for, and gives its list the keyboard.
-    fn take(&mut self, found: SearchMatch) {
+    fn select_match(&mut self, found: SearchMatch) {
         self.search = None;
         match found {
             SearchMatch::Target(place) => {
-                self.target = place;
-                self.pane = Pane::Targets;
+                self.target_index = place;
+                self.pane = LauncherPane::Targets;
             }
             SearchMatch::Benchmark(place) => {
-                self.test = place;
-                self.pane = Pane::Tests;
+                self.benchmark_index = place;
+                self.pane = LauncherPane::Benchmarks;
             }
         }
-        self.renew();
+        self.rebuild_form();
     }
 
     /// The rows that are listed: all, or while something is searched those that match. First the
     /// places of targets, then those of benchmarks.
     #[must_use]
-    pub fn listed_rows(&self) -> (Vec<usize>, Vec<usize>) {
-        let choices = self.choices.as_deref().unwrap_or_default();
+    pub fn visible_rows(&self) -> (Vec<usize>, Vec<usize>) {
+        let choices = self.targets.as_deref().unwrap_or_default();
         let Some(search) = &self.search else {
-            return ((0..choices.len()).collect(), (0..TESTS.len()).collect());
+            return (
+                (0..choices.len()).collect(),
+                (0..BENCHMARKS.len()).collect(),
+            );
         };
         let (mut targets, mut benchmarks) = (Vec::new(), Vec::new());
         for found in search.matches(choices) {
@@ -253,11 +259,14 @@ impl LauncherState {
         (targets, benchmarks)
     }
 
-    fn consent_command(&mut self, command: Command) -> Vec<Effect> {
+    fn handle_consent_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let given = match command {
-            Command::Accept => self.consent.as_mut().and_then(OverwriteQuestion::given),
-            Command::Cancel => {
-                self.consent = None;
+            KeyCommand::Accept => self
+                .overwrite_question
+                .as_mut()
+                .and_then(OverwriteQuestion::confirmed_spec),
+            KeyCommand::Cancel => {
+                self.overwrite_question = None;
                 None
             }
             _ => None,
@@ -266,52 +275,55 @@ impl LauncherState {
             return Vec::new();
         };
         // Good for this start alone.
-        self.consent = None;
-        vec![Effect::Start(Box::new(job))]
+        self.overwrite_question = None;
+        vec![Effect::StartBenchmark(Box::new(job))]
     }
 
-    fn turn(&mut self, forward: bool) {
+    fn switch_pane(&mut self, forward: bool) {
         self.pane = match (self.pane, forward) {
-            (Pane::Targets, true) | (Pane::Form, false) => Pane::Tests,
-            (Pane::Tests, true) | (Pane::Targets, false) => Pane::Form,
-            (Pane::Form, true) | (Pane::Tests, false) => Pane::Targets,
+            (LauncherPane::Targets, true) | (LauncherPane::Form, false) => LauncherPane::Benchmarks,
+            (LauncherPane::Benchmarks, true) | (LauncherPane::Targets, false) => LauncherPane::Form,
+            (LauncherPane::Form, true) | (LauncherPane::Benchmarks, false) => LauncherPane::Targets,
         };
     }
 
-    fn walk(&mut self, movement: Command) {
+    fn move_selection(&mut self, movement: KeyCommand) {
         let (cursor, count) = match self.pane {
-            Pane::Targets => (&mut self.target, self.choices.as_ref().map_or(0, Vec::len)),
-            Pane::Tests => (&mut self.test, TESTS.len()),
-            Pane::Form => (&mut self.form.cursor, self.form.entries.len()),
+            LauncherPane::Targets => (
+                &mut self.target_index,
+                self.targets.as_ref().map_or(0, Vec::len),
+            ),
+            LauncherPane::Benchmarks => (&mut self.benchmark_index, BENCHMARKS.len()),
+            LauncherPane::Form => (&mut self.form.cursor, self.form.fields.len()),
         };
-        *cursor = step(*cursor, count, movement);
-        if self.pane != Pane::Form {
-            self.renew();
+        *cursor = step_cursor(*cursor, count, movement);
+        if self.pane != LauncherPane::Form {
+            self.rebuild_form();
         }
     }
 
-    fn start(&mut self) -> Vec<Effect> {
-        let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
+    fn start_benchmark(&mut self) -> Vec<Effect> {
+        let (Some(test), Some(choice)) = (self.selected_benchmark(), self.selected_choice()) else {
             return Vec::new();
         };
         let Some(Ok(forecast)) = &self.forecast else {
             return Vec::new();
         };
-        let job = self.form.job(test, choice);
+        let job = self.form.benchmark_spec(test, choice);
         if self.overwrites() {
-            let path = job.target.clone();
-            self.consent = Some(OverwriteQuestion::new(job, forecast.clone()));
-            return vec![Effect::Weigh(path)];
+            let path = job.target_name.clone();
+            self.overwrite_question = Some(OverwriteQuestion::new(job, forecast.clone()));
+            return vec![Effect::InspectImpact(path)];
         }
-        vec![Effect::Start(Box::new(job))]
+        vec![Effect::StartBenchmark(Box::new(job))]
     }
 
     /// Makes the form anew for the selected test and target.
-    fn renew(&mut self) {
-        if let (Some(test), Some(target)) = (self.selected_test(), self.selected_target()) {
-            self.form = Form::new(test, target, &self.form);
+    fn rebuild_form(&mut self) {
+        if let (Some(test), Some(target)) = (self.selected_benchmark(), self.selected_target()) {
+            self.form = ParameterForm::new(test, target, &self.form);
         }
-        self.forecast_anew();
+        self.update_forecast();
     }
 
     /// Whether the job, as the form says, overwrites something that was there before: it asks
@@ -319,27 +331,27 @@ impl LauncherState {
     #[must_use]
     pub fn overwrites(&self) -> bool {
         let (Some(test), Some(choice), Some(target)) = (
-            self.selected_test(),
+            self.selected_benchmark(),
             self.selected_choice(),
             self.selected_target(),
         ) else {
             return false;
         };
         matches!(target.kind, TargetKind::BlockDevice | TargetKind::File)
-            && test.writes(&self.form.job(test, choice).parameters(target))
+            && test.writes(&self.form.benchmark_spec(test, choice).parameters(target))
     }
 
     /// Bytes of the scratch file that the job fills first, where it makes one.
     #[must_use]
     pub fn scratch_bytes(&self) -> Option<u64> {
-        let (test, choice) = (self.selected_test()?, self.selected_choice()?);
+        let (test, choice) = (self.selected_benchmark()?, self.selected_choice()?);
         let target = self.selected_target()?;
-        let asked = self.form.job(test, choice).scratch_bytes;
-        (target.kind == TargetKind::Scratch).then(|| asked.unwrap_or(target.size))
+        let asked = self.form.benchmark_spec(test, choice).scratch_file_bytes;
+        (target.kind == TargetKind::ScratchFile).then(|| asked.unwrap_or(target.size_bytes))
     }
 
-    fn forecast_anew(&mut self) {
-        let (Some(test), Some(choice)) = (self.selected_test(), self.selected_choice()) else {
+    fn update_forecast(&mut self) {
+        let (Some(test), Some(choice)) = (self.selected_benchmark(), self.selected_choice()) else {
             self.forecast = None;
             return;
         };

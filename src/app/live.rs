@@ -3,20 +3,20 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::action::Effect;
-use super::keymap::Command;
-use super::process::Order;
-use super::replay::{Moment, Timeline};
-use super::text::Text;
-use super::viewport::{Viewport, step};
+use super::event::Effect;
+use super::keymap::KeyCommand;
+use super::process::ProcessOrder;
+use super::replay::{Frame, ReplayTimeline};
+use super::text::EditableText;
+use super::viewport::{Viewport, step_cursor};
 mod pane;
 pub mod tree;
 
-pub use pane::{Class, Deed, Pane, Signal, Victim};
+pub use pane::{IoClassChoice, LivePane, ProcessAction, ProcessId, SignalChoice};
 
 use crate::model::files::{DeletedView, FileView};
-use crate::model::live::{DeviceView, ProcessView};
-use crate::model::{History, Live};
+use crate::model::snapshot::{DeviceView, ProcessView};
+use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 /// Intervals that `+` and `-` step through, in milliseconds.
@@ -26,43 +26,43 @@ const INTERVALS_MS: [u64; 8] = [200, 500, 1000, 2000, 5000, 10_000, 30_000, 60_0
 #[derive(Debug, Clone)]
 pub struct LiveState {
     /// The latest sample; `None` until the first arrives.
-    pub sample: Option<Arc<Live>>,
+    pub snapshot: Option<Arc<Snapshot>>,
     /// Throughput of each device over the last samples.
-    pub history: History,
+    pub history: SampleHistory,
     /// Time between two samples.
     pub interval: Duration,
     /// Whether sampling is paused.
     pub paused: bool,
     /// Whether devices that do nothing are listed.
-    pub idle: bool,
+    pub show_idle: bool,
     /// Whether processes that move nothing are listed.
-    pub all: bool,
+    pub show_all: bool,
     /// Order of the processes.
-    pub order: Order,
+    pub sort_order: ProcessOrder,
     /// Text that a process must contain.
-    pub filter: Text,
+    pub filter: EditableText,
     /// Whether the filter is being typed.
-    pub filtering: bool,
+    pub is_editing_filter: bool,
     /// Of a recording, where in it the screen is.
-    pub timeline: Option<Timeline>,
+    pub timeline: Option<ReplayTimeline>,
     /// Process and thread id of the selected process.
-    pub selected: Option<(u32, u32)>,
+    pub selected_process_id: Option<(u32, u32)>,
     /// Name of the selected device.
-    pub device: Option<SafeText>,
+    pub selected_device_name: Option<SafeText>,
     /// Whether keys move through the devices rather than the processes.
-    pub on_devices: bool,
+    pub devices_focused: bool,
     /// Whether processes show what they moved since they were seen first, rather than rates.
-    pub totals: bool,
+    pub show_totals: bool,
     /// Whether processes are listed below their parents.
-    pub tree: bool,
+    pub show_tree: bool,
     /// Whether threads are listed too.
-    pub threads: bool,
+    pub show_threads: bool,
     /// What stands in the place of the lists.
-    pub pane: Pane,
+    pub pane: LivePane,
     /// The part of the pane that is shown.
     pub viewport: Viewport,
     /// Whether delay accounting was switched on from here.
-    pub accounting: bool,
+    pub accounting_enabled: bool,
 }
 
 impl LiveState {
@@ -70,205 +70,206 @@ impl LiveState {
     #[must_use]
     pub fn new(interval: Duration) -> Self {
         Self {
-            sample: None,
-            history: History::default(),
+            snapshot: None,
+            history: SampleHistory::default(),
             interval,
             paused: false,
-            idle: true,
-            all: false,
-            order: Order::default(),
-            filter: Text::default(),
-            filtering: false,
+            show_idle: true,
+            show_all: false,
+            sort_order: ProcessOrder::default(),
+            filter: EditableText::default(),
+            is_editing_filter: false,
             timeline: None,
-            selected: None,
-            device: None,
-            on_devices: false,
-            totals: false,
-            tree: false,
-            threads: false,
-            pane: Pane::Lists,
+            selected_process_id: None,
+            selected_device_name: None,
+            devices_focused: false,
+            show_totals: false,
+            show_tree: false,
+            show_threads: false,
+            pane: LivePane::Lists,
             viewport: Viewport::default(),
-            accounting: false,
+            accounting_enabled: false,
         }
     }
 
     /// Takes a new sample.
-    pub fn sampled(&mut self, live: Arc<Live>) -> Vec<Effect> {
+    pub fn set_snapshot(&mut self, live: Arc<Snapshot>) -> Vec<Effect> {
         self.history.record(&live);
-        self.sample = Some(live);
-        match (&self.pane, self.selected) {
-            (Pane::Files(_), Some((pid, _))) => vec![Effect::ListFiles(pid)],
+        self.snapshot = Some(live);
+        match (&self.pane, self.selected_process_id) {
+            (LivePane::OpenFiles(_), Some((pid, _))) => vec![Effect::ListOpenFiles(pid)],
             _ => Vec::new(),
         }
     }
 
     /// Takes a view of a recording.
-    pub fn recalled(&mut self, moment: Moment) {
+    pub fn show_frame(&mut self, moment: Frame) {
         if let Some(timeline) = &mut self.timeline {
-            timeline.position = moment.position;
-            timeline.playing = moment.playing;
+            timeline.frame_index = moment.index;
+            timeline.is_playing = moment.is_playing;
         }
-        if let Some(interval) = moment.live.interval {
+        if let Some(interval) = moment.snapshot.interval {
             self.interval = interval;
         }
         self.history = moment.history;
-        self.sample = Some(moment.live);
+        self.snapshot = Some(moment.snapshot);
     }
 
     /// The devices to list: all, or those that do something.
     #[must_use]
-    pub fn devices(&self) -> Vec<&DeviceView> {
-        let devices = self.sample.iter().flat_map(|sample| &sample.devices);
+    pub fn visible_devices(&self) -> Vec<&DeviceView> {
+        let devices = self.snapshot.iter().flat_map(|sample| &sample.devices);
         devices
-            .filter(|device| self.idle || !is_idle(device))
+            .filter(|device| self.show_idle || !is_idle(device))
             .collect()
     }
 
     /// The processes to list: filtered, in order.
     #[must_use]
-    pub fn processes(&self) -> Vec<&ProcessView> {
+    pub fn visible_processes(&self) -> Vec<&ProcessView> {
         let wanted = self.filter.as_string().to_lowercase();
-        let processes = self.sample.iter().flat_map(|sample| &sample.processes);
+        let processes = self.snapshot.iter().flat_map(|sample| &sample.processes);
         let mut listed: Vec<_> = processes
-            .filter(|process| matches(process, &wanted))
+            .filter(|process| matches_filter(process, &wanted))
             .collect();
-        listed.sort_by(|left, right| self.order.compare(left, right, self.totals));
-        if self.tree {
-            listed = tree::by_parents(&listed);
+        listed.sort_by(|left, right| self.sort_order.compare(left, right, self.show_totals));
+        if self.show_tree {
+            listed = tree::in_tree_order(&listed);
         }
         listed
     }
 
     /// The selected process, while it is listed.
     #[must_use]
-    pub fn process(&self) -> Option<&ProcessView> {
-        let sample = self.sample.as_ref()?;
+    pub fn selected_process(&self) -> Option<&ProcessView> {
+        let sample = self.snapshot.as_ref()?;
         let mut processes = sample.processes.iter();
-        processes.find(|process| Some((process.pid, process.tid)) == self.selected)
+        processes.find(|process| Some((process.pid, process.tid)) == self.selected_process_id)
     }
 
     /// The selected device, while it is there.
     #[must_use]
     pub fn selected_device(&self) -> Option<&DeviceView> {
-        let (sample, name) = (self.sample.as_ref()?, self.device.as_ref()?);
+        let (sample, name) = (self.snapshot.as_ref()?, self.selected_device_name.as_ref()?);
         sample.devices.iter().find(|device| device.name == *name)
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let travel = self.timeline.as_ref();
-        if let Some(effects) = travel.and_then(|timeline| timeline.command(command)) {
+        if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
             return effects;
         }
         match command {
-            Command::Filter => self.filtering = true,
-            Command::Accept if self.filtering => self.filtering = false,
-            Command::Accept => self.open(),
-            Command::Cancel => self.cancel(),
-            Command::Switch => self.on_devices = !self.on_devices,
-            Command::Totals => self.totals = !self.totals,
-            Command::Tree => self.tree = !self.tree,
-            Command::Threads => {
-                self.threads = !self.threads;
-                return vec![Effect::ShowThreads(self.threads)];
+            KeyCommand::EditFilter => self.is_editing_filter = true,
+            KeyCommand::Accept if self.is_editing_filter => self.is_editing_filter = false,
+            KeyCommand::Accept => self.open_selected(),
+            KeyCommand::Cancel => self.close_pane(),
+            KeyCommand::SwitchList => self.devices_focused = !self.devices_focused,
+            KeyCommand::ToggleTotals => self.show_totals = !self.show_totals,
+            KeyCommand::ToggleTree => self.show_tree = !self.show_tree,
+            KeyCommand::ToggleThreads => {
+                self.show_threads = !self.show_threads;
+                return vec![Effect::ShowThreads(self.show_threads)];
             }
-            Command::Memory => self.show(Pane::Memory),
-            Command::Deleted => {
-                self.show(Pane::Deleted(None));
-                return vec![Effect::ListDeleted];
+            KeyCommand::ShowMemory => self.show_pane(LivePane::Memory),
+            KeyCommand::ShowDeletedFiles => {
+                self.show_pane(LivePane::DeletedFiles(None));
+                return vec![Effect::ListDeletedFiles];
             }
-            Command::Files => return self.list_files(),
-            Command::OfDevice => self.filter_by_device(),
-            Command::Next => self.order.step(true),
-            Command::Previous => self.order.step(false),
-            Command::Reverse => self.order.descending = !self.order.descending,
-            Command::Idle => self.idle = !self.idle,
-            Command::All => {
-                self.all = !self.all;
-                return vec![Effect::ShowAll(self.all)];
+            KeyCommand::ShowOpenFiles => return self.list_open_files(),
+            KeyCommand::FilterByDevice => self.filter_by_device(),
+            KeyCommand::Next => self.sort_order.step_column(true),
+            KeyCommand::Previous => self.sort_order.step_column(false),
+            KeyCommand::ReverseSort => self.sort_order.descending = !self.sort_order.descending,
+            KeyCommand::ToggleIdleDevices => self.show_idle = !self.show_idle,
+            KeyCommand::ToggleAllProcesses => {
+                self.show_all = !self.show_all;
+                return vec![Effect::ShowAllProcesses(self.show_all)];
             }
-            Command::Pause => {
+            KeyCommand::TogglePause => {
                 self.paused = !self.paused;
-                return vec![Effect::Pause(self.paused)];
+                return vec![Effect::SetPaused(self.paused)];
             }
-            Command::Slower => return self.step_interval(true),
-            Command::Faster => return self.step_interval(false),
-            movement if self.pane != Pane::Lists => self.viewport.scroll(movement),
-            movement if self.on_devices => self.select_device(movement),
-            movement => self.select(movement),
+            KeyCommand::LongerInterval => return self.step_interval(true),
+            KeyCommand::ShorterInterval => return self.step_interval(false),
+            movement if self.pane != LivePane::Lists => self.viewport.scroll(movement),
+            movement if self.devices_focused => self.select_device(movement),
+            movement => self.select_process(movement),
         }
         Vec::new()
     }
 
     /// Takes the list of what a process has open.
-    pub fn listed_files(&mut self, pid: u32, files: Result<Vec<FileView>, String>) {
-        let wanted = self.selected.is_some_and(|(own, _)| own == pid);
-        if wanted && matches!(self.pane, Pane::Files(_)) {
-            self.pane = Pane::Files(Some(files));
+    pub fn set_open_files(&mut self, pid: u32, files: Result<Vec<FileView>, String>) {
+        let wanted = self.selected_process_id.is_some_and(|(own, _)| own == pid);
+        if wanted && matches!(self.pane, LivePane::OpenFiles(_)) {
+            self.pane = LivePane::OpenFiles(Some(files));
         }
     }
 
     /// Takes the list of deleted files.
-    pub fn listed_deleted(&mut self, files: Vec<DeletedView>) {
-        if matches!(self.pane, Pane::Deleted(_)) {
-            self.pane = Pane::Deleted(Some(files));
+    pub fn set_deleted_files(&mut self, files: Vec<DeletedView>) {
+        if matches!(self.pane, LivePane::DeletedFiles(_)) {
+            self.pane = LivePane::DeletedFiles(Some(files));
         }
     }
 
-    fn show(&mut self, pane: Pane) {
+    fn show_pane(&mut self, pane: LivePane) {
         self.pane = pane;
         self.viewport.reset();
     }
 
     /// Opens what is selected.
-    fn open(&mut self) {
-        if self.on_devices && self.device.is_some() {
-            self.show(Pane::Device);
-        } else if !self.on_devices && self.selected.is_some() {
-            self.show(Pane::Process);
+    fn open_selected(&mut self) {
+        if self.devices_focused && self.selected_device_name.is_some() {
+            self.show_pane(LivePane::Device);
+        } else if !self.devices_focused && self.selected_process_id.is_some() {
+            self.show_pane(LivePane::Process);
         }
     }
 
     /// Closes the pane; where there is none, forgets filter and selection.
-    fn cancel(&mut self) {
-        if self.filtering || self.pane == Pane::Lists {
-            self.filtering = false;
-            self.filter = Text::default();
-            self.selected = None;
-            self.device = None;
-            self.on_devices = false;
+    fn close_pane(&mut self) {
+        if self.is_editing_filter || self.pane == LivePane::Lists {
+            self.is_editing_filter = false;
+            self.filter = EditableText::default();
+            self.selected_process_id = None;
+            self.selected_device_name = None;
+            self.devices_focused = false;
         } else {
-            self.pane = Pane::Lists;
+            self.pane = LivePane::Lists;
         }
     }
 
-    fn list_files(&mut self) -> Vec<Effect> {
-        let Some((pid, _)) = self.selected else {
+    fn list_open_files(&mut self) -> Vec<Effect> {
+        let Some((pid, _)) = self.selected_process_id else {
             return Vec::new();
         };
-        self.show(Pane::Files(None));
-        vec![Effect::ListFiles(pid)]
+        self.show_pane(LivePane::OpenFiles(None));
+        vec![Effect::ListOpenFiles(pid)]
     }
 
     /// Lists only processes that work on the selected device.
     fn filter_by_device(&mut self) {
-        if let Some(device) = &self.device {
-            self.filter = Text::new(device);
-            self.on_devices = false;
-            self.pane = Pane::Lists;
+        if let Some(device) = &self.selected_device_name {
+            self.filter = EditableText::new(device);
+            self.devices_focused = false;
+            self.pane = LivePane::Lists;
         }
     }
 
-    fn select_device(&mut self, movement: Command) {
+    fn select_device(&mut self, movement: KeyCommand) {
         let names: Vec<SafeText> = self
-            .devices()
+            .visible_devices()
             .iter()
             .map(|device| device.name.clone())
             .collect();
         let place = names
             .iter()
-            .position(|name| Some(name) == self.device.as_ref());
-        self.device = moved(movement, place, names.len()).map(|place| names[place].clone());
+            .position(|name| Some(name) == self.selected_device_name.as_ref());
+        self.selected_device_name =
+            moved_index(movement, place, names.len()).map(|place| names[place].clone());
     }
 
     fn step_interval(&mut self, longer: bool) -> Vec<Effect> {
@@ -286,26 +287,26 @@ impl LiveState {
         vec![Effect::SetInterval(interval)]
     }
 
-    fn select(&mut self, movement: Command) {
+    fn select_process(&mut self, movement: KeyCommand) {
         let ids: Vec<_> = self
-            .processes()
+            .visible_processes()
             .iter()
             .map(|process| (process.pid, process.tid))
             .collect();
         let place = self
-            .selected
+            .selected_process_id
             .and_then(|selected| ids.iter().position(|id| *id == selected));
-        self.selected = moved(movement, place, ids.len()).map(|place| ids[place]);
+        self.selected_process_id = moved_index(movement, place, ids.len()).map(|place| ids[place]);
     }
 }
 
 /// The place in a list of `count` that a movement leads to; `None` when the list is empty.
-fn moved(movement: Command, place: Option<usize>, count: usize) -> Option<usize> {
+fn moved_index(movement: KeyCommand, place: Option<usize>, count: usize) -> Option<usize> {
     let last = count.checked_sub(1)?;
     Some(match place {
-        None if movement == Command::Last => last,
+        None if movement == KeyCommand::GoToLast => last,
         None => 0,
-        Some(place) => step(place, count, movement),
+        Some(place) => step_cursor(place, count, movement),
     })
 }
 
@@ -316,7 +317,7 @@ fn is_idle(device: &DeviceView) -> bool {
         && device.in_flight.unwrap_or(0) == 0
 }
 
-fn matches(process: &ProcessView, wanted: &str) -> bool {
+fn matches_filter(process: &ProcessView, wanted: &str) -> bool {
     wanted.is_empty()
         || process.command.to_lowercase().contains(wanted)
         || process.pid.to_string().starts_with(wanted)
@@ -335,19 +336,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_interval_steps_between_its_ends() {
+    fn sampling_interval_steps_stay_within_limits() {
         let mut live = LiveState::new(Duration::from_secs(1));
-        live.command(Command::Faster);
+        live.handle_command(KeyCommand::ShorterInterval);
         assert_eq!(live.interval, Duration::from_millis(500));
-        live.command(Command::Faster);
-        assert!(live.command(Command::Faster).is_empty());
+        live.handle_command(KeyCommand::ShorterInterval);
+        assert!(live.handle_command(KeyCommand::ShorterInterval).is_empty());
         live.interval = Duration::from_millis(700);
-        let effects = live.command(Command::Slower);
+        let effects = live.handle_command(KeyCommand::LongerInterval);
         assert!(matches!(effects[..], [Effect::SetInterval(interval)] if interval.as_secs() == 1));
     }
 
     #[test]
-    fn an_unknown_device_is_not_idle() {
+    fn device_with_unknown_rates_is_not_idle() {
         let mut device = DeviceView::default();
         assert!(!is_idle(&device));
         device.read_ios_per_s = Some(0.0);

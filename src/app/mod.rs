@@ -5,15 +5,15 @@
 
 use std::time::Duration;
 
-pub mod action;
 pub mod comparison;
 pub mod consent;
+pub mod event;
 pub mod form;
 pub mod key;
 pub mod keymap;
 pub mod launcher;
 pub mod live;
-mod news;
+mod messages;
 pub mod process;
 pub mod replay;
 pub mod requests;
@@ -25,13 +25,15 @@ pub mod text;
 pub mod update;
 pub mod viewport;
 
-pub use action::{Action, Choice, Effect, Group, News, RunView, Saved, SessionEntry};
-pub use keymap::{Command, Context};
+pub use event::{
+    AppEvent, Effect, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
+};
+pub use keymap::{KeyCommand, KeyContext};
 pub use update::update;
 
 use crate::safe_text::SafeText;
 use launcher::LauncherState;
-use live::{Deed, LiveState, Victim};
+use live::{LiveState, ProcessAction, ProcessId};
 use requests::RequestsState;
 use result::ResultState;
 use running::RunningState;
@@ -63,7 +65,7 @@ impl Screen {
 
 /// Where the Bench screen is.
 #[derive(Debug, Clone)]
-pub enum Stage {
+pub enum BenchStage {
     /// Choosing.
     Launcher,
     /// Measuring.
@@ -78,44 +80,44 @@ pub struct BenchState {
     /// The launcher: kept while a benchmark runs.
     pub launcher: LauncherState,
     /// What is shown.
-    pub stage: Stage,
+    pub stage: BenchStage,
 }
 
 impl BenchState {
     /// Whether a benchmark runs.
     #[must_use]
     pub fn is_running(&self) -> bool {
-        matches!(self.stage, Stage::Running(_))
+        matches!(self.stage, BenchStage::Running(_))
     }
 }
 
 /// What lies over the screen.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Overlay {
+pub enum Dialog {
     /// The help.
     Help,
     /// Whether to quit although a benchmark runs.
-    QuitWhileRunning,
+    ConfirmQuit,
     /// What to do to a process: these, by their numbers.
-    Choose(Victim, &'static [Deed]),
+    ChooseProcessAction(ProcessId, &'static [ProcessAction]),
     /// Whether to do it.
-    Confirm(Victim, Deed),
+    ConfirmProcessAction(ProcessId, ProcessAction),
     /// Whether to switch delay accounting on.
-    Accounting,
+    ConfirmAccounting,
 }
 
 /// A sentence for the bottom line, until the next key.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Message {
+pub struct StatusMessage {
     /// What it says.
     pub text: SafeText,
     /// Whether something went wrong.
-    pub trouble: bool,
+    pub is_error: bool,
 }
 
 /// Everything that the interface knows.
 #[derive(Debug, Clone)]
-pub struct State {
+pub struct AppState {
     /// The screen in front.
     pub screen: Screen,
     /// The Live screen.
@@ -127,14 +129,14 @@ pub struct State {
     /// The Sessions screen.
     pub sessions: SessionsState,
     /// The part of the help that is shown.
-    pub help: Viewport,
+    pub help_viewport: Viewport,
     /// What lies over it.
-    pub overlay: Option<Overlay>,
+    pub dialog: Option<Dialog>,
     /// What the bottom line says.
-    pub message: Option<Message>,
+    pub status_message: Option<StatusMessage>,
 }
 
-impl State {
+impl AppState {
     /// The beginning: Live, nothing seen yet.
     #[must_use]
     pub fn new(interval: Duration) -> Self {
@@ -143,19 +145,19 @@ impl State {
             live: LiveState::new(interval),
             bench: BenchState {
                 launcher: LauncherState::default(),
-                stage: Stage::Launcher,
+                stage: BenchStage::Launcher,
             },
             requests: RequestsState::default(),
             sessions: SessionsState::default(),
-            help: Viewport::default(),
-            overlay: None,
-            message: None,
+            help_viewport: Viewport::default(),
+            dialog: None,
+            status_message: None,
         }
     }
 
     /// The beginning of a replay.
     #[must_use]
-    pub fn replaying(timeline: replay::Timeline, interval: Duration) -> Self {
+    pub fn for_replay(timeline: replay::ReplayTimeline, interval: Duration) -> Self {
         let mut state = Self::new(interval);
         state.live.timeline = Some(timeline);
         state
@@ -163,51 +165,60 @@ impl State {
 
     /// Which keys hold.
     #[must_use]
-    pub fn context(&self) -> Context {
-        match (self.overlay, self.screen) {
-            (Some(Overlay::Help), _) => Context::Help,
-            (Some(Overlay::QuitWhileRunning | Overlay::Confirm(..) | Overlay::Accounting), _) => {
-                Context::Question
-            }
-            (Some(Overlay::Choose(..)), _) => Context::Choice,
-            (None, Screen::Live) if self.live.filtering => Context::Filter,
-            (None, Screen::Live) if self.live.timeline.is_some() => Context::Replay,
-            (None, Screen::Live) => Context::Live,
+    pub fn key_context(&self) -> KeyContext {
+        match (self.dialog, self.screen) {
+            (Some(Dialog::Help), _) => KeyContext::Help,
+            (
+                Some(
+                    Dialog::ConfirmQuit
+                    | Dialog::ConfirmProcessAction(..)
+                    | Dialog::ConfirmAccounting,
+                ),
+                _,
+            ) => KeyContext::Question,
+            (Some(Dialog::ChooseProcessAction(..)), _) => KeyContext::ChoiceList,
+            (None, Screen::Live) if self.live.is_editing_filter => KeyContext::Filter,
+            (None, Screen::Live) if self.live.timeline.is_some() => KeyContext::Replay,
+            (None, Screen::Live) => KeyContext::Live,
             (None, Screen::Bench) => match &self.bench.stage {
-                Stage::Launcher => self.bench.launcher.context(),
-                Stage::Running(_) => Context::Running,
-                Stage::Result(_) => Context::Result,
+                BenchStage::Launcher => self.bench.launcher.key_context(),
+                BenchStage::Running(_) => KeyContext::Running,
+                BenchStage::Result(_) => KeyContext::Result,
             },
-            (None, Screen::Requests) if self.requests.filtering => Context::Filter,
-            (None, Screen::Requests) if self.live.timeline.is_some() => Context::Recorded,
-            (None, Screen::Requests) => Context::Requests,
-            (None, Screen::Sessions) if self.sessions.open.is_some() => Context::Result,
-            (None, Screen::Sessions) if self.sessions.comparison.is_some() => Context::Comparison,
-            (None, Screen::Sessions) => Context::Sessions,
+            (None, Screen::Requests) if self.requests.is_editing_filter => KeyContext::Filter,
+            (None, Screen::Requests) if self.live.timeline.is_some() => {
+                KeyContext::RecordedRequests
+            }
+            (None, Screen::Requests) => KeyContext::Requests,
+            (None, Screen::Sessions) if self.sessions.open_result.is_some() => KeyContext::Result,
+            (None, Screen::Sessions) if self.sessions.comparison.is_some() => {
+                KeyContext::Comparison
+            }
+            (None, Screen::Sessions) => KeyContext::Sessions,
         }
     }
 
     /// Says at the bottom that something went wrong.
-    fn trouble(&mut self, text: impl Into<SafeText>) {
-        self.message = Some(Message {
+    fn show_error(&mut self, text: impl Into<SafeText>) {
+        self.status_message = Some(StatusMessage {
             text: text.into(),
-            trouble: true,
+            is_error: true,
         });
     }
 
     /// Says at the bottom that something was done.
-    fn good(&mut self, text: impl Into<SafeText>) {
-        self.message = Some(Message {
+    fn show_success(&mut self, text: impl Into<SafeText>) {
+        self.status_message = Some(StatusMessage {
             text: text.into(),
-            trouble: false,
+            is_error: false,
         });
     }
 
     /// The result in front, on whichever screen it is.
-    fn result(&mut self) -> Option<&mut ResultState> {
+    fn front_result(&mut self) -> Option<&mut ResultState> {
         match (self.screen, &mut self.bench.stage) {
-            (Screen::Sessions, _) => self.sessions.open.as_mut(),
-            (Screen::Bench, Stage::Result(result)) => Some(result),
+            (Screen::Sessions, _) => self.sessions.open_result.as_mut(),
+            (Screen::Bench, BenchStage::Result(result)) => Some(result),
             _ => None,
         }
     }

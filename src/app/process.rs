@@ -2,7 +2,7 @@
 
 use std::cmp::Ordering;
 
-use crate::model::live::ProcessView;
+use crate::model::snapshot::ProcessView;
 
 /// A column of the process list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -16,17 +16,17 @@ pub enum ProcessColumn {
     /// Bytes written to devices per second.
     Write,
     /// Share of what was read that came from the cache.
-    Cache,
+    CacheFraction,
     /// Share of time spent waiting for block I/O.
     IoWait,
     /// Share of time spent waiting for memory to be swapped in.
     SwapIn,
     /// I/O class and level.
-    Class,
+    IoClass,
     /// Devices that it works on.
     Device,
     /// Kernel's state.
-    State,
+    KernelState,
     /// Command line.
     Command,
 }
@@ -38,39 +38,39 @@ impl ProcessColumn {
         Self::User,
         Self::Read,
         Self::Write,
-        Self::Cache,
+        Self::CacheFraction,
         Self::IoWait,
         Self::SwapIn,
-        Self::Class,
+        Self::IoClass,
         Self::Device,
-        Self::State,
+        Self::KernelState,
         Self::Command,
     ];
 
-    fn step(self, by: usize) -> Self {
+    fn next_column(self, by: usize) -> Self {
         let place = Self::ALL.iter().position(|column| *column == self);
         Self::ALL[(place.unwrap_or(0) + by) % Self::ALL.len()]
     }
 
     /// Whether the largest come first when it is chosen.
-    fn descends(self) -> bool {
+    fn sorts_descending(self) -> bool {
         matches!(
             self,
-            Self::Read | Self::Write | Self::Cache | Self::IoWait | Self::SwapIn
+            Self::Read | Self::Write | Self::CacheFraction | Self::IoWait | Self::SwapIn
         )
     }
 }
 
 /// The order of the process list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Order {
+pub struct ProcessOrder {
     /// By which column; `None`: by reads and writes together, the busiest first.
     pub column: Option<ProcessColumn>,
     /// Largest or last first.
     pub descending: bool,
 }
 
-impl Default for Order {
+impl Default for ProcessOrder {
     fn default() -> Self {
         Self {
             column: None,
@@ -79,21 +79,21 @@ impl Default for Order {
     }
 }
 
-impl Order {
+impl ProcessOrder {
     /// By the next column to the right, or the left.
-    pub fn step(&mut self, forward: bool) {
+    pub fn step_column(&mut self, forward: bool) {
         let by = if forward {
             1
         } else {
             ProcessColumn::ALL.len() - 1
         };
         let column = match self.column {
-            Some(column) => column.step(by),
+            Some(column) => column.next_column(by),
             None if forward => ProcessColumn::Read,
             None => ProcessColumn::Write,
         };
         self.column = Some(column);
-        self.descending = column.descends();
+        self.descending = column.sorts_descending();
     }
 
     /// Compares two processes by their rates, or, with `totals`, by what they moved since they were
@@ -101,29 +101,31 @@ impl Order {
     #[must_use]
     pub fn compare(&self, left: &ProcessView, right: &ProcessView, totals: bool) -> Ordering {
         let by_number = |of: &dyn Fn(&ProcessView) -> Option<f64>| match (of(left), of(right)) {
-            (Some(left), Some(right)) => self.directed(left.total_cmp(&right)),
+            (Some(left), Some(right)) => self.with_direction(left.total_cmp(&right)),
             (Some(_), None) => Ordering::Less,
             (None, Some(_)) => Ordering::Greater,
             (None, None) => Ordering::Equal,
         };
         let by = match self.column {
-            None => by_number(&|process| total(process, totals)),
-            Some(ProcessColumn::Pid) => self.directed(left.pid.cmp(&right.pid)),
-            Some(ProcessColumn::User) => self.directed(left.user.cmp(&right.user)),
-            Some(ProcessColumn::Read) => by_number(&|process| moved(process, totals).0),
-            Some(ProcessColumn::Write) => by_number(&|process| moved(process, totals).1),
-            Some(ProcessColumn::Cache) => by_number(&|process| process.cached),
+            None => by_number(&|process| total_bytes(process, totals)),
+            Some(ProcessColumn::Pid) => self.with_direction(left.pid.cmp(&right.pid)),
+            Some(ProcessColumn::User) => self.with_direction(left.user.cmp(&right.user)),
+            Some(ProcessColumn::Read) => by_number(&|process| transferred_bytes(process, totals).0),
+            Some(ProcessColumn::Write) => {
+                by_number(&|process| transferred_bytes(process, totals).1)
+            }
+            Some(ProcessColumn::CacheFraction) => by_number(&|process| process.cache_fraction),
             Some(ProcessColumn::IoWait) => by_number(&|process| process.io_wait),
             Some(ProcessColumn::SwapIn) => by_number(&|process| process.swap_in),
-            Some(ProcessColumn::Class) => self.directed(left.priority.cmp(&right.priority)),
-            Some(ProcessColumn::Device) => self.directed(left.devices.cmp(&right.devices)),
-            Some(ProcessColumn::State) => self.directed(left.state.cmp(&right.state)),
-            Some(ProcessColumn::Command) => self.directed(left.command.cmp(&right.command)),
+            Some(ProcessColumn::IoClass) => self.with_direction(left.priority.cmp(&right.priority)),
+            Some(ProcessColumn::Device) => self.with_direction(left.devices.cmp(&right.devices)),
+            Some(ProcessColumn::KernelState) => self.with_direction(left.state.cmp(&right.state)),
+            Some(ProcessColumn::Command) => self.with_direction(left.command.cmp(&right.command)),
         };
         by.then((left.pid, left.tid).cmp(&(right.pid, right.tid)))
     }
 
-    fn directed(&self, ordering: Ordering) -> Ordering {
+    fn with_direction(&self, ordering: Ordering) -> Ordering {
         if self.descending {
             ordering.reverse()
         } else {
@@ -134,7 +136,7 @@ impl Order {
 
 /// Bytes read and written: per second, or since it was seen first.
 #[must_use]
-pub fn moved(process: &ProcessView, totals: bool) -> (Option<f64>, Option<f64>) {
+pub fn transferred_bytes(process: &ProcessView, totals: bool) -> (Option<f64>, Option<f64>) {
     if totals {
         let bytes = |bytes: Option<u64>| bytes.map(|bytes| bytes as f64);
         return (
@@ -145,8 +147,8 @@ pub fn moved(process: &ProcessView, totals: bool) -> (Option<f64>, Option<f64>) 
     (process.read_bytes_per_s, process.write_bytes_per_s)
 }
 
-fn total(process: &ProcessView, totals: bool) -> Option<f64> {
-    match moved(process, totals) {
+fn total_bytes(process: &ProcessView, totals: bool) -> Option<f64> {
+    match transferred_bytes(process, totals) {
         (None, None) => None,
         (read, write) => Some(read.unwrap_or(0.0) + write.unwrap_or(0.0)),
     }
@@ -166,14 +168,14 @@ mod tests {
     }
 
     #[test]
-    fn the_unknown_comes_last_in_both_directions() {
+    fn processes_with_unknown_value_sort_last_in_both_orders() {
         let processes = [
             process(1, Some(5.0)),
             process(2, None),
             process(3, Some(9.0)),
         ];
         for (descending, expected) in [(true, [3, 1, 2]), (false, [1, 3, 2])] {
-            let order = Order {
+            let order = ProcessOrder {
                 column: Some(ProcessColumn::Read),
                 descending,
             };
@@ -185,12 +187,12 @@ mod tests {
     }
 
     #[test]
-    fn every_column_is_reached_in_both_directions() {
+    fn sort_column_steps_reach_every_column_in_both_directions() {
         for forward in [true, false] {
-            let mut order = Order::default();
+            let mut order = ProcessOrder::default();
             let mut seen = std::collections::HashSet::new();
             for _ in 0..ProcessColumn::ALL.len() {
-                order.step(forward);
+                order.step_column(forward);
                 seen.insert(order.column);
             }
             assert_eq!(seen.len(), ProcessColumn::ALL.len());

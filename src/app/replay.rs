@@ -3,20 +3,20 @@
 use std::sync::Arc;
 
 use super::Screen;
-use super::action::Effect;
-use super::keymap::Command;
+use super::event::Effect;
+use super::keymap::KeyCommand;
 use crate::model::requests::RequestsView;
-use crate::model::{History, Live};
+use crate::model::{SampleHistory, Snapshot};
 use crate::safe_text::SafeText;
 
 /// Views that the long steps go.
-const FAR: isize = 60;
+const SKIP_FRAMES: isize = 60;
 
 /// A way to another view.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Travel {
+pub enum Seek {
     /// Forwards, or backwards by a negative number.
-    Step(isize),
+    Forward(isize),
     /// To the first view.
     First,
     /// To the last view.
@@ -29,53 +29,53 @@ pub enum Travel {
 
 /// One view of a recording, and the devices' past as it was known then.
 #[derive(Debug, Clone)]
-pub struct Moment {
+pub struct Frame {
     /// Its number, from 0.
-    pub position: usize,
+    pub index: usize,
     /// The view.
-    pub live: Arc<Live>,
+    pub snapshot: Arc<Snapshot>,
     /// The single requests up to it, where they were recorded and there were any.
     pub requests: Option<Arc<RequestsView>>,
     /// What was before it.
-    pub history: History,
+    pub history: SampleHistory,
     /// Whether it goes on by itself.
-    pub playing: bool,
+    pub is_playing: bool,
 }
 
 /// The time line of a recording.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timeline {
+pub struct ReplayTimeline {
     /// Name of the file.
     pub name: SafeText,
     /// Bytes per second that the drives moved at each view, where that is known.
-    pub rates: Arc<[Option<u64>]>,
+    pub frame_rates: Arc<[Option<u64>]>,
     /// What is to be said of the file, such as where it is damaged.
-    pub note: Option<SafeText>,
+    pub warning: Option<SafeText>,
     /// Whether single requests were recorded too.
     pub has_requests: bool,
     /// The view that is shown, from 0.
-    pub position: usize,
+    pub frame_index: usize,
     /// Whether it goes on by itself.
-    pub playing: bool,
+    pub is_playing: bool,
 }
 
-impl Timeline {
+impl ReplayTimeline {
     /// Stands at the first view.
     #[must_use]
     pub fn new(name: SafeText, rates: Arc<[Option<u64>]>, note: Option<SafeText>) -> Self {
         Self {
             name,
-            rates,
-            note,
+            frame_rates: rates,
+            warning: note,
             has_requests: false,
-            position: 0,
-            playing: false,
+            frame_index: 0,
+            is_playing: false,
         }
     }
 
     /// Why a screen cannot be shown of this recording; `None` where it can.
     #[must_use]
-    pub fn refusal(&self, screen: Screen) -> Option<&'static str> {
+    pub fn unavailable_reason(&self, screen: Screen) -> Option<&'static str> {
         match screen {
             Screen::Live => None,
             Screen::Requests if self.has_requests => None,
@@ -90,20 +90,20 @@ impl Timeline {
 
     /// Obeys a command that concerns the way through the recording; `None` for all others.
     #[must_use]
-    pub fn command(&self, command: Command) -> Option<Vec<Effect>> {
+    pub fn handle_command(&self, command: KeyCommand) -> Option<Vec<Effect>> {
         let travel = match command {
-            Command::NextView => Travel::Step(1),
-            Command::PreviousView => Travel::Step(-1),
-            Command::FarForward => Travel::Step(FAR),
-            Command::FarBack => Travel::Step(-FAR),
-            Command::FirstView => Travel::First,
-            Command::LastView => Travel::Last,
-            Command::Busiest => Travel::Busiest,
-            Command::Pause => Travel::Play(!self.playing),
-            Command::Export => return Some(vec![Effect::ExportView]),
+            KeyCommand::NextFrame => Seek::Forward(1),
+            KeyCommand::PreviousFrame => Seek::Forward(-1),
+            KeyCommand::SkipForward => Seek::Forward(SKIP_FRAMES),
+            KeyCommand::SkipBack => Seek::Forward(-SKIP_FRAMES),
+            KeyCommand::FirstFrame => Seek::First,
+            KeyCommand::LastFrame => Seek::Last,
+            KeyCommand::BusiestFrame => Seek::Busiest,
+            KeyCommand::TogglePause => Seek::Play(!self.is_playing),
+            KeyCommand::ExportSession => return Some(vec![Effect::ExportFrame]),
             _ => return None,
         };
-        Some(vec![Effect::Travel(travel)])
+        Some(vec![Effect::Seek(travel)])
     }
 }
 
@@ -112,15 +112,18 @@ mod tests {
     use super::*;
 
     #[test]
-    fn keys_of_the_time_line_travel_and_others_are_the_lists() {
-        let timeline = Timeline::new("day".into(), Arc::default(), None);
-        let travel = |command| match timeline.command(command).as_deref() {
-            Some([Effect::Travel(travel)]) => Some(*travel),
+    fn timeline_handles_seek_commands_and_no_others() {
+        let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
+        let travel = |command| match timeline.handle_command(command).as_deref() {
+            Some([Effect::Seek(travel)]) => Some(*travel),
             _ => None,
         };
-        assert_eq!(travel(Command::NextView), Some(Travel::Step(1)));
-        assert_eq!(travel(Command::FarBack), Some(Travel::Step(-FAR)));
-        assert_eq!(travel(Command::Pause), Some(Travel::Play(true)));
-        assert!(timeline.command(Command::Down).is_none());
+        assert_eq!(travel(KeyCommand::NextFrame), Some(Seek::Forward(1)));
+        assert_eq!(
+            travel(KeyCommand::SkipBack),
+            Some(Seek::Forward(-SKIP_FRAMES))
+        );
+        assert_eq!(travel(KeyCommand::TogglePause), Some(Seek::Play(true)));
+        assert!(timeline.handle_command(KeyCommand::Down).is_none());
     }
 }

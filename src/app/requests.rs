@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use super::action::Effect;
-use super::keymap::Command;
+use super::event::Effect;
+use super::keymap::KeyCommand;
 use super::live::LiveState;
-use super::text::Text;
+use super::text::EditableText;
 use super::viewport::Viewport;
-use crate::model::requests::{Request, RequestsView};
-use crate::printable::printable;
+use crate::model::requests::{RequestsView, TracedRequest};
+use crate::printable::printable_bytes;
 use crate::safe_text::SafeText;
 
 /// The Requests screen.
@@ -19,60 +19,60 @@ pub struct RequestsState {
     /// The latest of it; `None` until it arrives.
     pub view: Option<Arc<RequestsView>>,
     /// Why requests cannot be followed, and what to do.
-    pub refused: Option<[SafeText; 2]>,
+    pub unavailable: Option<[SafeText; 2]>,
     /// Whether the screen is held.
-    pub held: bool,
+    pub is_held: bool,
     /// Text that a listed request must contain.
-    pub filter: Text,
+    pub filter: EditableText,
     /// Whether the filter is being typed.
-    pub filtering: bool,
+    pub is_editing_filter: bool,
     /// The part of the list that is shown.
     pub viewport: Viewport,
 }
 
 impl RequestsState {
     /// The screen comes to the front: follows the device of the last time, or else the busiest.
-    pub fn begin(&mut self, live: &LiveState) -> Vec<Effect> {
-        let device = self.device.take().or_else(|| busiest(live));
-        self.follow(device)
+    pub fn start_following(&mut self, live: &LiveState) -> Vec<Effect> {
+        let device = self.device.take().or_else(|| busiest_device(live));
+        self.follow_device(device)
     }
 
     /// Takes a view, unless it is of the device before.
-    pub fn seen(&mut self, view: Arc<RequestsView>) {
-        if !self.held && self.device.as_ref() == Some(&view.device) {
+    pub fn update_view(&mut self, view: Arc<RequestsView>) {
+        if !self.is_held && self.device.as_ref() == Some(&view.device) {
             self.view = Some(view);
         }
     }
 
     /// Takes what a recording knows of a moment, whichever device it is about.
-    pub fn recalled(&mut self, view: Option<Arc<RequestsView>>) {
+    pub fn show_frame(&mut self, view: Option<Arc<RequestsView>>) {
         self.device = view.as_ref().map(|view| view.device.clone());
         self.view = view;
     }
 
     /// The requests to list: filtered, the newest first.
     #[must_use]
-    pub fn listed(&self) -> Vec<&Request> {
+    pub fn visible_requests(&self) -> Vec<&TracedRequest> {
         let wanted = self.filter.as_string().to_lowercase();
         self.view
             .iter()
-            .flat_map(|view| &view.latest)
-            .filter(|request| wanted.is_empty() || matches(request, &wanted))
+            .flat_map(|view| &view.latest_requests)
+            .filter(|request| wanted.is_empty() || matches_filter(request, &wanted))
             .collect()
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command, live: &LiveState) -> Vec<Effect> {
+    pub fn handle_command(&mut self, command: KeyCommand, live: &LiveState) -> Vec<Effect> {
         match command {
-            Command::Next => return self.step(live, 1),
-            Command::Previous => return self.step(live, -1),
-            Command::Reload => return self.begin(live),
-            Command::Pause => self.held = !self.held,
-            Command::Filter => self.filtering = true,
-            Command::Accept => self.filtering = false,
-            Command::Cancel => {
-                self.filtering = false;
-                self.filter = Text::default();
+            KeyCommand::Next => return self.step_device(live, 1),
+            KeyCommand::Previous => return self.step_device(live, -1),
+            KeyCommand::ReloadList => return self.start_following(live),
+            KeyCommand::TogglePause => self.is_held = !self.is_held,
+            KeyCommand::EditFilter => self.is_editing_filter = true,
+            KeyCommand::Accept => self.is_editing_filter = false,
+            KeyCommand::Cancel => {
+                self.is_editing_filter = false;
+                self.filter = EditableText::default();
                 self.viewport.reset();
             }
             movement => self.viewport.scroll(movement),
@@ -80,17 +80,17 @@ impl RequestsState {
         Vec::new()
     }
 
-    fn follow(&mut self, device: Option<SafeText>) -> Vec<Effect> {
+    fn follow_device(&mut self, device: Option<SafeText>) -> Vec<Effect> {
         self.device.clone_from(&device);
         self.view = None;
-        self.refused = None;
-        self.held = false;
+        self.unavailable = None;
+        self.is_held = false;
         self.viewport.reset();
-        vec![Effect::Follow(device)]
+        vec![Effect::FollowRequests(device)]
     }
 
-    fn step(&mut self, live: &LiveState, by: isize) -> Vec<Effect> {
-        let names = devices(live);
+    fn step_device(&mut self, live: &LiveState, by: isize) -> Vec<Effect> {
+        let names = whole_devices(live);
         if names.is_empty() {
             return Vec::new();
         }
@@ -102,40 +102,40 @@ impl RequestsState {
             Some(place) => (place as isize + by).rem_euclid(names.len() as isize) as usize,
             None => 0,
         };
-        self.follow(names.get(next).cloned())
+        self.follow_device(names.get(next).cloned())
     }
 }
 
 /// Devices that are no part of another one.
-fn devices(live: &LiveState) -> Vec<SafeText> {
-    let all = live.sample.iter().flat_map(|sample| &sample.devices);
+fn whole_devices(live: &LiveState) -> Vec<SafeText> {
+    let all = live.snapshot.iter().flat_map(|sample| &sample.devices);
     all.filter(|device| device.parent.is_none())
         .map(|device| device.name.clone())
         .collect()
 }
 
-fn busiest(live: &LiveState) -> Option<SafeText> {
+fn busiest_device(live: &LiveState) -> Option<SafeText> {
     let rate = |name: &SafeText| {
-        let all = live.sample.iter().flat_map(|sample| &sample.devices);
+        let all = live.snapshot.iter().flat_map(|sample| &sample.devices);
         all.filter(|device| device.name == *name)
             .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?))
             .sum::<f64>()
     };
     // The first of several that are equally busy.
-    devices(live)
+    whole_devices(live)
         .into_iter()
         .rev()
         .max_by(|left, right| rate(left).total_cmp(&rate(right)))
 }
 
-fn matches(request: &Request, wanted: &str) -> bool {
-    let by = request.charged();
+fn matches_filter(request: &TracedRequest, wanted: &str) -> bool {
+    let by = request.charged_actor();
     by.is_some_and(|actor| {
         actor.pid.to_string().starts_with(wanted)
-            || printable(actor.name.bytes())
+            || printable_bytes(actor.name.as_bytes())
                 .to_lowercase()
                 .contains(wanted)
-    }) || request.operation.word().contains(wanted)
+    }) || request.operation.name().contains(wanted)
 }
 
 #[cfg(test)]
@@ -143,11 +143,11 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::model::Modeler;
-    use crate::model::live::DeviceView;
+    use crate::model::ViewBuilder;
+    use crate::model::snapshot::DeviceView;
 
-    fn live(rates: &[(&str, Option<&str>, f64)]) -> LiveState {
-        let mut sample = Modeler::default().update(Arc::default());
+    fn live_with_rates(rates: &[(&str, Option<&str>, f64)]) -> LiveState {
+        let mut sample = ViewBuilder::default().update(Arc::default());
         sample.devices = rates
             .iter()
             .map(|(name, parent, rate)| DeviceView {
@@ -159,76 +159,87 @@ mod tests {
             })
             .collect();
         let mut live = LiveState::new(Duration::from_secs(1));
-        live.sampled(Arc::new(sample));
+        live.set_snapshot(Arc::new(sample));
         live
     }
 
-    fn followed(effects: &[Effect]) -> Option<&str> {
+    fn followed_device(effects: &[Effect]) -> Option<&str> {
         match effects {
-            [Effect::Follow(device)] => device.as_deref(),
+            [Effect::FollowRequests(device)] => device.as_deref(),
             _ => None,
         }
     }
 
     #[test]
-    fn the_busiest_drive_is_followed_first_and_the_arrows_go_round() {
-        let live = live(&[
+    fn requests_screen_follows_busiest_drive_first_and_cycles() {
+        let live = live_with_rates(&[
             ("sda", None, 1.0),
             ("sda1", Some("sda"), 9.0),
             ("sdb", None, 5.0),
         ]);
         let mut requests = RequestsState::default();
-        assert_eq!(followed(&requests.begin(&live)), Some("sdb"));
-        let effects = requests.command(Command::Next, &live);
-        assert_eq!(followed(&effects), Some("sda"));
-        let effects = requests.command(Command::Previous, &live);
-        assert_eq!(followed(&effects), Some("sdb"));
+        assert_eq!(
+            followed_device(&requests.start_following(&live)),
+            Some("sdb")
+        );
+        let effects = requests.handle_command(KeyCommand::Next, &live);
+        assert_eq!(followed_device(&effects), Some("sda"));
+        let effects = requests.handle_command(KeyCommand::Previous, &live);
+        assert_eq!(followed_device(&effects), Some("sdb"));
         // Coming back goes on with the same device.
-        assert_eq!(followed(&requests.begin(&live)), Some("sdb"));
+        assert_eq!(
+            followed_device(&requests.start_following(&live)),
+            Some("sdb")
+        );
     }
 
     #[test]
-    fn views_of_the_device_before_are_passed_over() {
+    fn requests_screen_ignores_views_of_previous_device() {
         let mut requests = RequestsState {
             device: Some("sdb".into()),
             ..RequestsState::default()
         };
-        let of = |device| Arc::new(crate::model::requests::Board::new(device, 0).view(1));
-        requests.seen(of("sda"));
+        let of =
+            |device| Arc::new(crate::model::requests::RequestAggregator::new(device, 0).view(1));
+        requests.update_view(of("sda"));
         assert!(requests.view.is_none());
-        requests.seen(of("sdb"));
+        requests.update_view(of("sdb"));
         assert!(requests.view.is_some());
     }
 
     #[test]
-    fn a_recording_shows_what_it_has_and_follows_nothing() {
-        use crate::app::key::Key;
-        use crate::app::replay::{Moment, Timeline, Travel};
-        use crate::app::{Action, News, Screen, State, update};
+    fn requests_screen_in_replay_shows_recorded_view_without_tracing() {
+        use crate::app::key::KeyPress;
+        use crate::app::replay::{Frame, ReplayTimeline, Seek};
+        use crate::app::{AppEvent, AppState, Message, Screen, update};
         let replay = |has_requests| {
-            let timeline = Timeline::new("day".into(), Arc::default(), None);
-            let timeline = Timeline {
+            let timeline = ReplayTimeline::new("day".into(), Arc::default(), None);
+            let timeline = ReplayTimeline {
                 has_requests,
                 ..timeline
             };
-            State::replaying(timeline, Duration::from_secs(1))
+            AppState::for_replay(timeline, Duration::from_secs(1))
         };
-        let press = |state: &mut State, letter| update(state, Action::Key(Key::char(letter)));
+        let press =
+            |state: &mut AppState, letter| update(state, AppEvent::Key(KeyPress::char(letter)));
         let mut without = replay(false);
         assert!(press(&mut without, '3').is_empty());
         assert_eq!(without.screen, Screen::Live);
-        assert!(without.message.is_some());
+        assert!(without.status_message.is_some());
 
         let mut with = replay(true);
-        let view = crate::model::requests::Board::new("sda", 0).view(1);
-        let moment = Moment {
-            position: 0,
-            live: Arc::new(Modeler::default().update(Arc::default())),
+        let view = crate::model::requests::RequestAggregator::new("sda", 0).view(1);
+        let moment = Frame {
+            index: 0,
+            snapshot: Arc::new(ViewBuilder::default().update(Arc::default())),
             requests: Some(Arc::new(view)),
-            history: crate::model::History::default(),
-            playing: false,
+            history: crate::model::SampleHistory::default(),
+            is_playing: false,
         };
-        update(&mut with, Action::News(News::Moment(Box::new(moment))));
+        update(
+            &mut with,
+            AppEvent::Message(Message::Frame(Box::new(moment))),
+        );
         assert!(press(&mut with, '3').is_empty());
         assert_eq!(with.screen, Screen::Requests);
         assert_eq!(with.requests.device.as_deref(), Some("sda"));
@@ -238,20 +249,20 @@ mod tests {
         );
         assert!(with.requests.view.is_some());
         let effects = press(&mut with, '.');
-        assert!(matches!(effects[..], [Effect::Travel(Travel::Step(1))]));
+        assert!(matches!(effects[..], [Effect::Seek(Seek::Forward(1))]));
         assert!(press(&mut with, '1').is_empty());
     }
 
     #[test]
-    fn nothing_is_followed_while_another_screen_is_in_front() {
-        use crate::app::key::Key;
-        use crate::app::{Action, State, update};
-        let mut state = State::new(Duration::from_secs(1));
-        state.live = live(&[("sda", None, 1.0)]);
-        let mut press = |letter| update(&mut state, Action::Key(Key::char(letter)));
-        assert_eq!(followed(&press('3')), Some("sda"));
+    fn requests_are_traced_only_while_requests_screen_is_shown() {
+        use crate::app::key::KeyPress;
+        use crate::app::{AppEvent, AppState, update};
+        let mut state = AppState::new(Duration::from_secs(1));
+        state.live = live_with_rates(&[("sda", None, 1.0)]);
+        let mut press = |letter| update(&mut state, AppEvent::Key(KeyPress::char(letter)));
+        assert_eq!(followed_device(&press('3')), Some("sda"));
         assert!(press('3').is_empty(), "already there");
-        assert!(matches!(press('1')[..], [Effect::Follow(None)]));
+        assert!(matches!(press('1')[..], [Effect::FollowRequests(None)]));
         assert!(press('1').is_empty());
     }
 }

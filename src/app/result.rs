@@ -2,23 +2,23 @@
 
 use std::path::PathBuf;
 
-use super::action::Effect;
-use super::keymap::Command;
+use super::event::Effect;
+use super::keymap::KeyCommand;
 use super::viewport::Viewport;
-use crate::bench::Chart;
-use crate::session::document::{Run, Table};
+use crate::bench::ChartSpec;
+use crate::session::document::{BenchmarkRun, MetricTable};
 
 /// Results to look at.
 #[derive(Debug, Clone)]
 pub struct ResultState {
     /// The runs, at least one where anything is drawn.
-    pub runs: Vec<Run>,
+    pub runs: Vec<BenchmarkRun>,
     /// Where the session is saved; `None` where it could not be saved.
     pub path: Option<PathBuf>,
     /// Where it was exported to, as JSON or as a report.
-    pub exported: Option<PathBuf>,
+    pub exported_path: Option<PathBuf>,
     /// Which run and which of its charts is in front: counted through all runs.
-    pub page: usize,
+    pub page_index: usize,
     /// The part of figures, checks and table that is shown.
     pub viewport: Viewport,
 }
@@ -26,22 +26,22 @@ pub struct ResultState {
 impl ResultState {
     /// Runs and where they are saved.
     #[must_use]
-    pub fn new(runs: Vec<Run>, path: Option<PathBuf>) -> Self {
+    pub fn new(runs: Vec<BenchmarkRun>, path: Option<PathBuf>) -> Self {
         Self {
             runs,
             path,
-            exported: None,
-            page: 0,
+            exported_path: None,
+            page_index: 0,
             viewport: Viewport::default(),
         }
     }
 
     /// The run in front and the place among its [`pages`] of the one in front.
     #[must_use]
-    pub fn front(&self) -> Option<(&Run, usize)> {
-        let mut page = self.page;
+    pub fn front_page(&self) -> Option<(&BenchmarkRun, usize)> {
+        let mut page = self.page_index;
         for run in &self.runs {
-            let places = places(run);
+            let places = page_slots(run);
             if page < places {
                 return Some((run, page));
             }
@@ -51,18 +51,25 @@ impl ResultState {
     }
 
     fn page_count(&self) -> usize {
-        self.runs.iter().map(places).sum()
+        self.runs.iter().map(page_slots).sum()
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let count = self.page_count().max(1);
         match command {
-            Command::Next => self.page = (self.page + 1) % count,
-            Command::Previous => self.page = (self.page + count - 1) % count,
-            Command::Export => return self.path.clone().map(Effect::Export).into_iter().collect(),
-            Command::Report => {
-                let report = |path| Effect::Report(vec![path], Vec::new());
+            KeyCommand::Next => self.page_index = (self.page_index + 1) % count,
+            KeyCommand::Previous => self.page_index = (self.page_index + count - 1) % count,
+            KeyCommand::ExportSession => {
+                return self
+                    .path
+                    .clone()
+                    .map(Effect::ExportSession)
+                    .into_iter()
+                    .collect();
+            }
+            KeyCommand::WriteReport => {
+                let report = |path| Effect::WriteReport(vec![path], Vec::new());
                 return self.path.clone().map(report).into_iter().collect();
             }
             movement => self.viewport.scroll(movement),
@@ -73,21 +80,22 @@ impl ResultState {
 
 /// Something of a run that can be in front.
 #[derive(Debug, Clone, Copy)]
-pub enum Page<'a> {
+pub enum ResultPage<'a> {
     /// A chart that its test describes.
-    Chart(&'static Chart),
+    Chart(&'static ChartSpec),
     /// Figures side by side.
-    Table(&'a Table),
+    Table(&'a MetricTable),
     /// The distribution of response times.
-    ResponseTimes,
+    Latency,
 }
 
 /// What of a run can be in front, the most telling first: its charts, its tables, the response
 /// times.
 #[must_use]
-pub fn pages(run: &Run) -> Vec<Page<'_>> {
+pub fn run_pages(run: &BenchmarkRun) -> Vec<ResultPage<'_>> {
     let findings = &run.findings;
-    let known = crate::bench::find(&run.test).map_or(&[][..], |test| test.description().charts);
+    let known =
+        crate::bench::find_benchmark(&run.test).map_or(&[][..], |test| test.description().charts);
     let drawn = known.iter().filter(|chart| {
         let mut names = chart.series.iter();
         names.any(|name| findings.series(name).is_some())
@@ -95,13 +103,13 @@ pub fn pages(run: &Run) -> Vec<Page<'_>> {
     let latency = &findings.latency;
     let times = latency.read.is_some() || latency.write.is_some();
     drawn
-        .map(Page::Chart)
-        .chain(findings.own_tables().map(Page::Table))
-        .chain(times.then_some(Page::ResponseTimes))
+        .map(ResultPage::Chart)
+        .chain(findings.top_level_tables().map(ResultPage::Table))
+        .chain(times.then_some(ResultPage::Latency))
         .collect()
 }
 
 /// A run without anything to put in front still has its place.
-fn places(run: &Run) -> usize {
-    pages(run).len().max(1)
+fn page_slots(run: &BenchmarkRun) -> usize {
+    run_pages(run).len().max(1)
 }

@@ -2,37 +2,37 @@
 
 use std::sync::Arc;
 
-use super::action::{Effect, RunView};
-use super::keymap::Command;
-use crate::bench::Job;
+use super::event::{Effect, RunSnapshot};
+use super::keymap::KeyCommand;
+use crate::bench::BenchmarkSpec;
 
 /// A benchmark that runs.
 #[derive(Debug, Clone)]
 pub struct RunningState {
     /// What was asked for.
-    pub job: Job,
+    pub spec: BenchmarkSpec,
     /// The latest state; `None` until the first arrives.
-    pub view: Option<Arc<RunView>>,
+    pub snapshot: Option<Arc<RunSnapshot>>,
     /// Whether it was asked to stop.
-    pub stopping: bool,
+    pub is_stopping: bool,
 }
 
 impl RunningState {
     /// A benchmark that was just started.
     #[must_use]
-    pub fn new(job: Job) -> Self {
+    pub fn new(job: BenchmarkSpec) -> Self {
         Self {
-            job,
-            view: None,
-            stopping: false,
+            spec: job,
+            snapshot: None,
+            is_stopping: false,
         }
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
-        if command == Command::Stop && !self.stopping {
-            self.stopping = true;
-            return vec![Effect::Stop];
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
+        if command == KeyCommand::Stop && !self.is_stopping {
+            self.is_stopping = true;
+            return vec![Effect::StopBenchmark];
         }
         Vec::new()
     }

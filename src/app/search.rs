@@ -1,10 +1,10 @@
 //! The launcher's search: benchmarks and targets that match what is typed, or a path.
 
-use super::action::{Choice, Effect};
-use super::keymap::Command;
-use super::text::{Text, TextInput};
-use super::viewport::step;
-use crate::bench::{Description, TESTS};
+use super::event::{Effect, TargetChoice};
+use super::keymap::KeyCommand;
+use super::text::{EditableText, TextInput};
+use super::viewport::step_cursor;
+use crate::bench::{BENCHMARKS, Description};
 
 /// A target or a benchmark that the search lists.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -19,13 +19,13 @@ pub enum SearchMatch {
 #[derive(Debug, Clone)]
 pub struct LauncherSearch {
     /// What was typed so far.
-    pub text: Text,
+    pub text: EditableText,
     /// What Enter takes; `None` where nothing matches, and while a path is typed.
     pub selected: Option<SearchMatch>,
     /// What is wrong with the text, once it was tried.
     pub error: Option<String>,
     /// What was selected before the search.
-    origin: SearchMatch,
+    previous_selection: SearchMatch,
 }
 
 impl LauncherSearch {
@@ -33,10 +33,10 @@ impl LauncherSearch {
     #[must_use]
     pub fn new(origin: SearchMatch) -> Self {
         Self {
-            text: Text::default(),
+            text: EditableText::default(),
             selected: Some(origin),
             error: None,
-            origin,
+            previous_selection: origin,
         }
     }
 
@@ -49,33 +49,33 @@ impl LauncherSearch {
     /// Everything that matches, in the order of the lists: targets, then benchmarks. All of them
     /// while a path is typed.
     #[must_use]
-    pub fn matches(&self, choices: &[Choice]) -> Vec<SearchMatch> {
-        let ranked = self.ranked(choices).into_iter();
+    pub fn matches(&self, choices: &[TargetChoice]) -> Vec<SearchMatch> {
+        let ranked = self.ranked_matches(choices).into_iter();
         ranked.map(|(_, found)| found).collect()
     }
 
     /// Takes a character or a change, and selects what matches best.
-    pub fn press(&mut self, input: TextInput, choices: &[Choice]) {
-        self.text.press(input);
+    pub fn type_input(&mut self, input: TextInput, choices: &[TargetChoice]) {
+        self.text.apply_input(input);
         self.error = None;
-        self.select(choices);
+        self.select_best(choices);
     }
 
     /// Selects what matches best.
-    pub fn select(&mut self, choices: &[Choice]) {
+    pub fn select_best(&mut self, choices: &[TargetChoice]) {
         self.selected = if self.is_path() {
             None
         } else if self.text.is_empty() {
-            Some(self.origin)
+            Some(self.previous_selection)
         } else {
-            let ranked = self.ranked(choices).into_iter();
+            let ranked = self.ranked_matches(choices).into_iter();
             let best = ranked.min_by_key(|(rank, _)| *rank);
             best.map(|(_, found)| found)
         };
     }
 
     /// Moves through what matches.
-    pub fn step(&mut self, movement: Command, choices: &[Choice]) {
+    pub fn step_selection(&mut self, movement: KeyCommand, choices: &[TargetChoice]) {
         if self.is_path() {
             return;
         }
@@ -83,28 +83,28 @@ impl LauncherSearch {
         let place = matches
             .iter()
             .position(|found| Some(*found) == self.selected);
-        let place = step(place.unwrap_or(0), matches.len(), movement);
+        let place = step_cursor(place.unwrap_or(0), matches.len(), movement);
         self.selected = matches.get(place).copied();
     }
 
     /// What Enter asks for where nothing is selected: to look at the path, or at the simulated
     /// drive with parameters, that was typed. Otherwise says what is wrong.
-    pub fn inspected(&mut self) -> Option<Effect> {
+    pub fn inspect_effect(&mut self) -> Option<Effect> {
         let text = self.text.as_string().trim().to_owned();
         if self.is_path() || text.contains(':') {
-            return Some(Effect::Inspect(text));
+            return Some(Effect::InspectTarget(text));
         }
         self.error = Some(format!("nothing matches {text}; a path begins with /"));
         None
     }
 
-    fn ranked(&self, choices: &[Choice]) -> Vec<(u8, SearchMatch)> {
+    fn ranked_matches(&self, choices: &[TargetChoice]) -> Vec<(u8, SearchMatch)> {
         let text = self.text.as_string().trim().to_lowercase();
         let text = if self.is_path() { "" } else { text.as_str() };
         let targets = choices.iter().enumerate().filter_map(|(place, choice)| {
             Some((target_rank(text, choice)?, SearchMatch::Target(place)))
         });
-        let benchmarks = TESTS.iter().enumerate().filter_map(|(place, test)| {
+        let benchmarks = BENCHMARKS.iter().enumerate().filter_map(|(place, test)| {
             let rank = benchmark_rank(text, test.description())?;
             Some((rank, SearchMatch::Benchmark(place)))
         });
@@ -112,21 +112,21 @@ impl LauncherSearch {
     }
 }
 
-fn target_rank(text: &str, choice: &Choice) -> Option<u8> {
+fn target_rank(text: &str, choice: &TargetChoice) -> Option<u8> {
     let last = choice.name.rsplit('/').next().unwrap_or_default();
-    let about = [&choice.label, &choice.kind, &choice.users].map(String::as_str);
-    rank(text, &[&choice.name, last], &about)
+    let about = [&choice.label, &choice.kind, &choice.used_by].map(String::as_str);
+    match_rank(text, &[&choice.name, last], &about)
 }
 
 fn benchmark_rank(text: &str, description: &Description) -> Option<u8> {
     let mut names = vec![description.name];
     names.extend(description.aliases);
-    rank(text, &names, &[description.summary])
+    match_rank(text, &names, &[description.summary])
 }
 
 /// How well the text matches: 0 is a name, 1 begins one, 2 is in one, and 3 has each of its words
 /// in a name or in what is said about it.
-fn rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
+fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
     let lower = |each: &[&str]| {
         each.iter()
             .map(|text| text.to_lowercase())
@@ -149,43 +149,43 @@ fn rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::action::Group;
+    use super::super::event::TargetGroup;
     use super::*;
 
-    fn choice(name: &str, label: &str) -> Choice {
-        Choice {
+    fn target_choice(name: &str, label: &str) -> TargetChoice {
+        TargetChoice {
             name: name.to_owned(),
-            group: Group::Drive,
+            group: TargetGroup::Drive,
             label: label.to_owned(),
             size_bytes: None,
             kind: "nvme".to_owned(),
-            users: String::new(),
+            used_by: String::new(),
             target: Err("never opened".to_owned()),
         }
     }
 
-    fn searched(text: &str) -> (LauncherSearch, Vec<Choice>) {
+    fn search_for(text: &str) -> (LauncherSearch, Vec<TargetChoice>) {
         let choices = vec![
-            choice("/dev/sda", "ST8000NM000A"),
-            choice("/dev/nvme0n1", "Samsung PM9A3"),
+            target_choice("/dev/sda", "ST8000NM000A"),
+            target_choice("/dev/nvme0n1", "Samsung PM9A3"),
         ];
         let mut search = LauncherSearch::new(SearchMatch::Target(1));
         for letter in text.chars() {
-            search.press(TextInput::Insert(letter), &choices);
+            search.type_input(TextInput::Insert(letter), &choices);
         }
         (search, choices)
     }
 
-    fn name(found: Option<SearchMatch>, choices: &[Choice]) -> String {
+    fn match_name(found: Option<SearchMatch>, choices: &[TargetChoice]) -> String {
         match found {
             None => "nothing".to_owned(),
             Some(SearchMatch::Target(place)) => choices[place].name.clone(),
-            Some(SearchMatch::Benchmark(place)) => TESTS[place].description().name.to_owned(),
+            Some(SearchMatch::Benchmark(place)) => BENCHMARKS[place].description().name.to_owned(),
         }
     }
 
     #[test]
-    fn text_selects_what_matches_best() {
+    fn search_text_selects_best_match() {
         for (text, wanted) in [
             ("", "/dev/nvme0n1"),
             ("sda", "/dev/sda"),
@@ -198,46 +198,53 @@ mod tests {
             ("no such thing", "nothing"),
             ("/dev/sda", "nothing"),
         ] {
-            let (search, choices) = searched(text);
-            assert_eq!(name(search.selected, &choices), wanted, "{text:?}");
+            let (search, choices) = search_for(text);
+            assert_eq!(match_name(search.selected, &choices), wanted, "{text:?}");
         }
     }
 
     #[test]
-    fn every_benchmark_is_found_by_its_name_and_by_each_alias() {
-        for test in TESTS {
+    fn search_finds_every_benchmark_by_name_and_alias() {
+        for test in BENCHMARKS {
             let description = test.description();
             for known in description.aliases.iter().chain([&description.name]) {
-                let (search, choices) = searched(known);
-                assert_eq!(name(search.selected, &choices), description.name, "{known}");
+                let (search, choices) = search_for(known);
+                assert_eq!(
+                    match_name(search.selected, &choices),
+                    description.name,
+                    "{known}"
+                );
             }
         }
     }
 
     #[test]
-    fn movement_leads_through_all_matches_and_stays_among_them() {
-        let (mut search, choices) = searched("s");
+    fn search_movement_visits_every_match_and_stops_at_the_ends() {
+        let (mut search, choices) = search_for("s");
         let matches = search.matches(&choices);
-        search.step(Command::First, &choices);
+        search.step_selection(KeyCommand::GoToFirst, &choices);
         let mut seen = vec![search.selected.unwrap()];
         for _ in 1..matches.len() {
-            search.step(Command::Down, &choices);
+            search.step_selection(KeyCommand::Down, &choices);
             seen.push(search.selected.unwrap());
         }
         assert_eq!(seen, matches);
-        search.step(Command::Down, &choices);
+        search.step_selection(KeyCommand::Down, &choices);
         assert_eq!(search.selected, matches.last().copied());
-        let (mut search, choices) = searched("no such thing");
-        search.step(Command::Last, &choices);
+        let (mut search, choices) = search_for("no such thing");
+        search.step_selection(KeyCommand::GoToLast, &choices);
         assert_eq!(search.selected, None);
     }
 
     #[test]
-    fn path_lists_everything_and_selects_nothing() {
-        let (mut search, choices) = searched("/dev/sda");
+    fn search_for_path_lists_everything_and_selects_nothing() {
+        let (mut search, choices) = search_for("/dev/sda");
         assert!(search.is_path());
-        assert_eq!(search.matches(&choices).len(), choices.len() + TESTS.len());
-        search.step(Command::Down, &choices);
+        assert_eq!(
+            search.matches(&choices).len(),
+            choices.len() + BENCHMARKS.len()
+        );
+        search.step_selection(KeyCommand::Down, &choices);
         assert_eq!(search.selected, None);
     }
 }

@@ -2,11 +2,11 @@
 
 use std::path::{Path, PathBuf};
 
-use super::action::{Effect, SessionEntry};
 use super::comparison::ComparisonState;
-use super::keymap::Command;
+use super::event::{Effect, SessionEntry};
+use super::keymap::KeyCommand;
 use super::result::ResultState;
-use super::viewport::step;
+use super::viewport::step_cursor;
 
 /// The Sessions screen.
 #[derive(Debug, Clone, Default)]
@@ -17,19 +17,19 @@ pub struct SessionsState {
     /// The selected one.
     pub cursor: usize,
     /// Files of the sessions that are marked for a comparison, in the order of marking.
-    pub marked: Vec<PathBuf>,
+    pub marked_paths: Vec<PathBuf>,
     /// The session that is open.
-    pub open: Option<ResultState>,
+    pub open_result: Option<ResultState>,
     /// The comparison that is open.
     pub comparison: Option<ComparisonState>,
 }
 
 impl SessionsState {
     /// Takes the list.
-    pub fn listed(&mut self, entries: Result<Vec<SessionEntry>, String>) {
+    pub fn set_entries(&mut self, entries: Result<Vec<SessionEntry>, String>) {
         let known = entries.as_deref().unwrap_or_default();
         let count = known.len();
-        self.marked
+        self.marked_paths
             .retain(|path| known.iter().any(|entry| entry.path == *path));
         self.cursor = self.cursor.min(count.saturating_sub(1));
         self.entries = Some(entries);
@@ -37,9 +37,9 @@ impl SessionsState {
 
     /// The sessions that a report is about: the marked ones, or else the selected one.
     #[must_use]
-    pub fn reported(&self) -> Vec<PathBuf> {
-        if !self.marked.is_empty() {
-            return self.marked.clone();
+    pub fn report_paths(&self) -> Vec<PathBuf> {
+        if !self.marked_paths.is_empty() {
+            return self.marked_paths.clone();
         }
         let entries = self.entries.iter().flatten().flatten();
         let selected = entries.map(|entry| entry.path.clone()).nth(self.cursor);
@@ -47,38 +47,43 @@ impl SessionsState {
     }
 
     /// Obeys a command of this screen.
-    pub fn command(&mut self, command: Command) -> Vec<Effect> {
+    pub fn handle_command(&mut self, command: KeyCommand) -> Vec<Effect> {
         let entries = match &self.entries {
             Some(Ok(entries)) => entries.as_slice(),
             _ => &[],
         };
         match command {
-            Command::Reload => return vec![Effect::ListSessions],
-            Command::Mark => {
+            KeyCommand::ReloadList => return vec![Effect::ListSessions],
+            KeyCommand::ToggleMark => {
                 if let Some(entry) = entries.get(self.cursor) {
-                    mark(&mut self.marked, &entry.path);
-                    self.cursor = step(self.cursor, entries.len(), Command::Down);
+                    toggle_mark(&mut self.marked_paths, &entry.path);
+                    self.cursor = step_cursor(self.cursor, entries.len(), KeyCommand::Down);
                 }
             }
-            Command::Compare if self.marked.len() > 1 => {
-                return vec![Effect::Compare(self.marked.clone(), Vec::new())];
+            KeyCommand::CompareMarked if self.marked_paths.len() > 1 => {
+                return vec![Effect::CompareSessions(
+                    self.marked_paths.clone(),
+                    Vec::new(),
+                )];
             }
-            Command::Report => return vec![Effect::Report(self.reported(), Vec::new())],
-            Command::Accept => {
+            KeyCommand::WriteReport => {
+                return vec![Effect::WriteReport(self.report_paths(), Vec::new())];
+            }
+            KeyCommand::Accept => {
                 let selected = entries.get(self.cursor);
                 return selected
-                    .map(|entry| Effect::Open(entry.path.clone()))
+                    .map(|entry| Effect::OpenSession(entry.path.clone()))
                     .into_iter()
                     .collect();
             }
-            movement => self.cursor = step(self.cursor, entries.len(), movement),
+            movement => self.cursor = step_cursor(self.cursor, entries.len(), movement),
         }
         Vec::new()
     }
 }
 
 /// Marks a file, or takes its mark away.
-fn mark(marked: &mut Vec<PathBuf>, path: &Path) {
+fn toggle_mark(marked: &mut Vec<PathBuf>, path: &Path) {
     match marked.iter().position(|known| known == path) {
         Some(place) => {
             marked.remove(place);

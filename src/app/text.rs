@@ -1,17 +1,17 @@
 //! A line of text that is being typed.
 
-use super::key::{Code, Key};
+use super::key::{KeyPress, KeySymbol};
 
 /// A text and the place in it where the next character goes.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Text {
-    letters: Vec<char>,
+pub struct EditableText {
+    chars: Vec<char>,
     cursor: usize,
     selected: bool,
 }
 
 /// More than anybody types; what is pasted beyond is dropped.
-const LONGEST: usize = 4096;
+const MAX_CHARS: usize = 4096;
 
 /// A change to a text that is not a character: what the editing keys ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -44,22 +44,22 @@ pub enum TextInput {
 impl TextInput {
     /// The character that a key inserts; `None` for keys that insert none.
     #[must_use]
-    pub fn of_key(key: Key) -> Option<Self> {
+    pub fn from_key(key: KeyPress) -> Option<Self> {
         match (key.code, key.control) {
-            (Code::Char(letter), false) if !letter.is_control() => Some(Self::Insert(letter)),
+            (KeySymbol::Char(letter), false) if !letter.is_control() => Some(Self::Insert(letter)),
             _ => None,
         }
     }
 }
 
-impl Text {
+impl EditableText {
     /// A text with the cursor at its end.
     #[must_use]
     pub fn new(text: &str) -> Self {
-        let letters: Vec<char> = text.chars().take(LONGEST).collect();
+        let letters: Vec<char> = text.chars().take(MAX_CHARS).collect();
         Self {
             cursor: letters.len(),
-            letters,
+            chars: letters,
             selected: false,
         }
     }
@@ -78,19 +78,19 @@ impl Text {
     /// What was typed.
     #[must_use]
     pub fn as_string(&self) -> String {
-        self.letters.iter().collect()
+        self.chars.iter().collect()
     }
 
     /// What is left of the cursor.
     #[must_use]
     pub fn before_cursor(&self) -> String {
-        self.letters[..self.cursor].iter().collect()
+        self.chars[..self.cursor].iter().collect()
     }
 
     /// Whether nothing was typed.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.letters.is_empty()
+        self.chars.is_empty()
     }
 
     /// Whether the whole text is selected.
@@ -100,7 +100,7 @@ impl Text {
     }
 
     /// Takes a character or a change.
-    pub fn press(&mut self, input: TextInput) {
+    pub fn apply_input(&mut self, input: TextInput) {
         let was_selected = std::mem::take(&mut self.selected);
         match input {
             TextInput::Insert(letter) => {
@@ -118,7 +118,7 @@ impl Text {
     fn edit_selected(&mut self, edit: TextEdit) {
         match edit {
             TextEdit::Left | TextEdit::Start => self.cursor = 0,
-            TextEdit::Right | TextEdit::End => self.cursor = self.letters.len(),
+            TextEdit::Right | TextEdit::End => self.cursor = self.chars.len(),
             TextEdit::DeleteBefore | TextEdit::DeleteUnder | TextEdit::DeleteToStart => {
                 self.clear();
             }
@@ -128,18 +128,18 @@ impl Text {
     fn edit(&mut self, edit: TextEdit) {
         match edit {
             TextEdit::Left => self.cursor = self.cursor.saturating_sub(1),
-            TextEdit::Right => self.cursor = (self.cursor + 1).min(self.letters.len()),
+            TextEdit::Right => self.cursor = (self.cursor + 1).min(self.chars.len()),
             TextEdit::Start => self.cursor = 0,
-            TextEdit::End => self.cursor = self.letters.len(),
+            TextEdit::End => self.cursor = self.chars.len(),
             TextEdit::DeleteBefore if self.cursor > 0 => {
                 self.cursor -= 1;
-                self.letters.remove(self.cursor);
+                self.chars.remove(self.cursor);
             }
-            TextEdit::DeleteUnder if self.cursor < self.letters.len() => {
-                self.letters.remove(self.cursor);
+            TextEdit::DeleteUnder if self.cursor < self.chars.len() => {
+                self.chars.remove(self.cursor);
             }
             TextEdit::DeleteToStart => {
-                self.letters.drain(..self.cursor);
+                self.chars.drain(..self.cursor);
                 self.cursor = 0;
             }
             TextEdit::DeleteBefore | TextEdit::DeleteUnder => {}
@@ -147,13 +147,13 @@ impl Text {
     }
 
     fn clear(&mut self) {
-        self.letters.clear();
+        self.chars.clear();
         self.cursor = 0;
     }
 
     fn insert(&mut self, letter: char) {
-        if self.letters.len() < LONGEST {
-            self.letters.insert(self.cursor, letter);
+        if self.chars.len() < MAX_CHARS {
+            self.chars.insert(self.cursor, letter);
             self.cursor += 1;
         }
     }
@@ -164,7 +164,7 @@ mod tests {
     use super::*;
 
     /// The text after these: a word names a change, a single character is typed.
-    fn after(mut text: Text, inputs: &str) -> String {
+    fn text_after(mut text: EditableText, inputs: &str) -> String {
         for word in inputs.split_whitespace() {
             let edit = match word {
                 "Left" => TextEdit::Left,
@@ -175,17 +175,17 @@ mod tests {
                 "Under" => TextEdit::DeleteUnder,
                 "ToStart" => TextEdit::DeleteToStart,
                 letter => {
-                    text.press(TextInput::Insert(letter.chars().next().unwrap()));
+                    text.apply_input(TextInput::Insert(letter.chars().next().unwrap()));
                     continue;
                 }
             };
-            text.press(TextInput::Edit(edit));
+            text.apply_input(TextInput::Edit(edit));
         }
         text.as_string()
     }
 
     #[test]
-    fn text_with_cursor_at_its_end_is_edited() {
+    fn text_edits_apply_at_the_cursor() {
         for (inputs, wanted) in [
             ("i", "4KBi"),
             ("Left i", "4KiB"),
@@ -195,12 +195,16 @@ mod tests {
             ("Left ToStart", "B"),
             ("ToStart 9", "9"),
         ] {
-            assert_eq!(after(Text::new("4KB"), inputs), wanted, "{inputs}");
+            assert_eq!(
+                text_after(EditableText::new("4KB"), inputs),
+                wanted,
+                "{inputs}"
+            );
         }
     }
 
     #[test]
-    fn selected_text_is_replaced_by_the_first_character_and_kept_by_a_movement() {
+    fn selected_text_is_replaced_by_typing_and_kept_by_cursor_movement() {
         for (inputs, wanted) in [
             ("8 K", "8K"),
             ("Left 6", "64KiB"),
@@ -211,16 +215,20 @@ mod tests {
             ("Under 7", "7"),
             ("ToStart", ""),
         ] {
-            assert_eq!(after(Text::selected("4KiB"), inputs), wanted, "{inputs}");
+            assert_eq!(
+                text_after(EditableText::selected("4KiB"), inputs),
+                wanted,
+                "{inputs}"
+            );
         }
-        assert!(!Text::selected("").is_selected());
+        assert!(!EditableText::selected("").is_selected());
     }
 
     #[test]
-    fn key_with_control_inserts_nothing() {
-        assert_eq!(TextInput::of_key(Key::control('x')), None);
-        assert_eq!(TextInput::of_key(Key::new(Code::Enter)), None);
+    fn ctrl_key_inserts_no_character() {
+        assert_eq!(TextInput::from_key(KeyPress::control('x')), None);
+        assert_eq!(TextInput::from_key(KeyPress::new(KeySymbol::Enter)), None);
         let letter = Some(TextInput::Insert('q'));
-        assert_eq!(TextInput::of_key(Key::char('q')), letter);
+        assert_eq!(TextInput::from_key(KeyPress::char('q')), letter);
     }
 }

@@ -1,79 +1,81 @@
 //! What an action does to the state.
 
-use super::action::{Action, Effect};
-use super::key::{Code, Key};
-use super::keymap::{self, Command, Context};
-use super::live::{Deed, Victim};
+use super::event::{AppEvent, Effect};
+use super::key::{KeyPress, KeySymbol};
+use super::keymap::{self, KeyCommand, KeyContext};
+use super::live::{ProcessAction, ProcessId};
 use super::running::RunningState;
 use super::text::TextInput;
-use super::{Overlay, Screen, Stage, State, news};
+use super::{AppState, BenchStage, Dialog, Screen, messages};
 
 /// Takes an action, changes the state, and says what shall be done outside.
-pub fn update(state: &mut State, action: Action) -> Vec<Effect> {
+pub fn update(state: &mut AppState, action: AppEvent) -> Vec<Effect> {
     match action {
-        Action::Key(key) => press(state, key),
-        Action::Paste(text) => {
-            if state.context().takes_text() {
+        AppEvent::Key(key) => handle_key(state, key),
+        AppEvent::Paste(text) => {
+            if state.key_context().takes_text() {
                 let letters = text.chars().filter(|letter| !letter.is_control());
-                letters.for_each(|letter| typed(state, TextInput::Insert(letter)));
+                letters.for_each(|letter| handle_text_input(state, TextInput::Insert(letter)));
             }
             Vec::new()
         }
-        Action::Wheel { up } => {
-            let code = if up { Code::Up } else { Code::Down };
+        AppEvent::Wheel { up } => {
+            let code = if up { KeySymbol::Up } else { KeySymbol::Down };
             // In a field these keys move the cursor of the text.
-            match keymap::find(state.context(), Key::new(code)) {
-                Some(Command::Edit(_)) => Vec::new(),
-                _ => press(state, Key::new(code)),
+            match keymap::find_command(state.key_context(), KeyPress::new(code)) {
+                Some(KeyCommand::EditText(_)) => Vec::new(),
+                _ => handle_key(state, KeyPress::new(code)),
             }
         }
-        Action::News(news) => news::hear(state, news),
+        AppEvent::Message(news) => messages::handle(state, news),
     }
 }
 
-fn press(state: &mut State, key: Key) -> Vec<Effect> {
-    state.message = None;
-    let context = state.context();
-    let Some(command) = keymap::find(context, key) else {
-        if let Some(input) = TextInput::of_key(key) {
-            typed(state, input);
+fn handle_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
+    state.status_message = None;
+    let context = state.key_context();
+    let Some(command) = keymap::find_command(context, key) else {
+        if let Some(input) = TextInput::from_key(key) {
+            handle_text_input(state, input);
         }
         return Vec::new();
     };
     match command {
-        Command::Edit(edit) => {
-            typed(state, TextInput::Edit(edit));
+        KeyCommand::EditText(edit) => {
+            handle_text_input(state, TextInput::Edit(edit));
             Vec::new()
         }
-        Command::Quit if state.bench.is_running() => {
-            state.overlay = Some(Overlay::QuitWhileRunning);
+        KeyCommand::Quit if state.bench.is_running() => {
+            state.dialog = Some(Dialog::ConfirmQuit);
             Vec::new()
         }
-        Command::Quit => vec![Effect::Quit],
-        Command::Suspend => vec![Effect::Suspend],
-        Command::Redraw => vec![Effect::Redraw],
-        Command::Help => {
-            state.help.reset();
-            state.overlay = Some(Overlay::Help);
+        KeyCommand::Quit => vec![Effect::Quit],
+        KeyCommand::Suspend => vec![Effect::Suspend],
+        KeyCommand::Redraw => vec![Effect::Redraw],
+        KeyCommand::ToggleHelp => {
+            state.help_viewport.reset();
+            state.dialog = Some(Dialog::Help);
             Vec::new()
         }
-        Command::Show(screen) => show(state, screen),
-        Command::Launch => {
+        KeyCommand::ShowScreen(screen) => show_screen(state, screen),
+        KeyCommand::ShowLauncher => {
             if !state.bench.is_running() {
-                state.bench.stage = Stage::Launcher;
+                state.bench.stage = BenchStage::Launcher;
             }
-            show(state, Screen::Bench)
+            show_screen(state, Screen::Bench)
         }
-        command => obey(state, context, command),
+        command => dispatch(state, context, command),
     }
 }
 
-fn typed(state: &mut State, input: TextInput) {
-    match state.context() {
-        Context::Filter if state.screen == Screen::Requests => state.requests.filter.press(input),
-        Context::Filter => state.live.filter.press(input),
-        Context::Search | Context::Field | Context::Consent => {
-            state.bench.launcher.typed(input);
+fn handle_text_input(state: &mut AppState, input: TextInput) {
+    match state.key_context() {
+        KeyContext::Filter if state.screen == Screen::Requests => {
+            state.requests.filter.apply_input(input)
+        }
+        KeyContext::Filter => state.live.filter.apply_input(input),
+        KeyContext::Search | KeyContext::Field | KeyContext::OverwriteConsent => {
+            state.bench.launcher.type_input(input);
         }
         _ => {}
     }
@@ -81,10 +83,10 @@ fn typed(state: &mut State, input: TextInput) {
 
 /// Brings a screen to the front; its lists are read anew.
 /// Single requests are followed only while they are looked at.
-fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
+fn show_screen(state: &mut AppState, screen: Screen) -> Vec<Effect> {
     if let Some(timeline) = &state.live.timeline {
-        match timeline.refusal(screen) {
-            Some(text) => state.trouble(text.to_owned()),
+        match timeline.unavailable_reason(screen) {
+            Some(text) => state.show_error(text.to_owned()),
             None => state.screen = screen,
         }
         return Vec::new();
@@ -92,166 +94,176 @@ fn show(state: &mut State, screen: Screen) -> Vec<Effect> {
     let before = std::mem::replace(&mut state.screen, screen);
     let mut effects = match screen {
         Screen::Live => Vec::new(),
-        Screen::Bench if matches!(state.bench.stage, Stage::Launcher) => vec![Effect::ListTargets],
+        Screen::Bench if matches!(state.bench.stage, BenchStage::Launcher) => {
+            vec![Effect::ListTargets]
+        }
         Screen::Bench => Vec::new(),
         Screen::Requests if before == screen => Vec::new(),
-        Screen::Requests => state.requests.begin(&state.live),
+        Screen::Requests => state.requests.start_following(&state.live),
         Screen::Sessions => vec![Effect::ListSessions],
     };
     if before == Screen::Requests && screen != before {
-        effects.push(Effect::Follow(None));
+        effects.push(Effect::FollowRequests(None));
     }
     effects
 }
 
 /// Obeys a command of the context.
-fn obey(state: &mut State, context: Context, command: Command) -> Vec<Effect> {
+fn dispatch(state: &mut AppState, context: KeyContext, command: KeyCommand) -> Vec<Effect> {
     match context {
-        Context::Help => {
-            help(state, command);
+        KeyContext::Help => {
+            handle_help(state, command);
             Vec::new()
         }
-        Context::Question => {
-            let asked = state.overlay.take();
-            if command == Command::Yes {
-                return answered(asked);
+        KeyContext::Question => {
+            let asked = state.dialog.take();
+            if command == KeyCommand::Yes {
+                return confirmed_effects(asked);
             }
             Vec::new()
         }
-        Context::Choice => {
-            choose(state, command);
+        KeyContext::ChoiceList => {
+            handle_choice(state, command);
             Vec::new()
         }
-        Context::Filter if state.screen == Screen::Requests => {
-            state.requests.command(command, &state.live)
+        KeyContext::Filter if state.screen == Screen::Requests => {
+            state.requests.handle_command(command, &state.live)
         }
-        Context::Live | Context::Replay | Context::Filter => live(state, command),
-        Context::Requests => state.requests.command(command, &state.live),
-        Context::Recorded => recorded(state, command),
-        Context::Launcher | Context::Search | Context::Form | Context::Field | Context::Consent => {
-            launch(state, command)
-        }
-        Context::Running => match &mut state.bench.stage {
-            Stage::Running(running) => running.command(command),
+        KeyContext::Live | KeyContext::Replay | KeyContext::Filter => handle_live(state, command),
+        KeyContext::Requests => state.requests.handle_command(command, &state.live),
+        KeyContext::RecordedRequests => handle_recorded_requests(state, command),
+        KeyContext::Launcher
+        | KeyContext::Search
+        | KeyContext::Form
+        | KeyContext::Field
+        | KeyContext::OverwriteConsent => handle_launcher(state, command),
+        KeyContext::Running => match &mut state.bench.stage {
+            BenchStage::Running(running) => running.handle_command(command),
             _ => Vec::new(),
         },
-        Context::Result => result(state, command),
-        Context::Sessions => sessions(state, command),
-        Context::Comparison => compared(state, command),
-        Context::Anywhere | Context::Text => Vec::new(),
+        KeyContext::Result => handle_result(state, command),
+        KeyContext::Sessions => handle_sessions(state, command),
+        KeyContext::Comparison => handle_comparison(state, command),
+        KeyContext::Global | KeyContext::TextEditing => Vec::new(),
     }
 }
 
 /// A command of the Requests screen in a recording: there is nothing to follow.
-fn recorded(state: &mut State, command: Command) -> Vec<Effect> {
+fn handle_recorded_requests(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     let travel = state.live.timeline.as_ref();
-    if let Some(effects) = travel.and_then(|timeline| timeline.command(command)) {
+    if let Some(effects) = travel.and_then(|timeline| timeline.handle_command(command)) {
         return effects;
     }
     match command {
-        Command::Next | Command::Previous | Command::Reload => Vec::new(),
-        command => state.requests.command(command, &state.live),
+        KeyCommand::Next | KeyCommand::Previous | KeyCommand::ReloadList => Vec::new(),
+        command => state.requests.handle_command(command, &state.live),
     }
 }
 
 /// What a yes means.
-fn answered(asked: Option<Overlay>) -> Vec<Effect> {
+fn confirmed_effects(asked: Option<Dialog>) -> Vec<Effect> {
     match asked {
-        Some(Overlay::QuitWhileRunning) => vec![Effect::Stop, Effect::Quit],
-        Some(Overlay::Confirm(victim, deed)) => vec![Effect::Do(victim, deed)],
-        Some(Overlay::Accounting) => vec![Effect::Account(true)],
+        Some(Dialog::ConfirmQuit) => vec![Effect::StopBenchmark, Effect::Quit],
+        Some(Dialog::ConfirmProcessAction(victim, deed)) => {
+            vec![Effect::ApplyProcessAction(victim, deed)]
+        }
+        Some(Dialog::ConfirmAccounting) => vec![Effect::SetAccounting(true)],
         _ => Vec::new(),
     }
 }
 
-fn choose(state: &mut State, command: Command) {
-    let asked = state.overlay.take();
-    if let (Some(Overlay::Choose(victim, deeds)), Command::Pick(number)) = (asked, command) {
+fn handle_choice(state: &mut AppState, command: KeyCommand) {
+    let asked = state.dialog.take();
+    if let (Some(Dialog::ChooseProcessAction(victim, deeds)), KeyCommand::PickChoice(number)) =
+        (asked, command)
+    {
         let deed = usize::from(number).checked_sub(1);
         let deed = deed.and_then(|place| deeds.get(place));
-        state.overlay = deed.map(|deed| Overlay::Confirm(victim, *deed));
+        state.dialog = deed.map(|deed| Dialog::ConfirmProcessAction(victim, *deed));
     }
 }
 
 /// A command of the Live screen; those that change something outside ask before.
-fn live(state: &mut State, command: Command) -> Vec<Effect> {
+fn handle_live(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
     match command {
-        Command::Class => ask(state, &Deed::CLASSES),
-        Command::Signal => ask(state, &Deed::SIGNALS),
-        Command::Accounting if state.live.accounting => return vec![Effect::Account(false)],
-        Command::Accounting => state.overlay = Some(Overlay::Accounting),
-        command => return state.live.command(command),
+        KeyCommand::ChooseIoClass => open_action_choice(state, &ProcessAction::IO_CLASS_CHOICES),
+        KeyCommand::ChooseSignal => open_action_choice(state, &ProcessAction::SIGNAL_CHOICES),
+        KeyCommand::ToggleAccounting if state.live.accounting_enabled => {
+            return vec![Effect::SetAccounting(false)];
+        }
+        KeyCommand::ToggleAccounting => state.dialog = Some(Dialog::ConfirmAccounting),
+        command => return state.live.handle_command(command),
     }
     Vec::new()
 }
 
-fn ask(state: &mut State, deeds: &'static [Deed]) {
-    let Some(process) = state.live.process() else {
-        state.trouble("select a process that is listed, with the arrow keys".to_owned());
+fn open_action_choice(state: &mut AppState, deeds: &'static [ProcessAction]) {
+    let Some(process) = state.live.selected_process() else {
+        state.show_error("select a process that is listed, with the arrow keys".to_owned());
         return;
     };
-    let victim = Victim {
+    let victim = ProcessId {
         pid: process.pid,
         start_ticks: process.start_ticks,
     };
-    state.overlay = Some(Overlay::Choose(victim, deeds));
+    state.dialog = Some(Dialog::ChooseProcessAction(victim, deeds));
 }
 
-fn help(state: &mut State, command: Command) {
+fn handle_help(state: &mut AppState, command: KeyCommand) {
     match command {
-        Command::Cancel => state.overlay = None,
-        movement => state.help.scroll(movement),
+        KeyCommand::Cancel => state.dialog = None,
+        movement => state.help_viewport.scroll(movement),
     }
 }
 
-fn launch(state: &mut State, command: Command) -> Vec<Effect> {
-    let effects = state.bench.launcher.command(command);
-    if let Some(Effect::Start(job)) = effects.first() {
+fn handle_launcher(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    let effects = state.bench.launcher.handle_command(command);
+    if let Some(Effect::StartBenchmark(job)) = effects.first() {
         let running = RunningState::new(Clone::clone(job));
-        state.bench.stage = Stage::Running(Box::new(running));
+        state.bench.stage = BenchStage::Running(Box::new(running));
     }
     effects
 }
 
-fn result(state: &mut State, command: Command) -> Vec<Effect> {
-    if command != Command::Cancel {
-        let Some(result) = state.result() else {
+fn handle_result(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    if command != KeyCommand::Cancel {
+        let Some(result) = state.front_result() else {
             return Vec::new();
         };
-        let writes = matches!(command, Command::Export | Command::Report);
+        let writes = matches!(command, KeyCommand::ExportSession | KeyCommand::WriteReport);
         if writes && result.path.is_none() {
-            state.trouble("this session could not be saved: nothing to export".to_owned());
+            state.show_error("this session could not be saved: nothing to export".to_owned());
             return Vec::new();
         }
-        return result.command(command);
+        return result.handle_command(command);
     }
     if state.screen == Screen::Sessions {
-        state.sessions.open = None;
+        state.sessions.open_result = None;
         return Vec::new();
     }
-    state.bench.stage = Stage::Launcher;
+    state.bench.stage = BenchStage::Launcher;
     vec![Effect::ListTargets]
 }
 
-fn sessions(state: &mut State, command: Command) -> Vec<Effect> {
-    if command == Command::Compare && state.sessions.marked.len() < 2 {
+fn handle_sessions(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    if command == KeyCommand::CompareMarked && state.sessions.marked_paths.len() < 2 {
         let text =
             "mark two sessions or more with the space bar: the first is compared with the rest";
-        state.trouble(text.to_owned());
+        state.show_error(text.to_owned());
         return Vec::new();
     }
-    if command == Command::Report && state.sessions.reported().is_empty() {
-        state.trouble("there is no session to report".to_owned());
+    if command == KeyCommand::WriteReport && state.sessions.report_paths().is_empty() {
+        state.show_error("there is no session to report".to_owned());
         return Vec::new();
     }
-    state.sessions.command(command)
+    state.sessions.handle_command(command)
 }
 
-fn compared(state: &mut State, command: Command) -> Vec<Effect> {
-    if command == Command::Cancel {
+fn handle_comparison(state: &mut AppState, command: KeyCommand) -> Vec<Effect> {
+    if command == KeyCommand::Cancel {
         state.sessions.comparison = None;
         return Vec::new();
     }
     let comparison = state.sessions.comparison.as_mut();
-    comparison.map_or_else(Vec::new, |comparison| comparison.command(command))
+    comparison.map_or_else(Vec::new, |comparison| comparison.handle_command(command))
 }

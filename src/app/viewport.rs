@@ -2,10 +2,10 @@
 
 use std::cell::Cell;
 
-use super::keymap::Command;
+use super::keymap::KeyCommand;
 
 /// Lines that a page key moves where the height of the page is not known.
-const PAGE: usize = 10;
+const DEFAULT_PAGE_LINES: usize = 10;
 
 /// The part of a page that is in view.
 ///
@@ -14,14 +14,14 @@ const PAGE: usize = 10;
 /// measured last.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Viewport {
-    first: usize,
-    extent: Cell<Option<Extent>>,
+    first_line: usize,
+    measured_extent: Cell<Option<ViewportExtent>>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Extent {
+struct ViewportExtent {
     /// The largest first line: the one with which the last line is in view.
-    last_first: usize,
+    max_first_line: usize,
     /// Lines that fit.
     height: usize,
 }
@@ -30,7 +30,7 @@ impl Viewport {
     /// The first line in view, before it is limited by the lines that there are.
     #[must_use]
     pub fn first(&self) -> usize {
-        self.limited(self.first)
+        self.clamp_line(self.first_line)
     }
 
     /// Back to the first line.
@@ -40,55 +40,61 @@ impl Viewport {
 
     /// Takes note that a page with so many lines is drawn in so many rows. Of several areas that
     /// are scrolled together, the one with the longest way counts.
-    pub fn measure(&self, lines: usize, height: usize) {
+    pub fn record_extent(&self, lines: usize, height: usize) {
         let last_first = lines.saturating_sub(height);
-        let known = self.extent.get();
-        if known.is_none_or(|known| last_first > known.last_first) {
-            self.extent.set(Some(Extent { last_first, height }));
+        let known = self.measured_extent.get();
+        if known.is_none_or(|known| last_first > known.max_first_line) {
+            self.measured_extent.set(Some(ViewportExtent {
+                max_first_line: last_first,
+                height,
+            }));
         }
     }
 
     /// Forgets what was measured: the page is about to be drawn again.
-    pub fn begin(&self) {
-        self.extent.set(None);
+    pub fn clear_extent(&self) {
+        self.measured_extent.set(None);
     }
 
     /// Scrolls.
-    pub fn scroll(&mut self, movement: Command) {
+    pub fn scroll(&mut self, movement: KeyCommand) {
         let first = self.first();
-        let page = self.extent.get().map_or(PAGE, |extent| {
-            // One line stays in view; another one says how many are left.
-            extent.height.saturating_sub(2).max(1)
-        });
+        let page = self
+            .measured_extent
+            .get()
+            .map_or(DEFAULT_PAGE_LINES, |extent| {
+                // One line stays in view; another one says how many are left.
+                extent.height.saturating_sub(2).max(1)
+            });
         let first = match movement {
-            Command::Up => first.saturating_sub(1),
-            Command::Down => first.saturating_add(1),
-            Command::PageUp => first.saturating_sub(page),
-            Command::PageDown => first.saturating_add(page),
-            Command::First => 0,
-            Command::Last => usize::MAX,
+            KeyCommand::Up => first.saturating_sub(1),
+            KeyCommand::Down => first.saturating_add(1),
+            KeyCommand::PageUp => first.saturating_sub(page),
+            KeyCommand::PageDown => first.saturating_add(page),
+            KeyCommand::GoToFirst => 0,
+            KeyCommand::GoToLast => usize::MAX,
             _ => first,
         };
-        self.first = self.limited(first);
+        self.first_line = self.clamp_line(first);
     }
 
-    fn limited(&self, first: usize) -> usize {
-        let extent = self.extent.get();
-        extent.map_or(first, |extent| first.min(extent.last_first))
+    fn clamp_line(&self, first: usize) -> usize {
+        let extent = self.measured_extent.get();
+        extent.map_or(first, |extent| first.min(extent.max_first_line))
     }
 }
 
 /// Moves a cursor in a list of `count` lines.
 #[must_use]
-pub fn step(cursor: usize, count: usize, movement: Command) -> usize {
+pub fn step_cursor(cursor: usize, count: usize, movement: KeyCommand) -> usize {
     let last = count.saturating_sub(1);
     match movement {
-        Command::Up => cursor.saturating_sub(1),
-        Command::Down => cursor.saturating_add(1),
-        Command::PageUp => cursor.saturating_sub(PAGE),
-        Command::PageDown => cursor.saturating_add(PAGE),
-        Command::First => 0,
-        Command::Last => last,
+        KeyCommand::Up => cursor.saturating_sub(1),
+        KeyCommand::Down => cursor.saturating_add(1),
+        KeyCommand::PageUp => cursor.saturating_sub(DEFAULT_PAGE_LINES),
+        KeyCommand::PageDown => cursor.saturating_add(DEFAULT_PAGE_LINES),
+        KeyCommand::GoToFirst => 0,
+        KeyCommand::GoToLast => last,
         _ => cursor,
     }
     .min(last)
@@ -99,53 +105,53 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scrolling_stays_within_what_was_drawn() {
+    fn viewport_scrolling_stays_within_measured_extent() {
         let mut view = Viewport::default();
-        view.measure(20, 5);
-        view.measure(8, 5);
-        view.scroll(Command::Last);
+        view.record_extent(20, 5);
+        view.record_extent(8, 5);
+        view.scroll(KeyCommand::GoToLast);
         assert_eq!(view.first(), 15);
-        view.scroll(Command::Down);
-        view.scroll(Command::Up);
+        view.scroll(KeyCommand::Down);
+        view.scroll(KeyCommand::Up);
         assert_eq!(view.first(), 14);
-        view.scroll(Command::PageUp);
+        view.scroll(KeyCommand::PageUp);
         assert_eq!(view.first(), 11);
-        view.scroll(Command::First);
-        view.scroll(Command::PageDown);
+        view.scroll(KeyCommand::GoToFirst);
+        view.scroll(KeyCommand::PageDown);
         assert_eq!(view.first(), 3);
     }
 
     #[test]
-    fn a_page_that_became_shorter_limits_the_view() {
+    fn viewport_is_clamped_when_the_page_becomes_shorter() {
         let mut view = Viewport::default();
-        view.measure(20, 5);
-        view.scroll(Command::Last);
-        view.begin();
-        view.measure(10, 5);
+        view.record_extent(20, 5);
+        view.scroll(KeyCommand::GoToLast);
+        view.clear_extent();
+        view.record_extent(10, 5);
         assert_eq!(view.first(), 5);
-        view.scroll(Command::Up);
+        view.scroll(KeyCommand::Up);
         assert_eq!(view.first(), 4);
     }
 
     #[test]
-    fn every_movement_stays_in_the_list() {
+    fn cursor_movements_stay_within_the_list() {
         let movements = [
-            Command::Up,
-            Command::Down,
-            Command::PageUp,
-            Command::PageDown,
-            Command::First,
-            Command::Last,
+            KeyCommand::Up,
+            KeyCommand::Down,
+            KeyCommand::PageUp,
+            KeyCommand::PageDown,
+            KeyCommand::GoToFirst,
+            KeyCommand::GoToLast,
         ];
         for count in [0, 1, 9, 25_usize] {
             for movement in movements {
                 for cursor in [0, count / 2, count.saturating_sub(1)] {
-                    assert!(step(cursor, count, movement) <= count.saturating_sub(1));
+                    assert!(step_cursor(cursor, count, movement) <= count.saturating_sub(1));
                 }
             }
         }
-        assert_eq!(step(3, 25, Command::PageDown), 13);
-        assert_eq!(step(13, 25, Command::PageUp), 3);
-        assert_eq!(step(3, 25, Command::Last), 24);
+        assert_eq!(step_cursor(3, 25, KeyCommand::PageDown), 13);
+        assert_eq!(step_cursor(13, 25, KeyCommand::PageUp), 3);
+        assert_eq!(step_cursor(3, 25, KeyCommand::GoToLast), 24);
     }
 }

@@ -6,86 +6,89 @@ mod tests;
 
 use std::time::Duration;
 
-use super::common::{self, place};
-use super::forecast::Phases;
-use super::rounds::ROUNDS;
+use super::common::{self, describe_target};
+use super::forecast::PlannedPhases;
+use super::rounds::DEFAULT_ROUNDS;
 use super::sweep::SweepSchedule;
-use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use super::{
+    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
+    ParameterValue, RunContext,
+};
 use crate::drive::Target;
-use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
+use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
 use crate::units;
-use model::Sizes;
+use model::BlockSizePoints;
 
 /// Smallest request.
-pub(super) const MIN_BLOCK: Parameter = Parameter {
+pub(super) const MIN_BLOCK: ParameterSpec = ParameterSpec {
     name: "min-block",
-    kind: Kind::Size { least: 1 },
+    kind: ParameterKind::Size { least: 1 },
     help: "smallest request; the sweep doubles it",
-    default: |target| Value::Bytes(u64::from(target.logical_block.max(512))),
+    default_for: |target| ParameterValue::Size(u64::from(target.logical_block_bytes.max(512))),
 };
 /// Largest request.
-pub(super) const MAX_BLOCK: Parameter = Parameter {
+pub(super) const MAX_BLOCK: ParameterSpec = ParameterSpec {
     name: "max-block",
-    kind: Kind::Size { least: 1 },
+    kind: ParameterKind::Size { least: 1 },
     help: "largest request",
-    default: |target| Value::Bytes((16 << 20).min(target.size.max(1))),
+    default_for: |target| ParameterValue::Size((16 << 20).min(target.size_bytes.max(1))),
 };
 /// Key of the tree.
-pub(super) const KEY_SIZE: Parameter = Parameter {
+pub(super) const KEY_SIZE: ParameterSpec = ParameterSpec {
     name: "key-size",
-    kind: Kind::Size { least: 1 },
+    kind: ParameterKind::Size { least: 1 },
     help: "bytes of a key, for the tree's node",
-    default: |_| Value::Bytes(12),
+    default_for: |_| ParameterValue::Size(12),
 };
 /// Pointer of the tree.
-pub(super) const POINTER_SIZE: Parameter = Parameter {
+pub(super) const POINTER_SIZE: ParameterSpec = ParameterSpec {
     name: "pointer-size",
-    kind: Kind::Size { least: 1 },
+    kind: ParameterKind::Size { least: 1 },
     help: "bytes of a pointer; an entry of the tree is a key and two pointers",
-    default: |_| Value::Bytes(8),
+    default_for: |_| ParameterValue::Size(8),
 };
 /// Entries of the tree.
-pub(super) const ENTRIES: Parameter = Parameter {
+pub(super) const TREE_ENTRIES: ParameterSpec = ParameterSpec {
     name: "entries",
-    kind: Kind::Count {
+    kind: ParameterKind::Count {
         least: 2,
         most: u64::MAX,
     },
     help: "entries in the tree, for the time of a lookup",
-    default: |_| Value::Count(1_000_000_000),
+    default_for: |_| ParameterValue::Count(1_000_000_000),
 };
 /// Time for the whole sweep.
-pub(super) const DURATION: Parameter = Parameter {
+pub(super) const DURATION: ParameterSpec = ParameterSpec {
     help: "time for the whole sweep, shared out to the sizes and rounds",
-    ..common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(32)))
+    ..common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(32)))
 };
 
 /// The charts of both.
-pub(super) const CHARTS: &[Chart] = &[
-    Chart::new(
+pub(super) const CHARTS: &[ChartSpec] = &[
+    ChartSpec::new(
         "Throughput against block size",
-        Shape::Line,
+        ChartShape::Line,
         &["throughput-against-block-size"],
     )
     .log_x()
-    .marked(&["balanced_block_size"]),
-    Chart::new(
+    .with_marks(&["balanced_block_size"]),
+    ChartSpec::new(
         "Response time against block size, and the fitted line",
-        Shape::Line,
+        ChartShape::Line,
         &["response-against-block-size", "response-model"],
     )
     .log_x()
     .log_y(),
-    Chart::new(
+    ChartSpec::new(
         "Throughput and IOPS as shares of their best",
-        Shape::Line,
+        ChartShape::Line,
         &["throughput-share", "iops-share"],
     )
     .log_x()
-    .marked(&["crossing_block_size"]),
-    Chart::new(
+    .with_marks(&["crossing_block_size"]),
+    ChartSpec::new(
         "IOPS against block size",
-        Shape::Line,
+        ChartShape::Line,
         &["iops-against-block-size"],
     )
     .log_x()
@@ -102,9 +105,9 @@ pub(super) const HEADLINE: &[&str] = &[
     "full_copy_time",
 ];
 
-fn sizes(target: &Target, parameters: &Parameters) -> Result<Vec<u32>, BenchError> {
+fn block_sizes(target: &Target, parameters: &ParameterSet) -> Result<Vec<u32>, BenchError> {
     let least = parameters.bytes("min-block").unwrap_or(512);
-    let window = common::window(target, parameters);
+    let window = common::plan_window(target, parameters);
     let most = parameters
         .bytes("max-block")
         .unwrap_or(16 << 20)
@@ -116,92 +119,103 @@ fn sizes(target: &Target, parameters: &Parameters) -> Result<Vec<u32>, BenchErro
             .collect();
     let sizes = sizes?;
     if sizes.is_empty() {
-        return Err(BenchError::Parameters(format!(
+        return Err(BenchError::InvalidParameters(format!(
             "--min-block {least} is more than --max-block or the window holds: make it smaller"
         )));
     }
     Ok(sizes)
 }
 
-fn plan_for(
+fn plan_for_block_size(
     size: u32,
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    let mut plan = common::plan(target, parameters, operation, Pattern::Random)?;
+    let mut plan = common::build_plan(target, parameters, operation, AccessPattern::Random)?;
     plan.block_size = BlockSize::Fixed(size);
-    plan.align = u64::from(size);
+    plan.alignment = u64::from(size);
     Ok(plan)
 }
 
 /// The limits are those of the whole sweep.
-fn plan_of_step(plan: Plan) -> Plan {
+fn without_limits(plan: Plan) -> Plan {
     Plan {
-        limits: Limits::default(),
+        limits: PlanLimits::default(),
         ..plan
     }
 }
 
 pub(super) fn forecast(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
-    let sizes = sizes(target, parameters)?;
+    let sizes = block_sizes(target, parameters)?;
     let does = if operation.writes() {
         "writes"
     } else {
         "reads"
     };
-    let limits = common::limits(parameters);
+    let limits = common::plan_limits(parameters);
     let written = limits.bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
-        format!(", at most {}", common::written_share(bytes, target))
+        format!(
+            ", at most {}",
+            common::describe_written_bytes(bytes, target)
+        )
     });
-    let word = |size: Option<&u32>| units::block_size(size.map_or(0.0, |size| f64::from(*size)));
+    let word =
+        |size: Option<&u32>| units::format_block_size(size.map_or(0.0, |size| f64::from(*size)));
     let plans = sizes
         .iter()
         .map(|size| {
-            Ok(plan_of_step(plan_for(
+            Ok(without_limits(plan_for_block_size(
                 *size, operation, target, parameters,
             )?))
         })
         .collect::<Result<Vec<Plan>, BenchError>>()?;
     Ok(Forecast {
         sentence: format!(
-            "{does} {} to {} at random places of {}, one at a time, in {} steps and {ROUNDS} rounds{amount}",
+            "{does} {} to {} at random places of {}, one at a time, in {} steps and {DEFAULT_ROUNDS} rounds{amount}",
             word(sizes.first()),
             word(sizes.last()),
-            place(target),
+            describe_target(target),
             sizes.len(),
         ),
-        time: Phases::sharing(limits).then_rounds(plans).time(target),
-        reads: limits.bytes.filter(|_| !operation.writes()),
-        writes: written,
+        run_time: PlannedPhases::with_even_shares(limits)
+            .add_rounds(plans)
+            .run_time(target),
+        max_read_bytes: limits.bytes.filter(|_| !operation.writes()),
+        max_written_bytes: written,
     })
 }
 
-pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-    let sizes = sizes(bench.target, bench.parameters)?;
+pub(super) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let sizes = block_sizes(bench.target, bench.parameters)?;
     let seed = bench.parameters.count("seed").unwrap_or(1);
-    let mut schedule = SweepSchedule::new(sizes.len(), common::limits(bench.parameters), seed);
-    let mut measured = Sizes::new(&sizes, seed);
-    let own = |point: usize| (u64::from(sizes[point]), Limits::default());
-    while let Some(turn) = schedule.next(bench, own) {
+    let mut schedule = SweepSchedule::new(sizes.len(), common::plan_limits(bench.parameters), seed);
+    let mut measured = BlockSizePoints::new(&sizes, seed);
+    let own = |point: usize| (u64::from(sizes[point]), PlanLimits::default());
+    while let Some(turn) = schedule.next_turn(bench, own) {
         let size = sizes[turn.point];
-        let plan = turn.plan(&plan_for(size, operation, bench.target, bench.parameters)?);
-        let phase = turn.phase(&units::block_size(f64::from(size)));
-        let outcome = bench.execute(&phase, schedule.share(), &plan)?;
-        schedule.spend(&outcome);
+        let plan = turn.turn_plan(&plan_for_block_size(
+            size,
+            operation,
+            bench.target,
+            bench.parameters,
+        )?);
+        let phase = turn.phase_label(&units::format_block_size(f64::from(size)));
+        let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
+        schedule.consume_outcome(&outcome);
         measured.add(turn, &outcome);
-        measured.curves(bench);
+        measured.set_series(bench);
         if turn.ends_round {
-            measured.model(bench);
+            measured.set_model_metrics(bench);
         }
         bench.phase_finished();
     }
-    measured.model(bench);
+    measured.set_model_metrics(bench);
     bench.phase_finished();
     Ok(())
 }

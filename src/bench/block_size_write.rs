@@ -1,10 +1,11 @@
 //! What the size of writes does to throughput and response time.
 
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, block_size, common,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+    block_size, common,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// A sweep over the block size with writes at random places.
 pub struct BlockSizeWrite;
@@ -27,14 +28,14 @@ given, for keys and pointers of the sizes that you set; the time of a lookup is 
 nothing cached. The kernel splits requests above its limit into several: the line may bend there.
 
 It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
-    writes: true,
+    may_write: true,
     metrics: &["access_time", "media_throughput", "balanced_block_size", "btree_node_size", "btree_lookup_time", "full_copy_time", "crossing_block_size"],
     parameters: &[
         block_size::MIN_BLOCK,
         block_size::MAX_BLOCK,
         block_size::KEY_SIZE,
         block_size::POINTER_SIZE,
-        block_size::ENTRIES,
+        block_size::TREE_ENTRIES,
         block_size::DURATION,
         common::WRITTEN_BYTES,
         common::REQUESTS,
@@ -46,23 +47,23 @@ It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
         common::CACHE,
     ],
     charts: block_size::CHARTS,
-    headline: block_size::HEADLINE,
+    headline_metrics: block_size::HEADLINE,
 };
 
-impl Test for BlockSizeWrite {
+impl Benchmark for BlockSizeWrite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        block_size::forecast(Operation::Write, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        block_size::forecast(IoOperation::Write, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        block_size::run(Operation::Write, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        block_size::run(IoOperation::Write, bench)
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
     }
 }

@@ -2,31 +2,36 @@
 
 use std::time::Duration;
 
-use crate::engine::{Limits, Outcome};
+use crate::engine::{ExecutionOutcome, PlanLimits};
 
 /// What the limits of a whole test leave for the phases to come.
 ///
 /// Each phase gets an even share of what is left, so that a short test still reaches its last
 /// phase; what a phase does not use is there for the others.
 #[derive(Debug, Clone)]
-pub struct Budget {
-    left: Limits,
+pub struct PhaseBudget {
+    remaining: PlanLimits,
 }
 
-impl Budget {
+impl PhaseBudget {
     /// All of these limits is left.
     #[must_use]
-    pub fn new(limits: Limits) -> Self {
-        Self { left: limits }
+    pub fn new(limits: PlanLimits) -> Self {
+        Self { remaining: limits }
     }
 
     /// Limits for the first of `phases` phases to come: its share of what is left, and no more
     /// than the phase wants for itself. At least one block of `block` bytes, as long as that
     /// is left; `None` when a limit is used up.
     #[must_use]
-    pub fn share(&self, phases: u64, block: u64, own: Limits) -> Option<Limits> {
+    pub fn next_phase_limits(
+        &self,
+        phases: u64,
+        block: u64,
+        own: PlanLimits,
+    ) -> Option<PlanLimits> {
         let phases = phases.max(1);
-        let left = &self.left;
+        let left = &self.remaining;
         let spent = left.duration == Some(Duration::ZERO)
             || left.bytes.is_some_and(|bytes| bytes < block)
             || left.requests == Some(0);
@@ -35,10 +40,10 @@ impl Budget {
         }
         let parts = u32::try_from(phases).unwrap_or(u32::MAX);
         let blocks = |bytes: u64| (bytes / block.max(1)).div_ceil(phases) * block.max(1);
-        Some(Limits {
-            duration: lesser(left.duration.map(|time| time / parts), own.duration),
-            bytes: lesser(left.bytes.map(blocks), own.bytes),
-            requests: lesser(
+        Some(PlanLimits {
+            duration: min_of_set(left.duration.map(|time| time / parts), own.duration),
+            bytes: min_of_set(left.bytes.map(blocks), own.bytes),
+            requests: min_of_set(
                 left.requests.map(|requests| requests.div_ceil(phases)),
                 own.requests,
             ),
@@ -46,33 +51,33 @@ impl Budget {
     }
 
     /// Takes away what a phase used. A phase that used next to no time still counts as one.
-    pub fn spend(&mut self, outcome: &Outcome) {
-        let finish = outcome.finish.unwrap_or_default();
-        let time = outcome.elapsed + finish.sync + finish.close;
-        self.take_time(time);
+    pub fn consume_outcome(&mut self, outcome: &ExecutionOutcome) {
+        let finish = outcome.finish_times.unwrap_or_default();
+        let time = outcome.elapsed + finish.sync_time + finish.close_time;
+        self.consume_time(time);
         // What was moved in the ramp was moved as well.
-        let moved = outcome.tally.moved();
-        self.take(
+        let moved = outcome.stats.all_counts();
+        self.consume(
             moved.read_bytes + moved.written_bytes,
-            moved.reads + moved.writes,
+            moved.read_ios + moved.write_ios,
         );
     }
 
     /// Takes away time.
-    pub fn take_time(&mut self, time: Duration) {
-        let left = &mut self.left;
+    pub fn consume_time(&mut self, time: Duration) {
+        let left = &mut self.remaining;
         left.duration = left.duration.map(|left| left.saturating_sub(time));
     }
 
     /// Takes away bytes and requests.
-    pub fn take(&mut self, bytes: u64, requests: u64) {
-        let left = &mut self.left;
+    pub fn consume(&mut self, bytes: u64, requests: u64) {
+        let left = &mut self.remaining;
         left.bytes = left.bytes.map(|left| left.saturating_sub(bytes));
         left.requests = left.requests.map(|left| left.saturating_sub(requests));
     }
 }
 
-fn lesser<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
+fn min_of_set<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
     match (one, other) {
         (Some(one), Some(other)) => Some(one.min(other)),
         (one, other) => one.or(other),
@@ -83,8 +88,8 @@ fn lesser<T: Ord>(one: Option<T>, other: Option<T>) -> Option<T> {
 mod tests {
     use super::*;
 
-    fn limits(seconds: u64, bytes: u64, requests: u64) -> Limits {
-        Limits {
+    fn limits(seconds: u64, bytes: u64, requests: u64) -> PlanLimits {
+        PlanLimits {
             duration: Some(Duration::from_secs(seconds)),
             bytes: Some(bytes),
             requests: Some(requests),
@@ -92,9 +97,13 @@ mod tests {
     }
 
     #[test]
-    fn each_phase_gets_its_share_in_whole_blocks() {
-        let share = Budget::new(limits(10, 10_000, 25)).share(10, 300, Limits::default());
-        let expected = Limits {
+    fn phase_budget_gives_even_fraction_in_whole_blocks() {
+        let share = PhaseBudget::new(limits(10, 10_000, 25)).next_phase_limits(
+            10,
+            300,
+            PlanLimits::default(),
+        );
+        let expected = PlanLimits {
             duration: Some(Duration::from_secs(1)),
             bytes: Some(1200),
             requests: Some(3),
@@ -103,19 +112,25 @@ mod tests {
     }
 
     #[test]
-    fn a_phase_never_gets_more_than_it_wants() {
+    fn phase_budget_never_exceeds_phase_limits() {
         let own = limits(1, 512, 1);
         assert_eq!(
-            Budget::new(limits(10, 10_240, 100)).share(2, 512, own),
+            PhaseBudget::new(limits(10, 10_240, 100)).next_phase_limits(2, 512, own),
             Some(own)
         );
-        assert_eq!(Budget::new(Limits::default()).share(2, 512, own), Some(own));
+        assert_eq!(
+            PhaseBudget::new(PlanLimits::default()).next_phase_limits(2, 512, own),
+            Some(own)
+        );
     }
 
     #[test]
-    fn what_is_used_up_is_gone() {
+    fn phase_budget_exhausted_gives_no_limits() {
         for spent in [limits(0, 512, 1), limits(1, 511, 1), limits(1, 512, 0)] {
-            assert_eq!(Budget::new(spent).share(1, 512, Limits::default()), None);
+            assert_eq!(
+                PhaseBudget::new(spent).next_phase_limits(1, 512, PlanLimits::default()),
+                None
+            );
         }
     }
 }

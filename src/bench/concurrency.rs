@@ -2,83 +2,86 @@
 
 mod analysis;
 
-use super::common::{self, place};
-use super::forecast::Phases;
-use super::rounds::ROUNDS;
+use super::common::{self, describe_target};
+use super::forecast::PlannedPhases;
+use super::rounds::DEFAULT_ROUNDS;
 use super::sweep::SweepSchedule;
-use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use super::{
+    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
+    ParameterValue, RunContext,
+};
 use crate::drive::Target;
-use crate::engine::{Limits, Operation, Pattern, Plan};
+use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
 use analysis::DepthSweep;
 
 /// Deepest queue.
-pub(super) const MAX_DEPTH: Parameter = Parameter {
+pub(super) const MAX_DEPTH: ParameterSpec = ParameterSpec {
     name: "max-depth",
-    kind: Kind::Count {
+    kind: ParameterKind::Count {
         least: 1,
         most: 1024,
     },
     help: "the sweep doubles the depth from 1 up to this",
-    default: |_| Value::Count(256),
+    default_for: |_| ParameterValue::Count(256),
 };
 
 /// Weight of throughput in the score.
-pub(super) const ALPHA: Parameter = Parameter {
+pub(super) const ALPHA: ParameterSpec = ParameterSpec {
     name: "alpha",
-    kind: Kind::Number {
+    kind: ParameterKind::Number {
         least: 0.0,
         most: 1.0,
     },
     help: "weight of throughput in the score, 0 to 1; response time (p90) has the rest",
-    default: |_| Value::Number(0.8),
+    default_for: |_| ParameterValue::Number(0.8),
 };
 
 /// Whether to stop when nothing is to be gained.
-pub(super) const EARLY_STOP: Parameter = Parameter {
+pub(super) const EARLY_STOP: ParameterSpec = ParameterSpec {
     name: "early-stop",
-    kind: Kind::Word(&["yes", "no"]),
+    kind: ParameterKind::Choice(&["yes", "no"]),
     help: "leave out depths from the second round on that in the first brought nothing but longer \
            response times",
-    default: |_| Value::Word("yes".to_owned()),
+    default_for: |_| ParameterValue::Choice("yes".to_owned()),
 };
 
 /// Time for the whole sweep; a disk needs more for its percentiles.
-pub(super) const DURATION: Parameter = Parameter {
+pub(super) const DURATION: ParameterSpec = ParameterSpec {
     help: "time for the whole sweep, shared out to the depths and rounds",
     ..common::DURATION.with_default(|target| {
-        let seconds = if target.rotational() == Some(true) {
+        let seconds = if target.is_rotational() == Some(true) {
             60
         } else {
             27
         };
-        Value::Duration(std::time::Duration::from_secs(seconds))
+        ParameterValue::Duration(std::time::Duration::from_secs(seconds))
     })
 };
 
 /// The charts of both.
-pub(super) const CHARTS: &[Chart] = &[
-    Chart::new(
+pub(super) const CHARTS: &[ChartSpec] = &[
+    ChartSpec::new(
         "IOPS against queue depth",
-        Shape::Line,
+        ChartShape::Line,
         &["iops-against-depth"],
     )
     .log_x()
-    .marked(&["optimal_depth", "knee_depth"]),
-    Chart::new(
+    .with_marks(&["optimal_depth", "knee_depth"]),
+    ChartSpec::new(
         "p90 against queue depth",
-        Shape::Line,
+        ChartShape::Line,
         &["p90-against-depth"],
     )
     .log_x()
     .log_y()
-    .marked(&["optimal_depth", "knee_depth"]),
-    Chart::new(
+    .with_marks(&["optimal_depth", "knee_depth"]),
+    ChartSpec::new(
         "Score against queue depth",
-        Shape::Line,
+        ChartShape::Line,
         &["score-against-depth"],
     )
     .log_x()
-    .marked(&["optimal_depth"]),
+    .with_marks(&["optimal_depth"]),
 ];
 
 /// The headline of both.
@@ -90,16 +93,16 @@ pub(super) const HEADLINE: &[&str] = &[
     "iops_max",
 ];
 
-fn whole_plan(
-    operation: Operation,
+fn complete_plan(
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    common::plan(target, parameters, operation, Pattern::Random)
+    common::build_plan(target, parameters, operation, AccessPattern::Random)
 }
 
 /// 1, 2, 4 ... up to the deepest, which is always among them.
-fn depths(parameters: &Parameters) -> Vec<u32> {
+fn swept_depths(parameters: &ParameterSet) -> Vec<u32> {
     let most = parameters.count("max-depth").unwrap_or(256);
     let most = u32::try_from(most).unwrap_or(256).max(1);
     let mut depths: Vec<u32> = (0..31)
@@ -111,12 +114,12 @@ fn depths(parameters: &Parameters) -> Vec<u32> {
 }
 
 pub(super) fn forecast(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
-    let plan = whole_plan(operation, target, parameters)?;
-    let depths = depths(parameters);
+    let plan = complete_plan(operation, target, parameters)?;
+    let depths = swept_depths(parameters);
     let does = if operation.writes() {
         "writes"
     } else {
@@ -124,91 +127,96 @@ pub(super) fn forecast(
     };
     let written = plan.limits.bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
-        format!(", at most {}", common::written_share(bytes, target))
+        format!(
+            ", at most {}",
+            common::describe_written_bytes(bytes, target)
+        )
     });
     Ok(Forecast {
         sentence: format!(
-            "{does} {} at random places of {}, with 1 to {} in flight in {} steps and {ROUNDS} \
+            "{does} {} at random places of {}, with 1 to {} in flight in {} steps and {DEFAULT_ROUNDS} \
              rounds{amount}",
-            common::blocks(plan.block_size),
-            place(target),
+            common::describe_block_size(plan.block_size),
+            describe_target(target),
             depths.last().copied().unwrap_or(1),
             depths.len(),
         ),
-        time: Phases::sharing(plan.limits)
-            .then_rounds(depths.iter().map(|depth| Plan {
+        run_time: PlannedPhases::with_even_shares(plan.limits)
+            .add_rounds(depths.iter().map(|depth| Plan {
                 depth: *depth,
-                limits: Limits::default(),
+                limits: PlanLimits::default(),
                 ..plan.clone()
             }))
-            .time(target),
-        reads: plan.limits.bytes.filter(|_| !operation.writes()),
-        writes: written,
+            .run_time(target),
+        max_read_bytes: plan.limits.bytes.filter(|_| !operation.writes()),
+        max_written_bytes: written,
     })
 }
 
-pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-    let whole = whole_plan(operation, bench.target, bench.parameters)?;
-    let depths = depths(bench.parameters);
-    let early = bench.parameters.word("early-stop") != "no";
-    let block = u64::from(whole.block_size.largest());
+pub(super) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let whole = complete_plan(operation, bench.target, bench.parameters)?;
+    let depths = swept_depths(bench.parameters);
+    let early = bench.parameters.choice("early-stop") != "no";
+    let block = u64::from(whole.block_size.max_bytes());
     let alpha = bench.parameters.number("alpha").unwrap_or(0.8);
     let mut schedule = SweepSchedule::new(depths.len(), whole.limits, whole.seed);
     // All rounds last equally long: what an early end saves is not spent on the others.
-    let phases = u32::try_from(schedule.phases()).unwrap_or(u32::MAX);
-    let own = Limits {
+    let phases = u32::try_from(schedule.phase_count()).unwrap_or(u32::MAX);
+    let own = PlanLimits {
         duration: whole.limits.duration.map(|time| time / phases),
-        ..Limits::default()
+        ..PlanLimits::default()
     };
     let mut sweep = DepthSweep::new(&depths, alpha, whole.seed);
-    while let Some(turn) = schedule.next(bench, |_| (block, own)) {
+    while let Some(turn) = schedule.next_turn(bench, |_| (block, own)) {
         let depth = depths[turn.point];
         let plan = Plan {
             depth,
-            ..turn.plan(&whole)
+            ..turn.turn_plan(&whole)
         };
-        let phase = turn.phase(&format!("depth {depth}"));
-        let outcome = bench.execute(&phase, schedule.share(), &plan)?;
-        schedule.spend(&outcome);
-        sweep.add(turn, &plan, &outcome);
-        sweep.report(bench);
+        let phase = turn.phase_label(&format!("depth {depth}"));
+        let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
+        schedule.consume_outcome(&outcome);
+        sweep.add_phase(turn, &plan, &outcome);
+        sweep.set_series(bench);
         bench.phase_finished();
         if early && turn.ends_round && turn.round == 0 {
-            for point in sweep.futile() {
-                schedule.leave_out(point);
+            for point in sweep.depths_without_gain() {
+                schedule.skip_point(point);
             }
         }
     }
-    sweep.conclude(bench);
+    sweep.set_results(bench);
     bench.phase_finished();
     Ok(())
 }
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::super::tests::fake::{self, Asked, Fake, codes, simulate, value};
-    use crate::drive::random::{scatter, unit};
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{
+        self, FakeDrive, FakeRequest, check_codes, metric_value, run_on_simulated,
+    };
+    use crate::drive::random::{splitmix64, unit_interval};
 
     #[test]
-    fn the_depth_of_a_drive_with_eight_servers_is_found() {
-        let test = find("cncread").unwrap();
-        let finished = simulate(
+    fn concurrency_optimum_of_drive_with_eight_servers_is_found() {
+        let test = find_benchmark("cncread").unwrap();
+        let finished = run_on_simulated(
             test,
             "sim:constant,latency=100us,parallel=8",
             &[("duration", "2s")],
         );
-        assert_eq!(value(&finished, "optimal_depth"), 8.0);
-        assert!((value(&finished, "speedup") - 8.0).abs() < 0.1);
-        assert!((value(&finished, "optimal_depth_iops") / 80_000.0 - 1.0).abs() < 0.02);
-        assert_eq!(value(&finished, "iops_max_depth"), 8.0);
+        assert_eq!(metric_value(&finished, "optimal_depth"), 8.0);
+        assert!((metric_value(&finished, "speedup") - 8.0).abs() < 0.1);
+        assert!((metric_value(&finished, "optimal_depth_iops") / 80_000.0 - 1.0).abs() < 0.02);
+        assert_eq!(metric_value(&finished, "iops_max_depth"), 8.0);
         for name in [
             "optimal_depth_iops",
             "optimal_depth_p90",
             "speedup",
             "iops_max",
         ] {
-            let figure = finished.findings.figure(name).unwrap();
+            let figure = finished.findings.metric(name).unwrap();
             assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
         }
         // Two doublings beyond 8 bring nothing: deeper queues have one round only, and no interval.
@@ -216,34 +224,45 @@ mod tests {
         let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
         let bounded = |at: f64| {
             let index = places.iter().position(|place| *place == at).unwrap();
-            curve.interval(index).is_some()
+            curve.confidence_interval(index).is_some()
         };
         assert!(bounded(1.0) && bounded(32.0) && !bounded(64.0) && !bounded(256.0));
-        assert!(codes(&finished).is_empty(), "{:?}", codes(&finished));
+        assert!(
+            check_codes(&finished).is_empty(),
+            "{:?}",
+            check_codes(&finished)
+        );
     }
 
     /// A drive with so many servers of 100 us each, whose phases differ by up to 4 %.
-    fn noisy(servers: u32) -> Fake<impl Fn(&Asked<'_>) -> Option<u64> + Send + Sync> {
-        Fake::new(move |asked| {
+    fn noisy_drive(
+        servers: u32,
+    ) -> FakeDrive<impl Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> {
+        FakeDrive::new(move |asked| {
             let waves = f64::from(asked.plan.depth.max(servers)) / f64::from(servers);
-            let noise = unit(scatter(asked.plan.seed));
+            let noise = unit_interval(splitmix64(asked.plan.seed));
             Some((100_000.0 * waves * (1.0 + 0.04 * noise)) as u64)
         })
     }
 
     #[test]
-    fn optimum_of_a_noisy_drive_is_found_and_the_speedup_covered() {
+    fn concurrency_optimum_of_noisy_drive_found_and_speedup_interval_covers_truth() {
         let (mut found, mut wrong, mut covered) = (0, 0, 0);
         for seed in 0..20_u64 {
             let set = [("duration", "1s"), ("seed", &*seed.to_string())];
-            let test = find("cncread").unwrap();
-            let finished = fake::run(test, &fake::target(1 << 30), &set, &noisy(8));
-            match finished.findings.figure("optimal_depth") {
+            let test = find_benchmark("cncread").unwrap();
+            let finished = fake::run_on_fake(
+                test,
+                &fake::simulated_target(1 << 30),
+                &set,
+                &noisy_drive(8),
+            );
+            match finished.findings.metric("optimal_depth") {
                 Some(figure) if figure.value == 8.0 => found += 1,
                 Some(_) => wrong += 1,
-                None => assert!(codes(&finished).contains(&"no-optimal-depth")),
+                None => assert!(check_codes(&finished).contains(&"no-optimal-depth")),
             }
-            let speedup = finished.findings.figure("speedup");
+            let speedup = finished.findings.metric("speedup");
             covered += u32::from(speedup.is_some_and(|speedup| {
                 (speedup.low.unwrap()..=speedup.high.unwrap()).contains(&8.0)
             }));
@@ -253,7 +272,7 @@ mod tests {
     }
 
     #[test]
-    fn depths_that_are_alike_have_no_optimum() {
+    fn concurrency_with_equal_depths_has_no_optimum() {
         let mut named = 0;
         for seed in 0..20_u64 {
             let seed = seed.to_string();
@@ -265,61 +284,66 @@ mod tests {
                 ("max-depth", "16"),
                 ("seed", &*seed),
             ];
-            let test = find("cncwrite").unwrap();
-            let finished = fake::run(test, &fake::target(1 << 30), &set, &noisy(1));
+            let test = find_benchmark("cncwrite").unwrap();
+            let finished = fake::run_on_fake(
+                test,
+                &fake::simulated_target(1 << 30),
+                &set,
+                &noisy_drive(1),
+            );
             for (figure, code) in [
                 ("optimal_depth", "no-optimal-depth"),
                 ("iops_max_depth", "no-best-iops-depth"),
             ] {
-                let best = finished.findings.figure(figure).is_some();
+                let best = finished.findings.metric(figure).is_some();
                 named += u32::from(best);
-                assert_eq!(codes(&finished).contains(&code), !best);
+                assert_eq!(check_codes(&finished).contains(&code), !best);
             }
             assert_eq!(
-                finished.findings.figure("speedup").is_some(),
-                finished.findings.figure("optimal_depth").is_some()
+                finished.findings.metric("speedup").is_some(),
+                finished.findings.metric("optimal_depth").is_some()
             );
         }
         assert!(named <= 2, "{named} of 40 name a best");
     }
 
     #[test]
-    fn without_an_early_stop_every_depth_is_tried() {
-        let test = find("cncwrite").unwrap();
+    fn concurrency_without_early_stop_measures_every_depth() {
+        let test = find_benchmark("cncwrite").unwrap();
         let set = [
             ("duration", "2s"),
             ("early-stop", "no"),
             ("max-depth", "48"),
         ];
-        let finished = simulate(test, "sim:constant,parallel=2", &set);
+        let finished = run_on_simulated(test, "sim:constant,parallel=2", &set);
         let curve = finished.findings.series("iops-against-depth").unwrap();
         let depths: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
         assert_eq!(depths, [1.0, 2.0, 4.0, 8.0, 16.0, 32.0, 48.0]);
     }
 
     #[test]
-    fn too_short_a_sweep_says_what_is_missing() {
-        let test = find("cncread").unwrap();
-        let finished = simulate(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
+    fn concurrency_sweep_cut_short_reports_missing_results() {
+        let test = find_benchmark("cncread").unwrap();
+        let finished = run_on_simulated(test, "sim:constant,latency=10ms", &[("duration", "1s")]);
         assert!(
-            codes(&finished).contains(&"too-few-samples-at-depth"),
+            check_codes(&finished).contains(&"too-few-samples-at-depth"),
             "{:?} {:?}",
-            codes(&finished),
+            check_codes(&finished),
             finished.findings.figures
         );
-        assert!(finished.findings.figure("optimal_depth").is_none());
+        assert!(finished.findings.metric("optimal_depth").is_none());
     }
 
     #[test]
-    fn the_forecast_names_the_sweep() {
-        let target = fake::target(10_000_000_000);
-        let test = find("cncwrite").unwrap();
+    fn concurrency_forecast_names_sweep() {
+        let target = fake::simulated_target(10_000_000_000);
+        let test = find_benchmark("cncwrite").unwrap();
         let parameters = fake::parameters(test, &target, &[]);
         let forecast = test.forecast(&target, &parameters).unwrap();
         assert!(
             forecast.sentence.contains("1 to 256 in flight in 9 steps"),
             "{forecast:?}"
         );
-        assert_eq!(forecast.writes, Some(8 << 30));
+        assert_eq!(forecast.max_written_bytes, Some(8 << 30));
     }
 }

@@ -1,10 +1,11 @@
 //! How many reads in flight suit a drive.
 
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, concurrency,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext, common,
+    concurrency,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// A sweep over the queue depth with reads at random places.
 pub struct ConcurrencyRead;
@@ -29,7 +30,7 @@ rounds. By Little's law IOPS times mean response time is the depth that was real
 it falls short, the figures are this machine's and not the drive's.
 
 Depths behind two doublings that bring nothing are left out from the second round on (--early-stop). It only reads.",
-    writes: false,
+    may_write: false,
     metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
     parameters: &[
         common::BLOCK_SIZE,
@@ -47,23 +48,23 @@ Depths behind two doublings that bring nothing are left out from the second roun
         common::CACHE,
     ],
     charts: concurrency::CHARTS,
-    headline: concurrency::HEADLINE,
+    headline_metrics: concurrency::HEADLINE,
 };
 
-impl Test for ConcurrencyRead {
+impl Benchmark for ConcurrencyRead {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        concurrency::forecast(Operation::Read, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        concurrency::forecast(IoOperation::Read, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        concurrency::run(Operation::Read, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        concurrency::run(IoOperation::Read, bench)
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
     }
 }

@@ -1,10 +1,11 @@
 //! How many writes in flight suit a drive.
 
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, concurrency,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext, common,
+    concurrency,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// A sweep over the queue depth with writes at random places.
 pub struct ConcurrencyWrite;
@@ -30,7 +31,7 @@ it falls short, the figures are this machine's and not the drive's.
 
 Depths behind two doublings that bring nothing are left out from the second round on (--early-stop). It overwrites what is there, 8 GiB \
 at most unless --bytes says otherwise.",
-    writes: true,
+    may_write: true,
     metrics: &["optimal_depth", "optimal_depth_iops", "optimal_depth_p90", "iops_max", "iops_max_depth", "iops_max_p90", "speedup", "knee_depth"],
     parameters: &[
         common::BLOCK_SIZE,
@@ -50,23 +51,23 @@ at most unless --bytes says otherwise.",
         common::CACHE,
     ],
     charts: concurrency::CHARTS,
-    headline: concurrency::HEADLINE,
+    headline_metrics: concurrency::HEADLINE,
 };
 
-impl Test for ConcurrencyWrite {
+impl Benchmark for ConcurrencyWrite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        concurrency::forecast(Operation::Write, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        concurrency::forecast(IoOperation::Write, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        concurrency::run(Operation::Write, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        concurrency::run(IoOperation::Write, bench)
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
     }
 }

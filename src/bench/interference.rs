@@ -2,36 +2,38 @@
 
 use std::time::Duration;
 
-use super::beside::Background;
-use super::common::{self, place, series};
-use super::forecast::Phases;
-use super::metrics::latency_metrics;
+use super::background_load::BackgroundLoad;
+use super::common::{self, describe_target, series};
+use super::forecast::PlannedPhases;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::engine::{BlockSize, Limits, Outcome, Pattern, Plan, Priority, Tally};
-use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
-use crate::stats::timeline::Timeline;
+use crate::engine::{
+    AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
+};
+use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::stats::timeline::RunTimeline;
 use crate::units;
 
 /// Random reads, and a sequential job that joins and leaves.
-pub struct Interference;
+pub struct InterferenceBenchmark;
 
 /// Size of the job's requests.
-const JOB_BLOCK: u32 = 1 << 20;
+const BACKGROUND_BLOCK_BYTES: u32 = 1 << 20;
 
-const CLASS: Parameter = Parameter {
+const BACKGROUND_CLASS: ParameterSpec = ParameterSpec {
     name: "class",
-    kind: Kind::Word(&["idle", "best-effort", "realtime"]),
+    kind: ParameterKind::Choice(&["idle", "best-effort", "realtime"]),
     help: "I/O class of the maintenance job; realtime needs root",
-    default: |_| Value::Word("idle".to_owned()),
+    default_for: |_| ParameterValue::Choice("idle".to_owned()),
 };
-const JOB_DEPTH: Parameter = Parameter {
+const BACKGROUND_DEPTH: ParameterSpec = ParameterSpec {
     name: "job-depth",
     help: "requests that the maintenance job keeps in flight",
-    ..common::DEPTH.with_default(|_| Value::Count(4))
+    ..common::DEPTH.with_default(|_| ParameterValue::Count(4))
 };
 
 static DESCRIPTION: Description = Description {
@@ -49,123 +51,128 @@ and mq-deadline do), or the drive's own queue lets the job overtake. What remain
 maintenance may run.
 
 It only reads.",
-    writes: false,
+    may_write: false,
     metrics: latency_metrics!["iops", "throughput", "iops_alone", "iops_disturbed", "interference", "job_throughput"],
     parameters: &[
-        CLASS,
-        JOB_DEPTH,
+        BACKGROUND_CLASS,
+        BACKGROUND_DEPTH,
         common::BLOCK_SIZE,
-        common::DEPTH.with_default(|_| Value::Count(1)),
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(30))),
+        common::DEPTH.with_default(|_| ParameterValue::Count(1)),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(30))),
         common::WINDOW_BEGIN,
         common::WINDOW_END,
         common::SEED,
         common::CACHE,
     ],
-    charts: &[Chart::new(
+    charts: &[ChartSpec::new(
         "IOPS of the users and of the job over time",
-        Shape::Line,
+        ChartShape::Line,
         &["iops-over-time", "job-iops-over-time"],
     )],
-    headline: &["iops_alone", "iops_disturbed", "interference", "job_throughput"],
+    headline_metrics: &["iops_alone", "iops_disturbed", "interference", "job_throughput"],
 };
 
-fn priority(parameters: &Parameters) -> Priority {
-    match parameters.word("class") {
-        "realtime" => Priority::Realtime(4),
-        "best-effort" => Priority::BestEffort(4),
-        _ => Priority::Idle,
+fn background_io_class(parameters: &ParameterSet) -> IoSchedulingClass {
+    match parameters.choice("class") {
+        "realtime" => IoSchedulingClass::Realtime(4),
+        "best-effort" => IoSchedulingClass::BestEffort(4),
+        _ => IoSchedulingClass::Idle,
     }
 }
 
-fn duration(parameters: &Parameters) -> Duration {
+fn phase_duration(parameters: &ParameterSet) -> Duration {
     parameters
         .duration("duration")
         .unwrap_or(Duration::from_secs(30))
 }
 
-fn foreground(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
-    let mut plan = common::reading_plan(target, parameters, Pattern::Random)?;
-    plan.limits.duration = Some(duration(parameters));
+fn foreground_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let mut plan = common::build_read_plan(target, parameters, AccessPattern::Random)?;
+    plan.limits.duration = Some(phase_duration(parameters));
     Ok(plan)
 }
 
-fn job(foreground: &Plan, parameters: &Parameters) -> Plan {
+fn background_plan(foreground: &Plan, parameters: &ParameterSet) -> Plan {
     let room = foreground.window.end - foreground.window.start;
-    let block = JOB_BLOCK
+    let block = BACKGROUND_BLOCK_BYTES
         .min(u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX))
         .max(4096);
     Plan {
-        pattern: Pattern::Sequential,
+        pattern: AccessPattern::Sequential,
         block_size: BlockSize::Fixed(block),
-        align: u64::from(block),
+        alignment: u64::from(block),
         depth: parameters
             .count("job-depth")
             .and_then(|depth| u32::try_from(depth).ok())
             .unwrap_or(4),
         // At the foreground's end at the latest; a time makes it go round at the window's end.
-        limits: Limits {
+        limits: PlanLimits {
             duration: foreground.limits.duration,
-            ..Limits::default()
+            ..PlanLimits::default()
         },
-        priority: Some(priority(parameters)),
+        io_class: Some(background_io_class(parameters)),
         ..foreground.clone()
     }
 }
 
-impl Test for Interference {
+impl Benchmark for InterferenceBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let plan = foreground(target, parameters)?;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = foreground_plan(target, parameters)?;
         Ok(Forecast {
             sentence: format!(
                 "makes random reads of {}, in the middle third beside a sequential job in the I/O \
                  class {}",
-                place(target),
-                parameters.word("class")
+                describe_target(target),
+                parameters.choice("class")
             ),
-            time: Phases::one(plan).time(target),
-            reads: None,
-            writes: None,
+            run_time: PlannedPhases::single(plan).run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: None,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let plan = foreground(bench.target, bench.parameters)?;
-        let job = job(&plan, bench.parameters);
-        let third = duration(bench.parameters) / 3;
-        let background = Background {
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let plan = foreground_plan(bench.target, bench.parameters)?;
+        let job = background_plan(&plan, bench.parameters);
+        let third = phase_duration(bench.parameters) / 3;
+        let background = BackgroundLoad {
             plan: &job,
-            during: third..third * 2,
+            active_interval: third..third * 2,
         };
-        let both = bench.beside("users and a job", &plan, &background, &mut report)?;
+        let both = bench.measure_with_background(
+            "users and a job",
+            &plan,
+            &background,
+            &mut set_metrics,
+        )?;
         match both.background {
-            Some(outcome) if outcome.tally.requests() > 0 => {
-                conclude(bench, &both.foreground, &outcome, third);
+            Some(outcome) if outcome.stats.requests() > 0 => {
+                set_results(bench, &both.foreground, &outcome, third);
             }
-            _ => bench.verdict(never_joined()),
+            _ => bench.set_verdict(background_not_started()),
         }
-        if let Some(verdict) = heedless(bench.target) {
-            bench.verdict(verdict);
+        if let Some(verdict) = scheduler_ignores_io_class(bench.target) {
+            bench.set_verdict(verdict);
         }
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
-        Err(FioGap::TwoLoads)
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::ConcurrentLoads)
     }
 }
 
-fn report(findings: &mut Findings, tally: &Tally, elapsed: Duration) {
-    common::report_throughput(findings, tally, elapsed);
+fn set_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
+    common::report_throughput_metrics(findings, tally, elapsed);
 }
 
 /// Requests per second of a timeline between two times.
 fn iops_between(
-    timeline: &Timeline,
+    timeline: &RunTimeline,
     elapsed: Duration,
     from: Duration,
     to: Duration,
@@ -173,7 +180,7 @@ fn iops_between(
     let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
     let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
     let within: Vec<f64> = timeline
-        .rates(elapsed_ns)
+        .rates_over_time(elapsed_ns)
         .into_iter()
         .filter(|rate| (from..to).contains(&rate[0]))
         .map(|rate| rate[1])
@@ -181,8 +188,13 @@ fn iops_between(
     (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64)
 }
 
-fn conclude(bench: &mut Bench<'_>, users: &Outcome, job: &Outcome, third: Duration) {
-    let timeline = &users.tally.read.timeline;
+fn set_results(
+    bench: &mut RunContext<'_>,
+    users: &ExecutionOutcome,
+    job: &ExecutionOutcome,
+    third: Duration,
+) {
+    let timeline = &users.stats.read.counts_over_time;
     let between = |from, to| iops_between(timeline, users.elapsed, from, to);
     let alone = [
         between(Duration::ZERO, third),
@@ -191,40 +203,44 @@ fn conclude(bench: &mut Bench<'_>, users: &Outcome, job: &Outcome, third: Durati
     let alone: Vec<f64> = alone.into_iter().flatten().collect();
     let job_ns = u64::try_from(job.elapsed.as_nanos()).unwrap_or(u64::MAX);
     let join_ns = third.as_nanos() as f64;
-    let rates = job.tally.read.timeline.rates(job_ns);
-    bench.series(series(
+    let rates = job.stats.read.counts_over_time.rates_over_time(job_ns);
+    bench.set_series(series(
         "job-iops-over-time",
-        ("time", Unit::Nanoseconds),
-        ("IOPS", Unit::PerSecond),
+        ("time", MetricUnit::Nanoseconds),
+        ("IOPS", MetricUnit::PerSecond),
         rates
             .iter()
             .map(|rate| [join_ns + rate[0] * 1e9, rate[1]])
             .collect(),
     ));
-    let job_rate = job.tally.bytes() as f64 / job.elapsed.as_secs_f64().max(1e-9);
-    bench.figure(Figure::new(
+    let job_rate = job.stats.bytes() as f64 / job.elapsed.as_secs_f64().max(1e-9);
+    bench.set_metric(Metric::new(
         "job_throughput",
         job_rate,
-        Unit::BytesPerSecond,
+        MetricUnit::BytesPerSecond,
     ));
     let (Some(disturbed), false) = (between(third, third * 2), alone.is_empty()) else {
         return;
     };
     let alone = alone.iter().sum::<f64>() / alone.len() as f64;
     let kept = disturbed / alone;
-    bench.figure(Figure::new("iops_alone", alone, Unit::PerSecond));
-    bench.figure(Figure::new("iops_disturbed", disturbed, Unit::PerSecond));
-    bench.figure(Figure::new("interference", 1.0 - kept, Unit::Ratio));
+    bench.set_metric(Metric::new("iops_alone", alone, MetricUnit::PerSecond));
+    bench.set_metric(Metric::new(
+        "iops_disturbed",
+        disturbed,
+        MetricUnit::PerSecond,
+    ));
+    bench.set_metric(Metric::new("interference", 1.0 - kept, MetricUnit::Ratio));
     if kept < 0.8 {
-        bench.verdict(Verdict::new(
+        bench.set_verdict(Verdict::new(
             "users-are-disturbed",
             Severity::Warning,
             format!(
                 "users keep {} of their IOPS ({} of {}) while the job runs at {}",
-                units::percent(kept),
-                units::count(disturbed),
-                units::count(alone),
-                units::throughput(job_rate)
+                units::format_percent(kept),
+                units::format_count(disturbed),
+                units::format_count(alone),
+                units::format_throughput(job_rate)
             ),
             "run such jobs at night, limit their rate (io.max of cgroup v2, rsync --bwlimit), or use \
              the scheduler bfq and the class idle",
@@ -232,7 +248,7 @@ fn conclude(bench: &mut Bench<'_>, users: &Outcome, job: &Outcome, third: Durati
     }
 }
 
-fn never_joined() -> Verdict {
+fn background_not_started() -> Verdict {
     Verdict::new(
         "job-never-joined",
         Severity::Warning,
@@ -243,7 +259,7 @@ fn never_joined() -> Verdict {
 }
 
 /// Whether the drive's scheduler passes over I/O classes (kernel Documentation/block/ioprio.rst).
-fn heedless(target: &Target) -> Option<Verdict> {
+fn scheduler_ignores_io_class(target: &Target) -> Option<Verdict> {
     let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
     (!matches!(scheduler.as_str(), "bfq" | "mq-deadline")).then(|| {
         Verdict::new(
@@ -258,14 +274,14 @@ fn heedless(target: &Target) -> Option<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::super::tests::fake::{codes, simulate, value};
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{check_codes, metric_value, run_on_simulated};
     use super::*;
     use crate::requirement::{Requirement, skip};
 
     /// 10 buckets of 100 ms at 1000, 10 at 250, 10 at 1000 IOPS.
-    fn timeline() -> Timeline {
-        let mut timeline = Timeline::default();
+    fn interrupted_timeline() -> RunTimeline {
+        let mut timeline = RunTimeline::default();
         for bucket in 0..30_u64 {
             let requests = if (10..20).contains(&bucket) { 25 } else { 100 };
             (0..requests).for_each(|_| timeline.record(bucket * 100_000_000, 4096, 100_000));
@@ -274,8 +290,8 @@ mod tests {
     }
 
     #[test]
-    fn thirds_are_told_apart() {
-        let (timeline, elapsed) = (timeline(), Duration::from_secs(3));
+    fn interference_separates_thirds_of_run() {
+        let (timeline, elapsed) = (interrupted_timeline(), Duration::from_secs(3));
         let second = Duration::from_secs(1);
         let between = |from, to| iops_between(&timeline, elapsed, from, to);
         assert_eq!(between(Duration::ZERO, second), Some(1000.0));
@@ -284,23 +300,23 @@ mod tests {
     }
 
     #[test]
-    fn a_run_without_its_job_says_so() {
+    fn interference_without_background_load_is_reported() {
         let set = [("duration", "300ms")];
-        let finished = simulate(
-            find("interference").unwrap(),
+        let finished = run_on_simulated(
+            find_benchmark("interference").unwrap(),
             "sim:constant,latency=1ms",
             &set,
         );
-        assert_eq!(codes(&finished), ["job-never-joined"]);
-        value(&finished, "iops");
+        assert_eq!(check_codes(&finished), ["job-never-joined"]);
+        metric_value(&finished, "iops");
     }
 
     #[test]
-    fn both_run_at_once_on_a_scratch_file() {
-        let opened = crate::engine::open(
-            &crate::roots::Roots::default(),
+    fn interference_runs_both_loads_concurrently_on_scratch_file() {
+        let opened = crate::engine::open_target(
+            &crate::roots::SysPaths::default(),
             env!("CARGO_MANIFEST_DIR"),
-            crate::engine::Choice::Auto,
+            crate::engine::EngineChoice::Auto,
             Some(16 << 20),
         );
         let Ok(opened) = opened else {
@@ -308,22 +324,25 @@ mod tests {
             return;
         };
         opened
-            .prepare(&crate::engine::Control::default(), &mut |_, _| {})
+            .fill_scratch_file(&crate::engine::CancellationToken::default(), &mut |_, _| {})
             .unwrap();
-        let test = find("interference").unwrap();
+        let test = find_benchmark("interference").unwrap();
         let set = [("duration", "1500ms")];
         let parameters = super::super::tests::fake::parameters(test, &opened.target, &set);
-        let control = crate::engine::Control::default();
-        let finished = super::super::runner::run(
+        let control = crate::engine::CancellationToken::default();
+        let finished = super::super::context::run_benchmark(
             test,
             &opened.target,
             &parameters,
             opened.engine(),
             &control,
-            &mut super::super::tests::fake::Nobody,
+            &mut super::super::tests::fake::SilentObserver,
         );
-        assert!(value(&finished, "job_throughput") > 0.0);
-        assert!(value(&finished, "iops_alone") > 0.0 && value(&finished, "iops_disturbed") > 0.0);
+        assert!(metric_value(&finished, "job_throughput") > 0.0);
+        assert!(
+            metric_value(&finished, "iops_alone") > 0.0
+                && metric_value(&finished, "iops_disturbed") > 0.0
+        );
         let job = &finished
             .findings
             .series("job-iops-over-time")

@@ -1,22 +1,22 @@
 //! Random reads and writes together.
 
-use super::metrics::latency_metrics;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters, Test,
-    Value, common, random,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterKind, ParameterSet,
+    ParameterSpec, ParameterValue, RunContext, common, random,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// Reads and writes at random places, drawn by lot.
-pub struct Mixed;
+pub struct MixedReadWrite;
 
 /// Share of reads.
-const READS: Parameter = Parameter {
+const READ_FRACTION: ParameterSpec = ParameterSpec {
     name: "reads",
-    kind: Kind::Share,
+    kind: ParameterKind::Fraction,
     help: "share of the requests that read; the others write",
-    default: |_| Value::Share(0.7),
+    default_for: |_| ParameterValue::Fraction(0.7),
 };
 
 static DESCRIPTION: Description = Description {
@@ -32,7 +32,7 @@ random-read: on an SSD they wait behind writes and erasures, and the slowest per
 The chart shows the requests completed per second over the run.
 
 It overwrites what is there, 8 GiB at most unless --bytes (which counts reads too) says otherwise.",
-    writes: true,
+    may_write: true,
     metrics: latency_metrics![
         "iops",
         "throughput",
@@ -42,7 +42,7 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
         "write_*"
     ],
     parameters: &[
-        READS,
+        READ_FRACTION,
         common::BLOCK_SIZES,
         common::DEPTH,
         common::WORKERS,
@@ -63,7 +63,7 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
         common::CACHE,
     ],
     charts: &[random::CHART],
-    headline: &[
+    headline_metrics: &[
         "iops",
         "read_iops",
         "write_iops",
@@ -75,26 +75,26 @@ It overwrites what is there, 8 GiB at most unless --bytes (which counts reads to
     ],
 };
 
-fn operation(parameters: &Parameters) -> Operation {
-    Operation::Mixed {
-        reads: parameters.share("reads").unwrap_or(0.7),
+fn mixed_operation(parameters: &ParameterSet) -> IoOperation {
+    IoOperation::Mixed {
+        reads: parameters.fraction("reads").unwrap_or(0.7),
     }
 }
 
-impl Test for Mixed {
+impl Benchmark for MixedReadWrite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        random::forecast(operation(parameters), target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        random::forecast(mixed_operation(parameters), target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        random::run(operation(bench.parameters), bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        random::run(mixed_operation(bench.parameters), bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
-        random::fio(operation(parameters), target, parameters)
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        random::fio(mixed_operation(parameters), target, parameters)
     }
 }

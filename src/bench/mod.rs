@@ -7,7 +7,7 @@
 use crate::drive::Target;
 use crate::engine::Plan;
 
-pub mod beside;
+pub mod background_load;
 mod block_size;
 pub mod block_size_read;
 pub mod block_size_write;
@@ -17,20 +17,19 @@ pub mod compression;
 mod concurrency;
 pub mod concurrency_read;
 pub mod concurrency_write;
-mod confidence;
-pub mod effort;
+pub mod context;
+pub mod cpu_usage;
 pub mod fio;
 pub mod forecast;
 pub mod full_stroke;
 pub mod geometry;
 pub mod interference;
-pub mod job;
+mod intervals;
 pub mod mechanics;
-pub mod metrics;
+pub mod metric_names;
 pub mod mixed;
+mod nested;
 pub mod parameter;
-mod part;
-mod passes;
 pub mod quartet;
 mod random;
 pub mod random_read;
@@ -40,97 +39,100 @@ pub mod read_modify_write;
 pub mod reorder;
 pub mod rotation;
 mod rounds;
-pub mod runner;
 pub mod seek_curve;
 mod sequential;
 pub mod sequential_read;
 pub mod sequential_write;
+pub mod spec;
 pub mod steady_state;
 pub mod survey;
 mod sweep;
 #[cfg(test)]
 mod tests;
 pub mod track_to_track;
+mod variants;
 pub mod write_cache;
 pub mod write_sync_close;
 
+pub use context::{RunContext, RunObserver, RunProgress};
 pub use fio::FioJob;
 pub use forecast::{Forecast, RunTime};
-pub use job::Job;
-pub use parameter::{Kind, Parameter, ParameterError, Parameters, Position, Value};
-pub use runner::{Bench, Observer, Progress};
+pub use parameter::{
+    ParameterError, ParameterKind, ParameterSet, ParameterSpec, ParameterValue, WindowPosition,
+};
+pub use spec::BenchmarkSpec;
 
-use crate::session::chart::Presentation;
-pub use crate::session::chart::{Chart, Shape};
+use crate::session::chart::ResultPresentation;
+pub use crate::session::chart::{ChartShape, ChartSpec};
 pub use crate::session::document::FioGap;
 
 /// Every test, in the order in which they are listed.
-pub static TESTS: &[&dyn Test] = &[
+pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &sequential_read::SequentialRead,
     &sequential_write::SequentialWrite,
     &random_read::RandomRead,
     &random_write::RandomWrite,
-    &mixed::Mixed,
+    &mixed::MixedReadWrite,
     &concurrency_read::ConcurrencyRead,
     &concurrency_write::ConcurrencyWrite,
     &block_size_read::BlockSizeRead,
     &block_size_write::BlockSizeWrite,
-    &write_sync_close::WriteSyncClose,
-    &read_modify_write::ReadModifyWrite,
-    &steady_state::SteadyState,
-    &read_ahead::ReadAhead,
-    &reorder::Reorder,
-    &interference::Interference,
-    &compression::Compression,
-    &write_cache::WriteCache,
-    &quartet::Quartet,
+    &write_sync_close::WriteSyncCloseBenchmark,
+    &read_modify_write::ReadModifyWriteCost,
+    &steady_state::SteadyStateBenchmark,
+    &read_ahead::ReadAheadSweep,
+    &reorder::ReorderBenchmark,
+    &interference::InterferenceBenchmark,
+    &compression::CompressionBenchmark,
+    &write_cache::WriteCacheBenchmark,
+    &quartet::QuartetSuite,
     &rotation::RotationSpeed,
-    &full_stroke::FullStroke,
+    &full_stroke::FullStrokeSeek,
     &track_to_track::TrackToTrack,
-    &seek_curve::SeekDistance,
-    &geometry::Geometry,
-    &survey::Survey,
+    &seek_curve::SeekCurveBenchmark,
+    &geometry::GeometryBenchmark,
+    &survey::SurveySuite,
 ];
 
 /// The test of that name or alias.
 #[must_use]
-pub fn find(name: &str) -> Option<&'static dyn Test> {
-    let known = |test: &&&'static dyn Test| {
+pub fn find_benchmark(name: &str) -> Option<&'static dyn Benchmark> {
+    let known = |test: &&&'static dyn Benchmark| {
         let description = test.description();
         description.name == name || description.aliases.contains(&name)
     };
-    TESTS.iter().find(known).copied()
+    BENCHMARKS.iter().find(known).copied()
 }
 
 /// A benchmark: plans and an analysis.
-pub trait Test: Sync + Send {
+pub trait Benchmark: Sync + Send {
     /// What it is, as data.
     fn description(&self) -> &'static Description;
 
     /// Whether it writes with these parameters: what it needs consent for.
-    fn writes(&self, parameters: &Parameters) -> bool {
+    fn writes(&self, parameters: &ParameterSet) -> bool {
         let _ = parameters;
-        self.description().writes
+        self.description().may_write
     }
 
     /// What it will do with these parameters.
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError>;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError>;
 
     /// Executes its plans and says what they mean, as far as it gets: after a stop or a failure
     /// (see [`Bench::stopped`]) it analyses what there is and returns.
     ///
     /// # Errors
     /// When nothing could be measured at all.
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError>;
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError>;
 
     /// The fio job that does the same with these parameters.
     ///
     /// # Errors
     /// What fio cannot do of it.
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap>;
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap>;
 }
 
 /// What a test is.
@@ -146,24 +148,24 @@ pub struct Description {
     /// `docs/tests.md`.
     pub explanation: &'static str,
     /// Whether it may write to the target; [`Test::writes`] knows for given parameters.
-    pub writes: bool,
+    pub may_write: bool,
     /// What can be set.
-    pub parameters: &'static [Parameter],
+    pub parameters: &'static [ParameterSpec],
     /// The metrics that it can yield, as [`metrics::includes`] reads them.
     pub metrics: &'static [&'static str],
     /// The charts of its result, the most telling first.
-    pub charts: &'static [Chart],
+    pub charts: &'static [ChartSpec],
     /// Figures to put first, in this order.
-    pub headline: &'static [&'static str],
+    pub headline_metrics: &'static [&'static str],
 }
 
 impl Description {
     /// How its result wants to be presented.
     #[must_use]
-    pub fn presentation(&self) -> Presentation {
-        Presentation {
+    pub fn presentation(&self) -> ResultPresentation {
+        ResultPresentation {
             summary: self.summary,
-            headline: self.headline,
+            headline: self.headline_metrics,
             charts: self.charts,
         }
     }
@@ -174,10 +176,10 @@ impl Description {
 pub enum BenchError {
     /// The parameters do not fit: how to mend them.
     #[error("{0}")]
-    Parameters(String),
+    InvalidParameters(String),
     /// A goal for a metric that the benchmark does not yield.
     #[error("--goal {goal:?}: {test} does not yield that metric{suggestion}")]
-    Goal {
+    UnknownGoalMetric {
         /// The goal as it was written.
         goal: String,
         /// Name of the benchmark.
@@ -189,7 +191,7 @@ pub enum BenchError {
     },
     /// A parameter could not be read.
     #[error(transparent)]
-    Parameter(#[from] ParameterError),
+    ParameterSyntax(#[from] ParameterError),
     /// The engine could not do it.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
@@ -204,10 +206,10 @@ impl BenchError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Parameters(_) | Self::Parameter(_) => {
+            Self::InvalidParameters(_) | Self::ParameterSyntax(_) => {
                 "`diskscope tests` lists the parameters of every test".to_owned()
             }
-            Self::Goal { metrics, .. } => format!("set a goal for one of {metrics}"),
+            Self::UnknownGoalMetric { metrics, .. } => format!("set a goal for one of {metrics}"),
             Self::Engine(error) => error.advice(),
             Self::SettingInUse(error) => error.advice(),
         }
@@ -216,9 +218,9 @@ impl BenchError {
 
 /// Checks that a plan's window holds at least one block.
 pub(crate) fn check_window(plan: &Plan) -> Result<(), BenchError> {
-    let block = u64::from(plan.block_size.largest());
+    let block = u64::from(plan.block_size.max_bytes());
     if plan.window.end.saturating_sub(plan.window.start) < block {
-        return Err(BenchError::Parameters(format!(
+        return Err(BenchError::InvalidParameters(format!(
             "the window from byte {} to byte {} does not hold one block of {block} bytes: widen it \
              with --window-begin and --window-end, or choose a smaller --block-size",
             plan.window.start, plan.window.end

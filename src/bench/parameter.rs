@@ -5,22 +5,22 @@ use std::collections::BTreeMap;
 use std::time::Duration;
 
 use crate::drive::Target;
-use crate::session::document::Unit;
+use crate::session::document::MetricUnit;
 use crate::units;
 
 /// A place in the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Position {
+pub enum WindowPosition {
     /// Share of the target's size in percent, 0 to 100.
     Percent(f64),
     /// Bytes from the beginning.
     Bytes(u64),
 }
 
-impl Position {
+impl WindowPosition {
     /// The byte that it means on a target of that size, not beyond its end.
     #[must_use]
-    pub fn on(self, size: u64) -> u64 {
+    pub fn offset_in(self, size: u64) -> u64 {
         match self {
             Self::Percent(percent) => (size as f64 * percent / 100.0) as u64,
             Self::Bytes(bytes) => bytes,
@@ -31,13 +31,13 @@ impl Position {
 
 /// What a parameter was set to.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Value {
+pub enum ParameterValue {
     /// Bytes.
-    Bytes(u64),
+    Size(u64),
     /// Anything between these two in bytes, both in.
-    Range(u64, u64),
+    SizeRange(u64, u64),
     /// A part of the whole, 0 to 1.
-    Share(f64),
+    Fraction(f64),
     /// A time.
     Duration(Duration),
     /// A plain number.
@@ -47,21 +47,21 @@ pub enum Value {
     /// Events per second.
     Rate(f64),
     /// A place in the target.
-    Position(Position),
+    Position(WindowPosition),
     /// One of a few words.
-    Word(String),
+    Choice(String),
     /// Deliberately nothing: no limit, or the test decides.
     Unset,
 }
 
-impl Value {
+impl ParameterValue {
     /// The unit of [`to_json`](Self::to_json), where it has one.
     #[must_use]
-    pub fn unit(&self) -> Option<Unit> {
+    pub fn unit(&self) -> Option<MetricUnit> {
         match self {
-            Self::Bytes(_) | Self::Position(Position::Bytes(_)) => Some(Unit::Bytes),
-            Self::Duration(_) => Some(Unit::Nanoseconds),
-            Self::Rate(_) => Some(Unit::PerSecond),
+            Self::Size(_) | Self::Position(WindowPosition::Bytes(_)) => Some(MetricUnit::Bytes),
+            Self::Duration(_) => Some(MetricUnit::Nanoseconds),
+            Self::Rate(_) => Some(MetricUnit::PerSecond),
             _ => None,
         }
     }
@@ -70,39 +70,44 @@ impl Value {
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match self {
-            Self::Bytes(bytes) => (*bytes).into(),
-            Self::Range(from, to) => vec![*from, *to].into(),
+            Self::Size(bytes) => (*bytes).into(),
+            Self::SizeRange(from, to) => vec![*from, *to].into(),
             Self::Duration(duration) => u64::try_from(duration.as_nanos())
                 .unwrap_or(u64::MAX)
                 .into(),
             Self::Count(count) => (*count).into(),
-            Self::Number(number) | Self::Rate(number) | Self::Share(number) => (*number).into(),
-            Self::Position(Position::Bytes(bytes)) => (*bytes).into(),
-            Self::Position(Position::Percent(percent)) => format!("{percent}%").into(),
-            Self::Word(word) => word.as_str().into(),
+            Self::Number(number) | Self::Rate(number) | Self::Fraction(number) => (*number).into(),
+            Self::Position(WindowPosition::Bytes(bytes)) => (*bytes).into(),
+            Self::Position(WindowPosition::Percent(percent)) => format!("{percent}%").into(),
+            Self::Choice(word) => word.as_str().into(),
             Self::Unset => serde_json::Value::Null,
         }
     }
 }
 
-impl std::fmt::Display for Value {
+impl std::fmt::Display for ParameterValue {
     /// As the user writes it; empty where it is unset.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
-            Self::Bytes(bytes) | Self::Position(Position::Bytes(bytes)) => {
-                f.write_str(&units::exact_size(*bytes))
+            Self::Size(bytes) | Self::Position(WindowPosition::Bytes(bytes)) => {
+                f.write_str(&units::format_exact_size(*bytes))
             }
-            Self::Range(from, to) => {
-                write!(f, "{}-{}", units::exact_size(*from), units::exact_size(*to))
+            Self::SizeRange(from, to) => {
+                write!(
+                    f,
+                    "{}-{}",
+                    units::format_exact_size(*from),
+                    units::format_exact_size(*to)
+                )
             }
             // Rounded so that 0.7 * 100 is written as 70.
-            Self::Share(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
-            Self::Duration(duration) => f.write_str(&units::exact_duration(*duration)),
+            Self::Fraction(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
+            Self::Duration(duration) => f.write_str(&units::format_exact_duration(*duration)),
             Self::Count(count) => write!(f, "{count}"),
             Self::Number(number) => write!(f, "{number}"),
             Self::Rate(rate) => write!(f, "{rate}/s"),
-            Self::Position(Position::Percent(percent)) => write!(f, "{percent}%"),
-            Self::Word(word) => f.write_str(word),
+            Self::Position(WindowPosition::Percent(percent)) => write!(f, "{percent}%"),
+            Self::Choice(word) => f.write_str(word),
             Self::Unset => Ok(()),
         }
     }
@@ -110,7 +115,7 @@ impl std::fmt::Display for Value {
 
 /// What kind of value a parameter takes.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Kind {
+pub enum ParameterKind {
     /// A size such as `4KiB`, at least this many bytes.
     Size {
         /// Smallest value that makes sense.
@@ -122,11 +127,11 @@ pub enum Kind {
         least: u64,
     },
     /// A part of the whole such as `70%`.
-    Share,
+    Fraction,
     /// A duration such as `10s`.
     Duration,
     /// A duration above zero such as `10s`: nothing is measured in none.
-    LimitDuration,
+    NonZeroDuration,
     /// A whole number within these bounds, both in.
     Count {
         /// Smallest.
@@ -146,22 +151,22 @@ pub enum Kind {
     /// A position such as `10%` or `5GB`.
     Position,
     /// One of these words.
-    Word(&'static [&'static str]),
+    Choice(&'static [&'static str]),
     /// One of these words, or a percentage.
-    WordOrPercent(&'static [&'static str]),
+    ChoiceOrPercent(&'static [&'static str]),
 }
 
 /// One parameter of a test.
 #[derive(Debug, Clone, Copy)]
-pub struct Parameter {
+pub struct ParameterSpec {
     /// Name, as on the command line without the dashes.
     pub name: &'static str,
     /// What it takes.
-    pub kind: Kind,
+    pub kind: ParameterKind,
     /// One line for help and form.
     pub help: &'static str,
     /// What it is set to when the user says nothing, for this target.
-    pub default: fn(&Target) -> Value,
+    pub default_for: fn(&Target) -> ParameterValue,
 }
 
 /// A text that is no value of its parameter: says what would be.
@@ -176,82 +181,89 @@ pub struct ParameterError {
     pub reason: String,
 }
 
-impl Parameter {
+impl ParameterSpec {
     /// The same parameter with another default, for a test that needs one.
     #[must_use]
-    pub const fn with_default(self, default: fn(&Target) -> Value) -> Self {
-        Self { default, ..self }
+    pub const fn with_default(self, default: fn(&Target) -> ParameterValue) -> Self {
+        Self {
+            default_for: default,
+            ..self
+        }
     }
 
     /// Reads what the user wrote.
     ///
     /// # Errors
     /// When the text is no value of this parameter, or ambiguous, or out of its bounds.
-    pub fn parse(&self, text: &str) -> Result<Value, ParameterError> {
-        self.read(text.trim()).map_err(|reason| ParameterError {
-            name: self.name.to_owned(),
-            text: text.to_owned(),
-            reason,
-        })
+    pub fn parse(&self, text: &str) -> Result<ParameterValue, ParameterError> {
+        self.parse_value(text.trim())
+            .map_err(|reason| ParameterError {
+                name: self.name.to_owned(),
+                text: text.to_owned(),
+                reason,
+            })
     }
 
-    fn read(&self, text: &str) -> Result<Value, String> {
+    fn parse_value(&self, text: &str) -> Result<ParameterValue, String> {
         match self.kind {
-            Kind::Size { least } => {
+            ParameterKind::Size { least } => {
                 let bytes = units::parse_size(text).map_err(|error| error.to_string())?;
-                at_least(bytes, least, Value::Bytes(bytes))
+                check_minimum(bytes, least, ParameterValue::Size(bytes))
             }
-            Kind::SizeOrRange { least } => range(text, least),
-            Kind::Share => share(text).map(Value::Share),
-            Kind::Duration | Kind::LimitDuration => {
+            ParameterKind::SizeOrRange { least } => parse_size_range(text, least),
+            ParameterKind::Fraction => parse_fraction(text).map(ParameterValue::Fraction),
+            ParameterKind::Duration | ParameterKind::NonZeroDuration => {
                 let time = units::parse_duration(text).map_err(|error| error.to_string())?;
-                if self.kind == Kind::LimitDuration && time.is_zero() {
+                if self.kind == ParameterKind::NonZeroDuration && time.is_zero() {
                     return Err("must be longer than 0s, such as 10s".to_owned());
                 }
-                Ok(Value::Duration(time))
+                Ok(ParameterValue::Duration(time))
             }
-            Kind::Count { least, most } => text
+            ParameterKind::Count { least, most } => text
                 .parse::<u64>()
                 .ok()
                 .filter(|count| (least..=most).contains(count))
-                .map(Value::Count)
+                .map(ParameterValue::Count)
                 .ok_or_else(|| format!("write a whole number from {least} to {most}")),
-            Kind::Number { least, most } => text
+            ParameterKind::Number { least, most } => text
                 .parse::<f64>()
                 .ok()
                 .filter(|number| (least..=most).contains(number))
-                .map(Value::Number)
+                .map(ParameterValue::Number)
                 .ok_or_else(|| format!("write a number from {least} to {most}")),
-            Kind::Rate => units::parse_rate(text)
-                .map(Value::Rate)
+            ParameterKind::Rate => units::parse_rate(text)
+                .map(ParameterValue::Rate)
                 .map_err(|error| error.to_string()),
-            Kind::Position => position(text).map(Value::Position),
-            Kind::Word(words) => word(text, words),
-            Kind::WordOrPercent(words) => match text.strip_suffix('%').unwrap_or(text).parse() {
-                Ok(percent @ 0..=100_u64) => Ok(Value::Word(percent.to_string())),
-                Ok(_) => Err("a percentage goes from 0 to 100".to_owned()),
-                Err(_) => word(text, words).map_err(|reason| format!("{reason}, or a percentage")),
-            },
+            ParameterKind::Position => parse_position(text).map(ParameterValue::Position),
+            ParameterKind::Choice(words) => parse_choice(text, words),
+            ParameterKind::ChoiceOrPercent(words) => {
+                match text.strip_suffix('%').unwrap_or(text).parse() {
+                    Ok(percent @ 0..=100_u64) => Ok(ParameterValue::Choice(percent.to_string())),
+                    Ok(_) => Err("a percentage goes from 0 to 100".to_owned()),
+                    Err(_) => parse_choice(text, words)
+                        .map_err(|reason| format!("{reason}, or a percentage")),
+                }
+            }
         }
     }
 }
 
 /// `4KiB` or `4KiB-64KiB`.
-fn range(text: &str, least: u64) -> Result<Value, String> {
+fn parse_size_range(text: &str, least: u64) -> Result<ParameterValue, String> {
     let size = |text: &str| units::parse_size(text).map_err(|error| error.to_string());
     let Some((from, to)) = text.split_once('-').filter(|(from, _)| !from.is_empty()) else {
         let bytes = size(text)?;
-        return at_least(bytes, least, Value::Bytes(bytes));
+        return check_minimum(bytes, least, ParameterValue::Size(bytes));
     };
     let (from, to) = (size(from)?, size(to)?);
     if from > to {
         return Err("write the smaller size first, such as 4KiB-64KiB".to_owned());
     }
-    at_least(from, least, Value::Range(from, to))
+    check_minimum(from, least, ParameterValue::SizeRange(from, to))
 }
 
 /// `70%`, as a part of 1.
-fn share(text: &str) -> Result<f64, String> {
+fn parse_fraction(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').map(str::trim).map(str::parse::<f64>);
     match percent {
         Some(Ok(percent)) if (0.0..=100.0).contains(&percent) => Ok(percent / 100.0),
@@ -260,27 +272,30 @@ fn share(text: &str) -> Result<f64, String> {
     }
 }
 
-fn at_least(value: u64, least: u64, parsed: Value) -> Result<Value, String> {
+fn check_minimum(value: u64, least: u64, parsed: ParameterValue) -> Result<ParameterValue, String> {
     if value < least {
-        return Err(format!("must be at least {}", units::exact_size(least)));
+        return Err(format!(
+            "must be at least {}",
+            units::format_exact_size(least)
+        ));
     }
     Ok(parsed)
 }
 
-fn word(text: &str, words: &[&str]) -> Result<Value, String> {
+fn parse_choice(text: &str, words: &[&str]) -> Result<ParameterValue, String> {
     words
         .iter()
         .find(|word| word.eq_ignore_ascii_case(text))
-        .map(|word| Value::Word((*word).to_owned()))
+        .map(|word| ParameterValue::Choice((*word).to_owned()))
         .ok_or_else(|| format!("write one of {}", words.join(", ")))
 }
 
-fn position(text: &str) -> Result<Position, String> {
+fn parse_position(text: &str) -> Result<WindowPosition, String> {
     if text.ends_with('%') {
-        return share(text).map(|share| Position::Percent(share * 100.0));
+        return parse_fraction(text).map(|share| WindowPosition::Percent(share * 100.0));
     }
     units::parse_size(text)
-        .map(Position::Bytes)
+        .map(WindowPosition::Bytes)
         .map_err(|error| error.to_string())
 }
 
@@ -289,29 +304,29 @@ fn position(text: &str) -> Result<Position, String> {
 /// The getters take the name of one of the test's own parameters. Another name, or one of another
 /// kind, is a mistake in the test; every test's `run` is executed with its defaults by the tests.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Parameters(BTreeMap<&'static str, Value>);
+pub struct ParameterSet(BTreeMap<&'static str, ParameterValue>);
 
-impl Parameters {
+impl ParameterSet {
     /// The defaults of these parameters on this target.
     #[must_use]
-    pub fn defaults(parameters: &[Parameter], target: &Target) -> Self {
-        let default = |parameter: &Parameter| (parameter.name, (parameter.default)(target));
+    pub fn defaults(parameters: &[ParameterSpec], target: &Target) -> Self {
+        let default = |parameter: &ParameterSpec| (parameter.name, (parameter.default_for)(target));
         Self(parameters.iter().map(default).collect())
     }
 
     /// Sets one parameter.
-    pub fn set(&mut self, name: &'static str, value: Value) {
+    pub fn set(&mut self, name: &'static str, value: ParameterValue) {
         self.0.insert(name, value);
     }
 
     /// What a parameter is set to.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&Value> {
+    pub fn get(&self, name: &str) -> Option<&ParameterValue> {
         self.0.get(name)
     }
 
     /// All of them by name.
-    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &Value)> {
+    pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ParameterValue)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
@@ -319,7 +334,7 @@ impl Parameters {
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<u64> {
         match self.get(name) {
-            Some(Value::Bytes(bytes)) => Some(*bytes),
+            Some(ParameterValue::Size(bytes)) => Some(*bytes),
             _ => None,
         }
     }
@@ -327,19 +342,19 @@ impl Parameters {
     /// The smallest and the largest size in bytes, alike where one size was given; `None` where it
     /// is unset.
     #[must_use]
-    pub fn sizes(&self, name: &str) -> Option<(u64, u64)> {
+    pub fn size_range(&self, name: &str) -> Option<(u64, u64)> {
         match self.get(name) {
-            Some(Value::Bytes(bytes)) => Some((*bytes, *bytes)),
-            Some(Value::Range(from, to)) => Some((*from, *to)),
+            Some(ParameterValue::Size(bytes)) => Some((*bytes, *bytes)),
+            Some(ParameterValue::SizeRange(from, to)) => Some((*from, *to)),
             _ => None,
         }
     }
 
     /// A part of 1; `None` where it is unset.
     #[must_use]
-    pub fn share(&self, name: &str) -> Option<f64> {
+    pub fn fraction(&self, name: &str) -> Option<f64> {
         match self.get(name) {
-            Some(Value::Share(share)) => Some(*share),
+            Some(ParameterValue::Fraction(share)) => Some(*share),
             _ => None,
         }
     }
@@ -348,7 +363,7 @@ impl Parameters {
     #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.get(name) {
-            Some(Value::Duration(duration)) => Some(*duration),
+            Some(ParameterValue::Duration(duration)) => Some(*duration),
             _ => None,
         }
     }
@@ -357,7 +372,7 @@ impl Parameters {
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         match self.get(name) {
-            Some(Value::Count(count)) => Some(*count),
+            Some(ParameterValue::Count(count)) => Some(*count),
             _ => None,
         }
     }
@@ -366,16 +381,16 @@ impl Parameters {
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name) {
-            Some(Value::Number(number) | Value::Rate(number)) => Some(*number),
+            Some(ParameterValue::Number(number) | ParameterValue::Rate(number)) => Some(*number),
             _ => None,
         }
     }
 
     /// A word; empty where it is unset.
     #[must_use]
-    pub fn word(&self, name: &str) -> &str {
+    pub fn choice(&self, name: &str) -> &str {
         match self.get(name) {
-            Some(Value::Word(word)) => word,
+            Some(ParameterValue::Choice(word)) => word,
             _ => "",
         }
     }
@@ -384,7 +399,7 @@ impl Parameters {
     #[must_use]
     pub fn position(&self, name: &str, size: u64) -> Option<u64> {
         match self.get(name) {
-            Some(Value::Position(position)) => Some(position.on(size)),
+            Some(ParameterValue::Position(position)) => Some(position.offset_in(size)),
             _ => None,
         }
     }

@@ -2,17 +2,20 @@
 
 use std::time::Duration;
 
-use super::common::{self, place, random_pattern};
-use super::forecast::Phases;
-use super::{Bench, BenchError, Chart, FioGap, FioJob, Forecast, Parameters, Shape};
+use super::common::{self, describe_target, random_pattern};
+use super::forecast::PlannedPhases;
+use super::{
+    BenchError, ChartShape, ChartSpec, FioGap, FioJob, Forecast, ParameterSet, RunContext,
+};
 use crate::drive::Target;
-use crate::engine::{Operation, Plan, Tally};
-use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
-use crate::stats::concurrency::in_flight;
+use crate::engine::{IoOperation, IoStats, Plan};
+use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::stats::concurrency::mean_in_flight;
 use crate::units;
 
 /// The chart of all three.
-pub(super) const CHART: Chart = Chart::new("IOPS over the run", Shape::Line, &["iops-over-time"]);
+pub(super) const CHART: ChartSpec =
+    ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]);
 
 /// The headline of all three.
 pub(super) const HEADLINE: &[&str] = &[
@@ -25,103 +28,108 @@ pub(super) const HEADLINE: &[&str] = &[
 ];
 
 fn plan(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    common::plan(target, parameters, operation, random_pattern(parameters))
+    common::build_plan(target, parameters, operation, random_pattern(parameters))
 }
 
 pub(super) fn forecast(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
     let plan = plan(operation, target, parameters)?;
     let does = match operation {
-        Operation::Read => "reads".to_owned(),
-        Operation::Write => "writes".to_owned(),
-        Operation::Mixed { reads } => format!("reads ({}) and writes", units::percent(reads)),
+        IoOperation::Read => "reads".to_owned(),
+        IoOperation::Write => "writes".to_owned(),
+        IoOperation::Mixed { reads } => {
+            format!("reads ({}) and writes", units::format_percent(reads))
+        }
     };
-    let load = match plan.rate {
-        Some(rate) => format!("{} new ones a second", units::count(rate)),
+    let load = match plan.arrival_rate {
+        Some(rate) => format!("{} new ones a second", units::format_count(rate)),
         None => format!(
             "{} in flight",
             u64::from(plan.depth) * u64::from(plan.workers)
         ),
     };
-    let bytes = plan.most_bytes();
+    let bytes = plan.max_bytes();
     let written = bytes.filter(|_| operation.writes());
     let amount = written.map_or_else(String::new, |bytes| {
-        format!(", at most {}", common::written_share(bytes, target))
+        format!(
+            ", at most {}",
+            common::describe_written_bytes(bytes, target)
+        )
     });
     Ok(Forecast {
         sentence: format!(
             "{does} {} at random places of {}, {load}{amount}",
-            common::blocks(plan.block_size),
-            place(target)
+            common::describe_block_size(plan.block_size),
+            describe_target(target)
         ),
-        time: Phases::one(plan).time(target),
-        reads: bytes.filter(|_| operation != Operation::Write),
-        writes: written,
+        run_time: PlannedPhases::single(plan).run_time(target),
+        max_read_bytes: bytes.filter(|_| operation != IoOperation::Write),
+        max_written_bytes: written,
     })
 }
 
-pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+pub(super) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
     let plan = plan(operation, bench.target, bench.parameters)?;
     let slower = bench.parameters.duration("slower-than");
     let phase = match operation {
-        Operation::Read => "random reads",
-        Operation::Write => "random writes",
-        Operation::Mixed { .. } => "random reads and writes",
+        IoOperation::Read => "random reads",
+        IoOperation::Write => "random writes",
+        IoOperation::Mixed { .. } => "random reads and writes",
     };
     bench.measure(phase, 1.0, &plan, &mut |findings, tally, elapsed| {
-        report(findings, &plan, tally, elapsed, slower);
+        set_metrics(findings, &plan, tally, elapsed, slower);
     })?;
     Ok(())
 }
 
 pub(super) fn fio(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<FioJob, FioGap> {
     let plan = plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
-    FioJob::random(&plan, target)
+    FioJob::random_job(&plan, target)
 }
 
-fn report(
+fn set_metrics(
     findings: &mut Findings,
     plan: &Plan,
-    tally: &Tally,
+    tally: &IoStats,
     elapsed: Duration,
     slower: Option<Duration>,
 ) {
-    common::report_throughput(findings, tally, elapsed);
-    common::report_slower(findings, tally, slower);
-    if let Operation::Mixed { .. } = plan.operation {
-        by_direction(findings, tally, elapsed);
+    common::report_throughput_metrics(findings, tally, elapsed);
+    common::report_slower_than(findings, tally, slower);
+    if let IoOperation::Mixed { .. } = plan.operation {
+        set_metrics_by_direction(findings, tally, elapsed);
     }
-    let figure = |name| findings.figure(name).map(|figure: &Figure| figure.value);
+    let figure = |name| findings.metric(name).map(|figure: &Metric| figure.value);
     let (Some(iops), Some(mean_ns)) = (figure("iops"), figure("latency_mean")) else {
         return;
     };
-    if let Some(rate) = plan.rate {
+    if let Some(rate) = plan.arrival_rate {
         if iops < 0.98 * rate {
-            findings.put_verdict(rate_missed(rate, iops));
+            findings.set_verdict(below_target_rate(rate, iops));
         }
         return;
     }
-    let reached = in_flight(iops, mean_ns);
-    findings.put_figure(Figure::new("depth_reached", reached, Unit::Count));
+    let reached = mean_in_flight(iops, mean_ns);
+    findings.set_metric(Metric::new("depth_reached", reached, MetricUnit::Count));
     let asked = f64::from(plan.depth) * f64::from(plan.workers);
     if reached < 0.9 * asked && tally.requests() as f64 > 100.0 * asked {
-        findings.put_verdict(common::depth_missed(asked, reached));
+        findings.set_verdict(common::below_target_depth(asked, reached));
     }
 }
 
 /// Reads and writes apart: `read_iops`, `write_latency_p99` and so on.
-fn by_direction(findings: &mut Findings, tally: &Tally, elapsed: Duration) {
+fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     for (word, direction) in [("read", &tally.read), ("write", &tally.write)] {
         let count = direction.latency.count();
@@ -130,37 +138,37 @@ fn by_direction(findings: &mut Findings, tally: &Tally, elapsed: Duration) {
         }
         let mut put = |name: &str, value: f64, unit| {
             let name = format!("{word}_{name}");
-            findings.put_figure(Figure::new(&name, value, unit).from_observations(count));
+            findings.set_metric(Metric::new(&name, value, unit).with_observations(count));
         };
-        put("iops", count as f64 / seconds, Unit::PerSecond);
+        put("iops", count as f64 / seconds, MetricUnit::PerSecond);
         put(
             "throughput",
             direction.bytes as f64 / seconds,
-            Unit::BytesPerSecond,
+            MetricUnit::BytesPerSecond,
         );
         if let Some(mean) = direction.latency.mean() {
-            put("latency_mean", mean, Unit::Nanoseconds);
+            put("latency_mean", mean, MetricUnit::Nanoseconds);
         }
         for percent in [50.0, 90.0, 99.0, 99.9] {
             if let Some(value) = direction.latency.percentile(percent) {
                 put(
                     &format!("latency_p{percent}"),
                     value as f64,
-                    Unit::Nanoseconds,
+                    MetricUnit::Nanoseconds,
                 );
             }
         }
     }
 }
 
-fn rate_missed(asked: f64, reached: f64) -> Verdict {
+fn below_target_rate(asked: f64, reached: f64) -> Verdict {
     Verdict::new(
         "rate-not-reached",
         Severity::Warning,
         format!(
             "{} requests a second arrived, {} were done",
-            units::count(asked),
-            units::count(reached)
+            units::format_count(asked),
+            units::format_count(reached)
         ),
         "the drive cannot keep up with this load: response times grow as long as it lasts; lower \
          --rate, or raise --depth if the drive takes more at once",
@@ -169,17 +177,17 @@ fn rate_missed(asked: f64, reached: f64) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::super::tests::fake::{self, Fake};
-    use crate::session::document::Unit;
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{self, FakeDrive};
+    use crate::session::document::MetricUnit;
 
     #[test]
-    fn a_constant_drive_gives_its_figures() {
-        let fake = Fake::new(|_| Some(100_000));
-        let target = fake::target(1 << 30);
+    fn random_read_of_constant_drive_yields_exact_metrics() {
+        let fake = FakeDrive::new(|_| Some(100_000));
+        let target = fake::simulated_target(1 << 30);
         let set = [("depth", "8"), ("duration", "1s"), ("slower-than", "50us")];
-        let finished = fake::run(find("rndread").unwrap(), &target, &set, &fake);
-        let value = |name| finished.findings.figure(name).unwrap().value;
+        let finished = fake::run_on_fake(find_benchmark("rndread").unwrap(), &target, &set, &fake);
+        let value = |name| finished.findings.metric(name).unwrap().value;
         assert!((value("iops") / 80_000.0 - 1.0).abs() < 1e-3);
         assert_eq!(value("latency_mean"), 100_000.0);
         assert!((value("latency_p99") / 100_000.0 - 1.0).abs() < 1e-3);
@@ -189,31 +197,31 @@ mod tests {
     }
 
     #[test]
-    fn mixed_keeps_both_directions_apart() {
-        let fake = Fake::new(|asked| Some(if asked.writes { 400_000 } else { 100_000 }));
-        let target = fake::target(1 << 30);
+    fn mixed_reports_reads_and_writes_separately() {
+        let fake = FakeDrive::new(|asked| Some(if asked.is_write { 400_000 } else { 100_000 }));
+        let target = fake::simulated_target(1 << 30);
         let set = [("depth", "1"), ("duration", "2s"), ("reads", "75%")];
-        let finished = fake::run(find("mixed").unwrap(), &target, &set, &fake);
-        let value = |name| finished.findings.figure(name).unwrap().value;
+        let finished = fake::run_on_fake(find_benchmark("mixed").unwrap(), &target, &set, &fake);
+        let value = |name| finished.findings.metric(name).unwrap().value;
         assert_eq!(value("read_latency_mean"), 100_000.0);
         assert_eq!(value("write_latency_mean"), 400_000.0);
         let share = value("read_iops") / (value("read_iops") + value("write_iops"));
         assert!((share - 0.75).abs() < 0.02, "{share}");
         assert_eq!(
-            finished.findings.figure("read_iops").unwrap().unit,
-            Unit::PerSecond
+            finished.findings.metric("read_iops").unwrap().unit,
+            MetricUnit::PerSecond
         );
         let latency = &finished.findings.latency;
         assert!(latency.read.is_some() && latency.write.is_some());
     }
 
     #[test]
-    fn a_writing_test_says_what_share_of_the_drive_it_writes() {
-        let target = fake::target(100 << 30);
-        let test = find("rndwrite").unwrap();
+    fn random_write_forecast_names_written_fraction_of_drive() {
+        let target = fake::simulated_target(100 << 30);
+        let test = find_benchmark("rndwrite").unwrap();
         let parameters = fake::parameters(test, &target, &[("bytes", "10GiB")]);
         let forecast = test.forecast(&target, &parameters).unwrap();
-        assert_eq!(forecast.writes, Some(10 << 30));
+        assert_eq!(forecast.max_written_bytes, Some(10 << 30));
         assert!(
             forecast.sentence.contains("10 % of it"),
             "{}",

@@ -1,11 +1,12 @@
 //! Random reads: how many requests per second a drive serves, and how long each takes.
 
-use super::metrics::latency_metrics;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext, common,
+    random,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// Reads at random places.
 pub struct RandomRead;
@@ -29,7 +30,7 @@ and each counts from the moment at which it should have begun: a stall is not hi
 
 It only reads. A hard disk does 70 to 200 of these per second, a SATA SSD up to 90,000, an NVMe SSD \
 several 100,000 with enough requests in flight.",
-    writes: false,
+    may_write: false,
     metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         common::BLOCK_SIZES,
@@ -50,23 +51,23 @@ several 100,000 with enough requests in flight.",
         common::CACHE,
     ],
     charts: &[random::CHART],
-    headline: random::HEADLINE,
+    headline_metrics: random::HEADLINE,
 };
 
-impl Test for RandomRead {
+impl Benchmark for RandomRead {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        random::forecast(Operation::Read, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        random::forecast(IoOperation::Read, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        random::run(Operation::Read, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        random::run(IoOperation::Read, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
-        random::fio(Operation::Read, target, parameters)
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        random::fio(IoOperation::Read, target, parameters)
     }
 }

@@ -1,11 +1,12 @@
 //! Random writes: how many requests per second a drive takes, and how long each takes.
 
-use super::metrics::latency_metrics;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, random,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext, common,
+    random,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// Writes at random places.
 pub struct RandomWrite;
@@ -26,7 +27,7 @@ Figures beyond that mean that somebody promises what a power cut would break.
 
 The bytes are random and different in every request unless --data says otherwise, because many \
 drives compress. It overwrites what is there, 8 GiB at most unless --bytes says otherwise.",
-    writes: true,
+    may_write: true,
     metrics: latency_metrics!["iops", "throughput", "depth_reached", "share_slower"],
     parameters: &[
         common::BLOCK_SIZES,
@@ -49,23 +50,23 @@ drives compress. It overwrites what is there, 8 GiB at most unless --bytes says 
         common::CACHE,
     ],
     charts: &[random::CHART],
-    headline: random::HEADLINE,
+    headline_metrics: random::HEADLINE,
 };
 
-impl Test for RandomWrite {
+impl Benchmark for RandomWrite {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        random::forecast(Operation::Write, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        random::forecast(IoOperation::Write, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        random::run(Operation::Write, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        random::run(IoOperation::Write, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
-        random::fio(Operation::Write, target, parameters)
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        random::fio(IoOperation::Write, target, parameters)
     }
 }

@@ -2,36 +2,36 @@
 
 use std::time::Duration;
 
-use super::budget::Budget;
-use super::common::{self, place};
-use super::forecast::Phases;
-use super::rounds::{Compared, NoBest, ROUNDS, Rounds, order};
+use super::budget::PhaseBudget;
+use super::common::{self, describe_target};
+use super::forecast::PlannedPhases;
+use super::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds, measurement_order};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
-use crate::drive::settings::{Guard, Setting, SettingError};
+use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target, TargetKind};
-use crate::engine::{CacheMode, Limits, Outcome, Pattern, Plan};
-use crate::session::document::{Axis, Figure, Severity, Table, Unit, Verdict};
+use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{ChartAxis, Metric, MetricTable, MetricUnit, Severity, Verdict};
 use crate::units;
 
 /// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
-pub struct ReadAhead;
+pub struct ReadAheadSweep;
 
 /// Settings that are tried, in KiB.
-const STEPS: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// A setting is as good as the best from this share of its throughput on.
-const AS_GOOD: f64 = 0.95;
+const EQUIVALENCE_FRACTION: f64 = 0.95;
 
-const STEP_BYTES: Parameter = Parameter {
+const STEP_BYTES: ParameterSpec = ParameterSpec {
     name: "step-bytes",
-    kind: Kind::Size { least: 4096 },
+    kind: ParameterKind::Size { least: 4096 },
     help: "bytes read with each setting, in all rounds together",
-    default: |target| Value::Bytes((256 << 20).min(target.size)),
+    default_for: |target| ParameterValue::Size((256 << 20).min(target.size_bytes)),
 };
 
-const SEED: Parameter = Parameter {
+const SEED: ParameterSpec = ParameterSpec {
     help: "the same seed gives the same order of settings",
     ..common::SEED
 };
@@ -53,27 +53,27 @@ round by round); otherwise a check says which settings cannot be told apart.
 
 It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
 old value is put back on every way out; if the program is killed, at its next start.",
-    writes: false,
+    may_write: false,
     metrics: &["best_read_ahead_size", "best_read_ahead_throughput", "present_read_ahead_size", "present_read_ahead_throughput", "read_ahead_gain", "read_ahead_*k_throughput"],
     parameters: &[
         STEP_BYTES,
-        common::BLOCK_SIZE.with_default(|_| Value::Bytes(16 << 10)),
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(60))),
+        common::BLOCK_SIZE.with_default(|_| ParameterValue::Size(16 << 10)),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(60))),
         common::BYTES,
         common::WINDOW_BEGIN,
         common::WINDOW_END,
         SEED,
     ],
     charts: &[
-        Chart::new(
+        ChartSpec::new(
             "Throughput against read-ahead",
-            Shape::Line,
+            ChartShape::Line,
             &["throughput-against-read-ahead"],
         )
         .log_x()
-        .marked(&["best_read_ahead_size", "present_read_ahead_size"]),
+        .with_marks(&["best_read_ahead_size", "present_read_ahead_size"]),
     ],
-    headline: &[
+    headline_metrics: &[
         "best_read_ahead_size",
         "best_read_ahead_throughput",
         "present_read_ahead_size",
@@ -81,22 +81,22 @@ old value is put back on every way out; if the program is killed, at its next st
     ],
 };
 
-fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
-    let mut plan = common::reading_plan(target, parameters, Pattern::Sequential)?;
-    plan.cache = CacheMode::Drop;
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let mut plan = common::build_read_plan(target, parameters, AccessPattern::Sequential)?;
+    plan.cache_mode = CacheMode::Drop;
     Ok(plan)
 }
 
 /// Each step reads a place of its own as far as the window goes, for the drive has a cache too.
-fn place_of(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
+fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
     let window = &plan.window;
     let places = ((window.end - window.start) / bytes.max(1)).max(1);
-    let begin = window.start + (step as u64 % places) * bytes / plan.align * plan.align;
+    let begin = window.start + (step as u64 % places) * bytes / plan.alignment * plan.alignment;
     begin..(begin + bytes).min(window.end)
 }
 
 /// The device whose setting counts: a partition has its parent's.
-fn device(target: &Target) -> Option<&str> {
+fn device_with_setting(target: &Target) -> Option<&str> {
     let drive = target.drive.as_ref()?;
     match (drive.kind, &drive.parent) {
         (DriveKind::Partition, Some(parent)) => Some(parent),
@@ -105,67 +105,71 @@ fn device(target: &Target) -> Option<&str> {
 }
 
 /// One for each setting and round; a single one where there is no setting.
-fn phases(whole: &Plan, target: &Target, parameters: &Parameters) -> Phases {
-    let is_changeable = target.kind != TargetKind::Simulated && device(target).is_some();
+fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let is_changeable =
+        target.kind != TargetKind::Simulated && device_with_setting(target).is_some();
     let count = match is_changeable {
-        true => STEPS.len() * ROUNDS,
+        true => READ_AHEAD_KIB.len() * DEFAULT_ROUNDS,
         false => 1,
     };
     let plan = Plan {
-        limits: Limits {
+        limits: PlanLimits {
             bytes: Some(bytes_of_step(parameters, whole)),
-            ..Limits::default()
+            ..PlanLimits::default()
         },
         ..whole.clone()
     };
-    Phases::sharing(whole.limits).then_all(std::iter::repeat_n(plan, count))
+    PlannedPhases::with_even_shares(whole.limits).add_phases(std::iter::repeat_n(plan, count))
 }
 
 /// Both the bytes of a setting and the time of the whole are shared out to the rounds.
-fn bytes_of_step(parameters: &Parameters, whole: &Plan) -> u64 {
-    (parameters.bytes("step-bytes").unwrap_or(256 << 20) / ROUNDS as u64)
-        .next_multiple_of(whole.align)
-        .max(whole.align)
+fn bytes_of_step(parameters: &ParameterSet, whole: &Plan) -> u64 {
+    (parameters.bytes("step-bytes").unwrap_or(256 << 20) / DEFAULT_ROUNDS as u64)
+        .next_multiple_of(whole.alignment)
+        .max(whole.alignment)
 }
 
-impl Test for ReadAhead {
+impl Benchmark for ReadAheadSweep {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let plan = whole_plan(target, parameters)?;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
         let all = parameters
             .bytes("step-bytes")
             .unwrap_or(0)
-            .saturating_mul(STEPS.len() as u64);
+            .saturating_mul(READ_AHEAD_KIB.len() as u64);
         let bytes = plan.limits.bytes.unwrap_or(all).min(all);
         Ok(Forecast {
             sentence: format!(
                 "reads {} of {} in sequence with {} settings of the read-ahead, and puts the old one \
                  back",
-                units::size(bytes),
-                place(target),
-                STEPS.len()
+                units::format_size(bytes),
+                describe_target(target),
+                READ_AHEAD_KIB.len()
             ),
-            time: phases(&plan, target, parameters).time(target),
-            reads: Some(bytes),
-            writes: None,
+            run_time: planned_phases(&plan, target, parameters).run_time(target),
+            max_read_bytes: Some(bytes),
+            max_written_bytes: None,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let whole = whole_plan(bench.target, bench.parameters)?;
-        let guard = device(bench.target)
-            .map(|device| Setting::read_ahead(device).and_then(|it| bench.settings.guard(it)));
-        let mut budget = Budget::new(whole.limits);
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let guard = device_with_setting(bench.target).map(|device| {
+            SystemSetting::read_ahead(device).and_then(|it| bench.settings.lock_setting(it))
+        });
+        let mut budget = PhaseBudget::new(whole.limits);
         match guard {
-            Some(Ok(guard)) => sweep(bench, &whole, &mut budget, guard),
-            Some(Err(error)) if error.is_held() => Err(BenchError::SettingInUse(error)),
-            Some(Err(error)) => {
-                present_only(bench, &whole, &budget, &error.to_string(), &error.advice())
+            Some(Ok(guard)) => sweep_settings(bench, &whole, &mut budget, guard),
+            Some(Err(error)) if error.is_locked_by_process() => {
+                Err(BenchError::SettingInUse(error))
             }
-            None => present_only(
+            Some(Err(error)) => {
+                measure_current_setting(bench, &whole, &budget, &error.to_string(), &error.advice())
+            }
+            None => measure_current_setting(
                 bench,
                 &whole,
                 &budget,
@@ -175,69 +179,78 @@ impl Test for ReadAhead {
         }
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SettingChange)
     }
 }
 
 /// Measures what there is when the setting cannot be changed.
-fn present_only(
-    bench: &mut Bench<'_>,
+fn measure_current_setting(
+    bench: &mut RunContext<'_>,
     whole: &Plan,
-    budget: &Budget,
+    budget: &PhaseBudget,
     why: &str,
     advice: &str,
 ) -> Result<(), BenchError> {
-    bench.verdict(Verdict::new(
+    bench.set_verdict(Verdict::new(
         "setting-not-changeable",
         Severity::Warning,
         format!("only the present read-ahead was measured: {why}"),
         advice,
     ));
-    if let Some(outcome) = step(bench, "the present setting", 1.0, whole, budget, (0, 1))? {
-        put_rate(bench, "present_read_ahead_throughput", rate(&outcome));
+    if let Some(outcome) =
+        measure_setting(bench, "the present setting", 1.0, whole, budget, (0, 1))?
+    {
+        set_throughput(
+            bench,
+            "present_read_ahead_throughput",
+            bytes_per_second(&outcome),
+        );
     }
     Ok(())
 }
 
-fn sweep(
-    bench: &mut Bench<'_>,
+fn sweep_settings(
+    bench: &mut RunContext<'_>,
     whole: &Plan,
-    budget: &mut Budget,
-    mut guard: Guard,
+    budget: &mut PhaseBudget,
+    mut guard: SettingLock,
 ) -> Result<(), BenchError> {
-    let present = guard.original().parse::<u32>().ok();
+    let present = guard.original_value().parse::<u32>().ok();
     if let Some(kib) = present {
-        put_size(bench, "present_read_ahead_size", kib);
+        set_size(bench, "present_read_ahead_size", kib);
     }
-    put_table(bench);
-    let mut rounds = Rounds::new(STEPS.len(), whole.seed);
-    let order = order(STEPS.len(), ROUNDS, whole.seed);
+    set_table(bench);
+    let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), whole.seed);
+    let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, whole.seed);
     for (index, point) in order.iter().copied().enumerate() {
-        if let Err(error) = guard.set(&STEPS[point].to_string()) {
-            bench.verdict(not_changed(&error));
+        if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
+            bench.set_verdict(setting_not_changed(&error));
             break;
         }
-        let round = index / STEPS.len() + 1;
-        let phase = format!("read-ahead {}, round {round} of {ROUNDS}", name(point));
+        let round = index / READ_AHEAD_KIB.len() + 1;
+        let phase = format!(
+            "read-ahead {}, round {round} of {DEFAULT_ROUNDS}",
+            setting_name(point)
+        );
         let share = 1.0 / order.len() as f64;
         let place = (index, order.len() - index);
-        let Some(outcome) = step(bench, &phase, share, whole, budget, place)? else {
+        let Some(outcome) = measure_setting(bench, &phase, share, whole, budget, place)? else {
             break;
         };
-        budget.spend(&outcome);
-        if outcome.tally.bytes() > 0 {
-            rounds.add(point, round - 1, rate(&outcome));
+        budget.consume_outcome(&outcome);
+        if outcome.stats.bytes() > 0 {
+            rounds.set_value(point, round - 1, bytes_per_second(&outcome));
         }
-        report(bench, &rounds);
+        set_series(bench, &rounds);
         bench.phase_finished();
-        if bench.stopped() {
+        if bench.is_stopped() {
             break;
         }
     }
-    conclude(bench, &rounds, present);
-    if let Err(error) = guard.put_back() {
-        bench.verdict(Verdict::new(
+    set_results(bench, &rounds, present);
+    if let Err(error) = guard.restore_original() {
+        bench.set_verdict(Verdict::new(
             "setting-not-restored",
             Severity::Warning,
             format!("the old read-ahead is not back: {error}"),
@@ -247,24 +260,24 @@ fn sweep(
     Ok(())
 }
 
-fn step(
-    bench: &mut Bench<'_>,
+fn measure_setting(
+    bench: &mut RunContext<'_>,
     phase: &str,
     share: f64,
     whole: &Plan,
-    budget: &Budget,
+    budget: &PhaseBudget,
     (index, left): (usize, usize),
-) -> Result<Option<Outcome>, BenchError> {
+) -> Result<Option<ExecutionOutcome>, BenchError> {
     let bytes = bytes_of_step(bench.parameters, whole);
-    let own = Limits {
+    let own = PlanLimits {
         bytes: Some(bytes),
-        ..Limits::default()
+        ..PlanLimits::default()
     };
-    let Some(limits) = budget.share(left as u64, whole.align, own) else {
+    let Some(limits) = budget.next_phase_limits(left as u64, whole.alignment, own) else {
         return Ok(None);
     };
     let plan = Plan {
-        window: place_of(index, whole, bytes),
+        window: window_of_step(index, whole, bytes),
         limits,
         ..whole.clone()
     };
@@ -272,30 +285,34 @@ fn step(
 }
 
 /// `128 KiB`: the setting of a point.
-fn name(point: usize) -> String {
-    units::block_size(f64::from(STEPS[point]) * 1024.0)
+fn setting_name(point: usize) -> String {
+    units::format_block_size(f64::from(READ_AHEAD_KIB[point]) * 1024.0)
 }
 
 /// What the figures of a setting begin with.
-fn key(point: usize) -> String {
-    format!("read_ahead_{}k", STEPS[point])
+fn metric_prefix(point: usize) -> String {
+    format!("read_ahead_{}k", READ_AHEAD_KIB[point])
 }
 
-fn rate(outcome: &Outcome) -> f64 {
-    outcome.tally.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
+fn bytes_per_second(outcome: &ExecutionOutcome) -> f64 {
+    outcome.stats.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
 }
 
-fn put_rate(bench: &mut Bench<'_>, name: &str, value: f64) {
-    bench.figure(Figure::new(name, value, Unit::BytesPerSecond));
+fn set_throughput(bench: &mut RunContext<'_>, name: &str, value: f64) {
+    bench.set_metric(Metric::new(name, value, MetricUnit::BytesPerSecond));
 }
 
-fn put_size(bench: &mut Bench<'_>, name: &str, kib: u32) {
-    bench.figure(Figure::new(name, f64::from(kib) * 1024.0, Unit::Bytes));
+fn set_size(bench: &mut RunContext<'_>, name: &str, kib: u32) {
+    bench.set_metric(Metric::new(
+        name,
+        f64::from(kib) * 1024.0,
+        MetricUnit::Bytes,
+    ));
 }
 
-fn put_table(bench: &mut Bench<'_>) {
-    let rows: Vec<(String, String)> = (0..STEPS.len())
-        .map(|point| (name(point), key(point)))
+fn set_table(bench: &mut RunContext<'_>) {
+    let rows: Vec<(String, String)> = (0..READ_AHEAD_KIB.len())
+        .map(|point| (setting_name(point), metric_prefix(point)))
         .collect();
     let rows: Vec<(&str, &str)> = rows
         .iter()
@@ -304,70 +321,70 @@ fn put_table(bench: &mut Bench<'_>) {
     let columns = [("throughput", "throughput")];
     bench
         .findings
-        .put_table(Table::crossed("Settings", &columns, &rows));
+        .set_table(MetricTable::cross_product("Settings", &columns, &rows));
 }
 
 /// Means of the rounds so far.
-fn report(bench: &mut Bench<'_>, rounds: &Rounds) {
-    for point in 0..STEPS.len() {
-        let name = format!("{}_throughput", key(point));
-        if let Some(figure) = rounds.figure(point, &name, Unit::BytesPerSecond) {
-            bench.figure(figure);
+fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
+    for point in 0..READ_AHEAD_KIB.len() {
+        let name = format!("{}_throughput", metric_prefix(point));
+        if let Some(figure) = rounds.metric_of_point(point, &name, MetricUnit::BytesPerSecond) {
+            bench.set_metric(figure);
         }
     }
-    bench.series(rounds.series(
+    bench.set_series(rounds.series_of_means(
         "throughput-against-read-ahead",
-        Axis::new("read-ahead", Unit::Bytes),
-        Axis::new("throughput", Unit::BytesPerSecond),
-        &STEPS.map(|kib| f64::from(kib) * 1024.0),
+        ChartAxis::new("read-ahead", MetricUnit::Bytes),
+        ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+        &READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0),
     ));
 }
 
 /// The smallest setting on the plateau, where it can be told from the smaller ones.
-fn conclude(bench: &mut Bench<'_>, rounds: &Rounds, present: Option<u32>) {
+fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option<u32>) {
     // The present setting need not be a power of two: the next step below stands for it.
     let now = present.and_then(|present| {
-        let not_larger = |kib: &u32| *kib <= present.max(STEPS[0]);
-        STEPS.iter().rposition(not_larger)
+        let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
+        READ_AHEAD_KIB.iter().rposition(not_larger)
     });
-    let put_rate = |bench: &mut Bench<'_>, name: &str, point: usize| {
-        if let Some(figure) = rounds.figure(point, name, Unit::BytesPerSecond) {
-            bench.figure(figure);
+    let put_rate = |bench: &mut RunContext<'_>, name: &str, point: usize| {
+        if let Some(figure) = rounds.metric_of_point(point, name, MetricUnit::BytesPerSecond) {
+            bench.set_metric(figure);
         }
     };
     if let Some(now) = now {
         put_rate(bench, "present_read_ahead_throughput", now);
     }
-    let best = match rounds.first_as_good(AS_GOOD) {
+    let best = match rounds.first_equivalent_to_best(EQUIVALENCE_FRACTION) {
         Ok(best) => best,
         Err(reason) => {
-            if !bench.stopped() {
-                bench.verdict(no_best(reason));
+            if !bench.is_stopped() {
+                bench.set_verdict(no_optimum(reason));
             }
             return;
         }
     };
-    put_size(bench, "best_read_ahead_size", STEPS[best]);
+    set_size(bench, "best_read_ahead_size", READ_AHEAD_KIB[best]);
     put_rate(bench, "best_read_ahead_throughput", best);
-    let gain = now.and_then(|now| rounds.quotient(best, now));
+    let gain = now.and_then(|now| rounds.ratio_of_points(best, now));
     if let Some(gain) = gain {
-        bench.figure(gain.figure("read_ahead_gain"));
+        bench.set_metric(gain.to_metric("read_ahead_gain"));
     }
 }
 
-fn no_best(reason: NoBest) -> Verdict {
-    let names: Vec<String> = (0..STEPS.len()).map(name).collect();
-    let compared = Compared {
-        code: ("no-best-read-ahead", Severity::Note),
-        best: "best read-ahead",
-        points: "settings",
+fn no_optimum(reason: NoOptimum) -> Verdict {
+    let names: Vec<String> = (0..READ_AHEAD_KIB.len()).map(setting_name).collect();
+    let compared = PointComparison {
+        check_code: ("no-best-read-ahead", Severity::Note),
+        optimum_name: "best read-ahead",
+        points_name: "settings",
         advice: "a larger --step-bytes and a longer --duration narrow the intervals; if all settings \
                  are alike, keep the present one",
     };
-    reason.verdict(compared, &names)
+    reason.to_check(compared, &names)
 }
 
-fn not_changed(error: &SettingError) -> Verdict {
+fn setting_not_changed(error: &SettingError) -> Verdict {
     Verdict::new(
         "setting-not-changeable",
         Severity::Warning,
@@ -381,19 +398,19 @@ mod tests {
     use std::fs;
     use std::path::PathBuf;
 
-    use super::super::runner::Finished;
-    use super::super::tests::fake::{self, Fake, Nobody, codes, value};
-    use super::super::{find, runner};
+    use super::super::context::FinishedRun;
+    use super::super::tests::fake::{self, FakeDrive, SilentObserver, check_codes, metric_value};
+    use super::super::{context, find_benchmark};
     use super::*;
-    use crate::drive::Settings;
-    use crate::drive::random::Random;
-    use crate::engine::Control;
-    use crate::roots::Roots;
+    use crate::drive::SettingsManager;
+    use crate::drive::random::Xoshiro256;
+    use crate::engine::CancellationToken;
+    use crate::roots::SysPaths;
 
     /// A directory with a device `sim:constant` whose read-ahead can be set.
-    fn system() -> (tempfile::TempDir, Settings, PathBuf) {
+    fn temporary_system() -> (tempfile::TempDir, SettingsManager, PathBuf) {
         let directory = tempfile::tempdir().unwrap();
-        let settings = fake::settings(directory.path());
+        let settings = fake::settings_below(directory.path());
         let queue = directory.path().join("sys/class/block/sim:constant/queue");
         let file = queue.join("read_ahead_kb");
         fs::create_dir_all(&queue).unwrap();
@@ -401,82 +418,86 @@ mod tests {
         (directory, settings, file)
     }
 
-    fn target() -> Target {
-        let choice = crate::engine::Choice::Auto;
-        crate::engine::open(&Roots::default(), "sim:constant", choice, None)
+    fn simulated_target() -> Target {
+        let choice = crate::engine::EngineChoice::Auto;
+        crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None)
             .unwrap()
             .target
     }
 
     /// A sweep on a drive whose requests of 16 KiB take what a function of the setting in KiB and of
     /// the plan says, in nanoseconds.
-    fn sweep_of(
+    fn simulated_sweep(
         set: &[(&str, &str)],
         time: impl Fn(u64, &Plan) -> u64 + Send + Sync,
-    ) -> (Finished, Vec<Plan>, String) {
-        let (_directory, settings, file) = system();
+    ) -> (FinishedRun, Vec<Plan>, String) {
+        let (_directory, settings, file) = temporary_system();
         let seen = file.clone();
-        let fake = Fake::new(move |asked| {
+        let fake = FakeDrive::new(move |asked| {
             let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
             Some(time(kib, asked.plan))
         });
-        let (target, test) = (target(), find("read-ahead").unwrap());
+        let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let set = [&[("step-bytes", "1MiB")], set].concat();
         let parameters = fake::parameters(test, &target, &set);
-        let control = Control::default();
-        let finished = runner::run_with(
+        let control = CancellationToken::default();
+        let finished = context::run_benchmark_with_settings(
             test,
             &target,
             &parameters,
             &settings,
             &fake,
             &control,
-            &mut Nobody,
+            &mut SilentObserver,
         );
-        let plans = fake.plans.lock().unwrap().clone();
+        let plans = fake.executed_plans.lock().unwrap().clone();
         (finished, plans, fs::read_to_string(file).unwrap())
     }
 
     /// A time that scatters by that share from execution to execution.
-    fn scattered(time: u64, plan: &Plan, share: f64) -> u64 {
-        let mut random = Random::new(plan.window.start ^ plan.seed.rotate_left(40));
+    fn scattered_time(time: u64, plan: &Plan, share: f64) -> u64 {
+        let mut random = Xoshiro256::new(plan.window.start ^ plan.seed.rotate_left(40));
         (time as f64 * (share * random.normal()).exp()) as u64
     }
 
     #[test]
-    fn the_smallest_setting_on_the_plateau_is_found_and_the_old_one_put_back() {
+    fn read_ahead_finds_smallest_plateau_setting_and_restores_original() {
         // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
-        let (finished, plans, restored) = sweep_of(&[], |kib, _| 4_000_000 / kib.min(512));
+        let (finished, plans, restored) = simulated_sweep(&[], |kib, _| 4_000_000 / kib.min(512));
         assert_eq!(
-            value(&finished, "best_read_ahead_size"),
+            metric_value(&finished, "best_read_ahead_size"),
             f64::from(512 << 10)
         );
         assert_eq!(
-            value(&finished, "present_read_ahead_size"),
+            metric_value(&finished, "present_read_ahead_size"),
             f64::from(128 << 10)
         );
-        assert!((value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
-        assert!(codes(&finished).is_empty());
+        assert!((metric_value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
+        assert!(check_codes(&finished).is_empty());
         assert_eq!(restored.trim(), "128");
-        assert_eq!(plans.len(), 12 * ROUNDS);
-        assert!(plans.iter().all(|plan| plan.cache == CacheMode::Drop));
+        assert_eq!(plans.len(), 12 * DEFAULT_ROUNDS);
+        assert!(plans.iter().all(|plan| plan.cache_mode == CacheMode::Drop));
         assert_ne!(plans[0].window, plans[1].window);
     }
 
     #[test]
-    fn settings_that_are_all_alike_have_no_best_one() {
+    fn read_ahead_with_equal_settings_has_no_optimum() {
         for (share, most) in [(0.0, 0), (0.2, 1)] {
             let mut named = 0;
             for seed in 0..20 {
                 let set = [("seed", &*seed.to_string())];
-                let (finished, ..) = sweep_of(&set, |_, plan| scattered(100_000, plan, share));
-                let best = finished.findings.figure("best_read_ahead_size").is_some();
+                let (finished, ..) =
+                    simulated_sweep(&set, |_, plan| scattered_time(100_000, plan, share));
+                let best = finished.findings.metric("best_read_ahead_size").is_some();
                 named += u32::from(best);
-                assert_eq!(codes(&finished).contains(&"no-best-read-ahead"), !best);
-                assert_eq!(finished.findings.figure("read_ahead_gain").is_some(), best);
+                assert_eq!(
+                    check_codes(&finished).contains(&"no-best-read-ahead"),
+                    !best
+                );
+                assert_eq!(finished.findings.metric("read_ahead_gain").is_some(), best);
                 let figure = finished
                     .findings
-                    .figure("read_ahead_128k_throughput")
+                    .metric("read_ahead_128k_throughput")
                     .unwrap();
                 assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
             }
@@ -485,10 +506,10 @@ mod tests {
     }
 
     #[test]
-    fn order_of_the_settings_differs_from_round_to_round() {
+    fn read_ahead_order_of_settings_differs_between_rounds() {
         let order = |seed: &str| {
             let seen = std::sync::Mutex::new(Vec::new());
-            let (_, plans, _) = sweep_of(&[("seed", seed)], |kib, plan| {
+            let (_, plans, _) = simulated_sweep(&[("seed", seed)], |kib, plan| {
                 seen.lock().unwrap().push((plan.window.start, kib));
                 1000
             });
@@ -504,23 +525,23 @@ mod tests {
     }
 
     #[test]
-    fn without_the_setting_the_present_one_is_measured() {
+    fn read_ahead_without_setting_measures_current_value() {
         let directory = tempfile::tempdir().unwrap();
-        let settings = fake::settings(directory.path());
-        let fake = Fake::new(|_| Some(1000));
-        let (target, test) = (target(), find("read-ahead").unwrap());
+        let settings = fake::settings_below(directory.path());
+        let fake = FakeDrive::new(|_| Some(1000));
+        let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
         let parameters = fake::parameters(test, &target, &[]);
-        let control = Control::default();
-        let finished = runner::run_with(
+        let control = CancellationToken::default();
+        let finished = context::run_benchmark_with_settings(
             test,
             &target,
             &parameters,
             &settings,
             &fake,
             &control,
-            &mut Nobody,
+            &mut SilentObserver,
         );
-        assert_eq!(codes(&finished), ["setting-not-changeable"]);
-        value(&finished, "present_read_ahead_throughput");
+        assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
+        metric_value(&finished, "present_read_ahead_throughput");
     }
 }

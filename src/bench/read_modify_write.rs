@@ -2,26 +2,30 @@
 
 use std::time::Duration;
 
-use super::common::{self, place};
-use super::passes::{self, Pass, PassHook, Total};
-use super::rounds::Rounds;
-use super::sweep::Turn;
+use super::common::{self, describe_target};
+use super::rounds::SweepRounds;
+use super::sweep::SweepTurn;
+use super::variants::{self, PassHook, Variant, VariantTotal};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, Flush, Limits, Operation, Outcome, Pattern, Plan};
-use crate::session::document::{Findings, Severity, Table, Unit, Verdict};
-use crate::stats::latency::Latency;
+use crate::engine::{
+    AccessPattern, BlockSize, CacheMode, ExecutionOutcome, FlushMethod, IoOperation, Plan,
+    PlanLimits,
+};
+use crate::session::document::{Findings, MetricTable, MetricUnit, Severity, Verdict};
+use crate::stats::latency::LatencyHistogram;
 use crate::units;
 
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
-pub struct ReadModifyWrite;
+pub struct ReadModifyWriteCost;
 
 /// Size of a page of the cache, and of most media's physical blocks.
-const PAGE: u32 = 4096;
+const PAGE_BYTES: u32 = 4096;
 /// A record that never fills a page.
-const ODD: u32 = 4000;
+const UNALIGNED_RECORD_BYTES: u32 = 4000;
 
 static DESCRIPTION: Description = Description {
     name: "read-modify-write",
@@ -39,20 +43,20 @@ whole records are written per second, compared round by round; a check says when
 bytes, and partitions to 1 MiB. The table shows both pairs.
 
 It overwrites what is there, 20,000 records at most in each pass.",
-    writes: true,
+    may_write: true,
     metrics: &["penalty_buffered", "penalty_direct", "buffered_4096_*", "buffered_4000_*", "direct_4096_*", "direct_512_*"],
     parameters: &[
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(20))),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(20))),
         common::BYTES,
-        common::REQUESTS.with_default(|_| Value::Count(80_000)),
+        common::REQUESTS.with_default(|_| ParameterValue::Count(80_000)),
         common::WINDOW_BEGIN,
         common::WINDOW_END,
         common::SEED,
         common::DATA,
     ],
-    charts: &[Chart::new(
+    charts: &[ChartSpec::new(
         "Writes done within a time, whole and partial blocks",
-        Shape::Line,
+        ChartShape::Line,
         &[
             "times-buffered-4096",
             "times-buffered-4000",
@@ -61,21 +65,26 @@ It overwrites what is there, 20,000 records at most in each pass.",
         ],
     )
     .log_x()],
-    headline: &["penalty_buffered", "penalty_direct"],
+    headline_metrics: &["penalty_buffered", "penalty_direct"],
 };
 
-fn plan_for(
+fn plan_for_record_size(
     size: u32,
     cache: CacheMode,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    let mut plan = common::plan(target, parameters, Operation::Write, Pattern::Random)?;
+    let mut plan = common::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Random,
+    )?;
     plan.block_size = BlockSize::Fixed(size);
-    plan.align = u64::from(size);
-    plan.cache = cache;
-    plan.limits = Limits::default();
-    plan.finish = Some(Flush::Fsync);
+    plan.alignment = u64::from(size);
+    plan.cache_mode = cache;
+    plan.limits = PlanLimits::default();
+    plan.end_fsync = Some(FlushMethod::Fsync);
     // Other places in each pass: what the one has read must not help the other.
     plan.seed = plan.seed.wrapping_add(u64::from(size));
     Ok(plan)
@@ -83,33 +92,35 @@ fn plan_for(
 
 /// Whether sectors are smaller to the kernel than on the medium.
 fn is_512e(target: &Target) -> bool {
-    target.direct && target.logical_block <= 512 && target.physical_block >= PAGE
+    target.supports_direct_io
+        && target.logical_block_bytes <= 512
+        && target.physical_block_bytes >= PAGE_BYTES
 }
 
-fn passes(target: &Target, parameters: &Parameters) -> Result<Vec<Pass>, BenchError> {
-    let plan = |size, cache| plan_for(size, cache, target, parameters);
+fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Variant>, BenchError> {
+    let plan = |size, cache| plan_for_record_size(size, cache, target, parameters);
     let mut passes = Vec::new();
     if target.kind != TargetKind::Simulated {
         let cache = CacheMode::Drop;
-        passes.push(Pass::new(
+        passes.push(Variant::new(
             "4096 bytes, buffered",
             "buffered_4096",
-            plan(PAGE, cache)?,
+            plan(PAGE_BYTES, cache)?,
         ));
-        passes.push(Pass::new(
+        passes.push(Variant::new(
             "4000 bytes, buffered",
             "buffered_4000",
-            plan(ODD, cache)?,
+            plan(UNALIGNED_RECORD_BYTES, cache)?,
         ));
     }
     if is_512e(target) {
         let cache = CacheMode::Bypass;
-        passes.push(Pass::new(
+        passes.push(Variant::new(
             "4096 bytes, direct",
             "direct_4096",
-            plan(PAGE, cache)?,
+            plan(PAGE_BYTES, cache)?,
         ));
-        passes.push(Pass::new(
+        passes.push(Variant::new(
             "512 bytes, direct",
             "direct_512",
             plan(512, cache)?,
@@ -118,97 +129,109 @@ fn passes(target: &Target, parameters: &Parameters) -> Result<Vec<Pass>, BenchEr
     Ok(passes)
 }
 
-impl Test for ReadModifyWrite {
+impl Benchmark for ReadModifyWriteCost {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let passes = passes(target, parameters)?;
-        let limits = common::limits(parameters);
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let passes = record_variants(target, parameters)?;
+        let limits = common::plan_limits(parameters);
         let all = limits
             .requests
-            .map(|requests| requests.saturating_mul(u64::from(PAGE)));
+            .map(|requests| requests.saturating_mul(u64::from(PAGE_BYTES)));
         let bytes = limits.bytes.into_iter().chain(all).min();
         let amount = bytes.map_or_else(String::new, |bytes| {
-            format!(", at most {}", common::written_share(bytes, target))
+            format!(
+                ", at most {}",
+                common::describe_written_bytes(bytes, target)
+            )
         });
         Ok(Forecast {
             sentence: format!(
                 "writes whole and partial blocks at random places of {} in {} passes{amount}",
-                place(target),
+                describe_target(target),
                 passes.len()
             ),
-            time: passes::phases_in_rounds(limits, &passes).time(target),
-            reads: None,
-            writes: bytes,
+            run_time: variants::planned_rounds(limits, &passes).run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: bytes,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let passes = passes(bench.target, bench.parameters)?;
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let passes = record_variants(bench.target, bench.parameters)?;
         let rows: Vec<(&str, &str)> = passes
             .iter()
-            .map(|pass| (pass.label.as_str(), pass.key.as_str()))
+            .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
             .collect();
         let columns = [
             ("IOPS", "iops"),
             ("mean", "latency"),
             ("p99", "latency_p99"),
         ];
-        bench
-            .findings
-            .put_table(Table::crossed("Whole and partial blocks", &columns, &rows));
+        bench.findings.set_table(MetricTable::cross_product(
+            "Whole and partial blocks",
+            &columns,
+            &rows,
+        ));
         if bench.target.kind == TargetKind::Simulated {
-            bench.verdict(no_page_cache());
+            bench.set_verdict(no_page_cache());
         }
         if !is_512e(bench.target) {
-            bench.verdict(no_512e(bench.target));
+            bench.set_verdict(no_512e(bench.target));
         }
-        let limits = common::limits(bench.parameters);
+        let limits = common::plan_limits(bench.parameters);
         let seed = bench.parameters.count("seed").unwrap_or(1);
-        let rounds = passes::in_rounds(bench, limits, &passes, seed, &mut Curves(&passes))?;
+        let rounds =
+            variants::measure_in_rounds(bench, limits, &passes, seed, &mut CurveHook(&passes))?;
         for (name, whole, partial) in [
             ("penalty_buffered", "buffered_4096", "buffered_4000"),
             ("penalty_direct", "direct_4096", "direct_512"),
         ] {
-            put_penalty(bench, &rounds, &passes, (name, whole, partial));
+            set_penalty(bench, &rounds, &passes, (name, whole, partial));
         }
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
     }
 }
 
 /// The response times of each pass.
-struct Curves<'a>(&'a [Pass]);
+struct CurveHook<'a>(&'a [Variant]);
 
-impl PassHook for Curves<'_> {
-    fn after(&mut self, findings: &mut Findings, turn: Turn, _: &Outcome, total: &Total) {
-        put_times(findings, &self.0[turn.point].key, &total.latency);
+impl PassHook for CurveHook<'_> {
+    fn after_variant(
+        &mut self,
+        findings: &mut Findings,
+        turn: SweepTurn,
+        _: &ExecutionOutcome,
+        total: &VariantTotal,
+    ) {
+        set_latency_series(findings, &self.0[turn.point].metric_prefix, &total.latency);
     }
 }
 
 /// How many times as fast whole blocks are, by a comparison round by round.
-fn put_penalty(
-    bench: &mut Bench<'_>,
-    rounds: &Rounds,
-    passes: &[Pass],
+fn set_penalty(
+    bench: &mut RunContext<'_>,
+    rounds: &SweepRounds,
+    passes: &[Variant],
     (name, whole, partial): (&str, &str, &str),
 ) {
-    let point = |key: &str| passes.iter().position(|pass| pass.key == key);
+    let point = |key: &str| passes.iter().position(|pass| pass.metric_prefix == key);
     let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
         return;
     };
-    let Some(penalty) = rounds.quotient(whole, partial) else {
+    let Some(penalty) = rounds.ratio_of_points(whole, partial) else {
         return;
     };
-    bench.figure(penalty.figure(name));
-    if penalty.may_be_one() {
+    bench.set_metric(penalty.to_metric(name));
+    if penalty.includes_one() {
         let labels = [whole, partial].map(|point| passes[point].label.as_str());
-        bench.verdict(penalty.no_difference(
+        bench.set_verdict(penalty.no_difference_check(
             ("no-significant-penalty", Severity::Note),
             labels,
             "IOPS",
@@ -217,13 +240,13 @@ fn put_penalty(
 }
 
 /// The response times of one pass as a curve.
-fn put_times(findings: &mut Findings, key: &str, latency: &Latency) {
-    if let Some(summary) = common::summary(latency) {
-        findings.put_series(common::series(
+fn set_latency_series(findings: &mut Findings, key: &str, latency: &LatencyHistogram) {
+    if let Some(summary) = common::latency_summary(latency) {
+        findings.set_series(common::series(
             &format!("times-{}", key.replace('_', "-")),
-            ("response time", Unit::Nanoseconds),
-            ("share of writes", Unit::Ratio),
-            summary.cumulative(),
+            ("response time", MetricUnit::Nanoseconds),
+            ("share of writes", MetricUnit::Ratio),
+            summary.cumulative_points(),
         ));
     }
 }
@@ -244,8 +267,8 @@ fn no_512e(target: &Target) -> Verdict {
         format!(
             "logical blocks of {} and physical blocks of {}: no write past the cache can be smaller \
              than a block of the medium, the direct pair is left out",
-            units::block_size(f64::from(target.logical_block)),
-            units::block_size(f64::from(target.physical_block)),
+            units::format_block_size(f64::from(target.logical_block_bytes)),
+            units::format_block_size(f64::from(target.physical_block_bytes)),
         ),
         "nothing to do: only drives with 512-byte logical and 4096-byte physical blocks have that \
          penalty",
@@ -254,15 +277,16 @@ fn no_512e(target: &Target) -> Verdict {
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::super::tests::fake::{self, Fake, codes, value};
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{self, FakeDrive, check_codes, metric_value};
     use super::*;
-    use crate::drive::random::scatter;
+    use crate::drive::random::splitmix64;
 
     /// A partial block costs five times as much.
-    fn penalised() -> Fake<impl Fn(&fake::Asked<'_>) -> Option<u64> + Send + Sync> {
-        Fake::new(|asked| {
-            Some(if asked.bytes.is_multiple_of(PAGE) {
+    fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>
+    {
+        FakeDrive::new(|asked| {
+            Some(if asked.bytes.is_multiple_of(PAGE_BYTES) {
                 100_000
             } else {
                 500_000
@@ -271,21 +295,24 @@ mod tests {
     }
 
     #[test]
-    fn the_penalty_of_partial_blocks_is_found() {
+    fn read_modify_write_finds_penalty_of_partial_blocks() {
         let target = Target {
-            kind: TargetKind::Scratch,
-            ..fake::target(1 << 30)
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
         };
-        let finished = fake::run(
-            find("read-modify-write").unwrap(),
+        let finished = fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
             &target,
             &[],
-            &penalised(),
+            &penalised_drive(),
         );
         for name in ["penalty_buffered", "penalty_direct"] {
-            assert!((value(&finished, name) / 5.0 - 1.0).abs() < 0.1, "{name}");
+            assert!(
+                (metric_value(&finished, name) / 5.0 - 1.0).abs() < 0.1,
+                "{name}"
+            );
         }
-        assert!(codes(&finished).is_empty());
+        assert!(check_codes(&finished).is_empty());
         for (name, slowest) in [("times-direct-4096", 1e5), ("times-direct-512", 5e5)] {
             let [time, share] = *finished
                 .findings
@@ -299,24 +326,24 @@ mod tests {
     }
 
     #[test]
-    fn penalty_of_equal_writes_is_not_significant() {
+    fn read_modify_write_of_equal_writes_has_no_significant_penalty() {
         let target = Target {
-            kind: TargetKind::Scratch,
-            ..fake::target(1 << 30)
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
         };
         let covered = (0..20_u64)
             .filter(|seed| {
                 // An execution is up to a third faster or slower as a whole.
-                let fake = Fake::new(|asked: &fake::Asked<'_>| {
-                    let word = scatter(asked.plan.seed ^ u64::from(asked.bytes) << 20);
+                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+                    let word = splitmix64(asked.plan.seed ^ u64::from(asked.bytes) << 20);
                     Some(100_000 + word % 50_000)
                 });
                 let set = [("seed", &*seed.to_string()), ("requests", "4000")];
-                let test = find("read-modify-write").unwrap();
-                let finished = fake::run(test, &target, &set, &fake);
-                let penalty = finished.findings.figure("penalty_direct").unwrap();
+                let test = find_benchmark("read-modify-write").unwrap();
+                let finished = fake::run_on_fake(test, &target, &set, &fake);
+                let penalty = finished.findings.metric("penalty_direct").unwrap();
                 let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
-                assert!(!covers || codes(&finished).contains(&"no-significant-penalty"));
+                assert!(!covers || check_codes(&finished).contains(&"no-significant-penalty"));
                 covers
             })
             .count();
@@ -324,37 +351,37 @@ mod tests {
     }
 
     #[test]
-    fn without_512e_only_the_buffered_pair_is_left() {
+    fn read_modify_write_without_512e_measures_only_buffered_pair() {
         let target = Target {
-            kind: TargetKind::Scratch,
-            logical_block: 4096,
-            ..fake::target(1 << 30)
+            kind: TargetKind::ScratchFile,
+            logical_block_bytes: 4096,
+            ..fake::simulated_target(1 << 30)
         };
-        let finished = fake::run(
-            find("read-modify-write").unwrap(),
+        let finished = fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
             &target,
             &[],
-            &penalised(),
+            &penalised_drive(),
         );
-        assert_eq!(codes(&finished), ["not-512e"]);
-        assert!(finished.findings.figure("penalty_direct").is_none());
-        value(&finished, "penalty_buffered");
+        assert_eq!(check_codes(&finished), ["not-512e"]);
+        assert!(finished.findings.metric("penalty_direct").is_none());
+        metric_value(&finished, "penalty_buffered");
     }
 
     #[test]
-    fn limits_hold_for_the_whole_test() {
-        let fake = penalised();
+    fn read_modify_write_limits_apply_to_all_variants_together() {
+        let fake = penalised_drive();
         let target = Target {
-            kind: TargetKind::Scratch,
-            ..fake::target(1 << 30)
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
         };
-        fake::run(
-            find("read-modify-write").unwrap(),
+        fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
             &target,
             &[("requests", "1000")],
             &fake,
         );
-        let plans = fake.plans.lock().unwrap();
+        let plans = fake.executed_plans.lock().unwrap();
         assert_eq!(
             plans
                 .iter()

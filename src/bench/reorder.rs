@@ -2,38 +2,38 @@
 
 use std::time::Duration;
 
-use super::common::{self, place};
-use super::forecast::Phases;
-use super::rounds::{self, Compared, NoBest, ROUNDS, Rounds};
-use super::sweep::{SweepSchedule, Turn};
+use super::common::{self, describe_target};
+use super::forecast::PlannedPhases;
+use super::rounds::{self, DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
+use super::sweep::{SweepSchedule, SweepTurn};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::drive::random::{Random, below};
-use crate::engine::{Limits, Outcome, Pattern, Plan};
-use crate::session::document::{Axis, Figure, Severity, Unit, Verdict};
+use crate::drive::random::{Xoshiro256, scale_to_bound};
+use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
 use crate::units;
 
 /// Random reads in batches, each sorted.
-pub struct Reorder;
+pub struct ReorderBenchmark;
 
 /// Sizes of the reorder buffer; the first sorts nothing.
-const BATCHES: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+const BATCH_SIZES: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
 /// A buffer is as good as the best from this share of its IOPS on.
-const AS_GOOD: f64 = 0.95;
+const EQUIVALENCE_FRACTION: f64 = 0.95;
 /// Standard errors on either side of a round's rate: beyond that of two rounds something changed.
-const CHANGED: f64 = 2.58;
+const CHANGE_SIGMAS: f64 = 2.58;
 
-const READS_EACH: Parameter = Parameter {
+const READS_PER_SIZE: ParameterSpec = ParameterSpec {
     name: "reads-each",
-    kind: Kind::Count {
+    kind: ParameterKind::Count {
         least: 10,
         most: 1_000_000,
     },
     help: "reads with each size of the reorder buffer, in all rounds together",
-    default: |_| Value::Count(1000),
+    default_for: |_| ParameterValue::Count(1000),
 };
 
 static DESCRIPTION: Description = Description {
@@ -54,12 +54,12 @@ compared round by round. The best buffer is the smallest that gives at least 95 
 named only if all smaller ones are significantly slower.
 
 It only reads.",
-    writes: false,
+    may_write: false,
     metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch_iops", "best_batch"],
     parameters: &[
-        READS_EACH,
+        READS_PER_SIZE,
         common::BLOCK_SIZE,
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(180))),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(180))),
         common::BYTES,
         common::REQUESTS,
         common::WINDOW_BEGIN,
@@ -68,31 +68,31 @@ It only reads.",
         common::CACHE,
     ],
     charts: &[
-        Chart::new("IOPS against reorder buffer", Shape::Line, &["iops-against-batch"])
+        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &["iops-against-batch"])
             .log_x()
-            .marked(&["best_batch"]),
+            .with_marks(&["best_batch"]),
     ],
-    headline: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch"],
+    headline_metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch"],
 };
 
-fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
-    common::reading_plan(target, parameters, Pattern::Random)
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    common::build_read_plan(target, parameters, AccessPattern::Random)
 }
 
 /// Random aligned addresses, each batch sorted, every other one backwards: `count` in a row out of
 /// those that full batches have, from a random one on, so that few reads say as much of a large buffer
 /// as many do.
-fn addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
-    let start = plan.window.start.next_multiple_of(plan.align);
+fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
+    let start = plan.window.start.next_multiple_of(plan.alignment);
     let room = plan
         .window
         .end
-        .saturating_sub(start + u64::from(plan.block_size.largest()));
-    let blocks = room / plan.align + 1;
-    let mut random = Random::new(seed);
+        .saturating_sub(start + u64::from(plan.block_size.max_bytes()));
+    let blocks = room / plan.alignment + 1;
+    let mut random = Xoshiro256::new(seed);
     let all = count.next_multiple_of(batch) + batch;
     let mut addresses: Vec<u64> = (0..all)
-        .map(|_| start + below(random.word(), blocks) * plan.align)
+        .map(|_| start + scale_to_bound(random.next_u64(), blocks) * plan.alignment)
         .collect();
     for (index, batch) in addresses.chunks_mut(batch).enumerate() {
         batch.sort_unstable();
@@ -100,187 +100,187 @@ fn addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
             batch.reverse();
         }
     }
-    let first = below(random.word(), batch as u64) as usize;
+    let first = scale_to_bound(random.next_u64(), batch as u64) as usize;
     addresses[first..first + count].to_vec()
 }
 
 /// What a batch costs: a disk answers sorted requests as fast as if it sorted a queue of them itself.
-fn batch_plan(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
-    let depth = match target.rotational() {
+fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+    let depth = match target.is_rotational() {
         Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
         _ => 1,
     };
     Plan {
         depth,
-        limits: Limits {
+        limits: PlanLimits {
             requests: Some(each),
-            ..Limits::default()
+            ..PlanLimits::default()
         },
         ..whole.clone()
     }
 }
 
-impl Test for Reorder {
+impl Benchmark for ReorderBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let plan = whole_plan(target, parameters)?;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
         let each = parameters.count("reads-each").unwrap_or(1000);
-        let all = reads_in_round(each)
-            * rounds::phases(BATCHES.len()) as u64
-            * u64::from(plan.block_size.largest());
+        let all = reads_per_round(each)
+            * rounds::phase_count(BATCH_SIZES.len()) as u64
+            * u64::from(plan.block_size.max_bytes());
         Ok(Forecast {
             sentence: format!(
-                "makes {each} random reads of {} with each of {} reorder buffers, in {ROUNDS} rounds",
-                place(target),
-                BATCHES.len()
+                "makes {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
+                describe_target(target),
+                BATCH_SIZES.len()
             ),
-            time: Phases::sharing(plan.limits)
-                .then_rounds(
-                    BATCHES.map(|batch| batch_plan(&plan, target, batch, reads_in_round(each))),
+            run_time: PlannedPhases::with_even_shares(plan.limits)
+                .add_rounds(
+                    BATCH_SIZES
+                        .map(|batch| plan_for_batch(&plan, target, batch, reads_per_round(each))),
                 )
-                .time(target),
-            reads: Some(plan.limits.bytes.unwrap_or(all).min(all)),
-            writes: None,
+                .run_time(target),
+            max_read_bytes: Some(plan.limits.bytes.unwrap_or(all).min(all)),
+            max_written_bytes: None,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let whole = whole_plan(bench.target, bench.parameters)?;
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
         let each = bench.parameters.count("reads-each").unwrap_or(1000);
-        let count = usize::try_from(reads_in_round(each)).unwrap_or(250);
-        let block = u64::from(whole.block_size.largest());
-        let mut schedule = SweepSchedule::new(BATCHES.len(), whole.limits, whole.seed);
-        let mut sizes = Buffers::new(whole.seed);
-        while let Some(turn) = schedule.next(bench, |_| (block, Limits::default())) {
-            let batch = BATCHES[turn.point];
-            let plan = turn.plan(&whole);
-            let list = addresses(&whole, count, batch, plan.seed);
+        let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
+        let block = u64::from(whole.block_size.max_bytes());
+        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), whole.limits, whole.seed);
+        let mut sizes = BufferSweep::new(whole.seed);
+        while let Some(turn) = schedule.next_turn(bench, |_| (block, PlanLimits::default())) {
+            let batch = BATCH_SIZES[turn.point];
+            let plan = turn.turn_plan(&whole);
+            let list = sorted_batch_addresses(&whole, count, batch, plan.seed);
             let plan = Plan {
-                pattern: Pattern::Addresses(list.into()),
+                pattern: AccessPattern::AddressList(list.into()),
                 ..plan
             };
-            let phase = turn.phase(&format!("batches of {batch}"));
-            let outcome = bench.execute(&phase, schedule.share(), &plan)?;
-            schedule.spend(&outcome);
+            let phase = turn.phase_label(&format!("batches of {batch}"));
+            let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
+            schedule.consume_outcome(&outcome);
             sizes.add(turn, &outcome);
-            bench.series(sizes.rates.series(
+            bench.set_series(sizes.read_iops.series_of_means(
                 "iops-against-batch",
-                Axis::new("reorder buffer", Unit::Count),
-                Axis::new("IOPS", Unit::PerSecond),
-                &BATCHES.map(|batch| batch as f64),
+                ChartAxis::new("reorder buffer", MetricUnit::Count),
+                ChartAxis::new("IOPS", MetricUnit::PerSecond),
+                &BATCH_SIZES.map(|batch| batch as f64),
             ));
             bench.phase_finished();
         }
-        sizes.conclude(bench);
+        sizes.set_results(bench);
         bench.phase_finished();
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
-        Err(FioGap::RequestOrder)
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::ListedAddresses)
     }
 }
 
 /// Reads with one size of the buffer in one round.
-fn reads_in_round(each: u64) -> u64 {
-    each.div_ceil(ROUNDS as u64)
+fn reads_per_round(each: u64) -> u64 {
+    each.div_ceil(DEFAULT_ROUNDS as u64)
 }
 
 /// What the sizes of the buffer gave.
-struct Buffers {
+struct BufferSweep {
     /// Reads per second.
-    rates: Rounds,
+    read_iops: SweepRounds,
     /// Limits of the unsorted reads' rate in each round, by the scatter of their response times.
-    unsorted: Vec<[f64; 2]>,
+    unsorted_intervals: Vec<[f64; 2]>,
 }
 
-impl Buffers {
+impl BufferSweep {
     fn new(seed: u64) -> Self {
         Self {
-            rates: Rounds::new(BATCHES.len(), seed),
-            unsorted: Vec::new(),
+            read_iops: SweepRounds::new(BATCH_SIZES.len(), seed),
+            unsorted_intervals: Vec::new(),
         }
     }
 
-    fn add(&mut self, turn: Turn, outcome: &Outcome) {
-        let (requests, seconds) = (outcome.tally.requests(), outcome.elapsed.as_secs_f64());
+    fn add(&mut self, turn: SweepTurn, outcome: &ExecutionOutcome) {
+        let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
         if requests == 0 || seconds <= 0.0 {
             return;
         }
         let rate = requests as f64 / seconds;
-        self.rates.add(turn.point, turn.round, rate);
-        if BATCHES[turn.point] == 1 {
-            let latency = &outcome.tally.read.latency;
-            let scatter =
-                latency.standard_deviation().unwrap_or(0.0) / latency.mean().unwrap_or(1.0);
-            let margin = (CHANGED * scatter / (requests as f64).sqrt()).min(0.9);
-            self.unsorted
+        self.read_iops.set_value(turn.point, turn.round, rate);
+        if BATCH_SIZES[turn.point] == 1 {
+            let latency = &outcome.stats.read.latency;
+            let scatter = latency.stddev_ns().unwrap_or(0.0) / latency.mean().unwrap_or(1.0);
+            let margin = (CHANGE_SIGMAS * scatter / (requests as f64).sqrt()).min(0.9);
+            self.unsorted_intervals
                 .push([rate / (1.0 + margin), rate / (1.0 - margin)]);
         }
     }
 
-    fn conclude(&self, bench: &mut Bench<'_>) {
-        let rates = &self.rates;
-        let (none, largest) = (0, BATCHES.len() - 1);
+    fn set_results(&self, bench: &mut RunContext<'_>) {
+        let rates = &self.read_iops;
+        let (none, largest) = (0, BATCH_SIZES.len() - 1);
         for (point, name) in [(none, "unordered_iops"), (largest, "ordered_iops")] {
-            if let Some(figure) = rates.figure(point, name, Unit::PerSecond) {
-                bench.figure(figure);
+            if let Some(figure) = rates.metric_of_point(point, name, MetricUnit::PerSecond) {
+                bench.set_metric(figure);
             }
         }
-        let gain = rates.quotient(largest, none);
+        let gain = rates.ratio_of_points(largest, none);
         if let Some(gain) = gain {
-            bench.figure(gain.figure("reorder_gain"));
+            bench.set_metric(gain.to_metric("reorder_gain"));
         }
-        let best = rates.first_as_good(AS_GOOD);
+        let best = rates.first_equivalent_to_best(EQUIVALENCE_FRACTION);
         if let Ok(best) = best {
-            let size = BATCHES[best] as f64;
-            bench.figure(Figure::new("best_batch", size, Unit::Count));
-            let iops = rates.figure(best, "best_batch_iops", Unit::PerSecond);
-            iops.into_iter().for_each(|figure| bench.figure(figure));
+            let size = BATCH_SIZES[best] as f64;
+            bench.set_metric(Metric::new("best_batch", size, MetricUnit::Count));
+            let iops = rates.metric_of_point(best, "best_batch_iops", MetricUnit::PerSecond);
+            iops.into_iter().for_each(|figure| bench.set_metric(figure));
         }
-        if bench.stopped() {
+        if bench.is_stopped() {
             return;
         }
-        if let Some((low, high)) = self.change() {
-            bench.verdict(changed(low, high));
+        if let Some((low, high)) = self.unsorted_rate_change() {
+            bench.set_verdict(rate_changed_during_run(low, high));
         }
         match (best, gain) {
-            (Err(_), Some(gain)) if gain.low <= 1.0 => bench.verdict(no_gain()),
-            (Err(reason), _) => bench.verdict(no_best(reason)),
+            (Err(_), Some(gain)) if gain.low <= 1.0 => bench.set_verdict(sorting_without_gain()),
+            (Err(reason), _) => bench.set_verdict(no_optimum(reason)),
             (Ok(_), _) => {}
         }
     }
 
     /// The unsorted reads' lowest and highest rate, where they are too different for chance.
-    fn change(&self) -> Option<(f64, f64)> {
-        let unsorted = self.unsorted.iter();
+    fn unsorted_rate_change(&self) -> Option<(f64, f64)> {
+        let unsorted = self.unsorted_intervals.iter();
         let low = unsorted.clone().map(|[_, high]| *high);
         let low = low.fold(f64::INFINITY, f64::min);
         let high = unsorted.map(|[low, _]| *low).fold(0.0, f64::max);
-        let rates = self.rates.of(0);
+        let rates = self.read_iops.values_of_point(0);
         let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
         let most = rates.iter().copied().fold(0.0, f64::max);
         (high > low).then_some((least, most))
     }
 }
 
-fn changed(low: f64, high: f64) -> Verdict {
+fn rate_changed_during_run(low: f64, high: f64) -> Verdict {
     Verdict::new(
         "unsorted-reads-changed",
         Severity::Warning,
         format!(
             "the unsorted reads gave {} IOPS in one round and {} in another",
-            units::count(low),
-            units::count(high)
+            units::format_count(low),
+            units::format_count(high)
         ),
         "a cache became warm, or another user came or went: the intervals hold that too; repeat",
     )
 }
 
-fn no_gain() -> Verdict {
+fn sorting_without_gain() -> Verdict {
     Verdict::new(
         "no-reorder-gain",
         Severity::Note,
@@ -289,44 +289,49 @@ fn no_gain() -> Verdict {
     )
 }
 
-fn no_best(reason: NoBest) -> Verdict {
-    let names = BATCHES.map(|batch| batch.to_string());
-    let compared = Compared {
-        code: ("no-best-batch", Severity::Note),
-        best: "best reorder buffer",
-        points: "reorder buffers",
+fn no_optimum(reason: NoOptimum) -> Verdict {
+    let names = BATCH_SIZES.map(|batch| batch.to_string());
+    let compared = PointComparison {
+        check_code: ("no-best-batch", Severity::Note),
+        optimum_name: "best reorder buffer",
+        points_name: "reorder buffers",
         advice: "more --reads-each and a longer --duration narrow the intervals",
     };
-    reason.verdict(compared, &names)
+    reason.to_check(compared, &names)
 }
 
 #[cfg(test)]
 mod tests {
     use std::sync::Mutex;
 
-    use super::super::find;
-    use super::super::tests::fake::{self, Fake, simulate, value};
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{self, FakeDrive, metric_value, run_on_simulated};
     use super::*;
-    use crate::drive::random::scatter;
+    use crate::drive::random::splitmix64;
 
     #[test]
-    fn a_drive_that_must_travel_gains_by_sorting() {
+    fn reorder_of_seeking_drive_gains_by_sorting() {
         let size = 1_u64 << 40;
         let head = Mutex::new(0_u64);
-        let fake = Fake::new(move |asked| {
+        let fake = FakeDrive::new(move |asked| {
             let mut head = head.lock().unwrap();
             let distance = head.abs_diff(asked.address);
             *head = asked.address;
             Some(4_000_000 + (15e6 * distance as f64 / size as f64) as u64)
         });
-        let finished = fake::run(find("reorder").unwrap(), &fake::target(size), &[], &fake);
+        let finished = fake::run_on_fake(
+            find_benchmark("reorder").unwrap(),
+            &fake::simulated_target(size),
+            &[],
+            &fake,
+        );
         // A third of the stroke each unsorted, next to none sorted: 9 ms against 4 ms.
-        let gain = finished.findings.figure("reorder_gain").unwrap();
+        let gain = finished.findings.metric("reorder_gain").unwrap();
         assert!((gain.value - 2.25).abs() < 0.1, "{gain:?}");
         assert!(gain.low.unwrap() > 1.9 && gain.high.unwrap() < 2.6);
         // 95 % of the most: 0.2 ms of the 15 of a stroke are left, a 64th or a 128th.
-        assert!([64.0, 128.0].contains(&value(&finished, "best_batch")));
-        assert!(fake::codes(&finished).is_empty());
+        assert!([64.0, 128.0].contains(&metric_value(&finished, "best_batch")));
+        assert!(fake::check_codes(&finished).is_empty());
         let points = &finished
             .findings
             .series("iops-against-batch")
@@ -339,28 +344,28 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_that_does_not_travel_gains_nothing() {
-        let finished = simulate(find("reorder").unwrap(), "sim:constant", &[]);
-        assert!((value(&finished, "reorder_gain") - 1.0).abs() < 1e-6);
-        assert!(finished.findings.figure("best_batch").is_none());
-        assert_eq!(fake::codes(&finished), ["no-reorder-gain"]);
+    fn reorder_of_seekless_drive_gains_nothing() {
+        let finished = run_on_simulated(find_benchmark("reorder").unwrap(), "sim:constant", &[]);
+        assert!((metric_value(&finished, "reorder_gain") - 1.0).abs() < 1e-6);
+        assert!(finished.findings.metric("best_batch").is_none());
+        assert_eq!(fake::check_codes(&finished), ["no-reorder-gain"]);
     }
 
     #[test]
-    fn equal_buffers_with_scatter_have_no_best_and_the_gain_covers_one() {
+    fn reorder_with_equal_noisy_buffers_has_no_optimum_and_gain_covers_one() {
         let (mut covered, mut named) = (0, 0);
         for seed in 0..40_u64 {
-            let fake = Fake::new(|asked: &fake::Asked<'_>| {
+            let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
                 // Up to a fifth faster or slower from phase to phase, and from read to read.
-                let phase = scatter(asked.plan.seed ^ (seed << 48)) % 40_000;
-                Some(100_000 + phase + scatter(asked.address) % 20_000)
+                let phase = splitmix64(asked.plan.seed ^ (seed << 48)) % 40_000;
+                Some(100_000 + phase + splitmix64(asked.address) % 20_000)
             });
             let set = [("seed", &*seed.to_string())];
-            let test = find("reorder").unwrap();
-            let finished = fake::run(test, &fake::target(1 << 40), &set, &fake);
-            let gain = finished.findings.figure("reorder_gain").unwrap();
+            let test = find_benchmark("reorder").unwrap();
+            let finished = fake::run_on_fake(test, &fake::simulated_target(1 << 40), &set, &fake);
+            let gain = finished.findings.metric("reorder_gain").unwrap();
             covered += u32::from(gain.low <= Some(1.0) && gain.high >= Some(1.0));
-            named += u32::from(finished.findings.figure("best_batch").is_some());
+            named += u32::from(finished.findings.metric("best_batch").is_some());
         }
         assert!(
             covered >= 35 && named <= 2,
@@ -369,10 +374,10 @@ mod tests {
     }
 
     #[test]
-    fn part_of_a_large_batch_is_sorted_and_lies_anywhere() {
-        let plan = Plan::reading(Pattern::Random, 4096, 0..1 << 30);
+    fn reorder_part_of_large_batch_is_sorted_and_spans_window() {
+        let plan = Plan::single_depth_reads(AccessPattern::Random, 4096, 0..1 << 30);
         let starts: Vec<u64> = (0..50)
-            .map(|seed| addresses(&plan, 10, 1024, seed)[0])
+            .map(|seed| sorted_batch_addresses(&plan, 10, 1024, seed)[0])
             .collect();
         assert!(starts.iter().any(|start| *start < 1 << 28));
         assert!(starts.iter().any(|start| *start > 3 << 28));
@@ -380,13 +385,13 @@ mod tests {
             let pairs: Vec<bool> = list.windows(2).map(|pair| pair[0] <= pair[1]).collect();
             pairs.windows(2).filter(|pair| pair[0] != pair[1]).count()
         };
-        assert!((0..50).all(|seed| turns(addresses(&plan, 100, 1024, seed)) <= 1));
+        assert!((0..50).all(|seed| turns(sorted_batch_addresses(&plan, 100, 1024, seed)) <= 1));
     }
 
     #[test]
-    fn a_cache_that_becomes_warm_is_no_gain_of_sorting() {
+    fn reorder_with_warming_cache_reports_no_gain() {
         let asked = Mutex::new(0_u32);
-        let fake = Fake::new(move |_| {
+        let fake = FakeDrive::new(move |_| {
             let mut asked = asked.lock().unwrap();
             *asked += 1;
             // The first round alone finds it cold.
@@ -396,18 +401,23 @@ mod tests {
                 100_000
             })
         });
-        let finished = fake::run(find("reorder").unwrap(), &fake::target(1 << 40), &[], &fake);
-        let gain = finished.findings.figure("reorder_gain").unwrap();
+        let finished = fake::run_on_fake(
+            find_benchmark("reorder").unwrap(),
+            &fake::simulated_target(1 << 40),
+            &[],
+            &fake,
+        );
+        let gain = finished.findings.metric("reorder_gain").unwrap();
         assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
-        let codes = fake::codes(&finished);
+        let codes = fake::check_codes(&finished);
         assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");
         assert!(codes.contains(&"no-reorder-gain"), "{codes:?}");
     }
 
     #[test]
-    fn batches_are_sorted_in_turns() {
-        let plan = Plan::reading(Pattern::Random, 4096, 0..1 << 30);
-        let batched = addresses(&plan, 100, 10, 7);
+    fn reorder_batches_alternate_sort_direction() {
+        let plan = Plan::single_depth_reads(AccessPattern::Random, 4096, 0..1 << 30);
+        let batched = sorted_batch_addresses(&plan, 100, 10, 7);
         assert_eq!(batched.len(), 100);
         let falls = |pair: &[u64]| pair[0] > pair[1];
         let turns = batched
@@ -419,7 +429,7 @@ mod tests {
             .count();
         // Up, down, up ...: a turn where a batch ends, and at most one more between two.
         assert!((9..=22).contains(&turns), "{turns}");
-        assert_eq!(batched, addresses(&plan, 100, 10, 7));
-        assert_ne!(batched, addresses(&plan, 100, 10, 8));
+        assert_eq!(batched, sorted_batch_addresses(&plan, 100, 10, 7));
+        assert_ne!(batched, sorted_batch_addresses(&plan, 100, 10, 8));
     }
 }

@@ -3,26 +3,29 @@
 use std::time::Duration;
 
 use super::common;
-use super::forecast::Phases;
-use super::mechanics::revolution::{self, Pairs, READS_PER_ROUND, Revolution, Rotation, angles};
-use super::mechanics::{self, Probe, Prober, findings};
+use super::forecast::PlannedPhases;
+use super::mechanics::rotation_estimate::{
+    self, READS_PER_ROUND, ReadPairs, RevolutionEstimate, RotationState, completion_angles,
+};
+use super::mechanics::{self, SeekProber, TimedRead, findings};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{Axis, Series, Severity, Unit, Verdict};
+use crate::session::document::{ChartAxis, MetricUnit, Series, Severity, Verdict};
 
 /// Finds out whether a drive rotates, and how fast, to a hundredth of a per cent.
 pub struct RotationSpeed;
 
 /// Rounds of reads at most.
-const ROUNDS: usize = 3;
+const MAX_ROUNDS: usize = 3;
 /// Speeds that drives are sold with, in revolutions per minute.
-const CLASSES: [f64; 8] = [
+const SPEED_CLASSES: [f64; 8] = [
     3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0,
 ];
 /// How far a drive may be from the speed that it is sold with, as a share.
-const TOLERANCE: f64 = 0.005;
+const CLASS_TOLERANCE: f64 = 0.005;
 /// Points of the drawn spectrum.
 const SPECTRUM_POINTS: usize = 512;
 
@@ -46,83 +49,84 @@ side, a timer would have answered.
 
 The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
 reads, about 256 blocks in each of up to three rounds.",
-    writes: false,
+    may_write: false,
     metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
-    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(9))),
+    parameters: &mechanics::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(9))),
     charts: &[
-        Chart::new("Coherence against speed", Shape::Line, &["coherence-spectrum"]),
-        Chart::new("Where the sectors lie", Shape::Polar, &["platter"]),
-        Chart::new("Angle against address", Shape::Scatter, &["angle-over-address"]),
+        ChartSpec::new("Coherence against speed", ChartShape::Line, &["coherence-spectrum"]),
+        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &["platter"]),
+        ChartSpec::new("Angle against address", ChartShape::Scatter, &["angle-over-address"]),
     ],
-    headline: &["rotation_speed", "revolution_time", "rotation_coherence"],
+    headline_metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
 };
 
 /// Each round passes once over the drive and back, in short ways.
-fn phases(target: &Target, parameters: &Parameters) -> Phases {
-    let mut plan = mechanics::single_reads(target, parameters);
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let mut plan = mechanics::single_read_plan(target, parameters);
     let length = plan.window.end.saturating_sub(plan.window.start);
     plan.window.end = plan.window.start + 2 * length / READS_PER_ROUND;
     plan.limits.requests = Some(READS_PER_ROUND);
-    Phases::in_turn(common::limits(parameters)).then_all(std::iter::repeat_n(plan, ROUNDS))
+    PlannedPhases::first_come(common::plan_limits(parameters))
+        .add_phases(std::iter::repeat_n(plan, MAX_ROUNDS))
 }
 
-impl Test for RotationSpeed {
+impl Benchmark for RotationSpeed {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let forecast = mechanics::forecast(target, parameters, "128 places twice, three times");
         Ok(Forecast {
-            time: phases(target, parameters).time(target),
+            run_time: planned_phases(target, parameters).run_time(target),
             ..forecast
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let mut prober = Prober::new(bench)?;
-        let mut pairs = Pairs::default();
-        for round in 1..=ROUNDS {
-            let phase = format!("round {round} of {ROUNDS}");
-            let probes = pairs.round(&mut prober, &phase, 1.0 / ROUNDS as f64)?;
-            let rotation = pairs.rotation();
-            prober.bench.findings.verdicts.clear();
-            report(&mut prober, &rotation, &probes);
-            prober.bench.phase_finished();
-            if prober.over() {
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let mut prober = SeekProber::new(bench)?;
+        let mut pairs = ReadPairs::default();
+        for round in 1..=MAX_ROUNDS {
+            let phase = format!("round {round} of {MAX_ROUNDS}");
+            let probes = pairs.read_round(&mut prober, &phase, 1.0 / MAX_ROUNDS as f64)?;
+            let rotation = pairs.assess_rotation();
+            prober.context.findings.verdicts.clear();
+            set_results(&mut prober, &rotation, &probes);
+            prober.context.phase_finished();
+            if prober.is_over() {
                 break;
             }
         }
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::AdaptiveRequests)
     }
 }
 
-fn report(prober: &mut Prober<'_, '_>, rotation: &Rotation, probes: &[Probe]) {
-    if let Some(verdict) = findings::verdict(rotation) {
-        prober.bench.verdict(verdict);
+fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes: &[TimedRead]) {
+    if let Some(verdict) = findings::rotation_check(rotation) {
+        prober.context.set_verdict(verdict);
     }
     match rotation {
-        Rotation::Found(found) | Rotation::Doubtful(found) => {
-            findings::report(prober, found);
-            draw(prober, found, probes);
-            class(prober, found);
+        RotationState::Rotating(found) | RotationState::Doubtful(found) => {
+            findings::set_rotation_metrics(prober, found);
+            set_charts(prober, found, probes);
+            check_speed_class(prober, found);
         }
-        Rotation::None(found) | Rotation::Clock(found) => {
-            prober.bench.findings.figures.clear();
-            prober.bench.series(spectrum(found));
+        RotationState::NotRotating(found) | RotationState::PeriodicClock(found) => {
+            prober.context.findings.figures.clear();
+            prober.context.set_series(spectrum_series(found));
         }
-        Rotation::Unknown(_) => {}
+        RotationState::TooFewPairs(_) => {}
     }
-    flag(prober, rotation);
+    check_rotational_flag(prober, rotation);
 }
 
 /// The charts of a platter.
-fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
-    prober.bench.series(spectrum(found));
+fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probes: &[TimedRead]) {
+    prober.context.set_series(spectrum_series(found));
     if probes.is_empty() {
         return;
     }
@@ -132,27 +136,28 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
         // The innermost track has about half the radius of the outermost.
         1.0 - 0.5 * share
     };
-    let fast = revolution::cache_bound(probes);
-    let from_medium: Vec<Probe> = probes
+    let fast = rotation_estimate::cache_threshold(probes);
+    let from_medium: Vec<TimedRead> = probes
         .iter()
         .copied()
         .filter(|probe| probe.response() > fast)
         .collect();
-    let angles: Vec<(u64, f64)> = angles(&from_medium, found.period()).collect();
-    prober.bench.series(Series {
+    let angles: Vec<(u64, f64)> =
+        completion_angles(&from_medium, found.revolution_seconds()).collect();
+    prober.context.set_series(Series {
         name: "platter".into(),
-        x: Axis::new("angle", Unit::Revolution),
-        y: Axis::new("radius", Unit::Ratio),
+        x: ChartAxis::new("angle", MetricUnit::Revolution),
+        y: ChartAxis::new("radius", MetricUnit::Ratio),
         points: angles
             .iter()
             .map(|(address, angle)| [*angle, outwards(*address)])
             .collect(),
         intervals: Vec::new(),
     });
-    prober.bench.series(Series {
+    prober.context.set_series(Series {
         name: "angle-over-address".into(),
-        x: Axis::new("address", Unit::Bytes),
-        y: Axis::new("angle", Unit::Revolution),
+        x: ChartAxis::new("address", MetricUnit::Bytes),
+        y: ChartAxis::new("angle", MetricUnit::Revolution),
         points: angles
             .iter()
             .map(|(address, angle)| [*address as f64, *angle])
@@ -162,7 +167,7 @@ fn draw(prober: &mut Prober<'_, '_>, found: &Revolution, probes: &[Probe]) {
 }
 
 /// C(f), reduced to the highest value of each piece.
-fn spectrum(found: &Revolution) -> Series {
+fn spectrum_series(found: &RevolutionEstimate) -> Series {
     let piece = found.spectrum.len().div_ceil(SPECTRUM_POINTS).max(1);
     let highest = |piece: &[(f64, f64)]| {
         let top = piece
@@ -172,23 +177,24 @@ fn spectrum(found: &Revolution) -> Series {
     };
     Series {
         name: "coherence-spectrum".into(),
-        x: Axis::new("speed", Unit::RevolutionsPerMinute),
-        y: Axis::new("coherence", Unit::Ratio),
+        x: ChartAxis::new("speed", MetricUnit::RevolutionsPerMinute),
+        y: ChartAxis::new("coherence", MetricUnit::Ratio),
         points: found.spectrum.chunks(piece).filter_map(highest).collect(),
         intervals: Vec::new(),
     }
 }
 
 /// Names the class when the limits allow one, and compares it with what the drive is sold as.
-fn class(prober: &mut Prober<'_, '_>, found: &Revolution) {
-    let (low, high) = found.folding.limits;
-    let allowed: Vec<f64> = CLASSES
+fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate) {
+    let (low, high) = found.epoch_folding.frequency_interval;
+    let allowed: Vec<f64> = SPEED_CLASSES
         .into_iter()
         .filter(|class| {
-            low * 60.0 <= class * (1.0 + TOLERANCE) && class * (1.0 - TOLERANCE) <= high * 60.0
+            low * 60.0 <= class * (1.0 + CLASS_TOLERANCE)
+                && class * (1.0 - CLASS_TOLERANCE) <= high * 60.0
         })
         .collect();
-    let speed = found.folding.frequency * 60.0;
+    let speed = found.epoch_folding.frequency * 60.0;
     let verdict = match allowed[..] {
         [class] => Verdict::new(
             "rotation-class",
@@ -206,13 +212,13 @@ fn class(prober: &mut Prober<'_, '_>, found: &Revolution) {
             "nothing to do: some drives have a speed of their own, which is not printed on them",
         ),
     };
-    prober.bench.verdict(verdict);
-    reported(prober, speed);
+    prober.context.set_verdict(verdict);
+    check_reported_speed(prober, speed);
 }
 
 /// Compares with what the drive reports, where it does.
-fn reported(prober: &mut Prober<'_, '_>, speed: f64) {
-    let drive = prober.bench.target.drive.as_ref();
+fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
+    let drive = prober.context.target.drive.as_ref();
     let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
         return;
     };
@@ -221,7 +227,7 @@ fn reported(prober: &mut Prober<'_, '_>, speed: f64) {
         "the drive reports {rate} rpm and makes {speed:.2}: {:+.3} %",
         100.0 * off
     );
-    prober.bench.verdict(match off.abs() <= TOLERANCE {
+    prober.context.set_verdict(match off.abs() <= CLASS_TOLERANCE {
         true => Verdict::new("rotation-as-reported", Severity::Note, evidence, "nothing to do"),
         false => Verdict::new(
             "rotation-differs",
@@ -234,20 +240,22 @@ fn reported(prober: &mut Prober<'_, '_>, speed: f64) {
 }
 
 /// Compares with what the kernel claims.
-fn flag(prober: &mut Prober<'_, '_>, rotation: &Rotation) {
+fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationState) {
     // A disk's own cache answers all of a smaller window.
-    const LARGEST_CACHE: u64 = 1_000_000_000;
-    let claimed = prober.bench.target.rotational();
+    const MAX_DRIVE_CACHE_BYTES: u64 = 1_000_000_000;
+    let claimed = prober.context.target.is_rotational();
     let window = prober.window();
     let (seen, word) = match rotation {
-        Rotation::Found(_) => (true, "rotates"),
-        Rotation::None(_) | Rotation::Clock(_) if window.end - window.start > LARGEST_CACHE => {
+        RotationState::Rotating(_) => (true, "rotates"),
+        RotationState::NotRotating(_) | RotationState::PeriodicClock(_)
+            if window.end - window.start > MAX_DRIVE_CACHE_BYTES =>
+        {
             (false, "does not rotate")
         }
         _ => return,
     };
     if claimed.is_some_and(|claimed| claimed != seen) {
-        prober.bench.verdict(Verdict::new(
+        prober.context.set_verdict(Verdict::new(
             "rotational-flag-wrong",
             Severity::Warning,
             format!("the kernel's flag says rotational={}, but it {word}", u8::from(!seen)),

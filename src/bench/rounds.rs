@@ -6,9 +6,9 @@
 //! paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
 //! Experimenters, 2nd edition, chapters 3 and 4).
 
-use crate::drive::random::Random;
-use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
-use crate::stats::confidence::{Estimate, independent};
+use crate::drive::random::Xoshiro256;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::confidence::{MeanEstimate, independent_mean_estimate};
 use crate::units;
 
 #[cfg(test)]
@@ -16,28 +16,28 @@ mod tests;
 
 /// Rounds of a sweep: the 95 % interval of four values is 1.6 of their standard deviations wide on
 /// either side, that of three 2.5.
-pub const ROUNDS: usize = 4;
+pub const DEFAULT_ROUNDS: usize = 4;
 /// Permutations that are drawn.
-const PERMUTATIONS: u32 = 2000;
+const PERMUTATION_COUNT: u32 = 2000;
 /// So small a share of the permutations may make as large a difference as was measured.
-const SIGNIFICANT: f64 = 0.01;
+const SIGNIFICANCE_LEVEL: f64 = 0.01;
 
 /// Phases that a sweep over so many points has: every point in every round.
 #[must_use]
-pub const fn phases(points: usize) -> usize {
-    points * ROUNDS
+pub const fn phase_count(points: usize) -> usize {
+    points * DEFAULT_ROUNDS
 }
 
 /// What was measured, for each point one value per round; `None` where a round gave none.
 #[derive(Debug, Clone)]
-pub struct Rounds {
+pub struct SweepRounds {
     values: Vec<Vec<Option<f64>>>,
     seed: u64,
 }
 
 /// Why no point is the best.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum NoBest {
+pub enum NoOptimum {
     /// The sweep ended before every point was measured twice.
     TooFewRounds,
     /// All differences are such as chance makes.
@@ -48,7 +48,7 @@ pub enum NoBest {
 
 /// A quotient and its 95 % limits.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Quotient {
+pub struct RatioEstimate {
     /// Geometric mean of the rounds' quotients.
     pub value: f64,
     /// Lower limit.
@@ -57,22 +57,22 @@ pub struct Quotient {
     pub high: f64,
 }
 
-impl Quotient {
+impl RatioEstimate {
     /// As a metric.
     #[must_use]
-    pub fn figure(self, name: &str) -> Figure {
-        Figure::new(name, self.value, Unit::Ratio).within(self.low, self.high)
+    pub fn to_metric(self, name: &str) -> Metric {
+        Metric::new(name, self.value, MetricUnit::Ratio).with_interval(self.low, self.high)
     }
 
     /// Whether the two cannot be told apart.
     #[must_use]
-    pub fn may_be_one(self) -> bool {
+    pub fn includes_one(self) -> bool {
         self.low <= 1.0 && 1.0 <= self.high
     }
 
     /// The check on a quotient of two points that may be 1; `points` names both.
     #[must_use]
-    pub fn no_difference(
+    pub fn no_difference_check(
         self,
         (code, severity): (&str, Severity),
         [of, to]: [&str; 2],
@@ -84,8 +84,8 @@ impl Quotient {
             format!(
                 "{of} and {to}: no significant difference, the quotient of their {quantity} is between \
                  {} and {}",
-                units::three_digits(self.low),
-                units::three_digits(self.high),
+                units::format_three_digits(self.low),
+                units::format_three_digits(self.high),
             ),
             "more --duration, and more requests or bytes where these are limited, narrow the interval",
         )
@@ -94,22 +94,26 @@ impl Quotient {
 
 /// What a sweep compares, for the check on a best point that is not named.
 #[derive(Debug, Clone, Copy)]
-pub struct Compared<'a> {
+pub struct PointComparison<'a> {
     /// Code of the check, such as `no-best-read-ahead`, and how grave it is.
-    pub code: (&'a str, Severity),
+    pub check_code: (&'a str, Severity),
     /// What would be the best one, such as `best read-ahead`.
-    pub best: &'a str,
+    pub optimum_name: &'a str,
     /// All points together, such as `settings`.
-    pub points: &'a str,
+    pub points_name: &'a str,
     /// What to do about it.
     pub advice: &'a str,
 }
 
-impl NoBest {
+impl NoOptimum {
     /// The check that says why no best point is named. `names` are those of all points, in order.
     #[must_use]
-    pub fn verdict(self, compared: Compared<'_>, names: &[String]) -> Verdict {
-        let Compared { best, points, .. } = compared;
+    pub fn to_check(self, compared: PointComparison<'_>, names: &[String]) -> Verdict {
+        let PointComparison {
+            optimum_name: best,
+            points_name: points,
+            ..
+        } = compared;
         let name = |point: usize| names.get(point).map_or("?", String::as_str);
         let evidence = match self {
             Self::TooFewRounds => format!("not all {points} were measured twice"),
@@ -125,8 +129,8 @@ impl NoBest {
             ),
         };
         Verdict::new(
-            compared.code.0,
-            compared.code.1,
+            compared.check_code.0,
+            compared.check_code.1,
             format!("{evidence}: no {best} is named"),
             compared.advice,
         )
@@ -135,8 +139,8 @@ impl NoBest {
 
 /// The points of a sweep in the order in which they are to be measured, round after round.
 #[must_use]
-pub fn order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
-    let mut random = Random::new(seed);
+pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
+    let mut random = Xoshiro256::new(seed);
     let mut order = Vec::with_capacity(rounds * points);
     for _ in 0..rounds {
         let mut round: Vec<usize> = (0..points).collect();
@@ -146,12 +150,12 @@ pub fn order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
     order
 }
 
-impl Rounds {
+impl SweepRounds {
     /// Of so many points.
     #[must_use]
     pub fn new(points: usize, seed: u64) -> Self {
         Self {
-            values: vec![Vec::with_capacity(ROUNDS); points],
+            values: vec![Vec::with_capacity(DEFAULT_ROUNDS); points],
             seed,
         }
     }
@@ -163,7 +167,7 @@ impl Rounds {
     }
 
     /// Sets the value that a point had in a round, both counted from 0.
-    pub fn add(&mut self, point: usize, round: usize, value: f64) {
+    pub fn set_value(&mut self, point: usize, round: usize, value: f64) {
         let values = &mut self.values[point];
         if values.len() <= round {
             values.resize(round + 1, None);
@@ -173,19 +177,19 @@ impl Rounds {
 
     /// Values of a point, one per round that gave one.
     #[must_use]
-    pub fn of(&self, point: usize) -> Vec<f64> {
+    pub fn values_of_point(&self, point: usize) -> Vec<f64> {
         self.values[point].iter().copied().flatten().collect()
     }
 
     /// The value of a point in a round.
     #[must_use]
-    pub fn at(&self, point: usize, round: usize) -> Option<f64> {
+    pub fn value_in_round(&self, point: usize, round: usize) -> Option<f64> {
         self.values[point].get(round).copied().flatten()
     }
 
     /// These points alone, in this order.
     #[must_use]
-    pub fn only(&self, points: &[usize]) -> Self {
+    pub fn select_points(&self, points: &[usize]) -> Self {
         Self {
             values: points
                 .iter()
@@ -198,7 +202,7 @@ impl Rounds {
     /// Mean of a point; `None` before its first round.
     #[must_use]
     pub fn mean(&self, point: usize) -> Option<f64> {
-        let values = self.of(point);
+        let values = self.values_of_point(point);
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
@@ -212,23 +216,29 @@ impl Rounds {
     /// the rounds: as wide as the rounds' scatter makes it, in proportion to the value.
     #[must_use]
     pub fn interval_around(&self, point: usize, value: f64) -> Option<[f64; 2]> {
-        around(value, &self.of(point))
+        interval_from_repetitions(value, &self.values_of_point(point))
     }
 
     /// Mean of a point as a metric, with its 95 % interval from two rounds on.
     #[must_use]
-    pub fn figure(&self, point: usize, name: &str, unit: Unit) -> Option<Figure> {
-        let figure = Figure::new(name, self.mean(point)?, unit)
-            .from_observations(self.of(point).len() as u64);
+    pub fn metric_of_point(&self, point: usize, name: &str, unit: MetricUnit) -> Option<Metric> {
+        let figure = Metric::new(name, self.mean(point)?, unit)
+            .with_observations(self.values_of_point(point).len() as u64);
         Some(match self.interval(point) {
-            Some([low, high]) => figure.within(low, high),
+            Some([low, high]) => figure.with_interval(low, high),
             None => figure,
         })
     }
 
     /// The means against the points' places on the horizontal axis, with their 95 % intervals.
     #[must_use]
-    pub fn series(&self, name: &str, x: Axis, y: Axis, places: &[f64]) -> Series {
+    pub fn series_of_means(
+        &self,
+        name: &str,
+        x: ChartAxis,
+        y: ChartAxis,
+        places: &[f64],
+    ) -> Series {
         let known: Vec<(usize, [f64; 2])> = places
             .iter()
             .enumerate()
@@ -241,7 +251,7 @@ impl Rounds {
             points: known.iter().map(|(_, point)| *point).collect(),
             intervals: Vec::new(),
         }
-        .within(
+        .with_intervals(
             known
                 .iter()
                 .map(|(point, _)| self.interval(*point))
@@ -251,14 +261,14 @@ impl Rounds {
 
     /// One point as a multiple of another, by the rounds that both have; `None` for fewer than two.
     #[must_use]
-    pub fn quotient(&self, of: usize, to: usize) -> Option<Quotient> {
+    pub fn ratio_of_points(&self, of: usize, to: usize) -> Option<RatioEstimate> {
         let pairs = self.values[of].iter().zip(&self.values[to]);
         let logarithms: Vec<f64> = pairs
             .filter_map(|(of, to)| Some(((*of)? / (*to)?).ln()))
             .collect();
-        let estimate: Estimate = independent(&logarithms)?;
-        let [low, high] = estimate.limits()?;
-        let quotient = Quotient {
+        let estimate: MeanEstimate = independent_mean_estimate(&logarithms)?;
+        let [low, high] = estimate.confidence_interval()?;
+        let quotient = RatioEstimate {
             value: estimate.mean.exp(),
             low: low.exp(),
             high: high.exp(),
@@ -271,12 +281,12 @@ impl Rounds {
     ///
     /// # Errors
     /// Why there is no such point.
-    pub fn first_as_good(&self, as_good: f64) -> Result<usize, NoBest> {
-        if self.complete_rounds().len() < 2 {
-            return Err(NoBest::TooFewRounds);
+    pub fn first_equivalent_to_best(&self, as_good: f64) -> Result<usize, NoOptimum> {
+        if self.complete_log_rounds().len() < 2 {
+            return Err(NoOptimum::TooFewRounds);
         }
-        if !self.differ() {
-            return Err(NoBest::NoDifference);
+        if !self.differ_significantly() {
+            return Err(NoOptimum::NoDifference);
         }
         let points = 0..self.values.len();
         let mean = |point: &usize| self.mean(*point).unwrap_or(0.0);
@@ -285,36 +295,36 @@ impl Rounds {
             .clone()
             .rev()
             .max_by(|one, other| mean(one).total_cmp(&mean(other)))
-            .ok_or(NoBest::TooFewRounds)?;
+            .ok_or(NoOptimum::TooFewRounds)?;
         let is_as_good = |point: usize| {
-            let quotient = self.quotient(point, highest);
+            let quotient = self.ratio_of_points(point, highest);
             point == highest || quotient.is_some_and(|quotient| quotient.low >= as_good)
         };
         let first = points
             .clone()
             .find(|point| is_as_good(*point))
-            .ok_or(NoBest::NoDifference)?;
+            .ok_or(NoOptimum::NoDifference)?;
         let is_lower = |point: usize| {
-            let quotient = self.quotient(point, first);
+            let quotient = self.ratio_of_points(point, first);
             quotient.is_some_and(|quotient| quotient.high < 1.0)
         };
         // Where every point is as good as the first, it is no better than they are.
         let is_worse = |point: usize| {
-            let quotient = self.quotient(point, first);
+            let quotient = self.ratio_of_points(point, first);
             quotient.is_some_and(|quotient| quotient.high < 1.0 && quotient.value < as_good)
         };
         match (0..first).rev().find(|point| !is_lower(*point)) {
-            Some(point) => Err(NoBest::NotSeparated(point, first)),
+            Some(point) => Err(NoOptimum::NotSeparated(point, first)),
             None if points.clone().any(is_worse) => Ok(first),
-            None => Err(NoBest::NoDifference),
+            None => Err(NoOptimum::NoDifference),
         }
     }
 
     /// Rounds in which every point has a value, as logarithms.
-    fn complete_rounds(&self) -> Vec<Vec<f64>> {
+    fn complete_log_rounds(&self) -> Vec<Vec<f64>> {
         let most = self.values.iter().map(Vec::len).min().unwrap_or(0);
         let round = |round: usize| {
-            let values = (0..self.values.len()).map(|point| self.at(point, round));
+            let values = (0..self.values.len()).map(|point| self.value_in_round(point, round));
             values.map(|value| Some(value?.ln())).collect()
         };
         (0..most).filter_map(round).collect()
@@ -324,36 +334,36 @@ impl Rounds {
     /// hardly one makes the means of the points as different as they are. Two points have too few
     /// permutations for that: their quotient alone decides.
     #[must_use]
-    pub fn differ(&self) -> bool {
+    pub fn differ_significantly(&self) -> bool {
         if self.values.len() == 2 {
             return self
-                .quotient(0, 1)
-                .is_some_and(|quotient| !quotient.may_be_one());
+                .ratio_of_points(0, 1)
+                .is_some_and(|quotient| !quotient.includes_one());
         }
-        let mut by_round = self.complete_rounds();
-        let measured = spread(&by_round);
+        let mut by_round = self.complete_log_rounds();
+        let measured = variance_of_sums(&by_round);
         // Equal but for the rounding of the arithmetic.
         if !measured.is_finite() || measured < 1e-18 {
             return false;
         }
-        let mut random = Random::new(!self.seed);
+        let mut random = Xoshiro256::new(!self.seed);
         let mut as_large = 0_u32;
-        for _ in 0..PERMUTATIONS {
+        for _ in 0..PERMUTATION_COUNT {
             for round in &mut by_round {
                 shuffle(round, &mut random);
             }
-            as_large += u32::from(spread(&by_round) >= measured * (1.0 - 1e-9));
+            as_large += u32::from(variance_of_sums(&by_round) >= measured * (1.0 - 1e-9));
         }
-        f64::from(as_large + 1) / f64::from(PERMUTATIONS + 1) < SIGNIFICANT
+        f64::from(as_large + 1) / f64::from(PERMUTATION_COUNT + 1) < SIGNIFICANCE_LEVEL
     }
 }
 
 /// The 95 % interval of a value whose repetitions scatter like these: their margin in proportion to
 /// their mean. `None` for fewer than two, and for a mean of 0.
 #[must_use]
-pub fn around(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
-    let estimate = independent(repetitions)?;
-    let share = estimate.margin()? / estimate.mean;
+pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
+    let estimate = independent_mean_estimate(repetitions)?;
+    let share = estimate.margin_of_error()? / estimate.mean;
     let margin = (value * share).abs();
     margin
         .is_finite()
@@ -361,7 +371,7 @@ pub fn around(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
 }
 
 /// Variance of the points' sums over the rounds.
-fn spread(by_round: &[Vec<f64>]) -> f64 {
+fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
     let points = by_round.first().map_or(0, Vec::len);
     let sum = |point: usize| by_round.iter().map(|round| round[point]).sum::<f64>();
     let sums: Vec<f64> = (0..points).map(sum).collect();
@@ -371,8 +381,8 @@ fn spread(by_round: &[Vec<f64>]) -> f64 {
 }
 
 /// Fisher and Yates.
-fn shuffle<T>(items: &mut [T], random: &mut Random) {
+fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256) {
     for last in (1..items.len()).rev() {
-        items.swap(last, random.below(last as u64 + 1) as usize);
+        items.swap(last, random.next_below(last as u64 + 1) as usize);
     }
 }

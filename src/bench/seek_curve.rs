@@ -2,31 +2,32 @@
 
 use std::time::Duration;
 
-use super::mechanics::rotational::{self, Edge, RotationalPart};
-use super::mechanics::stroke::Stroke;
-use super::mechanics::{self, Clockwork, Probe, Prober, command};
+use super::mechanics::rotational_delay::{self, RotationalDelay, WaitEdge};
+use super::mechanics::seek_position_map::SeekPositionMap;
+use super::mechanics::{self, DriveTiming, SeekProber, TimedRead, command_overhead};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Parameters, Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
 use crate::stats::fits::{self, SeekCurve};
 use crate::stats::student::NORMAL_975;
 use crate::stats::{confidence, robust};
 
 /// Seek time over distance.
-pub struct SeekDistance;
+pub struct SeekCurveBenchmark;
 
 /// Probes of one batch.
-const BATCH: usize = 150;
+const READS_PER_BATCH: usize = 150;
 /// Probes of one piece of the envelope, at least.
-const PER_PIECE: usize = 50;
+const MIN_READS_PER_RANGE: usize = 50;
 /// Pieces of the envelope at most.
-const PIECES: usize = 32;
+const MAX_RANGES: usize = 32;
 /// Pieces without which no curve is drawn.
-const ENOUGH_PIECES: usize = 6;
+const MIN_RANGES: usize = 6;
 /// Shortest distance, as a share of the stroke.
-const SHORTEST: f64 = 2e-5;
+const MIN_DISTANCE: f64 = 2e-5;
 
 static DESCRIPTION: Description = Description {
     name: "seek-curve",
@@ -46,22 +47,22 @@ as long as the arm accelerates and brakes, a straight line beyond, where it coas
 Distances are shares of the stroke: outer tracks hold more bytes, and the test measures how many. \
 The average seek is the one over a third of the stroke, which is the mean distance between two \
 random tracks. Typical: 4 to 9 ms.",
-    writes: false,
+    may_write: false,
     metrics: &["average_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
-    parameters: &mechanics::parameters(|_| Value::Duration(Duration::from_secs(60))),
+    parameters: &mechanics::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(60))),
     charts: &[
-        Chart::new("Response against distance", Shape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
-        Chart::new("Seek against distance, short ones wide", Shape::Line, &["seek-envelope", "seek-curve"]).log_x(),
+        ChartSpec::new("Response against distance", ChartShape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
+        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &["seek-envelope", "seek-curve"]).log_x(),
     ],
-    headline: &["average_seek", "revolution_time"],
+    headline_metrics: &["average_seek", "revolution_time"],
 };
 
-impl Test for SeekDistance {
+impl Benchmark for SeekCurveBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         Ok(mechanics::forecast(
             target,
             parameters,
@@ -69,139 +70,150 @@ impl Test for SeekDistance {
         ))
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.1)? else {
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = mechanics::start_seek_probing(bench, 0.1)? else {
             return Ok(());
         };
-        let stroke = Stroke::measure(&mut prober, &clockwork, 0.1)?;
-        let passing = stroke
-            .sectors_per_track
-            .map_or(0.0, |length| clockwork.passing(prober.block(), length));
-        let mut probes: Vec<Seek> = Vec::new();
+        let stroke = SeekPositionMap::measure_positions(&mut prober, &clockwork, 0.1)?;
+        let passing = stroke.sectors_per_track.map_or(0.0, |length| {
+            clockwork.block_passage_time(prober.block_bytes(), length)
+        });
+        let mut probes: Vec<TimedSeek> = Vec::new();
         let mut commands: Vec<Vec<f64>> = Vec::new();
         let mut doubts = 0;
-        let batches = batches(&prober, &clockwork);
+        let batches = batch_count(&prober, &clockwork);
         for batch in 0..batches {
-            if prober.over() {
+            if prober.is_over() {
                 break;
             }
-            let addresses = clockwork.with_repeats(&leaps(&mut prober, &stroke));
+            let addresses = clockwork.insert_repeated_reads(&seek_addresses(&mut prober, &stroke));
             let phase = format!("distances, {} of {batches}", batch + 1);
-            let found = prober.read(&phase, 0.8 / batches as f64, &addresses)?;
-            commands.push(command::repeats(&found).map(Probe::response).collect());
-            let moves = clockwork.moves(&found).into_iter();
-            probes.extend(moves.map(|(before, after)| Seek {
-                distance: (stroke.position(before.address) - stroke.position(after.address)).abs(),
-                response: after.response(),
-                batch,
+            let found = prober.read_addresses(&phase, 0.8 / batches as f64, &addresses)?;
+            commands.push(
+                command_overhead::repeated_reads(&found)
+                    .map(TimedRead::response)
+                    .collect(),
+            );
+            let moves = clockwork.seeks_between(&found).into_iter();
+            probes.extend(moves.map(|(before, after)| {
+                TimedSeek {
+                    stroke_fraction: (stroke.position_of_address(before.address)
+                        - stroke.position_of_address(after.address))
+                    .abs(),
+                    response_seconds: after.response(),
+                    batch_index: batch,
+                }
             }));
-            let envelope = envelope(&mut probes, clockwork.revolution);
+            let envelope = lower_envelope(&mut probes, clockwork.revolution);
             doubts = envelope
                 .iter()
-                .filter(|piece| piece.part.doubt().is_some())
+                .filter(|piece| piece.rotational_delay.check_plausibility().is_some())
                 .count();
-            let scale = Scale {
-                passing,
-                error: stroke.error,
+            let scale = TrackScale {
+                block_passage_time: passing,
+                distance_error: stroke.position_error,
             };
-            let found = Measured {
-                probes: &probes,
-                commands: &commands,
+            let found = SeekCurveData {
+                seeks: &probes,
+                command_responses: &commands,
                 envelope: &envelope,
             };
-            report(&mut prober, &clockwork, &found, scale);
-            prober.bench.phase_finished();
+            set_results(&mut prober, &clockwork, &found, scale);
+            prober.context.phase_finished();
         }
-        conclude(&mut prober, probes.len(), doubts);
+        check_results(&mut prober, probes.len(), doubts);
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::AdaptiveRequests)
     }
 }
 
 /// One read after a move of the arm.
 #[derive(Debug, Clone, Copy)]
-struct Seek {
+struct TimedSeek {
     /// Share of the stroke.
-    distance: f64,
+    stroke_fraction: f64,
     /// In seconds.
-    response: f64,
+    response_seconds: f64,
     /// Number of its batch.
-    batch: usize,
+    batch_index: usize,
 }
 
 /// What the batches so far have given.
 #[derive(Clone, Copy)]
-struct Measured<'a> {
-    probes: &'a [Seek],
+struct SeekCurveData<'a> {
+    seeks: &'a [TimedSeek],
     /// Response times in seconds of reads of the block read just before, by batch.
-    commands: &'a [Vec<f64>],
-    envelope: &'a [Piece],
+    command_responses: &'a [Vec<f64>],
+    envelope: &'a [DistanceRange],
 }
 
 /// What is known of the tracks.
 #[derive(Debug, Clone, Copy)]
-struct Scale {
+struct TrackScale {
     /// Seconds in which a block passes under the head.
-    passing: f64,
+    block_passage_time: f64,
     /// Standard error of a distance, in strokes.
-    error: f64,
+    distance_error: f64,
 }
 
 /// A range of distances.
-struct Piece {
-    distance: f64,
-    part: RotationalPart,
+struct DistanceRange {
+    mean_distance: f64,
+    rotational_delay: RotationalDelay,
 }
 
 /// How many batches the time allows; twenty where nothing limits it.
-fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
-    const SEEK: f64 = 0.005;
-    let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
+fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
+    const TYPICAL_SEEK_SECONDS: f64 = 0.005;
+    let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
     prober
-        .time_left()
+        .remaining_time()
         .map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize)
         .max(1)
 }
 
 /// Places at distances from one another of which half are even over the logarithm and half over
 /// the stroke.
-fn leaps(prober: &mut Prober<'_, '_>, stroke: &Stroke) -> Vec<u64> {
-    let mut position = prober.random.share();
-    let mut addresses = Vec::with_capacity(BATCH);
-    for index in 0..BATCH {
-        let share = prober.random.share();
+fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
+    let mut position = prober.random.uniform();
+    let mut addresses = Vec::with_capacity(READS_PER_BATCH);
+    for index in 0..READS_PER_BATCH {
+        let share = prober.random.uniform();
         let distance = match index % 2 {
-            0 => SHORTEST.powf(share),
+            0 => MIN_DISTANCE.powf(share),
             _ => share,
         };
         let (in_wards, out_wards) = (position + distance <= 1.0, position >= distance);
         position = match (in_wards, out_wards) {
-            (true, true) if prober.random.share() < 0.5 => position - distance,
+            (true, true) if prober.random.uniform() < 0.5 => position - distance,
             (false, true) => position - distance,
             (true, _) => position + distance,
             // Too far from here: from one end to as near to the other as it asks for.
             (false, false) => f64::from(u8::from(position < 0.5)),
         };
-        addresses.push(prober.aligned(stroke.address(position)));
+        addresses.push(prober.align_down(stroke.address_of_position(position)));
     }
     addresses
 }
 
 /// The lower edge of the band, in pieces with equally many reads each.
-fn envelope(probes: &mut [Seek], revolution: f64) -> Vec<Piece> {
-    probes.sort_by(|left, right| left.distance.total_cmp(&right.distance));
-    let pieces = (probes.len() / PER_PIECE).min(PIECES);
-    if pieces < ENOUGH_PIECES {
+fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
+    probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
+    let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
+    if pieces < MIN_RANGES {
         return Vec::new();
     }
-    let piece = |part: &[Seek]| {
-        let responses: Vec<_> = part.iter().map(|seek| (0, seek.response)).collect();
-        Some(Piece {
-            distance: robust::median(part.iter().map(|seek| seek.distance))?,
-            part: rotational::analyse(&responses, Some(revolution))?,
+    let piece = |part: &[TimedSeek]| {
+        let responses: Vec<_> = part.iter().map(|seek| (0, seek.response_seconds)).collect();
+        Some(DistanceRange {
+            mean_distance: robust::median(part.iter().map(|seek| seek.stroke_fraction))?,
+            rotational_delay: rotational_delay::analyse_rotational_delay(
+                &responses,
+                Some(revolution),
+            )?,
         })
     };
     probes
@@ -210,7 +222,12 @@ fn envelope(probes: &mut [Seek], revolution: f64) -> Vec<Piece> {
         .collect()
 }
 
-fn report(prober: &mut Prober<'_, '_>, clockwork: &Clockwork, found: &Measured<'_>, scale: Scale) {
+fn set_results(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    found: &SeekCurveData<'_>,
+    scale: TrackScale,
+) {
     let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
         points
             .map(|(distance, seconds)| [distance, 1e9 * seconds])
@@ -218,110 +235,123 @@ fn report(prober: &mut Prober<'_, '_>, clockwork: &Clockwork, found: &Measured<'
     };
     let series = |name: &str, points: Vec<[f64; 2]>| Series {
         name: name.into(),
-        x: Axis::new("distance in strokes", Unit::Ratio),
-        y: Axis::new("time", Unit::Nanoseconds),
+        x: ChartAxis::new("distance in strokes", MetricUnit::Ratio),
+        y: ChartAxis::new("time", MetricUnit::Nanoseconds),
         points,
         intervals: Vec::new(),
     };
     let all = points(
         &mut found
-            .probes
+            .seeks
             .iter()
-            .map(|seek| (seek.distance, seek.response)),
+            .map(|seek| (seek.stroke_fraction, seek.response_seconds)),
     );
-    prober.bench.series(series("seek-responses", all));
+    prober.context.set_series(series("seek-responses", all));
     let edges: Vec<(f64, f64)> = found
         .envelope
         .iter()
-        .map(|piece| (piece.distance, piece.part.edge.lower))
+        .map(|piece| (piece.mean_distance, piece.rotational_delay.lower_edge.lower))
         .collect();
-    let Some(curve) = fits::seek_curve(&edges) else {
+    let Some(curve) = fits::fit_seek_curve(&edges) else {
         return;
     };
     prober
-        .bench
-        .series(series("seek-envelope", points(&mut edges.iter().copied())));
+        .context
+        .set_series(series("seek-envelope", points(&mut edges.iter().copied())));
     // Denser towards short distances, where it bends.
-    let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(SHORTEST));
-    let drawn = points(&mut smooth.map(|distance| (distance, curve.at(distance))));
-    prober.bench.series(series("seek-curve", drawn));
-    if let Some(figure) = average(found, &curve, clockwork, scale) {
-        prober.bench.figure(figure);
+    let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
+    let drawn = points(&mut smooth.map(|distance| (distance, curve.time_at(distance))));
+    prober.context.set_series(series("seek-curve", drawn));
+    if let Some(figure) = average_seek_metric(found, &curve, clockwork, scale) {
+        prober.context.set_metric(figure);
     }
 }
 
 /// The distance whose seek is the average one, and those that are brought to it, in strokes.
-const THIRD: f64 = 1.0 / 3.0;
-const AROUND: std::ops::Range<f64> = 0.22..0.45;
+const THIRD_OF_STROKE: f64 = 1.0 / 3.0;
+const THIRD_STROKE_RANGE: std::ops::Range<f64> = 0.22..0.45;
 
 /// The seek over a third of the stroke: the edge of all responses at distances around it, each
 /// brought to that distance along the curve.
-fn average(
-    found: &Measured<'_>,
+fn average_seek_metric(
+    found: &SeekCurveData<'_>,
     curve: &SeekCurve,
-    clockwork: &Clockwork,
-    scale: Scale,
-) -> Option<Figure> {
-    let again: Vec<f64> = found.commands.iter().flatten().copied().collect();
-    let clockwork = clockwork.with_commands(&again);
-    let part = around_a_third(found.probes.iter(), curve, &clockwork)?;
-    let figure = mechanics::seek_figure("average_seek", &part, &clockwork, scale.passing);
+    clockwork: &DriveTiming,
+    scale: TrackScale,
+) -> Option<Metric> {
+    let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
+    let clockwork = clockwork.with_measured_overhead(&again);
+    let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
+    let figure =
+        mechanics::seek_metric("average_seek", &part, &clockwork, scale.block_passage_time);
     // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
-    let rise = (curve.at(AROUND.end) - curve.at(AROUND.start)) / (AROUND.end - AROUND.start);
-    let margin = 1e9 * NORMAL_975 * rise.abs() * scale.error;
+    let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
+        / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
+    let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
     let (low, high) = (figure.low? - margin, figure.high? + margin);
-    let disagreement = 1e9 * disagreement(found, curve, &clockwork).unwrap_or(0.0);
+    let disagreement = 1e9 * margin_between_parts(found, curve, &clockwork).unwrap_or(0.0);
     let (low, high) = (
         low.min(figure.value - disagreement),
         high.max(figure.value + disagreement),
     );
-    Some(figure.within(low, high))
+    Some(figure.with_interval(low, high))
 }
 
-fn around_a_third<'a>(
-    seeks: impl Iterator<Item = &'a Seek>,
+fn third_stroke_delay<'a>(
+    seeks: impl Iterator<Item = &'a TimedSeek>,
     curve: &SeekCurve,
-    clockwork: &Clockwork,
-) -> Option<RotationalPart> {
-    let brought = |seek: &Seek| seek.response - curve.at(seek.distance) + curve.at(THIRD);
+    clockwork: &DriveTiming,
+) -> Option<RotationalDelay> {
+    let brought = |seek: &TimedSeek| {
+        seek.response_seconds - curve.time_at(seek.stroke_fraction) + curve.time_at(THIRD_OF_STROKE)
+    };
     let near: Vec<(u64, f64)> = seeks
-        .filter(|seek| AROUND.contains(&seek.distance))
+        .filter(|seek| THIRD_STROKE_RANGE.contains(&seek.stroke_fraction))
         .map(|seek| (0, brought(seek)))
         .collect();
-    rotational::measure(&near, clockwork.revolution, Edge::Middle)
+    rotational_delay::measure_rotational_delay(&near, clockwork.revolution, WaitEdge::Median)
 }
 
 /// The 95 % margin of the mean of what parts of the run say alone, each with its own commands: a
 /// computer that is busy for a while delays some of them more than others.
-fn disagreement(found: &Measured<'_>, curve: &SeekCurve, clockwork: &Clockwork) -> Option<f64> {
-    const PARTS: usize = 8;
-    const ENOUGH: usize = 40;
-    let batches = found.commands.len();
+fn margin_between_parts(
+    found: &SeekCurveData<'_>,
+    curve: &SeekCurve,
+    clockwork: &DriveTiming,
+) -> Option<f64> {
+    const PART_COUNT: usize = 8;
+    const MIN_READS_PER_PART: usize = 40;
+    let batches = found.command_responses.len();
     let alone = |part: usize| {
-        let range = batches * part / PARTS..batches * (part + 1) / PARTS;
+        let range = batches * part / PART_COUNT..batches * (part + 1) / PART_COUNT;
         let seeks = found
-            .probes
+            .seeks
             .iter()
-            .filter(|seek| range.contains(&seek.batch));
-        let edge = around_a_third(seeks, curve, clockwork)?.edge;
-        let commands = found.commands[range.clone()].iter().flatten().copied();
+            .filter(|seek| range.contains(&seek.batch_index));
+        let edge = third_stroke_delay(seeks, curve, clockwork)?.lower_edge;
+        let commands = found.command_responses[range.clone()]
+            .iter()
+            .flatten()
+            .copied();
         let command = robust::median(commands).unwrap_or(0.0);
-        (edge.inside >= ENOUGH).then_some(edge.lower - command)
+        (edge.observations_inside >= MIN_READS_PER_PART).then_some(edge.lower - command)
     };
-    let values: Vec<f64> = (0..PARTS).filter_map(alone).collect();
-    confidence::independent(&values)?.margin()
+    let values: Vec<f64> = (0..PART_COUNT).filter_map(alone).collect();
+    confidence::independent_mean_estimate(&values)?.margin_of_error()
 }
 
-fn conclude(prober: &mut Prober<'_, '_>, probes: usize, doubts: usize) {
-    let needed = ENOUGH_PIECES * PER_PIECE;
+fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) {
+    let needed = MIN_RANGES * MIN_READS_PER_RANGE;
     if probes < needed {
-        prober
-            .bench
-            .verdict(mechanics::too_few("seek curve", probes, needed));
+        prober.context.set_verdict(mechanics::too_few_observations(
+            "seek curve",
+            probes,
+            needed,
+        ));
     }
     // One piece in a hundred is doubtful by chance; in short ones the seek itself varies.
     if doubts > 3 {
-        prober.bench.verdict(Verdict::new(
+        prober.context.set_verdict(Verdict::new(
             "seek-doubtful",
             Severity::Warning,
             format!("in {doubts} pieces of the curve the waiting times are not those of a platter"),

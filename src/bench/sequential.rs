@@ -5,51 +5,57 @@ mod zones;
 use std::ops::Range;
 use std::time::Duration;
 
-use super::common::{self, place, series};
-use super::forecast::Phases;
-use super::{Bench, BenchError, Chart, Forecast, Kind, Parameter, Parameters, Shape, Value};
+use super::common::{self, describe_target, series};
+use super::forecast::PlannedPhases;
+use super::{
+    BenchError, ChartShape, ChartSpec, Forecast, ParameterKind, ParameterSet, ParameterSpec,
+    ParameterValue, RunContext,
+};
 use super::{FioGap, FioJob};
 use crate::drive::Target;
-use crate::engine::{End, Limits, Operation, Outcome, Pattern, Plan, Tally, ZoneMap};
-use crate::session::document::{Figure, Findings, Severity, Unit, Verdict};
-use crate::stats::latency::Latency;
-use crate::stats::segments::{Segment, segments};
+use crate::engine::{
+    AccessPattern, EndReason, ExecutionOutcome, IoOperation, IoStats, Plan, PlanLimits, ZoneMap,
+};
+use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::stats::latency::LatencyHistogram;
+use crate::stats::segments::{LevelSegment, find_segments};
 use crate::units;
 
 /// Zones of the window.
-const ZONES: u64 = 100;
+const ZONE_COUNT: u64 = 100;
 /// Bytes moved in each zone, unless the zone is smaller.
 const BYTES_PER_ZONE: u64 = 128 << 20;
 /// Measured zones that make a zone of the drive: fewer are a hiccup.
-const LEAST_ZONES: usize = 3;
+const MIN_ZONES_PER_LEVEL: usize = 3;
 /// A zone's own rate means something from this many requests for each one in flight on.
-const ENOUGH_PER_DEPTH: u64 = 10;
+const MIN_REQUESTS_PER_DEPTH: u64 = 10;
 /// Requests in half of the measured zones from which the drive's zones are counted reliably: of simulated disks with up to
 /// 2 % outliers, none with as many was miscounted.
 const ENOUGH_TO_COUNT: u64 = 32;
 /// Measured zones in each zone of the drive, on the average, from which none is overlooked.
 const ENOUGH_IN_ZONE: usize = 5;
 /// From this ratio of beginning to end on, a place is worth advice.
-const WORTH_ADVICE: f64 = 1.15;
+const MIN_ADVICE_RATIO: f64 = 1.15;
 
 /// Size of the requests.
-pub(super) const BLOCK_SIZE: Parameter = common::BLOCK_SIZE.with_default(|_| Value::Bytes(1 << 20));
+pub(super) const BLOCK_SIZE: ParameterSpec =
+    common::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20));
 /// Requests in flight.
-pub(super) const DEPTH: Parameter = common::DEPTH.with_default(|_| Value::Count(4));
+pub(super) const DEPTH: ParameterSpec = common::DEPTH.with_default(|_| ParameterValue::Count(4));
 /// No limit in time: every zone is measured in full.
-pub(super) const DURATION: Parameter = common::DURATION.with_default(|_| Value::Unset);
+pub(super) const DURATION: ParameterSpec = common::DURATION.with_default(|_| ParameterValue::Unset);
 /// Bytes of each zone.
-pub(super) const ZONE_BYTES: Parameter = Parameter {
+pub(super) const ZONE_BYTES: ParameterSpec = ParameterSpec {
     name: "zone-bytes",
-    kind: Kind::Size { least: 1 },
+    kind: ParameterKind::Size { least: 1 },
     help: "bytes moved in each of the 100 zones; other limits are shared out to the zones",
-    default: |_| Value::Bytes(BYTES_PER_ZONE),
+    default_for: |_| ParameterValue::Size(BYTES_PER_ZONE),
 };
 
 /// The chart of both.
-pub(super) const CHARTS: &[Chart] = &[Chart::new(
+pub(super) const CHARTS: &[ChartSpec] = &[ChartSpec::new(
     "Throughput against address",
-    Shape::Steps,
+    ChartShape::Steps,
     &["throughput-over-address", "zones-over-address"],
 )];
 
@@ -64,148 +70,154 @@ pub(super) const HEADLINE: &[&str] = &[
 
 /// One piece of the address space, measured.
 #[derive(Debug, Clone, Copy, PartialEq)]
-struct Zone {
+struct MeasuredZone {
     offset: u64,
     bytes: u64,
-    rate: f64,
+    bytes_per_second: f64,
     /// The rate without its slowest pieces: what tells the drive's zones apart.
     typical: f64,
 }
 
-fn whole_plan(
-    operation: Operation,
+fn complete_plan(
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Plan, BenchError> {
-    common::plan(target, parameters, operation, Pattern::Sequential)
+    common::build_plan(target, parameters, operation, AccessPattern::Sequential)
 }
 
-fn phases(whole: &Plan, map: &ZoneMap) -> Phases {
-    let block = u64::from(whole.block_size.largest());
+fn planned_phases(whole: &Plan, map: &ZoneMap) -> PlannedPhases {
+    let block = u64::from(whole.block_size.max_bytes());
     let zones = (0..map.zones()).map(|zone| {
         let bytes = (map.requests_before(zone + 1) - map.requests_before(zone)) * block;
-        let start = map.address_of_zone(zone);
+        let start = map.zone_begin(zone);
         Plan {
             window: start..start + bytes,
-            limits: Limits {
+            limits: PlanLimits {
                 bytes: Some(bytes),
-                ..Limits::default()
+                ..PlanLimits::default()
             },
             ..whole.clone()
         }
     });
     // The ramp is made once where all zones are one execution.
     let ramped = |(index, plan): (usize, Plan)| Plan {
-        ramp: match whole.limits.duration {
+        ramp_time: match whole.limits.duration {
             None if index > 0 => Duration::ZERO,
-            _ => plan.ramp,
+            _ => plan.ramp_time,
         },
         ..plan
     };
-    Phases::sharing(whole.limits).then_all(zones.enumerate().map(ramped))
+    PlannedPhases::with_even_shares(whole.limits).add_phases(zones.enumerate().map(ramped))
 }
 
 pub(super) fn forecast(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<Forecast, BenchError> {
-    let plan = whole_plan(operation, target, parameters)?;
+    let plan = complete_plan(operation, target, parameters)?;
     let map = zone_map(&plan, parameters);
-    let most = map.requests() * u64::from(plan.block_size.largest());
+    let most = map.requests() * u64::from(plan.block_size.max_bytes());
     let amount = if operation.writes() {
-        format!("writes at most {}", common::written_share(most, target))
+        format!(
+            "writes at most {}",
+            common::describe_written_bytes(most, target)
+        )
     } else {
-        format!("reads at most {}", units::size(most))
+        format!("reads at most {}", units::format_size(most))
     };
     Ok(Forecast {
         sentence: format!(
             "{amount} in {} zones of {}, ascending, {} at a time",
             map.zones(),
-            place(target),
-            common::blocks(plan.block_size),
+            describe_target(target),
+            common::describe_block_size(plan.block_size),
         ),
-        time: phases(&plan, &map).time(target),
-        reads: (!operation.writes()).then_some(most),
-        writes: operation.writes().then_some(most),
+        run_time: planned_phases(&plan, &map).run_time(target),
+        max_read_bytes: (!operation.writes()).then_some(most),
+        max_written_bytes: operation.writes().then_some(most),
     })
 }
 
-pub(super) fn run(operation: Operation, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-    let whole = whole_plan(operation, bench.target, bench.parameters)?;
+pub(super) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+    let whole = complete_plan(operation, bench.target, bench.parameters)?;
     let map = zone_map(&whole, bench.parameters);
-    let measured = measure(operation, bench, &whole, &map)?;
-    let block = u64::from(whole.block_size.largest());
-    conclude(bench, &measured, block, whole.window);
+    let measured = measure_zones(operation, bench, &whole, &map)?;
+    let block = u64::from(whole.block_size.max_bytes());
+    set_results(bench, &measured, block, whole.window);
     Ok(())
 }
 
 /// One execution over all zones: the queue stays full from one to the next. Under a time limit each
 /// zone has at least its even share of the time.
-fn measure(
-    operation: Operation,
-    bench: &mut Bench<'_>,
+fn measure_zones(
+    operation: IoOperation,
+    bench: &mut RunContext<'_>,
     whole: &Plan,
     map: &ZoneMap,
-) -> Result<Vec<Zone>, BenchError> {
-    let block = u64::from(whole.block_size.largest());
-    let (log, log_every) = zones::log_for(map.requests());
+) -> Result<Vec<MeasuredZone>, BenchError> {
+    let block = u64::from(whole.block_size.max_bytes());
+    let (log, log_every) = zones::log_capacity_and_interval(map.requests());
     let duration = whole.limits.duration;
     let plan = Plan {
-        pattern: Pattern::Zones {
+        pattern: AccessPattern::Zones {
             zones: map.zones(),
             requests: map.requests(),
         },
         // Bytes and requests are in the map.
-        limits: Limits {
+        limits: PlanLimits {
             duration,
-            ..Limits::default()
+            ..PlanLimits::default()
         },
-        log,
-        log_every,
+        log_capacity: log,
+        log_interval: log_every,
         ..whole.clone()
     };
     let phase = format!("{} zones", map.zones());
-    let mut report_so_far = |findings: &mut Findings, tally: &Tally, elapsed: Duration| {
-        let measured = zones::so_far(map, block, tally, elapsed.as_nanos() as f64, duration);
-        report(findings, operation, &measured, &latency_of(tally));
+    let mut report_so_far = |findings: &mut Findings, tally: &IoStats, elapsed: Duration| {
+        let measured =
+            zones::zones_in_progress(map, block, tally, elapsed.as_nanos() as f64, duration);
+        set_metrics(findings, operation, &measured, &combined_latency(tally));
     };
-    let outcome = bench.phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
-    let measured = zones::of_outcome(map, block, &outcome, &plan);
-    let latency = latency_of(&outcome.tally);
-    report(&mut bench.findings, operation, &measured, &latency);
+    let outcome = bench.execute_phase(&phase, 1.0, &plan, Some(&mut report_so_far), &mut |_| {})?;
+    let measured = zones::zones_of_outcome(map, block, &outcome, &plan);
+    let latency = combined_latency(&outcome.stats);
+    set_metrics(&mut bench.findings, operation, &measured, &latency);
     let fewest = measured.iter().map(|zone| zone.bytes / block).min();
-    if let Some(requests) = fewest.filter(|it| *it < ENOUGH_PER_DEPTH * u64::from(whole.depth)) {
-        bench.verdict(blurred_zones(requests, whole.depth));
+    if let Some(requests) =
+        fewest.filter(|it| *it < MIN_REQUESTS_PER_DEPTH * u64::from(whole.depth))
+    {
+        bench.set_verdict(zones_too_short(requests, whole.depth));
     }
-    if let Some(verdict) = left_out(&measured, map, &plan, &outcome) {
-        bench.verdict(verdict);
+    if let Some(verdict) = zones_not_measured(&measured, map, &plan, &outcome) {
+        bench.set_verdict(verdict);
     }
     bench.phase_finished();
     Ok(measured)
 }
 
 /// Of both directions.
-fn latency_of(tally: &Tally) -> Latency {
+fn combined_latency(tally: &IoStats) -> LatencyHistogram {
     let mut latency = tally.read.latency.clone();
     latency.merge(&tally.write.latency);
     latency
 }
 
-fn requests_and_depth(requests: u64, depth: u32) -> String {
+fn describe_requests_and_depth(requests: u64, depth: u32) -> String {
     let plural = if requests == 1 { "" } else { "s" };
     format!("a zone holds {requests} request{plural}, fewer than 10 x depth {depth}")
 }
 
 /// The queue was full all the time, but the zones are too short for their own rates.
-fn blurred_zones(requests: u64, depth: u32) -> Verdict {
+fn zones_too_short(requests: u64, depth: u32) -> Verdict {
     Verdict::new(
         "zone-too-short",
         Severity::Note,
         format!(
             "{}: the rate of a single zone depends on where its neighbours' requests complete; the \
              mean of all zones does not",
-            requests_and_depth(requests, depth)
+            describe_requests_and_depth(requests, depth)
         ),
         "a smaller --block-size or --depth, or a larger --zone-bytes, gives every zone more requests",
     )
@@ -236,9 +248,15 @@ fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict
 }
 
 /// The time limit left no time for some of the zones.
-fn left_out(measured: &[Zone], map: &ZoneMap, plan: &Plan, outcome: &Outcome) -> Option<Verdict> {
+fn zones_not_measured(
+    measured: &[MeasuredZone],
+    map: &ZoneMap,
+    plan: &Plan,
+    outcome: &ExecutionOutcome,
+) -> Option<Verdict> {
     let missing = map.zones().saturating_sub(measured.len() as u64);
-    let limited = plan.limits.duration.is_some() && matches!(outcome.end, End::Done);
+    let limited =
+        plan.limits.duration.is_some() && matches!(outcome.end_reason, EndReason::Completed);
     if missing == 0 || !limited {
         return None;
     }
@@ -255,53 +273,60 @@ fn left_out(measured: &[Zone], map: &ZoneMap, plan: &Plan, outcome: &Outcome) ->
 }
 
 pub(super) fn fio(
-    operation: Operation,
+    operation: IoOperation,
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
 ) -> Result<FioJob, FioGap> {
-    let plan = whole_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
+    let plan = complete_plan(operation, target, parameters).map_err(|_| FioGap::Parameters)?;
     if plan.limits.duration.is_some() {
-        return Err(FioGap::TimedZones);
+        return Err(FioGap::TimeLimitedZones);
     }
     let map = zone_map(&plan, parameters);
-    let block = u64::from(plan.block_size.largest());
+    let block = u64::from(plan.block_size.max_bytes());
     let range = |zone: u64| {
         let requests = map.requests_before(zone + 1) - map.requests_before(zone);
-        let start = map.address_of_zone(zone);
+        let start = map.zone_begin(zone);
         start..start + requests * block
     };
     let ranges: Vec<Range<u64>> = (0..map.zones()).map(range).collect();
-    FioJob::ascending(&plan, &ranges)
+    FioJob::sequential_job(&plan, &ranges)
 }
 
 /// The zones, and the requests in them: up to `--zone-bytes` at the beginning of each, within the
 /// limits of the whole.
-fn zone_map(plan: &Plan, parameters: &Parameters) -> ZoneMap {
-    let block = u64::from(plan.block_size.largest());
+fn zone_map(plan: &Plan, parameters: &ParameterSet) -> ZoneMap {
+    let block = u64::from(plan.block_size.max_bytes());
     let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
     let limited = [
         plan.limits.bytes.map(|bytes| (bytes / block).max(1)),
         plan.limits.requests,
-        Some(each.saturating_mul(ZONES)),
+        Some(each.saturating_mul(ZONE_COUNT)),
     ];
     let requests = limited.into_iter().flatten().min().unwrap_or(u64::MAX);
-    ZoneMap::new(plan, ZONES, requests)
+    ZoneMap::new(plan, ZONE_COUNT, requests)
 }
 
-fn zone_of(offset: u64, outcome: &Outcome) -> Option<Zone> {
-    let (bytes, seconds) = (outcome.tally.bytes(), outcome.elapsed.as_secs_f64());
+fn zone_of_outcome(offset: u64, outcome: &ExecutionOutcome) -> Option<MeasuredZone> {
+    let (bytes, seconds) = (outcome.stats.bytes(), outcome.elapsed.as_secs_f64());
     let rate = bytes as f64 / seconds;
-    (bytes > 0 && seconds > 0.0).then_some(Zone {
+    (bytes > 0 && seconds > 0.0).then_some(MeasuredZone {
         offset,
         bytes,
-        rate,
+        bytes_per_second: rate,
         typical: rate,
     })
 }
 
 /// The figures of the zones measured so far.
-fn report(findings: &mut Findings, operation: Operation, zones: &[Zone], latency: &Latency) {
-    let by_rate = |left: &&Zone, right: &&Zone| left.rate.total_cmp(&right.rate);
+fn set_metrics(
+    findings: &mut Findings,
+    operation: IoOperation,
+    zones: &[MeasuredZone],
+    latency: &LatencyHistogram,
+) {
+    let by_rate = |left: &&MeasuredZone, right: &&MeasuredZone| {
+        left.bytes_per_second.total_cmp(&right.bytes_per_second)
+    };
     // Of zones alike the first: the last of the reversed ones.
     let fastest = zones.iter().rev().max_by(by_rate);
     let (Some(slowest), Some(fastest)) = (zones.iter().min_by(by_rate), fastest) else {
@@ -309,100 +334,114 @@ fn report(findings: &mut Findings, operation: Operation, zones: &[Zone], latency
     };
     let observations = zones.len() as u64;
     let rate = |name, value| {
-        Figure::new(name, value, Unit::BytesPerSecond).from_observations(observations)
+        Metric::new(name, value, MetricUnit::BytesPerSecond).with_observations(observations)
     };
-    let offset = |name, zone: &Zone| Figure::new(name, zone.offset as f64, Unit::Bytes);
-    let mean = mean_rate(zones);
-    findings.put_figure(rate("throughput_mean", mean));
-    findings.put_figure(rate("throughput_min", slowest.rate));
-    findings.put_figure(rate("throughput_max", fastest.rate));
-    findings.put_figure(offset("throughput_min_offset", slowest));
-    findings.put_figure(offset("throughput_max_offset", fastest));
-    common::report_latency(findings, latency);
-    let summary = common::summary(latency);
+    let offset =
+        |name, zone: &MeasuredZone| Metric::new(name, zone.offset as f64, MetricUnit::Bytes);
+    let mean = mean_throughput(zones);
+    findings.set_metric(rate("throughput_mean", mean));
+    findings.set_metric(rate("throughput_min", slowest.bytes_per_second));
+    findings.set_metric(rate("throughput_max", fastest.bytes_per_second));
+    findings.set_metric(offset("throughput_min_offset", slowest));
+    findings.set_metric(offset("throughput_max_offset", fastest));
+    common::report_latency_metrics(findings, latency);
+    let summary = common::latency_summary(latency);
     if operation.writes() {
         findings.latency.write = summary;
     } else {
         findings.latency.read = summary;
     }
-    let points = zones.iter().map(|zone| [zone.offset as f64, zone.rate]);
-    findings.put_series(series(
+    let points = zones
+        .iter()
+        .map(|zone| [zone.offset as f64, zone.bytes_per_second]);
+    findings.set_series(series(
         "throughput-over-address",
-        ("address", Unit::Bytes),
-        ("throughput", Unit::BytesPerSecond),
+        ("address", MetricUnit::Bytes),
+        ("throughput", MetricUnit::BytesPerSecond),
         points.collect(),
     ));
 }
 
 /// Bytes over time of all zones together: what moving them one after the other gives.
-fn mean_rate(zones: &[Zone]) -> f64 {
+fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
     let bytes: f64 = zones.iter().map(|zone| zone.bytes as f64).sum();
-    let seconds: f64 = zones.iter().map(|zone| zone.bytes as f64 / zone.rate).sum();
+    let seconds: f64 = zones
+        .iter()
+        .map(|zone| zone.bytes as f64 / zone.bytes_per_second)
+        .sum();
     bytes / seconds
 }
 
 /// What the whole curve says: the drive's own zones, where a fast partition belongs, how long a
 /// copy of everything takes.
-fn conclude(bench: &mut Bench<'_>, zones: &[Zone], block: u64, window: Range<u64>) {
+fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, window: Range<u64>) {
     let rates: Vec<f64> = zones.iter().map(|zone| zone.typical).collect();
-    if rates.len() < 4 * LEAST_ZONES {
+    if rates.len() < 4 * MIN_ZONES_PER_LEVEL {
         return;
     }
-    let steps = segments(&rates, LEAST_ZONES);
-    bench.figure(Figure::new("zones", steps.len() as f64, Unit::Count));
+    let steps = find_segments(&rates, MIN_ZONES_PER_LEVEL);
+    bench.set_metric(Metric::new("zones", steps.len() as f64, MetricUnit::Count));
     let mut requests: Vec<u64> = zones.iter().map(|zone| zone.bytes / block).collect();
     requests.sort_unstable();
     let median = requests[requests.len() / 2];
-    if (steps.len() > 1 || bench.target.rotational() == Some(true))
+    if (steps.len() > 1 || bench.target.is_rotational() == Some(true))
         && let Some(verdict) = uncertain_count(steps.len(), zones.len(), median)
     {
-        bench.verdict(verdict);
+        bench.set_verdict(verdict);
     }
-    let copy_ns = common::capacity(bench.target) as f64 / mean_rate(zones) * 1e9;
-    bench.figure(Figure::new("full_copy_time", copy_ns, Unit::Nanoseconds));
+    let copy_ns = common::underlying_capacity(bench.target) as f64 / mean_throughput(zones) * 1e9;
+    bench.set_metric(Metric::new(
+        "full_copy_time",
+        copy_ns,
+        MetricUnit::Nanoseconds,
+    ));
     let edges = steps.iter().flat_map(|step| {
         let end = zones
             .get(step.range.end)
             .map_or(window.end, |zone| zone.offset);
-        let mean = mean_rate(&zones[step.range.clone()]);
+        let mean = mean_throughput(&zones[step.range.clone()]);
         [
             [zones[step.range.start].offset as f64, mean],
             [end as f64, mean],
         ]
     });
-    bench.series(series(
+    bench.set_series(series(
         "zones-over-address",
-        ("address", Unit::Bytes),
-        ("mean of the zone", Unit::BytesPerSecond),
+        ("address", MetricUnit::Bytes),
+        ("mean of the zone", MetricUnit::BytesPerSecond),
         edges.collect(),
     ));
-    if common::is_medium(bench.target)
-        && let Some(verdict) = placement(&rates, &steps, bench.target.rotational())
+    if common::addresses_are_physical(bench.target)
+        && let Some(verdict) = partition_advice(&rates, &steps, bench.target.is_rotational())
     {
-        bench.verdict(verdict);
+        bench.set_verdict(verdict);
     }
 }
 
 /// Where a fast partition belongs, or that it does not matter although it should.
-fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Option<Verdict> {
+fn partition_advice(
+    rates: &[f64],
+    steps: &[LevelSegment],
+    rotational: Option<bool>,
+) -> Option<Verdict> {
     let tenth = (rates.len() / 10).max(1);
     let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
     let (begin, end) = (mean(&rates[..tenth]), mean(&rates[rates.len() - tenth..]));
     let falls = steps
         .windows(2)
         .all(|pair| pair[1].mean < pair[0].mean * 1.05);
-    if begin / end >= WORTH_ADVICE && falls {
+    if begin / end >= MIN_ADVICE_RATIO && falls {
         return Some(Verdict::new(
             "fast-start",
             Severity::Note,
             format!(
                 "the first tenth gives {}, the last {}",
-                units::throughput(begin),
-                units::throughput(end)
+                units::format_throughput(begin),
+                units::format_throughput(end)
             ),
             format!(
                 "a fast partition belongs at the start, where it is {} times faster than at the end",
-                units::three_digits(begin / end)
+                units::format_three_digits(begin / end)
             ),
         ));
     }
@@ -412,7 +451,7 @@ fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Opti
             Severity::Note,
             format!(
                 "the kernel says that it rotates, but it gives {} everywhere",
-                units::throughput(mean(rates))
+                units::format_throughput(mean(rates))
             ),
             "a virtual disk, a cache, or an interface slower than the disk's outer tracks would \
              look like this",
@@ -422,25 +461,25 @@ fn placement(rates: &[f64], steps: &[Segment], rotational: Option<bool>) -> Opti
 
 #[cfg(test)]
 mod tests {
-    use super::super::find;
-    use super::super::runner::Finished;
-    use super::super::tests::fake::{self, Fake};
+    use super::super::context::FinishedRun;
+    use super::super::find_benchmark;
+    use super::super::tests::fake::{self, FakeDrive};
     use super::*;
     use crate::session::document::RunState;
 
     const SIZE: u64 = 100 << 30;
 
     /// 200 MB/s in the first half, 100 MB/s in the second.
-    fn two_speeds(asked: &fake::Asked<'_>) -> Option<u64> {
+    fn two_speed_latency(asked: &fake::FakeRequest<'_>) -> Option<u64> {
         let rate = if asked.address < SIZE / 2 { 200 } else { 100 };
         Some(u64::from(asked.bytes) * 1000 / rate * u64::from(asked.plan.depth))
     }
 
     #[test]
-    fn explanation_names_the_bytes_of_all_zones() {
-        let all = units::size(ZONES * BYTES_PER_ZONE);
+    fn sequential_explanation_names_bytes_of_all_zones() {
+        let all = units::format_size(ZONE_COUNT * BYTES_PER_ZONE);
         for name in ["sequential-read", "sequential-write"] {
-            let explanation = find(name).unwrap().description().explanation;
+            let explanation = find_benchmark(name).unwrap().description().explanation;
             assert!(
                 explanation.contains(&format!("{all} in all")),
                 "{all}: {explanation}"
@@ -449,9 +488,9 @@ mod tests {
     }
 
     #[test]
-    fn zones_lie_in_the_window_and_keep_the_limits() {
-        let target = fake::target(SIZE);
-        let test = find("seqread").unwrap();
+    fn sequential_zones_lie_in_window_and_respect_limits() {
+        let target = fake::simulated_target(SIZE);
+        let test = find_benchmark("seqread").unwrap();
         for (set, zones, most) in [
             (&[][..], 100, 12_800),
             (
@@ -464,34 +503,34 @@ mod tests {
             (&[("requests", "37")], 37, 37),
         ] {
             let parameters = fake::parameters(test, &target, set);
-            let plan = whole_plan(Operation::Read, &target, &parameters).unwrap();
+            let plan = complete_plan(IoOperation::Read, &target, &parameters).unwrap();
             let map = zone_map(&plan, &parameters);
             assert_eq!((map.zones(), map.requests()), (zones, most), "{set:?}");
-            let last = map.address(map.requests() - 1).unwrap();
-            assert!(map.address_of_zone(0) >= plan.window.start);
-            assert!(last + u64::from(plan.block_size.largest()) <= plan.window.end);
+            let last = map.request_address(map.requests() - 1).unwrap();
+            assert!(map.zone_begin(0) >= plan.window.start);
+            assert!(last + u64::from(plan.block_size.max_bytes()) <= plan.window.end);
         }
     }
 
     /// A drive of one zone, all of it read with ten requests in each of the 100 zones.
-    fn small(set: &[(&str, &str)]) -> Finished {
+    fn run_on_small_drive(set: &[(&str, &str)]) -> FinishedRun {
         let set = [&[("block-size", "64KiB")], set].concat();
         let drive = "sim:constant,size=62.5MiB,parallel=32,latency=1ms,clock=virtual";
-        fake::simulate(find("seqread").unwrap(), drive, &set)
+        fake::run_on_simulated(find_benchmark("seqread").unwrap(), drive, &set)
     }
 
     #[test]
-    fn small_drive_is_read_with_a_full_queue() {
+    fn sequential_read_of_small_drive_keeps_queue_full() {
         for depth in [1, 4, 32_u32] {
-            let finished = small(&[("depth", &depth.to_string())]);
+            let finished = run_on_small_drive(&[("depth", &depth.to_string())]);
             // Every channel answers each millisecond.
             let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::value(&finished, "throughput_mean");
+            let mean = fake::metric_value(&finished, "throughput_mean");
             assert!(
                 (mean / expected - 1.0).abs() < 0.03,
                 "depth {depth}: {mean} {expected}"
             );
-            let codes = fake::codes(&finished);
+            let codes = fake::check_codes(&finished);
             assert_eq!(
                 codes.contains(&"zone-too-short"),
                 depth > 1,
@@ -501,14 +540,15 @@ mod tests {
     }
 
     #[test]
-    fn time_limit_keeps_the_queue_full_across_zones() {
+    fn sequential_read_with_time_limit_keeps_queue_full_across_zones() {
         for depth in [1, 4, 32_u32] {
             // Half of the time that all of the drive takes.
             let all = 1000.0 / f64::from(depth);
             let limit = format!("{:.0}ms", all / 2.0);
-            let finished = small(&[("depth", &depth.to_string()), ("duration", &limit)]);
+            let finished =
+                run_on_small_drive(&[("depth", &depth.to_string()), ("duration", &limit)]);
             let expected = f64::from(depth) * 65_536.0 * 1000.0;
-            let mean = fake::value(&finished, "throughput_mean");
+            let mean = fake::metric_value(&finished, "throughput_mean");
             assert!(
                 (mean / expected - 1.0).abs() < 0.07,
                 "depth {depth}: {mean} {expected}"
@@ -520,35 +560,35 @@ mod tests {
     }
 
     #[test]
-    fn time_limit_longer_than_needed_reads_every_block() {
+    fn sequential_read_with_long_time_limit_reads_every_block() {
         for depth in ["1", "4"] {
             let [timed, whole] = [
                 &[("depth", depth), ("duration", "60s")][..],
                 &[("depth", depth)],
             ]
-            .map(|set| fake::value(&small(set), "throughput_mean"));
+            .map(|set| fake::metric_value(&run_on_small_drive(set), "throughput_mean"));
             assert!((timed / whole - 1.0).abs() < 1e-6, "{timed} {whole}");
         }
     }
 
     #[test]
-    fn zones_of_a_disk_are_counted_under_a_time_limit_at_any_depth() {
+    fn sequential_read_with_time_limit_counts_disk_zones_at_any_depth() {
         // All zones take 72 s.
         for duration in ["30s", "60s"] {
             for depth in ["1", "4", "32"] {
                 let set = [("depth", depth), ("duration", duration)];
-                let test = find("seqread").unwrap();
-                let finished = fake::simulate(test, "sim:hdd,clock=virtual", &set);
-                let zones = fake::value(&finished, "zones");
+                let test = find_benchmark("seqread").unwrap();
+                let finished = fake::run_on_simulated(test, "sim:hdd,clock=virtual", &set);
+                let zones = fake::metric_value(&finished, "zones");
                 assert_eq!(zones, 16.0, "depth {depth}, {duration}");
-                assert!(!fake::codes(&finished).contains(&"zones-uncertain"));
+                assert!(!fake::check_codes(&finished).contains(&"zones-uncertain"));
             }
         }
     }
 
     #[test]
     fn count_of_zones_is_uncertain_where_they_are_too_short_or_too_many() {
-        let test = find("seqread").unwrap();
+        let test = find_benchmark("seqread").unwrap();
         for (name, set) in [
             (
                 "sim:hdd,clock=virtual",
@@ -556,19 +596,19 @@ mod tests {
             ),
             ("sim:hdd,clock=virtual,zones=24", &[]),
         ] {
-            let finished = fake::simulate(test, name, set);
-            let codes = fake::codes(&finished);
+            let finished = fake::run_on_simulated(test, name, set);
+            let codes = fake::check_codes(&finished);
             assert!(codes.contains(&"zones-uncertain"), "{name}: {codes:?}");
         }
     }
 
     #[test]
-    fn a_disk_with_two_speeds_has_two_zones_and_a_better_half() {
-        let fake = Fake::new(two_speeds);
-        let target = fake::target(SIZE);
-        let finished = fake::run(find("seqread").unwrap(), &target, &[], &fake);
+    fn sequential_read_of_two_speed_disk_finds_two_zones() {
+        let fake = FakeDrive::new(two_speed_latency);
+        let target = fake::simulated_target(SIZE);
+        let finished = fake::run_on_fake(find_benchmark("seqread").unwrap(), &target, &[], &fake);
         let findings = &finished.findings;
-        let value = |name| findings.figure(name).unwrap().value;
+        let value = |name| findings.metric(name).unwrap().value;
         assert_eq!(finished.state, RunState::Finished);
         assert!((value("throughput_max") / 200e6 - 1.0).abs() < 0.01);
         assert!((value("throughput_min") / 100e6 - 1.0).abs() < 0.01);
@@ -589,11 +629,15 @@ mod tests {
     }
 
     #[test]
-    fn zones_of_a_disk_are_counted_at_any_depth() {
+    fn sequential_read_counts_disk_zones_at_any_depth() {
         let value = |depth: &str, name: &str| {
             let set = [("depth", depth)];
-            let finished = fake::simulate(find("seqread").unwrap(), "sim:hdd,clock=virtual", &set);
-            fake::value(&finished, name)
+            let finished = fake::run_on_simulated(
+                find_benchmark("seqread").unwrap(),
+                "sim:hdd,clock=virtual",
+                &set,
+            );
+            fake::metric_value(&finished, name)
         };
         let alone = value("1", "throughput_mean");
         for depth in ["1", "4", "32"] {
@@ -607,11 +651,12 @@ mod tests {
     }
 
     #[test]
-    fn a_short_test_still_reaches_the_end_of_the_drive() {
+    fn sequential_read_with_short_limit_reaches_end_of_drive() {
         for set in [("duration", "2s"), ("bytes", "200MiB"), ("requests", "150")] {
-            let fake = Fake::new(two_speeds);
-            let target = fake::target(SIZE);
-            let finished = fake::run(find("seqwrite").unwrap(), &target, &[set], &fake);
+            let fake = FakeDrive::new(two_speed_latency);
+            let target = fake::simulated_target(SIZE);
+            let finished =
+                fake::run_on_fake(find_benchmark("seqwrite").unwrap(), &target, &[set], &fake);
             let curve = finished.findings.series("throughput-over-address").unwrap();
             let last = curve.points.last().unwrap()[0];
             assert!(last >= SIZE as f64 * 0.7, "{set:?} ends at {last}");
@@ -619,24 +664,24 @@ mod tests {
     }
 
     #[test]
-    fn a_level_drive_gets_no_advice() {
-        let fake = Fake::new(|_| Some(1_000_000));
-        let finished = fake::run(
-            find("seqread").unwrap(),
-            &fake::target(SIZE),
+    fn sequential_read_of_uniform_drive_gives_no_advice() {
+        let fake = FakeDrive::new(|_| Some(1_000_000));
+        let finished = fake::run_on_fake(
+            find_benchmark("seqread").unwrap(),
+            &fake::simulated_target(SIZE),
             &[("bytes", "1GiB"), ("depth", "1")],
             &fake,
         );
-        assert_eq!(finished.findings.figure("zones").unwrap().value, 1.0);
+        assert_eq!(finished.findings.metric("zones").unwrap().value, 1.0);
         assert!(finished.findings.verdicts.is_empty());
     }
 
     #[test]
-    fn a_failure_keeps_the_zones_before() {
-        let fake = Fake::new(|asked| (asked.address < SIZE / 2).then_some(1_000_000));
-        let target = fake::target(SIZE);
-        let finished = fake::run(
-            find("seqread").unwrap(),
+    fn sequential_read_after_failure_keeps_measured_zones() {
+        let fake = FakeDrive::new(|asked| (asked.address < SIZE / 2).then_some(1_000_000));
+        let target = fake::simulated_target(SIZE);
+        let finished = fake::run_on_fake(
+            find_benchmark("seqread").unwrap(),
             &target,
             &[("zone-bytes", "4MiB")],
             &fake,

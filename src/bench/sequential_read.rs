@@ -1,11 +1,12 @@
 //! Sequential reads over the whole address space: how fast, and where.
 
-use super::metrics::latency_metrics;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, common, sequential,
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, RunContext, common,
+    sequential,
 };
 use crate::drive::Target;
-use crate::engine::Operation;
+use crate::engine::IoOperation;
 
 /// Large reads in 100 even zones of the window, ascending.
 pub struct SequentialRead;
@@ -30,7 +31,7 @@ and the queue stays full as well.
 
 It only reads: by default up to 128 MiB in each zone, 12.5 GiB in all. A limit in time, bytes or \
 requests is shared out evenly, so that a short test still reaches the end of the drive.",
-    writes: false,
+    may_write: false,
     metrics: latency_metrics!["throughput_mean", "throughput_min", "throughput_max", "throughput_min_offset", "throughput_max_offset", "zones", "full_copy_time"],
     parameters: &[
         sequential::BLOCK_SIZE,
@@ -44,23 +45,23 @@ requests is shared out evenly, so that a short test still reaches the end of the
         common::CACHE,
     ],
     charts: sequential::CHARTS,
-    headline: sequential::HEADLINE,
+    headline_metrics: sequential::HEADLINE,
 };
 
-impl Test for SequentialRead {
+impl Benchmark for SequentialRead {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        sequential::forecast(Operation::Read, target, parameters)
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        sequential::forecast(IoOperation::Read, target, parameters)
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        sequential::run(Operation::Read, bench)
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        sequential::run(IoOperation::Read, bench)
     }
 
-    fn fio(&self, target: &Target, parameters: &Parameters) -> Result<FioJob, FioGap> {
-        sequential::fio(Operation::Read, target, parameters)
+    fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        sequential::fio(IoOperation::Read, target, parameters)
     }
 }

@@ -7,57 +7,57 @@ mod written;
 
 use std::time::Duration;
 
-use super::budget::Budget;
-use super::common::{self, place, random_pattern};
-use super::forecast::Phases;
-use super::metrics::latency_metrics;
+use super::budget::PhaseBudget;
+use super::common::{self, describe_target, random_pattern};
+use super::forecast::PlannedPhases;
+use super::metric_names::latency_metrics;
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, Limits, Operation, Pattern, Plan};
-use crate::stats::steady_state::WINDOW;
+use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::stats::steady_state::WINDOW_ROUNDS;
 use crate::units;
-use written::Written;
+use written::ThroughputByBytesWritten;
 
 /// Preconditioning and rounds by the SNIA's rule.
-pub struct SteadyState;
+pub struct SteadyStateBenchmark;
 
 /// Size of the preconditioning writes (SNIA SSS PTS: 128 KiB sequential).
 const PRECONDITION_BLOCK: u32 = 128 << 10;
 
-const READS: Parameter = Parameter {
+const READ_FRACTION: ParameterSpec = ParameterSpec {
     name: "reads",
-    kind: Kind::Share,
+    kind: ParameterKind::Fraction,
     help: "share of the requests of a round that read",
-    default: |_| Value::Share(0.0),
+    default_for: |_| ParameterValue::Fraction(0.0),
 };
-const PRECONDITION: Parameter = Parameter {
+const PRECONDITION_PASSES: ParameterSpec = ParameterSpec {
     name: "precondition",
-    kind: Kind::Number {
+    kind: ParameterKind::Number {
         least: 0.0,
         most: 10.0,
     },
     help: "how many times the window is written sequentially before the rounds",
-    default: |_| Value::Number(2.0),
+    default_for: |_| ParameterValue::Number(2.0),
 };
-const ROUNDS: Parameter = Parameter {
+const MAX_ROUNDS: ParameterSpec = ParameterSpec {
     name: "rounds",
-    kind: Kind::Count {
+    kind: ParameterKind::Count {
         least: 1,
         most: 1000,
     },
     help: "rounds at most",
-    default: |_| Value::Count(25),
+    default_for: |_| ParameterValue::Count(25),
 };
-const ROUND_TIME: Parameter = Parameter {
+const ROUND_DURATION: ParameterSpec = ParameterSpec {
     name: "round-time",
-    kind: Kind::Duration,
+    kind: ParameterKind::Duration,
     help: "how long a round lasts",
-    default: |target| {
-        let small = matches!(target.kind, TargetKind::Scratch | TargetKind::Simulated);
-        Value::Duration(Duration::from_secs(if small { 5 } else { 60 }))
+    default_for: |target| {
+        let small = matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated);
+        ParameterValue::Duration(Duration::from_secs(if small { 5 } else { 60 }))
     },
 };
 
@@ -78,21 +78,21 @@ cliff, a cache is full, and the bytes until there are its size.
 
 It overwrites everything in the window, several times: how many bytes that is, and what share of the \
 drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
-    writes: true,
+    may_write: true,
     metrics: latency_metrics!["steady_state_iops", "steady_state_round", "steady_state_range", "steady_state_slope", "cache_bytes"],
     parameters: &[
-        READS,
-        PRECONDITION,
-        ROUNDS,
-        ROUND_TIME,
+        READ_FRACTION,
+        PRECONDITION_PASSES,
+        MAX_ROUNDS,
+        ROUND_DURATION,
         common::BLOCK_SIZE,
         common::DEPTH,
         common::WORKERS,
         common::PATTERN,
         common::ZIPF,
-        common::DURATION.with_default(|_| Value::Unset),
+        common::DURATION.with_default(|_| ParameterValue::Unset),
         common::BYTES.with_default(|target| {
-            Value::Bytes(target.size.saturating_mul(4).max(16 << 30))
+            ParameterValue::Size(target.size_bytes.saturating_mul(4).max(16 << 30))
         }),
         common::WINDOW_BEGIN,
         common::WINDOW_END,
@@ -102,20 +102,20 @@ drive, is said beforehand. On a large drive it takes hours, and it wears an SSD 
         common::CACHE,
     ],
     charts: &[
-        Chart::new(
+        ChartSpec::new(
             "IOPS by round, corridor and slope of the last five",
-            Shape::Line,
+            ChartShape::Line,
             &["iops-by-round", "corridor-high", "corridor-low", "corridor-slope"],
         )
-        .marked(&["steady_state_round"]),
-        Chart::new(
+        .with_marks(&["steady_state_round"]),
+        ChartSpec::new(
             "Throughput against bytes written",
-            Shape::Line,
+            ChartShape::Line,
             &["throughput-against-written"],
         )
-        .marked(&["cache_bytes"]),
+        .with_marks(&["cache_bytes"]),
     ],
-    headline: &[
+    headline_metrics: &[
         "steady_state_iops",
         "steady_state_round",
         "steady_state_range",
@@ -123,112 +123,123 @@ drive, is said beforehand. On a large drive it takes hours, and it wears an SSD 
     ],
 };
 
-fn round_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
-    let reads = parameters.share("reads").unwrap_or(0.0);
+fn round_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let reads = parameters.fraction("reads").unwrap_or(0.0);
     let operation = if reads > 0.0 {
-        Operation::Mixed { reads }
+        IoOperation::Mixed { reads }
     } else {
-        Operation::Write
+        IoOperation::Write
     };
-    common::plan(target, parameters, operation, random_pattern(parameters))
+    common::build_plan(target, parameters, operation, random_pattern(parameters))
 }
 
 /// Sequential writes over the window, so many times; `None` for no time.
-fn precondition_plan(target: &Target, parameters: &Parameters) -> Result<Option<Plan>, BenchError> {
-    let mut plan = common::plan(target, parameters, Operation::Write, Pattern::Sequential)?;
+fn precondition_plan(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Option<Plan>, BenchError> {
+    let mut plan = common::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Sequential,
+    )?;
     let length = plan.window.end - plan.window.start;
     let block = PRECONDITION_BLOCK.min(u32::try_from(length / 4096 * 4096).unwrap_or(u32::MAX));
     let times = parameters.number("precondition").unwrap_or(2.0);
     let bytes = (length as f64 * times) as u64;
     plan.block_size = BlockSize::Fixed(block.max(4096));
-    plan.align = u64::from(plan.block_size.largest());
+    plan.alignment = u64::from(plan.block_size.max_bytes());
     plan.depth = plan.depth.max(8);
     plan.workers = 1;
-    plan.limits = Limits {
+    plan.limits = PlanLimits {
         bytes: Some(bytes),
-        ..Limits::default()
+        ..PlanLimits::default()
     };
-    Ok((bytes >= plan.align).then_some(plan))
+    Ok((bytes >= plan.alignment).then_some(plan))
 }
 
 /// The preconditioning, and rounds: a drive that has settled needs as many as the rule looks at.
-fn phases(
+fn planned_phases(
     target: &Target,
-    parameters: &Parameters,
+    parameters: &ParameterSet,
     precondition: Option<Plan>,
-) -> Result<Phases, BenchError> {
+) -> Result<PlannedPhases, BenchError> {
     let round = round_plan(target, parameters)?;
     let rounds = parameters.count("rounds").unwrap_or(25);
     let plan = Plan {
-        limits: Limits {
+        limits: PlanLimits {
             duration: parameters.duration("round-time"),
-            ..Limits::default()
+            ..PlanLimits::default()
         },
         ..round.clone()
     };
-    let phases = Phases::in_turn(round.limits).then_all(precondition);
-    Ok(
-        (0..rounds).fold(phases, |phases, number| match number < WINDOW as u64 {
-            true => phases.then(plan.clone()),
-            false => phases.perhaps(plan.clone()),
-        }),
-    )
+    let phases = PlannedPhases::first_come(round.limits).add_phases(precondition);
+    Ok((0..rounds).fold(phases, |phases, number| {
+        match number < WINDOW_ROUNDS as u64 {
+            true => phases.add_phase(plan.clone()),
+            false => phases.add_optional_phase(plan.clone()),
+        }
+    }))
 }
 
-impl Test for SteadyState {
+impl Benchmark for SteadyStateBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let limits = round_plan(target, parameters)?.limits;
         let precondition = precondition_plan(target, parameters)?;
-        let time = phases(target, parameters, precondition.clone())?.time(target);
+        let time = planned_phases(target, parameters, precondition.clone())?.run_time(target);
         let first = precondition.and_then(|plan| plan.limits.bytes);
         let rounds = parameters.count("rounds").unwrap_or(25);
         let round = parameters.duration("round-time").unwrap_or_default();
         let most = limits.bytes.map_or_else(String::new, |bytes| {
-            format!("; at most {} in all", common::written_share(bytes, target))
+            format!(
+                "; at most {} in all",
+                common::describe_written_bytes(bytes, target)
+            )
         });
         Ok(Forecast {
             sentence: format!(
                 "writes {} to {} in sequence, then random requests for at most {rounds} rounds of \
                  {}{most}",
-                common::written_share(first.unwrap_or(0), target),
-                place(target),
-                units::waiting(round),
+                common::describe_written_bytes(first.unwrap_or(0), target),
+                describe_target(target),
+                units::format_wait(round),
             ),
-            time,
-            reads: None,
-            writes: limits.bytes,
+            run_time: time,
+            max_read_bytes: None,
+            max_written_bytes: limits.bytes,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
         let round = round_plan(bench.target, bench.parameters)?;
         let first = precondition_plan(bench.target, bench.parameters)?;
-        let mut budget = Budget::new(round.limits);
-        let mut written = Written::default();
+        let mut budget = PhaseBudget::new(round.limits);
+        let mut written = ThroughputByBytesWritten::default();
         let share = if first.is_some() { 0.4 } else { 0.0 };
         if let Some(plan) = first {
-            precondition(bench, &plan, share, &mut budget, &mut written)?;
+            run_preconditioning(bench, &plan, share, &mut budget, &mut written)?;
         }
-        rounds::rounds(bench, &round, share, &mut budget, &mut written)
+        rounds::run_rounds(bench, &round, share, &mut budget, &mut written)
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SteadyState)
     }
 }
 
-fn precondition(
-    bench: &mut Bench<'_>,
+fn run_preconditioning(
+    bench: &mut RunContext<'_>,
     plan: &Plan,
     share: f64,
-    budget: &mut Budget,
-    written: &mut Written,
+    budget: &mut PhaseBudget,
+    written: &mut ThroughputByBytesWritten,
 ) -> Result<(), BenchError> {
-    let Some(limits) = budget.share(1, plan.align, plan.limits) else {
+    let Some(limits) = budget.next_phase_limits(1, plan.alignment, plan.limits) else {
         return Ok(());
     };
     let plan = Plan {
@@ -240,14 +251,14 @@ fn precondition(
         share,
         &plan,
         &mut |findings, tally, elapsed| {
-            let mut curve = Written::default();
-            curve.add(&tally.write.timeline, elapsed);
-            findings.put_series(curve.series());
+            let mut curve = ThroughputByBytesWritten::default();
+            curve.add_phase(&tally.write.counts_over_time, elapsed);
+            findings.set_series(curve.series());
         },
     )?;
-    budget.spend(&outcome);
-    written.add(&outcome.tally.write.timeline, outcome.elapsed);
-    written.report(bench);
+    budget.consume_outcome(&outcome);
+    written.add_phase(&outcome.stats.write.counts_over_time, outcome.elapsed);
+    written.set_results(bench);
     bench.phase_finished();
     Ok(())
 }

@@ -4,14 +4,14 @@
 //! The limits of the whole sweep are shared out evenly to all phases, so that four rounds take no
 //! longer than one pass with the same limits.
 
-use super::Bench;
-use super::budget::Budget;
-use super::rounds::{self, ROUNDS};
-use crate::engine::{Limits, Outcome, Plan};
+use super::RunContext;
+use super::budget::PhaseBudget;
+use super::rounds::{self, DEFAULT_ROUNDS};
+use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
 
 /// One phase of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Turn {
+pub struct SweepTurn {
     /// Which point, counted from 0.
     pub point: usize,
     /// Which round, counted from 0.
@@ -19,20 +19,20 @@ pub struct Turn {
     /// Whether the round is over with this phase.
     pub ends_round: bool,
     /// What this phase may use.
-    pub limits: Limits,
+    pub limits: PlanLimits,
 }
 
-impl Turn {
+impl SweepTurn {
     /// `LABEL, round 2 of 4`: the phase for people.
     #[must_use]
-    pub fn phase(&self, label: &str) -> String {
-        format!("{label}, round {} of {ROUNDS}", self.round + 1)
+    pub fn phase_label(&self, label: &str) -> String {
+        format!("{label}, round {} of {DEFAULT_ROUNDS}", self.round + 1)
     }
 
     /// The plan with the limits of this phase, and addresses that no other phase has: what one has
     /// read or written must not help another.
     #[must_use]
-    pub fn plan(&self, plan: &Plan) -> Plan {
+    pub fn turn_plan(&self, plan: &Plan) -> Plan {
         Plan {
             limits: self.limits,
             seed: plan
@@ -49,57 +49,59 @@ impl Turn {
 pub struct SweepSchedule {
     order: Vec<usize>,
     position: usize,
-    left_out: Vec<bool>,
-    budget: Budget,
+    skipped_points: Vec<bool>,
+    budget: PhaseBudget,
 }
 
 impl SweepSchedule {
     /// A sweep over so many points within these limits, in the order that the seed draws.
     #[must_use]
-    pub fn new(points: usize, limits: Limits, seed: u64) -> Self {
+    pub fn new(points: usize, limits: PlanLimits, seed: u64) -> Self {
         Self {
-            order: rounds::order(points, ROUNDS, seed),
+            order: rounds::measurement_order(points, DEFAULT_ROUNDS, seed),
             position: 0,
-            left_out: vec![false; points],
-            budget: Budget::new(limits),
+            skipped_points: vec![false; points],
+            budget: PhaseBudget::new(limits),
         }
     }
 
     /// Phases of the whole sweep.
     #[must_use]
-    pub fn phases(&self) -> usize {
+    pub fn phase_count(&self) -> usize {
         self.order.len()
     }
 
     /// How much of the whole sweep a phase stands for, 0 to 1.
     #[must_use]
-    pub fn share(&self) -> f64 {
-        1.0 / self.phases().max(1) as f64
+    pub fn phase_fraction(&self) -> f64 {
+        1.0 / self.phase_count().max(1) as f64
     }
 
     /// The next phase; `None` at the end, when a limit is used up, or when the benchmark is to stop.
     /// `own` gives the bytes of a point's largest request, and the limits that the point has for
     /// itself in each round.
-    pub fn next(
+    pub fn next_turn(
         &mut self,
-        bench: &mut Bench<'_>,
-        own: impl Fn(usize) -> (u64, Limits),
-    ) -> Option<Turn> {
-        if bench.stopped() {
+        bench: &mut RunContext<'_>,
+        own: impl Fn(usize) -> (u64, PlanLimits),
+    ) -> Option<SweepTurn> {
+        if bench.is_stopped() {
             return None;
         }
-        while self.left_out[*self.order.get(self.position)?] {
+        while self.skipped_points[*self.order.get(self.position)?] {
             self.position += 1;
-            bench.skip(self.share());
+            bench.skip_fraction(self.phase_fraction());
         }
         let point = self.order[self.position];
         let (block, own) = own(point);
-        let to_come = self.to_come(self.position);
-        let limits = self.budget.share(to_come.len() as u64, block, own)?;
-        let points = self.left_out.len();
+        let to_come = self.remaining_positions(self.position);
+        let limits = self
+            .budget
+            .next_phase_limits(to_come.len() as u64, block, own)?;
+        let points = self.skipped_points.len();
         let round = self.position / points;
         let same_round = |position: &&usize| **position / points == round;
-        let turn = Turn {
+        let turn = SweepTurn {
             point,
             round,
             ends_round: to_come.iter().filter(same_round).count() == 1,
@@ -110,20 +112,20 @@ impl SweepSchedule {
     }
 
     /// Positions from this one on that are not left out.
-    fn to_come(&self, from: usize) -> Vec<usize> {
+    fn remaining_positions(&self, from: usize) -> Vec<usize> {
         (from..self.order.len())
-            .filter(|position| !self.left_out[self.order[*position]])
+            .filter(|position| !self.skipped_points[self.order[*position]])
             .collect()
     }
 
     /// Takes what a phase used from the limits.
-    pub fn spend(&mut self, outcome: &Outcome) {
-        self.budget.spend(outcome);
+    pub fn consume_outcome(&mut self, outcome: &ExecutionOutcome) {
+        self.budget.consume_outcome(outcome);
     }
 
     /// Measures this point no more.
-    pub fn leave_out(&mut self, point: usize) {
-        self.left_out[point] = true;
+    pub fn skip_point(&mut self, point: usize) {
+        self.skipped_points[point] = true;
     }
 }
 
@@ -132,35 +134,40 @@ mod tests {
     use std::time::Duration;
 
     use super::*;
-    use crate::bench::passes::{self, Pass};
-    use crate::bench::tests::fake::{self, Fake};
-    use crate::engine::Pattern;
+    use crate::bench::tests::fake::{self, FakeDrive};
+    use crate::bench::variants::{self, Variant};
+    use crate::engine::AccessPattern;
 
     /// Plans of a sweep over three points of a random-read, run through [`passes::in_rounds`].
-    fn plans(seed: u64, limits: Limits) -> Vec<Plan> {
-        let fake = Fake::new(|_| Some(1_000_000));
-        let passes: Vec<Pass> = (0..3)
+    fn executed_plans(seed: u64, limits: PlanLimits) -> Vec<Plan> {
+        let fake = FakeDrive::new(|_| Some(1_000_000));
+        let passes: Vec<Variant> = (0..3)
             .map(|point| {
-                let plan = Plan::reading(Pattern::Random, 4096 << point, 0..1 << 30);
-                Pass::new(format!("point {point}"), format!("p{point}"), plan)
+                let plan =
+                    Plan::single_depth_reads(AccessPattern::Random, 4096 << point, 0..1 << 30);
+                Variant::new(format!("point {point}"), format!("p{point}"), plan)
             })
             .collect();
-        fake::bench(&fake, &fake::target(1 << 30), |bench| {
-            passes::in_rounds(bench, limits, &passes, seed, &mut passes::Nothing).unwrap();
+        fake::measure_on_fake(&fake, &fake::simulated_target(1 << 30), |bench| {
+            variants::measure_in_rounds(bench, limits, &passes, seed, &mut variants::NoHook)
+                .unwrap();
         });
-        fake.plans.into_inner().unwrap()
+        fake.executed_plans.into_inner().unwrap()
     }
 
     #[test]
-    fn every_point_has_its_turn_in_each_round_within_the_limits() {
-        let limits = Limits {
+    fn sweep_schedule_measures_every_point_per_round_within_limits() {
+        let limits = PlanLimits {
             duration: Some(Duration::from_secs(12)),
-            ..Limits::default()
+            ..PlanLimits::default()
         };
-        let plans = plans(1, limits);
-        assert_eq!(plans.len(), rounds::phases(3));
+        let plans = executed_plans(1, limits);
+        assert_eq!(plans.len(), rounds::phase_count(3));
         for round in plans.chunks(3) {
-            let mut sizes: Vec<u32> = round.iter().map(|plan| plan.block_size.largest()).collect();
+            let mut sizes: Vec<u32> = round
+                .iter()
+                .map(|plan| plan.block_size.max_bytes())
+                .collect();
             sizes.sort_unstable();
             assert_eq!(sizes, [4096, 8192, 16384]);
         }
@@ -173,16 +180,19 @@ mod tests {
     }
 
     #[test]
-    fn order_follows_from_the_seed_and_limits_in_requests_hold() {
-        let limits = Limits {
+    fn sweep_schedule_order_depends_on_seed_and_respects_request_limit() {
+        let limits = PlanLimits {
             requests: Some(100),
-            ..Limits::default()
+            ..PlanLimits::default()
         };
         let order = |seed| -> Vec<u32> {
-            let plans = plans(seed, limits);
+            let plans = executed_plans(seed, limits);
             let all: u64 = plans.iter().filter_map(|plan| plan.limits.requests).sum();
             assert_eq!(all, 100);
-            plans.iter().map(|plan| plan.block_size.largest()).collect()
+            plans
+                .iter()
+                .map(|plan| plan.block_size.max_bytes())
+                .collect()
         };
         assert_eq!(order(1), order(1));
         assert!((2..10).any(|seed| order(seed) != order(1)));

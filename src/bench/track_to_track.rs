@@ -2,34 +2,34 @@
 
 use std::time::Duration;
 
-use super::forecast::Phases;
-use super::mechanics::shortest::{self, Shortest};
-use super::mechanics::stretch::Stretch;
-use super::mechanics::walk::{self, Jumps, Walk};
-use super::mechanics::{self, Clockwork, Prober, SECTOR};
+use super::forecast::PlannedPhases;
+use super::mechanics::constant_zone::ConstantZone;
+use super::mechanics::seek_walk::{self, JumpPattern, SeekWalk};
+use super::mechanics::track_to_track_estimate::{self, TrackToTrackEstimate};
+use super::mechanics::{self, DriveTiming, SECTOR_BYTES, SeekProber};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value, common,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext, common,
 };
 use crate::drive::Target;
-use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
 use crate::units;
 
 /// Time of the shortest seek.
 pub struct TrackToTrack;
 
 /// Jumps of one batch.
-const BATCH: usize = 150;
+const JUMPS_PER_BATCH: usize = 150;
 /// Jumps without which no figure is given.
-const ENOUGH: usize = 100;
+const MIN_JUMPS: usize = 100;
 /// Batches of even jumps before the rest is aimed at the edge.
-const EVEN: usize = 3;
+const UNIFORM_BATCHES: usize = 3;
 
-const SPAN: Parameter = Parameter {
+const SPAN: ParameterSpec = ParameterSpec {
     name: "span",
-    kind: Kind::Size { least: 4096 },
+    kind: ParameterKind::Size { least: 4096 },
     help: "length of the jumps; unset: one cylinder, as the test finds it",
-    default: |_| Value::Unset,
+    default_for: |_| ParameterValue::Unset,
 };
 
 static DESCRIPTION: Description = Description {
@@ -50,11 +50,11 @@ The first chart shows response against the exact length of the jump: the slantin
 platter turning on; where it breaks, the block was missed and came a revolution later. Typical: 0.2 \
 to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
 do not move the arm at all, and the test says so in place of a number.",
-    writes: false,
+    may_write: false,
     metrics: &["track_to_track_seek", "cylinder_size", "rotation_speed", "revolution_time", "rotation_coherence"],
     parameters: &[
         SPAN,
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
         common::BYTES,
         common::REQUESTS,
         common::WINDOW_BEGIN,
@@ -63,65 +63,67 @@ do not move the arm at all, and the test says so in place of a number.",
         common::CACHE,
     ],
     charts: &[
-        Chart::new("Response against jump", Shape::Scatter, &["jump-responses"]),
-        Chart::new("Rotational part", Shape::Bars, &["rotational-part"]),
+        ChartSpec::new("Response against jump", ChartShape::Scatter, &["jump-responses"]),
+        ChartSpec::new("Rotational part", ChartShape::Bars, &["rotational-part"]),
     ],
-    headline: &["track_to_track_seek", "cylinder_size", "revolution_time"],
+    headline_metrics: &["track_to_track_seek", "cylinder_size", "revolution_time"],
 };
 
 /// Single reads until the limits, near each other.
-fn phases(target: &Target, parameters: &Parameters) -> Phases {
-    let mut plan = mechanics::single_reads(target, parameters);
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let mut plan = mechanics::single_read_plan(target, parameters);
     plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
-    Phases::in_turn(common::limits(parameters)).then(plan)
+    PlannedPhases::first_come(common::plan_limits(parameters)).add_phase(plan)
 }
 
-impl Test for TrackToTrack {
+impl Benchmark for TrackToTrack {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
         let forecast = mechanics::forecast(target, parameters, "in jumps of one cylinder");
-        Ok(match target.rotational() {
+        Ok(match target.is_rotational() {
             Some(false) => forecast,
             _ => Forecast {
-                time: phases(target, parameters).time(target),
+                run_time: planned_phases(target, parameters).run_time(target),
                 ..forecast
             },
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let Some((mut prober, clockwork)) = mechanics::start(bench, 0.2)? else {
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = mechanics::start_seek_probing(bench, 0.2)? else {
             return Ok(());
         };
-        let Some(stretch) = Stretch::find(&mut prober, &clockwork)? else {
-            prober.bench.verdict(mechanics::no_tracks(prober.over()));
+        let Some(stretch) = ConstantZone::find_constant_zone(&mut prober, &clockwork)? else {
+            prober
+                .context
+                .set_verdict(mechanics::tracks_undetermined(prober.is_over()));
             return Ok(());
         };
-        let Some(jumps) = jumps(&mut prober, &stretch) else {
+        let Some(jumps) = jump_pattern(&mut prober, &stretch) else {
             return Ok(());
         };
-        let passing = clockwork.passing(prober.block(), jumps.track);
-        walk(&mut prober, &clockwork, jumps, passing)
+        let passing = clockwork.block_passage_time(prober.block_bytes(), jumps.track_sectors);
+        walk_cylinders(&mut prober, &clockwork, jumps, passing)
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::AdaptiveRequests)
     }
 }
 
 /// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
-fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
-    let found = &stretch.cylinders;
-    let length = stretch.cylinder();
+fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
+    let found = &stretch.cylinder_scan;
+    let length = stretch.sectors_per_cylinder();
     match found.cylinder {
         Some(_) => {
-            let size = Figure::new("cylinder_size", length * SECTOR, Unit::Bytes);
-            prober.bench.figure(size);
+            let size = Metric::new("cylinder_size", length * SECTOR_BYTES, MetricUnit::Bytes);
+            prober.context.set_metric(size);
         }
-        None if found.decided() => prober.bench.verdict(Verdict::new(
+        None if found.is_conclusive() => prober.context.set_verdict(Verdict::new(
             "cylinder-not-told",
             Severity::Note,
             "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
@@ -129,7 +131,7 @@ fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
             "the jumps are one track long",
         )),
         None => {
-            prober.bench.verdict(Verdict::new(
+            prober.context.set_verdict(Verdict::new(
                 "cylinder-not-told",
                 Severity::Invalid,
                 format!("the skews of {} tracks show no order", found.skews.len()),
@@ -139,107 +141,120 @@ fn jumps(prober: &mut Prober<'_, '_>, stretch: &Stretch) -> Option<Jumps> {
         }
     }
     let span = prober
-        .bench
+        .context
         .parameters
         .bytes("span")
-        .map(|span| span as f64 / SECTOR);
+        .map(|span| span as f64 / SECTOR_BYTES);
     if let Some(span) = span.filter(|span| *span < 0.98 * length) {
-        prober.bench.verdict(Verdict::new(
+        prober.context.set_verdict(Verdict::new(
             "span-below-cylinder",
             Severity::Invalid,
             format!(
                 "a jump of {} stays within a cylinder of {} at times",
-                units::block_size(span * SECTOR),
-                units::block_size(length * SECTOR)
+                units::format_block_size(span * SECTOR_BYTES),
+                units::format_block_size(length * SECTOR_BYTES)
             ),
             "leave --span out, or make it larger than a cylinder",
         ));
         return None;
     }
     let length = span.unwrap_or(length);
-    Some(Jumps {
-        from: stretch.top,
-        to: stretch.bottom(length, &prober.window()),
-        length,
-        track: found.layout.whole_sectors(),
+    Some(JumpPattern {
+        highest_address: stretch.highest_address,
+        lowest_address: stretch.lowest_jump_address(length, &prober.window()),
+        jump_sectors: length,
+        track_sectors: found.layout.rounded_sectors_per_track(),
     })
 }
 
-fn walk(
-    prober: &mut Prober<'_, '_>,
-    clockwork: &Clockwork,
-    jumps: Jumps,
+fn walk_cylinders(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    jumps: JumpPattern,
     passing: f64,
 ) -> Result<(), BenchError> {
-    let mut walk = Walk::new(jumps);
-    let mut found: Option<Shortest> = None;
-    let batches = batches(prober, clockwork);
+    let mut walk = SeekWalk::new(jumps);
+    let mut found: Option<TrackToTrackEstimate> = None;
+    let batches = batch_count(prober, clockwork);
     for batch in 0..batches {
-        if prober.over() {
+        if prober.is_over() {
             break;
         }
         let text = format!("cylinder to cylinder, {} of {batches}", batch + 1);
         let phase = (text.as_str(), 0.6 / batches as f64);
         match &found {
-            Some(Shortest { part, .. })
-                if walk.even.len() >= EVEN && walk.aimed.len() < 3 * walk.even.len() =>
+            Some(TrackToTrackEstimate {
+                rotational_delay: part,
+                ..
+            }) if walk.uniform_batches.len() >= UNIFORM_BATCHES
+                && walk.edge_batches.len() < 3 * walk.uniform_batches.len() =>
             {
                 // What is neither arm nor command is in the edge too: aim at the whole of it.
-                let aim = (part.edge.lower, BATCH);
-                let before = walk.aimed.len();
-                walk.at_the_edge(prober, clockwork, phase, aim)?;
-                if walk.aimed.len() == before {
-                    walk.evenly(prober, clockwork, phase, BATCH)?;
+                let aim = (part.lower_edge.lower, JUMPS_PER_BATCH);
+                let before = walk.edge_batches.len();
+                walk.measure_edge_jumps(prober, clockwork, phase, aim)?;
+                if walk.edge_batches.len() == before {
+                    walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?;
                 }
             }
-            _ => walk.evenly(prober, clockwork, phase, BATCH)?,
+            _ => walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?,
         }
         // The first edge is needed for aiming; later ones become more exact slowly.
-        let due =
-            batch < 2 * EVEN || (batch + 1) % (batches / 10).max(1) == 0 || batch + 1 == batches;
-        if walk::jumps(&walk.even).count() >= ENOUGH && (due || prober.over()) {
-            found = shortest::analyse(&walk, clockwork);
-            report(prober, &walk, found.as_ref(), passing);
-            prober.bench.phase_finished();
+        let due = batch < 2 * UNIFORM_BATCHES
+            || (batch + 1) % (batches / 10).max(1) == 0
+            || batch + 1 == batches;
+        if seek_walk::all_jumps(&walk.uniform_batches).count() >= MIN_JUMPS
+            && (due || prober.is_over())
+        {
+            found = track_to_track_estimate::analyse_walk(&walk, clockwork);
+            set_results(prober, &walk, found.as_ref(), passing);
+            prober.context.phase_finished();
         }
     }
     let verdict = match &found {
-        Some(found) => found.doubt(&found.figure("", passing)),
-        None => Some(mechanics::too_few(
+        Some(found) => found.check_plausibility(&found.seek_metric("", passing)),
+        None => Some(mechanics::too_few_observations(
             "track to track",
-            walk::jumps(&walk.even).count(),
-            ENOUGH,
+            seek_walk::all_jumps(&walk.uniform_batches).count(),
+            MIN_JUMPS,
         )),
     };
     verdict
         .into_iter()
-        .for_each(|verdict| prober.bench.verdict(verdict));
+        .for_each(|verdict| prober.context.set_verdict(verdict));
     Ok(())
 }
 
 /// How many batches the time allows; twelve where nothing limits it.
-fn batches(prober: &Prober<'_, '_>, clockwork: &Clockwork) -> usize {
-    const SEEK: f64 = 0.0015;
-    let one = BATCH as f64 * (0.5 * clockwork.revolution + SEEK);
+fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
+    const TYPICAL_SEEK_SECONDS: f64 = 0.0015;
+    let one = JUMPS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
     prober
-        .time_left()
+        .remaining_time()
         .map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize)
         .max(1)
 }
 
-fn report(prober: &mut Prober<'_, '_>, walk: &Walk, found: Option<&Shortest>, passing: f64) {
+fn set_results(
+    prober: &mut SeekProber<'_, '_>,
+    walk: &SeekWalk,
+    found: Option<&TrackToTrackEstimate>,
+    passing: f64,
+) {
     let Some(found) = found else {
         return;
     };
-    let seek = found.figure("track_to_track_seek", passing);
-    prober.bench.figure(seek);
-    prober.bench.series(mechanics::distribution(&found.part));
-    prober.bench.series(Series {
+    let seek = found.seek_metric("track_to_track_seek", passing);
+    prober.context.set_metric(seek);
+    prober
+        .context
+        .set_series(mechanics::rotational_distribution(&found.rotational_delay));
+    prober.context.set_series(Series {
         name: "jump-responses".into(),
-        x: Axis::new("jump beyond a cylinder", Unit::Revolution),
-        y: Axis::new("response", Unit::Nanoseconds),
-        points: walk::jumps(&walk.even)
-            .map(|jump| [jump.more, 1e9 * jump.response])
+        x: ChartAxis::new("jump beyond a cylinder", MetricUnit::Revolution),
+        y: ChartAxis::new("response", MetricUnit::Nanoseconds),
+        points: seek_walk::all_jumps(&walk.uniform_batches)
+            .map(|jump| [jump.excess_tracks, 1e9 * jump.response])
             .collect(),
         intervals: Vec::new(),
     });

@@ -2,20 +2,23 @@
 
 use std::time::Duration;
 
-use super::common::{self, place};
-use super::passes::{self, Nothing, Pass, PassHook};
-use super::rounds::Rounds;
-use super::{Bench, BenchError, Description, FioGap, FioJob, Forecast, Parameters, Test, Value};
-use crate::drive::settings::{Guard, Setting, SettingError};
+use super::common::{self, describe_target};
+use super::rounds::SweepRounds;
+use super::variants::{self, NoHook, PassHook, Variant};
+use super::{
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, ParameterValue,
+    RunContext,
+};
+use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
 use crate::drive::{DriveKind, Target};
-use crate::engine::{Limits, Operation, Pattern, Plan, SyncMode};
-use crate::session::document::{Severity, Table, Verdict};
+use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
+use crate::session::document::{MetricTable, Severity, Verdict};
 
 /// Plain and sync writes with the drive's write cache on and off.
-pub struct WriteCache;
+pub struct WriteCacheBenchmark;
 
 /// The kernel's words for the two states (drivers/scsi/sd.c, `sd_cache_types`).
-const STATES: [(&str, &str, &str); 2] = [
+const CACHE_STATES: [(&str, &str, &str); 2] = [
     ("write back", "cache_on", "cache on"),
     ("write through", "cache_off", "cache off"),
 ];
@@ -40,13 +43,13 @@ compared round by round; a check says when either may be 1.
 The cache can be switched on SCSI and SATA drives, by root; the old state is put back on every way out, or \
 at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
 GiB at most.",
-    writes: true,
+    may_write: true,
     metrics: &["sync_penalty", "cache_gain", "cache_on_*", "cache_off_*", "present_*"],
     parameters: &[
         common::BLOCK_SIZE,
-        common::DEPTH.with_default(|_| Value::Count(1)),
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(40))),
-        common::BYTES.with_default(|_| Value::Bytes(1 << 30)),
+        common::DEPTH.with_default(|_| ParameterValue::Count(1)),
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
+        common::BYTES.with_default(|_| ParameterValue::Size(1 << 30)),
         common::REQUESTS,
         common::WINDOW_BEGIN,
         common::WINDOW_END,
@@ -54,34 +57,39 @@ GiB at most.",
         common::DATA,
     ],
     charts: &[],
-    headline: &["sync_penalty", "cache_gain"],
+    headline_metrics: &["sync_penalty", "cache_gain"],
 };
 
-fn whole_plan(target: &Target, parameters: &Parameters) -> Result<Plan, BenchError> {
-    common::plan(target, parameters, Operation::Write, Pattern::Random)
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    common::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Random,
+    )
 }
 
 /// The setting of the whole drive: a partition has its parent's.
-fn setting(bench: &Bench<'_>) -> Option<Setting> {
+fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
     let drive = bench.target.drive.as_ref()?;
     let device = match (drive.kind, &drive.parent) {
         (DriveKind::Partition, Some(parent)) => parent,
         _ => &drive.name,
     };
-    let setting = Setting::write_cache(device).ok()?;
+    let setting = SystemSetting::write_cache(device).ok()?;
     bench.settings.exists(&setting).then_some(setting)
 }
 
 /// Plain and synced writes; the key of their figures begins with the cache's state.
-fn pair(whole: &Plan, key: &str, label: &str) -> [Pass; 2] {
+fn plain_and_sync_variants(whole: &Plan, key: &str, label: &str) -> [Variant; 2] {
     let pass = |word: &str, kind: &str, sync| {
-        let limits = Limits::default();
+        let limits = PlanLimits::default();
         let plan = Plan {
-            sync,
+            sync_mode: sync,
             limits,
             ..whole.clone()
         };
-        Pass::new(format!("{label}, {word}"), format!("{key}_{kind}"), plan)
+        Variant::new(format!("{label}, {word}"), format!("{key}_{kind}"), plan)
     };
     [
         pass("plain", "plain", SyncMode::None),
@@ -89,10 +97,10 @@ fn pair(whole: &Plan, key: &str, label: &str) -> [Pass; 2] {
     ]
 }
 
-fn put_table(bench: &mut Bench<'_>, passes: &[Pass]) {
+fn set_table(bench: &mut RunContext<'_>, passes: &[Variant]) {
     let rows: Vec<(&str, &str)> = passes
         .iter()
-        .map(|pass| (pass.label.as_str(), pass.key.as_str()))
+        .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
         .collect();
     let columns = [
         ("IOPS", "iops"),
@@ -101,39 +109,50 @@ fn put_table(bench: &mut Bench<'_>, passes: &[Pass]) {
     ];
     bench
         .findings
-        .put_table(Table::crossed("Write cache", &columns, &rows));
+        .set_table(MetricTable::cross_product("Write cache", &columns, &rows));
 }
 
-impl Test for WriteCache {
+impl Benchmark for WriteCacheBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let plan = whole_plan(target, parameters)?;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
         let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
-            format!(", at most {}", common::written_share(bytes, target))
+            format!(
+                ", at most {}",
+                common::describe_written_bytes(bytes, target)
+            )
         });
         Ok(Forecast {
             sentence: format!(
                 "writes at random places of {}, plain and synced, with the drive's cache on and off \
                  where it can be switched{amount}",
-                place(target)
+                describe_target(target)
             ),
-            time: passes::phases_in_rounds(plan.limits, &pair(&plan, "", "")).time(target),
-            reads: None,
-            writes: plan.limits.bytes,
+            run_time: variants::planned_rounds(
+                plan.limits,
+                &plain_and_sync_variants(&plan, "", ""),
+            )
+            .run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: plan.limits.bytes,
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let whole = whole_plan(bench.target, bench.parameters)?;
-        let guard = setting(bench).map(|setting| bench.settings.guard(setting));
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let guard = write_cache_setting(bench).map(|setting| bench.settings.lock_setting(setting));
         match guard {
-            Some(Ok(guard)) => switched(bench, &whole, guard)?,
-            Some(Err(error)) if error.is_held() => return Err(BenchError::SettingInUse(error)),
-            Some(Err(error)) => present(bench, &whole, &error.to_string(), &error.advice())?,
-            None => present(
+            Some(Ok(guard)) => measure_both_states(bench, &whole, guard)?,
+            Some(Err(error)) if error.is_locked_by_process() => {
+                return Err(BenchError::SettingInUse(error));
+            }
+            Some(Err(error)) => {
+                measure_current_state(bench, &whole, &error.to_string(), &error.advice())?
+            }
+            None => measure_current_state(
                 bench,
                 &whole,
                 "only SCSI and SATA drives have a switch (cache_type)",
@@ -143,34 +162,34 @@ impl Test for WriteCache {
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SettingChange)
     }
 }
 
 /// Switches the cache to the state that a pass needs.
-struct Switch {
-    guard: Guard,
+struct CacheSwitch {
+    guard: SettingLock,
     /// State of each pass.
-    words: Vec<&'static str>,
-    present: Option<&'static str>,
+    cache_states: Vec<&'static str>,
+    current_state: Option<&'static str>,
 }
 
-impl PassHook for Switch {
-    fn before(&mut self, bench: &mut Bench<'_>, point: usize) -> bool {
-        let word = self.words[point];
-        if self.present == Some(word) {
+impl PassHook for CacheSwitch {
+    fn before_variant(&mut self, bench: &mut RunContext<'_>, point: usize) -> bool {
+        let word = self.cache_states[point];
+        if self.current_state == Some(word) {
             return true;
         }
         // After an error nobody knows the state.
-        self.present = None;
+        self.current_state = None;
         match self.guard.set(word) {
             Ok(()) => {
-                self.present = Some(word);
+                self.current_state = Some(word);
                 true
             }
             Err(error) => {
-                bench.verdict(not_switchable(&error.to_string(), &error.advice()));
+                bench.set_verdict(cache_not_switchable(&error.to_string(), &error.advice()));
                 false
             }
         }
@@ -178,65 +197,77 @@ impl PassHook for Switch {
 }
 
 /// Both states, plain and synced, in rounds of random order.
-fn switched(bench: &mut Bench<'_>, whole: &Plan, guard: Guard) -> Result<(), BenchError> {
-    let pairs = STATES.map(|(word, key, label)| (word, pair(whole, key, label)));
-    let passes: Vec<Pass> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
-    put_table(bench, &passes);
-    let mut switch = Switch {
+fn measure_both_states(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    guard: SettingLock,
+) -> Result<(), BenchError> {
+    let pairs =
+        CACHE_STATES.map(|(word, key, label)| (word, plain_and_sync_variants(whole, key, label)));
+    let passes: Vec<Variant> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    set_table(bench, &passes);
+    let mut switch = CacheSwitch {
         guard,
-        words: pairs.iter().flat_map(|(word, _)| [*word; 2]).collect(),
-        present: None,
+        cache_states: pairs.iter().flat_map(|(word, _)| [*word; 2]).collect(),
+        current_state: None,
     };
-    let measured = passes::in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
+    let measured =
+        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
     // Put back whatever became of the passes.
-    let put_back = switch.guard.put_back();
+    let put_back = switch.guard.restore_original();
     let rounds = measured?;
-    put_quotient(bench, &rounds, &passes, ("sync_penalty", 0, 1));
-    put_quotient(bench, &rounds, &passes, ("cache_gain", 0, 2));
+    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    set_ratio(bench, &rounds, &passes, ("cache_gain", 0, 2));
     if let Err(error) = put_back {
-        bench.verdict(not_restored(&error));
+        bench.set_verdict(setting_not_restored(&error));
     }
     Ok(())
 }
 
 /// The state that there is.
-fn present(bench: &mut Bench<'_>, whole: &Plan, why: &str, advice: &str) -> Result<(), BenchError> {
-    bench.verdict(not_switchable(why, advice));
+fn measure_current_state(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    why: &str,
+    advice: &str,
+) -> Result<(), BenchError> {
+    bench.set_verdict(cache_not_switchable(why, advice));
     let state = bench
         .target
         .drive
         .as_ref()
         .and_then(|drive| drive.write_cache.clone())
         .unwrap_or_else(|| "cache as it is".to_owned());
-    let passes = pair(whole, "present", &state);
-    put_table(bench, &passes);
-    let rounds = passes::in_rounds(bench, whole.limits, &passes, whole.seed, &mut Nothing)?;
-    put_quotient(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    let passes = plain_and_sync_variants(whole, "present", &state);
+    set_table(bench, &passes);
+    let rounds =
+        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut NoHook)?;
+    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
     Ok(())
 }
 
 /// How many times as fast one pass is as another, round by round.
-fn put_quotient(
-    bench: &mut Bench<'_>,
-    rounds: &Rounds,
-    passes: &[Pass],
+fn set_ratio(
+    bench: &mut RunContext<'_>,
+    rounds: &SweepRounds,
+    passes: &[Variant],
     (name, of, to): (&str, usize, usize),
 ) {
-    let Some(quotient) = rounds.quotient(of, to) else {
+    let Some(quotient) = rounds.ratio_of_points(of, to) else {
         return;
     };
-    bench.figure(quotient.figure(name));
-    if quotient.may_be_one() && !bench.stopped() {
+    bench.set_metric(quotient.to_metric(name));
+    if quotient.includes_one() && !bench.is_stopped() {
         let code = match name {
             "sync_penalty" => ("no-significant-penalty", Severity::Note),
             _ => ("no-cache-gain", Severity::Note),
         };
         let labels = [of, to].map(|point| passes[point].label.as_str());
-        bench.verdict(quotient.no_difference(code, labels, "IOPS"));
+        bench.set_verdict(quotient.no_difference_check(code, labels, "IOPS"));
     }
 }
 
-fn not_switchable(why: &str, advice: &str) -> Verdict {
+fn cache_not_switchable(why: &str, advice: &str) -> Verdict {
     Verdict::new(
         "setting-not-changeable",
         Severity::Warning,
@@ -245,7 +276,7 @@ fn not_switchable(why: &str, advice: &str) -> Verdict {
     )
 }
 
-fn not_restored(error: &SettingError) -> Verdict {
+fn setting_not_restored(error: &SettingError) -> Verdict {
     Verdict::new(
         "setting-not-restored",
         Severity::Warning,
@@ -258,15 +289,17 @@ fn not_restored(error: &SettingError) -> Verdict {
 mod tests {
     use std::fs;
 
-    use super::super::tests::fake::{self, Fake, Nobody, codes, simulate, value};
-    use super::super::{find, runner};
+    use super::super::tests::fake::{
+        self, FakeDrive, SilentObserver, check_codes, metric_value, run_on_simulated,
+    };
+    use super::super::{context, find_benchmark};
     use super::*;
-    use crate::drive::random::scatter;
-    use crate::engine::Control;
-    use crate::roots::Roots;
+    use crate::drive::random::splitmix64;
+    use crate::engine::CancellationToken;
+    use crate::roots::SysPaths;
 
     #[test]
-    fn both_states_are_measured_and_the_old_one_put_back() {
+    fn write_cache_measures_both_states_and_restores_original() {
         let directory = tempfile::tempdir().unwrap();
         let disk = directory
             .path()
@@ -274,67 +307,69 @@ mod tests {
         fs::create_dir_all(&disk).unwrap();
         let file = disk.join("cache_type");
         fs::write(&file, "write back\n").unwrap();
-        let settings = fake::settings(directory.path());
+        let settings = fake::settings_below(directory.path());
         let switch = file.clone();
-        let fake = Fake::new(move |asked| {
+        let fake = FakeDrive::new(move |asked| {
             let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";
-            let plain = asked.plan.sync == SyncMode::None;
+            let plain = asked.plan.sync_mode == SyncMode::None;
             Some(if cached && plain { 100_000 } else { 8_000_000 })
         });
-        let choice = crate::engine::Choice::Auto;
-        let opened = crate::engine::open(&Roots::default(), "sim:constant", choice, None).unwrap();
-        let test = find("write-cache").unwrap();
+        let choice = crate::engine::EngineChoice::Auto;
+        let opened =
+            crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None).unwrap();
+        let test = find_benchmark("write-cache").unwrap();
         let parameters = fake::parameters(test, &opened.target, &[("duration", "4s")]);
-        let finished = runner::run_with(
+        let finished = context::run_benchmark_with_settings(
             test,
             &opened.target,
             &parameters,
             &settings,
             &fake,
-            &Control::default(),
-            &mut Nobody,
+            &CancellationToken::default(),
+            &mut SilentObserver,
         );
-        assert!((value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
-        assert!((value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
-        assert!(codes(&finished).is_empty());
+        assert!((metric_value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
+        assert!(check_codes(&finished).is_empty());
         for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"] {
-            let figure = finished.findings.figure(name).unwrap();
+            let figure = finished.findings.metric(name).unwrap();
             assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
         }
-        assert_eq!(fake.plans.lock().unwrap().len(), 16);
+        assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
         assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");
     }
 
     #[test]
-    fn where_it_cannot_be_switched_the_present_state_is_measured() {
-        let finished = simulate(
-            find("write-cache").unwrap(),
+    fn write_cache_not_switchable_measures_current_state() {
+        let finished = run_on_simulated(
+            find_benchmark("write-cache").unwrap(),
             "sim:constant",
             &[("duration", "1s")],
         );
         assert_eq!(
-            codes(&finished),
+            check_codes(&finished),
             ["setting-not-changeable", "no-significant-penalty"]
         );
-        assert!((value(&finished, "sync_penalty") - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, "sync_penalty") - 1.0).abs() < 0.01);
     }
 
     #[test]
-    fn penalty_of_noisy_writes_has_an_interval_that_covers_it() {
+    fn write_cache_penalty_interval_of_noisy_writes_covers_truth() {
         let covered = (0..60_u64)
             .filter(|seed| {
                 // Phases differ by up to a third; O_DSYNC writes take three times as long.
-                let fake = Fake::new(|asked: &fake::Asked<'_>| {
-                    let plain = asked.plan.sync == SyncMode::None;
-                    let word = scatter(asked.plan.seed ^ (u64::from(plain) << 60));
+                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+                    let plain = asked.plan.sync_mode == SyncMode::None;
+                    let word = splitmix64(asked.plan.seed ^ (u64::from(plain) << 60));
                     let time = 100_000 + word % 33_000;
                     Some(if plain { time } else { 3 * time })
                 });
                 let set = [("seed", &*seed.to_string()), ("requests", "800")];
-                let test = find("write-cache").unwrap();
-                let finished = fake::run(test, &fake::target(1 << 30), &set, &fake);
-                let penalty = finished.findings.figure("sync_penalty").unwrap();
-                assert_eq!(codes(&finished), ["setting-not-changeable"]);
+                let test = find_benchmark("write-cache").unwrap();
+                let finished =
+                    fake::run_on_fake(test, &fake::simulated_target(1 << 30), &set, &fake);
+                let penalty = finished.findings.metric("sync_penalty").unwrap();
+                assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
                 (penalty.low.unwrap()..=penalty.high.unwrap()).contains(&3.0)
             })
             .count();

@@ -1,49 +1,49 @@
 //! Write, sync, close: what a program waits for until its file is safe.
 
+mod io_path;
+mod record_size_curves;
 #[cfg(test)]
 mod tests;
-mod times;
-mod ways;
 
 use std::time::Duration;
 
-use super::common::{self, place};
-use super::forecast::Phases;
-use super::passes::{self, Pass};
-use super::rounds::ROUNDS;
+use super::common::{self, describe_target};
+use super::forecast::PlannedPhases;
+use super::rounds::DEFAULT_ROUNDS;
+use super::variants::{self, Variant};
 use super::{
-    Bench, BenchError, Chart, Description, FioGap, FioJob, Forecast, Kind, Parameter, Parameters,
-    Shape, Test, Value,
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
 };
 use crate::drive::Target;
-use crate::session::document::{Severity, Table, Verdict};
-use times::RecordTimes;
-use ways::{Way, method_passes, record_passes};
+use crate::session::document::{MetricTable, Severity, Verdict};
+use io_path::{IoPath, record_size_variants, sync_method_variants};
+use record_size_curves::RecordTimes;
 
 /// Writes with records of several sizes, and with every way to make them durable.
-pub struct WriteSyncClose;
+pub struct WriteSyncCloseBenchmark;
 
 /// The record size whose times are the test's figures.
-const USUAL: u32 = 1 << 20;
+const DEFAULT_RECORD_BYTES: u32 = 1 << 20;
 
-const FILE_BYTES: Parameter = Parameter {
+const FILE_BYTES: ParameterSpec = ParameterSpec {
     name: "file-bytes",
-    kind: Kind::Size { least: 4096 },
+    kind: ParameterKind::Size { least: 4096 },
     help: "bytes written with each record size in each of four rounds, then synced and closed",
-    default: |target| Value::Bytes((256 << 20).min(target.size)),
+    default_for: |target| ParameterValue::Size((256 << 20).min(target.size_bytes)),
 };
-const METHOD_BYTES: Parameter = Parameter {
+const METHOD_BYTES: ParameterSpec = ParameterSpec {
     name: "method-bytes",
-    kind: Kind::Size { least: 4096 },
+    kind: ParameterKind::Size { least: 4096 },
     help: "bytes written with each way to sync in each of four rounds",
-    default: |target| Value::Bytes((4 << 20).min(target.size)),
+    default_for: |target| ParameterValue::Size((4 << 20).min(target.size_bytes)),
 };
-const METHOD_BLOCK: Parameter = Parameter {
+const METHOD_BLOCK_BYTES: ParameterSpec = ParameterSpec {
     help: "record size for the comparison of the ways to sync",
-    ..common::BLOCK_SIZE.with_default(|_| Value::Bytes(64 << 10))
+    ..common::BLOCK_SIZE.with_default(|_| ParameterValue::Size(64 << 10))
 };
 
-const SEED: Parameter = Parameter {
+const SEED: ParameterSpec = ParameterSpec {
     help: "the same seed gives the same order of record sizes and ways to sync",
     ..common::SEED
 };
@@ -69,13 +69,13 @@ after a power cut), O_DSYNC and O_SYNC with every record.
 
 It overwrites what is there: in each round up to 256 MiB for each of 14 combinations and 4 MiB for each \
 of 10 ways, which is said beforehand.",
-    writes: true,
+    may_write: true,
     metrics: &["write_time", "sync_time", "close_time", "buffered_*", "direct_*", "fsync_*", "fdatasync_*", "sync_file_range_*", "o_dsync_*", "o_sync_*"],
     parameters: &[
         FILE_BYTES,
         METHOD_BYTES,
-        METHOD_BLOCK,
-        common::DURATION.with_default(|_| Value::Duration(Duration::from_secs(240))),
+        METHOD_BLOCK_BYTES,
+        common::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(240))),
         common::BYTES,
         common::WINDOW_BEGIN,
         common::WINDOW_END,
@@ -83,9 +83,9 @@ of 10 ways, which is said beforehand.",
         common::DATA,
     ],
     charts: &[
-        Chart::new(
+        ChartSpec::new(
             "Time to write, sync, close by record size (buffered)",
-            Shape::StackedBars,
+            ChartShape::StackedBars,
             &[
                 "write-time-against-record-size",
                 "sync-time-against-record-size",
@@ -93,79 +93,79 @@ of 10 ways, which is said beforehand.",
             ],
         )
         .log_x(),
-        Chart::new(
+        ChartSpec::new(
             "Throughput until all is safe by record size",
-            Shape::Line,
+            ChartShape::Line,
             &["throughput-buffered", "throughput-direct"],
         )
         .log_x(),
     ],
-    headline: &["write_time", "sync_time", "close_time"],
+    headline_metrics: &["write_time", "sync_time", "close_time"],
 };
 
-impl Test for WriteSyncClose {
+impl Benchmark for WriteSyncCloseBenchmark {
     fn description(&self) -> &'static Description {
         &DESCRIPTION
     }
 
-    fn forecast(&self, target: &Target, parameters: &Parameters) -> Result<Forecast, BenchError> {
-        let records = record_passes(target, parameters)?;
-        let methods = method_passes(target, parameters)?;
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let records = record_size_variants(target, parameters)?;
+        let methods = sync_method_variants(target, parameters)?;
         let plans = records.iter().map(|(_, _, pass)| pass).chain(&methods);
-        let time = Phases::sharing(common::limits(parameters))
-            .then_rounds(plans.clone().map(|pass| pass.plan.clone()));
+        let time = PlannedPhases::with_even_shares(common::plan_limits(parameters))
+            .add_rounds(plans.clone().map(|pass| pass.plan.clone()));
         let bytes: u64 = plans.filter_map(|pass| pass.plan.limits.bytes).sum();
-        let bytes = bytes.saturating_mul(ROUNDS as u64);
-        let limits = common::limits(parameters);
+        let bytes = bytes.saturating_mul(DEFAULT_ROUNDS as u64);
+        let limits = common::plan_limits(parameters);
         let bytes = limits.bytes.unwrap_or(bytes).min(bytes);
         Ok(Forecast {
             sentence: format!(
-                "writes, syncs and closes {} with {} record sizes and {} ways to sync in {ROUNDS} rounds, {} in \
+                "writes, syncs and closes {} with {} record sizes and {} ways to sync in {DEFAULT_ROUNDS} rounds, {} in \
                  all",
-                place(target),
+                describe_target(target),
                 records.len(),
                 methods.len(),
-                common::written_share(bytes, target)
+                common::describe_written_bytes(bytes, target)
             ),
-            time: time.time(target),
-            reads: None,
-            writes: Some(bytes),
+            run_time: time.run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: Some(bytes),
         })
     }
 
-    fn run(&self, bench: &mut Bench<'_>) -> Result<(), BenchError> {
-        let records = record_passes(bench.target, bench.parameters)?;
-        let methods = method_passes(bench.target, bench.parameters)?;
-        put_tables(bench, &records, &methods);
-        if !bench.target.direct {
-            bench.verdict(no_direct(bench.target));
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let records = record_size_variants(bench.target, bench.parameters)?;
+        let methods = sync_method_variants(bench.target, bench.parameters)?;
+        set_tables(bench, &records, &methods);
+        if !bench.target.supports_direct_io {
+            bench.set_verdict(direct_io_unavailable(bench.target));
         }
-        let limits = common::limits(bench.parameters);
+        let limits = common::plan_limits(bench.parameters);
         let seed = bench.parameters.count("seed").unwrap_or(1);
-        let passes: Vec<Pass> = records
+        let passes: Vec<Variant> = records
             .iter()
             .map(|(_, _, pass)| pass)
             .chain(&methods)
             .cloned()
             .collect();
         let mut times = RecordTimes::new(&records, seed);
-        passes::in_rounds(bench, limits, &passes, seed, &mut times)?;
+        variants::measure_in_rounds(bench, limits, &passes, seed, &mut times)?;
         let cut = times.cut_short();
-        if !cut.is_empty() && !bench.stopped() {
-            bench.verdict(cut_short(&cut));
+        if !cut.is_empty() && !bench.is_stopped() {
+            bench.set_verdict(files_truncated_by_limit(&cut));
         }
         Ok(())
     }
 
-    fn fio(&self, _target: &Target, _parameters: &Parameters) -> Result<FioJob, FioGap> {
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
         Err(FioGap::SeveralPoints)
     }
 }
 
-fn put_tables(bench: &mut Bench<'_>, records: &[(u32, Way, Pass)], methods: &[Pass]) {
-    let rows = |passes: &mut dyn Iterator<Item = &Pass>| -> Vec<(String, String)> {
+fn set_tables(bench: &mut RunContext<'_>, records: &[(u32, IoPath, Variant)], methods: &[Variant]) {
+    let rows = |passes: &mut dyn Iterator<Item = &Variant>| -> Vec<(String, String)> {
         passes
-            .map(|pass| (pass.label.clone(), pass.key.clone()))
+            .map(|pass| (pass.label.clone(), pass.metric_prefix.clone()))
             .collect()
     };
     for (name, columns, rows) in [
@@ -195,11 +195,11 @@ fn put_tables(bench: &mut Bench<'_>, records: &[(u32, Way, Pass)], methods: &[Pa
             .collect();
         bench
             .findings
-            .put_table(Table::crossed(name, columns, &rows));
+            .set_table(MetricTable::cross_product(name, columns, &rows));
     }
 }
 
-fn cut_short(labels: &[&str]) -> Verdict {
+fn files_truncated_by_limit(labels: &[&str]) -> Verdict {
     Verdict::new(
         "file-cut-short",
         Severity::Warning,
@@ -211,13 +211,13 @@ fn cut_short(labels: &[&str]) -> Verdict {
     )
 }
 
-fn no_direct(target: &Target) -> Verdict {
+fn direct_io_unavailable(target: &Target) -> Verdict {
     Verdict::new(
         "no-direct",
         Severity::Note,
         format!(
             "{} ({}) does not take O_DIRECT: the direct half is left out",
-            place(target),
+            describe_target(target),
             target.file_system.as_deref().unwrap_or("this file system")
         ),
         "choose a directory on another file system to see it",

@@ -5,12 +5,15 @@ use std::path::{Path, PathBuf};
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result,
+    session_load_failure,
+};
 use crate::bench;
 use crate::nearest;
 use crate::report;
-use crate::session::compare::fleet::LeftOut;
-use crate::session::compare::{Input, compare, fleet};
+use crate::session::compare::fleet::ExcludedSession;
+use crate::session::compare::{ComparisonInput, compare_sessions, fleet};
 use crate::session::document::Session;
 use crate::session::store::{self, ReadBudget};
 
@@ -31,16 +34,16 @@ pub(super) fn command() -> Command {
                 .value_name("FIGURE")
                 .help("list all drives sorted by this figure, such as iops; marks outliers"),
         )
-        .arg(ignore_switch())
+        .arg(ignore_option())
         .arg(json_switch())
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
-    let ignored = ignored(matches);
+    let ignored = ignored_parameters(matches);
     match matches.get_one::<String>("by") {
-        Some(figure) => by_figure(&paths, figure, &ignored, matches.get_flag("json")),
-        None => side_by_side(&paths, &ignored, matches.get_flag("json")),
+        Some(figure) => compare_by_metric(&paths, figure, &ignored, matches.get_flag("json")),
+        None => compare_side_by_side(&paths, &ignored, matches.get_flag("json")),
     }
 }
 
@@ -49,66 +52,80 @@ pub(super) const FEWER_FILES: &str =
     "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
 
 /// Every file counts here: one that cannot be read ends it.
-fn side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> Result {
-    check_together(paths)?;
+fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> CommandResult {
+    check_combined_size(paths)?;
     let mut budget = ReadBudget::default();
     let sessions = paths
         .iter()
-        .map(|path| Ok((name(path), budget.load(path).map_err(not_loaded)?.0)))
-        .collect::<std::result::Result<Vec<_>, Failure>>()?;
-    check_ignored(ignored, sessions.iter().map(|(_, session)| session))?;
-    let comparison = compare(&inputs(&sessions), ignored);
-    print(&if as_json {
-        json(&comparison)?
+        .map(|path| {
+            Ok((
+                session_name(path),
+                budget.load(path).map_err(session_load_failure)?.0,
+            ))
+        })
+        .collect::<std::result::Result<Vec<_>, CommandFailure>>()?;
+    check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
+    let comparison = compare_sessions(&comparison_inputs(&sessions), ignored);
+    print_result(&if as_json {
+        pretty_json(&comparison)?
     } else {
-        report::compare::comparison(&comparison)
+        report::compare::comparison_text(&comparison)
     })?;
-    Ok(if comparison.tests.is_empty() {
-        Exit::Failed
+    Ok(if comparison.benchmarks.is_empty() {
+        ExitStatus::Failed
     } else {
-        Exit::Done
+        ExitStatus::Success
     })
 }
 
 /// Of many files a few are always damaged: they are named, the others are listed.
-fn by_figure(paths: &[&PathBuf], figure: &str, ignored: &[String], as_json: bool) -> Result {
+fn compare_by_metric(
+    paths: &[&PathBuf],
+    figure: &str,
+    ignored: &[String],
+    as_json: bool,
+) -> CommandResult {
     let (mut sessions, mut unreadable) = (Vec::new(), Vec::new());
     for path in paths {
-        match store::load(path) {
+        match store::load_session(path) {
             Ok(mut session) => {
                 // One figure of each run is all that is asked for: thousands of files fit.
                 for run in &mut session.runs {
                     run.keep_figure(figure);
                 }
-                sessions.push((name(path), session));
+                sessions.push((session_name(path), session));
             }
-            Err(error) => unreadable.push(LeftOut {
-                name: name(path).into(),
+            Err(error) => unreadable.push(ExcludedSession {
+                name: session_name(path).into(),
                 reason: error.to_string().into(),
             }),
         }
     }
-    check_ignored(ignored, sessions.iter().map(|(_, session)| session))?;
-    check_figure(figure, &sessions)?;
-    let mut fleet = fleet(&inputs(&sessions), figure, ignored);
+    check_ignored_parameters(ignored, sessions.iter().map(|(_, session)| session))?;
+    check_metric(figure, &sessions)?;
+    let mut fleet = fleet::compare_fleet(&comparison_inputs(&sessions), figure, ignored);
     let complete = unreadable.is_empty() && !fleet.tables.is_empty();
-    fleet.left_out.extend(unreadable);
-    print(&if as_json {
-        json(&fleet)?
+    fleet.excluded.extend(unreadable);
+    print_result(&if as_json {
+        pretty_json(&fleet)?
     } else {
-        report::fleet::fleet(&fleet)
+        report::fleet::fleet_text(&fleet)
     })?;
-    Ok(if complete { Exit::Done } else { Exit::Failed })
+    Ok(if complete {
+        ExitStatus::Success
+    } else {
+        ExitStatus::Failed
+    })
 }
 
 /// Refuses files that together would take more memory than a comparison is worth.
-pub(super) fn check_together(paths: &[&PathBuf]) -> std::result::Result<(), Failure> {
+pub(super) fn check_combined_size(paths: &[&PathBuf]) -> std::result::Result<(), CommandFailure> {
     store::check_total_size(paths)
-        .map_err(|error| Failure::usage(error.to_string()).advise(FEWER_FILES))
+        .map_err(|error| CommandFailure::usage_error(error.to_string()).with_advice(FEWER_FILES))
 }
 
 /// The switch for parameters that may differ.
-pub(super) fn ignore_switch() -> Arg {
+pub(super) fn ignore_option() -> Arg {
     Arg::new("ignore")
         .long("ignore")
         .value_name("PARAMETER")
@@ -117,21 +134,21 @@ pub(super) fn ignore_switch() -> Arg {
 }
 
 /// The parameters that may differ.
-pub(super) fn ignored(matches: &ArgMatches) -> Vec<String> {
+pub(super) fn ignored_parameters(matches: &ArgMatches) -> Vec<String> {
     let names = matches.get_many("ignore").into_iter().flatten();
     names.cloned().collect()
 }
 
 /// Refuses names that no benchmark and none of the sessions has as a parameter: misspelt, they would
 /// ignore nothing.
-pub(super) fn check_ignored<'s>(
+pub(super) fn check_ignored_parameters<'s>(
     ignored: &[String],
     sessions: impl Iterator<Item = &'s Session>,
-) -> std::result::Result<(), Failure> {
+) -> std::result::Result<(), CommandFailure> {
     if ignored.is_empty() {
         return Ok(());
     }
-    let described = bench::TESTS.iter().flat_map(|test| {
+    let described = bench::BENCHMARKS.iter().flat_map(|test| {
         let parameters = test.description().parameters.iter();
         parameters.map(|parameter| parameter.name.to_owned())
     });
@@ -142,11 +159,11 @@ pub(super) fn check_ignored<'s>(
     let names = || known.iter().map(String::as_str);
     match ignored.iter().find(|name| !known.contains(*name)) {
         None => Ok(()),
-        Some(name) => Err(Failure::usage(format!(
+        Some(name) => Err(CommandFailure::usage_error(format!(
             "--ignore {name:?}: no benchmark has a parameter of that name{}",
             nearest::suggestion(name, names())
         ))
-        .advise(format!(
+        .with_advice(format!(
             "parameters are {}",
             names().collect::<Vec<_>>().join(", ")
         ))),
@@ -154,7 +171,10 @@ pub(super) fn check_ignored<'s>(
 }
 
 /// Refuses a metric that none of the sessions has.
-fn check_figure(figure: &str, sessions: &[(String, Session)]) -> std::result::Result<(), Failure> {
+fn check_metric(
+    figure: &str,
+    sessions: &[(String, Session)],
+) -> std::result::Result<(), CommandFailure> {
     let runs = sessions.iter().flat_map(|(_, session)| &session.runs);
     let known: BTreeSet<&str> = runs
         .flat_map(|run| run.findings.figures.iter().map(|figure| &*figure.name))
@@ -163,20 +183,20 @@ fn check_figure(figure: &str, sessions: &[(String, Session)]) -> std::result::Re
         return Ok(());
     }
     let names: Vec<&str> = known.iter().copied().collect();
-    Err(Failure::usage(format!(
+    Err(CommandFailure::usage_error(format!(
         "--by {figure:?}: none of these sessions has that metric{}",
         nearest::suggestion(figure, names.iter().copied())
     ))
-    .advise(format!("they have {}", names.join(", "))))
+    .with_advice(format!("they have {}", names.join(", "))))
 }
 
-fn name(path: &Path) -> String {
+fn session_name(path: &Path) -> String {
     path.display().to_string()
 }
 
-fn inputs(sessions: &[(String, Session)]) -> Vec<Input<'_>> {
+fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {
     sessions
         .iter()
-        .map(|(name, session)| Input { name, session })
+        .map(|(name, session)| ComparisonInput { name, session })
         .collect()
 }

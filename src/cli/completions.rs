@@ -4,11 +4,11 @@ use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, ValueHint};
 use clap_complete::{Shell, generate};
 
-use super::{Exit, Failure, Result, print};
-use crate::bench::TESTS;
+use super::{CommandFailure, CommandResult, ExitStatus, print_result};
+use crate::bench::BENCHMARKS;
 
 /// Shells that can be told how to complete.
-const SHELLS: [(&str, Shell); 3] = [
+const SUPPORTED_SHELLS: [(&str, Shell); 3] = [
     ("bash", Shell::Bash),
     ("zsh", Shell::Zsh),
     ("fish", Shell::Fish),
@@ -21,37 +21,37 @@ pub(super) fn command() -> Command {
             Arg::new("shell")
                 .value_name("SHELL")
                 .required(true)
-                .value_parser(SHELLS.map(|(name, _)| name))
+                .value_parser(SUPPORTED_SHELLS.map(|(name, _)| name))
                 .help("which shell"),
         )
         .after_help("Into a shell that runs: source <(diskscope completions bash)")
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let wanted = matches.get_one::<String>("shell");
-    let known = SHELLS
+    let known = SUPPORTED_SHELLS
         .iter()
         .find(|(name, _)| wanted.is_some_and(|wanted| wanted == name));
     let Some((_, shell)) = known else {
-        return Err(Failure::usage("completions needs a SHELL"));
+        return Err(CommandFailure::usage_error("completions needs a SHELL"));
     };
-    print(&text(*shell))?;
-    Ok(Exit::Done)
+    print_result(&completion_script(*shell))?;
+    Ok(ExitStatus::Success)
 }
 
-fn text(shell: Shell) -> String {
+fn completion_script(shell: Shell) -> String {
     let mut text = Vec::new();
-    generate(shell, &mut hinted(), "diskscope", &mut text);
+    generate(shell, &mut command_with_hints(), "diskscope", &mut text);
     let mut text = String::from_utf8_lossy(&text).into_owned();
     if shell == Shell::Fish {
-        text.push_str(&tests_for_fish());
+        text.push_str(&fish_benchmark_completions());
     }
     text
 }
 
 /// The names of the tests: of arguments that are no options the generator for fish knows nothing.
-fn tests_for_fish() -> String {
-    let tests = TESTS.iter().map(|test| {
+fn fish_benchmark_completions() -> String {
+    let tests = BENCHMARKS.iter().map(|test| {
         let test = test.description();
         let summary = test.summary.replace('\\', "\\\\").replace('\'', "\\'");
         format!(
@@ -63,8 +63,8 @@ fn tests_for_fish() -> String {
 }
 
 /// The command line, with the names of the tests, and files where files are meant.
-fn hinted() -> Command {
-    let tests = TESTS.iter().flat_map(|test| {
+fn command_with_hints() -> Command {
+    let tests = BENCHMARKS.iter().flat_map(|test| {
         let test = test.description();
         let names = std::iter::once(&test.name).chain(test.aliases);
         names.map(|name| PossibleValue::new(*name).help(test.summary))
@@ -83,9 +83,9 @@ mod unit_tests {
     use crate::requirement::{Requirement, skip};
 
     #[test]
-    fn every_shell_knows_every_command_and_test() {
-        for (_, shell) in SHELLS {
-            let text = text(shell);
+    fn completions_cover_every_command_and_benchmark() {
+        for (_, shell) in SUPPORTED_SHELLS {
+            let text = completion_script(shell);
             for command in super::super::command().get_subcommands() {
                 assert!(
                     text.contains(command.get_name()),
@@ -93,7 +93,7 @@ mod unit_tests {
                     command.get_name()
                 );
             }
-            for test in TESTS {
+            for test in BENCHMARKS {
                 let name = test.description().name;
                 assert!(text.contains(name), "{shell:?}: {name}");
             }
@@ -101,8 +101,8 @@ mod unit_tests {
     }
 
     #[test]
-    fn bash_takes_it() {
-        let script = text(Shell::Bash);
+    fn bash_completion_script_is_valid() {
+        let script = completion_script(Shell::Bash);
         let checked = std::process::Command::new("bash")
             .args(["-n", "-c", &script])
             .status();

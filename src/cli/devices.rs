@@ -5,9 +5,12 @@ use std::fmt::Write as _;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 use serde::Serialize;
 
-use super::{Exit, Result, json, json_switch, print};
-use crate::drive::{Advice, Drive, DriveKind, FileSystem, Use, advice, file_systems, identity};
-use crate::roots::Roots;
+use super::{CommandResult, ExitStatus, json_switch, pretty_json, print_result};
+use crate::drive::{
+    BlockDevice, DeviceUse, DriveKind, MountedFileSystem, TuningAdvice, advice, file_systems,
+    identity,
+};
+use crate::roots::SysPaths;
 use crate::units;
 
 pub(super) fn command() -> Command {
@@ -22,61 +25,63 @@ pub(super) fn command() -> Command {
         )
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
-    let roots = Roots::default();
-    let mut drives = identity::list(&roots);
-    let file_systems = file_systems::list(&roots);
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let roots = SysPaths::default();
+    let mut drives = identity::list_block_devices(&roots);
+    let file_systems = file_systems::list_file_systems(&roots);
     if !matches.get_flag("all") {
         drives.retain(|drive| drive.size_bytes > 0);
     }
     if matches.get_flag("json") {
-        let listed: Vec<Listed<'_>> = drives
+        let listed: Vec<DeviceListing<'_>> = drives
             .iter()
-            .map(|drive| Listed::new(drive, &file_systems))
+            .map(|drive| DeviceListing::new(drive, &file_systems))
             .collect();
-        print(&json(&listed)?)?;
+        print_result(&pretty_json(&listed)?)?;
     } else if drives.is_empty() {
-        print(
+        print_result(
             "no block devices; a directory can be measured all the same: diskscope run random-read .\n",
         )?;
     } else {
-        print(&as_text(&drives, &file_systems))?;
+        print_result(&devices_text(&drives, &file_systems))?;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Success)
 }
 
 /// A drive with what lies on it and what could be better, as JSON.
 #[derive(Serialize)]
-struct Listed<'a> {
+struct DeviceListing<'a> {
     #[serde(flatten)]
-    drive: &'a Drive,
+    drive: &'a BlockDevice,
     sector_kind: Option<String>,
-    file_systems: Vec<&'a FileSystem>,
-    advice: Vec<Advice>,
+    file_systems: Vec<&'a MountedFileSystem>,
+    advice: Vec<TuningAdvice>,
 }
 
-impl<'a> Listed<'a> {
-    fn new(drive: &'a Drive, file_systems: &'a [FileSystem]) -> Self {
-        let own = file_systems.iter().filter(|it| it.device == drive.number);
+impl<'a> DeviceListing<'a> {
+    fn new(drive: &'a BlockDevice, file_systems: &'a [MountedFileSystem]) -> Self {
+        let own = file_systems
+            .iter()
+            .filter(|it| it.block_device == drive.number);
         Self {
             drive,
             sector_kind: drive.sector_kind(),
             file_systems: own.collect(),
-            advice: advice::advise(drive, file_systems, None),
+            advice: advice::tuning_advice(drive, file_systems, None),
         }
     }
 }
 
 /// Drives with their partitions and what lies on them below them, then the advice.
-fn as_text(drives: &[Drive], file_systems: &[FileSystem]) -> String {
+fn devices_text(drives: &[BlockDevice], file_systems: &[MountedFileSystem]) -> String {
     let mut text = String::new();
-    for drive in drives.iter().filter(|drive| is_root(drive, drives)) {
-        branch(&mut text, drive, (drives, file_systems), 0);
+    for drive in drives.iter().filter(|drive| is_root_device(drive, drives)) {
+        append_device_tree(&mut text, drive, (drives, file_systems), 0);
     }
-    let advice: Vec<(&Drive, Advice)> = drives
+    let advice: Vec<(&BlockDevice, TuningAdvice)> = drives
         .iter()
         .flat_map(|drive| {
-            let given = advice::advise(drive, file_systems, None);
+            let given = advice::tuning_advice(drive, file_systems, None);
             given.into_iter().map(move |advice| (drive, advice))
         })
         .collect();
@@ -90,35 +95,35 @@ fn as_text(drives: &[Drive], file_systems: &[FileSystem]) -> String {
     text
 }
 
-fn is_root(drive: &Drive, drives: &[Drive]) -> bool {
+fn is_root_device(drive: &BlockDevice, drives: &[BlockDevice]) -> bool {
     let known = |name: &String| drives.iter().any(|other| other.name == *name);
     !drive.parent.iter().chain(&drive.slaves).any(known)
 }
 
-fn branch(
+fn append_device_tree(
     text: &mut String,
-    drive: &Drive,
-    (drives, file_systems): (&[Drive], &[FileSystem]),
+    drive: &BlockDevice,
+    (drives, file_systems): (&[BlockDevice], &[MountedFileSystem]),
     depth: usize,
 ) {
     let indent = "  ".repeat(depth);
     let name = format!("{indent}{}", drive.name);
-    let size = units::size(drive.size_bytes);
+    let size = units::format_size(drive.size_bytes);
     let _ = writeln!(
         text,
         "{name:<14} {size:>8}  {}",
-        about(drive, file_systems).join(", ")
+        device_details(drive, file_systems).join(", ")
     );
     // A member of several devices is shown below each of them; a circle cannot be stacked.
-    let below = |other: &&Drive| {
+    let below = |other: &&BlockDevice| {
         other.parent.as_ref() == Some(&drive.name) || other.slaves.contains(&drive.name)
     };
     for other in drives.iter().filter(below) {
-        branch(text, other, (drives, file_systems), depth + 1);
+        append_device_tree(text, other, (drives, file_systems), depth + 1);
     }
 }
 
-fn about(drive: &Drive, file_systems: &[FileSystem]) -> Vec<String> {
+fn device_details(drive: &BlockDevice, file_systems: &[MountedFileSystem]) -> Vec<String> {
     let mut words = vec![drive.label()];
     if drive.kind != DriveKind::Partition {
         words.extend(
@@ -155,27 +160,32 @@ fn about(drive: &Drive, file_systems: &[FileSystem]) -> Vec<String> {
     if drive.aligned == Some(false) {
         words.push("MISALIGNED".to_owned());
     }
-    words.extend(drive.users.iter().filter_map(user));
-    let own = file_systems.iter().filter(|it| it.device == drive.number);
-    words.extend(own.filter_map(fullness));
+    words.extend(drive.users.iter().filter_map(use_text));
+    let own = file_systems
+        .iter()
+        .filter(|it| it.block_device == drive.number);
+    words.extend(own.filter_map(usage_text));
     words
 }
 
 /// How full a file system is.
-fn fullness(file_system: &FileSystem) -> Option<String> {
+fn usage_text(file_system: &MountedFileSystem) -> Option<String> {
     let usage = file_system.usage?;
-    let mut text = format!("{} used", units::percent(usage.used()?));
-    if let Some(inodes) = usage.inodes_used().filter(|share| *share >= 0.8) {
-        text.push_str(&format!(", {} of its inodes", units::percent(inodes)));
+    let mut text = format!("{} used", units::format_percent(usage.used_fraction()?));
+    if let Some(inodes) = usage.used_inode_fraction().filter(|share| *share >= 0.8) {
+        text.push_str(&format!(
+            ", {} of its inodes",
+            units::format_percent(inodes)
+        ));
     }
     Some(text)
 }
 
-fn user(user: &Use) -> Option<String> {
+fn use_text(user: &DeviceUse) -> Option<String> {
     match user {
-        Use::Mounted { at, file_system } => Some(format!("{file_system} on {at}")),
-        Use::Swap => Some("swap".to_owned()),
+        DeviceUse::Mounted { at, file_system } => Some(format!("{file_system} on {at}")),
+        DeviceUse::Swap => Some("swap".to_owned()),
         // The holder is shown below it.
-        Use::HeldBy { .. } => None,
+        DeviceUse::HeldBy { .. } => None,
     }
 }

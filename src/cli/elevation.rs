@@ -11,21 +11,21 @@ use rustix::thread::{CapabilitySet, capabilities, capability_is_in_ambient_set};
 
 /// Where rights came from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Elevation {
+pub(super) enum PrivilegeSource {
     /// The program's file is set-uid or set-gid.
-    Identity,
+    SetUserId,
     /// The program's file has capabilities.
     FileCapabilities,
     /// The process's capabilities cannot be read.
     Unknown,
 }
 
-impl Elevation {
+impl PrivilegeSource {
     /// That of this process; `None` for one that has its user's rights.
-    pub(super) fn find() -> Option<Self> {
+    pub(super) fn of_process() -> Option<Self> {
         let user = getuid();
         if user != geteuid() || getgid() != getegid() {
-            return Some(Self::Identity);
+            return Some(Self::SetUserId);
         }
         // Root has all capabilities without any file's help.
         if user.is_root() {
@@ -42,9 +42,9 @@ impl Elevation {
     }
 
     /// Why the program does not run, and what to do.
-    pub(super) fn sentence(self) -> &'static str {
+    pub(super) fn refusal_text(self) -> &'static str {
         match self {
-            Self::Identity => {
+            Self::SetUserId => {
                 "refused: the program file is set-uid or set-gid; take that away (chmod ug-s) and \
                  use sudo, or give ambient capabilities (setpriv --ambient-caps, \
                  AmbientCapabilities= in a systemd unit)"
@@ -63,7 +63,7 @@ mod unit_tests {
     use super::*;
 
     #[test]
-    fn process_with_its_users_rights_is_not_elevated() {
-        assert_eq!(Elevation::find(), None);
+    fn process_with_user_rights_is_not_elevated() {
+        assert_eq!(PrivilegeSource::of_process(), None);
     }
 }

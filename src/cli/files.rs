@@ -5,12 +5,12 @@ use std::fmt::Write as _;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, json_switch, print};
+use super::{CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result};
 use crate::drive::{file_systems, identity};
 use crate::model::files::{self, DeletedView, FileView};
 use crate::privilege;
 use crate::probe::open_files;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 use crate::units;
 
 pub(super) fn command() -> Command {
@@ -25,41 +25,45 @@ pub(super) fn command() -> Command {
         )
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
-    let roots = Roots::default();
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let roots = SysPaths::default();
     let as_json = matches.get_flag("json");
     let text = match matches.get_one::<u32>("pid") {
         Some(pid) => {
-            let opened = open_files::of_process(&roots, *pid)
-                .map_err(|error| Failure::failed(unreadable(*pid, &error)))?;
-            let views = files::opened(&opened);
+            let opened = open_files::files_of_process(&roots, *pid)
+                .map_err(|error| CommandFailure::failed(unreadable_message(*pid, &error)))?;
+            let views = files::open_file_views(&opened);
             if as_json {
-                json(&views)?
+                pretty_json(&views)?
             } else {
-                opened_text(&views)
+                open_files_text(&views)
             }
         }
         None => {
-            let (drives, systems) = (identity::list(&roots), file_systems::list(&roots));
-            let views = files::deleted(&open_files::deleted(&roots), &drives, &systems);
+            let (drives, systems) = (
+                identity::list_block_devices(&roots),
+                file_systems::list_file_systems(&roots),
+            );
+            let views =
+                files::deleted_file_views(&open_files::deleted_files(&roots), &drives, &systems);
             if as_json {
-                json(&views)?
+                pretty_json(&views)?
             } else {
-                deleted_text(&views)
+                deleted_files_text(&views)
             }
         }
     };
-    print(&text)?;
-    Ok(Exit::Done)
+    print_result(&text)?;
+    Ok(ExitStatus::Success)
 }
 
 /// What to say of a process whose files cannot be listed.
-fn unreadable(pid: u32, error: &std::io::Error) -> String {
+fn unreadable_message(pid: u32, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no process {pid}"),
         std::io::ErrorKind::PermissionDenied => format!(
             "cannot list the files of process {pid}: not permitted; {}",
-            privilege::as_root_or(
+            privilege::root_advice(
                 ", or as its owner",
                 "a container or a security module forbids it: run it on the host",
             )
@@ -68,9 +72,12 @@ fn unreadable(pid: u32, error: &std::io::Error) -> String {
     }
 }
 
-fn opened_text(files: &[FileView]) -> String {
+fn open_files_text(files: &[FileView]) -> String {
     let bytes = |bytes: Option<u64>| {
-        bytes.map_or_else(|| "-".to_owned(), |bytes| units::capacity(bytes as f64))
+        bytes.map_or_else(
+            || "-".to_owned(),
+            |bytes| units::format_capacity(bytes as f64),
+        )
     };
     let mut text = format!(
         "{:>4} {:>9} {:>9}  {:<12} FILE\n",
@@ -90,7 +97,7 @@ fn opened_text(files: &[FileView]) -> String {
     text
 }
 
-fn deleted_text(files: &[DeletedView]) -> String {
+fn deleted_files_text(files: &[DeletedView]) -> String {
     if files.is_empty() {
         return "no deleted file is open (other users' processes show theirs to root only)\n"
             .to_owned();
@@ -99,15 +106,15 @@ fn deleted_text(files: &[DeletedView]) -> String {
     let mut text = format!(
         "{} deleted files hold {}\n",
         files.len(),
-        units::capacity(held as f64)
+        units::format_capacity(held as f64)
     );
     for file in files {
         let _ = writeln!(
             text,
             "\n{:>9}  {}{}",
-            units::capacity(file.held_bytes as f64),
+            units::format_capacity(file.held_bytes as f64),
             file.path,
-            file.mounted_at
+            file.mount_point
                 .as_ref()
                 .map_or_else(String::new, |at| format!("  on {at}")),
         );
@@ -121,9 +128,9 @@ fn deleted_text(files: &[DeletedView]) -> String {
         let _ = writeln!(
             text,
             "           end or restart it, or empty it: {}",
-            file.release
+            file.truncate_command
         );
-        let _ = writeln!(text, "           copy it out: {}", file.rescue);
+        let _ = writeln!(text, "           copy it out: {}", file.copy_command);
     }
     text
 }

@@ -4,11 +4,11 @@ use std::io::{self, IsTerminal};
 
 use clap::{Arg, ArgAction, ArgMatches};
 
-use super::pace::interval;
-use super::{Exit, Failure, Result};
-use crate::runtime::{self, Ending, InterfaceError, Options};
+use super::pace::interval_option;
+use super::{CommandFailure, CommandResult, ExitStatus};
+use crate::runtime::{self, InterfaceError, InterfaceOptions, LoopEnd};
 
-pub(super) fn arguments() -> [Arg; 3] {
+pub(super) fn interface_arguments() -> [Arg; 3] {
     let switch = |name: &'static str, help: &'static str| {
         Arg::new(name)
             .long(name)
@@ -29,25 +29,27 @@ pub(super) fn arguments() -> [Arg; 3] {
     ]
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     if !io::stdout().is_terminal() {
-        return Err(Failure::usage(
+        return Err(CommandFailure::usage_error(
             "the interface needs a terminal: see `diskscope --help`",
         ));
     }
-    let options = Options {
+    let options = InterfaceOptions {
         ascii: matches.get_flag("ascii"),
         mouse: matches.get_flag("mouse"),
-        interval: interval(matches)?,
+        interval: interval_option(matches)?,
     };
-    end(runtime::run(&options))
+    exit_of_ending(runtime::run(&options))
 }
 
 /// What the end of the interface means for the exit status.
-pub(super) fn end(ending: std::result::Result<Ending, InterfaceError>) -> Result {
-    match ending.map_err(Failure::failed)? {
-        Ending::Quit => Ok(Exit::Done),
-        Ending::Signal(_) => Ok(Exit::Interrupted),
-        Ending::InputClosed | Ending::Panicked => Ok(Exit::Failed),
+pub(super) fn exit_of_ending(
+    ending: std::result::Result<LoopEnd, InterfaceError>,
+) -> CommandResult {
+    match ending.map_err(CommandFailure::failed)? {
+        LoopEnd::Quit => Ok(ExitStatus::Success),
+        LoopEnd::Signal(_) => Ok(ExitStatus::Interrupted),
+        LoopEnd::InputClosed | LoopEnd::Panicked => Ok(ExitStatus::Failed),
     }
 }

@@ -3,11 +3,11 @@
 use clap::{Arg, ArgMatches, Command};
 use roff::{Inline, Roff, bold, italic, roman};
 
-use super::{Exit, Result, print};
-use crate::bench::TESTS;
+use super::{CommandResult, ExitStatus, print_result};
+use crate::bench::BENCHMARKS;
 
 /// What ends with which status; the words for [`Exit`].
-const STATUS: &[(&str, &str)] = &[
+const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
     ("0", "everything was done"),
     (
         "1",
@@ -22,7 +22,7 @@ const STATUS: &[(&str, &str)] = &[
     ),
 ];
 
-const FILES: &[(&str, &str)] = &[
+const FILES_TABLE: &[(&str, &str)] = &[
     (
         "$XDG_STATE_HOME/diskscope/sessions",
         "every run, as a JSON document; while it goes on, and after a kill, as a journal that show \
@@ -40,7 +40,7 @@ const FILES: &[(&str, &str)] = &[
     ),
 ];
 
-const ENVIRONMENT: &[(&str, &str)] = &[
+const ENVIRONMENT_TABLE: &[(&str, &str)] = &[
     (
         "XDG_STATE_HOME",
         "where sessions are kept; ~/.local/state when it is not set",
@@ -51,7 +51,7 @@ const ENVIRONMENT: &[(&str, &str)] = &[
     ),
 ];
 
-const EXAMPLES: &[(&str, &str)] = &[
+const EXAMPLES_TABLE: &[(&str, &str)] = &[
     ("diskscope", "what the disks of this machine are doing"),
     (
         "diskscope run random-read /srv --depth 32",
@@ -73,13 +73,13 @@ pub(super) fn command() -> Command {
         .after_help("To read it: diskscope manual | man -l -")
 }
 
-pub(super) fn run(_: &ArgMatches) -> Result {
-    print(&page())?;
-    Ok(Exit::Done)
+pub(super) fn run(_: &ArgMatches) -> CommandResult {
+    print_result(&manual_page())?;
+    Ok(ExitStatus::Success)
 }
 
 /// The page in the language of troff.
-fn page() -> String {
+fn manual_page() -> String {
     let whole = super::command();
     let mut page = Roff::new();
     let version = format!("diskscope {}", clap::crate_version!());
@@ -87,11 +87,14 @@ fn page() -> String {
         "TH",
         ["DISKSCOPE", "1", "", version.as_str(), "User Commands"],
     );
-    section(&mut page, "NAME");
-    page.text([roman(format!("diskscope - {}", about(&whole)))]);
-    section(&mut page, "SYNOPSIS");
-    synopsis(&mut page, &whole);
-    section(&mut page, "DESCRIPTION");
+    append_section(&mut page, "NAME");
+    page.text([roman(format!(
+        "diskscope - {}",
+        command_description(&whole)
+    ))]);
+    append_section(&mut page, "SYNOPSIS");
+    append_synopsis(&mut page, &whole);
+    append_section(&mut page, "DESCRIPTION");
     page.text([roman(
         "Without a command the terminal interface opens: devices, transfers and processes as they \
          are, benchmarks of any drive, single requests, saved sessions. The ? key lists the keys.",
@@ -103,78 +106,81 @@ fn page() -> String {
          File systems, partition tables, RAID, LVM and encryption on it need --overwrite-signatures \
          beside that.",
     )]);
-    section(&mut page, "OPTIONS");
-    options(&mut page, &whole);
-    section(&mut page, "COMMANDS");
+    append_section(&mut page, "OPTIONS");
+    append_options(&mut page, &whole);
+    append_section(&mut page, "COMMANDS");
     for command in whole.get_subcommands() {
-        one_command(&mut page, command);
+        append_command(&mut page, command);
     }
-    section(&mut page, "TESTS");
-    tests(&mut page);
-    section(&mut page, "UNITS");
+    append_section(&mut page, "TESTS");
+    append_benchmarks(&mut page);
+    append_section(&mut page, "UNITS");
     page.text([roman(
         "Sizes are decimal (kB, MB, GB, TB) or binary (KiB, MiB, GiB, TiB); a bare number is bytes. \
          Durations are such as 500us, 10ms, 2s, 1m; rates such as 1000/s.",
     )]);
     for (heading, rows) in [
-        ("EXIT STATUS", STATUS),
-        ("FILES", FILES),
-        ("ENVIRONMENT", ENVIRONMENT),
-        ("EXAMPLES", EXAMPLES),
+        ("EXIT STATUS", EXIT_STATUS_TABLE),
+        ("FILES", FILES_TABLE),
+        ("ENVIRONMENT", ENVIRONMENT_TABLE),
+        ("EXAMPLES", EXAMPLES_TABLE),
     ] {
-        section(&mut page, heading);
+        append_section(&mut page, heading);
         for (term, meaning) in rows {
-            entry(&mut page, vec![bold(*term)], meaning);
+            append_entry(&mut page, vec![bold(*term)], meaning);
         }
     }
-    section(&mut page, "SEE ALSO");
+    append_section(&mut page, "SEE ALSO");
     page.text([roman("iostat(1), fio(1), blktrace(8), ionice(1)")]);
     page.render()
 }
 
-fn section(page: &mut Roff, heading: &str) {
+fn append_section(page: &mut Roff, heading: &str) {
     page.control("SH", [heading]);
 }
 
 /// A term and what it means, indented.
-fn entry(page: &mut Roff, term: Vec<Inline>, meaning: &str) {
+fn append_entry(page: &mut Roff, term: Vec<Inline>, meaning: &str) {
     page.control("TP", []);
     page.text(term);
     page.text([roman(meaning)]);
 }
 
-fn about(command: &Command) -> String {
+fn command_description(command: &Command) -> String {
     command
         .get_about()
         .map(ToString::to_string)
         .unwrap_or_default()
 }
 
-fn synopsis(page: &mut Roff, whole: &Command) {
+fn append_synopsis(page: &mut Roff, whole: &Command) {
     page.text([bold("diskscope"), roman(" [OPTIONS]")]);
     for command in whole.get_subcommands() {
         page.control("br", []);
-        page.text([bold("diskscope "), roman(usage(command))]);
+        page.text([bold("diskscope "), roman(command_usage(command))]);
     }
 }
 
 /// `run [OPTIONS] <TEST> <TARGET>`.
-fn usage(command: &Command) -> String {
+fn command_usage(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     usage.trim_start_matches("Usage: ").trim().to_owned()
 }
 
-fn one_command(page: &mut Roff, command: &Command) {
-    page.control("SS", [format!("diskscope {}", usage(command)).as_str()]);
-    page.text([roman(format!("{}.", about(command)))]);
+fn append_command(page: &mut Roff, command: &Command) {
+    page.control(
+        "SS",
+        [format!("diskscope {}", command_usage(command)).as_str()],
+    );
+    page.text([roman(format!("{}.", command_description(command)))]);
     if let Some(more) = command.get_after_help() {
         page.control("PP", []);
         page.text([roman(more.to_string())]);
     }
-    options(page, command);
+    append_options(page, command);
 }
 
-fn options(page: &mut Roff, command: &Command) {
+fn append_options(page: &mut Roff, command: &Command) {
     for argument in command
         .get_arguments()
         .filter(|argument| !argument.is_hide_set())
@@ -193,12 +199,12 @@ fn options(page: &mut Roff, command: &Command) {
             defaults if !argument.get_action().takes_values() || defaults.is_empty() => help,
             defaults => format!("{help} [default: {}]", defaults.join(" ")),
         };
-        entry(page, term(argument), &meaning);
+        append_entry(page, option_term(argument), &meaning);
     }
 }
 
 /// `-o, --output FILE`, or `FILE`.
-fn term(argument: &Arg) -> Vec<Inline> {
+fn option_term(argument: &Arg) -> Vec<Inline> {
     let names = [
         argument.get_short().map(|short| format!("-{short}")),
         argument.get_long().map(|long| format!("--{long}")),
@@ -214,15 +220,15 @@ fn term(argument: &Arg) -> Vec<Inline> {
     term
 }
 
-fn tests(page: &mut Roff) {
-    for test in TESTS {
+fn append_benchmarks(page: &mut Roff) {
+    for test in BENCHMARKS {
         let test = test.description();
         let mut names = vec![bold(test.name)];
         if !test.aliases.is_empty() {
             names.push(roman(format!(" ({})", test.aliases.join(", "))));
         }
-        let writes = if test.writes { " (writes)" } else { "" };
-        entry(page, names, &format!("{}{writes}", test.summary));
+        let writes = if test.may_write { " (writes)" } else { "" };
+        append_entry(page, names, &format!("{}{writes}", test.summary));
     }
 }
 
@@ -232,29 +238,32 @@ mod unit_tests {
     use crate::requirement::{Requirement, skip};
 
     /// A name as troff writes it: a hyphen there is for breaking lines, `\-` is the character.
-    fn written(name: &str) -> String {
+    fn troff_escaped(name: &str) -> String {
         name.replace('-', "\\-")
     }
 
     #[test]
-    fn it_tells_of_every_command_test_and_option() {
-        let page = page();
+    fn manual_page_covers_every_command_benchmark_and_option() {
+        let page = manual_page();
         for command in super::super::command().get_subcommands() {
             assert!(page.contains(&format!("diskscope {}", command.get_name())));
             for argument in command.get_arguments() {
                 if let Some(long) = argument.get_long() {
-                    assert!(page.contains(&written(&format!("--{long}"))), "{long}");
+                    assert!(
+                        page.contains(&troff_escaped(&format!("--{long}"))),
+                        "{long}"
+                    );
                 }
             }
         }
-        for test in TESTS {
+        for test in BENCHMARKS {
             let name = test.description().name;
-            assert!(page.contains(&written(name)), "{name}");
+            assert!(page.contains(&troff_escaped(name)), "{name}");
         }
     }
 
     #[test]
-    fn man_takes_it() {
+    fn manual_page_renders_with_man() {
         use std::io::Write;
         use std::process::{Command, Stdio};
         let man = Command::new("man")
@@ -269,7 +278,7 @@ mod unit_tests {
             return skip(Requirement::Program, "man(1) is not installed");
         };
         let mut input = man.stdin.take().unwrap();
-        input.write_all(page().as_bytes()).unwrap();
+        input.write_all(manual_page().as_bytes()).unwrap();
         drop(input);
         let output = man.wait_with_output().unwrap();
         let said = String::from_utf8_lossy(&output.stderr);

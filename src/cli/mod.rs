@@ -10,12 +10,12 @@ use std::time::Duration;
 use clap::{Arg, ArgAction, ArgMatches, Command};
 
 use crate::drive::ioctl;
-use crate::drive::settings::{Leftover, Settings};
+use crate::drive::settings::{LeftoverSetting, SettingsManager};
 use crate::named_file::OutputError;
-use crate::printable::{printable, printable_lines, printable_str};
+use crate::printable::{printable_bytes, printable_lines, printable_str};
 use crate::probe::trace::remove_leftovers as trace_leftovers;
-use crate::roots::Roots;
-use crate::runtime::supervisor::{self, Role};
+use crate::roots::SysPaths;
+use crate::runtime::supervisor::{self, ProcessRole};
 use crate::safe_json;
 use crate::session::store::StoreError;
 use crate::units;
@@ -26,6 +26,7 @@ mod devices;
 mod elevation;
 mod files;
 mod interface;
+mod list;
 mod manual;
 mod pace;
 mod record;
@@ -34,19 +35,18 @@ mod report;
 mod run;
 mod show;
 mod signals;
-mod tests;
 mod trace;
 mod watch;
 
 /// How the program ends; the numbers are a promise to scripts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Exit {
+pub enum ExitStatus {
     /// Everything was done.
-    Done = 0,
+    Success = 0,
     /// It failed; what was measured until then was saved and printed.
     Failed = 1,
     /// The command line cannot be understood or does not fit.
-    Usage = 2,
+    UsageError = 2,
     /// Refused for safety.
     Refused = 3,
     /// Done, but a goal was missed.
@@ -57,44 +57,44 @@ pub enum Exit {
 
 /// A command that could not do its work: what to say, and how to end.
 #[derive(Debug)]
-pub(crate) struct Failure {
-    exit: Exit,
+pub(crate) struct CommandFailure {
+    exit: ExitStatus,
     message: String,
     /// Facts and advice, a line each.
-    more: Vec<String>,
+    details: Vec<String>,
 }
 
-impl Failure {
-    fn usage(message: impl ToString) -> Self {
+impl CommandFailure {
+    fn usage_error(message: impl ToString) -> Self {
         Self {
-            exit: Exit::Usage,
+            exit: ExitStatus::UsageError,
             message: message.to_string(),
-            more: Vec::new(),
+            details: Vec::new(),
         }
     }
 
     fn failed(message: impl ToString) -> Self {
         Self {
-            exit: Exit::Failed,
+            exit: ExitStatus::Failed,
             message: message.to_string(),
-            more: Vec::new(),
+            details: Vec::new(),
         }
     }
 
     /// The same with a sentence about what to do.
-    fn advise(mut self, advice: impl ToString) -> Self {
-        self.more.push(advice.to_string());
+    fn with_advice(mut self, advice: impl ToString) -> Self {
+        self.details.push(advice.to_string());
         self
     }
 }
 
 /// What every subcommand comes to.
-type Result = std::result::Result<Exit, Failure>;
+type CommandResult = std::result::Result<ExitStatus, CommandFailure>;
 
 /// A subcommand: how it is called, and what it does.
 struct Subcommand {
     command: fn() -> Command,
-    run: fn(&ArgMatches) -> Result,
+    run: fn(&ArgMatches) -> CommandResult,
 }
 
 const SUBCOMMANDS: &[Subcommand] = &[
@@ -103,8 +103,8 @@ const SUBCOMMANDS: &[Subcommand] = &[
         run: run::run,
     },
     Subcommand {
-        command: tests::command,
-        run: tests::run,
+        command: list::command,
+        run: list::run,
     },
     Subcommand {
         command: devices::command,
@@ -153,7 +153,7 @@ const SUBCOMMANDS: &[Subcommand] = &[
 ];
 
 /// How long a command waits for the clean-up after killed runs.
-const CLEAN_UP: Duration = Duration::from_secs(1);
+const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
 /// The whole command line as clap knows it.
 #[must_use]
@@ -162,7 +162,7 @@ pub fn command() -> Command {
         .version(clap::crate_version!())
         .about("What is using my disks, how far along is that copy, and how good is this drive?")
         .after_help("Without a command the terminal interface opens, the Live screen first.")
-        .args(interface::arguments());
+        .args(interface::interface_arguments());
     SUBCOMMANDS
         .iter()
         .fold(command, |command, one| command.subcommand((one.command)()))
@@ -172,43 +172,45 @@ pub fn command() -> Command {
 #[must_use]
 pub fn main() -> ExitCode {
     // First of all: neither the environment nor the arguments are to be trusted then.
-    if let Some(elevation) = elevation::Elevation::find() {
-        say(&format!("diskscope: {}", elevation.sentence()));
-        return ExitCode::from(Exit::Refused as u8);
+    if let Some(elevation) = elevation::PrivilegeSource::of_process() {
+        print_status_line(&format!("diskscope: {}", elevation.refusal_text()));
+        return ExitCode::from(ExitStatus::Refused as u8);
     }
     // A limit on the size of files is then an error of the write, and not the end of the program.
-    ioctl::ignore_file_size_signal();
-    let matches = match parse(std::env::args_os()) {
+    ioctl::ignore_sigxfsz();
+    let matches = match parse_arguments(std::env::args_os()) {
         Ok(matches) => matches,
         Err(exit) => return ExitCode::from(exit as u8),
     };
-    clean_up();
-    if may_hang(&matches)
-        && let Role::Supervisor(code) = supervisor::split()
+    clean_up_leftovers();
+    if may_block_on_devices(&matches)
+        && let ProcessRole::Supervisor(code) = supervisor::split_process()
     {
         return code;
     }
-    let exit = perform(&matches) as u8;
-    supervisor::delivered(exit);
+    let exit = run_subcommand(&matches) as u8;
+    supervisor::report_delivered(exit);
     ExitCode::from(exit)
 }
 
 /// The arguments as clap understands them, or how to end without.
-fn parse(arguments: impl Iterator<Item = OsString>) -> std::result::Result<ArgMatches, Exit> {
+fn parse_arguments(
+    arguments: impl Iterator<Item = OsString>,
+) -> std::result::Result<ArgMatches, ExitStatus> {
     let arguments: Vec<OsString> = arguments.collect();
     command().try_get_matches_from(&arguments).map_err(|error| {
-        complain(&error, &arguments);
+        print_clap_error(&error, &arguments);
         if error.use_stderr() {
-            Exit::Usage
+            ExitStatus::UsageError
         } else {
-            Exit::Done
+            ExitStatus::Success
         }
     })
 }
 
 /// Whether the command waits for devices, or for file systems with files that the user names or
 /// that it keeps: any of them may never answer.
-fn may_hang(matches: &ArgMatches) -> bool {
+fn may_block_on_devices(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
         Some((name, _)) => [
@@ -218,18 +220,21 @@ fn may_hang(matches: &ArgMatches) -> bool {
     }
 }
 
-fn perform(matches: &ArgMatches) -> Exit {
+fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
     let outcome = match matches.subcommand() {
         None => interface::run(matches),
         Some((name, matches)) => SUBCOMMANDS
             .iter()
             .find(|one| (one.command)().get_name() == name)
-            .map_or_else(|| Err(Failure::usage(name)), |one| (one.run)(matches)),
+            .map_or_else(
+                || Err(CommandFailure::usage_error(name)),
+                |one| (one.run)(matches),
+            ),
     };
     outcome.unwrap_or_else(|failure| {
-        say(&format!("diskscope: {}", failure.message));
-        for line in &failure.more {
-            say(&format!("  {line}"));
+        print_status_line(&format!("diskscope: {}", failure.message));
+        for line in &failure.details {
+            print_status_line(&format!("  {line}"));
         }
         failure.exit
     })
@@ -238,7 +243,7 @@ fn perform(matches: &ArgMatches) -> Exit {
 /// Says what clap has to say: help and version, or what is wrong with the arguments. clap repeats an
 /// argument as it stands, line breaks included: where one holds anything but plain text, the same
 /// complaint about the escaped arguments is shown.
-fn complain(error: &clap::Error, arguments: &[OsString]) {
+fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     let is_plain = |argument: &OsString| {
         argument
             .to_str()
@@ -251,31 +256,31 @@ fn complain(error: &clap::Error, arguments: &[OsString]) {
     }
     let escaped = arguments
         .iter()
-        .map(|argument| printable(argument.as_encoded_bytes()));
+        .map(|argument| printable_bytes(argument.as_encoded_bytes()));
     match command().try_get_matches_from(escaped) {
         Err(same) if same.kind() == error.kind() => drop(same.print()),
-        _ => say(&format!("error: {}", error.kind())),
+        _ => print_status_line(&format!("error: {}", error.kind())),
     }
 }
 
 /// Removes what killed runs left, and says so. No command waits long for it: what does not answer may
 /// be no concern of the command.
-fn clean_up() {
-    let cleaned = supervisor::run_in_child(CLEAN_UP, || {
+fn clean_up_leftovers() {
+    let cleaned = supervisor::run_in_child(CLEAN_UP_TIMEOUT, || {
         let lines = restore_leftovers();
-        trace_leftovers(&Roots::default());
+        trace_leftovers(&SysPaths::default());
         lines
     });
     for line in cleaned.lines {
-        say(&line);
+        print_status_line(&line);
     }
-    if cleaned.late.is_some() {
-        say(&format!(
+    if cleaned.killed_helper.is_some() {
+        print_status_line(&format!(
             "diskscope: the clean-up after killed runs was given up after {} s: /run, /sys or \
              tracefs does not answer",
-            CLEAN_UP.as_secs()
+            CLEAN_UP_TIMEOUT.as_secs()
         ));
-        say(
+        print_status_line(
             "  settings and traces that a killed run left stay until the next start at which they answer",
         );
     }
@@ -283,13 +288,13 @@ fn clean_up() {
 
 /// Puts back the system's settings that a killed run left changed; what there is to say about it.
 fn restore_leftovers() -> Vec<String> {
-    let restored = Settings::default().restore_leftovers().into_iter();
+    let restored = SettingsManager::default().restore_leftovers().into_iter();
     let sentences = restored.flat_map(|restored| match restored {
-        Ok(Leftover::PutBack { path, value }) => vec![format!(
+        Ok(LeftoverSetting::Restored { path, value }) => vec![format!(
             "diskscope: {} is {value} again: a run that was killed had changed it",
             path.display()
         )],
-        Ok(Leftover::OtherDevice { setting }) => vec![format!(
+        Ok(LeftoverSetting::OtherDevice { setting }) => vec![format!(
             "diskscope: {setting} was left as it is: a run that was killed had changed it, but \
              another device has that name now"
         )],
@@ -303,14 +308,14 @@ fn restore_leftovers() -> Vec<String> {
 
 /// A line for the person at the terminal, whatever names are in it: a line break is shown as `\n`, for
 /// the rest of a name must not look like another message. Nobody listening is no error.
-fn say(line: &str) {
+fn print_status_line(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_str(line));
 }
 
 /// Writes a result to stdout; false when the reader went away (`| head`), which is no error. Every
 /// result passes here: whatever is in it, a terminal is told nothing but text and line ends. JSON has
 /// escapes of its own already ([`safe_json`]) and passes unchanged.
-fn print(text: &str) -> std::result::Result<bool, Failure> {
+fn print_result(text: &str) -> std::result::Result<bool, CommandFailure> {
     let text = printable_lines(text);
     let mut stdout = io::stdout().lock();
     match stdout
@@ -319,41 +324,46 @@ fn print(text: &str) -> std::result::Result<bool, Failure> {
     {
         Ok(()) => Ok(true),
         Err(error) if error.kind() == io::ErrorKind::BrokenPipe => Ok(false),
-        Err(error) => Err(Failure::failed(format!("cannot write to stdout: {error}"))),
+        Err(error) => Err(CommandFailure::failed(format!(
+            "cannot write to stdout: {error}"
+        ))),
     }
 }
 
 /// A document as one pretty-printed JSON text with a line end.
-fn json(document: &impl serde::Serialize) -> std::result::Result<String, Failure> {
+fn pretty_json(document: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
     safe_json::to_string_pretty(document)
         .map(|text| text + "\n")
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }
 
 /// An output that was refused before anything was done.
-fn refused_output(error: OutputError) -> Failure {
-    Failure::usage(&error).advise(error.advice())
+fn output_refused(error: OutputError) -> CommandFailure {
+    CommandFailure::usage_error(&error).with_advice(error.advice())
 }
 
 /// A saved session that cannot be loaded.
-fn not_loaded(error: StoreError) -> Failure {
+fn session_load_failure(error: StoreError) -> CommandFailure {
     match error.is_usage() {
         true if matches!(error, StoreError::TooLargeTogether { .. }) => {
-            Failure::usage(error).advise(compare::FEWER_FILES)
+            CommandFailure::usage_error(error).with_advice(compare::FEWER_FILES)
         }
-        true => Failure::usage(error),
-        false => Failure::failed(error),
+        true => CommandFailure::usage_error(error),
+        false => CommandFailure::failed(error),
     }
 }
 
 /// An option's duration, where it was given.
-fn duration(matches: &ArgMatches, name: &str) -> std::result::Result<Option<Duration>, Failure> {
+fn duration_option(
+    matches: &ArgMatches,
+    name: &str,
+) -> std::result::Result<Option<Duration>, CommandFailure> {
     let Some(text) = matches.get_one::<String>(name) else {
         return Ok(None);
     };
     units::parse_duration(text)
         .map(Some)
-        .map_err(|error| Failure::usage(format!("--{name} {text:?}: {error}")))
+        .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }
 
 /// The `--json` switch of commands that print a list.
@@ -369,25 +379,26 @@ mod unit_tests {
     use super::*;
 
     #[test]
-    fn the_command_line_is_consistent() {
+    fn clap_command_definition_is_consistent() {
         command().debug_assert();
     }
 
     #[test]
-    fn what_cannot_be_understood_is_a_usage_error() {
+    fn invalid_arguments_give_usage_error() {
         let exit = |words: &[&str]| {
-            parse(words.iter().map(OsString::from)).map_or_else(|exit| exit, |it| perform(&it))
+            parse_arguments(words.iter().map(OsString::from))
+                .map_or_else(|exit| exit, |it| run_subcommand(&it))
         };
-        assert_eq!(exit(&["diskscope", "dance"]), Exit::Usage);
-        assert_eq!(exit(&["diskscope", "run"]), Exit::Usage);
+        assert_eq!(exit(&["diskscope", "dance"]), ExitStatus::UsageError);
+        assert_eq!(exit(&["diskscope", "run"]), ExitStatus::UsageError);
         assert_eq!(
             exit(&["diskscope", "run", "no-such-test", "/tmp"]),
-            Exit::Usage
+            ExitStatus::UsageError
         );
         assert_eq!(
             exit(&["diskscope", "run", "random-read", "/tmp", "--depth", "0"]),
-            Exit::Usage
+            ExitStatus::UsageError
         );
-        assert_eq!(exit(&["diskscope", "--version"]), Exit::Done);
+        assert_eq!(exit(&["diskscope", "--version"]), ExitStatus::Success);
     }
 }

@@ -7,19 +7,21 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, duration, pace, say, signals};
-use crate::engine::Control;
-use crate::model::Modeler;
-use crate::model::requests::Line;
-use crate::probe::trace::{Capture, Then};
-use crate::probe::{Collector, now};
-use crate::recording::{Appended, Mark, Recorder, WriteError};
-use crate::roots::Roots;
-use crate::runtime::requests::{Detail, Scope, Told, follow};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, duration_option, pace, print_status_line, signals,
+};
+use crate::engine::CancellationToken;
+use crate::model::ViewBuilder;
+use crate::model::requests::RequestLine;
+use crate::probe::trace::{CaptureControl, TraceCapture};
+use crate::probe::{SampleCollector, boot_time};
+use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter};
+use crate::roots::SysPaths;
+use crate::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::units;
 
 /// Batches of requests that may wait; written at least as often as views.
-const WAITING: usize = 65_536;
+const REQUEST_QUEUE_BATCHES: usize = 65_536;
 
 pub(super) fn command() -> Command {
     let option =
@@ -54,116 +56,126 @@ pub(super) fn command() -> Command {
         ))
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
-    let interval = pace::interval(matches)?;
-    let end = duration(matches, "duration")?.map(|lasts| Instant::now() + lasts);
-    let limit = limit(matches)?;
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let interval = pace::interval_option(matches)?;
+    let end = duration_option(matches, "duration")?.map(|lasts| Instant::now() + lasts);
+    let limit = limit_option(matches)?;
     let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(Failure::usage("record needs a FILE"));
+        return Err(CommandFailure::usage_error("record needs a FILE"));
     };
-    let control = Arc::new(Control::default());
+    let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let requests = matches
         .get_one::<String>("requests")
-        .map(|device| Requests::start(device))
+        .map(|device| RequestRecording::start(device))
         .transpose()?;
-    let recorder = Recorder::create(path, limit).map_err(failed)?;
-    let mut session = Session {
+    let recorder = RecordingWriter::create(path, limit).map_err(recording_failure)?;
+    let mut session = RecordingSession {
         recorder,
-        collector: Collector::new(Roots::default()),
-        modeler: Modeler::default(),
+        collector: SampleCollector::new(SysPaths::default()),
+        view_builder: ViewBuilder::default(),
         requests,
     };
     let reason = session.record(interval, end, &control)?;
-    let size = units::capacity(session.recorder.size() as f64);
+    let size = units::format_capacity(session.recorder.written_bytes() as f64);
     let time_ms = u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0);
-    session.recorder.finish(time_ms, reason).map_err(failed)?;
-    say(&format!(
+    session
+        .recorder
+        .end_recording(time_ms, reason)
+        .map_err(recording_failure)?;
+    print_status_line(&format!(
         "{}: {size}, ended because {reason}",
         path.display()
     ));
     if reason == NO_ROOM {
         let message = "the recording ended before its time: its file system is almost full";
-        return Err(Failure::failed(message).advise(
+        return Err(CommandFailure::failed(message).with_advice(
             "make room, name a file elsewhere, or set --limit; what is there can be replayed",
         ));
     }
     Ok(if control.is_cancelled() {
-        Exit::Interrupted
+        ExitStatus::Interrupted
     } else {
-        Exit::Done
+        ExitStatus::Success
     })
 }
 
-fn failed(error: WriteError) -> Failure {
+fn recording_failure(error: RecordingWriteError) -> CommandFailure {
     match error {
-        WriteError::Output(_) => Failure::usage(&error),
-        _ => Failure::failed(&error),
+        RecordingWriteError::Output(_) => CommandFailure::usage_error(&error),
+        _ => CommandFailure::failed(&error),
     }
-    .advise(error.advice())
+    .with_advice(error.advice())
 }
 
-fn limit(matches: &ArgMatches) -> std::result::Result<Option<u64>, Failure> {
+fn limit_option(matches: &ArgMatches) -> std::result::Result<Option<u64>, CommandFailure> {
     let Some(text) = matches.get_one::<String>("limit") else {
         return Ok(None);
     };
     units::parse_size(text)
         .map(Some)
-        .map_err(|error| Failure::usage(format!("--limit {text:?}: {error}")))
+        .map_err(|error| CommandFailure::usage_error(format!("--limit {text:?}: {error}")))
 }
 
 /// Why a recording ends that its file system has no more room for.
 const NO_ROOM: &str = "the file system is almost full";
 
 /// Why the recording ends, where a frame was left out.
-fn end_of(appended: Appended) -> Option<&'static str> {
+fn end_of(appended: AppendResult) -> Option<&'static str> {
     match appended {
-        Appended::Yes => None,
-        Appended::Full => Some("the size limit was reached"),
-        Appended::NoRoom => Some(NO_ROOM),
+        AppendResult::Written => None,
+        AppendResult::LimitReached => Some("the size limit was reached"),
+        AppendResult::NoRoom => Some(NO_ROOM),
     }
 }
 
 /// A recording that goes on.
-struct Session {
-    recorder: Recorder,
-    collector: Collector,
-    modeler: Modeler,
-    requests: Option<Requests>,
+struct RecordingSession {
+    recorder: RecordingWriter,
+    collector: SampleCollector,
+    view_builder: ViewBuilder,
+    requests: Option<RequestRecording>,
 }
 
-impl Session {
+impl RecordingSession {
     /// Records until something ends it, and says what.
     fn record(
         &mut self,
         interval: Duration,
         end: Option<Instant>,
-        control: &Control,
-    ) -> std::result::Result<&'static str, Failure> {
+        control: &CancellationToken,
+    ) -> std::result::Result<&'static str, CommandFailure> {
         let mut due = Instant::now();
         loop {
-            let live = self.modeler.update(Arc::new(self.collector.collect()));
-            let mark = Mark {
+            let live = self.view_builder.update(Arc::new(self.collector.collect()));
+            let mark = FrameMark {
                 time_ms: u64::try_from(jiff::Timestamp::now().as_millisecond()).unwrap_or(0),
                 bytes_per_s: None,
             };
             if let Some(requests) = &mut self.requests {
-                let lines = requests.lines()?;
+                let lines = requests.take_lines()?;
                 if !lines.is_empty()
-                    && let Some(reason) =
-                        end_of(self.recorder.requests(mark, &lines).map_err(failed)?)
+                    && let Some(reason) = end_of(
+                        self.recorder
+                            .append_requests(mark, &lines)
+                            .map_err(recording_failure)?,
+                    )
                 {
                     return Ok(reason);
                 }
             }
-            if let Some(reason) = end_of(self.recorder.view(&live).map_err(failed)?) {
+            if let Some(reason) = end_of(
+                self.recorder
+                    .append_view(&live)
+                    .map_err(recording_failure)?,
+            ) {
                 return Ok(reason);
             }
             due += interval;
             if end.is_some_and(|end| due > end) {
                 return Ok("the time was over");
             }
-            if !pace::wait_until(due, control) {
+            if !pace::wait_until_due(due, control) {
                 return Ok("of a signal");
             }
         }
@@ -171,56 +183,65 @@ impl Session {
 }
 
 /// The requests of a device, as they come.
-struct Requests {
+struct RequestRecording {
     // Dropped before the capture, whose thread may wait for room in the channel.
-    receiver: Receiver<Told>,
-    _capture: Capture,
+    receiver: Receiver<RequestBatch>,
+    _capture: TraceCapture,
     drive: String,
-    began: u64,
-    lost: u64,
+    start_ns: u64,
+    lost_events: u64,
 }
 
-impl Requests {
-    fn start(device: &str) -> std::result::Result<Self, Failure> {
-        let roots = Roots::default();
-        let scope = Scope::of(&roots, device)
-            .map_err(|error| Failure::usage(&error).advise(error.advice()))?;
-        let (sender, receiver) = sync_channel(WAITING);
+impl RequestRecording {
+    fn start(device: &str) -> std::result::Result<Self, CommandFailure> {
+        let roots = SysPaths::default();
+        let scope = TraceScope::of_device(&roots, device)
+            .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+        let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
         let drive = scope.drive_name.clone();
-        let began = u64::try_from(now().as_nanos()).unwrap_or(0);
-        let capture = follow(&roots, scope, Detail::Full, move |told: Told| {
-            if !told.requests.is_empty() || told.ended.is_some() {
-                // Nobody listens any more when the recording has ended.
-                let _ = sender.send(told);
-            }
-            Then::Follow
-        })
-        .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
+        let began = u64::try_from(boot_time().as_nanos()).unwrap_or(0);
+        let capture = follow_requests(
+            &roots,
+            scope,
+            TraceDetail::Full,
+            move |told: RequestBatch| {
+                if !told.requests.is_empty() || told.end_reason.is_some() {
+                    // Nobody listens any more when the recording has ended.
+                    let _ = sender.send(told);
+                }
+                CaptureControl::Continue
+            },
+        )
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
         Ok(Self {
             receiver,
             _capture: capture,
             drive,
-            began,
-            lost: 0,
+            start_ns: began,
+            lost_events: 0,
         })
     }
 
     /// Those that came since the last time.
-    fn lines(&mut self) -> std::result::Result<Vec<u8>, Failure> {
+    fn take_lines(&mut self) -> std::result::Result<Vec<u8>, CommandFailure> {
         let mut lines = Vec::new();
         for told in self.receiver.try_iter() {
             for request in &told.requests {
-                let line = Line::new(request, &self.drive, self.began);
-                serde_json::to_writer(&mut lines, &line)
-                    .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))?;
+                let line = RequestLine::new(request, &self.drive, self.start_ns);
+                serde_json::to_writer(&mut lines, &line).map_err(|error| {
+                    CommandFailure::failed(format!("cannot write JSON: {error}"))
+                })?;
                 lines.push(b'\n');
             }
-            if told.lost > self.lost {
-                say(&format!("note: {} events were lost", told.lost - self.lost));
-                self.lost = told.lost;
+            if told.lost_events > self.lost_events {
+                print_status_line(&format!(
+                    "note: {} events were lost",
+                    told.lost_events - self.lost_events
+                ));
+                self.lost_events = told.lost_events;
             }
-            if let Some(message) = told.ended {
-                say(&format!("note: {message}"));
+            if let Some(message) = told.end_reason {
+                print_status_line(&format!("note: {message}"));
             }
         }
         Ok(lines)

@@ -6,11 +6,14 @@ use std::time::Duration;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, interface, json_switch, print, say};
-use crate::model::Live;
-use crate::recording::{ReadError, Recording, Replay};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, interface, json_switch, print_result,
+    print_status_line,
+};
+use crate::model::Snapshot;
+use crate::recording::{Recording, RecordingCursor, RecordingReadError};
 use crate::report::watch;
-use crate::runtime::{self, Options};
+use crate::runtime::{self, InterfaceOptions};
 
 pub(super) fn command() -> Command {
     let switch = |name: &'static str, help| {
@@ -49,56 +52,61 @@ pub(super) fn command() -> Command {
         .arg(json_switch().help("one JSON object per view and line, as `watch --json`"))
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(Failure::usage("replay needs a FILE"));
+        return Err(CommandFailure::usage_error("replay needs a FILE"));
     };
-    let recording = Recording::open(path).map_err(failed)?;
+    let recording = Recording::open(path).map_err(read_failure)?;
     if let Some(damage) = recording.damage() {
-        say(&format!("note: {} is {damage}", path.display()));
-    } else if !recording.is_ended() {
-        say(&format!("note: {} was cut off", path.display()));
+        print_status_line(&format!("note: {} is {damage}", path.display()));
+    } else if !recording.ended_cleanly() {
+        print_status_line(&format!("note: {} was cut off", path.display()));
     }
     if recording.is_empty() {
-        return Err(Failure::failed(format!("{} holds no view", path.display())));
+        return Err(CommandFailure::failed(format!(
+            "{} holds no view",
+            path.display()
+        )));
     }
     let is_plain = ["json", "busiest", "requests"]
         .iter()
         .all(|switch| !matches.get_flag(switch))
         && !matches.contains_id("at");
     if is_plain && io::stdout().is_terminal() {
-        let options = Options {
+        let options = InterfaceOptions {
             ascii: matches.get_flag("ascii"),
             mouse: false,
             interval: Duration::from_secs(1),
         };
-        return interface::end(runtime::replay(&options, path, recording));
+        return interface::exit_of_ending(runtime::replay(&options, path, recording));
     }
-    let mut replay = Replay::new(recording);
-    let is_single = go_to(matches, &mut replay)?;
+    let mut replay = RecordingCursor::new(recording);
+    let is_single = seek_by_options(matches, &mut replay)?;
     loop {
         let goes_on = if matches.get_flag("requests") {
-            print_requests(&mut replay)?
+            print_recorded_requests(&mut replay)?
         } else {
-            print(&content(matches, &mut replay)?)?
+            print_result(&current_text(matches, &mut replay)?)?
         };
         if !goes_on || is_single || !replay.step(1) {
-            return Ok(Exit::Done);
+            return Ok(ExitStatus::Success);
         }
     }
 }
 
 /// Prints the requests since the view before, in pieces; false when the reader went away.
-fn print_requests(replay: &mut Replay) -> std::result::Result<bool, Failure> {
+fn print_recorded_requests(
+    replay: &mut RecordingCursor,
+) -> std::result::Result<bool, CommandFailure> {
     /// Bytes that are printed at a time.
-    const PIECE: usize = 64 << 10;
+    const PRINT_CHUNK_BYTES: usize = 64 << 10;
     let mut waiting = String::new();
     let mut printed = Ok(true);
-    let read = replay.requests(&mut |line| {
+    let read = replay.for_each_request(&mut |line| {
         waiting.push_str(line);
         waiting.push('\n');
-        if waiting.len() >= PIECE {
-            printed = print(&waiting);
+        if waiting.len() >= PRINT_CHUNK_BYTES {
+            printed = print_result(&waiting);
             waiting.clear();
         }
         matches!(printed, Ok(true))
@@ -107,24 +115,31 @@ fn print_requests(replay: &mut Replay) -> std::result::Result<bool, Failure> {
         return Ok(false);
     }
     // What was read before the damage is printed too.
-    let goes_on = print(&waiting)?;
-    read.map_err(failed)?;
+    let goes_on = print_result(&waiting)?;
+    read.map_err(read_failure)?;
     Ok(goes_on)
 }
 
-fn failed(error: ReadError) -> Failure {
+fn read_failure(error: RecordingReadError) -> CommandFailure {
     match error {
-        ReadError::Foreign { .. } => Failure::usage(error),
-        ReadError::Input(ref input) if input.is_usage() => Failure::usage(error),
-        _ => Failure::failed(error),
+        RecordingReadError::NotARecording { .. } => CommandFailure::usage_error(error),
+        RecordingReadError::Input(ref input) if input.is_usage() => {
+            CommandFailure::usage_error(error)
+        }
+        _ => CommandFailure::failed(error),
     }
 }
 
 /// Goes where the options say; true when only that view is wanted.
-fn go_to(matches: &ArgMatches, replay: &mut Replay) -> std::result::Result<bool, Failure> {
+fn seek_by_options(
+    matches: &ArgMatches,
+    replay: &mut RecordingCursor,
+) -> std::result::Result<bool, CommandFailure> {
     if matches.get_flag("busiest") {
         if !replay.seek_busiest() {
-            return Err(Failure::failed("no view of the recording knows a rate"));
+            return Err(CommandFailure::failed(
+                "no view of the recording knows a rate",
+            ));
         }
         return Ok(true);
     }
@@ -133,23 +148,26 @@ fn go_to(matches: &ArgMatches, replay: &mut Replay) -> std::result::Result<bool,
     };
     let time: jiff::Timestamp = text
         .parse()
-        .map_err(|error| Failure::usage(format!("--at {text:?}: {error}")))?;
+        .map_err(|error| CommandFailure::usage_error(format!("--at {text:?}: {error}")))?;
     replay.seek_time(u64::try_from(time.as_millisecond()).unwrap_or(0));
     Ok(true)
 }
 
-fn content(matches: &ArgMatches, replay: &mut Replay) -> std::result::Result<String, Failure> {
-    let Some(live) = replay.view().map_err(failed)? else {
+fn current_text(
+    matches: &ArgMatches,
+    replay: &mut RecordingCursor,
+) -> std::result::Result<String, CommandFailure> {
+    let Some(live) = replay.read_view().map_err(read_failure)? else {
         return Ok(String::new());
     };
-    text(&live, matches.get_flag("json"))
+    view_text(&live, matches.get_flag("json"))
 }
 
-fn text(live: &Live, as_json: bool) -> std::result::Result<String, Failure> {
+fn view_text(live: &Snapshot, as_json: bool) -> std::result::Result<String, CommandFailure> {
     if !as_json {
-        return Ok(watch::text(live));
+        return Ok(watch::watch_text(live));
     }
-    watch::line(live)
+    watch::json_line(live)
         .map(|line| line + "\n")
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

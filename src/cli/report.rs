@@ -4,13 +4,18 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::compare::{check_ignored, check_together, ignore_switch, ignored};
-use super::{Exit, Failure, Result, not_loaded, print, refused_output, say};
+use super::compare::{
+    check_combined_size, check_ignored_parameters, ignore_option, ignored_parameters,
+};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, output_refused, print_result, print_status_line,
+    session_load_failure,
+};
 use crate::bench;
 use crate::report::html;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 use crate::runtime::output;
-use crate::session::compare::{Input, compare};
+use crate::session::compare::{ComparisonInput, compare_sessions};
 use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {
@@ -32,39 +37,39 @@ pub(super) fn command() -> Command {
                 .required(true)
                 .help("where to write it; - for stdout"),
         )
-        .arg(ignore_switch())
+        .arg(ignore_option())
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("output") else {
-        return Err(Failure::usage("report needs -o OUT.html"));
+        return Err(CommandFailure::usage_error("report needs -o OUT.html"));
     };
     let paths: Vec<&PathBuf> = matches.get_many("files").into_iter().flatten().collect();
-    check_together(&paths)?;
+    check_combined_size(&paths)?;
     let (mut sessions, mut ids) = (Vec::new(), Vec::new());
     let mut budget = ReadBudget::default();
     for path in paths {
-        let (session, id) = budget.load(path).map_err(not_loaded)?;
+        let (session, id) = budget.load(path).map_err(session_load_failure)?;
         sessions.push((path.display().to_string(), session));
         ids.push(id);
     }
-    let ignored = ignored(matches);
-    check_ignored(&ignored, sessions.iter().map(|(_, session)| session))?;
-    let roots = Roots::default();
-    let output = output::prepare(&roots, path, &ids).map_err(refused_output)?;
-    let inputs: Vec<Input<'_>> = sessions
+    let ignored = ignored_parameters(matches);
+    check_ignored_parameters(&ignored, sessions.iter().map(|(_, session)| session))?;
+    let roots = SysPaths::default();
+    let output = output::prepare_output(&roots, path, &ids).map_err(output_refused)?;
+    let inputs: Vec<ComparisonInput<'_>> = sessions
         .iter()
-        .map(|(name, session)| Input { name, session })
+        .map(|(name, session)| ComparisonInput { name, session })
         .collect();
-    let comparison = (inputs.len() > 1).then(|| compare(&inputs, &ignored));
-    let presentation = |name: &str| Some(bench::find(name)?.description().presentation());
-    let page = html::page(&inputs, comparison.as_ref(), &presentation);
+    let comparison = (inputs.len() > 1).then(|| compare_sessions(&inputs, &ignored));
+    let presentation = |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
+    let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
     if output.is_stdout() {
-        print(&page)?;
-        return Ok(Exit::Done);
+        print_result(&page)?;
+        return Ok(ExitStatus::Success);
     }
-    output::write(&roots, output, page.as_bytes())
-        .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
-    say(&format!("report written to {}", path.display()));
-    Ok(Exit::Done)
+    output::write_output(&roots, output, page.as_bytes())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
+    print_status_line(&format!("report written to {}", path.display()));
+    Ok(ExitStatus::Success)
 }

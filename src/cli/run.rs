@@ -7,18 +7,21 @@ use std::sync::Arc;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, print, refused_output, say, signals};
-use crate::bench::{self, Job, Parameter, TESTS};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, output_refused, pretty_json, print_result,
+    print_status_line, signals,
+};
+use crate::bench::{self, BENCHMARKS, BenchmarkSpec, ParameterSpec};
 use crate::drive::{Consent, ErrorKind};
-use crate::engine::Control;
-use crate::named_file::Output;
+use crate::engine::CancellationToken;
+use crate::named_file::OutputFile;
 use crate::nearest;
 use crate::report::{repeated, text};
-use crate::roots::Roots;
-use crate::runtime::benchmark::{self, Order, Report};
+use crate::roots::SysPaths;
+use crate::runtime::benchmark::{self, RunReport, RunSpec};
 use crate::runtime::output;
 use crate::session::document::RunState;
-use crate::session::goal::Wanted;
+use crate::session::slo::SloSpec;
 use crate::session::store;
 use crate::units;
 
@@ -43,7 +46,7 @@ pub(super) fn command() -> Command {
                 .value_parser(value_parser!(OsString))
                 .help("a block device, a file, a directory (for a scratch file), or sim:NAME"),
         )
-        .args(parameters().into_values().map(argument))
+        .args(parameters_by_name().into_values().map(parameter_argument))
         .arg(
             text("engine", "ENGINE", "auto, uring or pread")
                 .value_parser(["auto", "uring", "pread"])
@@ -100,12 +103,14 @@ pub(super) fn command() -> Command {
 }
 
 /// Every parameter that some test has, by name.
-fn parameters() -> BTreeMap<&'static str, &'static Parameter> {
-    let all = TESTS.iter().flat_map(|test| test.description().parameters);
+fn parameters_by_name() -> BTreeMap<&'static str, &'static ParameterSpec> {
+    let all = BENCHMARKS
+        .iter()
+        .flat_map(|test| test.description().parameters);
     all.map(|parameter| (parameter.name, parameter)).collect()
 }
 
-fn argument(parameter: &'static Parameter) -> Arg {
+fn parameter_argument(parameter: &'static ParameterSpec) -> Arg {
     Arg::new(parameter.name)
         .long(parameter.name)
         .value_name(parameter.name.to_uppercase())
@@ -114,140 +119,149 @@ fn argument(parameter: &'static Parameter) -> Arg {
         .help_heading("Parameters of the tests")
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
-    let mut order = order(matches)?;
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let mut order = run_spec(matches)?;
     let output = matches
         .get_one::<PathBuf>("json")
-        .map(|path| output::prepare(&Roots::default(), path, &[]).map_err(refused_output))
+        .map(|path| output::prepare_output(&SysPaths::default(), path, &[]).map_err(output_refused))
         .transpose()?;
-    order.outputs = output.iter().filter_map(Output::id).collect();
-    let control = Arc::new(Control::default());
+    order.output_files = output.iter().filter_map(OutputFile::id).collect();
+    let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let line = Box::new(progress::Line::new());
-    let report = benchmark::run_detached(order, Roots::default(), &control, line);
-    let report = report.map_err(|refused| Failure {
+    let line = Box::new(progress::ProgressLine::new());
+    let report = benchmark::run_detached(order, SysPaths::default(), &control, line);
+    let report = report.map_err(|refused| CommandFailure {
         exit: match refused.kind() {
-            _ if control.is_cancelled() => Exit::Interrupted,
-            ErrorKind::Usage => Exit::Usage,
-            ErrorKind::Refused => Exit::Refused,
-            ErrorKind::Failed => Exit::Failed,
+            _ if control.is_cancelled() => ExitStatus::Interrupted,
+            ErrorKind::Usage => ExitStatus::UsageError,
+            ErrorKind::Refused => ExitStatus::Refused,
+            ErrorKind::Failed => ExitStatus::Failed,
         },
         message: refused.to_string(),
-        more: refused
+        details: refused
             .facts()
             .iter()
             .cloned()
             .chain([refused.advice()])
             .collect(),
     })?;
-    deliver(&report, output)?;
-    Ok(exit(&report))
+    write_result(&report, output)?;
+    Ok(exit_status(&report))
 }
 
-fn order(matches: &ArgMatches) -> std::result::Result<Order, Failure> {
+fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure> {
     let word = |name: &str| matches.get_one::<String>(name).map_or("", String::as_str);
-    let test = bench::find(word("test")).ok_or_else(|| {
-        let known: Vec<_> = TESTS.iter().map(|test| test.description().name).collect();
-        let names = TESTS.iter().flat_map(|test| {
+    let test = bench::find_benchmark(word("test")).ok_or_else(|| {
+        let known: Vec<_> = BENCHMARKS
+            .iter()
+            .map(|test| test.description().name)
+            .collect();
+        let names = BENCHMARKS.iter().flat_map(|test| {
             let description = test.description();
             std::iter::once(description.name).chain(description.aliases.iter().copied())
         });
-        Failure::usage(format!(
+        CommandFailure::usage_error(format!(
             "there is no benchmark {:?}{}",
             word("test"),
             nearest::suggestion(word("test"), names)
         ))
-        .advise(format!("there are {}", known.join(", ")))
+        .with_advice(format!("there are {}", known.join(", ")))
     })?;
     let target = matches.get_one::<OsString>("target");
-    let mut job = Job::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
-    for name in parameters().into_keys() {
+    let mut job = BenchmarkSpec::new(test, target.map_or(OsStr::new(""), OsString::as_os_str));
+    for name in parameters_by_name().into_keys() {
         if let Some(text) = matches.get_one::<String>(name) {
-            job.set(name, text).map_err(Failure::usage)?;
+            job.set(name, text).map_err(CommandFailure::usage_error)?;
         }
     }
-    job.engine = word("engine").to_owned();
-    job.consent = consent(matches);
+    job.engine_name = word("engine").to_owned();
+    job.consent = overwrite_consent(matches);
     if let Some(text) = matches.get_one::<String>("scratch-size") {
-        let bytes = units::parse_size(text)
-            .map_err(|error| Failure::usage(format!("--scratch-size {text:?}: {error}")))?;
-        job.scratch_bytes = Some(bytes);
+        let bytes = units::parse_size(text).map_err(|error| {
+            CommandFailure::usage_error(format!("--scratch-size {text:?}: {error}"))
+        })?;
+        job.scratch_file_bytes = Some(bytes);
     }
     let goals = matches.get_many::<String>("goal").unwrap_or_default();
-    let goals: std::result::Result<Vec<Vec<Wanted>>, _> =
-        goals.map(|text| Wanted::parse_all(text)).collect();
-    job.goals = goals.map_err(Failure::usage)?.concat();
+    let goals: std::result::Result<Vec<Vec<SloSpec>>, _> =
+        goals.map(|text| SloSpec::parse_all(text)).collect();
+    job.goals = goals.map_err(CommandFailure::usage_error)?.concat();
     job.check_goals()
-        .map_err(|error| Failure::usage(&error).advise(error.advice()))?;
-    Ok(Order {
-        job,
-        repeat: matches.get_one("repeat").copied().unwrap_or(1),
-        keep_in: store::directory(),
-        outputs: Vec::new(),
+        .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+    Ok(RunSpec {
+        spec: job,
+        repeat_count: matches.get_one("repeat").copied().unwrap_or(1),
+        session_directory: store::sessions_directory(),
+        output_files: Vec::new(),
     })
 }
 
 /// What the user consents to lose.
-fn consent(matches: &ArgMatches) -> Option<Consent> {
-    let consent = Consent::to_path(matches.get_one::<PathBuf>("overwrite")?);
+fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
+    let consent = Consent::for_path(matches.get_one::<PathBuf>("overwrite")?);
     Some(match matches.get_flag("overwrite-signatures") {
-        true => consent.with_signatures(),
+        true => consent.including_signatures(),
         false => consent,
     })
 }
 
 /// Writes the result to where it was asked for.
-fn deliver(report: &Report, output: Option<Output>) -> std::result::Result<(), Failure> {
-    for problem in &report.problems {
-        say(&format!("diskscope: {problem}"));
+fn write_result(
+    report: &RunReport,
+    output: Option<OutputFile>,
+) -> std::result::Result<(), CommandFailure> {
+    for problem in &report.save_errors {
+        print_status_line(&format!("diskscope: {problem}"));
     }
     let delivered = match output {
-        Some(output) if output.is_stdout() => print(&json(&report.session)?).map(drop),
+        Some(output) if output.is_stdout() => {
+            print_result(&pretty_json(&report.session)?).map(drop)
+        }
         output => {
             // One of the two that cannot be written takes nothing from the other.
-            let printed = print(&as_text(report)).map(drop);
-            let written = output.map_or(Ok(()), |output| write(report, output));
+            let printed = print_result(&report_text(report)).map(drop);
+            let written = output.map_or(Ok(()), |output| write_output(report, output));
             match (printed, written) {
-                (Err(printed), Err(written)) => Err(printed.advise(&written.message)),
+                (Err(printed), Err(written)) => Err(printed.with_advice(&written.message)),
                 (printed, written) => printed.and(written),
             }
         }
     };
-    if let Some(path) = &report.saved {
-        say(&format!("saved: {}", path.display()));
+    if let Some(path) = &report.saved_path {
+        print_status_line(&format!("saved: {}", path.display()));
     }
     delivered
 }
 
-fn as_text(report: &Report) -> String {
+fn report_text(report: &RunReport) -> String {
     let runs = &report.session.runs;
-    let mut texts: Vec<String> = runs.iter().map(text::run).collect();
-    texts.extend(Some(repeated::repeated(runs)).filter(|text| !text.is_empty()));
+    let mut texts: Vec<String> = runs.iter().map(text::run_text).collect();
+    texts.extend(Some(repeated::repeated_runs_text(runs)).filter(|text| !text.is_empty()));
     texts.join("\n")
 }
 
-fn write(report: &Report, output: Output) -> std::result::Result<(), Failure> {
-    let text = json(&report.session)?;
-    output::write(&Roots::default(), output, text.as_bytes())
-        .map_err(|error| Failure::failed(&error).advise(error.advice()))
+fn write_output(report: &RunReport, output: OutputFile) -> std::result::Result<(), CommandFailure> {
+    let text = pretty_json(&report.session)?;
+    output::write_output(&SysPaths::default(), output, text.as_bytes())
+        .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))
 }
 
-fn exit(report: &Report) -> Exit {
+fn exit_status(report: &RunReport) -> ExitStatus {
     let runs = &report.session.runs;
     let some = |state| runs.iter().any(|run| run.state == state);
-    if report.refused {
-        Exit::Refused
+    if report.write_refused {
+        ExitStatus::Refused
     } else if some(RunState::Failed) {
-        Exit::Failed
+        ExitStatus::Failed
     } else if some(RunState::Interrupted) {
-        Exit::Interrupted
+        ExitStatus::Interrupted
     } else if runs
         .iter()
         .flat_map(|run| &run.findings.goals)
         .any(|goal| goal.met != Some(true))
     {
-        Exit::GoalMissed
+        ExitStatus::GoalMissed
     } else {
-        Exit::Done
+        ExitStatus::Success
     }
 }

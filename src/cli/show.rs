@@ -4,7 +4,10 @@ use std::path::PathBuf;
 
 use clap::{Arg, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json, json_switch, not_loaded, print};
+use super::{
+    CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result,
+    session_load_failure,
+};
 use crate::report::text;
 use crate::session::store;
 
@@ -21,16 +24,16 @@ pub(super) fn command() -> Command {
         .arg(json_switch())
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let Some(path) = matches.get_one::<PathBuf>("file") else {
-        return Err(Failure::usage("show needs a FILE"));
+        return Err(CommandFailure::usage_error("show needs a FILE"));
     };
-    let session = store::load(path).map_err(not_loaded)?;
+    let session = store::load_session(path).map_err(session_load_failure)?;
     let shown = if matches.get_flag("json") {
-        json(&session)?
+        pretty_json(&session)?
     } else {
-        text::session(&session)
+        text::session_text(&session)
     };
-    print(&shown)?;
-    Ok(Exit::Done)
+    print_result(&shown)?;
+    Ok(ExitStatus::Success)
 }

@@ -8,13 +8,13 @@ use futures_util::future::select_all;
 use rustix::process::Signal as Number;
 use tokio::signal::unix::{Signal, SignalKind, signal};
 
-use super::Failure;
-use crate::engine::Control;
-use crate::probe::process::ignored_signals;
+use super::CommandFailure;
+use crate::engine::CancellationToken;
+use crate::probe::process::parse_ignored_signals;
 use crate::runtime::{descriptors, supervisor};
 
 /// What stops a run.
-const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
+const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
 /// Cancels `control` on the first signal and wakes the thread that called this; the second signal
 /// ends the program at once, unless it follows so soon that it is the same wish by another way. A signal that the program was started to ignore, as by nohup(1) or in
@@ -22,21 +22,21 @@ const STOPPING: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 ///
 /// # Errors
 /// When the handlers cannot be installed.
-pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
-    let failed = |error| Failure::failed(format!("cannot listen for signals: {error}"));
-    descriptors::check().map_err(failed)?;
+pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
+    let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
+    descriptors::check_descriptor_limit().map_err(failed)?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()
         .map_err(failed)?;
     let ignored = std::fs::read("/proc/self/status")
         .ok()
-        .and_then(|status| ignored_signals(&status))
+        .and_then(|status| parse_ignored_signals(&status))
         .unwrap_or(0);
     let is_ignored = |number: &Number| ignored >> (number.as_raw() - 1) & 1 == 1;
     let mut signals = {
         let _context = runtime.enter();
-        STOPPING
+        STOP_SIGNALS
             .into_iter()
             .filter(|number| !is_ignored(number))
             .map(|number| signal(SignalKind::from_raw(number.as_raw())).map_err(failed))
@@ -48,22 +48,22 @@ pub(super) fn cancel_on_signal(control: Arc<Control>) -> Result<(), Failure> {
     let caller = thread::current();
     // The thread lives as long as the process: there is nothing of its own to put back.
     thread::spawn(move || {
-        runtime.block_on(any(&mut signals));
-        supervisor::leaving();
+        runtime.block_on(any_signal(&mut signals));
+        supervisor::report_ending();
         control.cancel();
         caller.unpark();
         let first = Instant::now();
         loop {
-            runtime.block_on(any(&mut signals));
-            if first.elapsed() > supervisor::SAME_WISH {
+            runtime.block_on(any_signal(&mut signals));
+            if first.elapsed() > supervisor::REPEATED_SIGNAL_WINDOW {
                 break;
             }
         }
-        std::process::exit(super::Exit::Interrupted as i32);
+        std::process::exit(super::ExitStatus::Interrupted as i32);
     });
     Ok(())
 }
 
-async fn any(signals: &mut [Signal]) {
+async fn any_signal(signals: &mut [Signal]) {
     select_all(signals.iter_mut().map(|signal| Box::pin(signal.recv()))).await;
 }

@@ -6,19 +6,21 @@ use std::time::{Duration, Instant};
 
 use clap::{Arg, ArgMatches, Command};
 
-use super::pace::ATTENTION;
-use super::{Exit, Failure, Result, duration, json_switch, print, signals};
-use crate::engine::Control;
-use crate::model::requests::{Line, Request, Summary};
-use crate::probe::now;
-use crate::probe::trace::Then;
-use crate::report::requests::{HEADING, LastLine, row, summary};
-use crate::roots::Roots;
-use crate::runtime::requests::{Detail, Scope, Told, follow};
+use super::pace::SIGNAL_POLL_INTERVAL;
+use super::{
+    CommandFailure, CommandResult, ExitStatus, duration_option, json_switch, print_result, signals,
+};
+use crate::engine::CancellationToken;
+use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
+use crate::probe::boot_time;
+use crate::probe::trace::CaptureControl;
+use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
+use crate::roots::SysPaths;
+use crate::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 
 /// Batches that may wait to be printed. When the reader is slower than the drive the kernel's
 /// buffer fills up next, and what it loses is counted.
-const WAITING: usize = 1024;
+const REQUEST_QUEUE_BATCHES: usize = 1024;
 
 pub(super) fn command() -> Command {
     Command::new("trace")
@@ -45,93 +47,103 @@ pub(super) fn command() -> Command {
         .arg(json_switch().help("one JSON object per request and line, the summary last"))
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let device = matches
         .get_one::<String>("device")
         .map_or("", String::as_str);
-    let lasts = duration(matches, "duration")?.unwrap_or(Duration::from_secs(10));
-    let slower = duration(matches, "slower")?;
-    let scope = Scope::of(&Roots::default(), device)
-        .map_err(|error| Failure::usage(&error).advise(error.advice()))?;
-    let control = Arc::new(Control::default());
+    let lasts = duration_option(matches, "duration")?.unwrap_or(Duration::from_secs(10));
+    let slower = duration_option(matches, "slower")?;
+    let scope = TraceScope::of_device(&SysPaths::default(), device)
+        .map_err(|error| CommandFailure::usage_error(&error).with_advice(error.advice()))?;
+    let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let mut printer = Printer {
+    let mut printer = RequestPrinter {
         as_json: matches.get_flag("json"),
-        slower,
-        began: nanoseconds(now()),
+        min_latency: slower,
+        start_ns: to_nanoseconds(boot_time()),
         drive: scope.drive_name.clone(),
-        summary: Summary::default(),
-        until: 0,
-        ended: None,
+        summary: RequestSummary::default(),
+        last_event_ns: 0,
+        end_reason: None,
     };
-    let names = scope.names();
-    let (sender, receiver) = sync_channel(WAITING);
-    let capture = follow(&Roots::default(), scope, Detail::Full, move |told| {
-        // Nobody listens any more when the reader of stdout has gone.
-        let _ = sender.send(told);
-        Then::Follow
-    })
-    .map_err(|error| Failure::failed(&error).advise(error.advice()))?;
+    let names = scope.device_names();
+    let (sender, receiver) = sync_channel(REQUEST_QUEUE_BATCHES);
+    let capture = follow_requests(
+        &SysPaths::default(),
+        scope,
+        TraceDetail::Full,
+        move |told| {
+            // Nobody listens any more when the reader of stdout has gone.
+            let _ = sender.send(told);
+            CaptureControl::Continue
+        },
+    )
+    .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
     // Dropped before the capture, whose thread may wait for room in the channel.
     let receiver = receiver;
-    printer.begin()?;
-    let listening = printer.listen(&receiver, Instant::now() + lasts, &control)?;
+    printer.print_heading()?;
+    let listening = printer.print_until(&receiver, Instant::now() + lasts, &control)?;
     // The thread hands over what is left, and must not wait for a full channel meanwhile.
     let stopper = std::thread::spawn(move || capture.stop());
     if listening {
         for told in &receiver {
-            printer.take(&told)?;
+            printer.print_batch(&told)?;
         }
     }
     drop(receiver);
     // It ended with the capture, whose panic was reported.
     let _ = stopper.join();
-    printer.end(&names)?;
-    if let Some(message) = printer.ended {
-        return Err(Failure::failed(message));
+    printer.print_summary(&names)?;
+    if let Some(message) = printer.end_reason {
+        return Err(CommandFailure::failed(message));
     }
     Ok(if control.is_cancelled() {
-        Exit::Interrupted
+        ExitStatus::Interrupted
     } else {
-        Exit::Done
+        ExitStatus::Success
     })
 }
 
-fn nanoseconds(duration: Duration) -> u64 {
+fn to_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
 /// Prints requests as they come and sums them up.
-struct Printer {
+struct RequestPrinter {
     as_json: bool,
-    slower: Option<Duration>,
-    began: u64,
+    min_latency: Option<Duration>,
+    start_ns: u64,
     drive: String,
-    summary: Summary,
-    until: u64,
-    ended: Option<String>,
+    summary: RequestSummary,
+    last_event_ns: u64,
+    end_reason: Option<String>,
 }
 
-type Printed = std::result::Result<bool, Failure>;
+type PrintResult = std::result::Result<bool, CommandFailure>;
 
-impl Printer {
-    fn begin(&self) -> Printed {
+impl RequestPrinter {
+    fn print_heading(&self) -> PrintResult {
         if self.as_json {
             return Ok(true);
         }
-        print(&format!("{HEADING}\n"))
+        print_result(&format!("{REQUEST_HEADING}\n"))
     }
 
     /// Until it is time, or a signal comes; false when nobody reads any more.
-    fn listen(&mut self, receiver: &Receiver<Told>, end: Instant, control: &Control) -> Printed {
+    fn print_until(
+        &mut self,
+        receiver: &Receiver<RequestBatch>,
+        end: Instant,
+        control: &CancellationToken,
+    ) -> PrintResult {
         while !control.is_cancelled() {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 break;
             }
-            match receiver.recv_timeout(left.min(ATTENTION)) {
+            match receiver.recv_timeout(left.min(SIGNAL_POLL_INTERVAL)) {
                 Ok(told) => {
-                    if !self.take(&told)? {
+                    if !self.print_batch(&told)? {
                         return Ok(false);
                     }
                 }
@@ -142,54 +154,62 @@ impl Printer {
         Ok(true)
     }
 
-    fn take(&mut self, told: &Told) -> Printed {
+    fn print_batch(&mut self, told: &RequestBatch) -> PrintResult {
         let mut text = String::new();
         for request in &told.requests {
             self.summary.record(request);
-            if self.is_wanted(request) {
-                text.push_str(&self.line(request)?);
+            if self.matches_filter(request) {
+                text.push_str(&self.format_request(request)?);
                 text.push('\n');
             }
         }
-        self.summary.lost = told.lost;
-        self.summary.gaps = told.gaps;
-        self.summary.under_way = told.under_way;
-        self.until = told.until;
-        self.ended.clone_from(&told.ended);
+        self.summary.lost_events = told.lost_events;
+        self.summary.match_errors = told.match_errors;
+        self.summary.in_flight = told.in_flight;
+        self.last_event_ns = told.complete_until;
+        self.end_reason.clone_from(&told.end_reason);
         if text.is_empty() {
             return Ok(true);
         }
-        print(&text)
+        print_result(&text)
     }
 
-    fn is_wanted(&self, request: &Request) -> bool {
-        let Some(slower) = self.slower else {
+    fn matches_filter(&self, request: &TracedRequest) -> bool {
+        let Some(slower) = self.min_latency else {
             return true;
         };
-        let stages = request.times.stages();
+        let stages = request.timestamps.stages();
         stages
             .q2c
             .or(stages.d2c)
             .is_some_and(|taken| u128::from(taken) > slower.as_nanos())
     }
 
-    fn line(&self, request: &Request) -> std::result::Result<String, Failure> {
+    fn format_request(
+        &self,
+        request: &TracedRequest,
+    ) -> std::result::Result<String, CommandFailure> {
         if !self.as_json {
-            return Ok(row(request, self.began));
+            return Ok(request_row(request, self.start_ns));
         }
-        to_json(&Line::new(request, &self.drive, self.began))
+        json_line(&RequestLine::new(request, &self.drive, self.start_ns))
     }
 
-    fn end(&self, names: &crate::report::requests::Names) -> Printed {
-        let elapsed = self.until.saturating_sub(self.began);
+    fn print_summary(&self, names: &crate::report::requests::DeviceNames) -> PrintResult {
+        let elapsed = self.last_event_ns.saturating_sub(self.start_ns);
         if self.as_json {
-            return print(&(to_json(&LastLine::new(&self.summary, names, elapsed))? + "\n"));
+            return print_result(
+                &(json_line(&LastLine::new(&self.summary, names, elapsed))? + "\n"),
+            );
         }
-        print(&format!("\n{}", summary(&self.summary, names, elapsed)))
+        print_result(&format!(
+            "\n{}",
+            summary_text(&self.summary, names, elapsed)
+        ))
     }
 }
 
-fn to_json(line: &impl serde::Serialize) -> std::result::Result<String, Failure> {
+fn json_line(line: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
     crate::safe_json::to_string(line)
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

@@ -5,12 +5,15 @@ use std::time::Instant;
 
 use clap::{Arg, ArgAction, ArgMatches, Command, value_parser};
 
-use super::{Exit, Failure, Result, json_switch, pace, print, say, signals};
-use crate::engine::Control;
-use crate::model::{Live, Modeler};
-use crate::probe::Collector;
+use super::{
+    CommandFailure, CommandResult, ExitStatus, json_switch, pace, print_result, print_status_line,
+    signals,
+};
+use crate::engine::CancellationToken;
+use crate::model::{Snapshot, ViewBuilder};
+use crate::probe::SampleCollector;
 use crate::report::watch;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 pub(super) fn command() -> Command {
     Command::new("watch")
@@ -38,42 +41,45 @@ pub(super) fn command() -> Command {
         .arg(json_switch().help("one JSON object per sample and line"))
 }
 
-pub(super) fn run(matches: &ArgMatches) -> Result {
-    let interval = pace::interval(matches)?;
+pub(super) fn run(matches: &ArgMatches) -> CommandResult {
+    let interval = pace::interval_option(matches)?;
     let count = matches.get_one::<u64>("count").copied();
     let as_json = matches.get_flag("json");
-    let control = Arc::new(Control::default());
+    let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
-    let (mut collector, mut modeler) = (Collector::new(Roots::default()), Modeler::default());
-    collector.show_threads(matches.get_flag("threads"));
+    let (mut collector, mut modeler) = (
+        SampleCollector::new(SysPaths::default()),
+        ViewBuilder::default(),
+    );
+    collector.set_show_threads(matches.get_flag("threads"));
     // What the first printed sample is measured against; alone it holds no rate.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();
     let (mut printed, mut said) = (0, Vec::new());
     while count.is_none_or(|count| printed < count) {
         due += interval;
-        if !pace::wait_until(due, &control) {
-            return Ok(Exit::Interrupted);
+        if !pace::wait_until_due(due, &control) {
+            return Ok(ExitStatus::Interrupted);
         }
         let live = modeler.update(Arc::new(collector.collect()));
         for notice in watch::new_notices(&live, &mut said).lines() {
-            say(notice);
+            print_status_line(notice);
         }
         let text = if as_json {
-            line(&live)?
+            view_json(&live)?
         } else {
-            watch::text(&live)
+            watch::watch_text(&live)
         };
-        if !print(&text)? {
+        if !print_result(&text)? {
             break;
         }
         printed += 1;
     }
-    Ok(Exit::Done)
+    Ok(ExitStatus::Success)
 }
 
-fn line(live: &Live) -> std::result::Result<String, Failure> {
-    watch::line(live)
+fn view_json(live: &Snapshot) -> std::result::Result<String, CommandFailure> {
+    watch::json_line(live)
         .map(|line| line + "\n")
-        .map_err(|error| Failure::failed(format!("cannot write JSON: {error}")))
+        .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

@@ -3,13 +3,13 @@
 
 use serde::Serialize;
 
-use super::file_systems::FileSystem;
-use super::{Drive, DriveKind};
+use super::file_systems::MountedFileSystem;
+use super::{BlockDevice, DriveKind};
 use crate::shell;
 
 /// One piece of advice.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Advice {
+pub struct TuningAdvice {
     /// What it is about, for scripts: `misaligned-partition`, `scheduler`, `read-ahead`,
     /// `access-time`, `write-cache`, `loop-direct-io`.
     pub code: &'static str,
@@ -21,7 +21,7 @@ pub struct Advice {
 
 /// What a drive was seen to serve, as means over a while.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Load {
+pub struct ObservedLoad {
     /// Bytes read per second.
     pub read_bytes_per_s: f64,
     /// Mean size of the reads in bytes.
@@ -29,37 +29,41 @@ pub struct Load {
 }
 
 /// Sequential reading slower than this is not worth a change, bytes per second.
-const WORTHWHILE_BYTES_PER_S: f64 = 10e6;
+const MIN_SEQUENTIAL_BYTES_PER_S: f64 = 10e6;
 /// Read-ahead that is enough for everything, in KiB.
-const AMPLE_READ_AHEAD_KIB: u32 = 1024;
+const SUFFICIENT_READ_AHEAD_KIB: u32 = 1024;
 /// Read-ahead that is proposed, in KiB.
-const PROPOSED_READ_AHEAD_KIB: u32 = 4096;
+const RECOMMENDED_READ_AHEAD_KIB: u32 = 4096;
 /// Requests are as large as the read-ahead window, or nearly so: it is what limits them.
-const LIMITED: f64 = 0.75;
+const READ_AHEAD_LIMITED_FRACTION: f64 = 0.75;
 
 /// All that can be said of a drive; `load` is what it was seen to do, where that is known.
 #[must_use]
-pub fn advise(drive: &Drive, file_systems: &[FileSystem], load: Option<Load>) -> Vec<Advice> {
-    let mut advice: Vec<Advice> = [
-        misaligned(drive),
-        scheduler(drive),
-        load.and_then(|load| read_ahead(drive, load)),
-        write_cache(drive),
-        loop_direct_io(drive),
+pub fn tuning_advice(
+    drive: &BlockDevice,
+    file_systems: &[MountedFileSystem],
+    load: Option<ObservedLoad>,
+) -> Vec<TuningAdvice> {
+    let mut advice: Vec<TuningAdvice> = [
+        misaligned_partition_advice(drive),
+        scheduler_advice(drive),
+        load.and_then(|load| read_ahead_advice(drive, load)),
+        write_cache_advice(drive),
+        loop_direct_io_advice(drive),
     ]
     .into_iter()
     .flatten()
     .collect();
     let own = file_systems
         .iter()
-        .filter(|file_system| file_system.device == drive.number);
-    advice.extend(own.filter_map(access_times));
+        .filter(|file_system| file_system.block_device == drive.number);
+    advice.extend(own.filter_map(access_time_advice));
     advice
 }
 
 /// A write to a misaligned partition covers parts of two physical blocks, and both must be read
 /// before.
-fn misaligned(drive: &Drive) -> Option<Advice> {
+fn misaligned_partition_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     if drive.aligned != Some(false) {
         return None;
     }
@@ -73,14 +77,14 @@ fn misaligned(drive: &Drive) -> Option<Advice> {
         .collect();
     let number: String = number.chars().rev().collect();
     let parent = drive.parent.as_deref()?;
-    Some(Advice {
+    Some(TuningAdvice {
         code: "misaligned-partition",
         reason: format!(
             "it begins at byte {start}, which is no multiple of the drive's physical blocks of \
              {physical} bytes: every write reads two blocks first; back it up and make it anew at \
              a multiple of 1 MiB"
         ),
-        command: shell::command([
+        command: shell::command_line([
             "parted",
             &shell::device_node(parent),
             "align-check",
@@ -92,7 +96,7 @@ fn misaligned(drive: &Drive) -> Option<Advice> {
 
 /// Kernel Documentation/block/: the schedulers order requests for a disk with one set of arms;
 /// what is fast and parallel only waits for them.
-fn scheduler(drive: &Drive) -> Option<Advice> {
+fn scheduler_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let now = drive.scheduler.as_deref()?;
     let virtual_disk = matches!(drive.transport.as_deref(), Some("virtio" | "xen" | "nbd"));
     let (wanted, reason) = match (drive.kind, drive.rotational?) {
@@ -118,61 +122,62 @@ fn scheduler(drive: &Drive) -> Option<Advice> {
         _ => return None,
     };
     let offered = drive.details.schedulers.iter().any(|name| name == wanted);
-    offered.then(|| Advice {
+    offered.then(|| TuningAdvice {
         code: "scheduler",
         reason: format!("scheduler {now}: {reason}"),
         command: format!(
             "echo {wanted} > {}",
-            shell::quote(format!("/sys/block/{}/queue/scheduler", drive.name))
+            shell::quote_word(format!("/sys/block/{}/queue/scheduler", drive.name))
         ),
     })
 }
 
 /// Buffered sequential reading asks for as much at once as the read-ahead window holds
 /// (blockdev(8), `--setra`).
-fn read_ahead(drive: &Drive, load: Load) -> Option<Advice> {
+fn read_ahead_advice(drive: &BlockDevice, load: ObservedLoad) -> Option<TuningAdvice> {
     let window = drive.read_ahead_kib.filter(|kib| *kib > 0)?;
-    let sequential = load.read_request_bytes >= LIMITED * f64::from(window) * 1024.0;
+    let sequential =
+        load.read_request_bytes >= READ_AHEAD_LIMITED_FRACTION * f64::from(window) * 1024.0;
     // A partition has its drive's; a request never grows beyond what the drive takes.
     let could_grow = drive.max_request_kib.is_none_or(|most| most > window);
     let whole = drive.kind != DriveKind::Partition;
     if !(sequential
         && could_grow
         && whole
-        && window < AMPLE_READ_AHEAD_KIB
-        && load.read_bytes_per_s >= WORTHWHILE_BYTES_PER_S)
+        && window < SUFFICIENT_READ_AHEAD_KIB
+        && load.read_bytes_per_s >= MIN_SEQUENTIAL_BYTES_PER_S)
     {
         return None;
     }
-    Some(Advice {
+    Some(TuningAdvice {
         code: "read-ahead",
         reason: format!(
             "it is read sequentially at {} in requests of {}, as large as the read-ahead of \
              {window} KiB allows: a larger one keeps the drive streaming",
-            crate::units::throughput(load.read_bytes_per_s),
-            crate::units::block_size((load.read_request_bytes / 1024.0).round() * 1024.0),
+            crate::units::format_throughput(load.read_bytes_per_s),
+            crate::units::format_block_size((load.read_request_bytes / 1024.0).round() * 1024.0),
         ),
-        command: shell::command([
+        command: shell::command_line([
             "blockdev",
             "--setra",
             // blockdev counts sectors of 512 bytes.
-            &(PROPOSED_READ_AHEAD_KIB * 2).to_string(),
+            &(RECOMMENDED_READ_AHEAD_KIB * 2).to_string(),
             &shell::device_node(&drive.name),
         ]),
     })
 }
 
 /// A disk that may not keep writes for a moment waits a revolution for each.
-fn write_cache(drive: &Drive) -> Option<Advice> {
+fn write_cache_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let off = drive.write_cache.as_deref() == Some("write through");
     let disk = drive.kind == DriveKind::Disk && drive.rotational == Some(true);
     let node = shell::device_node(&drive.name);
     let command = match drive.transport.as_deref() {
-        Some("sata") => shell::command(["hdparm", "-W", "1", &node]),
-        Some("sas" | "scsi") => shell::command(["sdparm", "--set=WCE=1", "--save", &node]),
+        Some("sata") => shell::command_line(["hdparm", "-W", "1", &node]),
+        Some("sas" | "scsi") => shell::command_line(["sdparm", "--set=WCE=1", "--save", &node]),
         _ => return None,
     };
-    (off && disk).then(|| Advice {
+    (off && disk).then(|| TuningAdvice {
         code: "write-cache",
         reason: "its write cache is off: each write waits for the platter. File systems flush a \
                  cache where it matters; leave it off if something else counts on it"
@@ -182,16 +187,16 @@ fn write_cache(drive: &Drive) -> Option<Advice> {
 }
 
 /// losetup(8), `--direct-io`: without it everything is cached twice.
-fn loop_direct_io(drive: &Drive) -> Option<Advice> {
+fn loop_direct_io_advice(drive: &BlockDevice) -> Option<TuningAdvice> {
     let wanted = drive.kind == DriveKind::Loop
         && drive.backing_file.is_some()
         && drive.details.direct_io == Some(false);
-    wanted.then(|| Advice {
+    wanted.then(|| TuningAdvice {
         code: "loop-direct-io",
         reason: "the file behind it goes through the page cache: everything is kept in memory \
                  twice, and a flush takes longer"
             .to_owned(),
-        command: shell::command([
+        command: shell::command_line([
             "losetup",
             "--direct-io=on",
             &shell::device_node(&drive.name),
@@ -200,16 +205,16 @@ fn loop_direct_io(drive: &Drive) -> Option<Advice> {
 }
 
 /// mount(8), `relatime`.
-fn access_times(file_system: &FileSystem) -> Option<Advice> {
-    file_system.strict_access_times().then(|| Advice {
+fn access_time_advice(file_system: &MountedFileSystem) -> Option<TuningAdvice> {
+    file_system.has_strictatime().then(|| TuningAdvice {
         code: "access-time",
         reason: format!(
             "{} on {} notes the time of every access: reading writes",
-            file_system.kind, file_system.at
+            file_system.kind, file_system.mount_point
         ),
         // A name that had to be changed to be shown would lead elsewhere.
-        command: if file_system.at_is_exact {
-            shell::command(["mount", "-o", "remount,relatime", &file_system.at])
+        command: if file_system.mount_point_is_exact {
+            shell::command_line(["mount", "-o", "remount,relatime", &file_system.mount_point])
         } else {
             "findmnt --real --options strictatime".to_owned()
         },

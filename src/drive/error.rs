@@ -20,13 +20,13 @@ pub enum ErrorKind {
 pub enum DriveError {
     /// The name leads nowhere.
     #[error("{name} does not exist")]
-    Missing {
+    NotFound {
         /// As the user named it.
         name: String,
     },
     /// The name leads to something that is neither block device, regular file nor directory.
     #[error("{name} is {what}, and cannot be measured")]
-    Unsuitable {
+    UnsupportedFileType {
         /// As the user named it.
         name: String,
         /// What it is, with its article.
@@ -34,7 +34,7 @@ pub enum DriveError {
     },
     /// There is nothing to read or write on it.
     #[error("{name} is empty")]
-    Empty {
+    ZeroSize {
         /// As the user named it.
         name: String,
         /// Whether it is a device, and not a file.
@@ -42,7 +42,7 @@ pub enum DriveError {
     },
     /// The kernel does not let a device be opened although its node exists.
     #[error("the system does not let {name} be opened{root}", root = if *.root { ", not even by root" } else { "" })]
-    Forbidden {
+    PermissionDenied {
         /// As the user named it.
         name: String,
         /// Whether root was refused.
@@ -51,11 +51,11 @@ pub enum DriveError {
     /// No room for a scratch file.
     #[error(
         "{directory} {free}, and {reserve} have to stay free: no room for a scratch file of {wanted}",
-        free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::size(*.reserve),
-        wanted = crate::units::size(*.wanted)
+        free = describe_free_space(.limit.as_deref(), *.free),
+        reserve = crate::units::format_size(*.reserve),
+        wanted = crate::units::format_size(*.wanted)
     )]
-    NoRoom {
+    InsufficientSpace {
         /// The directory.
         directory: String,
         /// Free bytes.
@@ -71,11 +71,11 @@ pub enum DriveError {
     #[error(
         "{missing} of {name} are holes or compressed and need room when they are written: its file \
          system {free}, and {reserve} have to stay free",
-        free = what_is_free(.limit.as_deref(), *.free),
-        reserve = crate::units::size(*.reserve),
-        missing = crate::units::size(*.missing)
+        free = describe_free_space(.limit.as_deref(), *.free),
+        reserve = crate::units::format_size(*.reserve),
+        missing = crate::units::format_size(*.missing)
     )]
-    NoRoomForHoles {
+    InsufficientSpaceForHoles {
         /// The file.
         name: String,
         /// Bytes without a place on the medium.
@@ -89,7 +89,7 @@ pub enum DriveError {
     },
     /// The target is another one than before.
     #[error("{name} is not the target any more that was checked")]
-    Changed {
+    TargetChanged {
         /// As the user named it.
         name: String,
     },
@@ -115,8 +115,8 @@ pub enum DriveError {
 }
 
 /// What a file system has free: by its own account, or by that limit of memory.
-fn what_is_free(limit: Option<&str>, bytes: u64) -> String {
-    let bytes = crate::units::size(bytes);
+fn describe_free_space(limit: Option<&str>, bytes: u64) -> String {
+    let bytes = crate::units::format_size(bytes);
     match limit {
         Some(limit) => format!("lies in memory, of which {limit} leaves {bytes}"),
         None => format!("has {bytes} free"),
@@ -128,12 +128,14 @@ impl DriveError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Missing { .. } | Self::Unsuitable { .. } | Self::Empty { .. } => ErrorKind::Usage,
-            Self::Refused(_) | Self::Changed { .. } | Self::NoRoomForHoles { .. } => {
-                ErrorKind::Refused
+            Self::NotFound { .. } | Self::UnsupportedFileType { .. } | Self::ZeroSize { .. } => {
+                ErrorKind::Usage
             }
-            Self::Forbidden { .. }
-            | Self::NoRoom { .. }
+            Self::Refused(_)
+            | Self::TargetChanged { .. }
+            | Self::InsufficientSpaceForHoles { .. } => ErrorKind::Refused,
+            Self::PermissionDenied { .. }
+            | Self::InsufficientSpace { .. }
             | Self::Cancelled { .. }
             | Self::Io { .. } => ErrorKind::Failed,
         }
@@ -143,32 +145,36 @@ impl DriveError {
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
-            Self::Missing { .. } => "see `diskscope devices` for the drives that are here",
-            Self::Unsuitable { .. } => "name a block device, a regular file or a directory",
-            Self::Empty { device: true, .. } => "put a medium in, or attach a file to it",
-            Self::Empty { device: false, .. } => {
+            Self::NotFound { .. } => "see `diskscope devices` for the drives that are here",
+            Self::UnsupportedFileType { .. } => {
+                "name a block device, a regular file or a directory"
+            }
+            Self::ZeroSize { device: true, .. } => "put a medium in, or attach a file to it",
+            Self::ZeroSize { device: false, .. } => {
                 "name a file with content, or its directory: a scratch file is made there"
             }
-            Self::Forbidden { root: true, .. } => {
+            Self::PermissionDenied { root: true, .. } => {
                 "some virtual machines guard their root disk like this: name a directory on it \
                  instead (such as /var/tmp), a scratch file is made there and removed"
             }
-            Self::Forbidden { root: false, .. } => {
-                return privilege::as_root_or(
+            Self::PermissionDenied { root: false, .. } => {
+                return privilege::root_advice(
                     " (sudo), or name a directory on it: a scratch file is made there",
                     "name a directory on it: a scratch file is made there",
                 );
             }
-            Self::NoRoom { .. } => "make room, choose a smaller size, or name another directory",
-            Self::NoRoomForHoles { .. } => {
+            Self::InsufficientSpace { .. } => {
+                "make room, choose a smaller size, or name another directory"
+            }
+            Self::InsufficientSpaceForHoles { .. } => {
                 "make room, choose a smaller --window-end, or name a file without holes"
             }
-            Self::Changed { .. } => "look again what is behind the name, then start again",
+            Self::TargetChanged { .. } => "look again what is behind the name, then start again",
             Self::Cancelled { .. } => "start it again when it suits",
             Self::Refused(refusal) => return refusal.advice(),
             Self::Io { source, .. } => match source.raw_os_error() {
                 Some(libc::EACCES | libc::EPERM) => {
-                    return privilege::as_root_or(
+                    return privilege::root_advice(
                         " (sudo)",
                         "a file system or a security module refuses even root: name another target",
                     );
@@ -186,7 +192,7 @@ impl DriveError {
 }
 
 /// Gives an I/O error its context: `.map_err(failed("open", name))`.
-pub(crate) fn failed<E: Into<io::Error>>(
+pub(crate) fn io_error_context<E: Into<io::Error>>(
     tried: &'static str,
     name: &str,
 ) -> impl FnOnce(E) -> DriveError {
@@ -203,11 +209,11 @@ mod unit_tests {
     use super::*;
 
     #[test]
-    fn what_stays_free_is_no_part_of_what_is_free() {
+    fn insufficient_space_error_excludes_reserve_from_free_bytes() {
         let free = 357_000_000;
         let reserve = 1 << 30;
         let (name, limit) = ("/srv/image".to_owned(), None);
-        let text = DriveError::NoRoomForHoles {
+        let text = DriveError::InsufficientSpaceForHoles {
             name,
             missing: 1 << 30,
             free,

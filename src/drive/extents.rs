@@ -7,26 +7,26 @@ use std::ops::Range;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ioctl::{self, Extent};
+use super::ioctl::{self, FileExtent};
 
 /// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
-const ENCODED: u32 = 0x08;
+const FIEMAP_EXTENT_ENCODED: u32 = 0x08;
 /// `FIEMAP_EXTENT_UNWRITTEN`: has its place, but nothing was written there.
-const UNWRITTEN: u32 = 0x800;
+const FIEMAP_EXTENT_UNWRITTEN: u32 = 0x800;
 /// `FIEMAP_EXTENT_LAST`: no other follows.
-const LAST: u32 = 0x01;
+const FIEMAP_EXTENT_LAST: u32 = 0x01;
 
 /// What a part of a file consists of, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Allocation {
+pub struct AllocatedExtents {
     /// All of it.
-    pub bytes: u64,
+    pub total_bytes: u64,
     /// Without a place on the medium.
-    pub holes: u64,
+    pub hole_bytes: u64,
     /// With a place, but never written.
-    pub unwritten: u64,
+    pub unwritten_bytes: u64,
     /// Compressed or encrypted by the file system.
-    pub encoded: u64,
+    pub encoded_bytes: u64,
 }
 
 /// What the part of a file in this range consists of: from its extents where the file system tells
@@ -35,28 +35,30 @@ pub struct Allocation {
 ///
 /// # Errors
 /// When the file system tells neither.
-pub fn allocation(file: &File, range: Range<u64>) -> io::Result<Allocation> {
-    match by_extents(file, &range) {
-        Err(error) if unsupported(&error) => by_seeking(file, &range),
+pub fn allocated_extents(file: &File, range: Range<u64>) -> io::Result<AllocatedExtents> {
+    match allocation_from_fiemap(file, &range) {
+        Err(error) if is_unsupported(&error) => allocation_from_seek_hole(file, &range),
         other => other,
     }
 }
 
-fn unsupported(error: &io::Error) -> bool {
+fn is_unsupported(error: &io::Error) -> bool {
     let code = error.raw_os_error();
     [libc::EOPNOTSUPP, libc::ENOTTY, libc::EINVAL]
         .into_iter()
         .any(|known| code == Some(known))
 }
 
-fn by_extents(file: &File, range: &Range<u64>) -> io::Result<Allocation> {
-    let mut sum = Sum::new(range.clone());
-    while sum.reached < range.end {
-        let extents = ioctl::extents(file, sum.reached..range.end)?;
-        let before = sum.reached;
-        let last = extents.iter().any(|extent| extent.flags & LAST != 0);
+fn allocation_from_fiemap(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
+    let mut sum = ExtentSum::new(range.clone());
+    while sum.end_offset < range.end {
+        let extents = ioctl::file_extents(file, sum.end_offset..range.end)?;
+        let before = sum.end_offset;
+        let last = extents
+            .iter()
+            .any(|extent| extent.flags & FIEMAP_EXTENT_LAST != 0);
         extents.iter().for_each(|extent| sum.add(extent));
-        if last || extents.is_empty() || sum.reached <= before {
+        if last || extents.is_empty() || sum.end_offset <= before {
             break;
         }
     }
@@ -64,50 +66,50 @@ fn by_extents(file: &File, range: &Range<u64>) -> io::Result<Allocation> {
 }
 
 /// Adds up extents in ascending order.
-struct Sum {
+struct ExtentSum {
     range: Range<u64>,
-    reached: u64,
-    found: Allocation,
-    present: u64,
+    end_offset: u64,
+    totals: AllocatedExtents,
+    data_bytes: u64,
 }
 
-impl Sum {
+impl ExtentSum {
     fn new(range: Range<u64>) -> Self {
         Self {
-            reached: range.start,
+            end_offset: range.start,
             range,
-            found: Allocation::default(),
-            present: 0,
+            totals: AllocatedExtents::default(),
+            data_bytes: 0,
         }
     }
 
-    fn add(&mut self, extent: &Extent) {
-        let begin = extent.logical.max(self.reached);
+    fn add(&mut self, extent: &FileExtent) {
+        let begin = extent.logical.max(self.end_offset);
         let end = extent
             .logical
             .saturating_add(extent.length)
             .min(self.range.end);
         let inside = end.saturating_sub(begin);
-        self.present += inside;
-        if extent.flags & UNWRITTEN != 0 {
-            self.found.unwritten += inside;
-        } else if extent.flags & ENCODED != 0 {
-            self.found.encoded += inside;
+        self.data_bytes += inside;
+        if extent.flags & FIEMAP_EXTENT_UNWRITTEN != 0 {
+            self.totals.unwritten_bytes += inside;
+        } else if extent.flags & FIEMAP_EXTENT_ENCODED != 0 {
+            self.totals.encoded_bytes += inside;
         }
-        self.reached = self.reached.max(end);
+        self.end_offset = self.end_offset.max(end);
     }
 
-    fn finish(self) -> Allocation {
+    fn finish(self) -> AllocatedExtents {
         let bytes = self.range.end.saturating_sub(self.range.start);
-        Allocation {
-            bytes,
-            holes: bytes.saturating_sub(self.present),
-            ..self.found
+        AllocatedExtents {
+            total_bytes: bytes,
+            hole_bytes: bytes.saturating_sub(self.data_bytes),
+            ..self.totals
         }
     }
 }
 
-fn by_seeking(file: &File, range: &Range<u64>) -> io::Result<Allocation> {
+fn allocation_from_seek_hole(file: &File, range: &Range<u64>) -> io::Result<AllocatedExtents> {
     let mut holes = 0;
     let mut at = range.start;
     while at < range.end {
@@ -123,10 +125,10 @@ fn by_seeking(file: &File, range: &Range<u64>) -> io::Result<Allocation> {
         }
         at = rustix::fs::seek(file, SeekFrom::Hole(data))?;
     }
-    Ok(Allocation {
-        bytes: range.end.saturating_sub(range.start),
-        holes,
-        ..Allocation::default()
+    Ok(AllocatedExtents {
+        total_bytes: range.end.saturating_sub(range.start),
+        hole_bytes: holes,
+        ..AllocatedExtents::default()
     })
 }
 
@@ -138,66 +140,74 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    fn extent(logical: u64, length: u64, flags: u32) -> Extent {
-        let mut extent = Extent::default();
+    fn extent(logical: u64, length: u64, flags: u32) -> FileExtent {
+        let mut extent = FileExtent::default();
         (extent.logical, extent.length, extent.flags) = (logical, length, flags);
         extent
     }
 
     #[test]
     fn extents_are_clipped_to_the_range_and_gaps_are_holes() {
-        let mut sum = Sum::new(100..1000);
+        let mut sum = ExtentSum::new(100..1000);
         for extent in [
             extent(0, 200, 0),
-            extent(300, 100, UNWRITTEN),
-            extent(400, 100, ENCODED),
-            extent(900, 500, LAST),
+            extent(300, 100, FIEMAP_EXTENT_UNWRITTEN),
+            extent(400, 100, FIEMAP_EXTENT_ENCODED),
+            extent(900, 500, FIEMAP_EXTENT_LAST),
         ] {
             sum.add(&extent);
         }
-        let expected = Allocation {
-            bytes: 900,
-            holes: 500,
-            unwritten: 100,
-            encoded: 100,
+        let expected = AllocatedExtents {
+            total_bytes: 900,
+            hole_bytes: 500,
+            unwritten_bytes: 100,
+            encoded_bytes: 100,
         };
         assert_eq!(sum.finish(), expected);
     }
 
     #[test]
-    fn a_real_file_with_holes_is_known_by_both_ways() {
+    fn sparse_file_extents_match_between_fiemap_and_seek_hole() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.set_len(8 * MIB).unwrap();
         file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
         file.write_all_at(&vec![7; MIB as usize], 4 * MIB).unwrap();
         file.sync_all().unwrap();
-        let sought = by_seeking(&file, &(0..8 * MIB)).unwrap();
-        assert_eq!((sought.bytes, sought.holes), (8 * MIB, 6 * MIB));
-        let half = allocation(&file, 4 * MIB..8 * MIB).unwrap();
-        assert_eq!((half.bytes, half.holes), (4 * MIB, 3 * MIB));
+        let sought = allocation_from_seek_hole(&file, &(0..8 * MIB)).unwrap();
+        assert_eq!((sought.total_bytes, sought.hole_bytes), (8 * MIB, 6 * MIB));
+        let half = allocated_extents(&file, 4 * MIB..8 * MIB).unwrap();
+        assert_eq!((half.total_bytes, half.hole_bytes), (4 * MIB, 3 * MIB));
     }
 
     #[test]
-    fn reserved_room_was_never_written() {
+    fn fallocated_space_counts_as_unwritten() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         let keep = rustix::fs::FallocateFlags::empty();
         if let Err(error) = rustix::fs::fallocate(&file, keep, 0, 4 * MIB) {
             return skip(Requirement::Files, format!("no fallocate here: {error}"));
         }
         file.write_all_at(&vec![7; MIB as usize], 0).unwrap();
-        let found = allocation(&file, 0..4 * MIB).unwrap();
+        let found = allocated_extents(&file, 0..4 * MIB).unwrap();
         // Where extents are not told both are one.
-        assert_eq!(found.holes + found.unwritten, 3 * MIB, "{found:?}");
+        assert_eq!(
+            found.hole_bytes + found.unwritten_bytes,
+            3 * MIB,
+            "{found:?}"
+        );
     }
 
     #[test]
-    fn many_extents_are_read_to_the_last() {
+    fn extents_beyond_one_request_are_all_read() {
         let file = tempfile::tempfile_in(env!("CARGO_MANIFEST_DIR")).unwrap();
-        let pieces = 3 * ioctl::EXTENTS as u64;
+        let pieces = 3 * ioctl::MAX_EXTENTS as u64;
         for piece in 0..pieces {
             file.write_all_at(&[7; 4096], piece * 65_536).unwrap();
         }
-        let found = allocation(&file, 0..pieces * 65_536).unwrap();
-        assert_eq!(found.bytes - found.holes, pieces * 4096, "{found:?}");
+        let found = allocated_extents(&file, 0..pieces * 65_536).unwrap();
+        assert_eq!(
+            found.total_bytes - found.hole_bytes,
+            pieces * 4096,
+            "{found:?}"
+        );
     }
 }

@@ -42,10 +42,10 @@ pub enum OtherOpeners {
 /// `EACCES` when the file belongs to another user and CAP_LEASE is missing, `EINVAL` where the file
 /// system has no leases.
 pub fn other_openers(file: &File) -> io::Result<OtherOpeners> {
-    if lease_is_granted(file, libc::F_WRLCK)? {
+    if can_take_lease(file, libc::F_WRLCK)? {
         return Ok(OtherOpeners::None);
     }
-    if lease_is_granted(file, libc::F_RDLCK)? {
+    if can_take_lease(file, libc::F_RDLCK)? {
         return Ok(OtherOpeners::Readers);
     }
     Ok(OtherOpeners::Writers)
@@ -57,11 +57,11 @@ pub fn other_openers(file: &File) -> io::Result<OtherOpeners> {
 /// # Errors
 /// As of [`other_openers`].
 pub fn is_sole_opener(file: &File) -> io::Result<bool> {
-    lease_is_granted(file, libc::F_WRLCK)
+    can_take_lease(file, libc::F_WRLCK)
 }
 
 /// Whether the kernel grants a lease of that kind, which is given back at once.
-fn lease_is_granted(file: &File, kind: libc::c_int) -> io::Result<bool> {
+fn can_take_lease(file: &File, kind: libc::c_int) -> io::Result<bool> {
     if !counts_openers(file) {
         return Err(io::Error::new(
             io::ErrorKind::Unsupported,
@@ -115,7 +115,7 @@ pub struct RecordLock {
 /// # Errors
 /// Where the file system has no such locks.
 pub fn conflicting_lock(file: &File) -> io::Result<Option<RecordLock>> {
-    let mut request = whole_file(libc::F_WRLCK);
+    let mut request = whole_file_lock(libc::F_WRLCK);
     // SAFETY: F_OFD_GETLK reads and writes the struct flock whose address is given.
     if unsafe { libc::fcntl(file.as_raw_fd(), F_OFD_GETLK, &raw mut request) } < 0 {
         return Err(io::Error::last_os_error());
@@ -133,8 +133,8 @@ pub fn conflicting_lock(file: &File) -> io::Result<Option<RecordLock>> {
 ///
 /// # Errors
 /// `EAGAIN` when another holds a lock on any part of it.
-pub fn lock_for_writing(file: &File) -> io::Result<()> {
-    let request = whole_file(libc::F_WRLCK);
+pub fn lock_whole_file(file: &File) -> io::Result<()> {
+    let request = whole_file_lock(libc::F_WRLCK);
     // SAFETY: F_OFD_SETLK reads the struct flock whose address is given.
     if unsafe { libc::fcntl(file.as_raw_fd(), F_OFD_SETLK, &raw const request) } < 0 {
         return Err(io::Error::last_os_error());
@@ -149,7 +149,7 @@ pub fn share_descriptors(one: i32, other: i32) -> bool {
     unsafe { libc::syscall(libc::SYS_kcmp, one, other, KCMP_FILES, 0, 0) == 0 }
 }
 
-fn whole_file(kind: libc::c_int) -> libc::flock {
+fn whole_file_lock(kind: libc::c_int) -> libc::flock {
     // SAFETY: struct flock consists of numbers, for which zero is valid; fcntl wants `l_pid` to be 0.
     let mut request: libc::flock = unsafe { std::mem::zeroed() };
     request.l_type = kind as libc::c_short;
@@ -193,11 +193,11 @@ mod tests {
         let file = tempfile::NamedTempFile::new().unwrap();
         let own = File::open(file.path()).unwrap();
         assert_eq!(conflicting_lock(&own).unwrap(), None);
-        lock_for_writing(file.as_file()).unwrap();
+        lock_whole_file(file.as_file()).unwrap();
         let lock = conflicting_lock(&own).unwrap();
         assert_eq!(lock, Some(RecordLock { process: None }));
         let second = OpenOptions::new().write(true).open(file.path()).unwrap();
-        assert!(lock_for_writing(&second).is_err());
+        assert!(lock_whole_file(&second).is_err());
         drop(file);
         assert_eq!(conflicting_lock(&own).unwrap(), None);
     }

@@ -4,36 +4,36 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::identity::harmless;
-use super::mounts::{self, Mount};
-use crate::roots::Roots;
+use super::identity::sanitized;
+use super::mounts::{self, MountEntry};
+use crate::roots::SysPaths;
 
 /// A mounted file system on a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct FileSystem {
+pub struct MountedFileSystem {
     /// `st_dev` of its files.
     #[serde(skip)]
-    pub number: (u32, u32),
+    pub device_id: (u32, u32),
     /// Number of the block device that it lies on.
     #[serde(skip)]
-    pub device: (u32, u32),
+    pub block_device: (u32, u32),
     /// Where it is mounted; the first place of several.
-    pub at: String,
+    pub mount_point: String,
     /// Whether that is the very name: one that could not be shown was changed.
     #[serde(skip)]
-    pub at_is_exact: bool,
+    pub mount_point_is_exact: bool,
     /// Its type.
     pub kind: String,
     /// How it is mounted: options of the mount, then those of the file system.
     pub options: Vec<String>,
     /// How full it is; `None` where that was not to be had.
     #[serde(flatten)]
-    pub usage: Option<Usage>,
+    pub usage: Option<FileSystemUsage>,
 }
 
 /// How full a file system is (statvfs(3)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
-pub struct Usage {
+pub struct FileSystemUsage {
     /// Bytes in all.
     pub size_bytes: u64,
     /// Bytes that are free, those reserved included.
@@ -46,10 +46,10 @@ pub struct Usage {
     pub free_inodes: u64,
 }
 
-impl Usage {
+impl FileSystemUsage {
     /// Share of the space that is used, 0 to 1, of what everybody may use, as df(1) computes it.
     #[must_use]
-    pub fn used(&self) -> Option<f64> {
+    pub fn used_fraction(&self) -> Option<f64> {
         let used = self.size_bytes.saturating_sub(self.free_bytes);
         let whole = used.saturating_add(self.available_bytes);
         (whole > 0).then(|| used as f64 / whole as f64)
@@ -57,31 +57,31 @@ impl Usage {
 
     /// Share of the space, 0 to 1, that is kept for the administrator.
     #[must_use]
-    pub fn reserved(&self) -> Option<f64> {
+    pub fn reserved_fraction(&self) -> Option<f64> {
         let kept = self.free_bytes.saturating_sub(self.available_bytes);
         (self.size_bytes > 0).then(|| kept as f64 / self.size_bytes as f64)
     }
 
     /// Share of the inodes, 0 to 1, that are used; `None` where their number is not fixed.
     #[must_use]
-    pub fn inodes_used(&self) -> Option<f64> {
+    pub fn used_inode_fraction(&self) -> Option<f64> {
         let used = self.inodes.saturating_sub(self.free_inodes);
         (self.inodes > 0).then(|| used as f64 / self.inodes as f64)
     }
 }
 
-impl FileSystem {
+impl MountedFileSystem {
     /// Whether it was mounted with an option.
     #[must_use]
-    pub fn has(&self, option: &str) -> bool {
+    pub fn has_option(&self, option: &str) -> bool {
         self.options.iter().any(|own| own == option)
     }
 
     /// Whether every reading of a file writes its time of access (mount(8), `strictatime`): the
     /// kernel names only the options that soften it.
     #[must_use]
-    pub fn strict_access_times(&self) -> bool {
-        self.has("rw") && !self.has("noatime") && !self.has("relatime")
+    pub fn has_strictatime(&self) -> bool {
+        self.has_option("rw") && !self.has_option("noatime") && !self.has_option("relatime")
     }
 }
 
@@ -90,43 +90,44 @@ impl FileSystem {
 /// Those whose answers come from another process (FUSE) are not asked how full they are: it may
 /// hang, and with it whoever asks.
 #[must_use]
-pub fn list(roots: &Roots) -> Vec<FileSystem> {
-    let mut found: Vec<FileSystem> = Vec::new();
+pub fn list_file_systems(roots: &SysPaths) -> Vec<MountedFileSystem> {
+    let mut found: Vec<MountedFileSystem> = Vec::new();
     for mount in mounts::mounts(roots).unwrap_or_default() {
         let Some(device) = mount.block_device(roots) else {
             continue;
         };
-        if found.iter().all(|known| known.device != device) {
-            found.push(describe(roots, &mount, device));
+        if found.iter().all(|known| known.block_device != device) {
+            found.push(describe_mount(roots, &mount, device));
         }
     }
     found
 }
 
-fn describe(roots: &Roots, mount: &Mount, device: (u32, u32)) -> FileSystem {
-    let below = mount.at.trim_start_matches('/');
+fn describe_mount(roots: &SysPaths, mount: &MountEntry, device: (u32, u32)) -> MountedFileSystem {
+    let below = mount.mount_point.trim_start_matches('/');
     let here = roots.proc.join("self/root").join(below);
-    FileSystem {
-        number: mount.number,
-        device,
-        at: harmless(&mount.at),
-        at_is_exact: harmless(&mount.at) == mount.at && !mount.at.contains('\u{fffd}'),
-        kind: harmless(&mount.file_system),
+    MountedFileSystem {
+        device_id: mount.device_id,
+        block_device: device,
+        mount_point: sanitized(&mount.mount_point),
+        mount_point_is_exact: sanitized(&mount.mount_point) == mount.mount_point
+            && !mount.mount_point.contains('\u{fffd}'),
+        kind: sanitized(&mount.file_system),
         options: mount
             .options
             .iter()
-            .map(|option| harmless(option))
+            .map(|option| sanitized(option))
             .collect(),
         usage: (!mount.file_system.starts_with("fuse"))
-            .then(|| usage(&here))
+            .then(|| statvfs_usage(&here))
             .flatten(),
     }
 }
 
-fn usage(at: &Path) -> Option<Usage> {
+fn statvfs_usage(at: &Path) -> Option<FileSystemUsage> {
     let found = rustix::fs::statvfs(at).ok()?;
     let bytes = |blocks: u64| blocks.saturating_mul(found.f_frsize);
-    Some(Usage {
+    Some(FileSystemUsage {
         size_bytes: bytes(found.f_blocks),
         free_bytes: bytes(found.f_bfree),
         available_bytes: bytes(found.f_bavail),
@@ -139,7 +140,7 @@ fn usage(at: &Path) -> Option<Usage> {
 mod tests {
     use super::*;
 
-    const USAGE: Usage = Usage {
+    const USAGE: FileSystemUsage = FileSystemUsage {
         size_bytes: 1000,
         free_bytes: 300,
         available_bytes: 250,
@@ -148,23 +149,26 @@ mod tests {
     };
 
     #[test]
-    fn used_is_what_df_says() {
+    fn used_fraction_matches_df() {
         // 700 used of 950 that are for everybody.
-        assert!((USAGE.used().unwrap() - 700.0 / 950.0).abs() < 1e-12);
-        assert!((USAGE.reserved().unwrap() - 0.05).abs() < 1e-12);
-        assert!((USAGE.inodes_used().unwrap() - 0.25).abs() < 1e-12);
-        let empty = Usage {
+        assert!((USAGE.used_fraction().unwrap() - 700.0 / 950.0).abs() < 1e-12);
+        assert!((USAGE.reserved_fraction().unwrap() - 0.05).abs() < 1e-12);
+        assert!((USAGE.used_inode_fraction().unwrap() - 0.25).abs() < 1e-12);
+        let empty = FileSystemUsage {
             inodes: 0,
             size_bytes: 0,
             free_bytes: 0,
             available_bytes: 0,
             free_inodes: 0,
         };
-        assert_eq!((empty.used(), empty.inodes_used()), (None, None));
+        assert_eq!(
+            (empty.used_fraction(), empty.used_inode_fraction()),
+            (None, None)
+        );
     }
 
     #[test]
-    fn file_systems_of_a_literal_table() {
+    fn file_systems_are_listed_from_mountinfo() {
         let root = tempfile::tempdir().unwrap();
         let proc = root.path().join("proc/self");
         std::fs::create_dir_all(&proc).unwrap();
@@ -174,13 +178,13 @@ mod tests {
                      22 1 0:21 / /proc rw,nosuid - proc proc rw\n\
                      23 1 8:1 /home /home rw,noatime - ext4 /dev/sda1 rw,errors=remount-ro\n";
         std::fs::write(proc.join("mountinfo"), table).unwrap();
-        let found = list(&Roots::below(root.path()));
+        let found = list_file_systems(&SysPaths::under_root(root.path()));
         assert_eq!(found.len(), 1, "a second place is no second file system");
         assert_eq!(
-            (found[0].at.as_str(), found[0].kind.as_str()),
+            (found[0].mount_point.as_str(), found[0].kind.as_str()),
             ("/", "ext4")
         );
         assert_eq!(found[0].options, ["rw", "relatime", "errors=remount-ro"]);
-        assert!(!found[0].strict_access_times());
+        assert!(!found[0].has_strictatime());
     }
 }

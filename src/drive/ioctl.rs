@@ -40,7 +40,7 @@ pub struct LoopBacking {
     /// Its inode.
     pub inode: u64,
     /// Device number, where the file is itself a block device; else 0.
-    pub special: u64,
+    pub rdev: u64,
 }
 
 /// First fields of `struct loop_info64`; the rest is room.
@@ -49,7 +49,7 @@ struct LoopInfo {
     device: u64,
     inode: u64,
     rdevice: u64,
-    rest: [u8; 256],
+    remaining_fields: [u8; 256],
 }
 
 /// `struct dm_ioctl` (include/uapi/linux/dm-ioctl.h) with room for the answer behind it.
@@ -67,16 +67,16 @@ struct DmRequest {
     name: [u8; 128],
     uuid: [u8; 129],
     data: [u8; 7],
-    answer: [u8; DM_ROOM],
+    response: [u8; DM_RESPONSE_BYTES],
 }
 
 /// Bytes of a table at most: some hundred targets.
-const DM_ROOM: usize = 1 << 16;
+const DM_RESPONSE_BYTES: usize = 1 << 16;
 /// Size of `struct dm_ioctl` itself.
-const DM_HEADER: u32 = 312;
+const DM_IOCTL_BYTES: u32 = 312;
 
 /// Turns the result of an `ioctl` into one of Rust's.
-fn checked(result: libc::c_int) -> io::Result<()> {
+fn check_ioctl(result: libc::c_int) -> io::Result<()> {
     if result < 0 {
         return Err(io::Error::last_os_error());
     }
@@ -87,10 +87,10 @@ fn checked(result: libc::c_int) -> io::Result<()> {
 ///
 /// # Errors
 /// When it is no block device.
-pub fn size(device: impl AsFd) -> io::Result<u64> {
+pub fn block_device_size(device: impl AsFd) -> io::Result<u64> {
     let mut size = 0_u64;
     // SAFETY: BLKGETSIZE64 writes one 64-bit number to the address given, which is `size`.
-    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETSIZE64, &raw mut size) })?;
+    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETSIZE64, &raw mut size) })?;
     Ok(size)
 }
 
@@ -101,7 +101,7 @@ pub fn size(device: impl AsFd) -> io::Result<u64> {
 pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
     let mut flag: libc::c_int = 0;
     // SAFETY: BLKROGET writes one int to the address given, which is `flag`.
-    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKROGET, &raw mut flag) })?;
+    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKROGET, &raw mut flag) })?;
     Ok(flag != 0)
 }
 
@@ -113,7 +113,9 @@ pub fn is_read_only(device: impl AsFd) -> io::Result<bool> {
 pub fn disk_sequence(device: impl AsFd) -> io::Result<u64> {
     let mut sequence = 0_u64;
     // SAFETY: BLKGETDISKSEQ writes one 64-bit number to the address given, which is `sequence`.
-    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut sequence) })?;
+    check_ioctl(unsafe {
+        libc::ioctl(device.as_fd().as_raw_fd(), BLKGETDISKSEQ, &raw mut sequence)
+    })?;
     Ok(sequence)
 }
 
@@ -127,16 +129,16 @@ pub fn change_loop_file(device: &File, other: &File) -> io::Result<()> {
     /// `LOOP_CHANGE_FD`.
     const LOOP_CHANGE_FD: libc::Ioctl = 0x4c06;
     // SAFETY: LOOP_CHANGE_FD takes a descriptor by value and no pointer.
-    checked(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
+    check_ioctl(unsafe { libc::ioctl(device.as_raw_fd(), LOOP_CHANGE_FD, other.as_raw_fd()) })
 }
 
 /// Writes back and forgets what the page cache holds of a block device; needs root.
 ///
 /// # Errors
 /// When it is no block device, or for want of CAP_SYS_ADMIN.
-pub fn drop_cache(device: impl AsFd) -> io::Result<()> {
+pub fn flush_buffer_cache(device: impl AsFd) -> io::Result<()> {
     // SAFETY: BLKFLSBUF takes no argument.
-    checked(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
+    check_ioctl(unsafe { libc::ioctl(device.as_fd().as_raw_fd(), BLKFLSBUF, 0) })
 }
 
 /// Writes to the medium what the page cache of a file or block device holds of it, without having
@@ -144,12 +146,12 @@ pub fn drop_cache(device: impl AsFd) -> io::Result<()> {
 ///
 /// # Errors
 /// When it was not written, or on what is neither file nor block device.
-pub fn write_back(file: impl AsFd) -> io::Result<()> {
+pub fn sync_file_data(file: impl AsFd) -> io::Result<()> {
     let all = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     // SAFETY: sync_file_range takes numbers and no pointer; a length of 0 means up to the end.
-    checked(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, all) })
+    check_ioctl(unsafe { libc::sync_file_range(file.as_fd().as_raw_fd(), 0, 0, all) })
 }
 
 /// The file that a loop device is attached to.
@@ -161,7 +163,7 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
     // SAFETY: LOOP_GET_STATUS64 writes one struct loop_info64 (232 bytes), for which `info` has
     // room, and all its bit patterns are valid numbers.
     let info = unsafe {
-        checked(libc::ioctl(
+        check_ioctl(libc::ioctl(
             device.as_raw_fd(),
             LOOP_GET_STATUS64,
             info.as_mut_ptr(),
@@ -171,13 +173,13 @@ pub fn loop_backing(device: &File) -> io::Result<LoopBacking> {
     Ok(LoopBacking {
         device: info.device,
         inode: info.inode,
-        special: info.rdevice,
+        rdev: info.rdevice,
     })
 }
 
 /// Has a write beyond `RLIMIT_FSIZE` fail with `EFBIG`, which otherwise ends the program by SIGXFSZ
 /// (setrlimit(2)).
-pub fn ignore_file_size_signal() {
+pub fn ignore_sigxfsz() {
     // SAFETY: SIG_IGN is a disposition and no function; nothing else sets one for this signal.
     unsafe { libc::signal(libc::SIGXFSZ, libc::SIG_IGN) };
 }
@@ -192,8 +194,8 @@ pub fn ignore_file_size_signal() {
 pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u32, Vec<u8>)> {
     let mut request = Box::new(DmRequest {
         version: [4, 0, 0],
-        data_size: DM_HEADER + DM_ROOM as u32,
-        data_start: DM_HEADER,
+        data_size: DM_IOCTL_BYTES + DM_RESPONSE_BYTES as u32,
+        data_start: DM_IOCTL_BYTES,
         target_count: 0,
         open_count: 0,
         flags: DM_STATUS_TABLE_FLAG,
@@ -203,11 +205,11 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
         name: [0; 128],
         uuid: [0; 129],
         data: [0; 7],
-        answer: [0; DM_ROOM],
+        response: [0; DM_RESPONSE_BYTES],
     });
     // SAFETY: DM_TABLE_STATUS reads and writes at most `data_size` bytes at the address given, for
     // which `request` has room; all bit patterns of its fields are valid numbers.
-    checked(unsafe {
+    check_ioctl(unsafe {
         libc::ioctl(
             control.as_raw_fd(),
             DM_TABLE_STATUS,
@@ -218,8 +220,8 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
         return Err(io::Error::other("its table is larger than 64 KiB"));
     }
     // The answer begins where the kernel says.
-    let begin = request.data_start.saturating_sub(DM_HEADER) as usize;
-    let answer = request.answer.get(begin..).unwrap_or_default().to_vec();
+    let begin = request.data_start.saturating_sub(DM_IOCTL_BYTES) as usize;
+    let answer = request.response.get(begin..).unwrap_or_default().to_vec();
     Ok((request.target_count, answer))
 }
 
@@ -227,17 +229,17 @@ pub fn device_mapper_table(control: &File, number: (u32, u32)) -> io::Result<(u3
 ///
 /// # Errors
 /// `ENOTTY` or `EOPNOTSUPP` where the file system has none.
-pub fn attributes(file: &File) -> io::Result<u32> {
+pub fn inode_flags(file: &File) -> io::Result<u32> {
     let mut flags: [libc::c_uint; 2] = [0; 2];
     // SAFETY: FS_IOC_GETFLAGS writes one int to the address given, which has room for two.
-    checked(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, flags.as_mut_ptr()) })?;
+    check_ioctl(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_GETFLAGS, flags.as_mut_ptr()) })?;
     Ok(flags[0])
 }
 
 /// One extent of a file: `struct fiemap_extent`.
 #[repr(C)]
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Extent {
+pub struct FileExtent {
     /// First byte in the file.
     pub logical: u64,
     /// First byte on the device.
@@ -247,11 +249,11 @@ pub struct Extent {
     reserved: [u64; 2],
     /// `FIEMAP_EXTENT_...` (include/uapi/linux/fiemap.h).
     pub flags: u32,
-    reserved_too: [u32; 3],
+    reserved_tail: [u32; 3],
 }
 
 /// Extents that are asked for at once.
-pub const EXTENTS: usize = 128;
+pub const MAX_EXTENTS: usize = 128;
 
 /// `struct fiemap` with room for some extents behind it.
 #[repr(C)]
@@ -259,30 +261,30 @@ struct Fiemap {
     start: u64,
     length: u64,
     flags: u32,
-    mapped: u32,
-    room: u32,
+    mapped_extents: u32,
+    extent_count: u32,
     reserved: u32,
-    extents: [Extent; EXTENTS],
+    extents: [FileExtent; MAX_EXTENTS],
 }
 
 /// The first [`EXTENTS`] extents of a file from a byte on, after what is dirty was written back.
 ///
 /// # Errors
 /// `EOPNOTSUPP` where the file system does not tell.
-pub fn extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<Extent>> {
+pub fn file_extents(file: &File, range: std::ops::Range<u64>) -> io::Result<Vec<FileExtent>> {
     let mut map = Fiemap {
         start: range.start,
         length: range.end.saturating_sub(range.start),
         flags: FIEMAP_FLAG_SYNC,
-        mapped: 0,
-        room: EXTENTS as u32,
+        mapped_extents: 0,
+        extent_count: MAX_EXTENTS as u32,
         reserved: 0,
-        extents: [Extent::default(); EXTENTS],
+        extents: [FileExtent::default(); MAX_EXTENTS],
     };
     // SAFETY: FS_IOC_FIEMAP reads the header and writes at most `room` extents behind it, for which
     // `extents` has the place; all their bit patterns are valid numbers.
-    checked(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) })?;
-    let mapped = (map.mapped as usize).min(EXTENTS);
+    check_ioctl(unsafe { libc::ioctl(file.as_raw_fd(), FS_IOC_FIEMAP, &raw mut map) })?;
+    let mapped = (map.mapped_extents as usize).min(MAX_EXTENTS);
     Ok(map.extents[..mapped].to_vec())
 }
 
@@ -350,7 +352,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_priority_that_was_set_is_told() {
+    fn io_priority_set_is_read_back() {
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()

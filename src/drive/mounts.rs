@@ -7,19 +7,19 @@ use std::io;
 use std::os::unix::fs::{FileTypeExt, MetadataExt};
 use std::path::{Path, PathBuf};
 
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// One mounted file system.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Mount {
+pub struct MountEntry {
     /// Its identity, as `statx` gives it (STATX_MNT_ID).
     pub id: u64,
     /// `st_dev` of its files; of a block device only where the file system has just one.
-    pub number: (u32, u32),
+    pub device_id: (u32, u32),
     /// Directory of the file system that is mounted there: `/` but for bind mounts.
     pub root: String,
     /// Where.
-    pub at: String,
+    pub mount_point: String,
     /// Type of the file system.
     pub file_system: String,
     /// What is mounted, usually the path of a block device.
@@ -30,26 +30,26 @@ pub struct Mount {
     pub options: Vec<String>,
 }
 
-impl Mount {
+impl MountEntry {
     /// Whether this file system lies on the block device of that number.
     #[must_use]
     pub fn is_on(&self, number: (u32, u32)) -> bool {
-        self.number == number || self.source_number == Some(number)
+        self.device_id == number || self.source_number == Some(number)
     }
 
     /// The block device that it lies on, where it lies on one.
     #[must_use]
-    pub fn block_device(&self, roots: &Roots) -> Option<(u32, u32)> {
-        let (major, minor) = self.number;
+    pub fn block_device(&self, roots: &SysPaths) -> Option<(u32, u32)> {
+        let (major, minor) = self.device_id;
         let own = roots.sys.join(format!("dev/block/{major}:{minor}"));
         let known = self.source_number.is_none() && own.exists();
-        self.source_number.or(known.then_some(self.number))
+        self.source_number.or(known.then_some(self.device_id))
     }
 }
 
 /// One place that the kernel swaps to.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Swap {
+pub struct SwapEntry {
     /// Device or file.
     pub path: PathBuf,
     /// Number of the block device, where it is one.
@@ -60,7 +60,7 @@ pub struct Swap {
 ///
 /// # Errors
 /// When `/proc/self/mountinfo` cannot be read.
-pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
+pub fn mounts(roots: &SysPaths) -> io::Result<Vec<MountEntry>> {
     let text = fs::read(roots.proc.join("self/mountinfo"))?;
     Ok(String::from_utf8_lossy(&text)
         .lines()
@@ -72,7 +72,7 @@ pub fn mounts(roots: &Roots) -> io::Result<Vec<Mount>> {
 /// this one's: a table shows only what lies below the root of its process. Processes that may not
 /// be examined are not among them.
 #[must_use]
-pub fn other_views(roots: &Roots) -> Vec<u32> {
+pub fn other_mount_namespaces(roots: &SysPaths) -> Vec<u32> {
     let of = |process: &str| {
         let directory = roots.proc.join(process);
         let namespace = fs::read_link(directory.join("ns/mnt")).ok()?;
@@ -101,7 +101,7 @@ pub fn other_views(roots: &Roots) -> Vec<u32> {
 ///
 /// # Errors
 /// When `/proc/swaps` is there and cannot be read.
-pub fn swaps(roots: &Roots) -> io::Result<Vec<Swap>> {
+pub fn swaps(roots: &SysPaths) -> io::Result<Vec<SwapEntry>> {
     let text = match fs::read(roots.proc.join("swaps")) {
         Ok(text) => text,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
@@ -112,8 +112,8 @@ pub fn swaps(roots: &Roots) -> io::Result<Vec<Swap>> {
         .skip(1)
         .filter_map(|line| line.split_whitespace().next())
         .map(|path| {
-            let path = unescape(path);
-            Swap {
+            let path = unescape_mountinfo(path);
+            SwapEntry {
                 number: device_number(roots, &path),
                 path: PathBuf::from(path),
             }
@@ -122,17 +122,17 @@ pub fn swaps(roots: &Roots) -> io::Result<Vec<Swap>> {
 }
 
 /// `ID PARENT MAJOR:MINOR ROOT POINT OPTIONS [FIELD...] - TYPE SOURCE OPTIONS`
-pub(super) fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
+pub(super) fn parse_mount(roots: &SysPaths, line: &str) -> Option<MountEntry> {
     let (front, back) = line.split_once(" - ")?;
     let mut front = front.split(' ');
     let id = front.next()?.parse().ok()?;
-    let number = parse_number(front.nth(1)?)?;
-    let root = unescape(front.next()?);
-    let at = unescape(front.next()?);
+    let number = parse_device_number(front.nth(1)?)?;
+    let root = unescape_mountinfo(front.next()?);
+    let at = unescape_mountinfo(front.next()?);
     let own_options = front.next()?;
     let mut back = back.split(' ');
     let file_system = back.next()?.to_owned();
-    let source = unescape(back.next()?);
+    let source = unescape_mountinfo(back.next()?);
     let mut options: Vec<String> = Vec::new();
     for option in own_options
         .split(',')
@@ -142,11 +142,11 @@ pub(super) fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
             options.push(option.to_owned());
         }
     }
-    Some(Mount {
+    Some(MountEntry {
         id,
-        number,
+        device_id: number,
         root,
-        at,
+        mount_point: at,
         file_system,
         source_number: device_number(roots, &source),
         source,
@@ -156,29 +156,29 @@ pub(super) fn parse_mount(roots: &Roots, line: &str) -> Option<Mount> {
 
 /// Reads `MAJOR:MINOR`.
 #[must_use]
-pub fn parse_number(text: &str) -> Option<(u32, u32)> {
+pub fn parse_device_number(text: &str) -> Option<(u32, u32)> {
     let (major, minor) = text.trim().split_once(':')?;
     Some((major.parse().ok()?, minor.parse().ok()?))
 }
 
 /// Number of the block device that a path below `/dev` names.
-fn device_number(roots: &Roots, path: &str) -> Option<(u32, u32)> {
+fn device_number(roots: &SysPaths, path: &str) -> Option<(u32, u32)> {
     let below = Path::new(path).strip_prefix("/dev").ok()?;
     let metadata = fs::metadata(roots.dev.join(below)).ok()?;
     metadata
         .file_type()
         .is_block_device()
-        .then(|| split_number(metadata.rdev()))
+        .then(|| split_device_number(metadata.rdev()))
 }
 
 /// Major and minor of a device number as `stat` gives it.
 #[must_use]
-pub fn split_number(number: u64) -> (u32, u32) {
+pub fn split_device_number(number: u64) -> (u32, u32) {
     (rustix::fs::major(number), rustix::fs::minor(number))
 }
 
 /// The kernel writes space, tab, newline and backslash as `\` and three octal digits.
-fn unescape(text: &str) -> String {
+fn unescape_mountinfo(text: &str) -> String {
     let mut bytes = Vec::with_capacity(text.len());
     let mut rest = text.as_bytes();
     while let Some((&first, tail)) = rest.split_first() {
@@ -198,19 +198,19 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_line_of_mountinfo() {
-        let roots = Roots::below(Path::new("/nonexistent"));
+    fn mountinfo_line_is_parsed() {
+        let roots = SysPaths::under_root(Path::new("/nonexistent"));
         let line = r"36 35 8:1 / /mnt/my\040disk rw,noatime master:1 - ext4 /dev/sda1 rw";
         let mount = parse_mount(&roots, line).unwrap();
-        assert_eq!(mount.at, "/mnt/my disk");
+        assert_eq!(mount.mount_point, "/mnt/my disk");
         assert_eq!(mount.file_system, "ext4");
         assert!(mount.is_on((8, 1)) && !mount.is_on((8, 2)));
         assert_eq!(parse_mount(&roots, "nonsense"), None);
     }
 
     #[test]
-    fn only_three_octal_digits_are_an_escape() {
-        assert_eq!(unescape(r"a\134b\04"), r"a\b\04");
-        assert_eq!(unescape(r"\011"), "\t");
+    fn mountinfo_unescape_requires_three_octal_digits() {
+        assert_eq!(unescape_mountinfo(r"a\134b\04"), r"a\b\04");
+        assert_eq!(unescape_mountinfo(r"\011"), "\t");
     }
 }

@@ -2,13 +2,13 @@
 
 /// Added to the state at each step (Steele, Lea, Flood: Fast Splittable Pseudorandom Number
 /// Generators, OOPSLA 2014).
-const GOLDEN: u64 = 0x9e37_79b9_7f4a_7c15;
+const SPLITMIX64_INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
 
 /// Scatters the bits of a number: SplitMix64's output for that state. One to one.
 #[inline]
 #[must_use]
-pub fn scatter(state: u64) -> u64 {
-    let mut word = state.wrapping_add(GOLDEN);
+pub fn splitmix64(state: u64) -> u64 {
+    let mut word = state.wrapping_add(SPLITMIX64_INCREMENT);
     word = (word ^ (word >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
     word = (word ^ (word >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
     word ^ (word >> 31)
@@ -18,38 +18,39 @@ pub fn scatter(state: u64) -> u64 {
 /// an Interval, 2019, without its rejection: the bias is below `bound` in 2^64).
 #[inline]
 #[must_use]
-pub fn below(word: u64, bound: u64) -> u64 {
+pub fn scale_to_bound(word: u64, bound: u64) -> u64 {
     ((u128::from(word) * u128::from(bound)) >> 64) as u64
 }
 
 /// A random word as a number from 0 to below 1.
 #[inline]
 #[must_use]
-pub fn unit(word: u64) -> f64 {
+pub fn unit_interval(word: u64) -> f64 {
     (word >> 11) as f64 / (1_u64 << 53) as f64
 }
 
 /// xoshiro256++ (Blackman, Vigna: Scrambled Linear Pseudorandom Number Generators, 2021).
 #[derive(Debug, Clone)]
-pub struct Random([u64; 4]);
+pub struct Xoshiro256([u64; 4]);
 
-impl Random {
+impl Xoshiro256 {
     /// A generator whose numbers follow from the seed alone.
     #[must_use]
     pub fn new(seed: u64) -> Self {
-        let word = |index: u64| scatter(seed.wrapping_add(index.wrapping_mul(GOLDEN)));
+        let word =
+            |index: u64| splitmix64(seed.wrapping_add(index.wrapping_mul(SPLITMIX64_INCREMENT)));
         Self([word(0), word(1), word(2), word(3)])
     }
 
     /// A generator that nobody can foretell: for data that no drive has seen before.
     #[must_use]
-    pub fn unforeseen() -> Self {
-        Self::new(crate::unforeseen::word())
+    pub fn from_entropy() -> Self {
+        Self::new(crate::entropy::word())
     }
 
     /// The next word.
     #[inline]
-    pub fn word(&mut self) -> u64 {
+    pub fn next_u64(&mut self) -> u64 {
         let [a, b, c, d] = &mut self.0;
         let result = a.wrapping_add(*d).rotate_left(23).wrapping_add(*a);
         let shifted = *b << 17;
@@ -63,25 +64,25 @@ impl Random {
     }
 
     /// Uniform over 0 (in) to 1 (out).
-    pub fn share(&mut self) -> f64 {
-        unit(self.word())
+    pub fn uniform(&mut self) -> f64 {
+        unit_interval(self.next_u64())
     }
 
     /// Uniform over 0 (in) to `bound` (out); 0 for a bound of 0.
-    pub fn below(&mut self, bound: u64) -> u64 {
-        below(self.word(), bound)
+    pub fn next_below(&mut self, bound: u64) -> u64 {
+        scale_to_bound(self.next_u64(), bound)
     }
 
     /// A normal deviate of mean 0 and variance 1 (Box and Muller 1958).
     pub fn normal(&mut self) -> f64 {
-        let radius = (-2.0 * (1.0 - self.share()).ln()).sqrt();
-        radius * (std::f64::consts::TAU * self.share()).cos()
+        let radius = (-2.0 * (1.0 - self.uniform()).ln()).sqrt();
+        radius * (std::f64::consts::TAU * self.uniform()).cos()
     }
 
     /// Puts the items into random order (Fisher and Yates).
     pub fn shuffle<T>(&mut self, items: &mut [T]) {
         for last in (1..items.len()).rev() {
-            let other = self.below(last as u64 + 1) as usize;
+            let other = self.next_below(last as u64 + 1) as usize;
             items.swap(last, other);
         }
     }
@@ -91,8 +92,8 @@ impl Random {
         let (words, rest) = buffer.as_chunks_mut::<8>();
         words
             .iter_mut()
-            .for_each(|chunk| *chunk = self.word().to_le_bytes());
-        let last = self.word().to_le_bytes();
+            .for_each(|chunk| *chunk = self.next_u64().to_le_bytes());
+        let last = self.next_u64().to_le_bytes();
         rest.copy_from_slice(&last[..rest.len()]);
     }
 }
@@ -102,25 +103,25 @@ mod tests {
     use super::*;
 
     #[test]
-    fn scatter_is_splitmix64() {
+    fn splitmix64_matches_reference_values() {
         // First outputs for seed 0, from the reference implementation.
-        assert_eq!(scatter(0), 0xe220_a839_7b1d_cdaf);
-        assert_eq!(scatter(GOLDEN), 0x6e78_9e6a_a1b9_65f4);
+        assert_eq!(splitmix64(0), 0xe220_a839_7b1d_cdaf);
+        assert_eq!(splitmix64(SPLITMIX64_INCREMENT), 0x6e78_9e6a_a1b9_65f4);
     }
 
     #[test]
-    fn the_generator_is_xoshiro256_plus_plus() {
+    fn generator_matches_xoshiro256_plus_plus_reference() {
         // First outputs for the state 1, 2, 3, 4, from the reference implementation.
-        let mut random = Random([1, 2, 3, 4]);
-        assert_eq!(random.word(), 41_943_041);
-        assert_eq!(random.word(), 58_720_359);
-        assert_eq!(random.word(), 3_588_806_011_781_223);
+        let mut random = Xoshiro256([1, 2, 3, 4]);
+        assert_eq!(random.next_u64(), 41_943_041);
+        assert_eq!(random.next_u64(), 58_720_359);
+        assert_eq!(random.next_u64(), 3_588_806_011_781_223);
     }
 
     #[test]
-    fn every_byte_of_a_buffer_is_filled() {
+    fn fill_writes_every_byte_of_buffer() {
         let mut ever = [0_u8; 21];
-        let mut random = Random::new(7);
+        let mut random = Xoshiro256::new(7);
         for _ in 0..64 {
             let mut buffer = [0_u8; 21];
             random.fill(&mut buffer);
@@ -132,9 +133,9 @@ mod tests {
     }
 
     #[test]
-    fn a_shuffle_keeps_every_item() {
+    fn shuffle_preserves_every_item() {
         let mut items: Vec<u32> = (0..100).collect();
-        Random::new(3).shuffle(&mut items);
+        Xoshiro256::new(3).shuffle(&mut items);
         assert!(items.windows(2).any(|pair| pair[0] > pair[1]));
         items.sort_unstable();
         assert!(items.iter().copied().eq(0..100));
@@ -142,7 +143,7 @@ mod tests {
 
     #[test]
     fn normal_deviates_have_mean_0_and_variance_1() {
-        let mut random = Random::new(7);
+        let mut random = Xoshiro256::new(7);
         let drawn: Vec<f64> = (0..10_000).map(|_| random.normal()).collect();
         let mean = drawn.iter().sum::<f64>() / 1e4;
         let square = drawn.iter().map(|value| value * value).sum::<f64>() / 1e4;
@@ -153,9 +154,12 @@ mod tests {
     }
 
     #[test]
-    fn bounds_hold_at_both_ends() {
-        assert_eq!((below(0, 10), below(u64::MAX, 10)), (0, 9));
-        assert_eq!(unit(0), 0.0);
-        assert!(unit(u64::MAX) < 1.0);
+    fn bounded_random_numbers_stay_within_both_bounds() {
+        assert_eq!(
+            (scale_to_bound(0, 10), scale_to_bound(u64::MAX, 10)),
+            (0, 9)
+        );
+        assert_eq!(unit_interval(0), 0.0);
+        assert!(unit_interval(u64::MAX) < 1.0);
     }
 }

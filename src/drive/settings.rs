@@ -15,7 +15,7 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::private_directory::PrivateDirectory;
-use crate::roots::{self, Roots};
+use crate::roots::{self, SysPaths};
 
 mod error;
 mod guard;
@@ -26,43 +26,43 @@ mod store;
 
 use error::io_error;
 pub use error::{RecordError, SettingError};
-pub use guard::Guard;
-use kernel_file::KernelFile;
-pub use record::{BootId, DeviceIdentity, Record};
-pub use setting::{DeviceName, Setting};
-use store::{RECORD, forget, lock_of, read_record, restore};
+pub use guard::SettingLock;
+use kernel_file::SettingFile;
+pub use record::{BootId, DeviceIdentity, SettingRecord};
+pub use setting::{DeviceName, SystemSetting};
+use store::{RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock};
 
 /// The directory of the records, below the base.
-const OWN: &str = "diskscope/settings";
+const RECORD_SUBDIRECTORY: &str = "diskscope/settings";
 /// A temporary file that is older has been left by a process that was killed.
-const TEMPORARY_AGE: Duration = Duration::from_secs(600);
+const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(600);
 
 /// How often a lock is asked for that another process has, and how long is waited between.
-const LOCK_TRIES: u32 = 20;
-const LOCK_PAUSE: Duration = Duration::from_millis(10);
+const LOCK_ATTEMPTS: u32 = 20;
+const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 /// How long the start of a command waits for the end of a process that keeps a setting.
-const HOLDER_END: Duration = Duration::from_millis(200);
+const HOLDER_EXIT_TIMEOUT: Duration = Duration::from_millis(200);
 
 /// A directory for records: a base, and the components below it that are the program's own.
 #[derive(Debug, Clone)]
-struct RecordPlace {
+struct RecordDirectory {
     base: PathBuf,
-    own: PathBuf,
+    subdirectory: PathBuf,
 }
 
 /// Changes settings of the system, and puts them back.
 #[derive(Debug, Clone)]
-pub struct Settings {
-    roots: Roots,
+pub struct SettingsManager {
+    sys_paths: SysPaths,
     /// Records are written to the first and looked for in all.
-    places: Vec<RecordPlace>,
+    record_directories: Vec<RecordDirectory>,
 }
 
-impl Default for Settings {
+impl Default for SettingsManager {
     /// The system's own settings. Root's records are below `/run`, whatever HOME is; those of
     /// others below `$XDG_RUNTIME_DIR`, else in their state directory.
     fn default() -> Self {
-        let roots = Roots::default();
+        let roots = SysPaths::default();
         let bases = if rustix::process::geteuid().is_root() {
             vec![roots.run.clone()]
         } else {
@@ -73,22 +73,22 @@ impl Default for Settings {
                 .chain(state)
                 .collect()
         };
-        let place = |base| RecordPlace {
+        let place = |base| RecordDirectory {
             base,
-            own: PathBuf::from(OWN),
+            subdirectory: PathBuf::from(RECORD_SUBDIRECTORY),
         };
         Self {
-            roots,
-            places: bases.into_iter().map(place).collect(),
+            sys_paths: roots,
+            record_directories: bases.into_iter().map(place).collect(),
         }
     }
 }
 
 /// What became of a setting that a killed process left changed.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Leftover {
+pub enum LeftoverSetting {
     /// It has its old value again.
-    PutBack {
+    Restored {
         /// The setting's file.
         path: PathBuf,
         /// The old value.
@@ -97,29 +97,29 @@ pub enum Leftover {
     /// Another device has the name now: nothing was changed.
     OtherDevice {
         /// The setting.
-        setting: Setting,
+        setting: SystemSetting,
     },
 }
 
-impl Settings {
+impl SettingsManager {
     /// Settings below other roots, with records in that directory.
     #[must_use]
-    pub fn new(roots: Roots, records: &Path) -> Self {
-        let place = RecordPlace {
+    pub fn new(roots: SysPaths, records: &Path) -> Self {
+        let place = RecordDirectory {
             base: records.parent().unwrap_or(records).to_owned(),
-            own: records.file_name().unwrap_or_default().into(),
+            subdirectory: records.file_name().unwrap_or_default().into(),
         };
         Self {
-            roots,
-            places: vec![place],
+            sys_paths: roots,
+            record_directories: vec![place],
         }
     }
 
     /// Whether this system has the setting.
     #[must_use]
-    pub fn exists(&self, setting: &Setting) -> bool {
-        let located = setting.locate(&self.roots);
-        located.is_ok_and(|(tree, file)| tree.root(&self.roots).join(file).exists())
+    pub fn exists(&self, setting: &SystemSetting) -> bool {
+        let located = setting.file_path(&self.sys_paths);
+        located.is_ok_and(|(tree, file)| tree.root(&self.sys_paths).join(file).exists())
     }
 
     /// Prepares a setting to be changed: no other process can change it as long as the guard
@@ -129,40 +129,43 @@ impl Settings {
     /// # Errors
     /// When another process changes it ([`SettingError::is_held`]), when it cannot be read, or its
     /// old value cannot be noted.
-    pub fn guard(&self, setting: Setting) -> Result<Guard, SettingError> {
+    pub fn lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
         // A start of the program that puts settings back has the lock for a moment only.
-        for _ in 0..LOCK_TRIES {
-            match self.try_guard(setting.clone()) {
-                Err(error) if error.is_held() => std::thread::sleep(LOCK_PAUSE),
+        for _ in 0..LOCK_ATTEMPTS {
+            match self.try_lock_setting(setting.clone()) {
+                Err(error) if error.is_locked_by_process() => {
+                    std::thread::sleep(LOCK_RETRY_INTERVAL)
+                }
                 taken => return taken,
             }
         }
-        self.try_guard(setting)
+        self.try_lock_setting(setting)
     }
 
-    fn try_guard(&self, setting: Setting) -> Result<Guard, SettingError> {
-        let file = KernelFile::open(&self.roots, &setting)?;
-        let directory = self.directory()?;
-        let lock = lock_of(&directory, &setting)?;
-        if !file.lock()? {
-            return Err(SettingError::Held {
+    fn try_lock_setting(&self, setting: SystemSetting) -> Result<SettingLock, SettingError> {
+        let file = SettingFile::open(&self.sys_paths, &setting)?;
+        let directory = self.record_directory()?;
+        let lock = take_setting_lock(&directory, &setting)?;
+        if !file.try_lock()? {
+            return Err(SettingError::LockedByProcess {
                 setting,
                 holder: None,
             });
         }
         if let Ok(Some(left)) = read_record(&directory, &setting) {
-            self.settle(&directory, &left, &file)?;
+            self.restore_or_discard(&directory, &left, &file)?;
         }
-        let boot = BootId::read(&self.roots).ok_or_else(|| {
-            let path = self.roots.proc.join("sys/kernel/random/boot_id");
+        let boot = BootId::read(&self.sys_paths).ok_or_else(|| {
+            let path = self.sys_paths.proc.join("sys/kernel/random/boot_id");
             io_error("read", &path)(io::ErrorKind::InvalidData.into())
         })?;
-        let device = self.identity(&setting)?;
-        let record = Record::new(setting.clone(), boot, device, file.read()?).map_err(|_| {
-            let value = file.read().unwrap_or_default();
-            SettingError::Value { setting, value }
-        })?;
-        Ok(Guard {
+        let device = self.device_identity(&setting)?;
+        let record =
+            SettingRecord::new(setting.clone(), boot, device, file.read()?).map_err(|_| {
+                let value = file.read().unwrap_or_default();
+                SettingError::InvalidValue { setting, value }
+            })?;
+        Ok(SettingLock {
             record,
             file,
             directory,
@@ -171,107 +174,115 @@ impl Settings {
     }
 
     /// Where new records are written: the first place that can be used.
-    fn directory(&self) -> Result<PrivateDirectory, SettingError> {
+    fn record_directory(&self) -> Result<PrivateDirectory, SettingError> {
         let mut refused = None;
-        for place in &self.places {
-            match PrivateDirectory::create(&place.base, &place.own) {
+        for place in &self.record_directories {
+            match PrivateDirectory::create(&place.base, &place.subdirectory) {
                 Ok(directory) => return Ok(directory),
                 Err(error) => refused = refused.or(Some(error)),
             }
         }
-        Err(refused.map_or(SettingError::NoPlace, SettingError::Directory))
+        Err(refused.map_or(
+            SettingError::NoRecordDirectory,
+            SettingError::RecordDirectory,
+        ))
     }
 
     /// Puts back what a killed process left changed. Settings of a process that is still there,
     /// and settings that somebody else has changed since, are left alone.
     #[must_use]
-    pub fn restore_leftovers(&self) -> Vec<Result<Leftover, SettingError>> {
+    pub fn restore_leftovers(&self) -> Vec<Result<LeftoverSetting, SettingError>> {
         let mut restored = Vec::new();
-        for place in &self.places {
-            match PrivateDirectory::open(&place.base, &place.own) {
-                Ok(directory) => restored.extend(self.restore_in(&directory)),
+        for place in &self.record_directories {
+            match PrivateDirectory::open(&place.base, &place.subdirectory) {
+                Ok(directory) => restored.extend(self.restore_in_directory(&directory)),
                 // Another user's directory that cannot be looked into has nothing for this one, and
                 // where others decide what is there nothing was written.
-                Err(error) if error.is_not_found() || error.is_denied() || error.is_untrusted() => {
-                }
+                Err(error)
+                    if error.is_not_found()
+                        || error.is_permission_denied()
+                        || error.is_untrusted() => {}
                 Err(error) => restored.push(Err(error.into())),
             }
         }
         restored
     }
 
-    fn restore_in(&self, directory: &PrivateDirectory) -> Vec<Result<Leftover, SettingError>> {
-        directory.remove_old_temporaries(TEMPORARY_AGE);
-        let names = match directory.names() {
+    fn restore_in_directory(
+        &self,
+        directory: &PrivateDirectory,
+    ) -> Vec<Result<LeftoverSetting, SettingError>> {
+        directory.remove_old_temporaries(STALE_TEMPORARY_AGE);
+        let names = match directory.entry_names() {
             Ok(names) => names,
             Err(error) => return vec![Err(error.into())],
         };
         let settings = names
             .iter()
-            .filter_map(|name| name.to_str()?.strip_suffix(RECORD)?.parse().ok());
+            .filter_map(|name| name.to_str()?.strip_suffix(RECORD_SUFFIX)?.parse().ok());
         settings
-            .filter_map(|setting| self.restore_soon(directory, &setting).transpose())
+            .filter_map(|setting| self.restore_with_timeout(directory, &setting).transpose())
             .collect()
     }
 
     /// Puts one setting back, unless a running process keeps it. After kill -9 the kernel takes a
     /// few milliseconds to end the worker process and its locks.
-    fn restore_soon(
+    fn restore_with_timeout(
         &self,
         directory: &PrivateDirectory,
-        setting: &Setting,
-    ) -> Result<Option<Leftover>, SettingError> {
+        setting: &SystemSetting,
+    ) -> Result<Option<LeftoverSetting>, SettingError> {
         let began = Instant::now();
         loop {
-            match self.restore_one(directory, setting) {
-                Err(error) if error.is_held() => {
-                    if began.elapsed() > HOLDER_END {
+            match self.restore_setting(directory, setting) {
+                Err(error) if error.is_locked_by_process() => {
+                    if began.elapsed() > HOLDER_EXIT_TIMEOUT {
                         return Ok(None);
                     }
-                    std::thread::sleep(HOLDER_END / 20);
+                    std::thread::sleep(HOLDER_EXIT_TIMEOUT / 20);
                 }
                 restored => return restored,
             }
         }
     }
 
-    fn restore_one(
+    fn restore_setting(
         &self,
         directory: &PrivateDirectory,
-        setting: &Setting,
-    ) -> Result<Option<Leftover>, SettingError> {
-        let _lock = lock_of(directory, setting)?;
+        setting: &SystemSetting,
+    ) -> Result<Option<LeftoverSetting>, SettingError> {
+        let _lock = take_setting_lock(directory, setting)?;
         // Its process may have ended well meanwhile.
         let Some(record) = read_record(directory, setting)? else {
             return Ok(None);
         };
-        let file = match KernelFile::open(&self.roots, setting) {
+        let file = match SettingFile::open(&self.sys_paths, setting) {
             Err(error) if error.is_not_found() => {
-                forget(directory, setting)?;
+                remove_record(directory, setting)?;
                 return Ok(None);
             }
             opened => opened?,
         };
-        if !file.lock()? {
+        if !file.try_lock()? {
             return Ok(None);
         }
-        self.settle(directory, &record, &file)
+        self.restore_or_discard(directory, &record, &file)
     }
 
     /// Puts a setting back as a record says, where the record is about this device and this run
     /// of the kernel, and removes the record. Both locks are held.
-    fn settle(
+    fn restore_or_discard(
         &self,
         directory: &PrivateDirectory,
-        record: &Record,
-        file: &KernelFile,
-    ) -> Result<Option<Leftover>, SettingError> {
+        record: &SettingRecord,
+        file: &SettingFile,
+    ) -> Result<Option<LeftoverSetting>, SettingError> {
         let setting = record.setting();
         // After a reboot the setting is what the system makes it.
-        if BootId::read(&self.roots).as_ref() != Some(record.boot()) {
-            return forget(directory, setting).map(|()| None);
+        if BootId::read(&self.sys_paths).as_ref() != Some(record.boot()) {
+            return remove_record(directory, setting).map(|()| None);
         }
-        let now = self.identity(setting)?;
+        let now = self.device_identity(setting)?;
         let same = match (record.device(), &now) {
             (Some(then), Some(now)) => then.matches(now),
             (None, None) => true,
@@ -279,24 +290,27 @@ impl Settings {
         };
         if !same {
             let setting = setting.clone();
-            forget(directory, &setting)?;
-            return Ok(Some(Leftover::OtherDevice { setting }));
+            remove_record(directory, &setting)?;
+            return Ok(Some(LeftoverSetting::OtherDevice { setting }));
         }
-        let restored = restore(directory, record, file)?;
-        Ok(restored.then(|| Leftover::PutBack {
+        let restored = restore_from_record(directory, record, file)?;
+        Ok(restored.then(|| LeftoverSetting::Restored {
             path: file.path().to_owned(),
             value: record.original().to_owned(),
         }))
     }
 
     /// Who the setting's device is; `None` for a setting of the whole system.
-    fn identity(&self, setting: &Setting) -> Result<Option<DeviceIdentity>, SettingError> {
+    fn device_identity(
+        &self,
+        setting: &SystemSetting,
+    ) -> Result<Option<DeviceIdentity>, SettingError> {
         let Some(name) = setting.device() else {
             return Ok(None);
         };
-        let read = DeviceIdentity::read(&self.roots, name);
+        let read = DeviceIdentity::read(&self.sys_paths, name);
         read.map(Some).ok_or_else(|| {
-            let path = self.roots.sys.join("class/block").join(name.as_str());
+            let path = self.sys_paths.sys.join("class/block").join(name.as_str());
             io_error("identify", &path)(io::ErrorKind::NotFound.into())
         })
     }

@@ -6,36 +6,36 @@
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use super::plan::{CacheMode, Plan};
-use super::pread::{MAX_THREADS, Pread};
-use super::uring::Uring;
-use super::{Control, Engine, EngineError, Outcome, Snapshot};
+use super::pread::{MAX_SYNC_THREADS, PreadEngine};
+use super::uring::UringEngine;
+use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot};
 
 /// Feature that tells that buffered plans went through system calls beside io_uring.
-pub const BUFFERED_BY_SYSTEM_CALLS: &str = "buffered-by-system-calls";
+pub const BUFFERED_SYSCALLS_FEATURE: &str = "buffered-by-system-calls";
 
 /// Chooses between two engines on one medium, plan by plan.
 #[derive(Debug)]
-pub struct Auto {
-    direct: Uring,
-    buffered: Pread,
-    used: Used,
+pub struct AutoEngine {
+    direct_engine: UringEngine,
+    buffered_engine: PreadEngine,
+    used: UsedEngines,
 }
 
 /// Which of the two has executed a plan.
 #[derive(Debug, Default)]
-struct Used {
+struct UsedEngines {
     direct: AtomicBool,
     buffered: AtomicBool,
 }
 
-impl Auto {
+impl AutoEngine {
     /// Of two engines on the same medium.
     #[must_use]
-    pub fn new(direct: Uring, buffered: Pread) -> Self {
+    pub fn new(direct: UringEngine, buffered: PreadEngine) -> Self {
         Self {
-            direct,
-            buffered,
-            used: Used::default(),
+            direct_engine: direct,
+            buffered_engine: buffered,
+            used: UsedEngines::default(),
         }
     }
 
@@ -45,26 +45,26 @@ impl Auto {
     }
 }
 
-impl Engine for Auto {
+impl Engine for AutoEngine {
     fn name(&self) -> &'static str {
         match self.is_buffered() {
-            true => self.buffered.name(),
-            false => self.direct.name(),
+            true => self.buffered_engine.name(),
+            false => self.direct_engine.name(),
         }
     }
 
     fn features(&self) -> Vec<String> {
         if self.is_buffered() {
-            return self.buffered.features();
+            return self.buffered_engine.features();
         }
-        let mut features = self.direct.features();
+        let mut features = self.direct_engine.features();
         if self.used.buffered.load(Ordering::Relaxed) {
-            features.push(BUFFERED_BY_SYSTEM_CALLS.to_owned());
+            features.push(BUFFERED_SYSCALLS_FEATURE.to_owned());
         }
         features
     }
 
-    fn reason(&self) -> Option<String> {
+    fn selection_reason(&self) -> Option<String> {
         self.used.buffered.load(Ordering::Relaxed).then(|| {
             "requests through the page cache use read(2) and write(2): io_uring would hand \
              buffered writes to kernel threads"
@@ -75,16 +75,16 @@ impl Engine for Auto {
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError> {
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
         let threads = u64::from(plan.depth) * u64::from(plan.workers);
-        if plan.cache == CacheMode::Bypass || threads > u64::from(MAX_THREADS) {
+        if plan.cache_mode == CacheMode::Bypass || threads > u64::from(MAX_SYNC_THREADS) {
             self.used.direct.store(true, Ordering::Relaxed);
-            self.direct.execute(plan, control, observe)
+            self.direct_engine.execute(plan, control, observe)
         } else {
             self.used.buffered.store(true, Ordering::Relaxed);
-            self.buffered.execute(plan, control, observe)
+            self.buffered_engine.execute(plan, control, observe)
         }
     }
 }

@@ -11,38 +11,42 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use crate::privilege;
 
 pub mod address;
-mod area;
+mod aligned_buffer;
 mod auto;
 mod buffers;
-mod content;
-mod crew;
-mod feeder;
-mod finish;
+mod completion_recorder;
+mod data_pattern;
+mod end_fsync;
+mod execution;
+mod io_target;
 mod open;
 pub mod outcome;
 pub mod pauses;
 pub mod plan;
 mod pread;
 mod progress;
-mod recorder;
-mod run;
+mod request_generator;
 pub mod simulated;
-mod source;
 mod space;
 #[cfg(test)]
 mod tests;
 mod threads;
 mod uring;
 mod validate;
+mod worker_pool;
 mod write_gate;
 
 pub use address::ZoneMap;
-pub use threads::WORKER;
+pub use threads::WORKER_THREAD_PREFIX;
 
-pub use open::{Choice, OpenError, Opened, open, open_medium};
-pub use outcome::{CpuTime, Direction, End, FinishTimes, Moved, Outcome, Request, Snapshot, Tally};
+pub use open::{EngineChoice, OpenError, OpenedTarget, open_medium, open_target};
+pub use outcome::{
+    CpuTime, DirectionStats, EndReason, ExecutionOutcome, ExecutionSnapshot, FinishTimes, IoCounts,
+    IoStats, LoggedRequest,
+};
 pub use plan::{
-    BlockSize, CacheMode, DataKind, Flush, Limits, Operation, Pattern, Plan, Priority, SyncMode,
+    AccessPattern, BlockSize, CacheMode, DataKind, FlushMethod, IoOperation, IoSchedulingClass,
+    Plan, PlanLimits, SyncMode,
 };
 
 /// Executes plans on one medium.
@@ -54,7 +58,7 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     fn features(&self) -> Vec<String>;
 
     /// Why this engine and no other, where there was a reason.
-    fn reason(&self) -> Option<String> {
+    fn selection_reason(&self) -> Option<String> {
         None
     }
 
@@ -72,18 +76,18 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError>;
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError>;
 }
 
 /// The hand on the switch: stops an execution from another thread.
 #[derive(Debug, Default)]
-pub struct Control {
+pub struct CancellationToken {
     cancelled: AtomicBool,
 }
 
-impl Control {
+impl CancellationToken {
     /// Asks everything that runs under this control to stop at once.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
@@ -101,10 +105,10 @@ impl Control {
 pub enum EngineError {
     /// The plan does not fit the medium.
     #[error("{0}")]
-    Plan(String),
+    InvalidPlan(String),
     /// The engine could not be started.
     #[error("cannot {tried}: {source}")]
-    Start {
+    EngineStart {
         /// What was tried.
         tried: String,
         /// What the kernel said.
@@ -112,7 +116,7 @@ pub enum EngineError {
     },
     /// A request failed.
     #[error("{operation} of {bytes} bytes at byte {address} of {target} failed: {source}")]
-    Request {
+    RequestFailed {
         /// `read` or `write`.
         operation: &'static str,
         /// Name of the target.
@@ -126,10 +130,10 @@ pub enum EngineError {
     },
     /// The medium could not be opened as the plan wants it.
     #[error(transparent)]
-    Drive(#[from] crate::drive::DriveError),
+    OpenMedium(#[from] crate::drive::DriveError),
     /// What was written could not be made durable.
     #[error("{method} of {target} failed: {source}: what was written may not be on it")]
-    Flush {
+    FlushFailed {
         /// `fsync`, `fdatasync` or `sync_file_range`.
         method: &'static str,
         /// Name of the target.
@@ -139,10 +143,10 @@ pub enum EngineError {
     },
     /// The limits were used up before anything was measured.
     #[error("nothing was measured: the ramp alone used up --bytes or --requests")]
-    OnlyRamp,
+    NothingMeasured,
     /// A worker panicked: a defect of this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
-    Worker,
+    WorkerPanicked,
 }
 
 impl EngineError {
@@ -150,22 +154,26 @@ impl EngineError {
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
-            Self::OnlyRamp => "raise --bytes or --requests, or make --ramp shorter",
-            Self::Plan(_) => "change the parameter that the message names",
-            Self::Start { source, .. } if source.kind() == std::io::ErrorKind::PermissionDenied => {
-                return privilege::as_root_or(
+            Self::NothingMeasured => "raise --bytes or --requests, or make --ramp shorter",
+            Self::InvalidPlan(_) => "change the parameter that the message names",
+            Self::EngineStart { source, .. }
+                if source.kind() == std::io::ErrorKind::PermissionDenied =>
+            {
+                return privilege::root_advice(
                     " (sudo)",
                     "a security module or a container forbids it: try --engine pread",
                 );
             }
-            Self::Flush { .. } => "see the kernel's log (dmesg)",
-            Self::Start { .. } => "try --engine pread, or fewer workers and a smaller depth",
+            Self::FlushFailed { .. } => "see the kernel's log (dmesg)",
+            Self::EngineStart { .. } => "try --engine pread, or fewer workers and a smaller depth",
             // What the kernel answers for a drive that it has given up: its size is 0 then.
-            Self::Request { source, .. } if source.kind() == std::io::ErrorKind::UnexpectedEof => {
+            Self::RequestFailed { source, .. }
+                if source.kind() == std::io::ErrorKind::UnexpectedEof =>
+            {
                 "a drive that ends early is gone, or its medium: check cable and power; a file was \
                  cut off by somebody"
             }
-            Self::Request { source, .. } => match source.raw_os_error() {
+            Self::RequestFailed { source, .. } => match source.raw_os_error() {
                 Some(libc::EIO | libc::ENODATA | libc::EREMOTEIO) => {
                     "the drive could not do it: see the kernel's log (dmesg) and the drive's SMART \
                      values, and save what is on it"
@@ -177,8 +185,8 @@ impl EngineError {
                 Some(libc::EINVAL) => "try a larger --block-size, or --cache keep",
                 _ => "see the kernel's log (dmesg)",
             },
-            Self::Drive(error) => return error.advice(),
-            Self::Worker => "please report it together with what was printed",
+            Self::OpenMedium(error) => return error.advice(),
+            Self::WorkerPanicked => "please report it together with what was printed",
         };
         text.to_owned()
     }

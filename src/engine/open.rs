@@ -4,24 +4,24 @@ use std::ffi::OsStr;
 use std::ops::Range;
 use std::sync::Arc;
 
-use super::auto::Auto;
-use super::pread::Pread;
-use super::simulated::{PREFIX, Settings, SimError, Simulated};
-use super::source::Source;
-use super::uring::{self, Uring};
+use super::auto::AutoEngine;
+use super::io_target::IoTarget;
+use super::pread::PreadEngine;
+use super::simulated::{NAME_PREFIX, SimError, SimParameters, SimulatedEngine};
+use super::uring::{self, UringEngine};
 use super::write_gate::GateKeeper;
-use super::{Control, Engine};
+use super::{CancellationToken, Engine};
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    self, Consent, DriveError, ErrorKind, Inspection, Medium, Refusal, Target, TargetKind, guard,
-    scratch,
+    self, Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
+    guard, scratch,
 };
 use crate::named_file::FileId;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// Which engine is wanted.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Choice {
+pub enum EngineChoice {
     /// io_uring past the page cache, system calls through it; system calls for both where
     /// io_uring is missing.
     #[default]
@@ -35,10 +35,10 @@ pub enum Choice {
     Nop,
 }
 
-impl Choice {
+impl EngineChoice {
     /// By the word of the command line: `auto`, `uring`, `pread`.
     #[must_use]
-    pub fn named(word: &str) -> Option<Self> {
+    pub fn from_name(word: &str) -> Option<Self> {
         match word {
             "auto" => Some(Self::Auto),
             "uring" => Some(Self::Uring),
@@ -53,7 +53,7 @@ impl Choice {
 pub enum OpenError {
     /// The target itself.
     #[error(transparent)]
-    Drive(#[from] DriveError),
+    Medium(#[from] DriveError),
     /// The parameters of a simulated drive.
     #[error(transparent)]
     Simulated(#[from] SimError),
@@ -70,7 +70,7 @@ impl OpenError {
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
-            Self::Drive(error) => error.kind(),
+            Self::Medium(error) => error.kind(),
             Self::Simulated(_) => ErrorKind::Usage,
             Self::Engine { .. } => ErrorKind::Failed,
         }
@@ -80,7 +80,7 @@ impl OpenError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Drive(error) => error.advice(),
+            Self::Medium(error) => error.advice(),
             Self::Simulated(_) => {
                 "write for example sim:constant,latency=100us,size=10GB".to_owned()
             }
@@ -91,20 +91,20 @@ impl OpenError {
 
 /// A target with an engine for it.
 #[derive(Debug)]
-pub struct Opened {
+pub struct OpenedTarget {
     /// What it is.
     pub target: Target,
     /// What executes plans on it.
     engine: Box<dyn Engine>,
-    real: Option<Real>,
+    real_target: Option<RealTarget>,
 }
 
 /// What a target has that is not simulated.
 #[derive(Debug)]
-struct Real {
-    roots: Roots,
-    choice: Choice,
-    medium: Arc<Medium>,
+struct RealTarget {
+    sys_paths: SysPaths,
+    engine_choice: EngineChoice,
+    medium: Arc<OpenMedium>,
     /// Watches what may be written; `None` for what nobody else can reach.
     keeper: Option<GateKeeper>,
 }
@@ -115,22 +115,22 @@ struct Real {
 ///
 /// # Errors
 /// When there is nothing suitable behind the name, or the engine cannot be had.
-pub fn open(
-    roots: &Roots,
+pub fn open_target(
+    roots: &SysPaths,
     name: &(impl AsRef<OsStr> + ?Sized),
-    choice: Choice,
+    choice: EngineChoice,
     scratch_size: Option<u64>,
-) -> Result<Opened, OpenError> {
+) -> Result<OpenedTarget, OpenError> {
     let name = name.as_ref();
-    if let Some(name) = name.to_str().filter(|name| name.starts_with(PREFIX)) {
-        let simulation = Settings::parse(name)?.build()?;
-        return Ok(Opened {
+    if let Some(name) = name.to_str().filter(|name| name.starts_with(NAME_PREFIX)) {
+        let simulation = SimParameters::parse(name)?.build()?;
+        return Ok(OpenedTarget {
             target: simulation.target.clone(),
-            engine: Box::new(Simulated::new(simulation)),
-            real: None,
+            engine: Box::new(SimulatedEngine::new(simulation)),
+            real_target: None,
         });
     }
-    let medium = drive::target::open(roots, name, scratch_size)?;
+    let medium = drive::medium::open_target(roots, name, scratch_size)?;
     open_medium(roots, Arc::new(medium), choice)
 }
 
@@ -139,28 +139,28 @@ pub fn open(
 /// # Errors
 /// When the engine cannot be had.
 pub fn open_medium(
-    roots: &Roots,
-    medium: Arc<Medium>,
-    choice: Choice,
-) -> Result<Opened, OpenError> {
+    roots: &SysPaths,
+    medium: Arc<OpenMedium>,
+    choice: EngineChoice,
+) -> Result<OpenedTarget, OpenError> {
     let permit = match medium.target.kind {
-        TargetKind::Scratch => {
-            let permit = guard::permit(roots, &medium, None).map_err(DriveError::from)?;
+        TargetKind::ScratchFile => {
+            let permit = guard::permit_writing(roots, &medium, None).map_err(DriveError::from)?;
             Some(Arc::new(permit))
         }
         _ => None,
     };
-    let source = Source {
+    let source = IoTarget {
         medium: Arc::clone(&medium),
-        permit,
+        write_permit: permit,
         gate: None,
     };
-    Ok(Opened {
+    Ok(OpenedTarget {
         target: medium.target.clone(),
-        engine: engine(roots, choice, source)?,
-        real: Some(Real {
-            roots: roots.clone(),
-            choice,
+        engine: create_engine(roots, choice, source)?,
+        real_target: Some(RealTarget {
+            sys_paths: roots.clone(),
+            engine_choice: choice,
             medium,
             keeper: None,
         }),
@@ -168,27 +168,34 @@ pub fn open_medium(
 }
 
 /// The engine that is wanted, or the best that works.
-fn engine(roots: &Roots, choice: Choice, source: Source) -> Result<Box<dyn Engine>, OpenError> {
-    if choice == Choice::Pread {
-        return Ok(Box::new(Pread::new(source, None)));
+fn create_engine(
+    roots: &SysPaths,
+    choice: EngineChoice,
+    source: IoTarget,
+) -> Result<Box<dyn Engine>, OpenError> {
+    if choice == EngineChoice::Pread {
+        return Ok(Box::new(PreadEngine::new(source, None)));
     }
-    match Uring::new(source.clone()) {
-        Ok(engine) if choice == Choice::Nop => Ok(Box::new(engine.without_transfer())),
-        Ok(engine) if choice == Choice::Auto => {
-            Ok(Box::new(Auto::new(engine, Pread::new(source, None))))
-        }
+    match UringEngine::new(source.clone()) {
+        Ok(engine) if choice == EngineChoice::Nop => Ok(Box::new(engine.with_nop_requests())),
+        Ok(engine) if choice == EngineChoice::Auto => Ok(Box::new(AutoEngine::new(
+            engine,
+            PreadEngine::new(source, None),
+        ))),
         Ok(engine) => Ok(Box::new(engine)),
         Err(error) => {
-            let reason = uring::reason(roots, &error);
+            let reason = uring::unavailable_reason(roots, &error);
             match choice {
-                Choice::Uring | Choice::Nop => Err(OpenError::Engine { reason }),
-                Choice::Auto | Choice::Pread => Ok(Box::new(Pread::new(source, Some(reason)))),
+                EngineChoice::Uring | EngineChoice::Nop => Err(OpenError::Engine { reason }),
+                EngineChoice::Auto | EngineChoice::Pread => {
+                    Ok(Box::new(PreadEngine::new(source, Some(reason))))
+                }
             }
         }
     }
 }
 
-impl Opened {
+impl OpenedTarget {
     /// What executes plans on it.
     #[must_use]
     pub fn engine(&self) -> &dyn Engine {
@@ -197,20 +204,20 @@ impl Opened {
 
     /// Whether the target's bytes lie in this file: it is the target, or a loop device's image.
     #[must_use]
-    pub fn consists_of(&self, file: FileId) -> bool {
-        self.real
+    pub fn is_stored_in(&self, file: FileId) -> bool {
+        self.real_target
             .as_ref()
-            .is_some_and(|real| real.medium.consists_of(file))
+            .is_some_and(|real| real.medium.lies_in_file(file))
     }
 
     /// The facts that stand beside the question for consent; `None` for a simulated drive.
     ///
     /// # Errors
     /// When it cannot be found out who uses the target.
-    pub fn inspect(&self) -> Result<Option<Inspection>, Refusal> {
-        self.real
+    pub fn inspect_for_consent(&self) -> Result<Option<Inspection>, Refusal> {
+        self.real_target
             .as_ref()
-            .map(|real| guard::inspect(&real.roots, &real.medium))
+            .map(|real| guard::inspect_target(&real.sys_paths, &real.medium))
             .transpose()
     }
 
@@ -220,25 +227,27 @@ impl Opened {
     /// # Errors
     /// Why writing is refused, or that the engine could not be made anew.
     pub fn permit_writing(&mut self, consent: Option<&Consent>) -> Result<(), OpenError> {
-        let Some(real) = &mut self.real else {
+        let Some(real) = &mut self.real_target else {
             return Ok(());
         };
-        if real.medium.target.kind == TargetKind::Scratch {
+        if real.medium.target.kind == TargetKind::ScratchFile {
             return Ok(());
         }
-        let permit = guard::permit(&real.roots, &real.medium, consent).map_err(DriveError::from)?;
-        let watch = WriteWatch::new(&real.roots, &real.medium, Arc::clone(permit.known()));
+        let permit = guard::permit_writing(&real.sys_paths, &real.medium, consent)
+            .map_err(DriveError::from)?;
+        let watch = WriteWatch::new(&real.sys_paths, &real.medium, Arc::clone(permit.known()));
         let name = &real.medium.target.name;
         let keeper = watch
             .map(|watch| GateKeeper::start(watch, name))
             .transpose();
-        real.keeper = keeper.map_err(drive::failed("start a thread that watches", name))?;
-        let source = Source {
+        real.keeper =
+            keeper.map_err(drive::io_error_context("start a thread that watches", name))?;
+        let source = IoTarget {
             medium: Arc::clone(&real.medium),
-            permit: Some(Arc::new(permit)),
+            write_permit: Some(Arc::new(permit)),
             gate: real.keeper.as_ref().map(|keeper| Arc::clone(keeper.gate())),
         };
-        self.engine = engine(&real.roots, real.choice, source)?;
+        self.engine = create_engine(&real.sys_paths, real.engine_choice, source)?;
         Ok(())
     }
 
@@ -247,10 +256,14 @@ impl Opened {
     ///
     /// # Errors
     /// [`DriveError::NoRoomForHoles`].
-    pub fn check_room(&self, window: Range<u64>, most: Option<u64>) -> Result<(), DriveError> {
-        match &self.real {
+    pub fn check_free_space(
+        &self,
+        window: Range<u64>,
+        most: Option<u64>,
+    ) -> Result<(), DriveError> {
+        match &self.real_target {
             Some(real) if real.medium.target.kind == TargetKind::File => {
-                scratch::check_holes(&real.medium, window, most)
+                scratch::check_space_for_holes(&real.medium, window, most)
             }
             _ => Ok(()),
         }
@@ -260,7 +273,7 @@ impl Opened {
     /// the second time.
     #[must_use]
     pub fn take_refusal(&self) -> Option<DriveError> {
-        let keeper = self.real.as_ref()?.keeper.as_ref()?;
+        let keeper = self.real_target.as_ref()?.keeper.as_ref()?;
         keeper.gate().take_reason()
     }
 
@@ -269,13 +282,13 @@ impl Opened {
     ///
     /// # Errors
     /// When stopped, when the file system fails, or when its room was used up meanwhile.
-    pub fn prepare(
+    pub fn fill_scratch_file(
         &self,
-        control: &Control,
+        control: &CancellationToken,
         progress: &mut dyn FnMut(u64, u64),
     ) -> Result<(), DriveError> {
-        match &self.real {
-            Some(real) => scratch::fill(&real.medium, &|| control.is_cancelled(), progress),
+        match &self.real_target {
+            Some(real) => scratch::fill_scratch(&real.medium, &|| control.is_cancelled(), progress),
             None => Ok(()),
         }
     }

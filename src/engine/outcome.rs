@@ -2,69 +2,69 @@
 
 use std::time::Duration;
 
-use crate::stats::latency::Latency;
-use crate::stats::timeline::Timeline;
+use crate::stats::latency::LatencyHistogram;
+use crate::stats::timeline::RunTimeline;
 
 /// Requests of one direction.
 #[derive(Debug, Clone, Default)]
-pub struct Direction {
+pub struct DirectionStats {
     /// Response times; its count is the number of requests.
-    pub latency: Latency,
+    pub latency: LatencyHistogram,
     /// Bytes moved.
     pub bytes: u64,
     /// Requests and bytes by time since the start.
-    pub timeline: Timeline,
+    pub counts_over_time: RunTimeline,
 }
 
 /// Requests and bytes by direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Moved {
+pub struct IoCounts {
     /// Reads.
-    pub reads: u64,
+    pub read_ios: u64,
     /// Bytes read.
     pub read_bytes: u64,
     /// Writes.
-    pub writes: u64,
+    pub write_ios: u64,
     /// Bytes written.
     pub written_bytes: u64,
 }
 
-impl Moved {
+impl IoCounts {
     /// Counts one more request.
     #[inline]
-    pub fn count(&mut self, writes: bool, bytes: u64) {
+    pub fn add_request(&mut self, writes: bool, bytes: u64) {
         let (requests, sum) = match writes {
-            true => (&mut self.writes, &mut self.written_bytes),
-            false => (&mut self.reads, &mut self.read_bytes),
+            true => (&mut self.write_ios, &mut self.written_bytes),
+            false => (&mut self.read_ios, &mut self.read_bytes),
         };
         *requests += 1;
         *sum += bytes;
     }
 }
 
-impl std::ops::AddAssign for Moved {
+impl std::ops::AddAssign for IoCounts {
     fn add_assign(&mut self, other: Self) {
-        self.reads += other.reads;
+        self.read_ios += other.read_ios;
         self.read_bytes += other.read_bytes;
-        self.writes += other.writes;
+        self.write_ios += other.write_ios;
         self.written_bytes += other.written_bytes;
     }
 }
 
 /// All that was counted since the ramp ended.
 #[derive(Debug, Clone, Default)]
-pub struct Tally {
+pub struct IoStats {
     /// Of reads.
-    pub read: Direction,
+    pub read: DirectionStats,
     /// Of writes.
-    pub write: Direction,
+    pub write: DirectionStats,
     /// Requests that transferred less than was asked for without an error.
-    pub short: u64,
+    pub short_transfers: u64,
     /// What was moved during the ramp, or while this process was paused, and counts nowhere else.
-    pub ramp: Moved,
+    pub ramp_counts: IoCounts,
 }
 
-impl Tally {
+impl IoStats {
     /// Requests of both directions.
     #[must_use]
     pub fn requests(&self) -> u64 {
@@ -79,12 +79,12 @@ impl Tally {
 
     /// All that was asked of the medium, the ramp included.
     #[must_use]
-    pub fn moved(&self) -> Moved {
-        let mut moved = self.ramp;
-        moved += Moved {
-            reads: self.read.latency.count(),
+    pub fn all_counts(&self) -> IoCounts {
+        let mut moved = self.ramp_counts;
+        moved += IoCounts {
+            read_ios: self.read.latency.count(),
             read_bytes: self.read.bytes,
-            writes: self.write.latency.count(),
+            write_ios: self.write.latency.count(),
             written_bytes: self.write.bytes,
         };
         moved
@@ -93,26 +93,26 @@ impl Tally {
 
 /// The latest state of an execution, published 5 to 10 times a second.
 #[derive(Debug, Clone, Default)]
-pub struct Snapshot {
+pub struct ExecutionSnapshot {
     /// Time since the ramp ended; zero while it lasts.
     pub elapsed: Duration,
     /// Whether the ramp still lasts.
-    pub ramping: bool,
+    pub in_ramp_time: bool,
     /// How much of the plan is done, 0 to 1; `None` where the plan has no end of its own.
-    pub fraction: Option<f64>,
+    pub completed_fraction: Option<f64>,
     /// What was counted up to now.
-    pub tally: Tally,
+    pub stats: IoStats,
 }
 
 /// One request of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Request {
+pub struct LoggedRequest {
     /// Byte address on the medium.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
     /// Whether it wrote.
-    pub wrote: bool,
+    pub is_write: bool,
     /// When it was handed over, in nanoseconds since the execution's origin. With an open loop
     /// the intended time.
     pub start_ns: u64,
@@ -122,9 +122,9 @@ pub struct Request {
 
 /// Why an execution came to its end.
 #[derive(Debug)]
-pub enum End {
+pub enum EndReason {
     /// A limit of the plan, or its last address.
-    Done,
+    Completed,
     /// The user stopped it.
     Cancelled,
     /// A request failed; what was counted before stands.
@@ -135,36 +135,36 @@ pub enum End {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In user mode.
-    pub user: Duration,
+    pub user_time: Duration,
     /// In the kernel.
-    pub system: Duration,
+    pub system_time: Duration,
 }
 
 /// What making the data durable and closing the descriptor took.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FinishTimes {
     /// The flush that the plan asked for; zero where it asked for none.
-    pub sync: Duration,
+    pub sync_time: Duration,
     /// `close(2)`.
-    pub close: Duration,
+    pub close_time: Duration,
 }
 
 /// What an execution found, complete or not.
 #[derive(Debug)]
-pub struct Outcome {
+pub struct ExecutionOutcome {
     /// Why it ended.
-    pub end: End,
+    pub end_reason: EndReason,
     /// From the end of the ramp to the last completion that was counted.
     pub elapsed: Duration,
     /// What was counted.
-    pub tally: Tally,
+    pub stats: IoStats,
     /// Requests in order of completion (per worker, workers one after the other), if asked for.
-    pub log: Vec<Request>,
+    pub request_log: Vec<LoggedRequest>,
     /// Times at which this process did not run (it was stopped, or the machine was suspended), in
     /// nanoseconds since the origin; they are no part of `elapsed`.
     pub pauses: Vec<std::ops::Range<u64>>,
     /// Processor time, the ramp included.
-    pub cpu: CpuTime,
+    pub cpu_time: CpuTime,
     /// The steps after the last request, if the plan asked for them; not part of `elapsed`.
-    pub finish: Option<FinishTimes>,
+    pub finish_times: Option<FinishTimes>,
 }

@@ -6,7 +6,7 @@ use std::time::Duration;
 
 /// Which way the bytes go.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Operation {
+pub enum IoOperation {
     /// From the medium.
     Read,
     /// To the medium.
@@ -18,7 +18,7 @@ pub enum Operation {
     },
 }
 
-impl Operation {
+impl IoOperation {
     /// Whether anything is written.
     #[must_use]
     pub fn writes(self) -> bool {
@@ -28,7 +28,7 @@ impl Operation {
 
 /// Where in the window the requests go.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Pattern {
+pub enum AccessPattern {
     /// Ascending, block after block; at the window's end from its beginning again. With several
     /// workers each has an even part of the window.
     Sequential,
@@ -52,7 +52,7 @@ pub enum Pattern {
         theta: f64,
     },
     /// Just these byte addresses in this order, each once; the plan ends with the last.
-    Addresses(Arc<[u64]>),
+    AddressList(Arc<[u64]>),
 }
 
 /// Size of the requests in bytes.
@@ -67,7 +67,7 @@ pub enum BlockSize {
 impl BlockSize {
     /// The largest request.
     #[must_use]
-    pub fn largest(self) -> u32 {
+    pub fn max_bytes(self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(_, size) => size,
         }
@@ -75,7 +75,7 @@ impl BlockSize {
 
     /// The smallest request.
     #[must_use]
-    pub fn smallest(self) -> u32 {
+    pub fn min_bytes(self) -> u32 {
         match self {
             Self::Fixed(size) | Self::Range(size, _) => size,
         }
@@ -85,7 +85,7 @@ impl BlockSize {
 /// When to stop; whichever comes first. None set: at the end of the addresses, or of the window
 /// for a sequential pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Limits {
+pub struct PlanLimits {
     /// After this time, the ramp not counted.
     pub duration: Option<Duration>,
     /// After this many bytes, over all workers, those of the ramp included: it bounds what is
@@ -128,16 +128,16 @@ pub enum DataKind {
     /// Zeros.
     Zero,
     /// One random block over and over: to be deduplicated.
-    Repeat,
+    Repeated,
     /// Random bytes, of which this share in percent is zeros.
     Compressible(u8),
 }
 
 /// What makes written data durable after the last request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Flush {
+pub enum FlushMethod {
     /// Nothing.
-    Nothing,
+    CloseOnly,
     /// `fsync(2)`: data and all attributes.
     Fsync,
     /// `fdatasync(2)`: data and what is needed to find it.
@@ -150,7 +150,7 @@ pub enum Flush {
 /// I/O scheduling class of the threads that send the requests (`ioprio_set(2)`; the schedulers bfq
 /// and mq-deadline heed it, see kernel Documentation/block/ioprio.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Priority {
+pub enum IoSchedulingClass {
     /// Only when nobody else wants the drive.
     Idle,
     /// The usual class; 0 is the highest level, 7 the lowest.
@@ -163,14 +163,14 @@ pub enum Priority {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
     /// Which way.
-    pub operation: Operation,
+    pub operation: IoOperation,
     /// Where.
-    pub pattern: Pattern,
+    pub pattern: AccessPattern,
     /// How much at a time.
     pub block_size: BlockSize,
     /// Every address is a multiple of this many bytes: past the page cache a multiple of the
     /// medium's own alignment, through it any number.
-    pub align: u64,
+    pub alignment: u64,
     /// The bytes of the medium that may be touched.
     pub window: Range<u64>,
     /// Requests that each worker keeps in flight.
@@ -178,36 +178,36 @@ pub struct Plan {
     /// Threads, each with a queue of its own.
     pub workers: u32,
     /// When to stop.
-    pub limits: Limits,
+    pub limits: PlanLimits,
     /// Time at the start that is not counted.
-    pub ramp: Duration,
+    pub ramp_time: Duration,
     /// What the page cache may do.
-    pub cache: CacheMode,
+    pub cache_mode: CacheMode,
     /// When a write is done.
-    pub sync: SyncMode,
+    pub sync_mode: SyncMode,
     /// What is written.
-    pub data: DataKind,
+    pub data_kind: DataKind,
     /// Open loop: requests per second over all workers, each with an intended start; its latency
     /// counts from then on, so that a stall is not hidden (no coordinated omission).
-    pub rate: Option<f64>,
+    pub arrival_rate: Option<f64>,
     /// The same seed gives the same addresses, directions and sizes.
     pub seed: u64,
     /// Room for a log of single requests; 0 keeps none. What does not fit is left out.
-    pub log: usize,
+    pub log_capacity: usize,
     /// The log keeps one of so many requests of each worker, the last one of them; at least 1.
-    pub log_every: u32,
+    pub log_interval: u32,
     /// What follows the last request: this flush, then closing the descriptor, both timed apart in
     /// [`Outcome::finish`](super::Outcome::finish). Needs a plan with one worker.
-    pub finish: Option<Flush>,
+    pub end_fsync: Option<FlushMethod>,
     /// I/O class of the workers; unset: the program's own.
-    pub priority: Option<Priority>,
+    pub io_class: Option<IoSchedulingClass>,
 }
 
 impl Plan {
     /// The most bytes that it reads and writes, the ramp included; `None` where only time limits it.
     #[must_use]
-    pub fn most_bytes(&self) -> Option<u64> {
-        let largest = u64::from(self.block_size.largest());
+    pub fn max_bytes(&self) -> Option<u64> {
+        let largest = u64::from(self.block_size.max_bytes());
         let of_requests = self
             .limits
             .requests
@@ -225,26 +225,26 @@ impl Plan {
 
     /// Reads over the window with one request at a time, aligned to the block size, no limit set.
     #[must_use]
-    pub fn reading(pattern: Pattern, block_size: u32, window: Range<u64>) -> Self {
+    pub fn single_depth_reads(pattern: AccessPattern, block_size: u32, window: Range<u64>) -> Self {
         Self {
-            operation: Operation::Read,
+            operation: IoOperation::Read,
             pattern,
             block_size: BlockSize::Fixed(block_size),
-            align: u64::from(block_size),
+            alignment: u64::from(block_size),
             window,
             depth: 1,
             workers: 1,
-            limits: Limits::default(),
-            ramp: Duration::ZERO,
-            cache: CacheMode::default(),
-            sync: SyncMode::default(),
-            data: DataKind::default(),
-            rate: None,
+            limits: PlanLimits::default(),
+            ramp_time: Duration::ZERO,
+            cache_mode: CacheMode::default(),
+            sync_mode: SyncMode::default(),
+            data_kind: DataKind::default(),
+            arrival_rate: None,
             seed: 1,
-            log: 0,
-            log_every: 1,
-            finish: None,
-            priority: None,
+            log_capacity: 0,
+            log_interval: 1,
+            end_fsync: None,
+            io_class: None,
         }
     }
 }

@@ -5,35 +5,41 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
-use super::buffers::Buffers;
-use super::feeder::{Assigned, LaneId, Next};
-use super::run::{self, Lane, Maker, Work};
-use super::source::{Source, moved};
-use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish, threads};
+use super::buffers::RequestBuffers;
+use super::execution::{self, Submitter, WorkerContext, WorkerFactory};
+use super::io_target::{IoTarget, transferred_bytes};
+use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
+use super::{
+    CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
+    threads,
+};
 
 /// More threads than this tell more of the scheduler than of the drive.
-pub(super) const MAX_THREADS: u32 = 1024;
+pub(super) const MAX_SYNC_THREADS: u32 = 1024;
 /// The longest sleep: so soon a stop is noticed.
-const LONGEST_SLEEP: Duration = Duration::from_millis(20);
+const MAX_SLEEP: Duration = Duration::from_millis(20);
 /// A sleep ends up to this late: the rest is waited for awake.
-const WAKE_MARGIN_NS: u64 = 60_000;
+const WAKEUP_MARGIN_NS: u64 = 60_000;
 
 /// The engine of plain system calls.
 #[derive(Debug)]
-pub struct Pread {
-    source: Source,
-    reason: Option<String>,
+pub struct PreadEngine {
+    source: IoTarget,
+    selection_reason: Option<String>,
 }
 
-impl Pread {
+impl PreadEngine {
     /// For a medium; `reason` says why nothing better was taken, where there is one.
     #[must_use]
-    pub fn new(source: Source, reason: Option<String>) -> Self {
-        Self { source, reason }
+    pub fn new(source: IoTarget, reason: Option<String>) -> Self {
+        Self {
+            source,
+            selection_reason: reason,
+        }
     }
 }
 
-impl Engine for Pread {
+impl Engine for PreadEngine {
     fn name(&self) -> &'static str {
         "pread"
     }
@@ -42,22 +48,22 @@ impl Engine for Pread {
         vec!["threads".to_owned()]
     }
 
-    fn reason(&self) -> Option<String> {
-        self.reason.clone()
+    fn selection_reason(&self) -> Option<String> {
+        self.selection_reason.clone()
     }
 
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError> {
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
         let file = Arc::new(self.source.open(plan)?);
         let threads = plan.depth * plan.workers;
-        if threads > MAX_THREADS {
-            return Err(EngineError::Plan(format!(
+        if threads > MAX_SYNC_THREADS {
+            return Err(EngineError::InvalidPlan(format!(
                 "--engine pread needs a thread for each request in flight: --depth {} x --workers \
-                 {} must be at most {MAX_THREADS}",
+                 {} must be at most {MAX_SYNC_THREADS}",
                 plan.depth, plan.workers
             )));
         }
@@ -65,91 +71,96 @@ impl Engine for Pread {
         let wait_awake = (threads as usize) < cores.max(2);
         let (target, shared_plan) = (self.source.medium.target.name.clone(), plan.clone());
         let lanes_file = Arc::clone(&file);
-        let maker: Maker = Arc::new(move |_: LaneId| {
-            Ok(Box::new(Caller {
+        let maker: WorkerFactory = Arc::new(move |_: WorkerId| {
+            Ok(Box::new(SyncWorker {
                 file: Arc::clone(&lanes_file),
-                buffers: Buffers::new(&shared_plan, 1)?,
+                buffers: RequestBuffers::new(&shared_plan, 1)?,
                 target: target.clone(),
-                paced: shared_plan.rate.is_some(),
-                wait_awake,
-            }) as Box<dyn Work>)
+                has_arrival_rate: shared_plan.arrival_rate.is_some(),
+                spin_wait: wait_awake,
+            }) as Box<dyn Submitter>)
         });
-        let mut outcome = run::execute(plan, plan.depth, &maker, control, &self.source, observe)?;
+        let mut outcome =
+            execution::execute_plan(plan, plan.depth, &maker, control, &self.source, observe)?;
         drop(maker);
-        finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
+        end_fsync::flush_and_close(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)
     }
 }
 
 /// One thread's calls, one after the other.
-struct Caller {
+struct SyncWorker {
     file: Arc<OwnedFd>,
-    buffers: Buffers,
+    buffers: RequestBuffers,
     target: String,
-    paced: bool,
-    wait_awake: bool,
+    has_arrival_rate: bool,
+    spin_wait: bool,
 }
 
-impl Work for Caller {
-    fn run(&mut self, lane: &mut Lane) -> Result<(), EngineError> {
-        if self.paced {
-            threads::wake_punctually();
+impl Submitter for SyncWorker {
+    fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
+        if self.has_arrival_rate {
+            threads::set_timer_slack();
         }
-        let mut now = lane.now();
+        let mut now = lane.elapsed_ns();
         while !lane.shared.is_stopped() {
-            match lane.feeder.next(now) {
-                Next::Request(request) => now = self.call(lane, &request)?,
-                Next::At(due) => {
-                    self.wait(due, now);
-                    now = lane.now();
+            match lane.generator.next_step(now) {
+                NextStep::Request(request) => now = self.execute_request(lane, &request)?,
+                NextStep::WaitUntil(due) => {
+                    self.wait_until_due(due, now);
+                    now = lane.elapsed_ns();
                 }
-                Next::End => break,
+                NextStep::End => break,
             }
         }
         Ok(())
     }
 }
 
-impl Caller {
+impl SyncWorker {
     /// Executes one request; yields the time of its end.
-    fn call(&mut self, lane: &mut Lane, request: &Assigned) -> Result<u64, EngineError> {
-        let job = request.job;
-        let index = self.buffers.prepare(0, job.bytes, job.writes);
-        let buffer = &mut self.buffers.area().bytes(index)[..job.bytes as usize];
-        let mut start = lane.now();
+    fn execute_request(
+        &mut self,
+        lane: &mut WorkerContext,
+        request: &ScheduledRequest,
+    ) -> Result<u64, EngineError> {
+        let job = request.request;
+        let index = self.buffers.prepare_buffer(0, job.length, job.writes);
+        let buffer = &mut self.buffers.area().buffer_mut(index)[..job.length as usize];
+        let mut start = lane.elapsed_ns();
         if job.writes && !lane.may_write(start) {
-            if !lane.wait_for_look(&mut |_| Ok(()))? {
+            if !lane.wait_for_poll(&mut |_| Ok(()))? {
                 return Ok(start);
             }
-            start = lane.now();
+            start = lane.elapsed_ns();
         }
         let answer = loop {
             let answer = match job.writes {
-                true => rustix::io::pwrite(&*self.file, buffer, job.address),
-                false => rustix::io::pread(&*self.file, &mut *buffer, job.address),
+                true => rustix::io::pwrite(&*self.file, buffer, job.offset),
+                false => rustix::io::pread(&*self.file, &mut *buffer, job.offset),
             };
             if answer != Err(rustix::io::Errno::INTR) {
                 break answer;
             }
         };
-        let end = lane.now();
+        let end = lane.elapsed_ns();
         // Requests are shorter than 2 GiB: the count fits, as it does in io_uring's answers.
         let answer = match answer {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
             Err(error) => -error.raw_os_error(),
         };
-        let bytes = moved(&self.target, request, answer)?;
+        let bytes = transferred_bytes(&self.target, request, answer)?;
         lane.recorder.record(request, start, end, bytes);
         lane.recorder.publish(end);
         Ok(end)
     }
 
     /// Sleeps until shortly before a request is due, at most until a stop has to be looked for.
-    fn wait(&self, due_ns: u64, now_ns: u64) {
-        let margin = if self.wait_awake { WAKE_MARGIN_NS } else { 0 };
+    fn wait_until_due(&self, due_ns: u64, now_ns: u64) {
+        let margin = if self.spin_wait { WAKEUP_MARGIN_NS } else { 0 };
         let sleep = due_ns.saturating_sub(now_ns).saturating_sub(margin);
         if sleep > 0 {
-            std::thread::sleep(Duration::from_nanos(sleep).min(LONGEST_SLEEP));
+            std::thread::sleep(Duration::from_nanos(sleep).min(MAX_SLEEP));
         } else {
             std::hint::spin_loop();
         }

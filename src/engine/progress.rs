@@ -2,54 +2,54 @@
 
 use std::time::Duration;
 
-use super::address::Schedule;
-use super::feeder::nanoseconds;
-use super::outcome::{Snapshot, Tally};
-use super::plan::{Limits, Plan};
-use super::recorder::{self, Slot};
+use super::address::RequestSchedule;
+use super::completion_recorder::{self, SharedStats};
+use super::outcome::{ExecutionSnapshot, IoStats};
+use super::plan::{Plan, PlanLimits};
+use super::request_generator::saturating_nanoseconds;
 
 /// Makes snapshots of an execution, always in the same memory.
 #[derive(Debug)]
-pub struct Progress {
-    limits: Limits,
+pub struct SnapshotPublisher {
+    limits: PlanLimits,
     ramp_ns: u64,
     /// Requests until the plan's own end, where it has one.
-    requests: Option<u64>,
-    snapshot: Snapshot,
+    planned_requests: Option<u64>,
+    snapshot: ExecutionSnapshot,
 }
 
-impl Progress {
+impl SnapshotPublisher {
     /// For one plan.
     #[must_use]
     pub fn new(plan: &Plan) -> Self {
         let pass: Option<u64> = (0..plan.workers)
-            .map(|worker| Schedule::new(plan, worker).pass())
+            .map(|worker| RequestSchedule::new(plan, worker).requests_per_pass())
             .sum();
-        let listed = Schedule::new(plan, 0).ends_with_pass();
-        let pass = pass.filter(|_| listed || plan.limits == Limits::default());
+        let listed = RequestSchedule::new(plan, 0).ends_after_one_pass();
+        let pass = pass.filter(|_| listed || plan.limits == PlanLimits::default());
         Self {
             limits: plan.limits,
-            ramp_ns: nanoseconds(plan.ramp),
-            requests: plan.limits.requests.into_iter().chain(pass).min(),
-            snapshot: Snapshot::default(),
+            ramp_ns: saturating_nanoseconds(plan.ramp_time),
+            planned_requests: plan.limits.requests.into_iter().chain(pass).min(),
+            snapshot: ExecutionSnapshot::default(),
         }
     }
 
     /// The state at a time in nanoseconds since the origin.
-    pub fn look(&mut self, now_ns: u64, slots: &[Slot]) -> &Snapshot {
-        recorder::clear(&mut self.snapshot.tally);
+    pub fn take_snapshot(&mut self, now_ns: u64, slots: &[SharedStats]) -> &ExecutionSnapshot {
+        completion_recorder::clear_stats(&mut self.snapshot.stats);
         for slot in slots {
-            recorder::add(&mut self.snapshot.tally, slot);
+            completion_recorder::add_shared_stats(&mut self.snapshot.stats, slot);
         }
-        self.snapshot.ramping = now_ns < self.ramp_ns;
+        self.snapshot.in_ramp_time = now_ns < self.ramp_ns;
         self.snapshot.elapsed = Duration::from_nanos(now_ns.saturating_sub(self.ramp_ns));
-        self.snapshot.fraction = self.fraction();
+        self.snapshot.completed_fraction = self.completed_fraction();
         &self.snapshot
     }
 
     /// The share of the limit that will be reached first.
-    fn fraction(&self) -> Option<f64> {
-        let tally: &Tally = &self.snapshot.tally;
+    fn completed_fraction(&self) -> Option<f64> {
+        let tally: &IoStats = &self.snapshot.stats;
         let share = |done: f64, whole: f64| if whole > 0.0 { done / whole } else { 1.0 };
         let time = self.limits.duration.map(|whole| {
             let elapsed = self.snapshot.elapsed.as_secs_f64();
@@ -60,7 +60,7 @@ impl Progress {
             .bytes
             .map(|whole| share(tally.bytes() as f64, whole as f64));
         let requests = self
-            .requests
+            .planned_requests
             .map(|whole| share(tally.requests() as f64, whole as f64));
         [time, bytes, requests]
             .into_iter()

@@ -4,17 +4,17 @@ use std::sync::Arc;
 
 use super::EngineError;
 use super::plan::Plan;
-use crate::drive::{Medium, TargetKind, scratch};
+use crate::drive::{OpenMedium, TargetKind, scratch};
 
 /// Looks after the file system of a target that may need room for what is written into its holes.
 #[derive(Debug)]
 pub(super) struct SpaceWatch {
-    medium: Arc<Medium>,
+    medium: Arc<OpenMedium>,
 }
 
 impl SpaceWatch {
     /// For a plan that writes to a file; `None` where nothing can be needed.
-    pub(super) fn new(medium: &Arc<Medium>, plan: &Plan) -> Option<Self> {
+    pub(super) fn new(medium: &Arc<OpenMedium>, plan: &Plan) -> Option<Self> {
         let is_file = medium.target.kind == TargetKind::File;
         (is_file && plan.operation.writes()).then(|| Self {
             medium: Arc::clone(medium),
@@ -25,6 +25,7 @@ impl SpaceWatch {
     /// reserve of the file system.
     pub(super) fn check_before(&self, plan: &Plan) -> Result<(), EngineError> {
         let window = plan.window.clone();
-        scratch::check_holes(&self.medium, window, plan.limits.bytes).map_err(EngineError::Drive)
+        scratch::check_space_for_holes(&self.medium, window, plan.limits.bytes)
+            .map_err(EngineError::OpenMedium)
     }
 }

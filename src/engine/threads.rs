@@ -4,10 +4,10 @@ use std::time::Duration;
 
 use super::EngineError;
 use super::outcome::CpuTime;
-use super::plan::Priority;
+use super::plan::IoSchedulingClass;
 
 /// What the names of the threads that send requests begin with.
-pub const WORKER: &str = "worker-";
+pub const WORKER_THREAD_PREFIX: &str = "worker-";
 
 /// The calling thread alone (include/uapi/linux/ioprio.h).
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
@@ -16,7 +16,7 @@ const IOPRIO_CLASS_SHIFT: u32 = 13;
 
 /// Processor time that the calling thread has used (getrusage(2), RUSAGE_THREAD).
 #[must_use]
-pub fn processor_time() -> CpuTime {
+pub fn thread_cpu_time() -> CpuTime {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
     // SAFETY: getrusage writes one struct rusage to the address given; zeroed memory is a valid
     // one also where it should fail.
@@ -29,14 +29,14 @@ pub fn processor_time() -> CpuTime {
             + Duration::from_micros(time.tv_usec.unsigned_abs())
     };
     CpuTime {
-        user: duration(usage.ru_utime),
-        system: duration(usage.ru_stime),
+        user_time: duration(usage.ru_utime),
+        system_time: duration(usage.ru_stime),
     }
 }
 
 /// Asks the kernel to wake the calling thread at the time asked for and not up to 50 us later to
 /// save power (prctl(2), PR_SET_TIMERSLACK). A wish: it cannot fail in a way that matters.
-pub fn wake_punctually() {
+pub fn set_timer_slack() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
@@ -44,12 +44,12 @@ pub fn wake_punctually() {
 ///
 /// # Errors
 /// When the kernel refuses, as it does the realtime class without `CAP_SYS_NICE`.
-pub fn take_priority(priority: Option<Priority>) -> Result<(), EngineError> {
+pub fn set_io_class(priority: Option<IoSchedulingClass>) -> Result<(), EngineError> {
     let (class, level, word) = match priority {
         None => return Ok(()),
-        Some(Priority::Realtime(level)) => (1, level, "realtime"),
-        Some(Priority::BestEffort(level)) => (2, level, "best-effort"),
-        Some(Priority::Idle) => (3, 0, "idle"),
+        Some(IoSchedulingClass::Realtime(level)) => (1, level, "realtime"),
+        Some(IoSchedulingClass::BestEffort(level)) => (2, level, "best-effort"),
+        Some(IoSchedulingClass::Idle) => (3, 0, "idle"),
     };
     let number = (class << IOPRIO_CLASS_SHIFT) | libc::c_int::from(level.min(7));
     // SAFETY: ioprio_set takes three numbers and no pointer; 0 means the calling thread.
@@ -57,7 +57,7 @@ pub fn take_priority(priority: Option<Priority>) -> Result<(), EngineError> {
     if answer == 0 {
         return Ok(());
     }
-    Err(EngineError::Start {
+    Err(EngineError::EngineStart {
         tried: format!("take the I/O class {word}"),
         source: std::io::Error::last_os_error(),
     })
@@ -65,9 +65,9 @@ pub fn take_priority(priority: Option<Priority>) -> Result<(), EngineError> {
 
 /// The time that was used between two readings.
 #[must_use]
-pub fn between(before: CpuTime, after: CpuTime) -> CpuTime {
+pub fn cpu_time_between(before: CpuTime, after: CpuTime) -> CpuTime {
     CpuTime {
-        user: after.user.saturating_sub(before.user),
-        system: after.system.saturating_sub(before.system),
+        user_time: after.user_time.saturating_sub(before.user_time),
+        system_time: after.system_time.saturating_sub(before.system_time),
     }
 }

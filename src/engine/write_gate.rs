@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{feeder::nanoseconds, pauses, threads};
+use super::{pauses, request_generator::saturating_nanoseconds, threads};
 use crate::drive::DriveError;
 use crate::drive::guard::WriteWatch;
 
@@ -95,8 +95,8 @@ impl WriteGate {
     /// Opens it after a look that began at that time and found nothing. The time for which workers
     /// had to wait is a pause, which must be known before they go on.
     fn looked(&self, began: Instant) {
-        let until_ns = nanoseconds(began.duration_since(self.epoch) + LONGEST_GAP);
-        let (now, now_ns) = (Instant::now(), nanoseconds(self.epoch.elapsed()));
+        let until_ns = saturating_nanoseconds(began.duration_since(self.epoch) + LONGEST_GAP);
+        let (now, now_ns) = (Instant::now(), saturating_nanoseconds(self.epoch.elapsed()));
         if until_ns <= now_ns {
             // The look took so long that what it found is too old.
             return;
@@ -124,7 +124,7 @@ impl WorkerGate {
     /// For a worker that counts its time from `origin`.
     #[must_use]
     pub fn new(gate: Arc<WriteGate>, origin: Instant) -> Self {
-        let offset_ns = nanoseconds(origin.saturating_duration_since(gate.epoch));
+        let offset_ns = saturating_nanoseconds(origin.saturating_duration_since(gate.epoch));
         Self {
             gate,
             offset_ns,
@@ -150,7 +150,8 @@ impl WorkerGate {
         self.attempts += 1;
         if self.attempts > MOST_ATTEMPTS {
             let reason = "the tables of the kernel could not be read for 10 s";
-            self.gate.close(WriteWatch::blind(&self.gate.name, reason));
+            self.gate
+                .close(WriteWatch::unwatchable_error(&self.gate.name, reason));
         }
         match self.gate.is_closed() {
             true => Passage::Closed,
@@ -176,7 +177,7 @@ impl GateKeeper {
         Self::start_with(name, move |gate| {
             if let Some(refusal) = look(&mut watch, gate) {
                 gate.close(refusal);
-            } else if let Some(shortage) = watch.shortage() {
+            } else if let Some(shortage) = watch.space_shortage() {
                 // Only after the gate was opened: a file system may take its time to answer.
                 gate.close(shortage);
             }
@@ -233,17 +234,17 @@ impl Drop for GateKeeper {
 
 /// One look; opens the gate when nothing was found. Yields why writing must end.
 fn look(watch: &mut WriteWatch, gate: &WriteGate) -> Option<DriveError> {
-    let (began, before) = (Instant::now(), threads::processor_time());
-    if let Some(refusal) = watch.look() {
+    let (began, before) = (Instant::now(), threads::thread_cpu_time());
+    if let Some(refusal) = watch.check_conflicts() {
         return Some(refusal.into());
     }
-    let spent = threads::between(before, threads::processor_time());
+    let spent = threads::cpu_time_between(before, threads::thread_cpu_time());
     let is_slow = began.elapsed() > LONGEST_GAP;
-    if spent.user + spent.system > MOST_PROCESSOR_TIME
-        || watch.count_slow(is_slow) > MOST_SLOW_LOOKS
+    if spent.user_time + spent.system_time > MOST_PROCESSOR_TIME
+        || watch.count_slow_check(is_slow) > MOST_SLOW_LOOKS
     {
         let reason = "reading the tables of the kernel takes too long";
-        return Some(WriteWatch::blind(&gate.name, reason));
+        return Some(WriteWatch::unwatchable_error(&gate.name, reason));
     }
     gate.looked(began);
     None
@@ -255,7 +256,7 @@ mod tests {
 
     fn wait_for(gate: &mut WorkerGate, origin: Instant, wanted: Passage) {
         let deadline = Instant::now() + Duration::from_secs(10);
-        while gate.attempt(nanoseconds(origin.elapsed())) != wanted {
+        while gate.attempt(saturating_nanoseconds(origin.elapsed())) != wanted {
             assert!(Instant::now() < deadline, "never {wanted:?}");
             thread::sleep(ATTEMPT_EVERY);
         }
@@ -267,7 +268,7 @@ mod tests {
         let worker = WorkerGate::new(Arc::clone(&gate), gate.epoch);
         assert!(!worker.is_open(0));
         gate.looked(Instant::now());
-        assert!(worker.is_open(nanoseconds(gate.epoch.elapsed())));
+        assert!(worker.is_open(saturating_nanoseconds(gate.epoch.elapsed())));
     }
 
     #[test]
@@ -275,7 +276,7 @@ mod tests {
         let gate = Arc::new(WriteGate::new("file"));
         let worker = WorkerGate::new(Arc::clone(&gate), gate.epoch);
         gate.looked(gate.epoch);
-        let gap_ns = nanoseconds(LONGEST_GAP);
+        let gap_ns = saturating_nanoseconds(LONGEST_GAP);
         assert!(worker.is_open(gap_ns - 1));
         assert!(!worker.is_open(gap_ns));
     }
@@ -308,7 +309,7 @@ mod tests {
         thread::sleep(Duration::from_millis(100));
         release.send(()).unwrap();
         wait_for(&mut worker, origin, Passage::Open);
-        assert!(pauses::between(closed, Instant::now()) >= Duration::from_millis(100));
+        assert!(pauses::pause_time_between(closed, Instant::now()) >= Duration::from_millis(100));
     }
 
     #[test]
@@ -316,8 +317,8 @@ mod tests {
         let gate = Arc::new(WriteGate::new("file"));
         let mut worker = WorkerGate::new(Arc::clone(&gate), gate.epoch);
         gate.looked(Instant::now());
-        gate.close(WriteWatch::blind("file", "first"));
-        gate.close(WriteWatch::blind("file", "second"));
+        gate.close(WriteWatch::unwatchable_error("file", "first"));
+        gate.close(WriteWatch::unwatchable_error("file", "second"));
         gate.looked(Instant::now());
         assert_eq!(worker.attempt(0), Passage::Closed);
         let reason = gate.take_reason().unwrap().to_string();

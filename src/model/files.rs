@@ -2,8 +2,8 @@
 
 use serde::Serialize;
 
-use crate::drive::{Drive, FileSystem};
-use crate::probe::open_files::{Deleted, Opened};
+use crate::drive::{BlockDevice, MountedFileSystem};
+use crate::probe::open_files::{DeletedFile, OpenDescriptor};
 use crate::safe_text::SafeText;
 use crate::shell;
 
@@ -32,23 +32,23 @@ pub struct DeletedView {
     /// Device that it lies on.
     pub device: Option<SafeText>,
     /// Where that device is mounted.
-    pub mounted_at: Option<SafeText>,
+    pub mount_point: Option<SafeText>,
     /// Bytes that come back when everybody has closed it.
     pub held_bytes: u64,
     /// Its length.
     pub size_bytes: u64,
     /// Who has it open.
-    pub holders: Vec<Holder>,
+    pub holders: Vec<FileHolder>,
     /// How to get the space back at once without ending anybody: it empties the file, and its
     /// content is lost.
-    pub release: SafeText,
+    pub truncate_command: SafeText,
     /// How to copy its content out.
-    pub rescue: SafeText,
+    pub copy_command: SafeText,
 }
 
 /// Who has a file open.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
-pub struct Holder {
+pub struct FileHolder {
     /// Process id.
     pub pid: u32,
     /// Name of the program.
@@ -58,7 +58,7 @@ pub struct Holder {
 }
 
 /// Flags of open(2) worth a word, as fdinfo gives them (include/uapi/asm-generic/fcntl.h).
-const FLAGS: [(u32, &str); 7] = [
+const OPEN_FLAGS: [(u32, &str); 7] = [
     (0o2000, "append"),
     (0o4000, "nonblock"),
     (0o40_000, "direct"),
@@ -68,18 +68,18 @@ const FLAGS: [(u32, &str); 7] = [
     (0o4_000_000, "sync"),
 ];
 /// Marks an open for its name alone.
-const PATH: u32 = 0o10_000_000;
+const O_PATH: u32 = 0o10_000_000;
 
 /// The flags of a descriptor in words.
 #[must_use]
-pub fn flags(flags: u32) -> String {
+pub fn describe_flags(flags: u32) -> String {
     let access = match flags & 0o3 {
-        _ if flags & PATH != 0 => "",
+        _ if flags & O_PATH != 0 => "",
         0 => "r",
         1 => "w",
         _ => "rw",
     };
-    let named = FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
+    let named = OPEN_FLAGS.iter().filter(|(bit, _)| flags & bit != 0);
     let words: Vec<&str> = [access]
         .into_iter()
         .filter(|access| !access.is_empty())
@@ -90,50 +90,58 @@ pub fn flags(flags: u32) -> String {
 
 /// What a process has open.
 #[must_use]
-pub fn opened(files: &[Opened]) -> Vec<FileView> {
+pub fn open_file_views(files: &[OpenDescriptor]) -> Vec<FileView> {
     files
         .iter()
         .map(|file| FileView {
             descriptor: file.descriptor,
-            path: SafeText::of_bytes(&file.path),
+            path: SafeText::from_bytes(&file.path),
             position_bytes: file.position,
             size_bytes: file.size,
-            flags: file.flags.map(flags).map(Into::into),
-            deleted: file.deleted,
+            flags: file.flags.map(describe_flags).map(Into::into),
+            deleted: file.is_deleted,
         })
         .collect()
 }
 
 /// Files without a name.
 #[must_use]
-pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> Vec<DeletedView> {
+pub fn deleted_file_views(
+    files: &[DeletedFile],
+    drives: &[BlockDevice],
+    systems: &[MountedFileSystem],
+) -> Vec<DeletedView> {
     files
         .iter()
         .map(|file| {
-            let system = systems.iter().find(|system| system.number == file.number);
-            let number = system.map_or(file.number, |system| system.device);
+            let system = systems
+                .iter()
+                .find(|system| system.device_id == file.device_number);
+            let number = system.map_or(file.device_number, |system| system.block_device);
             let drive = drives.iter().find(|drive| drive.number == number);
             let (pid, _, descriptor) = file.holders.first().cloned().unwrap_or_default();
             let link = format!("/proc/{pid}/fd/{descriptor}");
-            let same = same_file(&link, file);
+            let same = same_file_condition(&link, file);
             DeletedView {
-                path: SafeText::of_bytes(&file.path),
+                path: SafeText::from_bytes(&file.path),
                 device: drive.map(|drive| drive.name.clone()).map(Into::into),
-                mounted_at: system.map(|system| system.at.clone()).map(Into::into),
+                mount_point: system
+                    .map(|system| system.mount_point.clone())
+                    .map(Into::into),
                 held_bytes: file.held_bytes,
                 size_bytes: file.size,
-                release: format!("{same} && truncate -cs 0 {link}").into(),
-                rescue: format!(
+                truncate_command: format!("{same} && truncate -cs 0 {link}").into(),
+                copy_command: format!(
                     "{same} && cp -n --sparse=always {link} {}",
-                    shell::quote(destination(&file.path))
+                    shell::quote_word(copy_destination(&file.path))
                 )
                 .into(),
                 holders: file
                     .holders
                     .iter()
-                    .map(|(pid, name, descriptor)| Holder {
+                    .map(|(pid, name, descriptor)| FileHolder {
                         pid: *pid,
-                        command: SafeText::of_bytes(name),
+                        command: SafeText::from_bytes(name),
                         descriptor: *descriptor,
                     })
                     .collect(),
@@ -144,7 +152,7 @@ pub fn deleted(files: &[Deleted], drives: &[Drive], systems: &[FileSystem]) -> V
 
 /// Whether a link still leads to that nameless file, as a condition of the shell: the process may
 /// have ended and its number may be another's by the time somebody pastes the command.
-fn same_file(link: &str, file: &Deleted) -> String {
+fn same_file_condition(link: &str, file: &DeletedFile) -> String {
     format!(
         "[ \"$(stat -Lc %d:%i:%h {link})\" = {}:{}:0 ]",
         file.device_id, file.inode
@@ -153,7 +161,7 @@ fn same_file(link: &str, file: &Deleted) -> String {
 
 /// Where the content of a nameless file is copied to: its last name, in a directory that the reader
 /// has to choose.
-fn destination(path: &[u8]) -> Vec<u8> {
+fn copy_destination(path: &[u8]) -> Vec<u8> {
     let name = path.rsplit(|byte| *byte == b'/').next().unwrap_or_default();
     [b"/where/there/is/room/", name].concat()
 }
@@ -163,39 +171,39 @@ mod tests {
     use super::*;
 
     #[test]
-    fn flags_in_words() {
-        assert_eq!(flags(0o100_000), "r");
-        assert_eq!(flags(0o102_001), "w append");
-        assert_eq!(flags(0o140_002), "rw direct");
-        assert_eq!(flags(0o10_000_000), "path");
+    fn open_flags_are_described() {
+        assert_eq!(describe_flags(0o100_000), "r");
+        assert_eq!(describe_flags(0o102_001), "w append");
+        assert_eq!(describe_flags(0o140_002), "rw direct");
+        assert_eq!(describe_flags(0o10_000_000), "path");
         // O_SYNC includes O_DSYNC.
-        assert_eq!(flags(0o4_010_001), "w dsync sync");
+        assert_eq!(describe_flags(0o4_010_001), "w dsync sync");
     }
 
     #[test]
-    fn hostile_names_are_harmless_and_commands_hold_none() {
-        let file = Deleted {
+    fn deleted_file_commands_escape_hostile_names() {
+        let file = DeletedFile {
             path: b"/tmp/\x1b[2J\n\xff".to_vec(),
-            number: (8, 1),
+            device_number: (8, 1),
             device_id: 2049,
             inode: 131,
             held_bytes: 4096,
             size: 10,
             holders: vec![(7, b"ev\x07il".to_vec(), 3), (8, b"b".to_vec(), 4)],
         };
-        let view = deleted(&[file], &[], &[]).remove(0);
+        let view = deleted_file_views(&[file], &[], &[]).remove(0);
         assert_eq!(view.path, "/tmp/\\x1b[2J\\n\\xff");
         assert_eq!(
-            view.release,
+            view.truncate_command,
             "[ \"$(stat -Lc %d:%i:%h /proc/7/fd/3)\" = 2049:131:0 ] && truncate -cs 0 /proc/7/fd/3"
         );
         assert!(
-            view.rescue.ends_with(
+            view.copy_command.ends_with(
                 "&& cp -n --sparse=always /proc/7/fd/3 \
                  /where/there/is/room/\"$(printf '\\033')\"'[2J'\"$(printf '\\012\\377')\""
             ),
             "{}",
-            view.rescue
+            view.copy_command
         );
         assert_eq!(view.holders[0].command, "ev\\x07il");
         assert_eq!((view.holders.len(), view.device), (2, None));

@@ -5,34 +5,34 @@ use std::collections::BTreeMap;
 use crate::probe::sample::FileKind;
 use crate::safe_text::SafeText;
 
-use super::interval::Interval;
-use super::live::GrowingFile;
+use super::interval::SampleInterval;
+use super::snapshot::GrowingFile;
 
 /// Files that are listed at most.
-const MOST: usize = 20;
+const MAX_LISTED_FILES: usize = 20;
 
 /// The files that grew between two samples, the fastest first; each once, whoever writes it.
 #[must_use]
-pub fn files(interval: &Interval<'_>) -> Vec<GrowingFile> {
+pub fn growing_files(interval: &SampleInterval<'_>) -> Vec<GrowingFile> {
     let Some(seconds) = interval.seconds() else {
         return Vec::new();
     };
     let mut found = BTreeMap::new();
-    for pair in &interval.pairs {
-        let process = pair.now;
+    for pair in &interval.process_pairs {
+        let process = pair.current;
         for file in process.files.iter() {
             if !file.writable || file.kind != FileKind::Regular {
                 continue;
             }
-            let was = pair.file_before(file).and_then(|file| file.size);
+            let was = pair.previous_file(file).and_then(|file| file.size);
             let (Some(was), Some(is)) = (was, file.size) else {
                 continue;
             };
             if is > was {
                 found.entry(file.inode).or_insert_with(|| GrowingFile {
-                    path: SafeText::of_bytes(&file.path),
+                    path: SafeText::from_bytes(&file.path),
                     pid: process.identity.pid,
-                    command: SafeText::of_bytes(&process.identity.name),
+                    command: SafeText::from_bytes(&process.identity.name),
                     size_bytes: is,
                     growth_bytes_per_s: (is - was) as f64 / seconds,
                 });
@@ -41,6 +41,6 @@ pub fn files(interval: &Interval<'_>) -> Vec<GrowingFile> {
     }
     let mut files: Vec<GrowingFile> = found.into_values().collect();
     files.sort_by(|a, b| b.growth_bytes_per_s.total_cmp(&a.growth_bytes_per_s));
-    files.truncate(MOST);
+    files.truncate(MAX_LISTED_FILES);
     files
 }

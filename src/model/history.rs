@@ -2,18 +2,18 @@
 
 use std::collections::{BTreeMap, VecDeque};
 
-use super::live::{DeviceView, HostView, Live};
-use crate::drive::advice::Load;
+use super::snapshot::{DeviceView, HostView, Snapshot};
+use crate::drive::advice::ObservedLoad;
 use crate::safe_text::SafeText;
 
 /// Samples that are kept: ten minutes at one a second.
-pub const KEPT: usize = 600;
+pub const MAX_SAMPLES: usize = 600;
 /// Samples that tell what a device is used for.
 const LOAD_SAMPLES: usize = 60;
 
 /// One device at one moment; what was unknown stays unknown.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Point {
+pub struct DevicePoint {
     /// Bytes read per second.
     pub read_bytes_per_s: Option<f32>,
     /// Bytes written per second.
@@ -31,13 +31,13 @@ pub struct Point {
     /// Mean size of the requests in bytes.
     pub request_bytes: Option<f32>,
     /// Share of time in which something was in flight.
-    pub busy: Option<f32>,
+    pub utilization: Option<f32>,
     /// Mean size of the reads in bytes.
     pub read_request_bytes: Option<f32>,
 }
 
-impl Point {
-    fn of(view: &DeviceView) -> Self {
+impl DevicePoint {
+    fn from_view(view: &DeviceView) -> Self {
         let short = |value: Option<f64>| value.map(|value| value as f32);
         Self {
             read_bytes_per_s: short(view.read_bytes_per_s),
@@ -48,7 +48,7 @@ impl Point {
             write_await_ns: short(view.write_await_ns),
             queue_size: short(view.queue_size),
             request_bytes: short(view.request_bytes),
-            busy: short(view.busy),
+            utilization: short(view.busy),
             read_request_bytes: short(view.read_request_bytes),
         }
     }
@@ -70,11 +70,11 @@ pub struct HostPoint {
     /// Bytes dirty or being written.
     pub unwritten_bytes: Option<f32>,
     /// Share of what was read that no device had to deliver.
-    pub cache_hits: Option<f32>,
+    pub cache_hit_fraction: Option<f32>,
 }
 
 impl HostPoint {
-    fn of(host: &HostView) -> Self {
+    fn from_host(host: &HostView) -> Self {
         let short = |value: Option<f64>| value.map(|value| value as f32);
         let unwritten = host
             .dirty_bytes
@@ -84,53 +84,54 @@ impl HostPoint {
             pressure_some: short(host.pressure_some),
             pressure_full: short(host.pressure_full),
             unwritten_bytes: unwritten,
-            cache_hits: short(host.cache_hits),
+            cache_hit_fraction: short(host.cache_hit_fraction),
         }
     }
 }
 
 /// Rings of points by device, and of the machine.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct History {
-    host: VecDeque<HostPoint>,
-    devices: BTreeMap<SafeText, VecDeque<Point>>,
+pub struct SampleHistory {
+    host_points: VecDeque<HostPoint>,
+    device_points: BTreeMap<SafeText, VecDeque<DevicePoint>>,
 }
 
-impl History {
+impl SampleHistory {
     /// Takes note of a view. A device that is not in it gets a gap, and is forgotten once nothing
     /// but gaps is left of it.
-    pub fn record(&mut self, live: &Live) {
-        if self.host.len() == KEPT {
-            self.host.pop_front();
+    pub fn record(&mut self, live: &Snapshot) {
+        if self.host_points.len() == MAX_SAMPLES {
+            self.host_points.pop_front();
         }
-        self.host.push_back(HostPoint::of(&live.host));
+        self.host_points.push_back(HostPoint::from_host(&live.host));
         for view in &live.devices {
-            if !self.devices.contains_key(&view.name) {
-                self.devices.insert(view.name.clone(), VecDeque::new());
+            if !self.device_points.contains_key(&view.name) {
+                self.device_points
+                    .insert(view.name.clone(), VecDeque::new());
             }
         }
-        self.devices.retain(|name, ring| {
+        self.device_points.retain(|name, ring| {
             let view = live.devices.iter().find(|view| view.name == *name);
-            if ring.len() == KEPT {
+            if ring.len() == MAX_SAMPLES {
                 ring.pop_front();
             }
-            ring.push_back(view.map(Point::of).unwrap_or_default());
-            view.is_some() || ring.iter().any(|point| *point != Point::default())
+            ring.push_back(view.map(DevicePoint::from_view).unwrap_or_default());
+            view.is_some() || ring.iter().any(|point| *point != DevicePoint::default())
         });
     }
 
     /// The points of the machine, the oldest first; at most [`KEPT`].
     #[must_use]
     pub fn host(&self) -> &VecDeque<HostPoint> {
-        &self.host
+        &self.host_points
     }
 
     /// What a device was read with in the last minute or so: the mean over the samples in which
     /// something was read; `None` when nothing was.
     #[must_use]
-    pub fn load(&self, device: &str) -> Option<Load> {
+    pub fn read_load(&self, device: &str) -> Option<ObservedLoad> {
         let (mut count, mut bytes, mut size) = (0.0, 0.0, 0.0);
-        for point in self.latest(device, LOAD_SAMPLES) {
+        for point in self.latest_points(device, LOAD_SAMPLES) {
             if let (Some(rate), Some(request)) = (point.read_bytes_per_s, point.read_request_bytes)
             {
                 count += 1.0;
@@ -138,7 +139,7 @@ impl History {
                 size += f64::from(request);
             }
         }
-        (count > 0.0).then(|| Load {
+        (count > 0.0).then(|| ObservedLoad {
             read_bytes_per_s: bytes / count,
             read_request_bytes: size / count,
         })
@@ -146,13 +147,13 @@ impl History {
 
     /// The points of a device, the oldest first; at most [`KEPT`].
     #[must_use]
-    pub fn of(&self, device: &str) -> Option<&VecDeque<Point>> {
-        self.devices.get(device)
+    pub fn points_of(&self, device: &str) -> Option<&VecDeque<DevicePoint>> {
+        self.device_points.get(device)
     }
 
     /// The newest points of a device, at most `count`, the oldest first.
-    pub fn latest(&self, device: &str, count: usize) -> impl Iterator<Item = &Point> {
-        self.devices
+    pub fn latest_points(&self, device: &str, count: usize) -> impl Iterator<Item = &DevicePoint> {
+        self.device_points
             .get(device)
             .into_iter()
             .flat_map(move |ring| ring.range(ring.len().saturating_sub(count)..))
@@ -163,8 +164,8 @@ impl History {
 mod tests {
     use super::*;
 
-    fn live(names: &[&str], rate: f64) -> Live {
-        let mut live = crate::model::Modeler::default().update(std::sync::Arc::default());
+    fn live(names: &[&str], rate: f64) -> Snapshot {
+        let mut live = crate::model::ViewBuilder::default().update(std::sync::Arc::default());
         live.devices = names
             .iter()
             .map(|name| DeviceView {
@@ -177,26 +178,26 @@ mod tests {
     }
 
     #[test]
-    fn it_is_bounded_and_the_newest_comes_last() {
-        let mut history = History::default();
-        for index in 0..KEPT + 10 {
+    fn sample_history_is_bounded_and_ordered() {
+        let mut history = SampleHistory::default();
+        for index in 0..MAX_SAMPLES + 10 {
             history.record(&live(&["sda"], index as f64));
         }
-        assert_eq!(history.of("sda").unwrap().len(), KEPT);
-        let latest: Vec<_> = history.latest("sda", 2).collect();
-        assert_eq!(latest[1].read_bytes_per_s, Some((KEPT + 9) as f32));
-        assert_eq!(history.latest("sdb", 2).count(), 0);
+        assert_eq!(history.points_of("sda").unwrap().len(), MAX_SAMPLES);
+        let latest: Vec<_> = history.latest_points("sda", 2).collect();
+        assert_eq!(latest[1].read_bytes_per_s, Some((MAX_SAMPLES + 9) as f32));
+        assert_eq!(history.latest_points("sdb", 2).count(), 0);
     }
 
     #[test]
-    fn a_device_that_went_leaves_a_gap_and_then_nothing() {
-        let mut history = History::default();
+    fn history_of_removed_device_has_gap_and_is_dropped() {
+        let mut history = SampleHistory::default();
         history.record(&live(&["sda"], 1.0));
         history.record(&live(&[], 1.0));
-        assert_eq!(history.of("sda").unwrap()[1], Point::default());
-        for _ in 0..KEPT {
+        assert_eq!(history.points_of("sda").unwrap()[1], DevicePoint::default());
+        for _ in 0..MAX_SAMPLES {
             history.record(&live(&[], 1.0));
         }
-        assert_eq!(history.of("sda"), None);
+        assert_eq!(history.points_of("sda"), None);
     }
 }

@@ -2,113 +2,122 @@
 
 use std::time::Duration;
 
-use crate::probe::Sample;
-use crate::probe::sample::{OpenFile, Process, ProcessIo};
+use crate::probe::SystemSample;
+use crate::probe::sample::{OpenFile, ProcessIo, ProcessSample};
 
 /// A process that began so shortly before the sample before may have been missed by it.
-pub(super) const CLOCK_GRAIN: Duration = Duration::from_millis(10);
+pub(super) const CLOCK_RESOLUTION: Duration = Duration::from_millis(10);
 
 /// Two samples one after the other; of the first of all there is none before it.
 #[derive(Debug)]
-pub struct Interval<'s> {
+pub struct SampleInterval<'s> {
     /// The earlier one.
-    pub before: Option<&'s Sample>,
+    pub previous: Option<&'s SystemSample>,
     /// The later one.
-    pub now: &'s Sample,
+    pub current: &'s SystemSample,
     /// Processes of the later one, each with itself in the earlier one.
-    pub pairs: Vec<Pair<'s>>,
+    pub process_pairs: Vec<ProcessPair<'s>>,
 }
 
 /// A process in a sample, and the same one in the sample before.
 #[derive(Debug, Clone, Copy)]
-pub struct Pair<'s> {
+pub struct ProcessPair<'s> {
     /// As it is now.
-    pub now: &'s Process,
+    pub current: &'s ProcessSample,
     /// As it was; `None` where it was not there, or was another process of the same number.
-    pub earlier: Option<&'s Process>,
+    pub previous: Option<&'s ProcessSample>,
     /// When the sample before was taken, and how long ago that is; `None` without one.
-    span: Option<(Duration, Duration)>,
+    previous_sample_age: Option<(Duration, Duration)>,
 }
 
-impl<'s> Interval<'s> {
+impl<'s> SampleInterval<'s> {
     /// Pairs the processes of two samples; both are sorted by process id.
     #[must_use]
-    pub fn new(before: Option<&'s Sample>, now: &'s Sample) -> Self {
+    pub fn new(before: Option<&'s SystemSample>, now: &'s SystemSample) -> Self {
         let span = before.and_then(|before| {
-            let elapsed = now.at.checked_sub(before.at)?;
-            Some((before.at, elapsed)).filter(|_| !elapsed.is_zero())
+            let elapsed = now.boot_time.checked_sub(before.boot_time)?;
+            Some((before.boot_time, elapsed)).filter(|_| !elapsed.is_zero())
         });
         let mut earlier = before.map_or(&[][..], |before| &before.processes).iter();
         let mut next = earlier.next();
-        let pair = |now: &'s Process| {
+        let pair = |now: &'s ProcessSample| {
             let wanted = &now.identity;
             while next.is_some_and(|process| process.identity.pid < wanted.pid) {
                 next = earlier.next();
             }
-            let same = |process: &&Process| {
+            let same = |process: &&ProcessSample| {
                 process.identity.pid == wanted.pid
                     && process.identity.start_ticks == wanted.start_ticks
             };
-            Pair {
-                now,
-                earlier: next.filter(same),
-                span,
+            ProcessPair {
+                current: now,
+                previous: next.filter(same),
+                previous_sample_age: span,
             }
         };
         Self {
-            before,
-            now,
-            pairs: now.processes.iter().map(pair).collect(),
+            previous: before,
+            current: now,
+            process_pairs: now.processes.iter().map(pair).collect(),
         }
     }
 
     /// Seconds between the samples; `None` without an earlier one, or when no time went by.
     #[must_use]
     pub fn seconds(&self) -> Option<f64> {
-        let elapsed = self.now.at.checked_sub(self.before?.at)?.as_secs_f64();
+        let elapsed = self
+            .current
+            .boot_time
+            .checked_sub(self.previous?.boot_time)?
+            .as_secs_f64();
         (elapsed > 0.0).then_some(elapsed)
     }
 }
 
-impl<'s> Pair<'s> {
+impl<'s> ProcessPair<'s> {
     /// What the process moved between two readings of its counters, and the time between them.
     ///
     /// The counters of a process that has moved nothing for a while are not read for every sample.
     /// In the samples between it counts as quiet still, and what it did meanwhile is spread over
     /// the time since the reading before.
     #[must_use]
-    pub fn moved(&self) -> Option<(ProcessIo, Duration)> {
-        let (since, _) = self.span?;
-        let after = self.now.io.value()?;
-        let before = match self.earlier {
+    pub fn io_delta(&self) -> Option<(ProcessIo, Duration)> {
+        let (since, _) = self.previous_sample_age?;
+        let after = self.current.io.value()?;
+        let before = match self.previous {
             Some(earlier) => earlier.io.value()?,
-            None if self.now.identity.started + CLOCK_GRAIN >= since => ProcessIo::default(),
+            None if self.current.identity.started + CLOCK_RESOLUTION >= since => {
+                ProcessIo::default()
+            }
             None => return None,
         };
-        Some((difference(&before, &after)?, self.between_readings()?))
+        Some((
+            io_difference(&before, &after)?,
+            self.time_between_readings()?,
+        ))
     }
 
     /// Share of the time, 0 to 1, by which a count of time rose. Several threads may wait at once,
     /// and a long wait is counted when it ends: 1 is the most.
     #[must_use]
-    pub fn share(&self, total: fn(&Process) -> Option<Duration>) -> Option<f64> {
-        let earlier = total(self.earlier?)?;
-        let waited = total(self.now)?.checked_sub(earlier)?.as_secs_f64();
-        Some((waited / self.between_readings()?.as_secs_f64()).min(1.0))
+    pub fn time_fraction(&self, total: fn(&ProcessSample) -> Option<Duration>) -> Option<f64> {
+        let earlier = total(self.previous?)?;
+        let waited = total(self.current)?.checked_sub(earlier)?.as_secs_f64();
+        Some((waited / self.time_between_readings()?.as_secs_f64()).min(1.0))
     }
 
     /// A file that it has open as it was before.
     #[must_use]
-    pub fn file_before(&self, file: &OpenFile) -> Option<&'s OpenFile> {
-        open_file(self.earlier?, file.descriptor, file.inode)
+    pub fn previous_file(&self, file: &OpenFile) -> Option<&'s OpenFile> {
+        open_file(self.previous?, file.descriptor, file.inode)
     }
 
     /// Time between the readings of the process's counters; that between the samples where they
     /// were not read anew.
-    fn between_readings(&self) -> Option<Duration> {
-        let (_, samples) = self.span?;
-        let readings = self.earlier.and_then(|earlier| {
-            let time = self.now.read_at.checked_sub(earlier.read_at)?;
+    fn time_between_readings(&self) -> Option<Duration> {
+        let (_, samples) = self.previous_sample_age?;
+        let readings = self.previous.and_then(|earlier| {
+            let time = self.current.read_at.checked_sub(earlier.read_at)?;
             Some(time).filter(|time| !time.is_zero())
         });
         Some(readings.unwrap_or(samples))
@@ -116,22 +125,24 @@ impl<'s> Pair<'s> {
 }
 
 /// What moved between two readings; `None` when a counter went backwards.
-pub(super) fn difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
+pub(super) fn io_difference(before: &ProcessIo, now: &ProcessIo) -> Option<ProcessIo> {
     Some(ProcessIo {
-        asked_read: now.asked_read.checked_sub(before.asked_read)?,
-        asked_write: now.asked_write.checked_sub(before.asked_write)?,
+        rchar: now.rchar.checked_sub(before.rchar)?,
+        wchar: now.wchar.checked_sub(before.wchar)?,
         read_calls: now.read_calls.checked_sub(before.read_calls)?,
         write_calls: now.write_calls.checked_sub(before.write_calls)?,
-        read: now.read.checked_sub(before.read)?,
-        written: now.written.checked_sub(before.written)?,
-        cancelled: now.cancelled.checked_sub(before.cancelled)?,
+        read_bytes: now.read_bytes.checked_sub(before.read_bytes)?,
+        write_bytes: now.write_bytes.checked_sub(before.write_bytes)?,
+        cancelled_write_bytes: now
+            .cancelled_write_bytes
+            .checked_sub(before.cancelled_write_bytes)?,
     })
 }
 
 /// The file that a process has open under a descriptor, if it is the one expected.
 #[must_use]
 pub fn open_file(
-    process: &Process,
+    process: &ProcessSample,
     descriptor: u32,
     inode: ((u32, u32), u64),
 ) -> Option<&OpenFile> {
@@ -148,34 +159,34 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::probe::sample::{Identity, Known};
+    use crate::probe::sample::{Availability, ProcessIdentity};
 
-    fn process(pid: u32, start_ticks: u64, read: u64, read_at: u64) -> Process {
-        Process {
-            identity: Arc::new(Identity {
+    fn process(pid: u32, start_ticks: u64, read: u64, read_at: u64) -> ProcessSample {
+        ProcessSample {
+            identity: Arc::new(ProcessIdentity {
                 pid,
                 start_ticks,
-                ..Identity::default()
+                ..ProcessIdentity::default()
             }),
-            io: Known::Is(ProcessIo {
-                read,
+            io: Availability::Available(ProcessIo {
+                read_bytes: read,
                 ..ProcessIo::default()
             }),
             read_at: Duration::from_secs(read_at),
-            ..Process::default()
+            ..ProcessSample::default()
         }
     }
 
-    fn sample(second: u64, processes: Vec<Process>) -> Sample {
-        Sample {
-            at: Duration::from_secs(second),
+    fn sample(second: u64, processes: Vec<ProcessSample>) -> SystemSample {
+        SystemSample {
+            boot_time: Duration::from_secs(second),
             processes,
-            ..Sample::default()
+            ..SystemSample::default()
         }
     }
 
     #[test]
-    fn processes_are_paired_by_number_and_beginning() {
+    fn processes_are_paired_by_pid_and_start_time() {
         let before = sample(
             10,
             vec![
@@ -194,25 +205,28 @@ mod tests {
                 process(9, 9, 4, 12),
             ],
         );
-        let interval = Interval::new(Some(&before), &now);
+        let interval = SampleInterval::new(Some(&before), &now);
         let read: Vec<_> = interval
-            .pairs
+            .process_pairs
             .iter()
-            .map(|pair| pair.moved().map(|(io, time)| (io.read, time.as_secs())))
+            .map(|pair| {
+                pair.io_delta()
+                    .map(|(io, time)| (io.read_bytes, time.as_secs()))
+            })
             .collect();
         // Six seconds between readings; not there before; another process; counters that fell.
         assert_eq!(read, [Some((60, 6)), None, None, None]);
-        assert!(interval.pairs[3].earlier.is_some());
+        assert!(interval.process_pairs[3].previous.is_some());
         assert_eq!(interval.seconds(), Some(2.0));
     }
 
     #[test]
-    fn the_first_sample_has_no_intervals() {
+    fn first_sample_has_no_io_deltas() {
         let now = sample(1, vec![process(1, 1, 5, 1)]);
-        let interval = Interval::new(None, &now);
-        assert_eq!(interval.pairs[0].moved(), None);
+        let interval = SampleInterval::new(None, &now);
+        assert_eq!(interval.process_pairs[0].io_delta(), None);
         assert_eq!(interval.seconds(), None);
-        let same = Interval::new(Some(&now), &now);
-        assert_eq!(same.pairs[0].moved(), None);
+        let same = SampleInterval::new(Some(&now), &now);
+        assert_eq!(same.process_pairs[0].io_delta(), None);
     }
 }

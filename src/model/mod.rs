@@ -2,19 +2,19 @@
 //! in, one view out.
 
 pub mod devices;
+pub mod file_locations;
 pub mod files;
 mod growing;
 pub mod history;
 pub mod interval;
-pub mod live;
 mod memory;
-pub mod modeler;
-pub mod places;
 pub mod processes;
 pub mod requests;
+pub mod snapshot;
 pub mod stack;
 pub mod transfers;
+pub mod view_builder;
 
-pub use history::History;
-pub use live::Live;
-pub use modeler::{Modeler, Settings};
+pub use history::SampleHistory;
+pub use snapshot::Snapshot;
+pub use view_builder::{ViewBuilder, ViewSettings};

@@ -1,88 +1,94 @@
 //! Devices that lie on one another: drive, partition, RAID, logical volume, file system.
 
-use super::live::DeviceView;
+use super::snapshot::DeviceView;
 
 /// A device in a stack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Layer {
+pub struct StackLayer {
     /// Its place in the list of devices.
-    pub device: usize,
+    pub device_index: usize,
     /// How far it is indented: 0 for what lies on nothing.
     pub depth: usize,
 }
 
 /// A stack deeper than this is none.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// Everything that a device lies on and that lies on it, from the drives upwards: a tree whose
 /// roots are drives. A device that lies on several of them stands below each.
 #[must_use]
-pub fn of(devices: &[DeviceView], name: &str) -> Vec<Layer> {
+pub fn stack_of(devices: &[DeviceView], name: &str) -> Vec<StackLayer> {
     let Some(start) = devices.iter().position(|device| device.name == name) else {
         return Vec::new();
     };
     let mut kept = vec![false; devices.len()];
-    mark(devices, start, &mut kept, DEEPEST, &below);
+    mark_connected(devices, start, &mut kept, MAX_DEPTH, &underlying_devices);
     kept[start] = false;
-    mark(devices, start, &mut kept, DEEPEST, &above);
+    mark_connected(devices, start, &mut kept, MAX_DEPTH, &overlying_devices);
     let mut layers = Vec::new();
     for root in (0..devices.len()).filter(|place| kept[*place]) {
-        if below(devices, root).iter().all(|place| !kept[*place]) {
-            descend(devices, root, 0, &kept, &mut layers);
+        if underlying_devices(devices, root)
+            .iter()
+            .all(|place| !kept[*place])
+        {
+            push_layers(devices, root, 0, &kept, &mut layers);
         }
     }
     layers
 }
 
-fn descend(
+fn push_layers(
     devices: &[DeviceView],
     device: usize,
     depth: usize,
     kept: &[bool],
-    layers: &mut Vec<Layer>,
+    layers: &mut Vec<StackLayer>,
 ) {
-    layers.push(Layer { device, depth });
-    if depth == DEEPEST {
+    layers.push(StackLayer {
+        device_index: device,
+        depth,
+    });
+    if depth == MAX_DEPTH {
         return;
     }
-    for next in above(devices, device) {
+    for next in overlying_devices(devices, device) {
         if kept[next] {
-            descend(devices, next, depth + 1, kept, layers);
+            push_layers(devices, next, depth + 1, kept, layers);
         }
     }
 }
 
-type Neighbours = dyn Fn(&[DeviceView], usize) -> Vec<usize>;
+type AdjacentDevices = dyn Fn(&[DeviceView], usize) -> Vec<usize>;
 
-fn mark(
+fn mark_connected(
     devices: &[DeviceView],
     device: usize,
     kept: &mut [bool],
     further: usize,
-    next: &Neighbours,
+    next: &AdjacentDevices,
 ) {
     if kept[device] || further == 0 {
         return;
     }
     kept[device] = true;
     for other in next(devices, device) {
-        mark(devices, other, kept, further - 1, next);
+        mark_connected(devices, other, kept, further - 1, next);
     }
 }
 
 /// What a device lies on.
-fn below(devices: &[DeviceView], device: usize) -> Vec<usize> {
-    let names = &devices[device].lies_on;
+fn underlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
+    let names = &devices[device].underlying;
     (0..devices.len())
         .filter(|place| names.contains(&devices[*place].name))
         .collect()
 }
 
 /// What lies on a device.
-fn above(devices: &[DeviceView], device: usize) -> Vec<usize> {
+fn overlying_devices(devices: &[DeviceView], device: usize) -> Vec<usize> {
     let name = &devices[device].name;
     (0..devices.len())
-        .filter(|place| devices[*place].lies_on.contains(name))
+        .filter(|place| devices[*place].underlying.contains(name))
         .collect()
 }
 
@@ -93,20 +99,26 @@ mod tests {
     fn device(name: &str, lies_on: &[&str]) -> DeviceView {
         DeviceView {
             name: name.into(),
-            lies_on: lies_on.iter().map(|it| (*it).into()).collect(),
+            underlying: lies_on.iter().map(|it| (*it).into()).collect(),
             ..DeviceView::default()
         }
     }
 
     fn names(devices: &[DeviceView], name: &str) -> Vec<String> {
-        of(devices, name)
+        stack_of(devices, name)
             .iter()
-            .map(|layer| format!("{}{}", "-".repeat(layer.depth), devices[layer.device].name))
+            .map(|layer| {
+                format!(
+                    "{}{}",
+                    "-".repeat(layer.depth),
+                    devices[layer.device_index].name
+                )
+            })
             .collect()
     }
 
     #[test]
-    fn a_mirror_stands_on_both_halves() {
+    fn device_stack_lists_mirror_below_both_members() {
         let devices = [
             device("sda", &[]),
             device("sda1", &["sda"]),
@@ -126,8 +138,11 @@ mod tests {
     }
 
     #[test]
-    fn a_circle_ends() {
+    fn device_stack_with_cycle_terminates() {
         let devices = [device("a", &["b"]), device("b", &["a"])];
-        assert!(of(&devices, "a").is_empty(), "nothing lies at the bottom");
+        assert!(
+            stack_of(&devices, "a").is_empty(),
+            "nothing lies at the bottom"
+        );
     }
 }

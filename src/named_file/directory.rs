@@ -11,18 +11,18 @@ use rustix::fs::{
 };
 use rustix::io::Errno;
 
-use crate::unforeseen;
+use crate::entropy;
 
 /// Who may read a new file.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Access {
+pub(super) enum NewFileAccess {
     /// Whom the umask lets.
     Umask,
     /// Its owner alone, whatever the umask says.
     Private,
 }
 
-impl Access {
+impl NewFileAccess {
     fn mode(self) -> Mode {
         match self {
             Self::Umask => Mode::from_raw_mode(0o666),
@@ -31,7 +31,7 @@ impl Access {
     }
 
     /// A umask such as 0200 must not take the owner's rights either.
-    fn settle(self, file: &OwnedFd) -> rustix::io::Result<()> {
+    fn apply_mode(self, file: &OwnedFd) -> rustix::io::Result<()> {
         match self {
             Self::Umask => Ok(()),
             Self::Private => fchmod(file, self.mode()),
@@ -41,11 +41,11 @@ impl Access {
 
 /// An open directory.
 #[derive(Debug)]
-pub(super) struct Directory {
+pub(super) struct OpenDirectory {
     descriptor: OwnedFd,
 }
 
-impl Directory {
+impl OpenDirectory {
     /// From a descriptor of a directory; `O_PATH` is enough.
     pub(super) fn new(descriptor: OwnedFd) -> Self {
         Self { descriptor }
@@ -60,7 +60,7 @@ impl Directory {
     ///
     /// # Errors
     /// When that cannot be said.
-    pub(super) fn find(&self, name: &OsStr) -> io::Result<Option<Stat>> {
+    pub(super) fn stat_entry(&self, name: &OsStr) -> io::Result<Option<Stat>> {
         match statat(&self.descriptor, name, AtFlags::SYMLINK_NOFOLLOW) {
             Ok(stat) => Ok(Some(stat)),
             Err(Errno::NOENT) => Ok(None),
@@ -83,7 +83,7 @@ impl Directory {
     ///
     /// # Errors
     /// When it cannot be made.
-    pub(super) fn create_new(&self, name: &OsStr, access: Access) -> io::Result<File> {
+    pub(super) fn create_new(&self, name: &OsStr, access: NewFileAccess) -> io::Result<File> {
         let flags =
             OFlags::WRONLY | OFlags::APPEND | OFlags::CREATE | OFlags::EXCL | OFlags::NOFOLLOW;
         let file = openat(
@@ -92,7 +92,7 @@ impl Directory {
             flags | OFlags::CLOEXEC,
             access.mode(),
         )?;
-        access.settle(&file)?;
+        access.apply_mode(&file)?;
         Ok(file.into())
     }
 
@@ -106,21 +106,21 @@ impl Directory {
 
     /// Makes a file without a name, which is gone with its descriptor. Where the file system has
     /// none such, it has shown that it takes new files.
-    pub(super) fn temporary(&self, access: Access) -> io::Result<Temporary> {
+    pub(super) fn create_temporary(&self, access: NewFileAccess) -> io::Result<TemporaryFile> {
         let flags = OFlags::WRONLY | OFlags::TMPFILE | OFlags::CLOEXEC;
         match openat(&self.descriptor, ".", flags, access.mode()) {
             Ok(file) => {
-                access.settle(&file)?;
-                Ok(Temporary {
+                access.apply_mode(&file)?;
+                Ok(TemporaryFile {
                     file: file.into(),
                     is_linkable: true,
                     access,
                 })
             }
             Err(Errno::OPNOTSUPP | Errno::ISDIR | Errno::INVAL | Errno::NOENT) => {
-                let (file, name) = self.random(access)?;
+                let (file, name) = self.create_random_named(access)?;
                 self.remove(&name)?;
-                Ok(Temporary {
+                Ok(TemporaryFile {
                     file,
                     is_linkable: false,
                     access,
@@ -131,7 +131,7 @@ impl Directory {
     }
 
     /// Makes a file with a name that nobody can foretell.
-    fn random(&self, access: Access) -> io::Result<(File, OsString)> {
+    fn create_random_named(&self, access: NewFileAccess) -> io::Result<(File, OsString)> {
         loop {
             let name = random_name();
             match self.create_new(&name, access) {
@@ -170,15 +170,20 @@ impl Directory {
     ///
     /// # Errors
     /// `AlreadyExists` where anything has that name; or when it cannot be written.
-    pub(super) fn write_new(&self, name: &OsStr, bytes: &[u8], access: Access) -> io::Result<File> {
-        self.temporary(access)?
-            .publish(self, name, bytes, Existing::Keep, &|_| Ok(()))
+    pub(super) fn write_new_file(
+        &self,
+        name: &OsStr,
+        bytes: &[u8],
+        access: NewFileAccess,
+    ) -> io::Result<File> {
+        self.create_temporary(access)?
+            .publish(self, name, bytes, ExistingFile::Keep, &|_| Ok(()))
     }
 }
 
 /// What happens to a file that has the name already.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Existing<'a> {
+pub(super) enum ExistingFile<'a> {
     /// It stays: an error.
     Keep,
     /// It is replaced where it is this one, which the caller has open; any other stays: the same
@@ -187,28 +192,28 @@ pub(super) enum Existing<'a> {
 }
 
 /// Sets owner and mode of a file before it is written.
-pub(super) type Settle<'a> = &'a dyn Fn(&File) -> io::Result<()>;
+pub(super) type SetOwnership<'a> = &'a dyn Fn(&File) -> io::Result<()>;
 
 /// A file that is not to be seen yet.
 #[derive(Debug)]
-pub(super) struct Temporary {
+pub(super) struct TemporaryFile {
     pub(super) file: File,
     /// Whether it is one without a name, and not the proof that a file can be made.
     pub(super) is_linkable: bool,
     /// Who may read it before `settle` says otherwise.
-    pub(super) access: Access,
+    pub(super) access: NewFileAccess,
 }
 
-impl Temporary {
+impl TemporaryFile {
     /// Writes it, waits until it is on the medium, and gives it its name. `settle` sets owner and
     /// mode of the file that is written.
     pub(super) fn publish(
         self,
-        directory: &Directory,
+        directory: &OpenDirectory,
         name: &OsStr,
         bytes: &[u8],
-        existing: Existing<'_>,
-        settle: Settle<'_>,
+        existing: ExistingFile<'_>,
+        settle: SetOwnership<'_>,
     ) -> io::Result<File> {
         use io::Write;
         if !self.is_linkable {
@@ -218,7 +223,7 @@ impl Temporary {
         settle(&file)?;
         file.write_all(bytes)?;
         file.sync_data()?;
-        let Existing::Replace(replaced) = existing else {
+        let ExistingFile::Replace(replaced) = existing else {
             directory.link(&file, name)?;
             return Ok(file);
         };
@@ -230,13 +235,13 @@ impl Temporary {
     /// Where the file system knows no files without a name.
     fn publish_named(
         self,
-        directory: &Directory,
+        directory: &OpenDirectory,
         name: &OsStr,
         bytes: &[u8],
-        (existing, settle): (Existing<'_>, Settle<'_>),
+        (existing, settle): (ExistingFile<'_>, SetOwnership<'_>),
     ) -> io::Result<File> {
         use io::Write;
-        let (mut file, random) = directory.random(self.access)?;
+        let (mut file, random) = directory.create_random_named(self.access)?;
         let written = settle(&file)
             .and_then(|()| file.write_all(bytes))
             .and_then(|()| file.sync_data());
@@ -246,8 +251,8 @@ impl Temporary {
             return Err(error);
         }
         match existing {
-            Existing::Keep => directory.rename_new(&file, (&random, name))?,
-            Existing::Replace(replaced) => {
+            ExistingFile::Keep => directory.rename_new(&file, (&random, name))?,
+            ExistingFile::Replace(replaced) => {
                 directory.exchange(&file, (&random, name), replaced)?;
             }
         }
@@ -255,7 +260,7 @@ impl Temporary {
     }
 }
 
-impl Directory {
+impl OpenDirectory {
     /// Gives a file another name that nothing has.
     fn rename_new(&self, file: &File, (from, to): (&OsStr, &OsStr)) -> io::Result<()> {
         let here = &self.descriptor;
@@ -289,7 +294,7 @@ impl Directory {
             Err(Errno::NOENT) => return Err(self.remove_own(file, from, Errno::EXIST)),
             Err(error) => return Err(self.remove_own(file, from, error)),
         }
-        match self.find(from)? {
+        match self.stat_entry(from)? {
             Some(found) if is_same(&found, replaced) => return self.remove(from),
             // Somebody has removed it.
             None => return Ok(()),
@@ -306,7 +311,7 @@ impl Directory {
     /// to another. The error is the one that led here: it matters, not whether this succeeds.
     fn remove_own(&self, file: &File, name: &OsStr, error: Errno) -> io::Error {
         let own = fstat(file).ok();
-        let found = self.find(name).ok().flatten();
+        let found = self.stat_entry(name).ok().flatten();
         if own
             .zip(found)
             .is_some_and(|(own, found)| is_same(&own, &found))
@@ -325,5 +330,5 @@ fn is_same(left: &Stat, right: &Stat) -> bool {
 }
 
 fn random_name() -> OsString {
-    format!(".diskscope-{:016x}", unforeseen::word()).into()
+    format!(".diskscope-{:016x}", entropy::word()).into()
 }

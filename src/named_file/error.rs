@@ -10,7 +10,7 @@ use rustix::io::Errno;
 pub enum OutputError {
     /// It leads to something that no output goes to.
     #[error("{} is {what}: no output is written there", path.display())]
-    Unsuitable {
+    UnsupportedFileType {
         /// As the user named it.
         path: PathBuf,
         /// What it is, with its article.
@@ -18,7 +18,7 @@ pub enum OutputError {
     },
     /// The same command reads it.
     #[error("{} is also an input of this command, which would be lost", path.display())]
-    Input {
+    IsInput {
         /// As the user named it.
         path: PathBuf,
     },
@@ -32,7 +32,7 @@ pub enum OutputError {
     },
     /// Somebody else decides where it leads.
     #[error("{} is not written: {reason}", path.display())]
-    Untrusted {
+    UntrustedPath {
         /// As the user named it.
         path: PathBuf,
         /// Who could redirect it, and how.
@@ -48,13 +48,13 @@ pub enum OutputError {
     },
     /// A file that must be new is there already.
     #[error("{} exists already", path.display())]
-    Exists {
+    AlreadyExists {
         /// Which.
         path: PathBuf,
     },
     /// The name leads to another file than when the output was prepared.
     #[error("{} is another file now than at the start: it is left alone", path.display())]
-    Changed {
+    PathChanged {
         /// As the user named it.
         path: PathBuf,
     },
@@ -75,19 +75,21 @@ impl OutputError {
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Unsuitable { .. } | Self::Input { .. } => {
+            Self::UnsupportedFileType { .. } | Self::IsInput { .. } => {
                 "name a regular file, a new one or one to replace; - is stdout".to_owned()
             }
             Self::InUse { .. } => {
                 "name another file; if this one may really go, detach, unmount or swapoff it first"
                     .to_owned()
             }
-            Self::Untrusted { .. } => {
+            Self::UntrustedPath { .. } => {
                 "name the file by its real path, or write to a directory of your own".to_owned()
             }
-            Self::Exists { .. } | Self::Name { .. } => "name a new file".to_owned(),
-            Self::Changed { .. } => "find out who else writes it, or name another file".to_owned(),
-            Self::Io { source, path, .. } => advice_on(source, path),
+            Self::AlreadyExists { .. } | Self::Name { .. } => "name a new file".to_owned(),
+            Self::PathChanged { .. } => {
+                "find out who else writes it, or name another file".to_owned()
+            }
+            Self::Io { source, path, .. } => io_error_advice(source, path),
         }
     }
 
@@ -100,20 +102,20 @@ impl OutputError {
     }
 
     pub(super) fn unsuitable(path: &Path, what: &'static str) -> Self {
-        Self::Unsuitable {
+        Self::UnsupportedFileType {
             path: path.to_owned(),
             what,
         }
     }
 
     pub(super) fn changed(path: &Path) -> Self {
-        Self::Changed {
+        Self::PathChanged {
             path: path.to_owned(),
         }
     }
 }
 
-fn advice_on(error: &io::Error, path: &Path) -> String {
+fn io_error_advice(error: &io::Error, path: &Path) -> String {
     match error.raw_os_error().map(Errno::from_raw_os_error) {
         Some(Errno::NOENT) => "make the directory first".to_owned(),
         Some(Errno::NXIO) => {
@@ -131,7 +133,7 @@ fn advice_on(error: &io::Error, path: &Path) -> String {
 pub enum InputError {
     /// It leads to something that is no regular file.
     #[error("{} is {what}, and no file that can be read", path.display())]
-    Unsuitable {
+    UnsupportedFileType {
         /// As the user named it.
         path: PathBuf,
         /// What it is, with its article.
@@ -154,7 +156,7 @@ impl InputError {
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
-            Self::Unsuitable { .. } => true,
+            Self::UnsupportedFileType { .. } => true,
             Self::Io { source, .. } => matches!(
                 source.kind(),
                 io::ErrorKind::NotFound

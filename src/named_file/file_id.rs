@@ -18,7 +18,7 @@ pub enum FileId {
 impl FileId {
     /// The identity of what a descriptor or path leads to.
     #[must_use]
-    pub fn of(metadata: &Metadata) -> Self {
+    pub fn of_metadata(metadata: &Metadata) -> Self {
         if metadata.file_type().is_block_device() {
             Self::Device(major(metadata.rdev()), minor(metadata.rdev()))
         } else {

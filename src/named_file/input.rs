@@ -6,18 +6,18 @@ use std::path::Path;
 
 use rustix::fs::{CWD, FileType, Mode, OFlags, fstat, fstatfs, openat};
 
-use super::{FileId, InputError, kernel_files, kind_name};
+use super::{FileId, InputError, file_type_name, kernel_files};
 
 /// `f_type` of the pipes that have no name (statfs(2)).
 const PIPEFS_MAGIC: rustix::fs::FsWord = 0x5049_5045;
 
 /// What an input may be.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Input {
+pub enum InputKind {
     /// A regular file only: it is read at any place.
-    Seekable,
+    RegularFile,
     /// Also a pipe without a name, as `<(command)` gives it.
-    Stream,
+    FileOrPipe,
 }
 
 /// Opens an input for reading. It is looked at first, by a descriptor that neither reads nor
@@ -25,7 +25,7 @@ pub enum Input {
 ///
 /// # Errors
 /// When there is no such file, it is nothing that can be read, or it cannot be opened.
-pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
+pub fn open_input(path: &Path, input: InputKind) -> Result<(File, FileId), InputError> {
     let failed = |tried: &'static str| {
         move |error: rustix::io::Errno| InputError::Io {
             tried,
@@ -41,15 +41,15 @@ pub fn open(path: &Path, input: Input) -> Result<(File, FileId), InputError> {
         kind == FileType::Fifo
             && fstatfs(&looked_at).is_ok_and(|facts| facts.f_type == PIPEFS_MAGIC)
     };
-    if kind != FileType::RegularFile && !(input == Input::Stream && is_nameless_pipe()) {
-        return Err(InputError::Unsuitable {
+    if kind != FileType::RegularFile && !(input == InputKind::FileOrPipe && is_nameless_pipe()) {
+        return Err(InputError::UnsupportedFileType {
             path: path.to_owned(),
-            what: kind_name(kind),
+            what: file_type_name(kind),
         });
     }
     // Opening and reading these has effects, as of trace_pipe, kmsg or a device's registers.
     if let Some(what) = kernel_files::look(&looked_at).map_err(failed("look at"))? {
-        return Err(InputError::Unsuitable {
+        return Err(InputError::UnsupportedFileType {
             path: path.to_owned(),
             what,
         });

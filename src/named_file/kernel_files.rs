@@ -67,7 +67,7 @@ kernel_file_systems! {
 ///
 /// # Errors
 /// When it does, or the kernel does not tell.
-pub(super) fn check(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
+pub(super) fn refuse_kernel_file_system(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
     match look(file) {
         Ok(None) => Ok(()),
         Ok(Some(what)) => Err(OutputError::unsuitable(path, what)),
@@ -81,8 +81,8 @@ pub(super) fn check(path: &Path, file: impl AsFd) -> Result<(), OutputError> {
 /// # Errors
 /// When the kernel does not tell.
 pub fn acts_on_kernel(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
-    let magic = magic(&fstatfs(file)?);
-    Ok(name(magic).filter(|_| magic != ZONEFS_MAGIC))
+    let magic = file_system_magic(&fstatfs(file)?);
+    Ok(file_system_name(magic).filter(|_| magic != ZONEFS_MAGIC))
 }
 
 /// What a file in such a file system is called, by an open descriptor; `None` for any other.
@@ -90,10 +90,10 @@ pub fn acts_on_kernel(file: impl AsFd) -> rustix::io::Result<Option<&'static str
 /// # Errors
 /// When the kernel does not tell.
 pub(super) fn look(file: impl AsFd) -> rustix::io::Result<Option<&'static str>> {
-    Ok(name(magic(&fstatfs(file)?)))
+    Ok(file_system_name(file_system_magic(&fstatfs(file)?)))
 }
 
-fn name(magic: u64) -> Option<&'static str> {
+fn file_system_name(magic: u64) -> Option<&'static str> {
     let known = KERNEL_FILE_SYSTEMS
         .iter()
         .find(|(known, _)| *known == magic);
@@ -105,7 +105,7 @@ fn name(magic: u64) -> Option<&'static str> {
     clippy::unnecessary_cast,
     reason = "the field's type differs between processors"
 )]
-pub(super) fn magic(facts: &StatFs) -> u64 {
+pub(super) fn file_system_magic(facts: &StatFs) -> u64 {
     facts.f_type as u64 & 0xffff_ffff
 }
 
@@ -114,7 +114,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn file_systems_that_act_on_the_kernel_are_known_by_their_numbers() {
+    fn kernel_file_systems_are_recognised_by_magic_number() {
         for (magic, known) in [
             (0x726a77, "ipathfs"),
             (0x66726f67, "ibmasmfs"),
@@ -123,11 +123,11 @@ mod tests {
             (0x6f70726f, "oprofilefs"),
             (0x9fa0, "procfs"),
         ] {
-            assert!(name(magic).is_some_and(|name| name.contains(known)));
+            assert!(file_system_name(magic).is_some_and(|name| name.contains(known)));
         }
         // ext4, tmpfs
         for magic in [0xef53, 0x01021994] {
-            assert_eq!(name(magic), None);
+            assert_eq!(file_system_name(magic), None);
         }
         for (index, (magic, what)) in KERNEL_FILE_SYSTEMS.iter().enumerate() {
             let others = &KERNEL_FILE_SYSTEMS[..index];

@@ -15,10 +15,10 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, OFlags, fstat};
 
-use self::directory::{Access, Directory, Existing, Temporary};
-use self::existing::Ownership;
-use self::owner::Owner;
-use self::resolve::{Found, Place};
+use self::directory::{ExistingFile, NewFileAccess, OpenDirectory, TemporaryFile};
+use self::existing::FileOwnership;
+use self::owner::FileOwner;
+use self::resolve::{FoundFile, ResolvedPath};
 use crate::shared_directory::is_shared;
 
 mod directory;
@@ -41,45 +41,45 @@ pub use kernel_files::acts_on_kernel;
 pub use trusted_path::distrust;
 
 /// The name that stands for stdout.
-const STDOUT: &str = "-";
+const STDOUT_NAME: &str = "-";
 
 /// An output that may be written.
 #[derive(Debug)]
-pub struct Output {
+pub struct OutputFile {
     path: PathBuf,
     /// Of a file that is there already.
-    id: Option<FileId>,
-    destination: Destination,
+    existing_id: Option<FileId>,
+    destination: OutputDestination,
 }
 
 /// How it is written.
 #[derive(Debug)]
-enum Destination {
+enum OutputDestination {
     Stdout,
     /// A pipe, a character device, or a descriptor that this program was started with.
     Stream(File),
-    New(Entry, Temporary),
-    Replace(Entry, Temporary, Replaced),
+    NewFile(DirectoryEntry, TemporaryFile),
+    ReplaceFile(DirectoryEntry, TemporaryFile, Replaced),
     /// The name is missing where the file was reached through procfs.
-    InPlace(File, Option<Entry>),
+    InPlace(File, Option<DirectoryEntry>),
 }
 
 /// The file that is going to be replaced.
 #[derive(Debug)]
 struct Replaced {
     /// As long as this lives no other file gets its inode number.
-    held: Found,
-    ownership: Ownership,
+    held: FoundFile,
+    ownership: FileOwnership,
 }
 
 /// A name in a directory.
 #[derive(Debug)]
-struct Entry {
-    directory: Directory,
+struct DirectoryEntry {
+    directory: OpenDirectory,
     name: OsString,
 }
 
-impl Output {
+impl OutputFile {
     /// Looks at where an output would go, and opens it or shows that it can be made. Nothing that
     /// is there is changed. `inputs` are the files that the same command reads. A new file obeys
     /// the umask.
@@ -87,21 +87,21 @@ impl Output {
     /// # Errors
     /// When it must not or cannot be written there.
     pub fn prepare(path: &Path, inputs: &[FileId]) -> Result<Self, OutputError> {
-        let (destination, id) = if path == Path::new(STDOUT) {
+        let (destination, id) = if path == Path::new(STDOUT_NAME) {
             let stat =
                 fstat(io::stdout()).map_err(|error| OutputError::io("write", path, error))?;
-            kernel_files::check(path, io::stdout())?;
-            (Destination::Stdout, Some(FileId::of_stat(&stat)))
+            kernel_files::refuse_kernel_file_system(path, io::stdout())?;
+            (OutputDestination::Stdout, Some(FileId::of_stat(&stat)))
         } else {
-            destination(path)?
+            resolve_destination(path)?
         };
         let output = Self {
             path: path.to_owned(),
-            id,
+            existing_id: id,
             destination,
         };
-        match inputs.iter().any(|input| output.is(*input)) {
-            true => Err(OutputError::Input {
+        match inputs.iter().any(|input| output.refers_to(*input)) {
+            true => Err(OutputError::IsInput {
                 path: path.to_owned(),
             }),
             false => Ok(output),
@@ -111,13 +111,13 @@ impl Output {
     /// Whether it goes to stdout.
     #[must_use]
     pub fn is_stdout(&self) -> bool {
-        matches!(self.destination, Destination::Stdout)
+        matches!(self.destination, OutputDestination::Stdout)
     }
 
     /// What is there already, if anything.
     #[must_use]
     pub fn id(&self) -> Option<FileId> {
-        self.id
+        self.existing_id
     }
 
     /// As the user named it.
@@ -130,32 +130,36 @@ impl Output {
     #[must_use]
     pub fn existing_file(&self) -> Option<FileId> {
         let stat = match &self.destination {
-            Destination::New(..) => return None,
-            Destination::Replace(..) | Destination::InPlace(..) => return self.id,
-            Destination::Stdout => fstat(io::stdout()),
-            Destination::Stream(file) => fstat(file),
+            OutputDestination::NewFile(..) => return None,
+            OutputDestination::ReplaceFile(..) | OutputDestination::InPlace(..) => {
+                return self.existing_id;
+            }
+            OutputDestination::Stdout => fstat(io::stdout()),
+            OutputDestination::Stream(file) => fstat(file),
         };
         let is_regular =
             stat.is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile);
-        self.id.filter(|_| is_regular)
+        self.existing_id.filter(|_| is_regular)
     }
 
     /// The regular file whose bytes are going to change, open for writing. stdout is none: whoever
     /// started the program has opened it.
     #[must_use]
-    pub fn written_in_place(&self) -> Option<&File> {
+    pub fn in_place_file(&self) -> Option<&File> {
         let is_regular = |file: &&File| {
             fstat(file).is_ok_and(|it| FileType::from_raw_mode(it.st_mode) == FileType::RegularFile)
         };
         match &self.destination {
-            Destination::InPlace(file, _) => Some(file),
-            Destination::Stream(file) => Some(file).filter(is_regular),
-            Destination::Stdout | Destination::New(..) | Destination::Replace(..) => None,
+            OutputDestination::InPlace(file, _) => Some(file),
+            OutputDestination::Stream(file) => Some(file).filter(is_regular),
+            OutputDestination::Stdout
+            | OutputDestination::NewFile(..)
+            | OutputDestination::ReplaceFile(..) => None,
         }
     }
 
-    fn is(&self, other: FileId) -> bool {
-        self.id == Some(other)
+    fn refers_to(&self, other: FileId) -> bool {
+        self.existing_id == Some(other)
     }
 
     /// Writes the output whole.
@@ -165,46 +169,46 @@ impl Output {
     /// is still there then, unless it had to be written in place.
     pub fn write(self, bytes: &[u8]) -> Result<(), OutputError> {
         let path = self.path;
-        let id = self.id;
-        let same = |entry: &Entry| match entry.directory.find(&entry.name) {
+        let id = self.existing_id;
+        let same = |entry: &DirectoryEntry| match entry.directory.stat_entry(&entry.name) {
             Ok(found) if found.as_ref().map(FileId::of_stat) == id => Ok(()),
             Ok(_) => Err(OutputError::changed(&path)),
             Err(error) => Err(OutputError::io("look at", &path, error)),
         };
         let written = match self.destination {
-            Destination::Stdout => {
+            OutputDestination::Stdout => {
                 let mut stdout = io::stdout().lock();
                 stdout.write_all(bytes).and_then(|()| stdout.flush())
             }
-            Destination::Stream(file) => stream::write(&file, bytes),
-            Destination::New(entry, temporary) => {
+            OutputDestination::Stream(file) => stream::write_stream(&file, bytes),
+            OutputDestination::NewFile(entry, temporary) => {
                 same(&entry)?;
                 temporary
                     .publish(
                         &entry.directory,
                         &entry.name,
                         bytes,
-                        Existing::Keep,
+                        ExistingFile::Keep,
                         &|_| Ok(()),
                     )
                     .map(drop)
             }
-            Destination::Replace(entry, temporary, Replaced { held, ownership }) => {
+            OutputDestination::ReplaceFile(entry, temporary, Replaced { held, ownership }) => {
                 same(&entry)?;
-                let settle = |file: &File| ownership.settle(file);
+                let settle = |file: &File| ownership.apply_to(file);
                 temporary
                     .publish(
                         &entry.directory,
                         &entry.name,
                         bytes,
-                        Existing::Replace(&held.stat),
+                        ExistingFile::Replace(&held.stat),
                         &settle,
                     )
                     .map(drop)
             }
-            Destination::InPlace(file, entry) => {
+            OutputDestination::InPlace(file, entry) => {
                 entry.as_ref().map_or(Ok(()), same)?;
-                existing::overwrite(&file, bytes)
+                existing::overwrite_in_place(&file, bytes)
             }
         };
         written.map_err(|error| match error.kind() {
@@ -222,8 +226,8 @@ pub fn create_private(path: &Path) -> Result<File, OutputError> {
     let entry = new_entry(path)?;
     entry
         .directory
-        .create_new(&entry.name, Access::Private)
-        .map_err(|error| not_made(path, error))
+        .create_new(&entry.name, NewFileAccess::Private)
+        .map_err(|error| creation_error(path, error))
 }
 
 /// Writes a whole file of a name that the program makes, which must not be there yet, into a
@@ -246,32 +250,32 @@ pub fn write_private(directory: &Path, name: &str, bytes: &[u8]) -> Result<PathB
         false => directory,
     };
     let opened = resolve::resolve_directory(directory)?;
-    kernel_files::check(&path, opened.descriptor())?;
+    kernel_files::refuse_kernel_file_system(&path, opened.descriptor())?;
     opened
-        .write_new(name.as_ref(), bytes, Access::Private)
-        .map_err(|error| not_made(&path, error))?;
+        .write_new_file(name.as_ref(), bytes, NewFileAccess::Private)
+        .map_err(|error| creation_error(&path, error))?;
     Ok(path)
 }
 
-fn new_entry(path: &Path) -> Result<Entry, OutputError> {
-    match resolve::resolve(path)? {
-        Place::Entry {
+fn new_entry(path: &Path) -> Result<DirectoryEntry, OutputError> {
+    match resolve::resolve_path(path)? {
+        ResolvedPath::DirectoryEntry {
             directory,
             name,
             found: None,
         } => {
-            kernel_files::check(path, directory.descriptor())?;
-            Ok(Entry { directory, name })
+            kernel_files::refuse_kernel_file_system(path, directory.descriptor())?;
+            Ok(DirectoryEntry { directory, name })
         }
-        _ => Err(OutputError::Exists {
+        _ => Err(OutputError::AlreadyExists {
             path: path.to_owned(),
         }),
     }
 }
 
-fn not_made(path: &Path, error: io::Error) -> OutputError {
+fn creation_error(path: &Path, error: io::Error) -> OutputError {
     match error.kind() {
-        io::ErrorKind::AlreadyExists => OutputError::Exists {
+        io::ErrorKind::AlreadyExists => OutputError::AlreadyExists {
             path: path.to_owned(),
         },
         _ => OutputError::io("make", path, error),
@@ -279,44 +283,56 @@ fn not_made(path: &Path, error: io::Error) -> OutputError {
 }
 
 /// How a path is written, and what is there already.
-fn destination(path: &Path) -> Result<(Destination, Option<FileId>), OutputError> {
-    match resolve::resolve(path)? {
-        Place::Descriptor(1) => {
-            let (_, stat) = stream::inherited(path, 1)?;
-            Ok((Destination::Stdout, Some(FileId::of_stat(&stat))))
+fn resolve_destination(path: &Path) -> Result<(OutputDestination, Option<FileId>), OutputError> {
+    match resolve::resolve_path(path)? {
+        ResolvedPath::Descriptor(1) => {
+            let (_, stat) = stream::duplicate_inherited(path, 1)?;
+            Ok((OutputDestination::Stdout, Some(FileId::of_stat(&stat))))
         }
-        Place::Descriptor(number) => {
-            let (file, stat) = stream::inherited(path, number)?;
-            Ok((Destination::Stream(file), Some(FileId::of_stat(&stat))))
+        ResolvedPath::Descriptor(number) => {
+            let (file, stat) = stream::duplicate_inherited(path, number)?;
+            Ok((
+                OutputDestination::Stream(file),
+                Some(FileId::of_stat(&stat)),
+            ))
         }
-        Place::Opened(looked_at) => opened(path, &looked_at),
-        Place::Entry {
+        ResolvedPath::OpenedFile(looked_at) => opened_destination(path, &looked_at),
+        ResolvedPath::DirectoryEntry {
             directory,
             name,
             found: None,
         } => {
-            kernel_files::check(path, directory.descriptor())?;
+            kernel_files::refuse_kernel_file_system(path, directory.descriptor())?;
             let temporary = directory
-                .temporary(Access::Umask)
+                .create_temporary(NewFileAccess::Umask)
                 .map_err(|error| OutputError::io("make", path, error))?;
-            Ok((Destination::New(Entry { directory, name }, temporary), None))
+            Ok((
+                OutputDestination::NewFile(DirectoryEntry { directory, name }, temporary),
+                None,
+            ))
         }
-        Place::Entry {
+        ResolvedPath::DirectoryEntry {
             directory,
             name,
             found: Some(found),
-        } => existing_entry(path, Entry { directory, name }, found),
+        } => existing_destination(path, DirectoryEntry { directory, name }, found),
     }
 }
 
 /// What another process has open: it has no name of which we know.
-fn opened(path: &Path, found: &Found) -> Result<(Destination, Option<FileId>), OutputError> {
+fn opened_destination(
+    path: &Path,
+    found: &FoundFile,
+) -> Result<(OutputDestination, Option<FileId>), OutputError> {
     let (looked_at, stat) = (&found.descriptor, &found.stat);
     let id = Some(FileId::of_stat(stat));
-    kernel_files::check(path, looked_at)?;
+    kernel_files::refuse_kernel_file_system(path, looked_at)?;
     if FileType::from_raw_mode(stat.st_mode) != FileType::RegularFile {
-        stream::check_kind(path, stat)?;
-        return Ok((Destination::Stream(stream::open(path, looked_at)?), id));
+        stream::check_stream_type(path, stat)?;
+        return Ok((
+            OutputDestination::Stream(stream::open_stream(path, looked_at)?),
+            id,
+        ));
     }
     let file = rustix::fs::open(
         format!("/proc/self/fd/{}", looked_at.as_raw_fd()),
@@ -324,29 +340,29 @@ fn opened(path: &Path, found: &Found) -> Result<(Destination, Option<FileId>), O
         rustix::fs::Mode::empty(),
     )
     .map_err(|error| OutputError::io("open", path, error))?;
-    Ok((Destination::InPlace(file.into(), None), id))
+    Ok((OutputDestination::InPlace(file.into(), None), id))
 }
 
-fn existing_entry(
+fn existing_destination(
     path: &Path,
-    entry: Entry,
-    found: Found,
-) -> Result<(Destination, Option<FileId>), OutputError> {
+    entry: DirectoryEntry,
+    found: FoundFile,
+) -> Result<(OutputDestination, Option<FileId>), OutputError> {
     let failed = |error: io::Error| OutputError::io("write", path, error);
     let id = FileId::of_stat(&found.stat);
-    kernel_files::check(path, &found.descriptor)?;
+    kernel_files::refuse_kernel_file_system(path, &found.descriptor)?;
     let is_regular = FileType::from_raw_mode(found.stat.st_mode) == FileType::RegularFile;
     if !is_regular {
-        stream::check_kind(path, &found.stat)?;
+        stream::check_stream_type(path, &found.stat)?;
     }
-    check_planted(path, &entry, &found)?;
+    check_not_planted(path, &entry, &found)?;
     let same = |file: &OwnedFd| match fstat(file) {
         Ok(stat) if FileId::of_stat(&stat) == id => Ok(stat),
         _ => Err(OutputError::changed(path)),
     };
     if !is_regular {
-        let file = stream::open(path, &found.descriptor)?;
-        return Ok((Destination::Stream(file), Some(id)));
+        let file = stream::open_stream(path, &found.descriptor)?;
+        return Ok((OutputDestination::Stream(file), Some(id)));
     }
     let file = entry
         .directory
@@ -357,22 +373,22 @@ fn existing_entry(
         .map_err(failed)?;
     let stat = same(&file)?;
     let file = File::from(file);
-    let ownership = Ownership::of(&stat);
+    let ownership = FileOwnership::of_stat(&stat);
     // A directory that takes no new file is no obstacle for a file that can be written.
     let replacement = entry
         .directory
-        .temporary(Access::Private)
+        .create_temporary(NewFileAccess::Private)
         .ok()
         .filter(|new| {
-            ownership.settle(&new.file).is_ok()
+            ownership.apply_to(&new.file).is_ok()
                 && existing::can_be_replaced(&file, &stat, &new.file)
         });
     let destination = match replacement {
         Some(temporary) => {
             let held = found;
-            Destination::Replace(entry, temporary, Replaced { held, ownership })
+            OutputDestination::ReplaceFile(entry, temporary, Replaced { held, ownership })
         }
-        None => Destination::InPlace(file, Some(entry)),
+        None => OutputDestination::InPlace(file, Some(entry)),
     };
     Ok((destination, Some(id)))
 }
@@ -380,22 +396,26 @@ fn existing_entry(
 /// In a directory that somebody else can write, an existing file may have been put there for us to
 /// write (as `fs.protected_regular` and `fs.protected_fifos` have it), or be another name of a file
 /// that lies elsewhere.
-fn check_planted(path: &Path, entry: &Entry, found: &Found) -> Result<(), OutputError> {
+fn check_not_planted(
+    path: &Path,
+    entry: &DirectoryEntry,
+    found: &FoundFile,
+) -> Result<(), OutputError> {
     let around = entry
         .directory
         .stat()
         .map_err(|error| OutputError::io("look at the directory of", path, error))?;
-    let owner_around = Owner::of(entry.directory.descriptor(), &around);
+    let owner_around = FileOwner::of_file(entry.directory.descriptor(), &around);
     let owner = found.owner();
     let untrusted = |reason: String| {
-        Err(OutputError::Untrusted {
+        Err(OutputError::UntrustedPath {
             path: path.to_owned(),
             reason,
         })
     };
     let is_device = FileType::from_raw_mode(found.stat.st_mode) == FileType::CharacterDevice;
     let is_shared = is_shared(&around);
-    if is_shared && !is_device && !owner.is_self() && owner != owner_around {
+    if is_shared && !is_device && !owner.is_effective_user() && owner != owner_around {
         return untrusted(format!(
             "it belongs to {owner} and lies in a directory that others can write"
         ));
@@ -410,7 +430,7 @@ fn check_planted(path: &Path, entry: &Entry, found: &Found) -> Result<(), Output
 }
 
 /// What a file is, with its article.
-fn kind_name(kind: FileType) -> &'static str {
+fn file_type_name(kind: FileType) -> &'static str {
     match kind {
         FileType::RegularFile => "a regular file",
         FileType::Directory => "a directory",

@@ -10,39 +10,39 @@ const FUSE_SUPER_MAGIC: u64 = 0x6573_5546;
 
 /// Who decides what a file is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Owner {
+pub(super) enum FileOwner {
     User(u32),
     /// A FUSE file system of which no mount can be seen here.
-    Unknown,
+    UnknownFuseUser,
     /// Whoever can write to the directory that it lies in.
     Anybody,
 }
 
-impl Owner {
+impl FileOwner {
     /// The owner of what a descriptor leads to. A FUSE file system of another user than root
     /// belongs to whoever mounted it, with everything in it.
-    pub(super) fn of(file: impl AsFd, stat: &Stat) -> Self {
-        let is_fuse =
-            fstatfs(file).is_ok_and(|facts| super::kernel_files::magic(&facts) == FUSE_SUPER_MAGIC);
+    pub(super) fn of_file(file: impl AsFd, stat: &Stat) -> Self {
+        let is_fuse = fstatfs(file)
+            .is_ok_and(|facts| super::kernel_files::file_system_magic(&facts) == FUSE_SUPER_MAGIC);
         if !is_fuse {
             return Self::User(stat.st_uid);
         }
         let table = std::fs::read("/proc/self/mountinfo").unwrap_or_default();
         let device = (major(stat.st_dev), minor(stat.st_dev));
-        match server(&String::from_utf8_lossy(&table), device) {
+        match fuse_mount_owner(&String::from_utf8_lossy(&table), device) {
             Some(0) => Self::User(stat.st_uid),
             Some(user) => Self::User(user),
-            None => Self::Unknown,
+            None => Self::UnknownFuseUser,
         }
     }
 
     /// Whether that is root or this process's user.
     pub(super) fn is_trusted(self) -> bool {
-        self == Self::User(0) || self.is_self()
+        self == Self::User(0) || self.is_effective_user()
     }
 
     /// Whether that is this process's user.
-    pub(super) fn is_self(self) -> bool {
+    pub(super) fn is_effective_user(self) -> bool {
         self == Self::User(rustix::process::geteuid().as_raw())
     }
 
@@ -52,11 +52,11 @@ impl Owner {
     }
 }
 
-impl fmt::Display for Owner {
+impl fmt::Display for FileOwner {
     fn fmt(&self, out: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::User(user) => write!(out, "user {user}"),
-            Self::Unknown => out.write_str("an unknown user (a FUSE file system)"),
+            Self::UnknownFuseUser => out.write_str("an unknown user (a FUSE file system)"),
             Self::Anybody => out.write_str("anybody who can write to its directory"),
         }
     }
@@ -64,7 +64,7 @@ impl fmt::Display for Owner {
 
 /// Who mounted the FUSE file system of that device number (proc_pid_mountinfo(5)): all mounts of
 /// one number are the same file system, and its options are the same in all of them.
-fn server(table: &str, device: (u32, u32)) -> Option<u32> {
+fn fuse_mount_owner(table: &str, device: (u32, u32)) -> Option<u32> {
     let number = format!("{}:{}", device.0, device.1);
     table
         .lines()
@@ -84,7 +84,7 @@ fn server(table: &str, device: (u32, u32)) -> Option<u32> {
 
 #[cfg(test)]
 mod tests {
-    use super::server;
+    use super::fuse_mount_owner;
 
     #[test]
     fn fuse_server_is_read_from_mount_table() {
@@ -93,9 +93,9 @@ mod tests {
             41 30 0:55 / /home/joe/my\\040dir rw,nosuid - fuse.sshfs joe@host: rw,user_id=1000,group_id=1000\n\
             42 30 0:56 / /media rw - fuse.x x rw,group_id=0,allow_other\n\
             43 30 0:57 / /host rw - virtiofs share rw\n";
-        assert_eq!(server(table, (0, 55)), Some(1000));
-        assert_eq!(server(table, (0, 56)), None);
-        assert_eq!(server(table, (0, 57)), Some(0));
-        assert_eq!(server(table, (0, 58)), None);
+        assert_eq!(fuse_mount_owner(table, (0, 55)), Some(1000));
+        assert_eq!(fuse_mount_owner(table, (0, 56)), None);
+        assert_eq!(fuse_mount_owner(table, (0, 57)), Some(0));
+        assert_eq!(fuse_mount_owner(table, (0, 58)), None);
     }
 }

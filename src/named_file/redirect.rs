@@ -5,16 +5,16 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{StatVfsMountFlags, fstatvfs};
 
-use super::owner::Owner;
-use super::resolve::Found;
+use super::owner::FileOwner;
+use super::resolve::FoundFile;
 
 /// What leads to another place than the words of the path say.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Redirect {
     /// A symbolic link that somebody made, or can move.
-    Link(Owner),
+    Link(FileOwner),
     /// The parent of a directory that somebody can move.
-    Parent(Owner),
+    Parent(FileOwner),
     /// A symbolic link on a medium that may have been made elsewhere, with its `st_dev`: owner and
     /// mode of its files say nothing about this system's users.
     Medium(u64),
@@ -22,7 +22,7 @@ pub(super) enum Redirect {
 
 impl Redirect {
     /// Whether it may lead to what belongs to that user and lies on that file system.
-    pub(super) fn permits(self, owner: Owner, device: u64) -> bool {
+    pub(super) fn permits(self, owner: FileOwner, device: u64) -> bool {
         match self {
             Self::Link(other) | Self::Parent(other) => other.is_same(owner),
             Self::Medium(medium) => medium == device,
@@ -30,7 +30,7 @@ impl Redirect {
     }
 
     /// Of a link on such a medium.
-    pub(super) fn of_medium(link: &Found) -> Option<Self> {
+    pub(super) fn of_medium(link: &FoundFile) -> Option<Self> {
         is_made_elsewhere(link).then_some(Self::Medium(link.stat.st_dev))
     }
 }
@@ -47,7 +47,7 @@ impl fmt::Display for Redirect {
 
 /// Whether a file lies on a medium that a user may have mounted: without set-user-ID programs and
 /// devices, as udisks2 and fusermount do it, and not because /etc/fstab says so.
-fn is_made_elsewhere(file: &Found) -> bool {
+fn is_made_elsewhere(file: &FoundFile) -> bool {
     let careful = StatVfsMountFlags::NOSUID | StatVfsMountFlags::NODEV;
     let is_careful = fstatvfs(&file.descriptor).is_ok_and(|facts| facts.f_flag.contains(careful));
     if !is_careful {

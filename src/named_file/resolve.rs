@@ -11,9 +11,9 @@ use rustix::fs::{CWD, FileType, Mode, OFlags, Stat, fstat, fstatfs, openat, read
 use rustix::io::Errno;
 
 use super::OutputError;
-use super::directory::Directory;
+use super::directory::OpenDirectory;
 use super::kernel_files;
-use super::owner::Owner;
+use super::owner::FileOwner;
 use super::redirect::Redirect;
 use crate::shared_directory::{can_be_rearranged, is_shared, is_writable_by_others};
 
@@ -23,33 +23,33 @@ const MAX_LINKS: u32 = 40;
 const PROC_SUPER_MAGIC: u64 = 0x9fa0;
 /// What a path stands for.
 #[derive(Debug)]
-pub(super) enum Place {
+pub(super) enum ResolvedPath {
     /// A name in a directory, and what is there; not a symbolic link.
-    Entry {
-        directory: Directory,
+    DirectoryEntry {
+        directory: OpenDirectory,
         name: OsString,
-        found: Option<Found>,
+        found: Option<FoundFile>,
     },
     /// A descriptor of this process, such as `/dev/stdout` or `/dev/fd/63`.
     Descriptor(i32),
     /// What a link of procfs leads to, opened with `O_PATH`.
-    Opened(Found),
+    OpenedFile(FoundFile),
 }
 
 /// What lies somewhere, opened with `O_PATH`: its inode number is its own as long as that lives.
 #[derive(Debug)]
-pub(super) struct Found {
+pub(super) struct FoundFile {
     pub(super) descriptor: OwnedFd,
     pub(super) stat: Stat,
 }
 
-impl Found {
-    fn kind(&self) -> FileType {
+impl FoundFile {
+    fn file_type(&self) -> FileType {
         FileType::from_raw_mode(self.stat.st_mode)
     }
 
-    pub(super) fn owner(&self) -> Owner {
-        Owner::of(&self.descriptor, &self.stat)
+    pub(super) fn owner(&self) -> FileOwner {
+        FileOwner::of_file(&self.descriptor, &self.stat)
     }
 
     fn is_procfs(&self) -> bool {
@@ -58,7 +58,7 @@ impl Found {
 }
 
 fn is_procfs(file: impl AsFd) -> bool {
-    fstatfs(file).is_ok_and(|facts| kernel_files::magic(&facts) == PROC_SUPER_MAGIC)
+    fstatfs(file).is_ok_and(|facts| kernel_files::file_system_magic(&facts) == PROC_SUPER_MAGIC)
 }
 
 /// Resolves a path.
@@ -66,21 +66,21 @@ fn is_procfs(file: impl AsFd) -> bool {
 /// # Errors
 /// When a directory on the way is missing, a symbolic link on the way is not to be trusted, or it
 /// ends in a directory.
-pub(super) fn resolve(path: &Path) -> Result<Place, OutputError> {
-    Walk::start(path)?.run()
+pub(super) fn resolve_path(path: &Path) -> Result<ResolvedPath, OutputError> {
+    PathWalk::start(path)?.resolve()
 }
 
 /// Resolves the path of a directory in which a file is made.
 ///
 /// # Errors
 /// As of [`resolve`], and where it is no directory.
-pub(super) fn resolve_directory(path: &Path) -> Result<Directory, OutputError> {
-    let mut walk = Walk::start(path)?;
-    while let Some(name) = walk.pending.pop_front() {
-        walk.enter(&name)?;
+pub(super) fn resolve_directory(path: &Path) -> Result<OpenDirectory, OutputError> {
+    let mut walk = PathWalk::start(path)?;
+    while let Some(name) = walk.pending_components.pop_front() {
+        walk.enter_directory(&name)?;
     }
     walk.check_redirects(None)?;
-    Ok(Directory::new(walk.directory))
+    Ok(OpenDirectory::new(walk.directory))
 }
 
 fn open_directory(path: &Path, at: impl AsFd, name: &OsStr) -> Result<OwnedFd, OutputError> {
@@ -89,34 +89,34 @@ fn open_directory(path: &Path, at: impl AsFd, name: &OsStr) -> Result<OwnedFd, O
         .map_err(|error| OutputError::io("open the directory of", path, error))
 }
 
-struct Walk<'a> {
+struct PathWalk<'a> {
     path: &'a Path,
     directory: OwnedFd,
-    pending: VecDeque<OsString>,
-    links: u32,
+    pending_components: VecDeque<OsString>,
+    followed_links: u32,
     /// Whoever else decided where the path leads.
     redirects: Vec<Redirect>,
     /// Who, besides root and the effective user, can move what lies in the directories on the way.
-    movers: Vec<Owner>,
+    movers: Vec<FileOwner>,
 }
 
-impl<'a> Walk<'a> {
+impl<'a> PathWalk<'a> {
     fn start(path: &'a Path) -> Result<Self, OutputError> {
         let start = if path.is_absolute() { "/" } else { "." };
         let mut walk = Self {
             path,
             directory: open_directory(path, CWD, OsStr::new(start))?,
-            pending: VecDeque::new(),
-            links: 0,
+            pending_components: VecDeque::new(),
+            followed_links: 0,
             redirects: Vec::new(),
             movers: Vec::new(),
         };
-        walk.push(path.as_os_str())?;
+        walk.push_components(path.as_os_str())?;
         Ok(walk)
     }
 
     /// Puts the components of a path before what is still to be walked.
-    fn push(&mut self, path: &OsStr) -> Result<(), OutputError> {
+    fn push_components(&mut self, path: &OsStr) -> Result<(), OutputError> {
         let bytes = path.as_bytes();
         if bytes.is_empty() {
             return Err(OutputError::io("write", self.path, Errno::NOENT));
@@ -133,31 +133,31 @@ impl<'a> Walk<'a> {
             components.push(".".into());
         }
         for component in components.into_iter().rev() {
-            self.pending.push_front(component);
+            self.pending_components.push_front(component);
         }
         Ok(())
     }
 
-    fn run(mut self) -> Result<Place, OutputError> {
-        while let Some(name) = self.pending.pop_front() {
+    fn resolve(mut self) -> Result<ResolvedPath, OutputError> {
+        while let Some(name) = self.pending_components.pop_front() {
             let is_dots = name == "." || name == "..";
-            if is_dots || !self.pending.is_empty() {
-                self.enter(&name)?;
+            if is_dots || !self.pending_components.is_empty() {
+                self.enter_directory(&name)?;
                 continue;
             }
-            let found = self.look_at(&name)?;
+            let found = self.open_entry(&name)?;
             if let Some(link) = &found
-                && link.kind() == FileType::Symlink
+                && link.file_type() == FileType::Symlink
             {
                 if link.is_procfs() {
-                    return self.procfs_link(&name, link);
+                    return self.resolve_procfs_link(&name, link);
                 }
-                self.follow(&name, link)?;
+                self.follow_link(&name, link)?;
                 continue;
             }
             self.check_redirects(found.as_ref())?;
-            return Ok(Place::Entry {
-                directory: Directory::new(self.directory),
+            return Ok(ResolvedPath::DirectoryEntry {
+                directory: OpenDirectory::new(self.directory),
                 name,
                 found,
             });
@@ -167,7 +167,7 @@ impl<'a> Walk<'a> {
 
     /// What has that name: everything that is asked about it is asked of the descriptor, so that
     /// all answers are about the same one.
-    fn look_at(&self, name: &OsStr) -> Result<Option<Found>, OutputError> {
+    fn open_entry(&self, name: &OsStr) -> Result<Option<FoundFile>, OutputError> {
         let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         let failed = |error| OutputError::io("look at", self.path, error);
         let descriptor = match openat(&self.directory, name, flags, Mode::empty()) {
@@ -176,11 +176,11 @@ impl<'a> Walk<'a> {
             Err(error) => return Err(failed(error)),
         };
         let stat = fstat(&descriptor).map_err(failed)?;
-        Ok(Some(Found { descriptor, stat }))
+        Ok(Some(FoundFile { descriptor, stat }))
     }
 
     /// Goes into a directory that is not the last component.
-    fn enter(&mut self, name: &OsStr) -> Result<(), OutputError> {
+    fn enter_directory(&mut self, name: &OsStr) -> Result<(), OutputError> {
         let failed = |path, error| OutputError::io("open the directory of", path, error);
         let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::NOFOLLOW | OFlags::CLOEXEC;
         // This mounts what is mounted on demand (autofs); a look at it does not.
@@ -190,38 +190,38 @@ impl<'a> Walk<'a> {
             Err(error) => return Err(failed(self.path, error)),
         }
         let found = self
-            .look_at(name)?
+            .open_entry(name)?
             .ok_or_else(|| failed(self.path, Errno::NOENT))?;
-        match found.kind() {
+        match found.file_type() {
             FileType::Symlink if found.is_procfs() => {
                 self.check_procfs_link(&found)?;
                 // Nobody but the kernel makes names there.
                 self.directory = open_directory(self.path, &self.directory, name)?;
                 Ok(())
             }
-            FileType::Symlink => self.follow(name, &found),
+            FileType::Symlink => self.follow_link(name, &found),
             FileType::Directory => self.descend(name, found.descriptor),
             _ => Err(failed(self.path, Errno::NOTDIR)),
         }
     }
 
-    fn follow(&mut self, name: &OsStr, link: &Found) -> Result<(), OutputError> {
-        self.links += 1;
-        if self.links > MAX_LINKS {
+    fn follow_link(&mut self, name: &OsStr, link: &FoundFile) -> Result<(), OutputError> {
+        self.followed_links += 1;
+        if self.followed_links > MAX_LINKS {
             return Err(OutputError::io("follow", self.path, Errno::LOOP));
         }
-        let around = self.around()?;
-        let (owner, owner_around) = (link.owner(), Owner::of(&self.directory, &around));
+        let around = self.stat_directory()?;
+        let (owner, owner_around) = (link.owner(), FileOwner::of_file(&self.directory, &around));
         // As fs.protected_symlinks does it, which may be off.
-        if is_shared(&around) && !owner.is_self() && !owner.is_same(owner_around) {
-            return Err(self.untrusted(format!(
+        if is_shared(&around) && !owner.is_effective_user() && !owner.is_same(owner_around) {
+            return Err(self.untrusted_error(format!(
                 "{} is a symbolic link that {owner} made in a directory that others can write",
                 name.display(),
             )));
         }
         // Where fs.protected_hardlinks is off, anybody can give a link of another user a second name.
         if is_shared(&around) && link.stat.st_nlink > 1 {
-            return Err(self.untrusted(format!(
+            return Err(self.untrusted_error(format!(
                 "{} is another name of a symbolic link of {owner}, in a directory that others can \
                  write",
                 name.display(),
@@ -237,13 +237,13 @@ impl<'a> Walk<'a> {
         self.redirects.extend(Redirect::of_medium(link));
         let target = readlinkat(&link.descriptor, "", Vec::new())
             .map_err(|error| OutputError::io("follow", self.path, error))?;
-        self.push(&OsString::from_vec(target.into_bytes()))
+        self.push_components(&OsString::from_vec(target.into_bytes()))
     }
 
     /// Goes into a directory, from the one that was reached.
     fn descend(&mut self, name: &OsStr, directory: OwnedFd) -> Result<(), OutputError> {
-        let around = self.around()?;
-        let owner = Owner::of(&self.directory, &around);
+        let around = self.stat_directory()?;
+        let owner = FileOwner::of_file(&self.directory, &around);
         if name == ".." {
             self.check_parent((owner, &around), &directory)?;
         }
@@ -256,25 +256,25 @@ impl<'a> Walk<'a> {
     /// that `..` of it leads where that user likes (rename(2)).
     fn check_parent(
         &mut self,
-        (owner, around): (Owner, &Stat),
+        (owner, around): (FileOwner, &Stat),
         parent: &OwnedFd,
     ) -> Result<(), OutputError> {
         let about = fstat(parent).map_err(|error| OutputError::io("look at", self.path, error))?;
         let is_open = is_writable_by_others(parent, &about);
-        if !is_open && Owner::of(parent, &about).is_trusted() {
+        if !is_open && FileOwner::of_file(parent, &about).is_trusted() {
             return Ok(());
         }
         if !owner.is_trusted() {
             self.redirects.push(Redirect::Parent(owner));
         }
         if is_writable_by_others(&self.directory, around) {
-            self.redirects.push(Redirect::Parent(Owner::Anybody));
+            self.redirects.push(Redirect::Parent(FileOwner::Anybody));
         }
         Ok(())
     }
 
     /// Remembers who can move what lies in the directory that was reached.
-    fn note_movers(&mut self, owner: Owner, around: &Stat) {
+    fn note_movers(&mut self, owner: FileOwner, around: &Stat) {
         let mut note = |mover| {
             if !self.movers.contains(&mover) {
                 self.movers.push(mover);
@@ -284,44 +284,45 @@ impl<'a> Walk<'a> {
             note(owner);
         }
         if can_be_rearranged(&self.directory, around) {
-            note(Owner::Anybody);
+            note(FileOwner::Anybody);
         }
     }
 
     /// The directory that was reached.
-    fn around(&self) -> Result<Stat, OutputError> {
+    fn stat_directory(&self) -> Result<Stat, OutputError> {
         fstat(&self.directory)
             .map_err(|error| OutputError::io("look at the directory of", self.path, error))
     }
 
     /// What another user decided may lead to that user's files, and to nobody else's.
-    fn check_redirects(&self, found: Option<&Found>) -> Result<(), OutputError> {
+    fn check_redirects(&self, found: Option<&FoundFile>) -> Result<(), OutputError> {
         if self.redirects.is_empty() {
             return Ok(());
         }
         let (owner, device) = match found {
             Some(found) => (found.owner(), found.stat.st_dev),
             None => {
-                let around = self.around()?;
-                (Owner::of(&self.directory, &around), around.st_dev)
+                let around = self.stat_directory()?;
+                (FileOwner::of_file(&self.directory, &around), around.st_dev)
             }
         };
         let refused = |redirect: &&Redirect| !redirect.permits(owner, device);
         match self.redirects.iter().find(refused) {
             None => Ok(()),
-            Some(Redirect::Medium(_)) => Err(self.untrusted(
+            Some(Redirect::Medium(_)) => Err(self.untrusted_error(
                 "a symbolic link on a medium leads off it, which may have been made elsewhere: it \
                  is mounted nosuid and nodev and not listed in /etc/fstab"
                     .to_owned(),
             )),
             Some(redirect) => {
-                Err(self.untrusted(format!("{redirect} leads there, and it belongs to {owner}")))
+                Err(self
+                    .untrusted_error(format!("{redirect} leads there, and it belongs to {owner}")))
             }
         }
     }
 
-    fn untrusted(&self, reason: String) -> OutputError {
-        OutputError::Untrusted {
+    fn untrusted_error(&self, reason: String) -> OutputError {
+        OutputError::UntrustedPath {
             path: self.path.to_owned(),
             reason,
         }
@@ -330,9 +331,11 @@ impl<'a> Walk<'a> {
     /// Links of procfs lead to what a process has open, whoever it belongs to: one is followed only
     /// where no other user chose it, and what another user's process has open counts as that
     /// user's link.
-    fn check_procfs_link(&mut self, link: &Found) -> Result<(), OutputError> {
+    fn check_procfs_link(&mut self, link: &FoundFile) -> Result<(), OutputError> {
         if let Some(redirect) = self.redirects.first() {
-            return Err(self.untrusted(format!("{redirect} leads to an open file of a process")));
+            return Err(
+                self.untrusted_error(format!("{redirect} leads to an open file of a process"))
+            );
         }
         let owner = link.owner();
         if !owner.is_trusted() {
@@ -342,21 +345,25 @@ impl<'a> Walk<'a> {
     }
 
     /// The last component is a link of procfs: a descriptor, or what another one has open.
-    fn procfs_link(mut self, name: &OsStr, link: &Found) -> Result<Place, OutputError> {
+    fn resolve_procfs_link(
+        mut self,
+        name: &OsStr,
+        link: &FoundFile,
+    ) -> Result<ResolvedPath, OutputError> {
         self.check_procfs_link(link)?;
         let number = name.to_str().and_then(|name| name.parse().ok());
         if let Some(number) = number
             && self.is_own_descriptors()
         {
-            return Ok(Place::Descriptor(number));
+            return Ok(ResolvedPath::Descriptor(number));
         }
         let failed = |error| OutputError::io("open", self.path, error);
         let flags = OFlags::PATH | OFlags::CLOEXEC;
         let descriptor = openat(&self.directory, name, flags, Mode::empty()).map_err(failed)?;
         let stat = fstat(&descriptor).map_err(failed)?;
-        let found = Found { descriptor, stat };
+        let found = FoundFile { descriptor, stat };
         self.check_redirects(Some(&found))?;
-        Ok(Place::Opened(found))
+        Ok(ResolvedPath::OpenedFile(found))
     }
 
     fn is_own_descriptors(&self) -> bool {

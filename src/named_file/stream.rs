@@ -14,29 +14,29 @@ use rustix::fs::{
 use rustix::io::Errno;
 use rustix::process::{PidfdFlags, PidfdGetfdFlags, getpid, pidfd_getfd, pidfd_open};
 
-use super::{OutputError, kernel_files, kind_name};
+use super::{OutputError, file_type_name, kernel_files};
 
 /// How long the reader of a pipe with a name may take to open it: it may have been started in the
 /// same line of a script.
 const READER_TIMEOUT: Duration = Duration::from_secs(5);
-const READER_POLL: Duration = Duration::from_millis(10);
+const READER_POLL_INTERVAL: Duration = Duration::from_millis(10);
 
 /// What a stream is, for what may be written to.
-pub(super) fn check_kind(path: &Path, stat: &Stat) -> Result<(), OutputError> {
+pub(super) fn check_stream_type(path: &Path, stat: &Stat) -> Result<(), OutputError> {
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::Fifo => Ok(()),
-        FileType::CharacterDevice if is_harmless(stat.st_rdev) => Ok(()),
+        FileType::CharacterDevice if is_safe_device(stat.st_rdev) => Ok(()),
         FileType::CharacterDevice => Err(OutputError::unsuitable(
             path,
             "a character device other than a terminal, null, zero and full",
         )),
-        kind => Err(OutputError::unsuitable(path, kind_name(kind))),
+        kind => Err(OutputError::unsuitable(path, file_type_name(kind))),
     }
 }
 
 /// Whether text may be written to a character device: not to memory, flash, or the commands of a
 /// SCSI or NVMe drive (kernel Documentation/admin-guide/devices.txt).
-fn is_harmless(device: u64) -> bool {
+fn is_safe_device(device: u64) -> bool {
     match major(device) {
         // null, zero, full
         1 => matches!(minor(device), 3 | 5 | 7),
@@ -50,7 +50,7 @@ fn is_harmless(device: u64) -> bool {
 }
 
 /// Opens a pipe or a character device that was looked at by an `O_PATH` descriptor.
-pub(super) fn open(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError> {
+pub(super) fn open_stream(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError> {
     let again = format!("/proc/self/fd/{}", looked_at.as_raw_fd());
     let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::NOCTTY | OFlags::CLOEXEC;
     let deadline = Instant::now() + READER_TIMEOUT;
@@ -63,7 +63,9 @@ pub(super) fn open(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError
                     .map_err(|error| OutputError::io("open", path, error))?;
                 return Ok(file.into());
             }
-            Err(Errno::NXIO) if Instant::now() < deadline => std::thread::sleep(READER_POLL),
+            Err(Errno::NXIO) if Instant::now() < deadline => {
+                std::thread::sleep(READER_POLL_INTERVAL)
+            }
             Err(error) => return Err(OutputError::io("open", path, error)),
         }
     }
@@ -71,7 +73,7 @@ pub(super) fn open(path: &Path, looked_at: &OwnedFd) -> Result<File, OutputError
 
 /// Another descriptor of what this program was started with as number `number`: it shares the
 /// position, so that nothing that is in a file before it is lost.
-pub(super) fn inherited(path: &Path, number: i32) -> Result<(File, Stat), OutputError> {
+pub(super) fn duplicate_inherited(path: &Path, number: i32) -> Result<(File, Stat), OutputError> {
     let failed = |error: Errno| OutputError::io("write to", path, error);
     let flags = descriptor_flags(number).ok_or_else(|| failed(Errno::BADF))?;
     if flags.contains(OFlags::CLOEXEC) {
@@ -81,12 +83,12 @@ pub(super) fn inherited(path: &Path, number: i32) -> Result<(File, Stat), Output
     if !flags.intersects(OFlags::WRONLY | OFlags::RDWR) || flags.contains(OFlags::PATH) {
         return Err(OutputError::unsuitable(path, "open for reading only"));
     }
-    let file = File::from(duplicate(number).map_err(failed)?);
+    let file = File::from(duplicate_descriptor(number).map_err(failed)?);
     let stat = fstat(&file).map_err(failed)?;
-    kernel_files::check(path, &file)?;
+    kernel_files::refuse_kernel_file_system(path, &file)?;
     match FileType::from_raw_mode(stat.st_mode) {
         FileType::RegularFile | FileType::Socket => {}
-        _ => check_kind(path, &stat)?,
+        _ => check_stream_type(path, &stat)?,
     }
     Ok((file, stat))
 }
@@ -100,7 +102,7 @@ fn descriptor_flags(number: i32) -> Option<OFlags> {
         .map(OFlags::from_bits_retain)
 }
 
-fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
+fn duplicate_descriptor(number: i32) -> rustix::io::Result<OwnedFd> {
     let of = |descriptor: BorrowedFd<'_>| rustix::io::fcntl_dupfd_cloexec(descriptor, 3);
     match number {
         1 => of(io::stdout().as_fd()),
@@ -114,7 +116,7 @@ fn duplicate(number: i32) -> rustix::io::Result<OwnedFd> {
 }
 
 /// Writes all of it, also where a descriptor that others share does not wait.
-pub(super) fn write(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
+pub(super) fn write_stream(mut file: &File, mut bytes: &[u8]) -> io::Result<()> {
     while !bytes.is_empty() {
         match file.write(bytes) {
             Ok(0) => return Err(io::ErrorKind::WriteZero.into()),
@@ -139,11 +141,11 @@ mod tests {
     #[test]
     fn character_device_other_than_a_terminal_is_no_output() {
         for (major, minor) in [(1, 3), (1, 7), (4, 64), (5, 0), (136, 2), (207, 16)] {
-            assert!(is_harmless(makedev(major, minor)), "{major}:{minor}");
+            assert!(is_safe_device(makedev(major, minor)), "{major}:{minor}");
         }
         // /dev/mem, /dev/cpqhealth/cpqw and cpqphp, a tape, /dev/sg0.
         for (major, minor) in [(1, 1), (207, 0), (207, 12), (9, 0), (21, 0)] {
-            assert!(!is_harmless(makedev(major, minor)), "{major}:{minor}");
+            assert!(!is_safe_device(makedev(major, minor)), "{major}:{minor}");
         }
     }
 }

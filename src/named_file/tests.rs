@@ -7,19 +7,19 @@ use rustix::fs::{CWD, Mode, openat};
 
 use super::*;
 
-fn handle(path: &Path) -> Directory {
+fn open_directory(path: &Path) -> OpenDirectory {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    Directory::new(openat(CWD, path, flags, Mode::empty()).unwrap())
+    OpenDirectory::new(openat(CWD, path, flags, Mode::empty()).unwrap())
 }
 
-fn write(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
-    Output::prepare(path, &[])?.write(bytes)
+fn write_output(path: &Path, bytes: &[u8]) -> Result<(), OutputError> {
+    OutputFile::prepare(path, &[])?.write(bytes)
 }
 
 /// The directory and name that a path stands for.
-fn resolved(path: &Path) -> Result<(FileId, OsString), OutputError> {
-    match resolve::resolve(path)? {
-        Place::Entry {
+fn resolve_entry(path: &Path) -> Result<(FileId, OsString), OutputError> {
+    match resolve::resolve_path(path)? {
+        ResolvedPath::DirectoryEntry {
             directory, name, ..
         } => Ok((FileId::of_stat(&directory.stat().unwrap()), name)),
         other => panic!("{other:?}"),
@@ -33,7 +33,7 @@ fn path_through_links_and_dots_ends_in_real_directory() {
     fs::create_dir_all(base.join("a/b")).unwrap();
     symlink("a/b", base.join("way")).unwrap();
     symlink(base.join("way/../c"), base.join("last")).unwrap();
-    let id = |path: &str| FileId::of(&fs::metadata(base.join(path)).unwrap());
+    let id = |path: &str| FileId::of_metadata(&fs::metadata(base.join(path)).unwrap());
     for (path, directory, name) in [
         ("a/b/c", "a/b", "c"),
         ("way/c", "a/b", "c"),
@@ -42,7 +42,7 @@ fn path_through_links_and_dots_ends_in_real_directory() {
         ("last", "a", "c"),
     ] {
         let expected = (id(directory), OsString::from(name));
-        assert_eq!(resolved(&base.join(path)).unwrap(), expected, "{path}");
+        assert_eq!(resolve_entry(&base.join(path)).unwrap(), expected, "{path}");
     }
 }
 
@@ -59,15 +59,15 @@ fn path_without_end_or_without_name_is_an_error() {
         } else {
             base.join(path)
         };
-        assert!(resolved(&path).is_err(), "{}", path.display());
+        assert!(resolve_entry(&path).is_err(), "{}", path.display());
     }
 }
 
 #[test]
-fn own_descriptors_are_told_from_those_of_others() {
-    let number = |path: &str| match resolve::resolve(Path::new(path)) {
-        Ok(Place::Descriptor(number)) => Some(number),
-        Ok(Place::Opened(_)) => None,
+fn own_descriptors_are_distinguished_from_other_processes() {
+    let number = |path: &str| match resolve::resolve_path(Path::new(path)) {
+        Ok(ResolvedPath::Descriptor(number)) => Some(number),
+        Ok(ResolvedPath::OpenedFile(_)) => None,
         other => panic!("{path}: {other:?}"),
     };
     assert_eq!(number("/proc/self/fd/0"), Some(0));
@@ -90,27 +90,27 @@ fn descriptor_opened_by_the_program_itself_is_refused() {
     let base = tempfile::tempdir().unwrap();
     let file = fs::File::create(base.path().join("own")).unwrap();
     let path = PathBuf::from(format!("/dev/fd/{}", file.as_raw_fd()));
-    assert!(Output::prepare(&path, &[]).is_err());
+    assert!(OutputFile::prepare(&path, &[]).is_err());
 }
 
 #[test]
-fn new_file_appears_when_it_is_complete() {
+fn new_output_file_appears_only_when_complete() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("new");
-    let output = Output::prepare(&path, &[]).unwrap();
+    let output = OutputFile::prepare(&path, &[]).unwrap();
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 0);
     output.write(b"text").unwrap();
     assert_eq!(fs::read(&path).unwrap(), b"text");
-    drop(Output::prepare(&base.path().join("other"), &[]).unwrap());
+    drop(OutputFile::prepare(&base.path().join("other"), &[]).unwrap());
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn directory_moved_before_the_end_gets_the_file() {
+fn output_file_is_written_into_moved_directory() {
     let base = tempfile::tempdir().unwrap();
     let (before, after) = (base.path().join("before"), base.path().join("after"));
     fs::create_dir(&before).unwrap();
-    let output = Output::prepare(&before.join("new"), &[]).unwrap();
+    let output = OutputFile::prepare(&before.join("new"), &[]).unwrap();
     fs::rename(&before, &after).unwrap();
     symlink("/nonexistent", &before).unwrap();
     output.write(b"text").unwrap();
@@ -122,39 +122,43 @@ fn input_as_output_is_refused_by_identity() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");
     fs::write(&path, "").unwrap();
-    let (_, id) = input::open(&path, input::Input::Seekable).unwrap();
-    let refused = Output::prepare(&path, &[id]).unwrap_err();
-    assert!(matches!(refused, OutputError::Input { .. }), "{refused}");
-    Output::prepare(&base.path().join("other"), &[id]).unwrap();
+    let (_, id) = input::open_input(&path, input::InputKind::RegularFile).unwrap();
+    let refused = OutputFile::prepare(&path, &[id]).unwrap_err();
+    assert!(matches!(refused, OutputError::IsInput { .. }), "{refused}");
+    OutputFile::prepare(&base.path().join("other"), &[id]).unwrap();
 }
 
 #[test]
-fn file_system_without_nameless_files_gets_whole_files() {
+fn file_system_without_o_tmpfile_gets_complete_files() {
     let base = tempfile::tempdir().unwrap();
-    let directory = handle(base.path());
-    let probe = || Temporary {
+    let directory = open_directory(base.path());
+    let probe = || TemporaryFile {
         is_linkable: false,
-        ..directory.temporary(Access::Umask).unwrap()
+        ..directory.create_temporary(NewFileAccess::Umask).unwrap()
     };
     let publish = |existing, text: &[u8]| {
         probe().publish(&directory, "file".as_ref(), text, existing, &|_| Ok(()))
     };
-    publish(Existing::Keep, b"one").unwrap();
-    let taken = publish(Existing::Keep, b"two").unwrap_err();
+    publish(ExistingFile::Keep, b"one").unwrap();
+    let taken = publish(ExistingFile::Keep, b"two").unwrap_err();
     assert_eq!(taken.kind(), io::ErrorKind::AlreadyExists);
     assert_eq!(fs::read(base.path().join("file")).unwrap(), b"one");
-    let stat = directory.find("file".as_ref()).unwrap().unwrap();
-    publish(Existing::Replace(&stat), b"three").unwrap();
+    let stat = directory.stat_entry("file".as_ref()).unwrap().unwrap();
+    publish(ExistingFile::Replace(&stat), b"three").unwrap();
     assert_eq!(fs::read(base.path().join("file")).unwrap(), b"three");
-    let failed = probe().publish(&directory, "other".as_ref(), b"", Existing::Keep, &|_| {
-        Err(io::ErrorKind::Other.into())
-    });
+    let failed = probe().publish(
+        &directory,
+        "other".as_ref(),
+        b"",
+        ExistingFile::Keep,
+        &|_| Err(io::ErrorKind::Other.into()),
+    );
     assert!(failed.is_err());
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn private_file_is_made_once_and_for_its_owner_only() {
+fn private_output_is_created_once_with_owner_access_only() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");
     let made = write_private(base.path(), "file", b"text").unwrap();
@@ -164,7 +168,10 @@ fn private_file_is_made_once_and_for_its_owner_only() {
         write_private(base.path(), "file", b"other").unwrap_err(),
         create_private(&path).unwrap_err(),
     ] {
-        assert!(matches!(again, OutputError::Exists { .. }), "{again}");
+        assert!(
+            matches!(again, OutputError::AlreadyExists { .. }),
+            "{again}"
+        );
     }
     assert_eq!(fs::read(&path).unwrap(), b"text");
 }
@@ -190,7 +197,10 @@ fn name_made_by_the_program_stays_in_its_directory() {
     }
     symlink("../elsewhere", below.join("link")).unwrap();
     let refused = write_private(&below, "link", b"text").unwrap_err();
-    assert!(matches!(refused, OutputError::Exists { .. }), "{refused}");
+    assert!(
+        matches!(refused, OutputError::AlreadyExists { .. }),
+        "{refused}"
+    );
     assert_eq!(fs::read_dir(base.path()).unwrap().count(), 1);
     assert_eq!(fs::read_dir(&below).unwrap().count(), 1);
 }
@@ -202,18 +212,18 @@ fn file_that_appears_at_the_last_moment_keeps_its_name() {
         let base = tempfile::tempdir().unwrap();
         let path = base.path().join("file");
         fs::write(&path, "before").unwrap();
-        let directory = handle(base.path());
+        let directory = open_directory(base.path());
         let looked_at = fs::File::open(&path).unwrap();
         let stat = fstat(&looked_at).unwrap();
         fs::remove_file(&path).unwrap();
         fs::write(&path, "theirs").unwrap();
         let publish = || {
-            let temporary = directory.temporary(Access::Private).unwrap();
-            let temporary = Temporary {
+            let temporary = directory.create_temporary(NewFileAccess::Private).unwrap();
+            let temporary = TemporaryFile {
                 is_linkable,
                 ..temporary
             };
-            let existing = Existing::Replace(&stat);
+            let existing = ExistingFile::Replace(&stat);
             temporary.publish(&directory, "file".as_ref(), b"ours", existing, &|_| Ok(()))
         };
         let refused = publish().unwrap_err();
@@ -228,10 +238,13 @@ fn file_that_appears_at_the_last_moment_keeps_its_name() {
 
 /// Writing to `path` after `replace` did something with the file that is there.
 fn changed_while_prepared(path: &Path, replace: impl FnOnce()) {
-    let output = Output::prepare(path, &[]).unwrap();
+    let output = OutputFile::prepare(path, &[]).unwrap();
     replace();
     let refused = output.write(b"ours").unwrap_err();
-    assert!(matches!(refused, OutputError::Changed { .. }), "{refused}");
+    assert!(
+        matches!(refused, OutputError::PathChanged { .. }),
+        "{refused}"
+    );
 }
 
 /// On ext4 and XFS the number of a removed file goes to the next one.
@@ -259,25 +272,25 @@ fn file_with_the_number_of_the_removed_one_is_left_alone() {
 }
 
 #[test]
-fn overwritten_file_gets_shorter_and_longer() {
+fn overwrite_in_place_shrinks_and_grows_file() {
     let base = tempfile::tempdir().unwrap();
     let (path, link) = (base.path().join("file"), base.path().join("link"));
     fs::write(&path, "something").unwrap();
     fs::hard_link(&path, &link).unwrap();
     for text in ["", "much longer than it was before", "short"] {
-        write(&path, text.as_bytes()).unwrap();
+        write_output(&path, text.as_bytes()).unwrap();
         assert_eq!(fs::read(&link).unwrap(), text.as_bytes());
     }
 }
 
 #[test]
-fn special_mode_bits_are_not_lost() {
+fn special_mode_bits_are_preserved() {
     let base = tempfile::tempdir().unwrap();
     let path = base.path().join("file");
     fs::write(&path, "").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o1640)).unwrap();
     let before = fs::metadata(&path).unwrap();
-    write(&path, b"text").unwrap();
+    write_output(&path, b"text").unwrap();
     let after = fs::metadata(&path).unwrap();
     assert_eq!((after.ino(), after.mode()), (before.ino(), before.mode()));
 }
@@ -285,7 +298,7 @@ fn special_mode_bits_are_not_lost() {
 /// Another user exchanges two links all the time: one of root's that leads to a harmless file, and
 /// one of the user's own that leads to a file of root's. Owner and target must be of the same link.
 #[test]
-fn link_exchanged_while_it_is_followed_never_leads_elsewhere() {
+fn symlink_swapped_during_resolution_is_not_followed() {
     use rustix::fs::{RenameFlags, renameat_with};
     use std::sync::atomic::{AtomicBool, Ordering};
     if !rustix::process::geteuid().is_root() {
@@ -308,7 +321,7 @@ fn link_exchanged_while_it_is_followed_never_leads_elsewhere() {
     for path in of_user.iter().chain([&other]) {
         std::os::unix::fs::lchown(path, Some(USER), None).unwrap();
     }
-    let fine = FileId::of(&fs::metadata(base.join("fine")).unwrap());
+    let fine = FileId::of_metadata(&fs::metadata(base.join("fine")).unwrap());
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         scope.spawn(|| {
@@ -319,7 +332,7 @@ fn link_exchanged_while_it_is_followed_never_leads_elsewhere() {
         let mut seen = (0, 0);
         let mut wrong = 0;
         while (seen.0 < 2000 || seen.1 < 2000) && wrong == 0 {
-            match resolved(&link.join("file")) {
+            match resolve_entry(&link.join("file")) {
                 Ok((directory, _)) if directory == fine => seen.0 += 1,
                 Ok(_) => wrong += 1,
                 Err(_) => seen.1 += 1,

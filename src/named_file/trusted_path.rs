@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use super::OutputError;
-use super::owner::Owner;
-use super::resolve::{self, Found, Place};
+use super::owner::FileOwner;
+use super::resolve::{self, FoundFile, ResolvedPath};
 
 /// Anybody may make files in such a directory.
 const SHARED: u32 = 0o002;
@@ -15,8 +15,8 @@ const SHARED: u32 = 0o002;
 /// anybody else.
 #[must_use]
 pub fn distrust(path: &Path) -> Option<String> {
-    match resolve::resolve(path) {
-        Ok(Place::Entry {
+    match resolve::resolve_path(path) {
+        Ok(ResolvedPath::DirectoryEntry {
             directory,
             found: Some(found),
             ..
@@ -25,17 +25,17 @@ pub fn distrust(path: &Path) -> Option<String> {
                 Ok(around) => around,
                 Err(error) => return Some(format!("its directory cannot be examined: {error}")),
             };
-            let owner_around = Owner::of(directory.descriptor(), &around);
+            let owner_around = FileOwner::of_file(directory.descriptor(), &around);
             second_name(&found, owner_around, around.st_mode & SHARED != 0)
         }
         // What is missing, or was opened by a process, is compared with what was opened.
         Ok(_) => None,
-        Err(OutputError::Untrusted { reason, .. }) => Some(reason),
+        Err(OutputError::UntrustedPath { reason, .. }) => Some(reason),
         Err(error) => Some(error.to_string()),
     }
 }
 
-fn second_name(found: &Found, owner_around: Owner, is_shared: bool) -> Option<String> {
+fn second_name(found: &FoundFile, owner_around: FileOwner, is_shared: bool) -> Option<String> {
     let owner = found.owner();
     let is_foreign = !owner_around.is_trusted() && owner != owner_around;
     ((is_shared || is_foreign) && found.stat.st_nlink > 1).then(|| {

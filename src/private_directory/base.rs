@@ -119,7 +119,7 @@ impl Walk {
                 self.reached.check()
             }
             FileType::Symlink => self.follow(&descriptor, &stat, &path),
-            _ => Err(PrivateDirectoryError::NoDirectory { path }),
+            _ => Err(PrivateDirectoryError::NotDirectory { path }),
         }
     }
 

@@ -29,7 +29,7 @@ pub enum PrivateDirectoryError {
     },
     /// The name is not one single component of a path.
     #[error("{name:?} is not the name of a file in one directory")]
-    Name {
+    InvalidName {
         /// The name.
         name: OsString,
     },
@@ -41,19 +41,19 @@ pub enum PrivateDirectoryError {
     },
     /// Something else than a directory.
     #[error("{} is not a directory", path.display())]
-    NoDirectory {
+    NotDirectory {
         /// What is there.
         path: PathBuf,
     },
     /// Something else than a regular file.
     #[error("{} is not a regular file", path.display())]
-    NoRegularFile {
+    NotRegularFile {
         /// What is there.
         path: PathBuf,
     },
     /// It belongs to another user.
     #[error("{} belongs to user {owner}, not to user {user} who runs this program", path.display())]
-    Owner {
+    WrongOwner {
         /// What.
         path: PathBuf,
         /// Who owns it.
@@ -113,7 +113,7 @@ impl PrivateDirectoryError {
 
     /// Whether the user may not look into it.
     #[must_use]
-    pub fn is_denied(&self) -> bool {
+    pub fn is_permission_denied(&self) -> bool {
         self.kind() == Some(io::ErrorKind::PermissionDenied)
     }
 
@@ -125,7 +125,7 @@ impl PrivateDirectoryError {
 
     /// Whether something has the name already.
     #[must_use]
-    pub fn is_already_there(&self) -> bool {
+    pub fn is_already_exists(&self) -> bool {
         self.kind() == Some(io::ErrorKind::AlreadyExists)
     }
 
@@ -135,10 +135,10 @@ impl PrivateDirectoryError {
         match self {
             Self::Io { source, path, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    format!("check the permissions of {}", parent(path))
+                    format!("check the permissions of {}", parent_display(path))
                 }
                 io::ErrorKind::StorageFull | io::ErrorKind::QuotaExceeded => {
-                    format!("free space in {}", parent(path))
+                    format!("free space in {}", parent_display(path))
                 }
                 io::ErrorKind::ReadOnlyFilesystem => {
                     "set XDG_STATE_HOME to a directory that is writable".to_owned()
@@ -148,13 +148,13 @@ impl PrivateDirectoryError {
             Self::Untrusted { .. } => "set XDG_STATE_HOME to a directory below which only you and \
                                        root can write (sudo -H, without -E)"
                 .to_owned(),
-            Self::Name { .. } => "use a name without a slash".to_owned(),
+            Self::InvalidName { .. } => "use a name without a slash".to_owned(),
             Self::SymbolicLink { path }
-            | Self::NoDirectory { path }
-            | Self::NoRegularFile { path } => {
+            | Self::NotDirectory { path }
+            | Self::NotRegularFile { path } => {
                 format!("find out who made {}, and remove it", path.display())
             }
-            Self::Owner { path, .. } => format!(
+            Self::WrongOwner { path, .. } => format!(
                 "find out who made {}, and remove it; under sudo keep root's own HOME and \
                  XDG_STATE_HOME (sudo -H, without -E)",
                 path.display()
@@ -170,7 +170,7 @@ impl PrivateDirectoryError {
     }
 }
 
-fn parent(path: &Path) -> std::path::Display<'_> {
+fn parent_display(path: &Path) -> std::path::Display<'_> {
     path.parent().unwrap_or(path).display()
 }
 

@@ -5,108 +5,110 @@ use std::time::Duration;
 
 use rustix::time::{ClockId, clock_gettime};
 
-use super::jobs::Jobs;
+use super::copy_jobs::CopyJobs;
 use super::mounts::MountWatch;
-use super::processes::{Processes, WaitSource};
-use super::sample::{Disk, Host, Notice, Sample};
-use super::taskstats::Taskstats;
-use super::text::{read, read_word};
+use super::processes::{ProcessTable, WaitSource};
+use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
+use super::taskstats::TaskstatsSocket;
+use super::text::{read_file, read_word};
 use super::{diskstats, host};
-use crate::drive::identity::list;
-use crate::drive::{Drive, FileSystem, file_systems};
-use crate::roots::Roots;
+use crate::drive::identity::list_block_devices;
+use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
+use crate::roots::SysPaths;
 
 /// Facts about drives are read again after this time at the latest: a file system was mounted, a
 /// scheduler changed.
-const FACTS_LAST: Duration = Duration::from_secs(15);
+const FACTS_MAX_AGE: Duration = Duration::from_secs(15);
 
 /// Takes samples. Keeps what it needs between them: open files, facts that seldom change.
 #[derive(Debug)]
-pub struct Collector {
-    roots: Roots,
-    processes: Processes,
+pub struct SampleCollector {
+    roots: SysPaths,
+    processes: ProcessTable,
     mounts: MountWatch,
-    taskstats: Option<Taskstats>,
-    host: Host,
-    disks: Vec<Disk>,
-    drives: Arc<[Drive]>,
-    file_systems: Arc<[FileSystem]>,
-    jobs: Jobs,
-    drives_read: Option<Duration>,
+    taskstats: Option<TaskstatsSocket>,
+    host: HostSample,
+    disks: Vec<DiskCounters>,
+    drives: Arc<[BlockDevice]>,
+    file_systems: Arc<[MountedFileSystem]>,
+    copy_jobs: CopyJobs,
+    drives_read_at: Option<Duration>,
 }
 
-impl Collector {
+impl SampleCollector {
     /// Prepares for taking samples; reads nothing of the moment yet.
     ///
     /// Raises the soft limit of open files of this process to the hard one, because descriptors
     /// of other processes' counters are kept open.
     #[must_use]
-    pub fn new(roots: Roots) -> Self {
+    pub fn new(roots: SysPaths) -> Self {
         // A socket reaches the kernel that runs, which is not the one that a test describes.
-        let taskstats = (roots == Roots::default()).then(Taskstats::open).flatten();
+        let taskstats = (roots == SysPaths::default())
+            .then(TaskstatsSocket::open)
+            .flatten();
         Self {
-            processes: Processes::new(&roots),
+            processes: ProcessTable::new(&roots),
             mounts: MountWatch::new(&roots),
             taskstats,
-            host: Host::default(),
+            host: HostSample::default(),
             disks: Vec::new(),
             drives: Arc::default(),
             file_systems: Arc::default(),
-            jobs: Jobs::default(),
-            drives_read: None,
+            copy_jobs: CopyJobs::default(),
+            drives_read_at: None,
             roots,
         }
     }
 
     /// Whether the threads of processes that move something are told one by one, from the next
     /// sample on.
-    pub fn show_threads(&mut self, shown: bool) {
-        self.processes.show_threads(shown);
+    pub fn set_show_threads(&mut self, shown: bool) {
+        self.processes.set_show_threads(shown);
     }
 
     /// Whether processes that do nothing are shown too, from the next sample on: otherwise who they
     /// are is not looked up.
-    pub fn show_all(&mut self, shown: bool) {
-        self.processes.show_all(shown);
+    pub fn set_show_all(&mut self, shown: bool) {
+        self.processes.set_show_all(shown);
     }
 
     /// Takes a sample. What cannot be read is missing from it, and a notice says why.
-    pub fn collect(&mut self) -> Sample {
+    pub fn collect(&mut self) -> SystemSample {
         let mut notices = Vec::new();
-        let at = now();
+        let at = boot_time();
         let host = host::read_host(&self.roots, &self.host);
-        let charged = host.traffic.zip(self.host.traffic);
-        let charged = charged.map(|(now, before)| now.charged_since(&before));
+        let charged = host.paging.zip(self.host.paging);
+        let charged = charged.map(|(now, before)| now.charged_bytes_since(&before));
         self.host = host;
-        let disks = match read(&self.roots.proc.join("diskstats")) {
+        let disks = match read_file(&self.roots.proc.join("diskstats")) {
             Some(text) => diskstats::parse(&text),
             None => {
-                notices.push(Notice::NoDiskstats);
+                notices.push(ProbeNotice::NoDiskstats);
                 Vec::new()
             }
         };
         if self.mounts.has_changed() || self.facts_are_stale(&disks, at) {
-            self.drives_read = Some(at);
-            self.renew_drives();
+            self.drives_read_at = Some(at);
+            self.refresh_drives();
         }
         self.disks.clone_from(&disks);
         let waits = self.wait_source();
         self.processes.update(&self.roots, waits, (at, charged));
         if waits == WaitSource::Taskstats {
-            self.ask_taskstats();
+            self.query_taskstats();
         }
         self.processes.identify();
         if waits == WaitSource::None {
-            notices.push(Notice::DelayAccountingOff);
+            notices.push(ProbeNotice::DelayAccountingOff);
         }
         notices.extend(self.processes.notice());
         if self.host.pressure.is_none() {
-            notices.push(Notice::NoPressure);
+            notices.push(ProbeNotice::NoPressure);
         }
         let mut processes = self.processes.snapshot();
-        self.jobs.update(&self.roots, &mut processes);
-        Sample {
-            at,
+        self.copy_jobs.update_counts(&self.roots, &mut processes);
+        SystemSample {
+            boot_time: at,
             time: jiff::Timestamp::now().to_string(),
             host: self.host.clone(),
             disks,
@@ -127,29 +129,28 @@ impl Collector {
         }
     }
 
-    fn ask_taskstats(&mut self) {
+    fn query_taskstats(&mut self) {
         let Some(taskstats) = &mut self.taskstats else {
             return;
         };
-        let pids: Vec<u32> = self.processes.attended().collect();
+        let pids: Vec<u32> = self.processes.pids_needing_details().collect();
         let processes = &mut self.processes;
-        taskstats.ask(&pids, |pid, delays| processes.set_delays(pid, delays));
+        taskstats.query_delays(&pids, |pid, delays| processes.set_delays(pid, delays));
     }
 
     /// Whether the facts about drives have to be read again: another set of devices, a device
     /// that came back or took up a medium, or simply time.
-    fn facts_are_stale(&self, disks: &[Disk], at: Duration) -> bool {
+    fn facts_are_stale(&self, disks: &[DiskCounters], at: Duration) -> bool {
         let old = self
-            .drives_read
-            .is_none_or(|read| at.saturating_sub(read) >= FACTS_LAST);
+            .drives_read_at
+            .is_none_or(|read| at.saturating_sub(read) >= FACTS_MAX_AGE);
         old || disks.len() != self.disks.len()
-            || disks
-                .iter()
-                .zip(&self.disks)
-                .any(|(now, before)| is_another(now, before) || self.took_up_medium(now, before))
+            || disks.iter().zip(&self.disks).any(|(now, before)| {
+                is_different_device(now, before) || self.has_new_medium(now, before)
+            })
     }
 
-    fn took_up_medium(&self, now: &Disk, before: &Disk) -> bool {
+    fn has_new_medium(&self, now: &DiskCounters, before: &DiskCounters) -> bool {
         now.reads.completed != before.reads.completed
             && !self
                 .drives
@@ -158,12 +159,12 @@ impl Collector {
     }
 
     /// Replaces the facts where they have changed, so that their identity tells a change.
-    fn renew_drives(&mut self) {
-        let drives = list(&self.roots);
+    fn refresh_drives(&mut self) {
+        let drives = list_block_devices(&self.roots);
         if *drives != *self.drives {
             self.drives = drives.into();
         }
-        let file_systems = file_systems::list(&self.roots);
+        let file_systems = file_systems::list_file_systems(&self.roots);
         if *file_systems != *self.file_systems {
             self.file_systems = file_systems.into();
         }
@@ -171,15 +172,15 @@ impl Collector {
 }
 
 /// Whether a line tells of another device than the line in the same place before.
-fn is_another(now: &Disk, before: &Disk) -> bool {
-    now.number != before.number
+fn is_different_device(now: &DiskCounters, before: &DiskCounters) -> bool {
+    now.device_number != before.device_number
         || now.name != before.name
         || now.reads.completed < before.reads.completed
         || now.writes.completed < before.writes.completed
 }
 
 /// Time since boot, suspension included.
-pub fn now() -> Duration {
+pub fn boot_time() -> Duration {
     let time = clock_gettime(ClockId::Boottime);
     Duration::new(
         u64::try_from(time.tv_sec).unwrap_or(0),
@@ -192,11 +193,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn this_machine_and_this_process_are_seen() {
-        let mut collector = Collector::new(Roots::default());
+    fn collector_samples_own_process() {
+        let mut collector = SampleCollector::new(SysPaths::default());
         let first = collector.collect();
         let second = collector.collect();
-        assert!(second.at >= first.at);
+        assert!(second.boot_time >= first.boot_time);
         assert!(Arc::ptr_eq(&first.drives, &second.drives) || first.drives != second.drives);
         let own = std::process::id();
         let process = second
@@ -209,12 +210,12 @@ mod tests {
     }
 
     #[test]
-    fn an_empty_tree_is_no_error() {
+    fn collector_accepts_empty_proc_and_sys() {
         let empty = tempfile::tempdir().unwrap();
-        let mut collector = Collector::new(Roots::below(empty.path()));
+        let mut collector = SampleCollector::new(SysPaths::under_root(empty.path()));
         let sample = collector.collect();
         assert!(sample.disks.is_empty() && sample.processes.is_empty());
-        assert!(sample.notices.contains(&Notice::NoDiskstats));
-        assert_eq!(sample.host, Host::default());
+        assert!(sample.notices.contains(&ProbeNotice::NoDiskstats));
+        assert_eq!(sample.host, HostSample::default());
     }
 }

@@ -13,114 +13,122 @@ use std::sync::Arc;
 use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, StatxFlags, readlinkat, seek, statx};
 use rustix::path::DecInt;
 
-use super::process::descriptor_info;
+use super::process::parse_descriptor_info;
 use super::sample::{FileKind, OpenFile};
-use super::text::{open, pread_once, read_word};
-use crate::roots::Roots;
+use super::text::{open_relative, pread_once, read_word};
+use crate::roots::SysPaths;
 
 /// Smallest regular file worth a mention if nobody writes to it.
-const SMALLEST_BYTES: u64 = 1 << 20;
+const MIN_FILE_BYTES: u64 = 1 << 20;
 /// Takes about 63 entries: the most descriptors that one look examines.
-const LISTING_BYTES: usize = 2048;
+const LISTING_BUFFER_BYTES: usize = 2048;
 /// For so many samples without movement descriptors are kept to compare with: programs move in
 /// bursts, and a position says something only beside an earlier one.
-const KEPT_STILL: u32 = 4;
+const KEEP_IDLE_SAMPLES: u32 = 4;
 /// For so many samples what has moved once is looked at although its process moves nothing.
-const FOLLOWED_STILL: u32 = 300;
+const FOLLOW_IDLE_SAMPLES: u32 = 300;
 /// What has not moved for so many samples is looked at once in as many.
-const SELDOM: u32 = 8;
+const IDLE_RECHECK_INTERVAL: u32 = 8;
 
 /// The descriptors of one process.
 #[derive(Debug)]
-pub struct Descriptors {
-    links: OwnedFd,
-    infos: OwnedFd,
-    entries: BTreeMap<u32, Entry>,
+pub struct ProcessDescriptors {
+    fd_directory: OwnedFd,
+    fdinfo_directory: OwnedFd,
+    entries: BTreeMap<u32, DescriptorEntry>,
     /// Number of the present pass over the listing; a pass may take several looks.
-    pass: u64,
+    listing_pass: u64,
     /// Samples since the process, or anything that has moved before, moved.
-    still: u32,
-    published: Arc<[OpenFile]>,
+    idle_samples: u32,
+    published_files: Arc<[OpenFile]>,
 }
 
 #[derive(Debug)]
-struct Entry {
+struct DescriptorEntry {
     file: OpenFile,
     seen_in_pass: u64,
     /// Whether position or size has changed since it was first seen.
-    moved: bool,
+    has_moved: bool,
 }
 
-impl Descriptors {
+impl ProcessDescriptors {
     /// Opens the directories of a process; `None` where that is not permitted or it is gone.
     #[must_use]
     pub fn open(proc: BorrowedFd<'_>, pid: u32) -> Option<Self> {
         Some(Self {
-            links: open(proc, format!("{pid}/fd")).ok()?,
-            infos: open(proc, format!("{pid}/fdinfo")).ok()?,
+            fd_directory: open_relative(proc, format!("{pid}/fd")).ok()?,
+            fdinfo_directory: open_relative(proc, format!("{pid}/fdinfo")).ok()?,
             entries: BTreeMap::new(),
-            pass: 0,
-            still: 0,
-            published: Arc::default(),
+            listing_pass: 0,
+            idle_samples: 0,
+            published_files: Arc::default(),
         })
     }
 
     /// Whether something that it has open moved while it was watched.
     #[must_use]
     pub fn any_moved(&self) -> bool {
-        self.entries.values().any(|entry| entry.moved)
+        self.entries.values().any(|entry| entry.has_moved)
     }
 
     /// The files as of the last look.
     #[must_use]
-    pub fn files(&self) -> Arc<[OpenFile]> {
-        Arc::clone(&self.published)
+    pub fn open_files(&self) -> Arc<[OpenFile]> {
+        Arc::clone(&self.published_files)
     }
 
     /// Looks at the next part of the listing, and again at everything that has moved before.
-    pub fn look(&mut self, roots: &Roots) {
-        self.still = 0;
-        let (listed, complete) = self.list();
+    pub fn examine_next(&mut self, roots: &SysPaths) {
+        self.idle_samples = 0;
+        let (listed, complete) = self.list_next();
         for descriptor in &listed {
             self.examine(*descriptor, roots);
         }
-        self.refresh_except(&listed, roots);
+        self.refresh_moved_except(&listed, roots);
         if complete {
-            let pass = self.pass;
+            let pass = self.listing_pass;
             self.entries.retain(|_, entry| entry.seen_in_pass == pass);
-            self.pass += 1;
+            self.listing_pass += 1;
         }
         self.publish();
     }
 
     /// A sample in which the process itself moved nothing: looks again at what has moved before,
     /// for the kernel or another process may move it. `false` when it is not worth keeping.
-    pub fn rest(&mut self, roots: &Roots) -> bool {
-        self.still = self.still.saturating_add(1);
+    pub fn refresh_idle(&mut self, roots: &SysPaths) -> bool {
+        self.idle_samples = self.idle_samples.saturating_add(1);
         let followed = self.any_moved();
-        if followed && (self.still < SELDOM || self.still.is_multiple_of(SELDOM)) {
-            self.refresh(roots);
+        if followed
+            && (self.idle_samples < IDLE_RECHECK_INTERVAL
+                || self.idle_samples.is_multiple_of(IDLE_RECHECK_INTERVAL))
+        {
+            self.refresh_moved(roots);
         }
-        self.still <= if followed { FOLLOWED_STILL } else { KEPT_STILL }
+        self.idle_samples
+            <= if followed {
+                FOLLOW_IDLE_SAMPLES
+            } else {
+                KEEP_IDLE_SAMPLES
+            }
     }
 
     /// Looks again at what has moved before, and at nothing else.
-    fn refresh(&mut self, roots: &Roots) {
-        self.refresh_except(&[], roots);
+    fn refresh_moved(&mut self, roots: &SysPaths) {
+        self.refresh_moved_except(&[], roots);
         self.publish();
     }
 
     /// The next descriptors, and whether these were the last ones.
-    fn list(&self) -> (Vec<u32>, bool) {
-        let mut buffer = [MaybeUninit::<u8>::uninit(); LISTING_BYTES];
-        let mut listing = RawDir::new(&self.links, &mut buffer);
+    fn list_next(&self) -> (Vec<u32>, bool) {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); LISTING_BUFFER_BYTES];
+        let mut listing = RawDir::new(&self.fd_directory, &mut buffer);
         let mut found = Vec::new();
         let mut used = 0;
         while let Some(Ok(entry)) = listing.next() {
             let name = entry.file_name().to_bytes();
             // struct linux_dirent64: 19 bytes and the name, in units of 8.
             used += (19 + name.len() + 1).next_multiple_of(8);
-            if let Some(number) = super::text::number(name)
+            if let Some(number) = super::text::parse_number(name)
                 && let Ok(number) = u32::try_from(number)
             {
                 found.push(number);
@@ -130,19 +138,19 @@ impl Descriptors {
             }
         }
         // A longest entry did not fit any more: there may be others.
-        let complete = used + 32 <= LISTING_BYTES;
+        let complete = used + 32 <= LISTING_BUFFER_BYTES;
         if complete {
             // Nothing to do about a failure: the next listing is empty, and the one after it full.
-            let _ = seek(&self.links, SeekFrom::Start(0));
+            let _ = seek(&self.fd_directory, SeekFrom::Start(0));
         }
         (found, complete)
     }
 
-    fn refresh_except(&mut self, done: &[u32], roots: &Roots) {
+    fn refresh_moved_except(&mut self, done: &[u32], roots: &SysPaths) {
         let moved: Vec<u32> = self
             .entries
             .iter()
-            .filter(|(descriptor, entry)| entry.moved && !done.contains(descriptor))
+            .filter(|(descriptor, entry)| entry.has_moved && !done.contains(descriptor))
             .map(|(descriptor, _)| *descriptor)
             .collect();
         for descriptor in moved {
@@ -151,28 +159,28 @@ impl Descriptors {
     }
 
     /// Looks at one descriptor and remembers what it leads to.
-    fn examine(&mut self, descriptor: u32, roots: &Roots) {
+    fn examine(&mut self, descriptor: u32, roots: &SysPaths) {
         let known = self.entries.remove(&descriptor);
-        let Some(target) = self.target(descriptor) else {
+        let Some(target) = self.file_facts(descriptor) else {
             return;
         };
         let known = known
             .filter(|entry| entry.file.inode == target.inode && entry.file.kind == target.kind);
         let entry = match known {
-            Some(entry) => self.again(entry, &target),
-            None => self.first(descriptor, &target, roots),
+            Some(entry) => self.examine_known(entry, &target),
+            None => self.examine_new(descriptor, &target, roots),
         };
         if let Some(mut entry) = entry {
-            entry.seen_in_pass = self.pass;
+            entry.seen_in_pass = self.listing_pass;
             self.entries.insert(descriptor, entry);
         }
     }
 
-    fn target(&self, descriptor: u32) -> Option<FileFacts> {
+    fn file_facts(&self, descriptor: u32) -> Option<FileFacts> {
         let flags = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
         // A server that does not answer must not hold up the sampler: cached attributes will do.
         let at = AtFlags::STATX_DONT_SYNC;
-        let found = statx(&self.links, DecInt::new(descriptor), at, flags).ok()?;
+        let found = statx(&self.fd_directory, DecInt::new(descriptor), at, flags).ok()?;
         let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
             FileType::RegularFile => FileKind::Regular,
             FileType::BlockDevice => FileKind::Block((found.stx_rdev_major, found.stx_rdev_minor)),
@@ -187,17 +195,22 @@ impl Descriptors {
         })
     }
 
-    fn first(&self, descriptor: u32, target: &FileFacts, roots: &Roots) -> Option<Entry> {
+    fn examine_new(
+        &self,
+        descriptor: u32,
+        target: &FileFacts,
+        roots: &SysPaths,
+    ) -> Option<DescriptorEntry> {
         let name = DecInt::new(descriptor);
-        let path = readlinkat(&self.links, name, Vec::new()).ok()?;
-        let info = self.info(descriptor)?;
-        let (readable, writable) = access(info.flags)?;
+        let path = readlinkat(&self.fd_directory, name, Vec::new()).ok()?;
+        let info = self.descriptor_info(descriptor)?;
+        let (readable, writable) = access_mode(info.flags)?;
         let size = match target.kind {
             FileKind::Regular => Some(target.size),
-            FileKind::Block(number) => capacity(number, roots),
+            FileKind::Block(number) => device_capacity(number, roots),
             FileKind::Pipe => None,
         };
-        Some(Entry {
+        Some(DescriptorEntry {
             file: OpenFile {
                 descriptor,
                 path: path.into_bytes().into(),
@@ -207,46 +220,50 @@ impl Descriptors {
                 readable,
                 writable,
                 size,
-                allocated: target.allocated,
+                allocated_bytes: target.allocated,
             },
-            seen_in_pass: self.pass,
-            moved: false,
+            seen_in_pass: self.listing_pass,
+            has_moved: false,
         })
     }
 
     /// A file seen before: its link is known, and its position is asked for where it matters.
-    fn again(&mut self, mut entry: Entry, target: &FileFacts) -> Option<Entry> {
+    fn examine_known(
+        &mut self,
+        mut entry: DescriptorEntry,
+        target: &FileFacts,
+    ) -> Option<DescriptorEntry> {
         let file = &mut entry.file;
         let mut moved = false;
         if target.kind == FileKind::Regular {
             moved = file.writable
-                && (file.size != Some(target.size) || file.allocated != target.allocated);
+                && (file.size != Some(target.size) || file.allocated_bytes != target.allocated);
             file.size = Some(target.size);
-            file.allocated = target.allocated;
+            file.allocated_bytes = target.allocated;
         }
-        if matters(file) && file.kind != FileKind::Pipe {
-            let position = self.info(file.descriptor)?.position;
+        if can_be_transfer(file) && file.kind != FileKind::Pipe {
+            let position = self.descriptor_info(file.descriptor)?.position;
             moved |= file.position != position;
             file.position = position;
         }
-        entry.moved |= moved;
+        entry.has_moved |= moved;
         if moved {
-            self.still = 0;
+            self.idle_samples = 0;
         }
         Some(entry)
     }
 
-    fn info(&self, descriptor: u32) -> Option<super::process::DescriptorInfo> {
-        let file = open(&self.infos, DecInt::new(descriptor)).ok()?;
+    fn descriptor_info(&self, descriptor: u32) -> Option<super::process::DescriptorInfo> {
+        let file = open_relative(&self.fdinfo_directory, DecInt::new(descriptor)).ok()?;
         let mut buffer = [0; 512];
-        descriptor_info(pread_once(file.as_fd(), &mut buffer).ok()?)
+        parse_descriptor_info(pread_once(file.as_fd(), &mut buffer).ok()?)
     }
 
     fn publish(&mut self) {
-        self.published = self
+        self.published_files = self
             .entries
             .values()
-            .filter(|entry| matters(&entry.file))
+            .filter(|entry| can_be_transfer(&entry.file))
             .map(|entry| entry.file.clone())
             .collect();
     }
@@ -261,14 +278,14 @@ struct FileFacts {
 }
 
 /// Whether a transfer could go through it.
-fn matters(file: &OpenFile) -> bool {
+fn can_be_transfer(file: &OpenFile) -> bool {
     file.kind != FileKind::Regular
         || file.writable
-        || file.size.is_some_and(|size| size >= SMALLEST_BYTES)
+        || file.size.is_some_and(|size| size >= MIN_FILE_BYTES)
 }
 
 /// Readable and writable by the flags of open(2); `None` where it is open as a name only (O_PATH).
-fn access(flags: u32) -> Option<(bool, bool)> {
+fn access_mode(flags: u32) -> Option<(bool, bool)> {
     let flags = i32::try_from(flags).ok()?;
     if flags & libc::O_PATH != 0 {
         return None;
@@ -282,7 +299,7 @@ fn access(flags: u32) -> Option<(bool, bool)> {
 }
 
 /// Capacity of a block device in bytes; sysfs counts sectors of 512 bytes.
-fn capacity((major, minor): (u32, u32), roots: &Roots) -> Option<u64> {
+fn device_capacity((major, minor): (u32, u32), roots: &SysPaths) -> Option<u64> {
     let file = roots.sys.join(format!("dev/block/{major}:{minor}/size"));
     read_word(&file)?.parse::<u64>().ok()?.checked_mul(512)
 }
@@ -292,29 +309,29 @@ mod tests {
     use super::*;
     use std::io::{Seek, Write};
 
-    fn of_self() -> Descriptors {
-        let proc = open(rustix::fs::CWD, "/proc").unwrap();
-        Descriptors::open(proc.as_fd(), std::process::id()).unwrap()
+    fn own_descriptors() -> ProcessDescriptors {
+        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
+        ProcessDescriptors::open(proc.as_fd(), std::process::id()).unwrap()
     }
 
     #[test]
-    fn a_file_of_ones_own_is_found_and_followed() {
+    fn own_open_file_is_found_and_followed() {
         let mut file = tempfile::NamedTempFile::new().unwrap();
         file.write_all(&[7; 5000]).unwrap();
         let path = file.path().to_owned();
-        let find = |descriptors: &Descriptors| {
+        let find = |descriptors: &ProcessDescriptors| {
             descriptors
-                .files()
+                .open_files()
                 .iter()
                 .find(|file| *file.path == *path.as_os_str().as_encoded_bytes())
                 .cloned()
         };
-        let mut descriptors = of_self();
-        let roots = Roots::default();
+        let mut descriptors = own_descriptors();
+        let roots = SysPaths::default();
         // Other tests have files open in this process too, and one look lists but some of them.
-        let look_until = |descriptors: &mut Descriptors, position: u64| {
+        let look_until = |descriptors: &mut ProcessDescriptors, position: u64| {
             for _ in 0..1000 {
-                descriptors.look(&roots);
+                descriptors.examine_next(&roots);
                 if find(descriptors).is_some_and(|file| file.position == position) {
                     break;
                 }
@@ -331,33 +348,41 @@ mod tests {
         assert!(descriptors.any_moved());
 
         drop(file);
-        descriptors.refresh(&roots);
+        descriptors.refresh_moved(&roots);
         assert_eq!(find(&descriptors), None);
     }
 
     #[test]
-    fn what_moves_in_bursts_is_kept_from_burst_to_burst() {
+    fn descriptors_are_kept_between_bursts() {
         let mut child = std::process::Command::new("sleep")
             .arg("60")
             .spawn()
             .unwrap();
-        let proc = open(rustix::fs::CWD, "/proc").unwrap();
-        let mut descriptors = Descriptors::open(proc.as_fd(), child.id()).unwrap();
-        let roots = Roots::default();
-        let mut rests = || (0..20).take_while(|_| descriptors.rest(&roots)).count();
-        assert_eq!(rests(), KEPT_STILL as usize);
-        descriptors.look(&roots);
-        let mut rests = || (0..20).take_while(|_| descriptors.rest(&roots)).count();
-        assert_eq!(rests(), KEPT_STILL as usize, "it moved again");
+        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
+        let mut descriptors = ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
+        let roots = SysPaths::default();
+        let mut rests = || {
+            (0..20)
+                .take_while(|_| descriptors.refresh_idle(&roots))
+                .count()
+        };
+        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize);
+        descriptors.examine_next(&roots);
+        let mut rests = || {
+            (0..20)
+                .take_while(|_| descriptors.refresh_idle(&roots))
+                .count()
+        };
+        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize, "it moved again");
         child.kill().unwrap();
         child.wait().unwrap();
     }
 
     #[test]
-    fn access_follows_the_flags() {
-        assert_eq!(access(0o100_000), Some((true, false)));
-        assert_eq!(access(0o100_001), Some((false, true)));
-        assert_eq!(access(0o2), Some((true, true)));
-        assert_eq!(access(0o10_000_000), None);
+    fn access_mode_is_derived_from_open_flags() {
+        assert_eq!(access_mode(0o100_000), Some((true, false)));
+        assert_eq!(access_mode(0o100_001), Some((false, true)));
+        assert_eq!(access_mode(0o2), Some((true, true)));
+        assert_eq!(access_mode(0o10_000_000), None);
     }
 }

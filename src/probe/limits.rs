@@ -3,14 +3,14 @@
 
 use std::path::{Path, PathBuf};
 
-use super::text::{fields, lines, number, read};
-use crate::roots::Roots;
+use super::text::{nonempty_lines, parse_number, read_file, split_fields};
+use crate::roots::SysPaths;
 
 /// One of the four limits.
-type Field = fn(&mut IoLimit) -> &mut Option<u64>;
+type LimitField = fn(&mut IoLimit) -> &mut Option<u64>;
 
 /// The limits of the first version of control groups, each a file of its own.
-const V1_FILES: [(&str, Field); 4] = [
+const V1_FILES: [(&str, LimitField); 4] = [
     ("read_bps_device", |limit| &mut limit.read_bytes_per_s),
     ("write_bps_device", |limit| &mut limit.write_bytes_per_s),
     ("read_iops_device", |limit| &mut limit.read_ios_per_s),
@@ -33,7 +33,7 @@ pub struct IoLimit {
 }
 
 impl IoLimit {
-    fn of(device: (u32, u32)) -> Self {
+    fn unlimited(device: (u32, u32)) -> Self {
         Self {
             device,
             ..Self::default()
@@ -41,7 +41,7 @@ impl IoLimit {
     }
 
     /// The narrower of both holds.
-    fn narrow(&mut self, other: &Self) {
+    fn apply_stricter(&mut self, other: &Self) {
         let least = |own: &mut Option<u64>, other: Option<u64>| {
             *own = own.iter().copied().chain(other).min();
         };
@@ -53,46 +53,46 @@ impl IoLimit {
 }
 
 /// The limits of a process: those of its group and of all groups around that.
-pub(super) fn of_process(roots: &Roots, pid: u32) -> Vec<IoLimit> {
-    let Some(text) = read(&roots.proc.join(format!("{pid}/cgroup"))) else {
+pub(super) fn limits_of_process(roots: &SysPaths, pid: u32) -> Vec<IoLimit> {
+    let Some(text) = read_file(&roots.proc.join(format!("{pid}/cgroup"))) else {
         return Vec::new();
     };
     let mut limits = Vec::new();
-    for (version, group) in lines(&text).filter_map(membership) {
-        for (path, format) in files(roots, version, &group) {
-            for limit in read(&path).iter().flat_map(|text| format.parse(text)) {
-                add(&mut limits, &limit);
+    for (version, group) in nonempty_lines(&text).filter_map(parse_membership) {
+        for (path, format) in limit_files(roots, version, &group) {
+            for limit in read_file(&path).iter().flat_map(|text| format.parse(text)) {
+                add_limit(&mut limits, &limit);
             }
         }
     }
     limits
 }
 
-fn add(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
+fn add_limit(limits: &mut Vec<IoLimit>, limit: &IoLimit) {
     match limits.iter_mut().find(|it| it.device == limit.device) {
-        Some(known) => known.narrow(limit),
+        Some(known) => known.apply_stricter(limit),
         None => limits.push(*limit),
     }
 }
 
 /// Either version of control groups; on many machines both are there.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Version {
-    One,
-    Two,
+enum CgroupVersion {
+    V1,
+    V2,
 }
 
 /// A line of `/proc/PID/cgroup`, `7:blkio:/group` or `0::/group`, where it is about I/O.
-fn membership(line: &[u8]) -> Option<(Version, PathBuf)> {
+fn parse_membership(line: &[u8]) -> Option<(CgroupVersion, PathBuf)> {
     let mut parts = line.splitn(3, |byte| *byte == b':');
     let (hierarchy, controllers, group) = (parts.next()?, parts.next()?, parts.next()?);
     let version = if hierarchy == b"0" {
-        Version::Two
+        CgroupVersion::V2
     } else if controllers
         .split(|byte| *byte == b',')
         .any(|it| it == b"blkio")
     {
-        Version::One
+        CgroupVersion::V1
     } else {
         return None;
     };
@@ -102,35 +102,39 @@ fn membership(line: &[u8]) -> Option<(Version, PathBuf)> {
 
 /// What a file with limits looks like.
 #[derive(Debug, Clone, Copy)]
-enum Format {
-    Maxima,
-    Throttle(Field),
+enum LimitFileFormat {
+    IoMax,
+    ThrottleFile(LimitField),
 }
 
-impl Format {
+impl LimitFileFormat {
     fn parse(self, text: &[u8]) -> Vec<IoLimit> {
         match self {
-            Self::Maxima => maxima(text),
-            Self::Throttle(field) => throttle(text, field),
+            Self::IoMax => parse_io_max(text),
+            Self::ThrottleFile(field) => parse_throttle_file(text, field),
         }
     }
 }
 
 /// The files with the limits of a group and of those around it. The group at the top has none.
-fn files(roots: &Roots, version: Version, group: &Path) -> Vec<(PathBuf, Format)> {
+fn limit_files(
+    roots: &SysPaths,
+    version: CgroupVersion,
+    group: &Path,
+) -> Vec<(PathBuf, LimitFileFormat)> {
     let mounted = roots.sys.join("fs/cgroup");
     let around = group
         .ancestors()
         .filter(|path| !path.as_os_str().is_empty());
     let of_group = |group: &Path| match version {
-        Version::Two => [mounted.clone(), mounted.join("unified")]
-            .map(|top| (top.join(group).join("io.max"), Format::Maxima))
+        CgroupVersion::V2 => [mounted.clone(), mounted.join("unified")]
+            .map(|top| (top.join(group).join("io.max"), LimitFileFormat::IoMax))
             .to_vec(),
-        Version::One => V1_FILES
+        CgroupVersion::V1 => V1_FILES
             .map(|(name, field)| {
                 let file = format!("blkio.throttle.{name}");
                 let path = mounted.join("blkio").join(group).join(file);
-                (path, Format::Throttle(field))
+                (path, LimitFileFormat::ThrottleFile(field))
             })
             .to_vec(),
     };
@@ -138,13 +142,13 @@ fn files(roots: &Roots, version: Version, group: &Path) -> Vec<(PathBuf, Format)
 }
 
 /// `io.max`: `8:16 rbps=2097152 wbps=max riops=max wiops=120`.
-fn maxima(text: &[u8]) -> Vec<IoLimit> {
+fn parse_io_max(text: &[u8]) -> Vec<IoLimit> {
     let line = |line: &[u8]| {
-        let mut words = fields(line);
-        let mut limit = IoLimit::of(device(words.next()?)?);
+        let mut words = split_fields(line);
+        let mut limit = IoLimit::unlimited(parse_device(words.next()?)?);
         for word in words {
             let at = word.iter().position(|byte| *byte == b'=')?;
-            let value = number(&word[at + 1..]);
+            let value = parse_number(&word[at + 1..]);
             match &word[..at] {
                 b"rbps" => limit.read_bytes_per_s = value,
                 b"wbps" => limit.write_bytes_per_s = value,
@@ -155,23 +159,23 @@ fn maxima(text: &[u8]) -> Vec<IoLimit> {
         }
         Some(limit)
     };
-    lines(text).filter_map(line).collect()
+    nonempty_lines(text).filter_map(line).collect()
 }
 
 /// A file of the first version: `8:16 2097152`.
-fn throttle(text: &[u8], field: Field) -> Vec<IoLimit> {
+fn parse_throttle_file(text: &[u8], field: LimitField) -> Vec<IoLimit> {
     let line = |line: &[u8]| {
-        let mut words = fields(line);
-        let mut limit = IoLimit::of(device(words.next()?)?);
-        *field(&mut limit) = Some(number(words.next()?)?);
+        let mut words = split_fields(line);
+        let mut limit = IoLimit::unlimited(parse_device(words.next()?)?);
+        *field(&mut limit) = Some(parse_number(words.next()?)?);
         Some(limit)
     };
-    lines(text).filter_map(line).collect()
+    nonempty_lines(text).filter_map(line).collect()
 }
 
-fn device(word: &[u8]) -> Option<(u32, u32)> {
+fn parse_device(word: &[u8]) -> Option<(u32, u32)> {
     let colon = word.iter().position(|byte| *byte == b':')?;
-    let part = |digits: &[u8]| u32::try_from(number(digits)?).ok();
+    let part = |digits: &[u8]| u32::try_from(parse_number(digits)?).ok();
     Some((part(&word[..colon])?, part(&word[colon + 1..])?))
 }
 
@@ -187,9 +191,9 @@ mod tests {
     }
 
     #[test]
-    fn the_narrowest_limit_of_all_groups_holds() {
+    fn strictest_io_limit_of_all_cgroups_applies() {
         let root = tempfile::tempdir().unwrap();
-        let roots = Roots::below(root.path());
+        let roots = SysPaths::under_root(root.path());
         let groups = roots.sys.join("fs/cgroup");
         write(
             roots.proc.join("7/cgroup"),
@@ -203,7 +207,7 @@ mod tests {
             groups.join("backup.slice/copy.service/io.max"),
             "8:0 rbps=3000000 wbps=1000 riops=max wiops=max\n259:0 rbps=5 wbps=max\n",
         );
-        let limits = of_process(&roots, 7);
+        let limits = limits_of_process(&roots, 7);
         let expected = [
             IoLimit {
                 device: (8, 0),
@@ -219,13 +223,13 @@ mod tests {
             },
         ];
         assert_eq!(limits, expected);
-        assert!(of_process(&roots, 8).is_empty());
+        assert!(limits_of_process(&roots, 8).is_empty());
     }
 
     #[test]
-    fn the_first_version_has_a_file_for_each_limit() {
+    fn cgroup_v1_limits_are_read_from_separate_files() {
         let root = tempfile::tempdir().unwrap();
-        let roots = Roots::below(root.path());
+        let roots = SysPaths::under_root(root.path());
         write(
             roots.proc.join("7/cgroup"),
             "8:pids:/\n7:blkio,cpu:/slow\n1:cpuacct:/slow\n0::/\n",
@@ -242,14 +246,16 @@ mod tests {
             write_ios_per_s: Some(50),
             ..IoLimit::default()
         };
-        assert_eq!(of_process(&roots, 7), [expected]);
+        assert_eq!(limits_of_process(&roots, 7), [expected]);
     }
 
     #[test]
-    fn what_is_no_limit_is_left_out() {
-        assert!(maxima(b"8:0\nnonsense rbps=1\n8:x rbps=1\n").len() == 1);
-        assert!(throttle(b"8:0 max\n8:0\n", |limit| &mut limit.read_bytes_per_s).is_empty());
-        assert_eq!(membership(b"1:cpu:/a"), None);
-        assert_eq!(membership(b""), None);
+    fn malformed_io_limits_are_skipped() {
+        assert!(parse_io_max(b"8:0\nnonsense rbps=1\n8:x rbps=1\n").len() == 1);
+        assert!(
+            parse_throttle_file(b"8:0 max\n8:0\n", |limit| &mut limit.read_bytes_per_s).is_empty()
+        );
+        assert_eq!(parse_membership(b"1:cpu:/a"), None);
+        assert_eq!(parse_membership(b""), None);
     }
 }

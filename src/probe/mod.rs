@@ -2,26 +2,26 @@
 //! Knows no rates and no screens.
 
 mod collector;
+pub mod copy_jobs;
 mod descriptors;
 pub mod diskstats;
-mod entry;
-mod handle;
 pub mod host;
 mod identifier;
-pub mod jobs;
 mod limits;
 mod mounts;
 mod notice;
 pub mod open_files;
+mod paging;
 pub mod process;
+mod process_entry;
 mod processes;
+mod reused_file;
 pub mod sample;
 mod taskstats;
 pub(crate) mod text;
 mod threads;
 pub mod trace;
-mod traffic;
 mod users;
 
-pub use collector::{Collector, now};
-pub use sample::Sample;
+pub use collector::{SampleCollector, boot_time};
+pub use sample::SystemSample;

@@ -4,7 +4,7 @@ use std::fs::File;
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// Watches the list of mounts without reading it: a host of containers has thousands of them.
 #[derive(Debug, Default)]
@@ -15,7 +15,7 @@ pub struct MountWatch {
 impl MountWatch {
     /// Opens the list.
     #[must_use]
-    pub fn new(roots: &Roots) -> Self {
+    pub fn new(roots: &SysPaths) -> Self {
         Self {
             list: File::open(roots.proc.join("self/mountinfo")).ok(),
         }
@@ -44,11 +44,11 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_list_that_stays_or_is_missing_has_not_changed() {
+    fn mount_watch_reports_no_change_for_same_or_missing_list() {
         let empty = tempfile::tempdir().unwrap();
-        assert!(!MountWatch::new(&Roots::below(empty.path())).has_changed());
+        assert!(!MountWatch::new(&SysPaths::under_root(empty.path())).has_changed());
         std::fs::create_dir_all(empty.path().join("proc/self")).unwrap();
         std::fs::write(empty.path().join("proc/self/mountinfo"), "").unwrap();
-        assert!(!MountWatch::new(&Roots::below(empty.path())).has_changed());
+        assert!(!MountWatch::new(&SysPaths::under_root(empty.path())).has_changed());
     }
 }

@@ -2,7 +2,7 @@
 
 /// What could not be read and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Notice {
+pub enum ProbeNotice {
     /// `/proc/diskstats` could not be read.
     NoDiskstats,
     /// `/proc/PID/io` of other users' processes is refused.
@@ -15,10 +15,10 @@ pub enum Notice {
     NoPressure,
 }
 
-impl Notice {
+impl ProbeNotice {
     /// One sentence for the user: what is missing, why, and what to do.
     #[must_use]
-    pub fn sentence(self) -> &'static str {
+    pub fn message(self) -> &'static str {
         match self {
             Self::NoDiskstats => {
                 "device rates: n/a, /proc/diskstats cannot be read (a container without it?)"

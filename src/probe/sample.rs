@@ -4,37 +4,37 @@ use std::sync::Arc;
 use std::time::Duration;
 
 pub use super::limits::IoLimit;
-pub use super::notice::Notice;
-pub use super::traffic::Traffic;
+pub use super::notice::ProbeNotice;
+pub use super::paging::PagingCounters;
 
-use super::jobs::JobCount;
+use super::copy_jobs::JobCount;
 use crate::drive::ioctl::IoClass;
-use crate::drive::{Drive, FileSystem};
+use crate::drive::{BlockDevice, MountedFileSystem};
 
 /// Everything that was read at one moment.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Sample {
+pub struct SystemSample {
     /// When, on a clock that never goes backwards and counts suspension (`CLOCK_BOOTTIME`).
-    pub at: Duration,
+    pub boot_time: Duration,
     /// The same moment by the calendar, RFC 3339 in UTC.
     pub time: String,
     /// The machine.
-    pub host: Host,
+    pub host: HostSample,
     /// `/proc/diskstats`, in the kernel's order.
-    pub disks: Vec<Disk>,
+    pub disks: Vec<DiskCounters>,
     /// Facts about the block devices, shared between samples for as long as they stay the same.
-    pub drives: Arc<[Drive]>,
+    pub drives: Arc<[BlockDevice]>,
     /// File systems on block devices, read together with the facts about drives.
-    pub file_systems: Arc<[FileSystem]>,
+    pub file_systems: Arc<[MountedFileSystem]>,
     /// Processes by ascending process id.
-    pub processes: Vec<Process>,
+    pub processes: Vec<ProcessSample>,
     /// What could not be read and why.
-    pub notices: Vec<Notice>,
+    pub notices: Vec<ProbeNotice>,
 }
 
 /// The machine as a whole.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Host {
+pub struct HostSample {
     /// Host name; shared, as it hardly ever changes.
     pub name: Option<Arc<str>>,
     /// Kernel release.
@@ -42,15 +42,15 @@ pub struct Host {
     /// Time since boot.
     pub uptime: Option<Duration>,
     /// Load averages of 1, 5 and 15 minutes.
-    pub load: Option<[f64; 3]>,
+    pub load_averages: Option<[f64; 3]>,
     /// Processor time of all processors.
     pub cpu: Option<CpuTicks>,
     /// `/proc/meminfo`.
-    pub memory: Memory,
+    pub memory: MemoryCounters,
     /// What the machine as a whole moves.
-    pub traffic: Option<Traffic>,
+    pub paging: Option<PagingCounters>,
     /// `/proc/pressure/io`; `None` without CONFIG_PSI or before kernel 4.20.
-    pub pressure: Option<Pressure>,
+    pub pressure: Option<PressureStall>,
 }
 
 /// Processor time since boot in ticks of `USER_HZ`, all processors together (first line of
@@ -60,14 +60,14 @@ pub struct CpuTicks {
     /// Not idle and not waiting for I/O.
     pub busy: u64,
     /// Idle with I/O outstanding.
-    pub waiting: u64,
+    pub iowait: u64,
     /// All of it.
     pub total: u64,
 }
 
 /// The lines of `/proc/meminfo` that matter for I/O, in bytes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Memory {
+pub struct MemoryCounters {
     /// Memory that the kernel can use.
     pub total: Option<u64>,
     /// Page cache without swap cache.
@@ -79,23 +79,23 @@ pub struct Memory {
     /// Being written.
     pub writeback: Option<u64>,
     /// From so much dirty and written back on writers are made to wait.
-    pub throttled_from: Option<u64>,
+    pub throttle_threshold: Option<u64>,
     /// From so much on the kernel writes back in the background.
-    pub background_from: Option<u64>,
+    pub background_threshold: Option<u64>,
 }
 
 /// Pressure stall information (kernel Documentation/accounting/psi.rst).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Pressure {
+pub struct PressureStall {
     /// At least one task waited.
-    pub some: Stall,
+    pub some: PressureLine,
     /// All tasks waited.
-    pub full: Stall,
+    pub full: PressureLine,
 }
 
 /// One line of a pressure file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Stall {
+pub struct PressureLine {
     /// Share of the last 10 seconds, in percent.
     pub average_10_s: f64,
     /// Share of the last 60 seconds, in percent.
@@ -108,19 +108,19 @@ pub struct Stall {
 
 /// One line of `/proc/diskstats` (kernel Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Disk {
+pub struct DiskCounters {
     /// Kernel's name.
     pub name: String,
     /// Major and minor number.
-    pub number: (u32, u32),
+    pub device_number: (u32, u32),
     /// Reads.
-    pub reads: Requests,
+    pub reads: RequestCounters,
     /// Writes.
-    pub writes: Requests,
+    pub writes: RequestCounters,
     /// Discards; `None` before kernel 4.18.
-    pub discards: Option<Requests>,
+    pub discards: Option<RequestCounters>,
     /// Flushes and the time they took; `None` before kernel 5.5.
-    pub flushes: Option<Flushes>,
+    pub flushes: Option<FlushCounters>,
     /// Requests in flight: a level, not a counter.
     pub in_flight: u64,
     /// Milliseconds in which something was in flight.
@@ -131,7 +131,7 @@ pub struct Disk {
 
 /// Counters of one kind of request.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Requests {
+pub struct RequestCounters {
     /// Completed.
     pub completed: u64,
     /// Merged into another one before it was issued.
@@ -139,62 +139,62 @@ pub struct Requests {
     /// Sectors of 512 bytes, whatever the device's own sectors are.
     pub sectors: u64,
     /// Milliseconds from the queue to completion, over all of them.
-    pub ms: u64,
+    pub time_ms: u64,
 }
 
 /// Counters of flushes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Flushes {
+pub struct FlushCounters {
     /// Completed.
     pub completed: u64,
     /// Milliseconds they took.
-    pub ms: u64,
+    pub time_ms: u64,
 }
 
 /// One process.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Process {
+pub struct ProcessSample {
     /// Who it is; the same allocation in every sample until it executes another program.
-    pub identity: Arc<Identity>,
+    pub identity: Arc<ProcessIdentity>,
     /// Its I/O counters.
-    pub io: Known<ProcessIo>,
+    pub io: Availability<ProcessIo>,
     /// When they were read, on the clock of [`Sample::at`]: of a process that has moved nothing
     /// for a while this may be a few samples ago.
     pub read_at: Duration,
     /// Time that it has waited for block I/O since it began; `None` where nobody counts it.
-    pub waited: Option<Duration>,
+    pub io_delay: Option<Duration>,
     /// Time that it has waited for memory to be swapped in; `None` where nobody counts it.
-    pub swapped: Option<Duration>,
+    pub swap_in_delay: Option<Duration>,
     /// Kernel's one-letter state, as of the last time that it was looked at.
     pub state: Option<char>,
     /// What it has open; empty unless its counters moved or it is being followed.
     pub files: Arc<[OpenFile]>,
     /// How many threads it has; 0 until it was looked at.
-    pub threads: u32,
+    pub thread_count: u32,
     /// Its I/O priority, as of the last time that it moved something.
     pub priority: Option<IoPriority>,
     /// Function of the kernel that it waits in, where the kernel tells.
-    pub blocked_in: Option<Arc<str>>,
+    pub wait_channel: Option<Arc<str>>,
     /// Its threads, where they are asked for and it has moved something.
-    pub tasks: Option<Arc<[Task]>>,
+    pub thread_samples: Option<Arc<[ThreadSample]>>,
     /// What control groups let it do to devices, as of lately; empty without limits, and where it
     /// moves nothing.
-    pub limits: Arc<[IoLimit]>,
+    pub io_limits: Arc<[IoLimit]>,
     /// How far it is with all the files that its arguments name, where it copies several.
-    pub job: Option<JobCount>,
+    pub job_count: Option<JobCount>,
 }
 
 /// One thread of a process.
 #[derive(Debug, Clone, Default, PartialEq)]
-pub struct Task {
+pub struct ThreadSample {
     /// Thread id.
     pub tid: u32,
     /// Its name.
     pub name: Vec<u8>,
     /// Its own I/O counters.
-    pub io: Known<ProcessIo>,
+    pub io: Availability<ProcessIo>,
     /// Time that it has waited for block I/O; `None` where nobody counts it.
-    pub waited: Option<Duration>,
+    pub io_delay: Option<Duration>,
     /// Kernel's one-letter state.
     pub state: Option<char>,
 }
@@ -210,11 +210,11 @@ pub struct IoPriority {
 
 /// Who a process is.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Identity {
+pub struct ProcessIdentity {
     /// Process id.
     pub pid: u32,
     /// The process that it came from.
-    pub parent: u32,
+    pub parent_pid: u32,
     /// When it began, in ticks since boot: with the process id it is unique.
     pub start_ticks: u64,
     /// The same on the clock of [`Sample::at`], as finely as ticks go.
@@ -232,26 +232,26 @@ pub struct Identity {
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ProcessIo {
     /// Bytes asked for by system calls that read.
-    pub asked_read: u64,
+    pub rchar: u64,
     /// Bytes handed over by system calls that write.
-    pub asked_write: u64,
+    pub wchar: u64,
     /// System calls that read.
     pub read_calls: u64,
     /// System calls that write.
     pub write_calls: u64,
     /// Bytes fetched from devices.
-    pub read: u64,
+    pub read_bytes: u64,
     /// Bytes sent, or to be sent, to devices.
-    pub written: u64,
+    pub write_bytes: u64,
     /// Bytes of `written` that were deleted before they went.
-    pub cancelled: u64,
+    pub cancelled_write_bytes: u64,
 }
 
 /// A value, or why there is none.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub enum Known<T> {
+pub enum Availability<T> {
     /// It was read.
-    Is(T),
+    Available(T),
     /// The kernel refuses it to this user.
     NotPermitted,
     /// It is not there: a kernel without it, or the process ended meanwhile.
@@ -259,12 +259,12 @@ pub enum Known<T> {
     Absent,
 }
 
-impl<T: Copy> Known<T> {
+impl<T: Copy> Availability<T> {
     /// The value, where it was read.
     #[must_use]
     pub fn value(&self) -> Option<T> {
         match self {
-            Self::Is(value) => Some(*value),
+            Self::Available(value) => Some(*value),
             Self::NotPermitted | Self::Absent => None,
         }
     }
@@ -290,7 +290,7 @@ pub struct OpenFile {
     /// Length in bytes; of a block device its capacity; `None` where the kernel does not tell.
     pub size: Option<u64>,
     /// Bytes of it that have a place on the medium.
-    pub allocated: u64,
+    pub allocated_bytes: u64,
 }
 
 /// What a descriptor leads to.

@@ -15,9 +15,9 @@ use rustix::net::{
 };
 
 /// Requests in one send: the answers to all of them fit the socket's buffer.
-const BATCH: usize = 48;
+const MAX_REQUESTS_PER_SEND: usize = 48;
 /// The kernel answers within the send; waiting is for the case that it does not answer at all.
-const PATIENCE: Duration = Duration::from_millis(100);
+const REPLY_TIMEOUT: Duration = Duration::from_millis(100);
 
 /// linux/netlink.h, linux/genetlink.h, linux/taskstats.h.
 mod abi {
@@ -33,27 +33,27 @@ mod abi {
     pub(super) const TASKSTATS_TYPE_STATS: u16 = 3;
     pub(super) const TASKSTATS_TYPE_AGGR_TGID: u16 = 5;
     /// struct nlmsghdr and struct genlmsghdr.
-    pub(super) const HEADERS: usize = 16 + 4;
+    pub(super) const HEADER_BYTES: usize = 16 + 4;
 }
 
 /// What the threads of a process have waited for, all together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Delays {
+pub struct DelayTotals {
     /// For block I/O.
-    pub io: Option<Duration>,
+    pub io_delay: Option<Duration>,
     /// For memory to be swapped in.
-    pub swap_in: Option<Duration>,
+    pub swap_in_delay: Option<Duration>,
 }
 
 /// A socket to the kernel's taskstats.
 #[derive(Debug)]
-pub struct Taskstats {
+pub struct TaskstatsSocket {
     socket: OwnedFd,
-    family: u16,
+    family_id: u16,
     buffer: Vec<u8>,
 }
 
-impl Taskstats {
+impl TaskstatsSocket {
     /// Opens the socket and asks for this very process, which shows whether it is permitted.
     /// `None` where it is not, or the kernel has no taskstats.
     #[must_use]
@@ -65,34 +65,34 @@ impl Taskstats {
             Some(GENERIC),
         )
         .ok()?;
-        set_socket_timeout(&socket, Timeout::Recv, Some(PATIENCE)).ok()?;
+        set_socket_timeout(&socket, Timeout::Recv, Some(REPLY_TIMEOUT)).ok()?;
         let mut taskstats = Self {
             socket,
-            family: abi::GENL_ID_CTRL,
+            family_id: abi::GENL_ID_CTRL,
             buffer: vec![0; 64 * 1024],
         };
-        taskstats.family = taskstats.resolve().ok()??;
+        taskstats.family_id = taskstats.resolve_family().ok()??;
         let mut permitted = false;
-        taskstats.ask(&[std::process::id()], |_, _| permitted = true);
+        taskstats.query_delays(&[std::process::id()], |_, _| permitted = true);
         permitted.then_some(taskstats)
     }
 
     /// Asks the controller for the number of the family.
-    fn resolve(&mut self) -> Result<Option<u16>, Errno> {
+    fn resolve_family(&mut self) -> Result<Option<u16>, Errno> {
         let mut request = Vec::new();
         let name = b"TASKSTATS\0";
         let command = abi::CTRL_CMD_GETFAMILY;
         push_request(
             &mut request,
-            self.family,
+            self.family_id,
             command,
             abi::CTRL_ATTR_FAMILY_NAME,
             name,
         );
-        self.send(&request)?;
+        self.send_request(&request)?;
         let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-        let found = messages(&self.buffer[..length])
-            .flat_map(|message| attributes(message.payload))
+        let found = parse_messages(&self.buffer[..length])
+            .flat_map(|message| parse_attributes(message.payload))
             .find(|(kind, _)| *kind == abi::CTRL_ATTR_FAMILY_ID)
             .and_then(|(_, value)| u16_at(value, 0));
         Ok(found)
@@ -101,44 +101,46 @@ impl Taskstats {
     /// Asks for processes and reports for each the time that all its threads together have waited
     /// for block I/O. Processes that have never waited, or began before delay accounting was
     /// switched on, are not told apart by the kernel and are left out.
-    pub fn ask(&mut self, pids: &[u32], mut report: impl FnMut(u32, Delays)) {
-        let mut request = Vec::with_capacity(BATCH * 28);
-        for batch in pids.chunks(BATCH) {
+    pub fn query_delays(&mut self, pids: &[u32], mut report: impl FnMut(u32, DelayTotals)) {
+        let mut request = Vec::with_capacity(MAX_REQUESTS_PER_SEND * 28);
+        for batch in pids.chunks(MAX_REQUESTS_PER_SEND) {
             request.clear();
             for pid in batch {
                 let command = abi::TASKSTATS_CMD_GET;
                 let value = pid.to_ne_bytes();
                 push_request(
                     &mut request,
-                    self.family,
+                    self.family_id,
                     command,
                     abi::TASKSTATS_CMD_ATTR_TGID,
                     &value,
                 );
             }
-            if self.send(&request).is_err() || self.receive(batch.len(), &mut report).is_err() {
-                self.drain();
+            if self.send_request(&request).is_err()
+                || self.receive_replies(batch.len(), &mut report).is_err()
+            {
+                self.discard_late_replies();
                 return;
             }
         }
     }
 
-    fn send(&self, request: &[u8]) -> Result<(), Errno> {
+    fn send_request(&self, request: &[u8]) -> Result<(), Errno> {
         let kernel = SocketAddrNetlink::new(0, 0);
         sendto(&self.socket, request, SendFlags::empty(), &kernel).map(|_| ())
     }
 
-    fn receive(
+    fn receive_replies(
         &mut self,
         mut answers: usize,
-        report: &mut impl FnMut(u32, Delays),
+        report: &mut impl FnMut(u32, DelayTotals),
     ) -> Result<(), Errno> {
         while answers > 0 {
             let (_, length) = recv(&self.socket, &mut self.buffer[..], RecvFlags::empty())?;
-            for message in messages(&self.buffer[..length]) {
+            for message in parse_messages(&self.buffer[..length]) {
                 answers = answers.saturating_sub(1);
-                if message.kind == self.family
-                    && let Some((pid, delays)) = answer(message.payload)
+                if message.kind == self.family_id
+                    && let Some((pid, delays)) = parse_reply(message.payload)
                 {
                     report(pid, delays);
                 }
@@ -148,14 +150,14 @@ impl Taskstats {
     }
 
     /// Throws away answers that came late, so that they are not taken for those of another batch.
-    fn drain(&mut self) {
+    fn discard_late_replies(&mut self) {
         while recv(&self.socket, &mut self.buffer[..], RecvFlags::DONTWAIT).is_ok() {}
     }
 }
 
 fn push_request(request: &mut Vec<u8>, family: u16, command: u8, attribute: u16, value: &[u8]) {
     let attribute_length = 4 + value.len();
-    let length = abi::HEADERS + attribute_length.next_multiple_of(4);
+    let length = abi::HEADER_BYTES + attribute_length.next_multiple_of(4);
     let start = request.len();
     request.extend((length as u32).to_ne_bytes());
     request.extend(family.to_ne_bytes());
@@ -169,13 +171,13 @@ fn push_request(request: &mut Vec<u8>, family: u16, command: u8, attribute: u16,
 }
 
 /// One message of netlink without its headers.
-struct Message<'a> {
+struct NetlinkMessage<'a> {
     kind: u16,
     payload: &'a [u8],
 }
 
 /// Cuts a datagram into messages; an error message has no payload.
-fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
+fn parse_messages(mut datagram: &[u8]) -> impl Iterator<Item = NetlinkMessage<'_>> {
     std::iter::from_fn(move || {
         let length = usize::try_from(u32_at(datagram, 0)?).ok()?;
         let kind = u16_at(datagram, 4)?;
@@ -185,14 +187,14 @@ fn messages(mut datagram: &[u8]) -> impl Iterator<Item = Message<'_>> {
             .unwrap_or_default();
         let payload = match kind {
             abi::NLMSG_ERROR => &[],
-            _ => whole.get(abi::HEADERS..).unwrap_or_default(),
+            _ => whole.get(abi::HEADER_BYTES..).unwrap_or_default(),
         };
-        Some(Message { kind, payload })
+        Some(NetlinkMessage { kind, payload })
     })
 }
 
 /// Cuts a payload into attributes.
-fn attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
+fn parse_attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
     std::iter::from_fn(move || {
         let length = usize::from(u16_at(payload, 0)?);
         let kind = u16_at(payload, 2)? & 0x3fff; // the upper bits are flags
@@ -205,18 +207,18 @@ fn attributes(mut payload: &[u8]) -> impl Iterator<Item = (u16, &[u8])> {
 }
 
 /// Process id and times waited from an answer.
-fn answer(payload: &[u8]) -> Option<(u32, Delays)> {
+fn parse_reply(payload: &[u8]) -> Option<(u32, DelayTotals)> {
     let (_, aggregate) =
-        attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_TGID)?;
+        parse_attributes(payload).find(|(kind, _)| *kind == abi::TASKSTATS_TYPE_AGGR_TGID)?;
     let (mut pid, mut stats) = (None, None);
-    for (kind, value) in attributes(aggregate) {
+    for (kind, value) in parse_attributes(aggregate) {
         match kind {
             abi::TASKSTATS_TYPE_TGID => pid = u32_at(value, 0),
             abi::TASKSTATS_TYPE_STATS => stats = Some(value),
             _ => {}
         }
     }
-    Some((pid?, delays(stats?)?))
+    Some((pid?, parse_delays(stats?)?))
 }
 
 /// `blkio_delay_total` and `swapin_delay_total` of struct taskstats, in nanoseconds.
@@ -226,7 +228,7 @@ fn answer(payload: &[u8]) -> Option<(u32, Delays)> {
 ///
 /// Version 15 alone has `cpu_delay_max` and `cpu_delay_min` before them, and the like behind each
 /// pair; version 16 moved these to the end, where all versions before had added their fields.
-fn delays(stats: &[u8]) -> Option<Delays> {
+fn parse_delays(stats: &[u8]) -> Option<DelayTotals> {
     let (io_at, swap_at) = match u16_at(stats, 0)? {
         15 => (48, 80),
         _ => (32, 48),
@@ -234,9 +236,9 @@ fn delays(stats: &[u8]) -> Option<Delays> {
     let (io_count, swap_count) = (u64_at(stats, io_at)?, u64_at(stats, swap_at)?);
     let counted = io_count > 0 || swap_count > 0;
     let total = |at: usize| u64_at(stats, at + 8).map(Duration::from_nanos);
-    Some(Delays {
-        io: total(io_at).filter(|_| counted),
-        swap_in: total(swap_at).filter(|_| counted),
+    Some(DelayTotals {
+        io_delay: total(io_at).filter(|_| counted),
+        swap_in_delay: total(swap_at).filter(|_| counted),
     })
 }
 
@@ -258,7 +260,7 @@ mod tests {
     use crate::requirement::{Requirement, skip};
 
     /// An answer of the given version whose 64-bit fields after the first 16 bytes count up.
-    fn stats(version: u16) -> Vec<u8> {
+    fn stats_of_version(version: u16) -> Vec<u8> {
         let mut bytes = vec![0; 16];
         bytes[..2].copy_from_slice(&version.to_ne_bytes());
         for field in 1..=20_u64 {
@@ -268,47 +270,47 @@ mod tests {
     }
 
     #[test]
-    fn version_15_alone_has_two_fields_more_in_front() {
+    fn taskstats_version_15_has_two_extra_fields() {
         // cpu_count 1, cpu_delay_total 2, blkio_count 3, blkio_delay_total 4, swapin_count 5 ...
         let of = |version| {
-            let delays = delays(&stats(version)).unwrap();
+            let delays = parse_delays(&stats_of_version(version)).unwrap();
             (
-                delays.io.unwrap().as_nanos(),
-                delays.swap_in.unwrap().as_nanos(),
+                delays.io_delay.unwrap().as_nanos(),
+                delays.swap_in_delay.unwrap().as_nanos(),
             )
         };
         assert_eq!((of(8), of(14), of(16)), ((4, 6), (4, 6), (4, 6)));
         // cpu_delay_max 3, cpu_delay_min 4, blkio 5 to 8, swapin 9 to 12
         assert_eq!(of(15), (6, 10));
-        assert_eq!(delays(&[0; 20]), None);
-        assert_eq!(delays(&[0; 200]), Some(Delays::default()));
+        assert_eq!(parse_delays(&[0; 20]), None);
+        assert_eq!(parse_delays(&[0; 200]), Some(DelayTotals::default()));
     }
 
     #[test]
-    fn damaged_messages_end_the_reading() {
-        assert_eq!(messages(&[0; 64]).count(), 0);
-        assert_eq!(messages(&[255; 64]).count(), 0);
-        assert_eq!(attributes(&[0; 64]).count(), 0);
-        assert_eq!(attributes(&[8, 0, 1, 0, 5, 0, 0, 0]).count(), 1);
+    fn damaged_netlink_messages_end_parsing() {
+        assert_eq!(parse_messages(&[0; 64]).count(), 0);
+        assert_eq!(parse_messages(&[255; 64]).count(), 0);
+        assert_eq!(parse_attributes(&[0; 64]).count(), 0);
+        assert_eq!(parse_attributes(&[8, 0, 1, 0, 5, 0, 0, 0]).count(), 1);
     }
 
     #[test]
-    fn the_kernel_answers_for_this_process() {
-        let Some(mut taskstats) = Taskstats::open() else {
+    fn taskstats_replies_for_own_process() {
+        let Some(mut taskstats) = TaskstatsSocket::open() else {
             skip(
                 Requirement::Taskstats,
                 "taskstats needs CAP_NET_ADMIN and CONFIG_TASKSTATS",
             );
             return;
         };
-        let pids: Vec<u32> = std::iter::repeat_n(std::process::id(), BATCH + 1)
+        let pids: Vec<u32> = std::iter::repeat_n(std::process::id(), MAX_REQUESTS_PER_SEND + 1)
             .chain([u32::MAX >> 1])
             .collect();
         let mut answers = 0;
-        taskstats.ask(&pids, |pid, _| {
+        taskstats.query_delays(&pids, |pid, _| {
             assert_eq!(pid, std::process::id());
             answers += 1;
         });
-        assert_eq!(answers, BATCH + 1);
+        assert_eq!(answers, MAX_REQUESTS_PER_SEND + 1);
     }
 }

@@ -7,7 +7,7 @@ use rustix::fs::{Mode, OFlags, openat};
 use rustix::io::Errno;
 
 /// Opens a file for reading, relative to a directory.
-pub fn open(
+pub fn open_relative(
     directory: impl AsFd,
     name: impl rustix::path::Arg,
 ) -> rustix::io::Result<rustix::fd::OwnedFd> {
@@ -57,7 +57,7 @@ pub fn pread_once<'b>(
 
 /// The content of a file, or `None` where it cannot be read.
 #[must_use]
-pub fn read(path: &Path) -> Option<Vec<u8>> {
+pub fn read_file(path: &Path) -> Option<Vec<u8>> {
     std::fs::read(path).ok()
 }
 
@@ -65,7 +65,7 @@ pub fn read(path: &Path) -> Option<Vec<u8>> {
 /// read or is empty.
 #[must_use]
 pub fn read_word(path: &Path) -> Option<String> {
-    let bytes = read(path)?;
+    let bytes = read_file(path)?;
     let text = String::from_utf8_lossy(&bytes).trim().to_owned();
     (!text.is_empty()).then_some(text)
 }
@@ -73,7 +73,7 @@ pub fn read_word(path: &Path) -> Option<String> {
 /// An unsigned decimal number that fills `field`; `None` for anything else, and for what does
 /// not fit.
 #[must_use]
-pub fn number(field: &[u8]) -> Option<u64> {
+pub fn parse_number(field: &[u8]) -> Option<u64> {
     if field.is_empty() {
         return None;
     }
@@ -84,13 +84,13 @@ pub fn number(field: &[u8]) -> Option<u64> {
 }
 
 /// The fields of a line that are set apart by spaces or tabs.
-pub fn fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn split_fields(line: &[u8]) -> impl Iterator<Item = &[u8]> {
     line.split(|byte| matches!(byte, b' ' | b'\t'))
         .filter(|field| !field.is_empty())
 }
 
 /// The lines of a file, without the empty ones.
-pub fn lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
+pub fn nonempty_lines(text: &[u8]) -> impl Iterator<Item = &[u8]> {
     text.split(|byte| *byte == b'\n')
         .filter(|line| !line.is_empty())
 }
@@ -100,17 +100,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn numbers_are_read_whole_or_not_at_all() {
-        assert_eq!(number(b"0"), Some(0));
-        assert_eq!(number(b"18446744073709551615"), Some(u64::MAX));
-        assert_eq!(number(b"18446744073709551616"), None);
-        assert_eq!(number(b""), None);
-        assert_eq!(number(b"-1"), None);
-        assert_eq!(number(b"12a"), None);
+    fn number_parser_rejects_partial_numbers() {
+        assert_eq!(parse_number(b"0"), Some(0));
+        assert_eq!(parse_number(b"18446744073709551615"), Some(u64::MAX));
+        assert_eq!(parse_number(b"18446744073709551616"), None);
+        assert_eq!(parse_number(b""), None);
+        assert_eq!(parse_number(b"-1"), None);
+        assert_eq!(parse_number(b"12a"), None);
     }
 
     #[test]
-    fn a_file_longer_than_the_buffer_is_read_to_its_end() {
+    fn pread_all_reads_file_longer_than_buffer() {
         let file = tempfile::NamedTempFile::new().unwrap();
         let content: Vec<u8> = (0..20_000_u32).map(|index| (index % 251) as u8).collect();
         std::fs::write(file.path(), &content).unwrap();

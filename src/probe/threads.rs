@@ -3,25 +3,25 @@
 use std::os::fd::{AsFd, BorrowedFd};
 use std::sync::Arc;
 
-use super::identifier::Identifier;
-use super::process::{io, stat};
-use super::sample::{IoPriority, Known, Task};
-use super::text::{number, open, pread_once};
+use super::identifier::ProcessIdentifier;
+use super::process::{parse_io, parse_stat};
+use super::sample::{Availability, IoPriority, ThreadSample};
+use super::text::{open_relative, parse_number, pread_once};
 use crate::drive::ioctl;
 
 /// Threads of one process that are read at most.
-const MOST: usize = 512;
+const MAX_THREADS: usize = 512;
 
 /// Its I/O priority; `None` where it is gone.
-pub(super) fn priority(pid: u32) -> Option<IoPriority> {
+pub(super) fn io_priority(pid: u32) -> Option<IoPriority> {
     let (class, level) = ioctl::io_priority(pid).ok()?;
     Some(IoPriority { class, level })
 }
 
 /// The kernel's function that it waits in (proc_pid_wchan(5)); `None` while it runs, and where
 /// that is not told: `/proc/PID/wchan` says `0` to whom may not know.
-pub(super) fn blocked_in(proc: BorrowedFd<'_>, pid: u32) -> Option<Arc<str>> {
-    let file = open(proc, format!("{pid}/wchan")).ok()?;
+pub(super) fn wait_channel(proc: BorrowedFd<'_>, pid: u32) -> Option<Arc<str>> {
+    let file = open_relative(proc, format!("{pid}/wchan")).ok()?;
     let mut buffer = [0; 128];
     let text = pread_once(file.as_fd(), &mut buffer).ok()?;
     let name = std::str::from_utf8(text.trim_ascii()).ok()?;
@@ -29,13 +29,13 @@ pub(super) fn blocked_in(proc: BorrowedFd<'_>, pid: u32) -> Option<Arc<str>> {
 }
 
 /// The threads of a process; `counted` is whether waiting for I/O is.
-pub(super) fn read(
+pub(super) fn read_threads(
     proc: BorrowedFd<'_>,
     pid: u32,
     counted: bool,
-    identifier: &Identifier,
-) -> Vec<Task> {
-    let Ok(tasks) = open(proc, format!("{pid}/task")) else {
+    identifier: &ProcessIdentifier,
+) -> Vec<ThreadSample> {
+    let Ok(tasks) = open_relative(proc, format!("{pid}/task")) else {
         return Vec::new();
     };
     let Ok(listing) = rustix::fs::Dir::read_from(&tasks) else {
@@ -43,30 +43,36 @@ pub(super) fn read(
     };
     listing
         .flatten()
-        .filter_map(|entry| u32::try_from(number(entry.file_name().to_bytes())?).ok())
-        .take(MOST)
-        .filter_map(|tid| task(tasks.as_fd(), tid, counted, identifier))
+        .filter_map(|entry| u32::try_from(parse_number(entry.file_name().to_bytes())?).ok())
+        .take(MAX_THREADS)
+        .filter_map(|tid| read_thread(tasks.as_fd(), tid, counted, identifier))
         .collect()
 }
 
-fn task(tasks: BorrowedFd<'_>, tid: u32, counted: bool, identifier: &Identifier) -> Option<Task> {
+fn read_thread(
+    tasks: BorrowedFd<'_>,
+    tid: u32,
+    counted: bool,
+    identifier: &ProcessIdentifier,
+) -> Option<ThreadSample> {
     let mut buffer = [0; 1024];
-    let file = open(tasks, format!("{tid}/stat")).ok()?;
-    let stat = stat(pread_once(file.as_fd(), &mut buffer).ok()?)?;
+    let file = open_relative(tasks, format!("{tid}/stat")).ok()?;
+    let stat = parse_stat(pread_once(file.as_fd(), &mut buffer).ok()?)?;
     let mut buffer = [0; 256];
-    let counters = match open(tasks, format!("{tid}/io")) {
+    let counters = match open_relative(tasks, format!("{tid}/io")) {
         Ok(file) => match pread_once(file.as_fd(), &mut buffer) {
-            Ok(text) => io(text).map_or(Known::Absent, Known::Is),
-            Err(_) => Known::NotPermitted,
+            Ok(text) => parse_io(text).map_or(Availability::Absent, Availability::Available),
+            Err(_) => Availability::NotPermitted,
         },
-        Err(_) => Known::NotPermitted,
+        Err(_) => Availability::NotPermitted,
     };
-    Some(Task {
+    Some(ThreadSample {
         tid,
         name: stat.name.to_vec(),
         io: counters,
         // As for processes: 0 is as likely a thread that began before it was counted.
-        waited: (counted && stat.waited_ticks > 0).then(|| identifier.time(stat.waited_ticks)),
+        io_delay: (counted && stat.blkio_delay_ticks > 0)
+            .then(|| identifier.ticks_to_duration(stat.blkio_delay_ticks)),
         state: Some(stat.state),
     })
 }
@@ -74,10 +80,10 @@ fn task(tasks: BorrowedFd<'_>, tid: u32, counted: bool, identifier: &Identifier)
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::roots::Roots;
+    use crate::roots::SysPaths;
 
     #[test]
-    fn a_process_of_two_threads_has_two() {
+    fn named_thread_of_own_process_is_listed() {
         let (done, wait) = std::sync::mpsc::channel::<()>();
         let (ready, named) = std::sync::mpsc::channel();
         let other = std::thread::Builder::new()
@@ -89,9 +95,9 @@ mod tests {
             })
             .unwrap();
         named.recv().unwrap();
-        let proc = open(rustix::fs::CWD, "/proc").unwrap();
-        let identifier = Identifier::new(&Roots::default());
-        let tasks = read(proc.as_fd(), std::process::id(), true, &identifier);
+        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
+        let identifier = ProcessIdentifier::new(&SysPaths::default());
+        let tasks = read_threads(proc.as_fd(), std::process::id(), true, &identifier);
         drop(done);
         assert!(other.join().unwrap().is_err());
         assert!(tasks.iter().any(|task| task.name == b"other"));

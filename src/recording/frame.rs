@@ -16,48 +16,48 @@ use flate2::Crc;
 /// First bytes of a file.
 pub const MAGIC: [u8; 8] = *b"DSKSCOPE";
 /// Version of the layout that is written.
-pub const VERSION: u32 = 1;
+pub const FORMAT_VERSION: u32 = 1;
 /// Length of the file's head.
-pub const FILE_HEAD: usize = 16;
+pub const FILE_HEADER_BYTES: usize = 16;
 /// Length of a frame's head.
-pub const FRAME_HEAD: usize = 28;
+pub const FRAME_HEADER_BYTES: usize = 28;
 /// Flag of a frame whose compression needs nothing before it.
-pub const RESTART: u8 = 1;
+pub const RESTART_FLAG: u8 = 1;
 /// No frame's content is longer than this, compressed or not.
-pub const LONGEST: usize = 64 << 20;
+pub const MAX_CONTENT_BYTES: usize = 64 << 20;
 /// Stands for a rate that is not known.
-const UNKNOWN: u64 = u64::MAX;
+const UNKNOWN_RATE: u64 = u64::MAX;
 
 /// What a frame holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum FrameKind {
     /// A view.
     View,
     /// Requests since the frame before.
     Requests,
     /// The recording ended here as it should; its content says why.
-    End,
+    EndOfRecording,
 }
 
-impl Kind {
-    fn byte(self) -> u8 {
+impl FrameKind {
+    fn to_byte(self) -> u8 {
         match self {
             Self::View => 1,
             Self::Requests => 2,
-            Self::End => 3,
+            Self::EndOfRecording => 3,
         }
     }
 
-    fn of(byte: u8) -> Option<Self> {
-        [Self::View, Self::Requests, Self::End]
+    fn from_byte(byte: u8) -> Option<Self> {
+        [Self::View, Self::Requests, Self::EndOfRecording]
             .into_iter()
-            .find(|kind| kind.byte() == byte)
+            .find(|kind| kind.to_byte() == byte)
     }
 }
 
 /// What is known of a frame without opening it: enough to draw a time line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Mark {
+pub struct FrameMark {
     /// Calendar time in milliseconds since 1970.
     pub time_ms: u64,
     /// Bytes per second that the drives moved; `None` where that is not known.
@@ -66,36 +66,41 @@ pub struct Mark {
 
 /// Head of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Head {
+pub struct FrameHeader {
     /// What it holds.
-    pub kind: Kind,
+    pub kind: FrameKind,
     /// Whether its compression begins anew.
     pub is_restart: bool,
     /// Length of the payload.
-    pub length: usize,
+    pub payload_bytes: usize,
     /// What is known of it.
-    pub mark: Mark,
+    pub mark: FrameMark,
 }
 
 /// The head of a file.
 #[must_use]
-pub fn file_head() -> [u8; FILE_HEAD] {
-    let mut head = [0; FILE_HEAD];
+pub fn encode_file_header() -> [u8; FILE_HEADER_BYTES] {
+    let mut head = [0; FILE_HEADER_BYTES];
     head[..8].copy_from_slice(&MAGIC);
-    head[8..12].copy_from_slice(&VERSION.to_le_bytes());
+    head[8..12].copy_from_slice(&FORMAT_VERSION.to_le_bytes());
     head
 }
 
 /// A whole frame.
 #[must_use]
-pub fn encode(kind: Kind, is_restart: bool, mark: Mark, payload: &[u8]) -> Vec<u8> {
-    let mut frame = Vec::with_capacity(FRAME_HEAD + payload.len());
-    frame.extend([kind.byte(), if is_restart { RESTART } else { 0 }, 0, 0]);
+pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload: &[u8]) -> Vec<u8> {
+    let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
+    frame.extend([
+        kind.to_byte(),
+        if is_restart { RESTART_FLAG } else { 0 },
+        0,
+        0,
+    ]);
     // Payloads are at most `LONGEST`.
     frame.extend((payload.len() as u32).to_le_bytes());
     frame.extend(mark.time_ms.to_le_bytes());
-    frame.extend(mark.bytes_per_s.unwrap_or(UNKNOWN).to_le_bytes());
-    let sum = checksum(&frame, payload);
+    frame.extend(mark.bytes_per_s.unwrap_or(UNKNOWN_RATE).to_le_bytes());
+    let sum = frame_checksum(&frame, payload);
     frame.extend(sum.to_le_bytes());
     frame.extend(payload);
     frame
@@ -103,26 +108,26 @@ pub fn encode(kind: Kind, is_restart: bool, mark: Mark, payload: &[u8]) -> Vec<u
 
 /// Reads a frame's head and the checksum in it; `None` where it is none.
 #[must_use]
-pub fn decode(bytes: &[u8; FRAME_HEAD]) -> Option<(Head, u32)> {
+pub fn decode_frame_header(bytes: &[u8; FRAME_HEADER_BYTES]) -> Option<(FrameHeader, u32)> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes[at..at + 4].try_into().ok()?));
     let long = |at: usize| Some(u64::from_le_bytes(bytes[at..at + 8].try_into().ok()?));
     let length = word(4)? as usize;
     let rate = long(16)?;
-    let head = Head {
-        kind: Kind::of(bytes[0])?,
-        is_restart: bytes[1] & RESTART != 0,
-        length,
-        mark: Mark {
+    let head = FrameHeader {
+        kind: FrameKind::from_byte(bytes[0])?,
+        is_restart: bytes[1] & RESTART_FLAG != 0,
+        payload_bytes: length,
+        mark: FrameMark {
             time_ms: long(8)?,
-            bytes_per_s: (rate != UNKNOWN).then_some(rate),
+            bytes_per_s: (rate != UNKNOWN_RATE).then_some(rate),
         },
     };
-    (length <= LONGEST).then_some((head, word(24)?))
+    (length <= MAX_CONTENT_BYTES).then_some((head, word(24)?))
 }
 
 /// Checksum of a frame's head up to the checksum, and its payload.
 #[must_use]
-pub fn checksum(head: &[u8], payload: &[u8]) -> u32 {
+pub fn frame_checksum(head: &[u8], payload: &[u8]) -> u32 {
     let mut crc = Crc::new();
     crc.update(head);
     crc.update(payload);
@@ -136,24 +141,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_head_is_read_as_it_was_written(
+        fn frame_header_round_trips(
             time_ms: u64, rate in proptest::option::of(0..u64::MAX), is_restart: bool,
             payload in proptest::collection::vec(any::<u8>(), 0..50)
         ) {
-            let mark = Mark { time_ms, bytes_per_s: rate };
-            let frame = encode(Kind::Requests, is_restart, mark, &payload);
-            let bytes: &[u8; FRAME_HEAD] = frame[..FRAME_HEAD].try_into().unwrap();
-            let (head, sum) = decode(bytes).unwrap();
-            prop_assert_eq!(head.kind, Kind::Requests);
+            let mark = FrameMark { time_ms, bytes_per_s: rate };
+            let frame = encode_frame(FrameKind::Requests, is_restart, mark, &payload);
+            let bytes: &[u8; FRAME_HEADER_BYTES] = frame[..FRAME_HEADER_BYTES].try_into().unwrap();
+            let (head, sum) = decode_frame_header(bytes).unwrap();
+            prop_assert_eq!(head.kind, FrameKind::Requests);
             prop_assert_eq!((head.is_restart, head.mark), (is_restart, mark));
-            prop_assert_eq!(head.length, payload.len());
-            prop_assert_eq!(sum, checksum(&frame[..24], &payload));
+            prop_assert_eq!(head.payload_bytes, payload.len());
+            prop_assert_eq!(sum, frame_checksum(&frame[..24], &payload));
         }
 
         #[test]
-        fn no_head_makes_it_stumble(bytes: [u8; FRAME_HEAD]) {
-            if let Some((head, _)) = decode(&bytes) {
-                prop_assert!(head.length <= LONGEST);
+        fn arbitrary_frame_header_does_not_panic(bytes: [u8; FRAME_HEADER_BYTES]) {
+            if let Some((head, _)) = decode_frame_header(&bytes) {
+                prop_assert!(head.payload_bytes <= MAX_CONTENT_BYTES);
             }
         }
     }

@@ -8,16 +8,16 @@ use std::io::{self, Read};
 use flate2::{Decompress, FlushDecompress, Status};
 use serde::de::IgnoredAny;
 
-use super::frame::LONGEST;
+use super::frame::MAX_CONTENT_BYTES;
 use crate::safe_json;
 
 /// Bytes that are decompressed at a time.
-const PIECE: usize = 64 << 10;
+const INFLATE_CHUNK_BYTES: usize = 64 << 10;
 /// Longest line of a frame with requests; real ones have a few hundred bytes.
-const LONGEST_LINE: usize = 64 << 10;
+const MAX_LINE_BYTES: usize = 64 << 10;
 
 /// Takes decompressed bytes, or says why they make no sense.
-pub(super) type Sink<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
+pub(super) type ByteSink<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
 
 /// Why a frame cannot be decompressed.
 #[derive(Debug)]
@@ -33,13 +33,13 @@ impl From<String> for InflateError {
 }
 
 /// Decompresses the next part of the stream, all that `frame` gives.
-pub(super) fn inflate(
+pub(super) fn inflate_frame(
     decompress: &mut Decompress,
     mut frame: impl Read,
-    sink: &mut Sink<'_>,
+    sink: &mut ByteSink<'_>,
 ) -> Result<(), InflateError> {
     let senseless = || "the compressed data make no sense".to_owned();
-    let (mut input, mut output) = (vec![0; PIECE], vec![0; PIECE]);
+    let (mut input, mut output) = (vec![0; INFLATE_CHUNK_BYTES], vec![0; INFLATE_CHUNK_BYTES]);
     let mut total = 0;
     loop {
         let read = frame.read(&mut input).map_err(InflateError::Io)?;
@@ -56,8 +56,8 @@ pub(super) fn inflate(
             let made = (decompress.total_out() - before_out) as usize;
             rest = &rest[taken..];
             total += made;
-            if total > LONGEST {
-                return Err(format!("it holds more than {} MiB", LONGEST >> 20).into());
+            if total > MAX_CONTENT_BYTES {
+                return Err(format!("it holds more than {} MiB", MAX_CONTENT_BYTES >> 20).into());
             }
             sink(&output[..made])?;
             if status == Status::StreamEnd {
@@ -75,43 +75,43 @@ pub(super) fn inflate(
 }
 
 /// Cuts decompressed bytes into lines, each a JSON object.
-pub(super) struct Lines<'a> {
-    each: &'a mut dyn FnMut(&str) -> bool,
+pub(super) struct LineSplitter<'a> {
+    on_line: &'a mut dyn FnMut(&str) -> bool,
     line: Vec<u8>,
-    over: bool,
+    is_stopped: bool,
 }
 
-impl<'a> Lines<'a> {
+impl<'a> LineSplitter<'a> {
     /// `each` is given the lines, and says whether to go on.
     pub(super) fn new(each: &'a mut dyn FnMut(&str) -> bool) -> Self {
         Self {
-            each,
+            on_line: each,
             line: Vec::new(),
-            over: false,
+            is_stopped: false,
         }
     }
 
     /// Whether no more lines are wanted.
-    pub(super) fn is_over(&self) -> bool {
-        self.over
+    pub(super) fn is_stopped(&self) -> bool {
+        self.is_stopped
     }
 
     /// Takes the next bytes.
-    pub(super) fn take(&mut self, bytes: &[u8]) -> Result<(), String> {
+    pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
-            if self.line.len() + part.len() > LONGEST_LINE {
-                return Err(format!("a line is longer than {LONGEST_LINE} bytes"));
+            if self.line.len() + part.len() > MAX_LINE_BYTES {
+                return Err(format!("a line is longer than {MAX_LINE_BYTES} bytes"));
             }
             self.line.extend_from_slice(part);
             if part.ends_with(b"\n") {
-                self.end()?;
+                self.finish_line()?;
             }
         }
         Ok(())
     }
 
     /// Hands over the line that is complete now.
-    pub(super) fn end(&mut self) -> Result<(), String> {
+    pub(super) fn finish_line(&mut self) -> Result<(), String> {
         let line = self.line.trim_ascii();
         if !line.is_empty() {
             let object = std::str::from_utf8(line)
@@ -119,8 +119,8 @@ impl<'a> Lines<'a> {
                 .filter(|text| text.starts_with('{') && !text.bytes().any(|byte| byte < b' '))
                 .filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
                 .ok_or("a line is no JSON object")?;
-            if !(self.each)(&safe_json::escaped(object)) {
-                self.over = true;
+            if !(self.on_line)(&safe_json::escape_controls(object)) {
+                self.is_stopped = true;
                 return Err("no more is wanted".to_owned());
             }
         }
@@ -133,41 +133,41 @@ impl<'a> Lines<'a> {
 mod tests {
     use super::*;
 
-    fn lines(pieces: &[&[u8]]) -> (Vec<String>, Result<(), String>) {
+    fn split_lines(pieces: &[&[u8]]) -> (Vec<String>, Result<(), String>) {
         let mut found = Vec::new();
         let mut each = |line: &str| {
             found.push(line.to_owned());
             found.len() < 3
         };
-        let mut lines = Lines::new(&mut each);
+        let mut lines = LineSplitter::new(&mut each);
         let result = pieces
             .iter()
-            .try_for_each(|piece| lines.take(piece))
-            .and_then(|()| lines.end());
+            .try_for_each(|piece| lines.push_bytes(piece))
+            .and_then(|()| lines.finish_line());
         (found, result)
     }
 
     #[test]
-    fn lines_are_put_together_from_pieces() {
-        let (found, result) = lines(&[b"{\"a\":", b"1}\n{}", b"\n"]);
+    fn recorded_lines_are_joined_across_chunks() {
+        let (found, result) = split_lines(&[b"{\"a\":", b"1}\n{}", b"\n"]);
         assert_eq!(found, ["{\"a\":1}", "{}"]);
         assert_eq!(result, Ok(()));
     }
 
     #[test]
-    fn lines_that_are_no_json_or_too_long_are_refused() {
-        assert!(lines(&[b"\x1b]52;c;x\x07\n"]).1.is_err());
-        assert!(lines(&[b"{\"a\":\"\x1b\"}\n"]).1.is_err());
-        assert!(lines(&[b"[1]\n"]).1.is_err());
-        assert!(lines(&[b"\xff\n"]).1.is_err());
-        let long = vec![b' '; LONGEST_LINE + 1];
-        let error = lines(&[&long]).1.unwrap_err();
+    fn recorded_lines_with_invalid_json_or_excess_length_are_refused() {
+        assert!(split_lines(&[b"\x1b]52;c;x\x07\n"]).1.is_err());
+        assert!(split_lines(&[b"{\"a\":\"\x1b\"}\n"]).1.is_err());
+        assert!(split_lines(&[b"[1]\n"]).1.is_err());
+        assert!(split_lines(&[b"\xff\n"]).1.is_err());
+        let long = vec![b' '; MAX_LINE_BYTES + 1];
+        let error = split_lines(&[&long]).1.unwrap_err();
         assert!(error.contains("longer than"), "{error}");
     }
 
     #[test]
-    fn bytes_that_json_permits_and_terminals_obey_are_escaped() {
-        let (found, _) = lines(&["{\"a\":\"\u{9b}2J\u{202e}\u{7f}\"}\n".as_bytes()]);
+    fn control_characters_permitted_in_json_are_escaped() {
+        let (found, _) = split_lines(&["{\"a\":\"\u{9b}2J\u{202e}\u{7f}\"}\n".as_bytes()]);
         assert_eq!(found, [r#"{"a":"\u009b2J\u202e\u007f"}"#]);
     }
 }

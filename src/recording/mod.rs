@@ -10,7 +10,7 @@ mod reader;
 mod replay;
 mod writer;
 
-pub use frame::{Kind, Mark};
-pub use reader::{Damage, ReadError, Recording};
-pub use replay::Replay;
-pub use writer::{Appended, Recorder, WriteError};
+pub use frame::{FrameKind, FrameMark};
+pub use reader::{Recording, RecordingDamage, RecordingReadError};
+pub use replay::RecordingCursor;
+pub use writer::{AppendResult, RecordingWriteError, RecordingWriter};

@@ -7,21 +7,24 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Crc, Decompress};
 
-use super::frame::{FILE_HEAD, FRAME_HEAD, Head, Kind, MAGIC, Mark, VERSION, decode};
-use super::inflate::{InflateError, Lines, Sink, inflate};
-use crate::model::Live;
+use super::frame::{
+    FILE_HEADER_BYTES, FORMAT_VERSION, FRAME_HEADER_BYTES, FrameHeader, FrameKind, FrameMark,
+    MAGIC, decode_frame_header,
+};
+use super::inflate::{ByteSink, InflateError, LineSplitter, inflate_frame};
+use crate::model::Snapshot;
 use crate::named_file::InputError;
-use crate::named_file::input::{self, Input};
+use crate::named_file::input::{self, InputKind};
 
 /// Frames that are indexed at most: three weeks at one view a second, with requests.
-const MOST_FRAMES: usize = 4 << 20;
+const MAX_FRAMES: usize = 4 << 20;
 /// Frames at most whose compression needs those before them: opening one works through so many.
 /// The recorder begins anew after 60.
-const MOST_SINCE_RESTART: usize = 4096;
+const MAX_FRAMES_SINCE_RESTART: usize = 4096;
 
 /// Why a recording cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
-pub enum ReadError {
+pub enum RecordingReadError {
     /// The file system said no.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
@@ -37,7 +40,7 @@ pub enum ReadError {
     Input(#[from] InputError),
     /// It is no recording.
     #[error("{} is no diskscope recording: {reason}", path.display())]
-    Foreign {
+    NotARecording {
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
@@ -45,7 +48,7 @@ pub enum ReadError {
     },
     /// A frame holds something else than it should.
     #[error("frame {index} of {} cannot be understood: {reason}", path.display())]
-    Content {
+    InvalidContent {
         /// Which file.
         path: PathBuf,
         /// Which frame, from 0.
@@ -57,30 +60,30 @@ pub enum ReadError {
 
 /// Where and how a recording is damaged; everything before is whole.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Damage {
+pub struct RecordingDamage {
     /// Bytes that are whole.
-    pub offset: u64,
+    pub intact_bytes: u64,
     /// Bytes from there to the end of the file.
-    pub left: u64,
+    pub damaged_bytes: u64,
     /// What is wrong.
     pub reason: &'static str,
 }
 
-impl fmt::Display for Damage {
+impl fmt::Display for RecordingDamage {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(
             formatter,
             "damaged at byte {}: {}; the {} bytes from there on are left out",
-            self.offset, self.reason, self.left
+            self.intact_bytes, self.reason, self.damaged_bytes
         )
     }
 }
 
 /// One frame, not opened yet.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
-    head: Head,
-    payload: u64,
+struct FrameEntry {
+    head: FrameHeader,
+    payload_offset: u64,
 }
 
 /// A recording, opened up to where it is damaged.
@@ -88,19 +91,19 @@ struct Entry {
 pub struct Recording {
     path: PathBuf,
     file: File,
-    entries: Vec<Entry>,
+    entries: Vec<FrameEntry>,
     /// Which of the entries are views.
-    views: Vec<usize>,
-    damage: Option<Damage>,
-    stream: Stream,
+    view_entries: Vec<usize>,
+    damage: Option<RecordingDamage>,
+    stream: CompressedStream,
 }
 
 /// How far the compressed stream was followed.
 #[derive(Debug)]
-struct Stream {
+struct CompressedStream {
     decompress: Decompress,
     /// The entry that comes next; `None` when it has to begin anew.
-    next: Option<usize>,
+    next_entry: Option<usize>,
 }
 
 impl Recording {
@@ -108,40 +111,40 @@ impl Recording {
     ///
     /// # Errors
     /// When it cannot be read or is no recording. Damage behind the head is no error.
-    pub fn open(path: &Path) -> Result<Self, ReadError> {
+    pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
         let failed = |tried| {
-            move |source| ReadError::Io {
+            move |source| RecordingReadError::Io {
                 tried,
                 path: path.to_owned(),
                 source,
             }
         };
-        let (file, _) = input::open(path, Input::Seekable)?;
+        let (file, _) = input::open_input(path, InputKind::RegularFile)?;
         let size = file.metadata().map_err(failed("look at"))?.len();
         let mut reader = BufReader::with_capacity(1 << 18, &file);
-        check_head(path, &mut reader)?;
-        let mut scan = Scan {
+        check_file_header(path, &mut reader)?;
+        let mut scan = FrameScan {
             reader,
-            offset: FILE_HEAD as u64,
+            intact_offset: FILE_HEADER_BYTES as u64,
             size,
             since_restart: 0,
         };
         let mut entries = Vec::new();
         let damage = loop {
-            match scan.next() {
-                Ok(Some(_)) if entries.len() == MOST_FRAMES => {
-                    break Some(Damage {
-                        offset: scan.offset,
-                        left: size - scan.offset,
+            match scan.next_frame() {
+                Ok(Some(_)) if entries.len() == MAX_FRAMES => {
+                    break Some(RecordingDamage {
+                        intact_bytes: scan.intact_offset,
+                        damaged_bytes: size - scan.intact_offset,
                         reason: "it has more frames than can be indexed",
                     });
                 }
                 Ok(Some(entry)) => entries.push(entry),
                 Ok(None) => break None,
                 Err(ScanError::Damaged(reason)) => {
-                    break Some(Damage {
-                        offset: scan.offset,
-                        left: size - scan.offset,
+                    break Some(RecordingDamage {
+                        intact_bytes: scan.intact_offset,
+                        damaged_bytes: size - scan.intact_offset,
                         reason,
                     });
                 }
@@ -149,56 +152,56 @@ impl Recording {
             }
         };
         let views = (0..entries.len())
-            .filter(|index| entries[*index].head.kind == Kind::View)
+            .filter(|index| entries[*index].head.kind == FrameKind::View)
             .collect();
         Ok(Self {
             path: path.to_owned(),
             file,
             entries,
-            views,
+            view_entries: views,
             damage,
-            stream: Stream {
+            stream: CompressedStream {
                 decompress: Decompress::new(false),
-                next: None,
+                next_entry: None,
             },
         })
     }
 
     /// How many views there are.
     #[must_use]
-    pub fn len(&self) -> usize {
-        self.views.len()
+    pub fn view_count(&self) -> usize {
+        self.view_entries.len()
     }
 
     /// Whether there is none.
     #[must_use]
     pub fn is_empty(&self) -> bool {
-        self.views.is_empty()
+        self.view_entries.is_empty()
     }
 
     /// Where it is damaged, if it is.
     #[must_use]
-    pub fn damage(&self) -> Option<&Damage> {
+    pub fn damage(&self) -> Option<&RecordingDamage> {
         self.damage.as_ref()
     }
 
     /// Whether it was ended as it should; a kill leaves none of that.
     #[must_use]
-    pub fn is_ended(&self) -> bool {
+    pub fn ended_cleanly(&self) -> bool {
         self.entries
             .last()
-            .is_some_and(|entry| entry.head.kind == Kind::End)
+            .is_some_and(|entry| entry.head.kind == FrameKind::EndOfRecording)
     }
 
     /// What is known of a view without opening it.
     #[must_use]
-    pub fn mark(&self, view: usize) -> Option<Mark> {
-        Some(self.entries[*self.views.get(view)?].head.mark)
+    pub fn view_mark(&self, view: usize) -> Option<FrameMark> {
+        Some(self.entries[*self.view_entries.get(view)?].head.mark)
     }
 
     /// All of them, in order.
-    pub fn marks(&self) -> impl Iterator<Item = Mark> {
-        self.views
+    pub fn view_marks(&self) -> impl Iterator<Item = FrameMark> {
+        self.view_entries
             .iter()
             .map(|index| self.entries[*index].head.mark)
     }
@@ -208,18 +211,18 @@ impl Recording {
     /// # Errors
     /// When the file cannot be read any more, a newer program wrote what this one does not
     /// understand, or the view is larger than any real one.
-    pub fn view(&mut self, view: usize) -> Result<Option<Live>, ReadError> {
-        let Some(index) = self.views.get(view).copied() else {
+    pub fn read_view(&mut self, view: usize) -> Result<Option<Snapshot>, RecordingReadError> {
+        let Some(index) = self.view_entries.get(view).copied() else {
             return Ok(None);
         };
         let mut content = Vec::new();
-        self.content(index, &mut |piece| {
+        self.inflate_entry(index, &mut |piece| {
             content.extend_from_slice(piece);
             Ok(())
         })?;
         serde_json::from_slice(&content)
             .map(Some)
-            .map_err(|error| self.wrong(index, &error))
+            .map_err(|error| self.content_error(index, &error))
     }
 
     /// Goes through the requests that were recorded between the view before and this one: `each` is
@@ -228,29 +231,33 @@ impl Recording {
     ///
     /// # Errors
     /// When the file cannot be read any more, or a line is no JSON object or too long.
-    pub fn requests(
+    pub fn for_each_request(
         &mut self,
         view: usize,
         each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<bool, ReadError> {
-        let Some(end) = self.views.get(view).copied() else {
+    ) -> Result<bool, RecordingReadError> {
+        let Some(end) = self.view_entries.get(view).copied() else {
             return Ok(true);
         };
         let begin = view
             .checked_sub(1)
-            .and_then(|before| self.views.get(before))
+            .and_then(|before| self.view_entries.get(before))
             .map_or(0, |before| before + 1);
         for index in begin..end {
-            if self.entries[index].head.kind != Kind::Requests {
+            if self.entries[index].head.kind != FrameKind::Requests {
                 continue;
             }
-            let mut lines = Lines::new(&mut *each);
+            let mut lines = LineSplitter::new(&mut *each);
             let result = self
-                .content(index, &mut |piece| lines.take(piece))
-                .and_then(|()| lines.end().map_err(|reason| self.wrong(index, &reason)));
-            let is_over = lines.is_over();
+                .inflate_entry(index, &mut |piece| lines.push_bytes(piece))
+                .and_then(|()| {
+                    lines
+                        .finish_line()
+                        .map_err(|reason| self.content_error(index, &reason))
+                });
+            let is_over = lines.is_stopped();
             if is_over {
-                self.stream.next = None;
+                self.stream.next_entry = None;
                 return Ok(false);
             }
             result?;
@@ -262,11 +269,11 @@ impl Recording {
     #[must_use]
     pub fn has_requests(&self) -> bool {
         let mut kinds = self.entries.iter().map(|entry| entry.head.kind);
-        kinds.any(|kind| kind == Kind::Requests)
+        kinds.any(|kind| kind == FrameKind::Requests)
     }
 
-    fn wrong(&self, index: usize, reason: &dyn fmt::Display) -> ReadError {
-        ReadError::Content {
+    fn content_error(&self, index: usize, reason: &dyn fmt::Display) -> RecordingReadError {
+        RecordingReadError::InvalidContent {
             path: self.path.clone(),
             index,
             reason: reason.to_string(),
@@ -275,23 +282,30 @@ impl Recording {
 
     /// Hands over what a frame holds, piece by piece. Works through the frames before it as far as
     /// the last one at which compression began anew, unless they were opened just now.
-    fn content(&mut self, index: usize, sink: &mut Sink<'_>) -> Result<(), ReadError> {
+    fn inflate_entry(
+        &mut self,
+        index: usize,
+        sink: &mut ByteSink<'_>,
+    ) -> Result<(), RecordingReadError> {
         let restart = (0..=index)
             .rev()
             .find(|entry| self.entries[*entry].head.is_restart)
-            .ok_or_else(|| self.wrong(index, &"no frame to begin with"))?;
+            .ok_or_else(|| self.content_error(index, &"no frame to begin with"))?;
         let begin = self
             .stream
-            .next
+            .next_entry
             .filter(|next| (restart..=index).contains(next))
             .unwrap_or(restart);
-        self.stream.next = None;
+        self.stream.next_entry = None;
         for entry in begin..=index {
-            let Entry { head, payload } = self.entries[entry];
+            let FrameEntry {
+                head,
+                payload_offset: payload,
+            } = self.entries[entry];
             if head.is_restart {
                 self.stream.decompress.reset(false);
             }
-            let failed = |source| ReadError::Io {
+            let failed = |source| RecordingReadError::Io {
                 tried: "read",
                 path: self.path.clone(),
                 source,
@@ -299,33 +313,35 @@ impl Recording {
             (&self.file)
                 .seek(SeekFrom::Start(payload))
                 .map_err(failed)?;
-            let frame = (&self.file).take(head.length as u64);
-            let skip: &mut Sink<'_> = &mut |_| Ok(());
+            let frame = (&self.file).take(head.payload_bytes as u64);
+            let skip: &mut ByteSink<'_> = &mut |_| Ok(());
             let sink = if entry == index { &mut *sink } else { skip };
-            match inflate(&mut self.stream.decompress, frame, sink) {
+            match inflate_frame(&mut self.stream.decompress, frame, sink) {
                 Ok(()) => {}
                 Err(InflateError::Io(source)) => return Err(failed(source)),
-                Err(InflateError::Content(reason)) => return Err(self.wrong(entry, &reason)),
+                Err(InflateError::Content(reason)) => {
+                    return Err(self.content_error(entry, &reason));
+                }
             }
         }
-        self.stream.next = Some(index + 1);
+        self.stream.next_entry = Some(index + 1);
         Ok(())
     }
 }
 
-fn check_head(path: &Path, reader: &mut impl Read) -> Result<(), ReadError> {
-    let foreign = |reason: String| ReadError::Foreign {
+fn check_file_header(path: &Path, reader: &mut impl Read) -> Result<(), RecordingReadError> {
+    let foreign = |reason: String| RecordingReadError::NotARecording {
         path: path.to_owned(),
         reason,
     };
-    let mut head = [0; FILE_HEAD];
+    let mut head = [0; FILE_HEADER_BYTES];
     match reader.read_exact(&mut head) {
         Ok(()) => {}
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
             return Err(foreign("it is too short".to_owned()));
         }
         Err(source) => {
-            return Err(ReadError::Io {
+            return Err(RecordingReadError::Io {
                 tried: "read",
                 path: path.to_owned(),
                 source,
@@ -337,9 +353,9 @@ fn check_head(path: &Path, reader: &mut impl Read) -> Result<(), ReadError> {
         return Err(foreign("it begins with something else".to_owned()));
     }
     let version = u32::from_le_bytes([rest[0], rest[1], rest[2], rest[3]]);
-    if version != VERSION {
+    if version != FORMAT_VERSION {
         return Err(foreign(format!(
-            "its version is {version} and this program's {VERSION}: update diskscope"
+            "its version is {version} and this program's {FORMAT_VERSION}: update diskscope"
         )));
     }
     Ok(())
@@ -360,44 +376,48 @@ impl From<io::Error> for ScanError {
 }
 
 /// Goes from frame to frame.
-struct Scan<R> {
+struct FrameScan<R> {
     reader: R,
     /// Up to here all is well.
-    offset: u64,
+    intact_offset: u64,
     size: u64,
     /// Frames since compression began anew.
     since_restart: usize,
 }
 
-impl<R: Read> Scan<R> {
-    fn next(&mut self) -> Result<Option<Entry>, ScanError> {
-        if self.offset >= self.size {
+impl<R: Read> FrameScan<R> {
+    fn next_frame(&mut self) -> Result<Option<FrameEntry>, ScanError> {
+        if self.intact_offset >= self.size {
             return Ok(None);
         }
-        let mut bytes = [0; FRAME_HEAD];
+        let mut bytes = [0; FRAME_HEADER_BYTES];
         self.reader.read_exact(&mut bytes)?;
-        let (head, sum) = decode(&bytes).ok_or(ScanError::Damaged("no frame begins there"))?;
-        let payload = self.offset + FRAME_HEAD as u64;
-        let end = payload + head.length as u64;
+        let (head, sum) =
+            decode_frame_header(&bytes).ok_or(ScanError::Damaged("no frame begins there"))?;
+        let payload = self.intact_offset + FRAME_HEADER_BYTES as u64;
+        let end = payload + head.payload_bytes as u64;
         if end > self.size {
             return Err(ScanError::Damaged("it breaks off"));
         }
-        if self.checksum(&bytes[..FRAME_HEAD - 4], head.length)? != sum {
+        if self.read_checksum(&bytes[..FRAME_HEADER_BYTES - 4], head.payload_bytes)? != sum {
             return Err(ScanError::Damaged("the checksum is wrong"));
         }
         self.since_restart = match head.is_restart {
             true => 0,
             false => self.since_restart + 1,
         };
-        if self.since_restart > MOST_SINCE_RESTART {
+        if self.since_restart > MAX_FRAMES_SINCE_RESTART {
             return Err(ScanError::Damaged("its compression never begins anew"));
         }
-        self.offset = end;
-        Ok(Some(Entry { head, payload }))
+        self.intact_offset = end;
+        Ok(Some(FrameEntry {
+            head,
+            payload_offset: payload,
+        }))
     }
 
     /// The checksum of a frame whose payload comes next.
-    fn checksum(&mut self, head: &[u8], length: usize) -> io::Result<u32> {
+    fn read_checksum(&mut self, head: &[u8], length: usize) -> io::Result<u32> {
         let mut crc = Crc::new();
         crc.update(head);
         let mut piece = [0; 16 << 10];

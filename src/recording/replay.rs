@@ -1,22 +1,25 @@
 //! Walks through a recording.
 
-use super::frame::Mark;
-use super::reader::{ReadError, Recording};
-use crate::model::history::KEPT;
-use crate::model::{History, Live};
+use super::frame::FrameMark;
+use super::reader::{Recording, RecordingReadError};
+use crate::model::history::MAX_SAMPLES;
+use crate::model::{SampleHistory, Snapshot};
 
 /// A place in a recording, and the ways to another.
 #[derive(Debug)]
-pub struct Replay {
+pub struct RecordingCursor {
     recording: Recording,
-    at: usize,
+    current_view: usize,
 }
 
-impl Replay {
+impl RecordingCursor {
     /// Stands at the first view.
     #[must_use]
     pub fn new(recording: Recording) -> Self {
-        Self { recording, at: 0 }
+        Self {
+            recording,
+            current_view: 0,
+        }
     }
 
     /// The recording.
@@ -28,27 +31,27 @@ impl Replay {
     /// Number of the view at which it stands, from 0.
     #[must_use]
     pub fn position(&self) -> usize {
-        self.at
+        self.current_view
     }
 
     /// Goes to a view, or the last one if there are not so many.
     pub fn seek(&mut self, view: usize) {
-        self.at = view.min(self.recording.len().saturating_sub(1));
+        self.current_view = view.min(self.recording.view_count().saturating_sub(1));
     }
 
     /// Goes forwards, or backwards by a negative number; no further than to the ends. False when
     /// it did not move.
     pub fn step(&mut self, by: isize) -> bool {
-        let before = self.at;
-        self.seek(self.at.saturating_add_signed(by));
-        self.at != before
+        let before = self.current_view;
+        self.seek(self.current_view.saturating_add_signed(by));
+        self.current_view != before
     }
 
     /// Goes to the view whose time is the last that is not later than `time_ms`, in milliseconds
     /// since 1970, or to the first one. Where the clock was set back some times come twice: then to
     /// the later view.
     pub fn seek_time(&mut self, time_ms: u64) {
-        let marks = self.recording.marks().enumerate();
+        let marks = self.recording.view_marks().enumerate();
         let last = marks
             .map(|(view, mark)| (mark.time_ms, view))
             .filter(|(time, _)| *time <= time_ms)
@@ -61,13 +64,13 @@ impl Replay {
     pub fn seek_busiest(&mut self) -> bool {
         let busiest = self
             .recording
-            .marks()
+            .view_marks()
             .enumerate()
             .filter_map(|(view, mark)| Some((mark.bytes_per_s?, view)))
             .max_by_key(|(rate, view)| (*rate, std::cmp::Reverse(*view)));
         match busiest {
             Some((_, view)) => {
-                self.at = view;
+                self.current_view = view;
                 true
             }
             None => false,
@@ -76,16 +79,16 @@ impl Replay {
 
     /// What is known of the view without opening it.
     #[must_use]
-    pub fn mark(&self) -> Option<Mark> {
-        self.recording.mark(self.at)
+    pub fn current_mark(&self) -> Option<FrameMark> {
+        self.recording.view_mark(self.current_view)
     }
 
     /// The view; `None` when the recording is empty.
     ///
     /// # Errors
     /// As [`Recording::view`].
-    pub fn view(&mut self) -> Result<Option<Live>, ReadError> {
-        self.recording.view(self.at)
+    pub fn read_view(&mut self) -> Result<Option<Snapshot>, RecordingReadError> {
+        self.recording.read_view(self.current_view)
     }
 
     /// Goes through the requests since the view before, lines of JSON that are safe to print, while
@@ -93,8 +96,11 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Recording::requests`].
-    pub fn requests(&mut self, each: &mut dyn FnMut(&str) -> bool) -> Result<bool, ReadError> {
-        self.recording.requests(self.at, each)
+    pub fn for_each_request(
+        &mut self,
+        each: &mut dyn FnMut(&str) -> bool,
+    ) -> Result<bool, RecordingReadError> {
+        self.recording.for_each_request(self.current_view, each)
     }
 
     /// Goes through the requests of the time up to this view: of as many views as these
@@ -102,19 +108,19 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Recording::requests`].
-    pub fn requests_of(
+    pub fn for_each_request_since(
         &mut self,
         last_ms: u64,
         each: &mut dyn FnMut(&str) -> bool,
-    ) -> Result<(), ReadError> {
-        let Some(here) = self.mark() else {
+    ) -> Result<(), RecordingReadError> {
+        let Some(here) = self.current_mark() else {
             return Ok(());
         };
         let begin = here.time_ms.saturating_sub(last_ms);
-        let is_before = |mark: &Mark| mark.time_ms < begin;
-        let first = self.recording.marks().take_while(is_before).count();
-        for view in first.min(self.at)..=self.at {
-            if !self.recording.requests(view, each)? {
+        let is_before = |mark: &FrameMark| mark.time_ms < begin;
+        let first = self.recording.view_marks().take_while(is_before).count();
+        for view in first.min(self.current_view)..=self.current_view {
+            if !self.recording.for_each_request(view, each)? {
                 break;
             }
         }
@@ -126,10 +132,10 @@ impl Replay {
     ///
     /// # Errors
     /// As [`Recording::view`].
-    pub fn history(&mut self) -> Result<History, ReadError> {
-        let mut history = History::default();
-        for view in self.at.saturating_sub(KEPT - 1)..=self.at {
-            if let Some(live) = self.recording.view(view)? {
+    pub fn device_history(&mut self) -> Result<SampleHistory, RecordingReadError> {
+        let mut history = SampleHistory::default();
+        for view in self.current_view.saturating_sub(MAX_SAMPLES - 1)..=self.current_view {
+            if let Some(live) = self.recording.read_view(view)? {
                 history.record(&live);
             }
         }

@@ -6,18 +6,20 @@ use std::path::{Path, PathBuf};
 
 use flate2::{Compress, Compression, FlushCompress, Status};
 
-use super::frame::{FRAME_HEAD, Kind, LONGEST, Mark, encode, file_head};
-use crate::model::Live;
+use super::frame::{
+    FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
+};
+use crate::model::Snapshot;
 use crate::named_file::{self, OutputError};
 
 /// Compression begins anew after so many frames: whoever jumps into the file has to work through
 /// that many at most.
-const RESTART_EVERY: u32 = 60;
+const RESTART_INTERVAL_FRAMES: u32 = 60;
 /// Characters of the reason for the end.
-const LONGEST_REASON: usize = 40;
+const MAX_REASON_CHARS: usize = 40;
 /// Room kept for the frame with that reason: its head, up to 4 bytes a character, and what
 /// compression adds to what cannot be compressed.
-const END_ROOM: u64 = (FRAME_HEAD + 4 * LONGEST_REASON + 64) as u64;
+const END_FRAME_RESERVE: u64 = (FRAME_HEADER_BYTES + 4 * MAX_REASON_CHARS + 64) as u64;
 
 /// Bytes that stay free on the file system of a recording, whatever its size.
 const RESERVE_BYTES: u64 = 64 << 20;
@@ -26,7 +28,7 @@ const RESERVE_SHARE: u64 = 20;
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
-pub enum WriteError {
+pub enum RecordingWriteError {
     /// The file cannot be made, or there is one already.
     #[error(transparent)]
     Output(#[from] OutputError),
@@ -42,23 +44,23 @@ pub enum WriteError {
     },
     /// A view is too large or cannot be put into words.
     #[error("cannot record a view: {reason}")]
-    Content {
+    InvalidContent {
         /// What is wrong with it.
         reason: String,
     },
 }
 
-impl WriteError {
+impl RecordingWriteError {
     /// What to do about it.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
-            Self::Output(OutputError::Exists { .. }) => {
+            Self::Output(OutputError::AlreadyExists { .. }) => {
                 "name a new file: a recording is never written over".to_owned()
             }
             Self::Output(error) => error.advice(),
             Self::Io { .. } => "what was recorded until then can be replayed".to_owned(),
-            Self::Content { .. } => {
+            Self::InvalidContent { .. } => {
                 "report it together with the output of `watch --json`".to_owned()
             }
         }
@@ -67,11 +69,11 @@ impl WriteError {
 
 /// Whether a frame found room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Appended {
+pub enum AppendResult {
     /// It is in the file.
-    Yes,
+    Written,
     /// It would have gone over the limit, and was left out.
-    Full,
+    LimitReached,
     /// The file system has almost no room left: it was left out.
     NoRoom,
 }
@@ -79,61 +81,71 @@ pub enum Appended {
 /// A recording that goes on. Every frame is handed to the kernel at once: a kill of the program
 /// loses none of them.
 #[derive(Debug)]
-pub struct Recorder {
+pub struct RecordingWriter {
     path: PathBuf,
     file: File,
-    limit: u64,
-    written: u64,
+    max_bytes: u64,
+    written_bytes: u64,
     compress: Compress,
     since_restart: u32,
 }
 
-impl Recorder {
+impl RecordingWriter {
     /// Begins a recording that becomes no larger than `limit` bytes; only its owner may read it.
     ///
     /// # Errors
     /// When there is such a file already, or it cannot be made.
-    pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, WriteError> {
+    pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
         let mut recorder = Self {
             file: named_file::create_private(path)?,
             path: path.to_owned(),
-            limit: limit.unwrap_or(u64::MAX),
-            written: 0,
+            max_bytes: limit.unwrap_or(u64::MAX),
+            written_bytes: 0,
             compress: Compress::new(Compression::default(), false),
             since_restart: 0,
         };
-        recorder.write(&file_head())?;
+        recorder.write_all(&encode_file_header())?;
         Ok(recorder)
     }
 
     /// Bytes in the file.
     #[must_use]
-    pub fn size(&self) -> u64 {
-        self.written
+    pub fn written_bytes(&self) -> u64 {
+        self.written_bytes
     }
 
     /// Appends a view.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn view(&mut self, live: &Live) -> Result<Appended, WriteError> {
-        let line = serde_json::to_vec(live).map_err(|error| WriteError::Content {
-            reason: error.to_string(),
-        })?;
-        self.append(Kind::View, mark(live), &line)
+    pub fn append_view(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
+        let line =
+            serde_json::to_vec(live).map_err(|error| RecordingWriteError::InvalidContent {
+                reason: error.to_string(),
+            })?;
+        self.append_frame(FrameKind::View, mark_of_view(live), &line)
     }
 
     /// Appends requests, each a line of JSON, that were completed since the frame before.
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn requests(&mut self, mark: Mark, lines: &[u8]) -> Result<Appended, WriteError> {
-        self.append(Kind::Requests, mark, lines)
+    pub fn append_requests(
+        &mut self,
+        mark: FrameMark,
+        lines: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        self.append_frame(FrameKind::Requests, mark, lines)
     }
 
-    fn append(&mut self, kind: Kind, mark: Mark, content: &[u8]) -> Result<Appended, WriteError> {
-        if content.len() > LONGEST {
-            return Err(WriteError::Content {
+    fn append_frame(
+        &mut self,
+        kind: FrameKind,
+        mark: FrameMark,
+        content: &[u8],
+    ) -> Result<AppendResult, RecordingWriteError> {
+        if content.len() > MAX_CONTENT_BYTES {
+            return Err(RecordingWriteError::InvalidContent {
                 reason: format!("{} bytes are too many", content.len()),
             });
         }
@@ -141,20 +153,20 @@ impl Recorder {
         if is_restart {
             self.compress.reset();
         }
-        let payload = deflate(&mut self.compress, content)?;
-        let frame = encode(kind, is_restart, mark, &payload);
-        if self.written + frame.len() as u64 + END_ROOM > self.limit {
+        let payload = compress_frame(&mut self.compress, content)?;
+        let frame = encode_frame(kind, is_restart, mark, &payload);
+        if self.written_bytes + frame.len() as u64 + END_FRAME_RESERVE > self.max_bytes {
             // What was compressed is not in the file: nothing may refer to it.
             self.since_restart = 0;
-            return Ok(Appended::Full);
+            return Ok(AppendResult::LimitReached);
         }
-        if !self.has_room(frame.len() as u64 + END_ROOM) {
+        if !self.has_room(frame.len() as u64 + END_FRAME_RESERVE) {
             self.since_restart = 0;
-            return Ok(Appended::NoRoom);
+            return Ok(AppendResult::NoRoom);
         }
-        self.since_restart = (self.since_restart + 1) % RESTART_EVERY;
-        self.write(&frame)?;
-        Ok(Appended::Yes)
+        self.since_restart = (self.since_restart + 1) % RESTART_INTERVAL_FRAMES;
+        self.write_all(&frame)?;
+        Ok(AppendResult::Written)
     }
 
     /// Whether the file system keeps its reserve after so many bytes more. Where it does not tell, it
@@ -173,18 +185,18 @@ impl Recorder {
     }
 
     /// Appends a whole frame, or nothing of it: half a one would be damage.
-    fn write(&mut self, bytes: &[u8]) -> Result<(), WriteError> {
+    fn write_all(&mut self, bytes: &[u8]) -> Result<(), RecordingWriteError> {
         self.file.write_all(bytes).map_err(|source| {
             // The error that matters is that of the write. Nothing may refer to what is lost.
-            let _ = self.file.set_len(self.written);
+            let _ = self.file.set_len(self.written_bytes);
             self.since_restart = 0;
-            WriteError::Io {
+            RecordingWriteError::Io {
                 tried: "write to",
                 path: self.path.clone(),
                 source,
             }
         })?;
-        self.written += bytes.len() as u64;
+        self.written_bytes += bytes.len() as u64;
         Ok(())
     }
 
@@ -192,26 +204,33 @@ impl Recorder {
     ///
     /// # Errors
     /// When the file cannot be written.
-    pub fn finish(mut self, time_ms: u64, reason: &str) -> Result<(), WriteError> {
+    pub fn end_recording(mut self, time_ms: u64, reason: &str) -> Result<(), RecordingWriteError> {
         self.compress.reset();
-        let reason: String = reason.chars().take(LONGEST_REASON).collect();
-        let payload = deflate(&mut self.compress, reason.as_bytes())?;
-        let mark = Mark {
+        let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
+        let payload = compress_frame(&mut self.compress, reason.as_bytes())?;
+        let mark = FrameMark {
             time_ms,
             bytes_per_s: None,
         };
-        self.write(&encode(Kind::End, true, mark, &payload))?;
-        self.file.sync_data().map_err(|source| WriteError::Io {
-            tried: "write",
-            path: self.path.clone(),
-            source,
-        })
+        self.write_all(&encode_frame(
+            FrameKind::EndOfRecording,
+            true,
+            mark,
+            &payload,
+        ))?;
+        self.file
+            .sync_data()
+            .map_err(|source| RecordingWriteError::Io {
+                tried: "write",
+                path: self.path.clone(),
+                source,
+            })
     }
 }
 
 /// The next piece of the compressed stream, complete to the byte.
-fn deflate(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, WriteError> {
-    let wrong = |reason: &dyn std::fmt::Display| WriteError::Content {
+fn compress_frame(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, RecordingWriteError> {
+    let wrong = |reason: &dyn std::fmt::Display| RecordingWriteError::InvalidContent {
         reason: format!("compression: {reason}"),
     };
     let mut piece = Vec::with_capacity(content.len() / 4 + 128);
@@ -235,7 +254,7 @@ fn deflate(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, WriteErro
 
 /// What a time line shows of a view: the bytes per second of the devices that lie on no other.
 #[must_use]
-pub fn mark(live: &Live) -> Mark {
+pub fn mark_of_view(live: &Snapshot) -> FrameMark {
     let time_ms = live
         .time
         .parse::<jiff::Timestamp>()
@@ -247,7 +266,7 @@ pub fn mark(live: &Live) -> Mark {
         .filter_map(|device| Some(device.read_bytes_per_s? + device.write_bytes_per_s?));
     let mut any = false;
     let sum: f64 = rates.inspect(|_| any = true).sum();
-    Mark {
+    FrameMark {
         time_ms,
         bytes_per_s: any.then_some(sum as u64),
     }

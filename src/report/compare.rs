@@ -4,105 +4,116 @@ use std::fmt::Write as _;
 
 use comfy_table::{ColumnConstraint, ContentArrangement, Table};
 
-use super::text::{cell, indented, plain_table, right_align, wrap};
-use crate::printable::{printable, printable_lines};
-use crate::session::compare::words::letter;
+use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
+use crate::printable::{printable_bytes, printable_lines};
+use crate::session::compare::words::session_letter;
 use crate::session::compare::{
-    Against, ComparedFigure, ComparedTest, Comparison, Mismatch, Overlay, Sample,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, MetricSample,
+    UnmatchedMeasurement,
 };
 use crate::session::document::{Severity, Verdict};
 
 /// Columns of a table: 80 less the blank before it.
-const WIDTH: u16 = 79;
+const TABLE_WIDTH: u16 = 79;
 /// Rows of an overlaid chart; more points are joined.
-const ROWS: usize = 12;
+const MAX_CHART_ROWS: usize = 12;
 /// Widest bar of an overlaid chart in characters.
-const BAR: usize = 20;
+const MAX_BAR_WIDTH: usize = 20;
 
 /// A comparison of two or more sessions.
 #[must_use]
-pub fn comparison(comparison: &Comparison) -> String {
+pub fn comparison_text(comparison: &Comparison) -> String {
     let mut text = String::new();
-    for (index, side) in comparison.sides.iter().enumerate() {
+    for (index, side) in comparison.sessions.iter().enumerate() {
         let host = side.host.as_deref().unwrap_or("unknown host");
         let words = format!("{}, {host}, {}", side.name, side.started);
-        wrap(
+        append_wrapped(
             &mut text,
             "  ",
-            &format!("{}  {}", letter(index), safe(&words)),
+            &format!("{}  {}", session_letter(index), escape_for_terminal(&words)),
         );
     }
-    for test in &comparison.tests {
-        compared(&mut text, test);
+    for test in &comparison.benchmarks {
+        benchmark_section(&mut text, test);
     }
-    if comparison.tests.is_empty() {
+    if comparison.benchmarks.is_empty() {
         text.push_str("\nnothing in them can be compared\n");
     }
     if !comparison.mismatches.is_empty() {
         text.push_str("\nNOT COMPARED\n");
     }
     for mismatch in &comparison.mismatches {
-        wrap(&mut text, "  ", &mismatched(mismatch));
+        append_wrapped(&mut text, "  ", &mismatch_text(mismatch));
     }
     printable_lines(&text).into_owned()
 }
 
 /// Text from outside that a terminal shows as it stands.
-pub(super) fn safe(text: &str) -> String {
-    printable(text.as_bytes())
+pub(super) fn escape_for_terminal(text: &str) -> String {
+    printable_bytes(text.as_bytes())
 }
 
-fn compared(text: &mut String, test: &ComparedTest) {
-    let _ = writeln!(text, "\n{}", safe(&test.test).to_uppercase());
-    wrap(text, "  ", &safe(&test.parameters.join(", ")));
+fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {
+    let _ = writeln!(
+        text,
+        "\n{}",
+        escape_for_terminal(&test.benchmark).to_uppercase()
+    );
+    append_wrapped(
+        text,
+        "  ",
+        &escape_for_terminal(&test.parameters.join(", ")),
+    );
     for parameter in &test.differing {
-        wrap(
+        append_wrapped(
             text,
             "  ",
-            &safe(&format!("ignored: {}", parameter.words())),
+            &escape_for_terminal(&format!("ignored: {}", parameter.values_text())),
         );
     }
-    for (index, measured) in test.measured.iter().enumerate() {
+    for (index, measured) in test.targets.iter().enumerate() {
         let Some(measured) = measured else { continue };
-        let mut words = format!("{}  {}", letter(index), measured.target);
+        let mut words = format!("{}  {}", session_letter(index), measured.target);
         if let Some(model) = &measured.model {
             let _ = write!(words, ", {model}");
         }
         if measured.runs > 1 {
             let _ = write!(words, ", {} runs", measured.runs);
         }
-        wrap(text, "  ", &safe(&words));
+        append_wrapped(text, "  ", &escape_for_terminal(&words));
     }
-    for pair in test.pairs() {
+    for pair in test.compared_pairs() {
         text.push('\n');
-        text.push_str(&figures(&test.figures, pair));
+        text.push_str(&metrics_table(&test.metrics, pair));
     }
-    for reason in test.reasons() {
-        wrap(text, "  ", &safe(&reason));
+    for reason in test.not_determined_reasons() {
+        append_wrapped(text, "  ", &escape_for_terminal(&reason));
     }
     for overlay in &test.charts {
-        text.push_str(&chart(overlay));
+        text.push_str(&chart_text(overlay));
     }
-    cautions(text, test);
+    cautions_section(text, test);
 }
 
 /// The figures of the baseline and one other side, and their ratio.
-fn figures(figures: &[ComparedFigure], (baseline, other): (usize, usize)) -> String {
+fn metrics_table(figures: &[ComparedMetric], (baseline, other): (usize, usize)) -> String {
     let mut table = plain_table();
-    let names = [letter(baseline), letter(other)];
+    let names = [session_letter(baseline), session_letter(other)];
     let against = format!("{}/{}", names[1], names[0]);
     table.set_header(["", &names[0], &names[1], &against, "95 % CI", ""]);
     for figure in figures.iter().filter(|it| it.baseline == baseline) {
-        let of = |side: usize| figure.sides.get(side)?.as_ref();
+        let of = |side: usize| figure.samples.get(side)?.as_ref();
         let (Some(first), Some(sample)) = (of(baseline), of(other)) else {
             continue;
         };
-        let value = |sample: &Sample| figure.of(sample).text();
+        let value = |sample: &MetricSample| figure.metric_of(sample).value_text();
         let against = sample.against_baseline.as_ref();
-        let [ratio, interval, words] = against.map(Against::words).unwrap_or_default();
+        let [ratio, interval, words] = against
+            .map(BaselineRatio::ratio_columns)
+            .unwrap_or_default();
         table.add_row(
             [
-                safe(&figure.label()),
+                escape_for_terminal(&figure.label()),
                 value(first),
                 value(sample),
                 ratio,
@@ -113,18 +124,18 @@ fn figures(figures: &[ComparedFigure], (baseline, other): (usize, usize)) -> Str
         );
     }
     (1..5).for_each(|column| right_align(&mut table, column));
-    narrow(&mut table);
-    indented(&table)
+    shrink_to_width(&mut table);
+    indent_table(&table)
 }
 
 /// Where 80 columns do not hold the table, one blank separates two columns; where that is not
 /// enough, the last column is wrapped.
-pub(super) fn narrow(table: &mut Table) {
+pub(super) fn shrink_to_width(table: &mut Table) {
     let widest = table.lines().map(|line| line.trim_end().chars().count());
-    if widest.max().unwrap_or(0) <= usize::from(WIDTH) {
+    if widest.max().unwrap_or(0) <= usize::from(TABLE_WIDTH) {
         return;
     }
-    table.set_width(WIDTH);
+    table.set_width(TABLE_WIDTH);
     table.set_content_arrangement(ContentArrangement::Dynamic);
     let last = table.column_count().saturating_sub(1);
     for (index, column) in table.column_iter_mut().enumerate() {
@@ -136,7 +147,7 @@ pub(super) fn narrow(table: &mut Table) {
 }
 
 /// The curves of an overlay row by row: a bar for each side.
-fn chart(overlay: &Overlay) -> String {
+fn chart_text(overlay: &ChartOverlay) -> String {
     let all = || overlay.curves.iter().flat_map(|curve| &curve.points);
     let most = all().map(|point| point[1]).fold(0.0, f64::max);
     let [low, high] = all().fold([f64::INFINITY, f64::NEG_INFINITY], |[low, high], point| {
@@ -146,14 +157,16 @@ fn chart(overlay: &Overlay) -> String {
         return String::new();
     }
     let mut text = format!("\n{}\n", overlay.title().to_uppercase());
-    for row in 0..ROWS {
+    for row in 0..MAX_CHART_ROWS {
         let (from, to) = (
-            edge(overlay, [low, high], row),
-            edge(overlay, [low, high], row + 1),
+            row_start(overlay, [low, high], row),
+            row_start(overlay, [low, high], row + 1),
         );
         let mut place = overlay.x.unit.format(from);
         for curve in &overlay.curves {
-            let within = |point: &&[f64; 2]| point[0] >= from && (point[0] < to || row + 1 == ROWS);
+            let within = |point: &&[f64; 2]| {
+                point[0] >= from && (point[0] < to || row + 1 == MAX_CHART_ROWS)
+            };
             let heights: Vec<f64> = curve
                 .points
                 .iter()
@@ -164,8 +177,8 @@ fn chart(overlay: &Overlay) -> String {
                 continue;
             }
             let mean = heights.iter().sum::<f64>() / heights.len() as f64;
-            let bar = "#".repeat((mean / most * BAR as f64).max(0.0).round() as usize);
-            let (side, height) = (letter(curve.side), overlay.y.unit.format(mean));
+            let bar = "#".repeat((mean / most * MAX_BAR_WIDTH as f64).max(0.0).round() as usize);
+            let (side, height) = (session_letter(curve.session), overlay.y.unit.format(mean));
             let _ = writeln!(text, "  {place:>10}  {side} {height:>12}  {bar}");
             place.clear();
         }
@@ -175,8 +188,8 @@ fn chart(overlay: &Overlay) -> String {
 
 /// Where a row begins: rows are even, or where the values span decades each is the same number of
 /// times the one before.
-fn edge(overlay: &Overlay, [low, high]: [f64; 2], row: usize) -> f64 {
-    let share = row as f64 / ROWS as f64;
+fn row_start(overlay: &ChartOverlay, [low, high]: [f64; 2], row: usize) -> f64 {
+    let share = row as f64 / MAX_CHART_ROWS as f64;
     if overlay.log_x && low > 0.0 {
         low * (high / low).powf(share)
     } else {
@@ -184,8 +197,8 @@ fn edge(overlay: &Overlay, [low, high]: [f64; 2], row: usize) -> f64 {
     }
 }
 
-fn cautions(text: &mut String, test: &ComparedTest) {
-    let sides = test.measured.iter().enumerate();
+fn cautions_section(text: &mut String, test: &ComparedBenchmark) {
+    let sides = test.targets.iter().enumerate();
     let all: Vec<(usize, &Verdict)> = sides
         .filter_map(|(index, measured)| Some((index, measured.as_ref()?)))
         .flat_map(|(index, measured)| measured.cautions.iter().map(move |it| (index, it)))
@@ -200,17 +213,17 @@ fn cautions(text: &mut String, test: &ComparedTest) {
         };
         let words = format!(
             "{}  {severity} {}: {}",
-            letter(side),
+            session_letter(side),
             caution.code,
             caution.evidence
         );
-        wrap(text, "  ", &safe(&words));
+        append_wrapped(text, "  ", &escape_for_terminal(&words));
     }
 }
 
 /// What was not compared, and how it could be.
-fn mismatched(mismatch: &Mismatch) -> String {
-    let sentence = safe(&mismatch.sentence());
+fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
+    let sentence = escape_for_terminal(&mismatch.sentence());
     let differences = mismatch.differences.iter();
     let options: Vec<String> = differences
         .map(|it| format!("--ignore {}", it.parameter))
@@ -218,7 +231,7 @@ fn mismatched(mismatch: &Mismatch) -> String {
     if options.is_empty() {
         return sentence;
     }
-    let options = safe(&options.join(" "));
+    let options = escape_for_terminal(&options.join(" "));
     format!("{sentence}; to compare them: {options}")
 }
 

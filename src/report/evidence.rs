@@ -1,33 +1,41 @@
 //! What was seen around a run, as names and values: text and HTML show the same.
 
 use crate::session::document::{
-    Counts, Evidence, KernelCounts, Layer, OtherUser, Processors, Relation, Setup,
+    DirectionCounts, DriveSetup, KernelCounts, LayerCounts, LayerRelation, OtherUser,
+    ProcessorLoad, RunEvidence,
 };
 use crate::units;
 
 /// Other users that are named.
-const NAMED: usize = 5;
+const MAX_NAMED_USERS: usize = 5;
 
 /// The evidence in words, what is not known left out.
 #[must_use]
-pub fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
+pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
     let asked = evidence
-        .asked
+        .issued
         .filter(|asked| asked.reads + asked.writes > 0);
-    let others = evidence.others.iter().take(NAMED).map(other);
-    let setup = evidence.setup.as_ref();
+    let others = evidence
+        .other_users
+        .iter()
+        .take(MAX_NAMED_USERS)
+        .map(other_user_text);
+    let setup = evidence.drive_setup.as_ref();
     [
-        ("asked for", asked.map(counts)),
-        ("beneath", some(evidence.beneath.iter().map(layer))),
-        ("others", some(others)),
+        ("asked for", asked.map(issued_text)),
+        (
+            "beneath",
+            join_parts(evidence.underlying.iter().map(layer_text)),
+        ),
+        ("others", join_parts(others)),
         (
             "processors",
-            evidence.processors.as_ref().and_then(processors),
+            evidence.processors.as_ref().and_then(processor_text),
         ),
-        ("temperature", evidence.temperature.map(temperature)),
-        ("extents", evidence.extents.as_ref().map(extents)),
-        ("zeros", evidence.sample.map(sample)),
-        ("link", setup.and_then(link)),
+        ("temperature", evidence.temperature.map(temperature_text)),
+        ("extents", evidence.extents.as_ref().map(extents_text)),
+        ("zeros", evidence.block_sample.map(block_sample_text)),
+        ("link", setup.and_then(link_text)),
         (
             "scheduler",
             setup.and_then(|setup| setup.scheduler.clone().map(String::from)),
@@ -36,23 +44,26 @@ pub fn facts(evidence: &Evidence) -> Vec<(&'static str, String)> {
             "write cache",
             setup.and_then(|setup| setup.write_cache.clone().map(String::from)),
         ),
-        ("loop file", setup.and_then(loop_file)),
+        ("loop file", setup.and_then(loop_file_text)),
     ]
     .into_iter()
     .filter_map(|(name, value)| Some((name, value?)))
     .collect()
 }
 
-fn some(parts: impl Iterator<Item = String>) -> Option<String> {
+fn join_parts(parts: impl Iterator<Item = String>) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
 /// `1000 reads, 4.10 MB; 20 writes, 81.9 kB`.
-fn directions(sides: [(u64, u64, &str); 2]) -> String {
+fn direction_text(sides: [(u64, u64, &str); 2]) -> String {
     let done = sides.iter().filter(|(requests, ..)| *requests > 0);
     let words: Vec<String> = done
         .map(|(requests, bytes, word)| {
-            format!("{requests} {word}, {}", units::capacity(*bytes as f64))
+            format!(
+                "{requests} {word}, {}",
+                units::format_capacity(*bytes as f64)
+            )
         })
         .collect();
     match words.is_empty() {
@@ -61,66 +72,66 @@ fn directions(sides: [(u64, u64, &str); 2]) -> String {
     }
 }
 
-fn counts(asked: Counts) -> String {
-    directions([
+fn issued_text(asked: DirectionCounts) -> String {
+    direction_text([
         (asked.reads, asked.read_bytes, "reads"),
         (asked.writes, asked.written_bytes, "writes"),
     ])
 }
 
-fn layer(layer: &Layer) -> String {
+fn layer_text(layer: &LayerCounts) -> String {
     let KernelCounts { device, .. } = &layer.counts;
-    let relation = match layer.relation {
-        Relation::Whole => "the whole drive",
-        Relation::Member => "a member",
-        Relation::Backing => "under the file",
+    let relation = match layer.relation_to_upper {
+        LayerRelation::WholeDisk => "the whole drive",
+        LayerRelation::Member => "a member",
+        LayerRelation::BackingDevice => "under the file",
     };
-    let done = directions([
+    let done = direction_text([
         (layer.counts.reads, layer.counts.read_bytes, "reads"),
         (layer.counts.writes, layer.counts.written_bytes, "writes"),
     ]);
     format!("{device} ({relation}): {done}")
 }
 
-fn other(other: &OtherUser) -> String {
+fn other_user_text(other: &OtherUser) -> String {
     let bytes = (other.read_bytes + other.written_bytes) as f64;
     format!(
         "{} ({}) {}",
         other.command,
         other.pid,
-        units::capacity(bytes)
+        units::format_capacity(bytes)
     )
 }
 
-fn processors(seen: &Processors) -> Option<String> {
-    let machine = seen.machine_share.map(|share| {
+fn processor_text(seen: &ProcessorLoad) -> Option<String> {
+    let machine = seen.machine_utilization.map(|share| {
         format!(
             "{} of {} were busy",
-            units::percent(share.min(1.0)),
+            units::format_percent(share.min(1.0)),
             seen.count
         )
     });
-    let generator = seen.generator_share.map(|share| {
+    let generator = seen.generator_utilization.map(|share| {
         format!(
             "those that sent requests {} of one",
-            units::percent(share.min(1.0))
+            units::format_percent(share.min(1.0))
         )
     });
-    some(machine.into_iter().chain(generator))
+    join_parts(machine.into_iter().chain(generator))
 }
 
-fn temperature(seen: crate::session::document::Temperature) -> String {
+fn temperature_text(seen: crate::session::document::DriveTemperature) -> String {
     let limit = seen
-        .limit_celsius
+        .throttle_celsius
         .map_or_else(String::new, |limit| format!(", limit {limit:.0} C"));
     format!(
         "{:.0} C, at most {:.0} C{limit}",
-        seen.begin_celsius, seen.highest_celsius
+        seen.initial_celsius, seen.max_celsius
     )
 }
 
-fn extents(seen: &crate::session::document::Extents) -> String {
-    let size = |bytes: u64| units::capacity(bytes as f64);
+fn extents_text(seen: &crate::session::document::FileAllocation) -> String {
+    let size = |bytes: u64| units::format_capacity(bytes as f64);
     match seen.hole_bytes + seen.unwritten_bytes {
         0 => format!("{} of {}, no holes", size(seen.bytes), seen.file),
         _ => format!(
@@ -133,16 +144,16 @@ fn extents(seen: &crate::session::document::Extents) -> String {
     }
 }
 
-fn sample(seen: crate::session::document::BlockSample) -> String {
+fn block_sample_text(seen: crate::session::document::BlockSample) -> String {
     format!("{} of {} blocks", seen.zero_blocks, seen.blocks)
 }
 
-fn link(setup: &Setup) -> Option<String> {
-    let ceiling = units::throughput(setup.link_bytes_per_s? as f64);
+fn link_text(setup: &DriveSetup) -> Option<String> {
+    let ceiling = units::format_throughput(setup.link_max_bytes_per_s? as f64);
     Some(format!("{}, at most {ceiling}", setup.link.as_deref()?))
 }
 
-fn loop_file(setup: &Setup) -> Option<String> {
+fn loop_file_text(setup: &DriveSetup) -> Option<String> {
     let through = match setup.direct_io? {
         true => "past the page cache",
         false => "through the page cache",
@@ -153,39 +164,39 @@ fn loop_file(setup: &Setup) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::document::{Temperature, Witness};
+    use crate::session::document::{Attribution, DriveTemperature};
 
     #[test]
-    fn what_is_known_is_said_and_nothing_else() {
-        assert_eq!(facts(&Evidence::default()), []);
-        let evidence = Evidence {
-            asked: Some(Counts {
+    fn evidence_text_lists_only_known_values() {
+        assert_eq!(evidence_lines(&RunEvidence::default()), []);
+        let evidence = RunEvidence {
+            issued: Some(DirectionCounts {
                 reads: 1000,
                 read_bytes: 4_096_000,
-                ..Counts::default()
+                ..DirectionCounts::default()
             }),
-            beneath: vec![Layer {
-                relation: Relation::Whole,
+            underlying: vec![LayerCounts {
+                relation_to_upper: LayerRelation::WholeDisk,
                 counts: KernelCounts {
                     device: "sda".into(),
                     ..KernelCounts::default()
                 },
             }],
-            others: vec![OtherUser {
+            other_users: vec![OtherUser {
                 pid: 12,
                 command: "dd".into(),
                 read_bytes: 1_000_000,
                 written_bytes: 0,
-                witness: Witness::Traced,
+                attribution: Attribution::TracedRequests,
             }],
-            temperature: Some(Temperature {
-                begin_celsius: 40.0,
-                highest_celsius: 61.2,
-                limit_celsius: None,
+            temperature: Some(DriveTemperature {
+                initial_celsius: 40.0,
+                max_celsius: 61.2,
+                throttle_celsius: None,
             }),
-            ..Evidence::default()
+            ..RunEvidence::default()
         };
-        let told = facts(&evidence);
+        let told = evidence_lines(&evidence);
         let expected = [
             ("asked for", "1000 reads, 4.10 MB"),
             ("beneath", "sda (the whole drive): nothing"),

@@ -1,39 +1,41 @@
 //! Why there is no fio command for a run, in a sentence.
 
-use crate::session::document::{FioGap, Run};
+use crate::session::document::{BenchmarkRun, FioGap};
 
 /// The fio command lines of a run, or why there are none, as lines of a shell: what is no command is a
 /// comment. Empty where the document says neither.
 #[must_use]
-pub fn lines(run: &Run) -> Vec<String> {
+pub fn fio_command_lines(run: &BenchmarkRun) -> Vec<String> {
     match (&run.reproduce.fio, run.reproduce.fio_gap) {
         (Some(fio), _) => fio.lines().map(str::to_owned).collect(),
-        (None, Some(gap)) => vec![format!("# no fio command: {}", reason(gap))],
+        (None, Some(gap)) => vec![format!("# no fio command: {}", fio_gap_reason(gap))],
         (None, None) => Vec::new(),
     }
 }
 
 /// What fio cannot do.
 #[must_use]
-pub fn reason(gap: FioGap) -> &'static str {
+pub fn fio_gap_reason(gap: FioGap) -> &'static str {
     match gap {
         FioGap::SimulatedDrive => "the simulated drive exists in diskscope only",
         FioGap::SeveralPoints => {
             "the benchmark measures several points, and one fio job is one of them"
         }
         FioGap::SettingChange => "fio does not change the setting that the benchmark changes",
-        FioGap::TwoLoads => {
+        FioGap::ConcurrentLoads => {
             "the benchmark runs two loads at once and compares before, during and after"
         }
         FioGap::AdaptiveRequests => {
             "where a request goes depends on what earlier ones took, which fio cannot do"
         }
-        FioGap::RequestOrder => "fio cannot send requests in the order that the benchmark computes",
+        FioGap::ListedAddresses => {
+            "fio cannot send requests in the order that the benchmark computes"
+        }
         FioGap::SteadyState => "fio's steady state is not the one of the SNIA test",
         FioGap::OpenLoopLatency => {
             "with a rate, fio counts response times from the submission, not from the intended start"
         }
-        FioGap::TimedZones => "fio cannot share out --duration to the zones",
+        FioGap::TimeLimitedZones => "fio cannot share out --duration to the zones",
         FioGap::UnevenZones => {
             "fio's zones are all alike, and these limits do not divide evenly by them"
         }
@@ -47,7 +49,7 @@ pub fn reason(gap: FioGap) -> &'static str {
         FioGap::Alignment => "fio cannot choose from the same addresses with this --align",
         FioGap::BlockSizes => "fio does not draw the same sizes from this range of block sizes",
         FioGap::ZipfExponent => "fio does not take this exponent for a skewed pattern",
-        FioGap::ReadShare => "fio takes whole percentages of reads only",
+        FioGap::FractionalReadPercentage => "fio takes whole percentages of reads only",
         FioGap::TargetName => "fio would cut the target's name and open another file",
         FioGap::Parameters => "the parameters do not fit the target",
         FioGap::Other => "the version that wrote this knows why",

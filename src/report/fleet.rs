@@ -2,113 +2,121 @@
 
 use std::fmt::Write as _;
 
-use super::compare::{narrow, safe};
-use super::text::{cell, indented, plain_table, right_align, wrap};
+use super::compare::{escape_for_terminal, shrink_to_width};
+use super::text::{append_wrapped, cell, indent_table, plain_table, right_align};
 use crate::printable::printable_lines;
-use crate::session::compare::Fleet;
+use crate::session::compare::FleetComparison;
 use crate::session::compare::fleet::{FleetRow, FleetTable};
-use crate::session::document::Figure;
+use crate::session::document::Metric;
 use crate::units;
 
 /// Longest name of a host or a model in a table.
-const NAME: usize = 15;
+const MAX_NAME_WIDTH: usize = 15;
 /// Longest name of a target in a table.
-const TARGET: usize = 11;
+const MAX_TARGET_WIDTH: usize = 11;
 
 /// Many drives by one figure.
 #[must_use]
-pub fn fleet(fleet: &Fleet) -> String {
+pub fn fleet_text(fleet: &FleetComparison) -> String {
     let mut text = String::new();
     for table in &fleet.tables {
-        let heading = format!("{} of {}", fleet.figure, table.test);
-        let _ = writeln!(text, "{}", safe(&heading).to_uppercase());
-        wrap(&mut text, "  ", &safe(&table.parameters.join(", ")));
+        let heading = format!("{} of {}", fleet.metric, table.benchmark);
+        let _ = writeln!(text, "{}", escape_for_terminal(&heading).to_uppercase());
+        append_wrapped(
+            &mut text,
+            "  ",
+            &escape_for_terminal(&table.parameters.join(", ")),
+        );
         text.push('\n');
-        text.push_str(&drives(&fleet.figure, table));
-        text.push_str(&summary(table));
-        text.push_str(&doubts(table));
+        text.push_str(&drives_table(&fleet.metric, table));
+        text.push_str(&peer_summary(table));
+        text.push_str(&caution_notes(table));
         text.push('\n');
     }
     if fleet.tables.is_empty() {
-        let _ = writeln!(text, "no session has the figure {}\n", safe(&fleet.figure));
-    }
-    for verdict in &fleet.unstable {
-        wrap(
-            &mut text,
-            "  ",
-            &safe(&format!("WARNING {}: {}", verdict.code, verdict.evidence)),
+        let _ = writeln!(
+            text,
+            "no session has the figure {}\n",
+            escape_for_terminal(&fleet.metric)
         );
     }
-    if !fleet.left_out.is_empty() {
-        text.push_str("LEFT OUT\n");
-    }
-    for one in &fleet.left_out {
-        wrap(
+    for verdict in &fleet.unstable {
+        append_wrapped(
             &mut text,
             "  ",
-            &safe(&format!("{}: {}", one.name, one.reason)),
+            &escape_for_terminal(&format!("WARNING {}: {}", verdict.code, verdict.evidence)),
+        );
+    }
+    if !fleet.excluded.is_empty() {
+        text.push_str("LEFT OUT\n");
+    }
+    for one in &fleet.excluded {
+        append_wrapped(
+            &mut text,
+            "  ",
+            &escape_for_terminal(&format!("{}: {}", one.name, one.reason)),
         );
     }
     printable_lines(&text).into_owned()
 }
 
-fn drives(name: &str, table: &FleetTable) -> String {
+fn drives_table(name: &str, table: &FleetTable) -> String {
     let mut rows = plain_table();
     rows.set_header(["host", "target", "model", "value", "to model", ""]);
     for row in &table.rows {
-        let figure = Figure::new(name, row.value, table.unit);
+        let figure = Metric::new(name, row.value, table.unit);
         rows.add_row(
             [
-                short(row.host.as_deref().unwrap_or(&row.name), NAME),
-                short(row.target.trim_start_matches("/dev/"), TARGET),
-                short(row.model.as_deref().unwrap_or("unknown"), NAME),
-                figure.text(),
+                shorten_name(row.host.as_deref().unwrap_or(&row.name), MAX_NAME_WIDTH),
+                shorten_name(row.target.trim_start_matches("/dev/"), MAX_TARGET_WIDTH),
+                shorten_name(row.model.as_deref().unwrap_or("unknown"), MAX_NAME_WIDTH),
+                figure.value_text(),
                 row.peers
                     .as_ref()
-                    .map_or_else(String::new, |peers| signed(peers.distance)),
-                remarks(row),
+                    .map_or_else(String::new, |peers| signed_percent(peers.relative_distance)),
+                row_remarks(row),
             ]
             .map(cell),
         );
     }
     right_align(&mut rows, 3);
     right_align(&mut rows, 4);
-    narrow(&mut rows);
-    indented(&rows)
+    shrink_to_width(&mut rows);
+    indent_table(&rows)
 }
 
-fn signed(share: f64) -> String {
+fn signed_percent(share: f64) -> String {
     format!(
         "{}{}",
         if share >= 0.0 { "+" } else { "" },
-        units::percent(share)
+        units::format_percent(share)
     )
 }
 
-fn remarks(row: &FleetRow) -> String {
+fn row_remarks(row: &FleetRow) -> String {
     let stands_out = row.peers.as_ref().is_some_and(|peers| peers.outlier);
     let doubtful = if row.cautions.is_empty() { "" } else { "!" };
     let outlier = if stands_out { "OUTLIER" } else { "" };
-    let parameters = safe(&row.parameters.join(", "));
+    let parameters = escape_for_terminal(&row.parameters.join(", "));
     let words = [outlier, doubtful, &parameters];
     let words = words.iter().filter(|word| !word.is_empty());
     words.copied().collect::<Vec<_>>().join(" ")
 }
 
 /// What keeps the figures of marked rows from being believed.
-fn doubts(table: &FleetTable) -> String {
+fn caution_notes(table: &FleetTable) -> String {
     let mut text = String::new();
     for row in table.rows.iter().filter(|row| !row.cautions.is_empty()) {
         let host = row.host.as_deref().unwrap_or(&row.name);
         let words = format!("! {host}, {}: {}", row.target, row.cautions.join(", "));
-        wrap(&mut text, "  ", &safe(&words));
+        append_wrapped(&mut text, "  ", &escape_for_terminal(&words));
     }
     text
 }
 
 /// A name short enough for a column.
-fn short(name: &str, most: usize) -> String {
-    let name = safe(name);
+fn shorten_name(name: &str, most: usize) -> String {
+    let name = escape_for_terminal(name);
     if name.chars().count() <= most {
         return name;
     }
@@ -117,7 +125,7 @@ fn short(name: &str, most: usize) -> String {
     format!("..{}", tail.into_iter().rev().collect::<String>())
 }
 
-fn summary(table: &FleetTable) -> String {
+fn peer_summary(table: &FleetTable) -> String {
     let outliers = table
         .rows
         .iter()
@@ -135,6 +143,6 @@ fn summary(table: &FleetTable) -> String {
         );
     }
     let mut text = String::new();
-    wrap(&mut text, "  ", &words);
+    append_wrapped(&mut text, "  ", &words);
     text
 }

@@ -5,45 +5,50 @@ use std::fmt::Write as _;
 
 use serde::Serialize;
 
-use super::text::bars;
+use super::text::histogram_text;
 use crate::model::requests::{
-    Actor, Distribution, Number, Operation, Request, StageLatency, Summary,
+    DeviceNumber, OperationLatency, RequestActor, RequestOperation, RequestSummary, StageLatency,
+    TracedRequest,
 };
-use crate::printable::printable;
+use crate::printable::printable_bytes;
 use crate::session::document::LatencySummary;
 use crate::units;
 
 /// Stands for what is not known.
-const UNKNOWN: &str = "-";
+const UNKNOWN_VALUE: &str = "-";
 /// Threads listed, those that moved most.
-const LISTED: usize = 10;
+const MAX_LISTED_THREADS: usize = 10;
 /// Names of devices by number.
-pub type Names = BTreeMap<Number, String>;
+pub type DeviceNames = BTreeMap<DeviceNumber, String>;
 
 /// What stands above the rows.
-pub const HEADING: &str = "    time s    pid process          operation       sector     size     \
+pub const REQUEST_HEADING: &str = "    time s    pid process          operation       sector     size     \
                            queue     drive     total";
 
 /// One request, 80 columns and a little more, without the line's end.
 #[must_use]
-pub fn row(request: &Request, began: u64) -> String {
-    let stages = request.times.stages();
-    let charged = request.charged();
-    let time = request.times.first().saturating_sub(began) as f64 / 1e9;
-    let mut name = charged.map_or_else(|| UNKNOWN.to_owned(), name);
+pub fn request_row(request: &TracedRequest, began: u64) -> String {
+    let stages = request.timestamps.stages();
+    let charged = request.charged_actor();
+    let time = request.timestamps.first_timestamp().saturating_sub(began) as f64 / 1e9;
+    let mut name = charged.map_or_else(|| UNKNOWN_VALUE.to_owned(), actor_name);
     if request.dirtied_by.is_some() {
         name.push('*');
     }
-    let pid = charged.map_or_else(|| UNKNOWN.to_owned(), |actor| actor.pid.to_string());
+    let pid = charged.map_or_else(|| UNKNOWN_VALUE.to_owned(), |actor| actor.pid.to_string());
     let mut row = format!(
         "{time:>10.6} {pid:>6} {name:<16} {:<7} {:<4} {:>10} {:>8}",
-        request.operation.word(),
-        String::from_utf8_lossy(request.flags.bytes()),
+        request.operation.name(),
+        String::from_utf8_lossy(request.flags.as_bytes()),
         request.sector,
-        units::block_size(request.bytes as f64),
+        units::format_block_size(request.bytes as f64),
     );
     for stage in [stages.q2d, stages.d2c, stages.q2c] {
-        let _ = write!(row, " {:>9}", time_or(stage.map(|length| length as f64)));
+        let _ = write!(
+            row,
+            " {:>9}",
+            format_time(stage.map(|length| length as f64))
+        );
     }
     if request.error != 0 {
         let _ = write!(row, " error {}", request.error);
@@ -51,45 +56,45 @@ pub fn row(request: &Request, began: u64) -> String {
     row
 }
 
-fn name(actor: Actor) -> String {
-    match actor.name.bytes() {
-        [] => UNKNOWN.to_owned(),
-        bytes => printable(bytes),
+fn actor_name(actor: RequestActor) -> String {
+    match actor.name.as_bytes() {
+        [] => UNKNOWN_VALUE.to_owned(),
+        bytes => printable_bytes(bytes),
     }
 }
 
-fn time_or(nanoseconds: Option<f64>) -> String {
-    nanoseconds.map_or_else(|| UNKNOWN.to_owned(), units::latency)
+fn format_time(nanoseconds: Option<f64>) -> String {
+    nanoseconds.map_or_else(|| UNKNOWN_VALUE.to_owned(), units::format_latency)
 }
 
 /// A summary as text of 80 columns.
 #[must_use]
-pub fn summary(summary: &Summary, names: &Names, elapsed_ns: u64) -> String {
+pub fn summary_text(summary: &RequestSummary, names: &DeviceNames, elapsed_ns: u64) -> String {
     let seconds = elapsed_ns as f64 / 1e9;
     let mut text = format!(
         "{} requests in {seconds:.1} s, {} events lost\n",
-        summary.requests, summary.lost
+        summary.requests, summary.lost_events
     );
-    for ((device, operation), distribution) in &summary.distributions {
+    for ((device, operation), distribution) in &summary.operation_latencies {
         let _ = write!(
             text,
             "\n{} {}: ",
             device_name(names, *device),
-            operation.word()
+            operation.name()
         );
-        text.push_str(&stages(distribution));
-        if let Some(latency) = LatencySummary::of(&distribution.q2c) {
-            text.push_str(&bars(&latency));
+        text.push_str(&stage_times(distribution));
+        if let Some(latency) = LatencySummary::from_histogram(&distribution.q2c) {
+            text.push_str(&histogram_text(&latency));
         }
     }
-    if !summary.tolls.is_empty() {
-        text.push_str(&processes(summary));
+    if !summary.thread_stats.is_empty() {
+        text.push_str(&process_table(summary));
     }
     text.push_str(&caveats(summary));
     text
 }
 
-fn device_name(names: &Names, device: Number) -> String {
+fn device_name(names: &DeviceNames, device: DeviceNumber) -> String {
     names
         .get(&device)
         .cloned()
@@ -97,53 +102,53 @@ fn device_name(names: &Names, device: Number) -> String {
 }
 
 /// What became of the requests of one kind on the way, and where their time went.
-fn stages(distribution: &Distribution) -> String {
+fn stage_times(distribution: &OperationLatency) -> String {
     let mut words = vec![
         format!("{} requests", distribution.requests),
-        units::capacity(distribution.bytes as f64),
+        units::format_capacity(distribution.bytes as f64),
     ];
     for (count, word) in [
-        (distribution.merged, "merged"),
-        (distribution.split, "split"),
-        (distribution.requeued, "given back"),
-        (distribution.failed, "FAILED"),
+        (distribution.merged_count, "merged"),
+        (distribution.split_requests, "split"),
+        (distribution.requeue_count, "given back"),
+        (distribution.failed_requests, "FAILED"),
     ] {
         if count > 0 {
             words.push(format!("{count} {word}"));
         }
     }
-    let mean = |stage: &StageLatency| time_or(stage.mean());
+    let mean = |stage: &StageLatency| format_time(stage.mean_ns());
     format!(
         "{}\n  mean: Q2G {}, G2I {}, I2D {}, D2C {}, Q2C {}; before the drive {}\n",
         words.join(", "),
         mean(&distribution.q2g),
         mean(&distribution.g2i),
         mean(&distribution.i2d),
-        time_or(distribution.d2c.mean()),
-        time_or(distribution.q2c.mean()),
-        time_or(distribution.q2d.mean()),
+        format_time(distribution.d2c.mean()),
+        format_time(distribution.q2c.mean()),
+        format_time(distribution.q2d.mean()),
     )
 }
 
-fn processes(summary: &Summary) -> String {
+fn process_table(summary: &RequestSummary) -> String {
     let mut text = String::from(
         "\n   pid process          requests       read    written   mean time  charged\n",
     );
-    for (actor, toll) in summary.top().into_iter().take(LISTED) {
+    for (actor, toll) in summary.top_threads().into_iter().take(MAX_LISTED_THREADS) {
         let (pid, name) = actor.map_or_else(
-            || (UNKNOWN.to_owned(), "others, unknown".to_owned()),
-            |actor| (actor.pid.to_string(), name(actor)),
+            || (UNKNOWN_VALUE.to_owned(), "others, unknown".to_owned()),
+            |actor| (actor.pid.to_string(), actor_name(actor)),
         );
-        let share = toll.written_back as f64 / toll.requests.max(1) as f64;
+        let share = toll.writeback_requests as f64 / toll.requests.max(1) as f64;
         let _ = writeln!(
             text,
             "{pid:>6} {name:<16} {:>8} {:>10} {:>10} {:>11}  {}",
             toll.requests,
-            units::capacity(toll.read_bytes as f64),
-            units::capacity(toll.written_bytes as f64),
-            time_or(toll.taken.mean()),
-            if toll.written_back > 0 {
-                format!("{} made dirty, *", units::percent(share))
+            units::format_capacity(toll.read_bytes as f64),
+            units::format_capacity(toll.written_bytes as f64),
+            format_time(toll.q2c.mean_ns()),
+            if toll.writeback_requests > 0 {
+                format!("{} made dirty, *", units::format_percent(share))
             } else {
                 String::new()
             },
@@ -153,23 +158,23 @@ fn processes(summary: &Summary) -> String {
 }
 
 /// What keeps the summary from being the whole truth.
-fn caveats(summary: &Summary) -> String {
+fn caveats(summary: &RequestSummary) -> String {
     let mut text = String::new();
     for (count, words) in [
         (
-            summary.lost,
+            summary.lost_events,
             "events lost: the machine was faster than this program; figures are too low",
         ),
         (
-            summary.gaps.unseen,
+            summary.match_errors.unmatched_completions,
             "completions of requests that were issued before the trace began",
         ),
         (
-            summary.gaps.abandoned,
+            summary.match_errors.abandoned_requests,
             "requests given up: they were not seen to be completed",
         ),
         (
-            summary.under_way,
+            summary.in_flight,
             "requests not complete when the trace ended",
         ),
     ] {
@@ -190,9 +195,9 @@ pub struct LastLine {
 struct SummaryLine {
     requests: u64,
     lost: u64,
-    unseen: u64,
+    unmatched: u64,
     abandoned: u64,
-    under_way: u64,
+    in_flight: u64,
     elapsed_ns: u64,
     operations: Vec<OperationLine>,
     processes: Vec<ProcessLine>,
@@ -201,7 +206,7 @@ struct SummaryLine {
 #[derive(Debug, Serialize)]
 struct OperationLine {
     device: String,
-    operation: Operation,
+    operation: RequestOperation,
     requests: u64,
     bytes: u64,
     merged: u64,
@@ -230,43 +235,48 @@ struct ProcessLine {
 impl LastLine {
     /// A summary for scripts.
     #[must_use]
-    pub fn new(summary: &Summary, names: &Names, elapsed_ns: u64) -> Self {
+    pub fn new(summary: &RequestSummary, names: &DeviceNames, elapsed_ns: u64) -> Self {
         let operation =
-            |((device, operation), one): (&(Number, Operation), &Distribution)| OperationLine {
-                device: device_name(names, *device),
-                operation: *operation,
-                requests: one.requests,
-                bytes: one.bytes,
-                merged: one.merged,
-                split: one.split,
-                requeued: one.requeued,
-                failed: one.failed,
-                q2g_mean_ns: one.q2g.mean(),
-                g2i_mean_ns: one.g2i.mean(),
-                i2d_mean_ns: one.i2d.mean(),
-                q2d: LatencySummary::of(&one.q2d),
-                d2c: LatencySummary::of(&one.d2c),
-                q2c: LatencySummary::of(&one.q2c),
+            |((device, operation), one): (&(DeviceNumber, RequestOperation), &OperationLatency)| {
+                OperationLine {
+                    device: device_name(names, *device),
+                    operation: *operation,
+                    requests: one.requests,
+                    bytes: one.bytes,
+                    merged: one.merged_count,
+                    split: one.split_requests,
+                    requeued: one.requeue_count,
+                    failed: one.failed_requests,
+                    q2g_mean_ns: one.q2g.mean_ns(),
+                    g2i_mean_ns: one.g2i.mean_ns(),
+                    i2d_mean_ns: one.i2d.mean_ns(),
+                    q2d: LatencySummary::from_histogram(&one.q2d),
+                    d2c: LatencySummary::from_histogram(&one.d2c),
+                    q2c: LatencySummary::from_histogram(&one.q2c),
+                }
             };
-        let process = |(actor, toll): (Option<Actor>, crate::model::requests::Toll)| ProcessLine {
-            pid: actor.map(|actor| actor.pid),
-            command: actor.map(|actor| printable(actor.name.bytes())),
-            requests: toll.requests,
-            read_bytes: toll.read_bytes,
-            written_bytes: toll.written_bytes,
-            written_back_requests: toll.written_back,
-            q2c_mean_ns: toll.taken.mean(),
-        };
+        let process =
+            |(actor, toll): (Option<RequestActor>, crate::model::requests::PerThreadStats)| {
+                ProcessLine {
+                    pid: actor.map(|actor| actor.pid),
+                    command: actor.map(|actor| printable_bytes(actor.name.as_bytes())),
+                    requests: toll.requests,
+                    read_bytes: toll.read_bytes,
+                    written_bytes: toll.written_bytes,
+                    written_back_requests: toll.writeback_requests,
+                    q2c_mean_ns: toll.q2c.mean_ns(),
+                }
+            };
         Self {
             summary: SummaryLine {
                 requests: summary.requests,
-                lost: summary.lost,
-                unseen: summary.gaps.unseen,
-                abandoned: summary.gaps.abandoned,
-                under_way: summary.under_way,
+                lost: summary.lost_events,
+                unmatched: summary.match_errors.unmatched_completions,
+                abandoned: summary.match_errors.abandoned_requests,
+                in_flight: summary.in_flight,
                 elapsed_ns,
-                operations: summary.distributions.iter().map(operation).collect(),
-                processes: summary.top().into_iter().map(process).collect(),
+                operations: summary.operation_latencies.iter().map(operation).collect(),
+                processes: summary.top_threads().into_iter().map(process).collect(),
             },
         }
     }
@@ -275,44 +285,44 @@ impl LastLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::model::requests::Times;
+    use crate::model::requests::RequestTimestamps;
 
-    fn request() -> Request {
-        Request {
-            times: Times {
+    fn test_request() -> TracedRequest {
+        TracedRequest {
+            timestamps: RequestTimestamps {
                 queued: Some(1_000_000),
                 issued: Some(1_011_000),
                 completed: 3_000_000,
-                ..Times::default()
+                ..RequestTimestamps::default()
             },
             error: -5,
-            ..Request::written_back()
+            ..TracedRequest::writeback_write()
         }
     }
 
-    fn summed() -> (Summary, Names) {
-        let mut summary = Summary::default();
+    fn test_summary() -> (RequestSummary, DeviceNames) {
+        let mut summary = RequestSummary::default();
         for _ in 0..3 {
-            summary.record(&request());
+            summary.record(&test_request());
         }
-        summary.lost = 7;
-        (summary, Names::from([((8, 0), "sda".to_owned())]))
+        summary.lost_events = 7;
+        (summary, DeviceNames::from([((8, 0), "sda".to_owned())]))
     }
 
     #[test]
-    fn rows_and_summary_as_text() {
-        let (found, names) = summed();
+    fn request_rows_and_summary_are_formatted_as_text() {
+        let (found, names) = test_summary();
         let text = format!(
-            "{HEADING}\n{}\n\n{}",
-            row(&request(), 0),
-            summary(&found, &names, 2_000_000_000)
+            "{REQUEST_HEADING}\n{}\n\n{}",
+            request_row(&test_request(), 0),
+            summary_text(&found, &names, 2_000_000_000)
         );
         insta::assert_snapshot!(text);
     }
 
     #[test]
-    fn the_last_line_for_scripts() {
-        let (found, names) = summed();
+    fn trace_summary_line_is_serialized() {
+        let (found, names) = test_summary();
         let line = serde_json::to_value(LastLine::new(&found, &names, 5)).unwrap();
         let summary = &line["summary"];
         assert_eq!(

@@ -2,12 +2,12 @@
 
 use std::fmt::Write as _;
 
-use crate::bench::{Description, Parameter, TESTS, Value};
+use crate::bench::{BENCHMARKS, Description, ParameterSpec, ParameterValue};
 use crate::drive::Target;
 
 /// The page, in Markdown.
 #[must_use]
-pub fn page() -> String {
+pub fn benchmarks_page() -> String {
     let mut text = String::from(
         "# The tests\n\n\
          What each test does, how to read its chart, and what it costs. Written from the program's \
@@ -15,7 +15,7 @@ pub fn page() -> String {
          an ordinary drive; some depend on the target.\n\n\
          | test | other names | measures | writes |\n|---|---|---|---|\n",
     );
-    for test in TESTS {
+    for test in BENCHMARKS {
         let test = test.description();
         let _ = writeln!(
             text,
@@ -23,16 +23,16 @@ pub fn page() -> String {
             test.name,
             test.aliases.join(", "),
             test.summary,
-            if test.writes { "yes" } else { "" }
+            if test.may_write { "yes" } else { "" }
         );
     }
-    for test in TESTS {
-        section(&mut text, test.description());
+    for test in BENCHMARKS {
+        benchmark_section(&mut text, test.description());
     }
     text
 }
 
-fn section(text: &mut String, test: &Description) {
+fn benchmark_section(text: &mut String, test: &Description) {
     let _ = writeln!(
         text,
         "\n## {}\n\n{}\n",
@@ -45,13 +45,13 @@ fn section(text: &mut String, test: &Description) {
             text,
             "| `--{}` | {} | {} |",
             parameter.name,
-            default_of(parameter),
+            default_text(parameter),
             parameter.help
         );
     }
-    if !test.headline.is_empty() {
+    if !test.headline_metrics.is_empty() {
         let names: Vec<String> = test
-            .headline
+            .headline_metrics
             .iter()
             .map(|name| format!("`{name}`"))
             .collect();
@@ -62,9 +62,9 @@ fn section(text: &mut String, test: &Description) {
     }
 }
 
-fn default_of(parameter: &Parameter) -> String {
-    match (parameter.default)(&Target::ordinary()) {
-        Value::Unset => String::new(),
+fn default_text(parameter: &ParameterSpec) -> String {
+    match (parameter.default_for)(&Target::example_drive()) {
+        ParameterValue::Unset => String::new(),
         value => format!("`{value}`"),
     }
 }
@@ -75,22 +75,22 @@ mod tests {
 
     /// `DISKSCOPE_BLESS=1 cargo test` writes the page anew.
     #[test]
-    fn the_page_in_the_repository_is_current() {
+    fn benchmarks_page_in_docs_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tests.md");
         if std::env::var_os("DISKSCOPE_BLESS").is_some() {
-            std::fs::write(path, page()).unwrap();
+            std::fs::write(path, benchmarks_page()).unwrap();
         }
         let written = std::fs::read_to_string(path).unwrap_or_default();
         assert!(
-            written == page(),
+            written == benchmarks_page(),
             "docs/tests.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_page_in"
         );
     }
 
     #[test]
-    fn every_test_and_parameter_is_on_it() {
-        let page = page();
-        for test in TESTS {
+    fn benchmarks_page_lists_every_benchmark_and_parameter() {
+        let page = benchmarks_page();
+        for test in BENCHMARKS {
             let test = test.description();
             assert!(page.contains(&format!("\n## {}\n", test.name)));
             for parameter in test.parameters {

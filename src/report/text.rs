@@ -6,29 +6,29 @@ use std::time::Duration;
 use comfy_table::presets::NOTHING;
 use comfy_table::{CellAlignment, Table};
 
-use super::repeated::repeated;
+use super::repeated::repeated_runs_text;
 use super::{again, evidence};
 use crate::printable::printable_lines;
 use crate::safe_text::SafeText;
-use crate::session::compare::align::parameters;
+use crate::session::compare::align::format_parameters;
 use crate::session::document::{
-    self, Figure, FigureIndex, Findings, Goal, KernelCounts, LatencySummary, Run, RunState, Series,
-    Session, Severity, StageSplit, TargetRecord, is_part,
+    self, BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, RunState,
+    Series, Session, Severity, SloResult, StageBreakdown, TargetRecord, is_nested_name,
 };
 use crate::units;
 
 /// Widest cell of a table in characters: every row of a column is as wide as its widest cell.
 const WIDEST_CELL: usize = 60;
 /// Widest bar of the histogram in characters.
-const BAR: usize = 40;
+const MAX_BAR_WIDTH: usize = 40;
 /// Columns of a point's limits.
-const LIMITS: usize = 20;
+const INTERVAL_WIDTH: usize = 20;
 /// Rows of a histogram or curve; more are joined.
-const ROWS: usize = 16;
+const MAX_CHART_ROWS: usize = 16;
 
 /// A whole session.
 #[must_use]
-pub fn session(session: &Session) -> String {
+pub fn session_text(session: &Session) -> String {
     let mut text = format!("{}, {}\n", session.program, session.started);
     let host = [
         &session.host.name,
@@ -42,9 +42,9 @@ pub fn session(session: &Session) -> String {
     let mut text = printable_lines(&text).into_owned();
     for one in &session.runs {
         text.push('\n');
-        text.push_str(&run(one));
+        text.push_str(&run_text(one));
     }
-    let repeated = repeated(&session.runs);
+    let repeated = repeated_runs_text(&session.runs);
     if !repeated.is_empty() {
         text.push('\n');
         text.push_str(&repeated);
@@ -57,73 +57,81 @@ pub fn session(session: &Session) -> String {
 
 /// One run. A session may come from anywhere: what a terminal would obey is escaped.
 #[must_use]
-pub fn run(run: &Run) -> String {
-    let mut text = heading(run);
+pub fn run_text(run: &BenchmarkRun) -> String {
+    let mut text = run_heading(run);
     let by_name = run.findings.index();
-    for table in run.findings.own_tables() {
-        section(
+    for table in run.findings.top_level_tables() {
+        append_section(
             &mut text,
             &table.name.to_uppercase(),
-            &crossed(table, &by_name),
+            &metric_table(table, &by_name),
         );
     }
-    section(&mut text, "FIGURES", &figures(&run.findings.listed()));
+    append_section(
+        &mut text,
+        "FIGURES",
+        &metrics_table(&run.findings.metrics_outside_tables()),
+    );
     for (word, latency) in [
         ("READS", &run.findings.latency.read),
         ("WRITES", &run.findings.latency.write),
     ] {
         if let Some(latency) = latency {
             let title = format!("RESPONSE TIMES OF {} {word}", latency.count);
-            section(&mut text, &title, &bars(latency));
+            append_section(&mut text, &title, &histogram_text(latency));
         }
     }
-    for series in run.findings.series.iter().filter(is_curve) {
-        section(
+    for series in run.findings.series.iter().filter(is_worth_plotting) {
+        append_section(
             &mut text,
             &curve_title(series, &run.findings),
-            &curve(series),
+            &curve_text(series),
         );
     }
     if let Some(kernel) = &run.kernel {
-        section(
+        append_section(
             &mut text,
             &format!("KERNEL'S OWN COUNTS OF {}", kernel.device),
-            &kernel_counts(kernel),
+            &kernel_counts_text(kernel),
         );
     }
     if let Some(stages) = &run.stages {
         let title = format!("WHERE THE TIME WENT ON {}", stages.device);
-        section(&mut text, &title, &stage_split(stages));
+        append_section(&mut text, &title, &stage_breakdown_text(stages));
     }
-    section(&mut text, "AROUND IT", &around(run));
-    section(&mut text, "GOALS", &goals(&run.findings.goals));
-    section(&mut text, "VERDICTS", &verdicts(run));
-    section(&mut text, "AGAIN", &commands(run));
+    append_section(&mut text, "AROUND IT", &evidence_text(run));
+    append_section(&mut text, "GOALS", &goals_text(&run.findings.goals));
+    append_section(&mut text, "VERDICTS", &verdicts_text(run));
+    append_section(&mut text, "AGAIN", &commands(run));
     printable_lines(&text).into_owned()
 }
 
-fn section(text: &mut String, title: &str, body: &str) {
+fn append_section(text: &mut String, title: &str, body: &str) {
     if !body.is_empty() {
         let _ = write!(text, "\n{title}\n{body}");
     }
 }
 
-fn heading(run: &Run) -> String {
+fn run_heading(run: &BenchmarkRun) -> String {
     let how = match run.state {
         RunState::Finished => "finished after",
         RunState::Interrupted => "INTERRUPTED after",
         RunState::Failed => "FAILED after",
         RunState::Running => "still running after",
     };
-    let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
+    let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
     let mut text = String::new();
-    let first = format!("{} of {}: {how} {elapsed}", run.test, target(&run.target));
-    wrap(&mut text, "", &first);
+    let first = format!(
+        "{} of {}: {how} {elapsed}",
+        run.test,
+        target_text(&run.target)
+    );
+    append_wrapped(&mut text, "", &first);
     if let Some(error) = &run.error {
-        wrap(&mut text, "  ", &error.message);
-        wrap(&mut text, "  ", &error.advice);
+        append_wrapped(&mut text, "  ", &error.message);
+        append_wrapped(&mut text, "  ", &error.advice);
     }
-    wrap(&mut text, "  ", &parameters(run).join(", "));
+    append_wrapped(&mut text, "  ", &format_parameters(run).join(", "));
     let mut engine = format!("engine {}", run.engine.name);
     if !run.engine.features.is_empty() {
         let _ = write!(engine, ": {}", run.engine.features.join(", "));
@@ -131,16 +139,16 @@ fn heading(run: &Run) -> String {
     if let Some(reason) = &run.engine.reason {
         let _ = write!(engine, " ({reason})");
     }
-    wrap(&mut text, "  ", &engine);
+    append_wrapped(&mut text, "  ", &engine);
     text
 }
 
-fn target(target: &TargetRecord) -> String {
+fn target_text(target: &TargetRecord) -> String {
     let mut text = match target.kind.as_str() {
         "scratch" => format!("a scratch file in {}", target.path),
         _ => target.path.clone().into(),
     };
-    let _ = write!(text, ", {}", units::size(target.size_bytes));
+    let _ = write!(text, ", {}", units::format_size(target.size_bytes));
     let about = [
         &target.file_system,
         &target.device,
@@ -154,8 +162,8 @@ fn target(target: &TargetRecord) -> String {
 }
 
 /// Whether a series is worth rows of text: a line between two points only frames another.
-fn is_curve(series: &&Series) -> bool {
-    series.points.len() > 2 && !is_part(&series.name)
+fn is_worth_plotting(series: &&Series) -> bool {
+    series.points.len() > 2 && !is_nested_name(&series.name)
 }
 
 /// The quantities of a curve; its name too where another has the same.
@@ -169,25 +177,25 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
 }
 
 /// A table of figures; what the run lacks is `n/a`.
-fn crossed(table: &document::Table, figures: &FigureIndex<'_>) -> String {
+fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> String {
     let mut drawn = plain_table();
     let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
     drawn.add_row(headings.map(cell));
     for row in &table.rows {
         let value = |name: &SafeText| {
             let figure = figures.get(name);
-            figure.map_or_else(|| "n/a".to_owned(), |figure| with_margin(figure))
+            figure.map_or_else(|| "n/a".to_owned(), |figure| value_with_margin(figure))
         };
         let cells = std::iter::once(row.name.to_string()).chain(row.cells.iter().map(value));
         drawn.add_row(cells.map(cell));
     }
     (1..=table.columns.len()).for_each(|column| right_align(&mut drawn, column));
-    indented(&drawn)
+    indent_table(&drawn)
 }
 
 /// A metric in a cell: the value, and how far off it may be.
-pub(super) fn with_margin(figure: &Figure) -> String {
-    let text = figure.text();
+pub(super) fn value_with_margin(figure: &Metric) -> String {
+    let text = figure.value_text();
     match figure.margin_text() {
         Some(margin) => format!("{text} {margin}"),
         None => text,
@@ -208,15 +216,15 @@ pub(super) fn cell(text: impl Into<String>) -> String {
 
 /// Figures as a table: name, value, limits, observations.
 #[must_use]
-pub fn figures(figures: &[&Figure]) -> String {
+pub fn metrics_table(figures: &[&Metric]) -> String {
     let mut table = plain_table();
     for figure in figures {
         table.add_row(
             [
                 figure.label(),
-                figure.text(),
+                figure.value_text(),
                 figure
-                    .limits_text()
+                    .interval_text()
                     .map_or_else(String::new, |limits| format!("95 %: {limits}")),
                 figure
                     .observations
@@ -226,7 +234,7 @@ pub fn figures(figures: &[&Figure]) -> String {
         );
     }
     right_align(&mut table, 1);
-    indented(&table)
+    indent_table(&table)
 }
 
 /// A table without lines.
@@ -243,7 +251,7 @@ pub(super) fn right_align(table: &mut Table, column: usize) {
 }
 
 /// The table's lines, two blanks before each and none behind.
-pub(super) fn indented(table: &Table) -> String {
+pub(super) fn indent_table(table: &Table) -> String {
     if table.is_empty() {
         return String::new();
     }
@@ -255,14 +263,17 @@ pub(super) fn indented(table: &Table) -> String {
 
 /// Bars over the range of response times, percentiles below them.
 #[must_use]
-pub(super) fn bars(latency: &LatencySummary) -> String {
-    let bins = joined(&latency.histogram);
+pub(super) fn histogram_text(latency: &LatencySummary) -> String {
+    let bins = merge_bins(&latency.histogram);
     let most = bins.iter().map(|bin| bin[2]).max().unwrap_or(1).max(1);
     let mut text = String::new();
     for [low, high, count] in bins {
-        let length = (count as f64 / most as f64 * BAR as f64).ceil() as usize;
-        let share = units::percent(count as f64 / latency.count.max(1) as f64);
-        let (low, high) = (units::latency(low as f64), units::latency(high as f64));
+        let length = (count as f64 / most as f64 * MAX_BAR_WIDTH as f64).ceil() as usize;
+        let share = units::format_percent(count as f64 / latency.count.max(1) as f64);
+        let (low, high) = (
+            units::format_latency(low as f64),
+            units::format_latency(high as f64),
+        );
         let _ = writeln!(
             text,
             "  {low:>8} to {high:>8} {share:>7}  {}",
@@ -277,20 +288,23 @@ pub(super) fn bars(latency: &LatencySummary) -> String {
     percentiles.sort_by(|left, right| left.0.total_cmp(&right.0));
     let words: Vec<String> = percentiles
         .into_iter()
-        .map(|(percent, value)| format!("p{percent} {}", units::latency(value as f64)))
-        .chain([format!("max {}", units::latency(latency.max_ns as f64))])
+        .map(|(percent, value)| format!("p{percent} {}", units::format_latency(value as f64)))
+        .chain([format!(
+            "max {}",
+            units::format_latency(latency.max_ns as f64)
+        )])
         .collect();
-    wrap(&mut text, "  ", &words.join(", "));
+    append_wrapped(&mut text, "  ", &words.join(", "));
     text
 }
 
 /// Neighbouring bins joined until there are few enough to print.
-fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
+fn merge_bins(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
     let (Some(first), Some(last)) = (bins.first(), bins.last()) else {
         return Vec::new();
     };
     let octaves = (last[1] as f64 / first[0].max(1) as f64).log2();
-    let width = (octaves / ROWS as f64).max(0.25);
+    let width = (octaves / MAX_CHART_ROWS as f64).max(0.25);
     let mut rows: Vec<[u64; 3]> = Vec::new();
     let mut row_of_last = None;
     for bin in bins {
@@ -309,15 +323,19 @@ fn joined(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
 
 /// A curve as at most [`ROWS`] rows with a bar each: the mean of the points that fall on a row, and
 /// where each point has a row of its own, its 95 % limits.
-fn curve(series: &Series) -> String {
+fn curve_text(series: &Series) -> String {
     let points = &series.points;
     let most = points.iter().map(|point| point[1]).fold(0.0, f64::max);
     if points.is_empty() || most <= 0.0 {
         return String::new();
     }
-    let each = points.len().div_ceil(ROWS);
+    let each = points.len().div_ceil(MAX_CHART_ROWS);
     let bounded = each == 1 && !series.intervals.is_empty();
-    let widest = if bounded { BAR - LIMITS } else { BAR };
+    let widest = if bounded {
+        MAX_BAR_WIDTH - INTERVAL_WIDTH
+    } else {
+        MAX_BAR_WIDTH
+    };
     points
         .chunks(each)
         .enumerate()
@@ -330,40 +348,44 @@ fn curve(series: &Series) -> String {
             if !bounded {
                 return format!("  {x:>10} {value:>12}  {bar}\n");
             }
-            let limits = series
-                .interval(index)
-                .map_or_else(String::new, |[low, high]| {
-                    let figure = Figure::new("", mean, series.y.unit).within(low, high);
-                    figure.limits_text().unwrap_or_default()
-                });
-            let line = format!("  {x:>10} {value:>12}  {limits:<LIMITS$} {bar}");
+            let limits =
+                series
+                    .confidence_interval(index)
+                    .map_or_else(String::new, |[low, high]| {
+                        let figure = Metric::new("", mean, series.y.unit).with_interval(low, high);
+                        figure.interval_text().unwrap_or_default()
+                    });
+            let line = format!("  {x:>10} {value:>12}  {limits:<INTERVAL_WIDTH$} {bar}");
             format!("{}\n", line.trim_end())
         })
         .collect()
 }
 
-fn stage_split(stages: &StageSplit) -> String {
+fn stage_breakdown_text(stages: &StageBreakdown) -> String {
     let mut text = format!("  {} requests followed", stages.requests);
-    if stages.lost > 0 {
-        let _ = write!(text, ", {} EVENTS LOST", stages.lost);
+    if stages.lost_events > 0 {
+        let _ = write!(text, ", {} EVENTS LOST", stages.lost_events);
     }
     text.push('\n');
     for (word, queue, drive) in [
-        ("reads", &stages.queue.read, &stages.drive.read),
-        ("writes", &stages.queue.write, &stages.drive.write),
+        ("reads", &stages.q2d.read, &stages.d2c.read),
+        ("writes", &stages.q2d.write, &stages.d2c.write),
     ] {
         for (place, latency) in [("the kernel's queue", queue), ("the drive", drive)] {
             let Some(latency) = latency else { continue };
             let p99 = latency.percentiles.get("99");
-            let p99 = p99.map_or_else(|| "n/a".to_owned(), |p99| units::latency(*p99 as f64));
-            let mean = units::latency(latency.mean_ns);
+            let p99 = p99.map_or_else(
+                || "n/a".to_owned(),
+                |p99| units::format_latency(*p99 as f64),
+            );
+            let mean = units::format_latency(latency.mean_ns);
             let _ = writeln!(text, "  {word} in {place:<18} mean {mean}, p99 {p99}");
         }
     }
     text
 }
 
-fn kernel_counts(kernel: &KernelCounts) -> String {
+fn kernel_counts_text(kernel: &KernelCounts) -> String {
     let mut text = String::new();
     for (word, count, merged, bytes) in [
         (
@@ -380,8 +402,8 @@ fn kernel_counts(kernel: &KernelCounts) -> String {
         ),
     ] {
         if count > 0 {
-            let size = units::block_size((bytes as f64 / count as f64).round());
-            let bytes = units::capacity(bytes as f64);
+            let size = units::format_block_size((bytes as f64 / count as f64).round());
+            let bytes = units::format_capacity(bytes as f64);
             let _ = writeln!(
                 text,
                 "  {count} {word}, {bytes}, mean size {size}, {merged} merged"
@@ -391,49 +413,49 @@ fn kernel_counts(kernel: &KernelCounts) -> String {
     text
 }
 
-fn around(run: &Run) -> String {
+fn evidence_text(run: &BenchmarkRun) -> String {
     let mut text = String::new();
-    for (name, value) in evidence::facts(&run.evidence) {
-        wrap(&mut text, "  ", &format!("{name}: {value}"));
+    for (name, value) in evidence::evidence_lines(&run.evidence) {
+        append_wrapped(&mut text, "  ", &format!("{name}: {value}"));
     }
     text
 }
 
-fn goals(goals: &[Goal]) -> String {
+fn goals_text(goals: &[SloResult]) -> String {
     let mut text = String::new();
     for goal in goals {
         let word = match goal.met {
-            Some(false) => goal.word().to_uppercase(),
-            _ => goal.word().to_owned(),
+            Some(false) => goal.status().to_uppercase(),
+            _ => goal.status().to_owned(),
         };
-        let verdict = match goal.reason() {
+        let verdict = match goal.undetermined_reason() {
             Some(reason) => format!("{word}: {reason}"),
             None => word,
         };
         let measured = goal
-            .outcome()
+            .outcome_text()
             .map_or_else(String::new, |outcome| format!(" (measured {outcome})"));
         let _ = writeln!(text, "  {}: {verdict}{measured}", goal.goal);
     }
     text
 }
 
-fn verdicts(run: &Run) -> String {
+fn verdicts_text(run: &BenchmarkRun) -> String {
     let mut text = String::new();
     for verdict in &run.findings.verdicts {
-        let severity = severity(verdict.severity);
-        wrap(
+        let severity = severity_word(verdict.severity);
+        append_wrapped(
             &mut text,
             "  ",
             &format!("{severity} {}: {}", verdict.code, verdict.evidence),
         );
-        wrap(&mut text, "    ", &verdict.advice);
+        append_wrapped(&mut text, "    ", &verdict.advice);
     }
     text
 }
 
 /// The word for a severity: the graver, the louder.
-pub(super) fn severity(severity: Severity) -> &'static str {
+pub(super) fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
         Severity::Warning => "WARNING",
@@ -441,7 +463,7 @@ pub(super) fn severity(severity: Severity) -> &'static str {
     }
 }
 
-fn commands(run: &Run) -> String {
+fn commands(run: &BenchmarkRun) -> String {
     let mut text = String::new();
     for line in again::lines(run) {
         let _ = writeln!(text, "  {line}");
@@ -450,7 +472,7 @@ fn commands(run: &Run) -> String {
 }
 
 /// Adds words in lines of at most 80 columns, each behind the indent.
-pub(super) fn wrap(text: &mut String, indent: &str, words: &str) {
+pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
     let mut column = 0;
     for word in words.split_whitespace() {
         if column > 0 && column + 1 + word.chars().count() > 80 {

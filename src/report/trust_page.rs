@@ -2,42 +2,43 @@
 
 use std::fmt::Write as _;
 
-use crate::report::text::severity;
-use crate::session::verdicts::of_tests::KNOWN;
-use crate::session::verdicts::{GROUPS, Provoked, Rule};
+use crate::report::text::severity_word;
+use crate::session::checks::of_benchmarks::BENCHMARK_VERDICTS;
+use crate::session::checks::{CheckRule, ProvokedBy, RULE_GROUPS};
 
 /// All verdicts, in Markdown: those that any run may get, by what they look at, then those that
 /// tests give themselves.
 #[must_use]
-pub fn tables() -> String {
+pub fn verdict_tables() -> String {
     let mut text = String::new();
-    for (group, rules) in GROUPS {
+    for (group, rules) in RULE_GROUPS {
         let _ = writeln!(text, "### {group}\n");
-        rules.iter().for_each(|rule| entry(&mut text, rule));
+        rules.iter().for_each(|rule| append_rule(&mut text, rule));
     }
     text.push_str("### Given by tests themselves\n\n| code | test | means |\n|---|---|---|\n");
-    for known in KNOWN {
+    for known in BENCHMARK_VERDICTS {
         let _ = writeln!(
             text,
             "| `{}` | {} | {} |",
-            known.code, known.tests, known.means
+            known.code, known.benchmarks, known.meaning
         );
     }
     text
 }
 
-fn entry(text: &mut String, rule: &Rule) {
+fn append_rule(text: &mut String, rule: &CheckRule) {
     let _ = writeln!(
         text,
         "**`{}`** ({}). {}\n*When:* {}. *Do:* {}. *Provoked* {}.\n",
         rule.code,
-        severity(rule.severity).to_lowercase(),
-        rule.means,
-        rule.when,
+        severity_word(rule.severity).to_lowercase(),
+        rule.meaning,
+        rule.condition,
         rule.advice,
         match rule.provoked {
-            Provoked::ByTest(name) => format!("by the test `{name}`"),
-            Provoked::InGuest => "in a virtual machine by `tests/guest/verdicts.sh`".to_owned(),
+            ProvokedBy::ByIntegrationTest(name) => format!("by the test `{name}`"),
+            ProvokedBy::InVirtualMachine =>
+                "in a virtual machine by `tests/guest/verdicts.sh`".to_owned(),
         }
     );
 }
@@ -49,16 +50,20 @@ mod tests {
 
     use super::*;
 
-    const BEGIN: &str = "<!-- made from src/session/verdicts: DISKSCOPE_BLESS=1 cargo test -->\n";
-    const END: &str = "<!-- end -->\n";
+    const TABLES_BEGIN: &str =
+        "<!-- made from src/session/verdicts: DISKSCOPE_BLESS=1 cargo test -->\n";
+    const TABLES_END: &str = "<!-- end -->\n";
 
     #[test]
-    fn the_tables_in_the_repository_are_current() {
+    fn verdict_tables_in_docs_are_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/trust.md");
         let page = std::fs::read_to_string(path).unwrap();
-        let (before, rest) = page.split_once(BEGIN).unwrap();
-        let (_, after) = rest.split_once(END).unwrap();
-        let current = format!("{before}{BEGIN}\n{}{END}{after}", tables());
+        let (before, rest) = page.split_once(TABLES_BEGIN).unwrap();
+        let (_, after) = rest.split_once(TABLES_END).unwrap();
+        let current = format!(
+            "{before}{TABLES_BEGIN}\n{}{TABLES_END}{after}",
+            verdict_tables()
+        );
         if std::env::var_os("DISKSCOPE_BLESS").is_some() {
             std::fs::write(path, &current).unwrap();
         }
@@ -70,20 +75,20 @@ mod tests {
     }
 
     /// Whether a text provokes a verdict: names it as what must be there.
-    fn provokes(text: &str, code: &str) -> bool {
+    fn provokes_verdict(text: &str, code: &str) -> bool {
         text.contains(&format!("\"{code}\"")) || text.contains(&format!("/{code}\""))
     }
 
     #[test]
-    fn every_verdict_is_provoked_where_the_page_says() {
+    fn every_verdict_is_provoked_by_named_test() {
         let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests");
         let read = |name: &str| std::fs::read_to_string(tests.join(name)).unwrap();
         let sources = ["paused", "real", "shared", "simulated"]
             .map(|name| read(&format!("verdicts/{name}.rs")));
         let script = read("guest/verdicts.sh");
-        for rule in GROUPS.iter().flat_map(|(_, rules)| *rules) {
+        for rule in RULE_GROUPS.iter().flat_map(|(_, rules)| *rules) {
             match rule.provoked {
-                Provoked::ByTest(name) => {
+                ProvokedBy::ByIntegrationTest(name) => {
                     let begin = format!("\nfn {name}() {{");
                     let body = sources.iter().find_map(|source| {
                         let (_, rest) = source.split_once(&begin)?;
@@ -91,12 +96,12 @@ mod tests {
                     });
                     let body = body.unwrap_or_else(|| panic!("there is no test {name}"));
                     assert!(
-                        provokes(body, rule.code),
+                        provokes_verdict(body, rule.code),
                         "{name} does not provoke {}",
                         rule.code
                     );
                 }
-                Provoked::InGuest => {
+                ProvokedBy::InVirtualMachine => {
                     let expected = |line: &str| {
                         line.starts_with("run ") && line.split(' ').any(|word| word == rule.code)
                     };
@@ -111,12 +116,12 @@ mod tests {
     }
 
     /// Codes that the sources give: a word in lower case followed by a severity.
-    fn given(directory: &Path, codes: &mut BTreeSet<String>) {
+    fn collect_verdict_codes(directory: &Path, codes: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
             let name = path.file_name().unwrap().to_str().unwrap().to_owned();
             if path.is_dir() {
-                given(&path, codes);
+                collect_verdict_codes(&path, codes);
             } else if name.ends_with(".rs") && name != "tests.rs" {
                 let source = std::fs::read_to_string(&path).unwrap();
                 let program = source.split("#[cfg(test)]\nmod tests {").next().unwrap();
@@ -135,14 +140,14 @@ mod tests {
     }
 
     #[test]
-    fn every_code_is_documented_and_every_documented_code_is_given() {
+    fn every_verdict_code_is_documented_and_used() {
         let sources = Path::new(env!("CARGO_MANIFEST_DIR")).join("src");
         let mut codes = BTreeSet::new();
         for room in ["bench", "session"] {
-            given(&sources.join(room), &mut codes);
+            collect_verdict_codes(&sources.join(room), &mut codes);
         }
         assert!(codes.len() > 30, "{codes:?}");
-        let tables = tables();
+        let tables = verdict_tables();
         for code in &codes {
             assert!(
                 tables.contains(&format!("`{code}`")),
@@ -156,7 +161,10 @@ mod tests {
             "advice-full-copy",
             "advice-queue-depth",
         ];
-        for known in KNOWN.iter().filter(|known| !built.contains(&known.code)) {
+        for known in BENCHMARK_VERDICTS
+            .iter()
+            .filter(|known| !built.contains(&known.code))
+        {
             assert!(codes.contains(known.code), "nobody gives {}", known.code);
         }
     }

@@ -3,8 +3,8 @@
 use std::fmt::Write as _;
 use std::time::Duration;
 
-use crate::model::Live;
-use crate::model::live::HostView;
+use crate::model::Snapshot;
+use crate::model::snapshot::HostView;
 use crate::units;
 
 mod columns;
@@ -13,34 +13,34 @@ mod processes;
 mod transfers;
 
 use crate::safe_text::SafeText;
-use columns::{WIDTH, fitted};
+use columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 
 /// Writers that wait later than this are nobody's trouble yet.
-const SOON: Duration = Duration::from_secs(300);
+const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 
 /// One line of JSON without the line's end; the fields are those of `docs/fields.md`.
 ///
 /// # Errors
 /// Does not fail for a view that the model made; the error is serde's.
-pub fn line(live: &Live) -> serde_json::Result<String> {
+pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
     crate::safe_json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
 /// Devices that did nothing are left out, except drives that lie on no other device.
 #[must_use]
-pub fn text(live: &Live) -> String {
-    let mut text = heading(live);
-    devices::devices(&mut text, &live.devices);
-    transfers::transfers(&mut text, &live.transfers);
-    transfers::growing(&mut text, &live.growing);
-    processes::processes(&mut text, &live.processes, live.process_count);
+pub fn watch_text(live: &Snapshot) -> String {
+    let mut text = host_heading(live);
+    devices::append_devices(&mut text, &live.devices);
+    transfers::append_transfers(&mut text, &live.transfers);
+    transfers::append_growing_files(&mut text, &live.growing_files);
+    processes::append_processes(&mut text, &live.processes, live.process_count);
     text
 }
 
 /// What could not be read and why, each said once: the notices of a view that are not among those
 /// that `said` holds, which takes them up.
-pub fn new_notices(live: &Live, said: &mut Vec<SafeText>) -> String {
+pub fn new_notices(live: &Snapshot, said: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
         if !said.contains(notice) {
@@ -51,11 +51,11 @@ pub fn new_notices(live: &Live, said: &mut Vec<SafeText>) -> String {
     text
 }
 
-fn heading(live: &Live) -> String {
+fn host_heading(live: &Snapshot) -> String {
     let HostView {
         name,
         kernel,
-        load,
+        load_averages: load,
         pressure_some,
         pressure_full,
         ..
@@ -68,36 +68,40 @@ fn heading(live: &Live) -> String {
     if let (Some(some), Some(full)) = (pressure_some, pressure_full) {
         second.push(format!(
             "io pressure some {} full {}",
-            units::percent(*some),
-            units::percent(*full)
+            units::format_percent(*some),
+            units::format_percent(*full)
         ));
     }
     second.extend(live.host.dirty_bytes.map(|bytes| {
         let drain = live
             .host
-            .drain
-            .map(|time| format!(" -> disk in ~{}", units::waiting(time)));
+            .time_to_flush
+            .map(|time| format!(" -> disk in ~{}", units::format_wait(time)));
         format!(
             "dirty {}{}{}",
-            units::capacity(bytes as f64),
+            units::format_capacity(bytes as f64),
             drain.unwrap_or_default(),
-            limit(&live.host)
+            dirty_limit_text(&live.host)
         )
     }));
-    let mut text = fitted(&words.join("  "), WIDTH).trim_end().to_owned();
+    let mut text = fit_to_width(&words.join("  "), DEFAULT_TERMINAL_WIDTH)
+        .trim_end()
+        .to_owned();
     text.push('\n');
     if !second.is_empty() {
-        text.push_str(fitted(&second.join("  "), WIDTH).trim_end());
+        text.push_str(fit_to_width(&second.join("  "), DEFAULT_TERMINAL_WIDTH).trim_end());
         text.push('\n');
     }
     text
 }
 
 /// How near dirty memory is to where writers have to wait.
-fn limit(host: &HostView) -> String {
-    match host.throttle {
+fn dirty_limit_text(host: &HostView) -> String {
+    match host.time_to_throttle {
         Some(left) if left.is_zero() => ", writers wait".to_owned(),
-        Some(left) if left <= SOON => format!(", writers wait in {}", units::waiting(left)),
+        Some(left) if left <= DIRTY_LIMIT_HORIZON => {
+            format!(", writers wait in {}", units::format_wait(left))
+        }
         _ => String::new(),
     }
 }
@@ -106,22 +110,22 @@ fn limit(host: &HostView) -> String {
 mod tests {
     use proptest::prelude::*;
 
-    use super::columns::columns;
+    use super::columns::display_width;
     use super::*;
-    use crate::model::live::{DeviceView, ProcessView, TransferState, TransferView};
+    use crate::model::snapshot::{DeviceView, ProcessView, TransferState, TransferView};
 
-    fn view() -> Live {
-        Live {
+    fn test_view() -> Snapshot {
+        Snapshot {
             time: "2026-11-20T20:34:29Z".into(),
             interval: Some(Duration::from_secs(1)),
             host: HostView {
                 name: Some("web-07".into()),
                 kernel: Some("6.1.0-56".into()),
-                load: Some([1.84, 1.0, 0.5]),
+                load_averages: Some([1.84, 1.0, 0.5]),
                 pressure_some: Some(0.12),
                 pressure_full: Some(0.04),
                 dirty_bytes: Some(812_000_000),
-                drain: Some(Duration::from_secs(9)),
+                time_to_flush: Some(Duration::from_secs(9)),
                 ..HostView::default()
             },
             devices: vec![
@@ -148,8 +152,8 @@ mod tests {
                 command: "cp --sparse=always /srv/img/vm7.raw /mnt/backup/of/a/long/name".into(),
                 read_bytes_per_s: Some(101.2e6),
                 write_bytes_per_s: Some(100e3),
-                asked_read_bytes_per_s: Some(103e6),
-                cached: Some(0.02),
+                rchar_bytes_per_s: Some(103e6),
+                cache_fraction: Some(0.02),
                 ..ProcessView::default()
             }],
             process_count: 2074,
@@ -167,7 +171,7 @@ mod tests {
                 state: TransferState::Moving,
                 ..TransferView::default()
             }],
-            growing: Vec::new(),
+            growing_files: Vec::new(),
             drives: Default::default(),
             file_systems: Default::default(),
             notices: vec!["I/O wait: n/a".into()],
@@ -175,13 +179,13 @@ mod tests {
     }
 
     #[test]
-    fn the_text_of_a_moment() {
-        insta::assert_snapshot!(text(&view()));
+    fn watch_sample_is_formatted_as_text() {
+        insta::assert_snapshot!(watch_text(&test_view()));
     }
 
     #[test]
-    fn a_line_of_json_has_the_names_of_the_contract() {
-        let line = line(&view()).unwrap();
+    fn watch_json_line_has_contract_keys() {
+        let line = json_line(&test_view()).unwrap();
         assert!(!line.contains('\n'));
         let json: serde_json::Value = serde_json::from_str(&line).unwrap();
         assert_eq!(json["interval_ns"], 1_000_000_000_u64);
@@ -197,19 +201,22 @@ mod tests {
     }
 
     #[test]
-    fn a_notice_is_said_once() {
+    fn probe_notice_is_printed_once() {
         let mut said = Vec::new();
-        assert_eq!(new_notices(&view(), &mut said), "note: I/O wait: n/a\n");
-        assert_eq!(new_notices(&view(), &mut said), "");
+        assert_eq!(
+            new_notices(&test_view(), &mut said),
+            "note: I/O wait: n/a\n"
+        );
+        assert_eq!(new_notices(&test_view(), &mut said), "");
     }
 
     proptest! {
         #[test]
-        fn no_line_is_wider_than_80(
+        fn watch_text_fits_80_columns(
             name in "\\PC{0,60}", source in "\\PC{0,120}", destination in "\\PC{0,120}",
             rate in 0.0..1e12_f64, bytes: u64, seconds in 0_u64..1 << 31,
         ) {
-            let mut live = view();
+            let mut live = test_view();
             live.devices[0].name = name.clone().into();
             live.devices[0].read_bytes_per_s = Some(rate);
             live.devices[0].read_ios_per_s = Some(rate);
@@ -220,8 +227,8 @@ mod tests {
             live.transfers[0].destination = Some(destination.into());
             live.transfers[0].size_bytes = Some(bytes);
             live.transfers[0].eta = Some(Duration::from_secs(seconds));
-            for line in text(&live).lines() {
-                prop_assert!(columns(line) <= WIDTH, "{} columns: {line}", columns(line));
+            for line in watch_text(&live).lines() {
+                prop_assert!(display_width(line) <= DEFAULT_TERMINAL_WIDTH, "{} columns: {line}", display_width(line));
             }
         }
     }

@@ -6,15 +6,15 @@ use std::io::{self, PipeReader, PipeWriter};
 use rustix::process::{Resource, getrlimit};
 
 /// Pipes, of two descriptors each: an event loop opens fewer.
-const PIPES: usize = 12;
+const REQUIRED_PIPES: usize = 12;
 
 /// Opens and closes as many descriptors as an event loop needs.
 ///
 /// # Errors
 /// When there are too few, with what to do about it.
-pub fn check() -> io::Result<()> {
+pub fn check_descriptor_limit() -> io::Result<()> {
     let opened: io::Result<Vec<(PipeReader, PipeWriter)>> =
-        (0..PIPES).map(|_| io::pipe()).collect();
+        (0..REQUIRED_PIPES).map(|_| io::pipe()).collect();
     let Err(error) = opened else {
         return Ok(());
     };

@@ -12,21 +12,21 @@ use tokio::sync::mpsc;
 use tokio::time::Instant;
 
 use super::input;
-use super::services::{Feeds, Services};
-use super::signals::Notice;
-use super::terminal::Display;
-use crate::app::{self, Action, Effect, News, State};
-use crate::ui::{self, Look};
+use super::services::{AppServices, ServiceFeeds};
+use super::signals::SignalNotice;
+use super::terminal::TerminalDisplay;
+use crate::app::{self, AppEvent, AppState, Effect, Message};
+use crate::ui::{self, Theme};
 
 /// Least time between two frames: a slow line is not flooded.
-pub const FRAME: Duration = Duration::from_millis(33);
+pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
 /// So long the first frame waits for the first sample, which is mostly there by then: an empty
 /// screen would be replaced at once.
-const FIRST_SAMPLE: Duration = Duration::from_millis(20);
+const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(20);
 
 /// How the loop ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Ending {
+pub enum LoopEnd {
     /// The user quit.
     Quit,
     /// A signal: its number.
@@ -49,13 +49,13 @@ pub enum LoopError {
 }
 
 /// Everything outside the loop.
-pub struct World<I, S, D> {
+pub struct LoopContext<I, S, D> {
     /// What the terminal sends.
     pub input: I,
     /// Signals and the like.
-    pub notices: mpsc::Receiver<Notice>,
+    pub signal_notices: mpsc::Receiver<SignalNotice>,
     /// What the services tell.
-    pub feeds: Feeds,
+    pub feeds: ServiceFeeds,
     /// Who does what is asked for.
     pub services: S,
     /// The terminal apart from drawing.
@@ -63,84 +63,84 @@ pub struct World<I, S, D> {
 }
 
 /// What one turn of the loop asks for.
-enum Turn {
-    Nothing,
+enum LoopStep {
+    Continue,
     Draw,
-    DrawAll,
-    End(Ending),
+    Redraw,
+    End(LoopEnd),
 }
 
 /// Runs the interface until it ends.
 ///
 /// # Errors
 /// When the terminal fails.
-pub async fn run<B, I, S, D>(
+pub async fn run_loop<B, I, S, D>(
     terminal: &mut Terminal<B>,
-    world: &mut World<I, S, D>,
-    state: &mut State,
-    look: &Look,
-) -> Result<Ending, LoopError>
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+    look: &Theme,
+) -> Result<LoopEnd, LoopError>
 where
     B: Backend,
     I: Stream<Item = io::Result<Event>> + Unpin,
-    S: Services,
-    D: Display,
+    S: AppServices,
+    D: TerminalDisplay,
 {
     let mut dirty = true;
-    let mut next_frame = Instant::now() + FIRST_SAMPLE;
+    let mut next_frame = Instant::now() + FIRST_SAMPLE_TIMEOUT;
     loop {
         let turn = tokio::select! {
             biased;
-            Some(notice) = world.notices.recv() => heed(notice, &mut world.display)?,
+            Some(notice) = world.signal_notices.recv() => handle_signal(notice, &mut world.display)?,
             () = tokio::time::sleep_until(next_frame), if dirty => {
-                draw(terminal, state, look)?;
+                draw_frame(terminal, state, look)?;
                 dirty = false;
-                next_frame = Instant::now() + FRAME;
-                Turn::Nothing
+                next_frame = Instant::now() + MIN_FRAME_INTERVAL;
+                LoopStep::Continue
             }
             event = world.input.next() => match event {
-                None => Turn::End(Ending::InputClosed),
-                Some(event) => take(event?, world, state)?,
+                None => LoopStep::End(LoopEnd::InputClosed),
+                Some(event) => handle_terminal_event(event?, world, state)?,
             },
-            Some(news) = world.feeds.news.recv() => {
-                act(Action::News(news), world, state)?
+            Some(news) = world.feeds.messages.recv() => {
+                handle_event(AppEvent::Message(news), world, state)?
             }
-            Ok(()) = world.feeds.live.changed() => {
-                let sample = world.feeds.live.borrow_and_update().clone();
-                if state.live.sample.is_none() {
+            Ok(()) = world.feeds.snapshots.changed() => {
+                let sample = world.feeds.snapshots.borrow_and_update().clone();
+                if state.live.snapshot.is_none() {
                     next_frame = Instant::now();
                 }
-                tell(sample.map(News::Sample), world, state)?
+                handle_message(sample.map(Message::Snapshot), world, state)?
             }
             Ok(()) = world.feeds.requests.changed() => {
                 let view = world.feeds.requests.borrow_and_update().clone();
-                tell(view.map(News::Requests), world, state)?
+                handle_message(view.map(Message::Requests), world, state)?
             }
             Ok(()) = world.feeds.progress.changed() => {
                 let view = world.feeds.progress.borrow_and_update().clone();
-                tell(view.map(News::Progress), world, state)?
+                handle_message(view.map(Message::BenchmarkProgress), world, state)?
             }
         };
         match turn {
-            Turn::Nothing => {}
-            Turn::Draw => dirty = true,
-            Turn::DrawAll => {
-                forget(terminal)?;
+            LoopStep::Continue => {}
+            LoopStep::Draw => dirty = true,
+            LoopStep::Redraw => {
+                invalidate_screen(terminal)?;
                 dirty = true;
             }
-            Turn::End(ending) => return Ok(ending),
+            LoopStep::End(ending) => return Ok(ending),
         }
     }
 }
 
-fn draw<B: Backend>(
+fn draw_frame<B: Backend>(
     terminal: &mut Terminal<B>,
-    state: &State,
-    look: &Look,
+    state: &AppState,
+    look: &Theme,
 ) -> Result<(), LoopError> {
     terminal
         .draw(|frame| ui::draw(state, look, frame.area(), frame.buffer_mut()))
-        .map_err(failed_to_draw)?;
+        .map_err(draw_error)?;
     Ok(())
 }
 
@@ -148,70 +148,73 @@ fn draw<B: Backend>(
 ///
 /// Not `Terminal::clear`: that asks the terminal where the cursor is, and the answer would go to
 /// the input stream.
-fn forget<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), LoopError> {
-    let size = terminal.size().map_err(failed_to_draw)?;
-    terminal.resize(size.into()).map_err(failed_to_draw)
+fn invalidate_screen<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), LoopError> {
+    let size = terminal.size().map_err(draw_error)?;
+    terminal.resize(size.into()).map_err(draw_error)
 }
 
-fn failed_to_draw(error: impl std::fmt::Display) -> LoopError {
+fn draw_error(error: impl std::fmt::Display) -> LoopError {
     LoopError::Draw(error.to_string())
 }
 
-fn heed(notice: Notice, display: &mut impl Display) -> Result<Turn, LoopError> {
+fn handle_signal(
+    notice: SignalNotice,
+    display: &mut impl TerminalDisplay,
+) -> Result<LoopStep, LoopError> {
     Ok(match notice {
-        Notice::Terminate(signal) => Turn::End(Ending::Signal(signal)),
-        Notice::Panicked => Turn::End(Ending::Panicked),
-        Notice::Suspend => {
+        SignalNotice::Terminate(signal) => LoopStep::End(LoopEnd::Signal(signal)),
+        SignalNotice::Panicked => LoopStep::End(LoopEnd::Panicked),
+        SignalNotice::Suspend => {
             display.suspend()?;
-            Turn::DrawAll
+            LoopStep::Redraw
         }
-        Notice::Resume => {
+        SignalNotice::Resume => {
             display.resume()?;
-            Turn::DrawAll
+            LoopStep::Redraw
         }
     })
 }
 
-fn take<I, S: Services, D: Display>(
+fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
     event: Event,
-    world: &mut World<I, S, D>,
-    state: &mut State,
-) -> Result<Turn, LoopError> {
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
     if let Event::Resize(..) = event {
-        return Ok(Turn::Draw);
+        return Ok(LoopStep::Draw);
     }
-    match input::action(&event) {
-        Some(action) => act(action, world, state),
-        None => Ok(Turn::Nothing),
+    match input::event_of(&event) {
+        Some(action) => handle_event(action, world, state),
+        None => Ok(LoopStep::Continue),
     }
 }
 
-fn tell<I, S: Services, D: Display>(
-    news: Option<News>,
-    world: &mut World<I, S, D>,
-    state: &mut State,
-) -> Result<Turn, LoopError> {
+fn handle_message<I, S: AppServices, D: TerminalDisplay>(
+    news: Option<Message>,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
     match news {
-        Some(news) => act(Action::News(news), world, state),
-        None => Ok(Turn::Nothing),
+        Some(news) => handle_event(AppEvent::Message(news), world, state),
+        None => Ok(LoopStep::Continue),
     }
 }
 
-fn act<I, S: Services, D: Display>(
-    action: Action,
-    world: &mut World<I, S, D>,
-    state: &mut State,
-) -> Result<Turn, LoopError> {
-    let mut turn = Turn::Draw;
+fn handle_event<I, S: AppServices, D: TerminalDisplay>(
+    action: AppEvent,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
+    let mut turn = LoopStep::Draw;
     for effect in app::update(state, action) {
         match effect {
-            Effect::Quit => turn = Turn::End(Ending::Quit),
-            Effect::Redraw => turn = Turn::DrawAll,
+            Effect::Quit => turn = LoopStep::End(LoopEnd::Quit),
+            Effect::Redraw => turn = LoopStep::Redraw,
             Effect::Suspend => {
                 world.display.suspend()?;
-                turn = Turn::DrawAll;
+                turn = LoopStep::Redraw;
             }
-            effect => world.services.perform(effect),
+            effect => world.services.perform_effect(effect),
         }
     }
     Ok(turn)

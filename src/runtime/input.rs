@@ -2,51 +2,51 @@
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyEventKind, KeyModifiers, MouseEventKind};
 
-use crate::app::Action;
-use crate::app::key::{Code, Key};
+use crate::app::AppEvent;
+use crate::app::key::{KeyPress, KeySymbol};
 
 /// What an event means; `None` for those that mean nothing.
 #[must_use]
-pub fn action(event: &Event) -> Option<Action> {
+pub fn event_of(event: &Event) -> Option<AppEvent> {
     match event {
-        Event::Key(key) => key_of(key).map(Action::Key),
-        Event::Paste(text) => Some(Action::Paste(text.clone())),
+        Event::Key(key) => key_press_of(key).map(AppEvent::Key),
+        Event::Paste(text) => Some(AppEvent::Paste(text.clone())),
         Event::Mouse(mouse) => match mouse.kind {
-            MouseEventKind::ScrollUp => Some(Action::Wheel { up: true }),
-            MouseEventKind::ScrollDown => Some(Action::Wheel { up: false }),
+            MouseEventKind::ScrollUp => Some(AppEvent::Wheel { up: true }),
+            MouseEventKind::ScrollDown => Some(AppEvent::Wheel { up: false }),
             _ => None,
         },
         _ => None,
     }
 }
 
-fn key_of(event: &KeyEvent) -> Option<Key> {
+fn key_press_of(event: &KeyEvent) -> Option<KeyPress> {
     // Some terminals report the release as well.
     if event.kind == KeyEventKind::Release {
         return None;
     }
     let control = event.modifiers.contains(KeyModifiers::CONTROL);
     let code = match event.code {
-        KeyCode::Char(letter) if control => Code::Char(letter.to_ascii_lowercase()),
-        KeyCode::Char(letter) => Code::Char(letter),
-        KeyCode::Enter => Code::Enter,
-        KeyCode::Esc => Code::Esc,
-        KeyCode::Tab => Code::Tab,
-        KeyCode::BackTab => Code::BackTab,
-        KeyCode::Up => Code::Up,
-        KeyCode::Down => Code::Down,
-        KeyCode::Left => Code::Left,
-        KeyCode::Right => Code::Right,
-        KeyCode::Home => Code::Home,
-        KeyCode::End => Code::End,
-        KeyCode::PageUp => Code::PageUp,
-        KeyCode::PageDown => Code::PageDown,
-        KeyCode::Backspace => Code::Backspace,
-        KeyCode::Delete => Code::Delete,
-        KeyCode::F(number) => Code::Function(number),
+        KeyCode::Char(letter) if control => KeySymbol::Char(letter.to_ascii_lowercase()),
+        KeyCode::Char(letter) => KeySymbol::Char(letter),
+        KeyCode::Enter => KeySymbol::Enter,
+        KeyCode::Esc => KeySymbol::Esc,
+        KeyCode::Tab => KeySymbol::Tab,
+        KeyCode::BackTab => KeySymbol::BackTab,
+        KeyCode::Up => KeySymbol::Up,
+        KeyCode::Down => KeySymbol::Down,
+        KeyCode::Left => KeySymbol::Left,
+        KeyCode::Right => KeySymbol::Right,
+        KeyCode::Home => KeySymbol::Home,
+        KeyCode::End => KeySymbol::End,
+        KeyCode::PageUp => KeySymbol::PageUp,
+        KeyCode::PageDown => KeySymbol::PageDown,
+        KeyCode::Backspace => KeySymbol::Backspace,
+        KeyCode::Delete => KeySymbol::Delete,
+        KeyCode::F(number) => KeySymbol::Function(number),
         _ => return None,
     };
-    Some(Key { code, control })
+    Some(KeyPress { code, control })
 }
 
 #[cfg(test)]
@@ -54,12 +54,12 @@ mod tests {
     use super::*;
 
     #[test]
-    fn releases_mean_nothing_and_control_is_kept() {
+    fn key_release_is_ignored_and_ctrl_is_kept() {
         let mut event = KeyEvent::new(KeyCode::Char('C'), KeyModifiers::CONTROL);
-        assert_eq!(key_of(&event), Some(Key::control('c')));
+        assert_eq!(key_press_of(&event), Some(KeyPress::control('c')));
         event.kind = KeyEventKind::Release;
-        assert_eq!(key_of(&event), None);
+        assert_eq!(key_press_of(&event), None);
         let upper = KeyEvent::new(KeyCode::Char('G'), KeyModifiers::SHIFT);
-        assert_eq!(key_of(&upper), Some(Key::char('G')));
+        assert_eq!(key_press_of(&upper), Some(KeyPress::char('G')));
     }
 }

@@ -8,21 +8,21 @@ use crossterm::event::EventStream;
 use ratatui::Terminal;
 use tokio::sync::mpsc;
 
-use super::event_loop::{self, Ending, LoopError, World};
-use super::lean::Lean;
-use super::machine_services::Machine;
-use super::player::{self, Player};
-use super::services::{Services, Sources, feeds};
-use super::terminal::{Guard, LastWords};
+use super::compact_backend::CompactBackend;
+use super::event_loop::{self, LoopContext, LoopEnd, LoopError};
+use super::machine_services::MachineServices;
+use super::player::{self, RecordingPlayer};
+use super::services::{AppServices, FeedSenders, service_channels};
+use super::terminal::{PanicReport, TerminalGuard};
 use super::{descriptors, signals, supervisor};
-use crate::app::State;
+use crate::app::AppState;
 use crate::recording::Recording;
-use crate::roots::Roots;
-use crate::ui::Look;
+use crate::roots::SysPaths;
+use crate::ui::Theme;
 
 /// How the interface is wanted.
 #[derive(Debug, Clone)]
-pub struct Options {
+pub struct InterfaceOptions {
     /// ASCII characters only.
     pub ascii: bool,
     /// Take the mouse's wheel.
@@ -49,10 +49,10 @@ pub enum InterfaceError {
 ///
 /// # Errors
 /// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
-pub fn run(options: &Options) -> Result<Ending, InterfaceError> {
+pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
     let interval = options.interval;
-    run_with(options, State::new(interval), |sources| {
-        Machine::start(Roots::default(), interval, sources)
+    run_with(options, AppState::new(interval), |sources| {
+        MachineServices::start(SysPaths::default(), interval, sources)
     })
 }
 
@@ -61,64 +61,66 @@ pub fn run(options: &Options) -> Result<Ending, InterfaceError> {
 /// # Errors
 /// As [`run`].
 pub fn replay(
-    options: &Options,
+    options: &InterfaceOptions,
     path: &Path,
     recording: Recording,
-) -> Result<Ending, InterfaceError> {
-    let state = State::replaying(player::timeline(path, &recording), options.interval);
-    run_with(options, state, |sources| Player::start(recording, sources))
+) -> Result<LoopEnd, InterfaceError> {
+    let state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    run_with(options, state, |sources| {
+        RecordingPlayer::start(recording, sources)
+    })
 }
 
 /// Runs the interface from a state on, with other services.
 ///
 /// # Errors
 /// As [`run`].
-pub fn run_with<S: Services>(
-    options: &Options,
-    mut state: State,
-    start: impl FnOnce(Sources) -> io::Result<S>,
-) -> Result<Ending, InterfaceError> {
-    descriptors::check()?;
+pub fn run_with<S: AppServices>(
+    options: &InterfaceOptions,
+    mut state: AppState,
+    start: impl FnOnce(FeedSenders) -> io::Result<S>,
+) -> Result<LoopEnd, InterfaceError> {
+    descriptors::check_descriptor_limit()?;
     let runtime = tokio::runtime::Builder::new_current_thread()
         .enable_all()
         .build()?;
     let (notifier, notices) = mpsc::channel(16);
-    let words = LastWords::listen(notifier.clone());
-    let (sources, feeds) = feeds();
+    let words = PanicReport::install_hook(notifier.clone());
+    let (sources, feeds) = service_channels();
     let result = runtime.block_on(async {
-        signals::listen(&notifier)?;
+        signals::forward_signals(&notifier)?;
         // First the terminal: where there is none, no thread is started.
-        let display = Guard::enter(options.mouse)?;
-        let mut world = World {
+        let display = TerminalGuard::enter_screen(options.mouse)?;
+        let mut world = LoopContext {
             input: EventStream::new(),
-            notices,
+            signal_notices: notices,
             feeds,
             services: start(sources)?,
             display,
         };
-        let mut terminal = Terminal::new(Lean::new(stdout()))?;
-        let look = look(options);
-        let ending = event_loop::run(&mut terminal, &mut world, &mut state, &look).await;
-        let World {
+        let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
+        let look = theme(options);
+        let ending = event_loop::run_loop(&mut terminal, &mut world, &mut state, &look).await;
+        let LoopContext {
             display, services, ..
         } = world;
         // The terminal is given back before a drive that does not answer is waited for.
         drop(display);
-        supervisor::leaving();
+        supervisor::report_ending();
         let mut services = services;
-        services.finish();
+        services.stop_and_join();
         Ok::<_, InterfaceError>(ending?)
     });
-    match words.spoken() {
+    match words.panic_message() {
         Some(message) => Err(InterfaceError::Panicked(message)),
         None => result,
     }
 }
 
 /// Without colours when `NO_COLOR` is set to anything (<https://no-color.org>).
-fn look(options: &Options) -> Look {
+fn theme(options: &InterfaceOptions) -> Theme {
     let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
-    Look {
+    Theme {
         ascii: options.ascii,
         colour,
     }

@@ -5,8 +5,8 @@ use std::path::Path;
 
 use jiff::Zoned;
 
-use crate::roots::Roots;
-use crate::session::document::Host;
+use crate::roots::SysPaths;
+use crate::session::document::HostRecord;
 
 /// A moment as RFC 3339 with offset, to the second.
 #[must_use]
@@ -16,30 +16,30 @@ pub fn rfc3339(moment: &Zoned) -> String {
 
 /// Name, kernel, processors, memory and hypervisor of this machine.
 #[must_use]
-pub fn describe(roots: &Roots) -> Host {
+pub fn host_record(roots: &SysPaths) -> HostRecord {
     let names = rustix::system::uname();
     let text = |name: &std::ffi::CStr| {
         Some(name.to_string_lossy().into_owned()).filter(|name| !name.is_empty())
     };
-    Host {
+    HostRecord {
         name: text(names.nodename()).map(Into::into),
         kernel: text(names.release()).map(Into::into),
         architecture: text(names.machine()).map(Into::into),
         processors: std::thread::available_parallelism()
             .ok()
             .and_then(|count| u32::try_from(count.get()).ok()),
-        memory_bytes: Some(memory(&rustix::system::sysinfo())),
+        memory_bytes: Some(memory_bytes(&rustix::system::sysinfo())),
         virtualization: virtualization(roots).map(Into::into),
     }
 }
 
-fn memory(info: &rustix::system::Sysinfo) -> u64 {
+fn memory_bytes(info: &rustix::system::Sysinfo) -> u64 {
     info.totalram.saturating_mul(u64::from(info.mem_unit))
 }
 
 /// The hypervisor's name where the firmware tables or the processor tell of one
 /// (systemd's detect-virt looks in the same places).
-fn virtualization(roots: &Roots) -> Option<String> {
+fn virtualization(roots: &SysPaths) -> Option<String> {
     const VENDORS: [(&str, &str); 8] = [
         ("QEMU", "QEMU"),
         ("KVM", "KVM"),
@@ -74,9 +74,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn the_hypervisor_is_named_or_at_least_noticed() {
+    fn hypervisor_is_detected_from_dmi_or_cpu_flags() {
         let root = tempfile::tempdir().unwrap();
-        let roots = Roots::below(root.path());
+        let roots = SysPaths::under_root(root.path());
         assert_eq!(virtualization(&roots), None);
         fs::create_dir_all(&roots.proc).unwrap();
         fs::write(
@@ -93,7 +93,7 @@ mod tests {
     }
 
     #[test]
-    fn a_moment_has_its_offset() {
+    fn rfc3339_time_has_utc_offset() {
         let moment: Zoned = "2026-01-02T03:04:05+01:00[Europe/Berlin]".parse().unwrap();
         assert_eq!(rfc3339(&moment), "2026-01-02T03:04:05+01:00");
     }

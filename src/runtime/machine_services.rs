@@ -6,170 +6,194 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread;
 use std::time::Duration;
 
-use super::follower::Follower;
-use super::jobs::Running;
-use super::sampler::Sampler;
-use super::services::{Services, Sources};
-use super::{archive, overwrite, processes, targets};
-use crate::app::{Effect, News};
-use crate::drive::settings::{Guard, Settings};
-use crate::model::Modeler;
-use crate::probe::Collector;
-use crate::roots::Roots;
+use super::benchmark_thread::RunningBenchmark;
+use super::request_follower::RequestFollower;
+use super::sampler::SampleThread;
+use super::services::{AppServices, FeedSenders};
+use super::{overwrite_consent, processes, session_archive, targets};
+use crate::app::{Effect, Message};
+use crate::drive::settings::{SettingLock, SettingsManager};
+use crate::model::ViewBuilder;
+use crate::probe::SampleCollector;
+use crate::roots::SysPaths;
 use crate::session::store;
 
 /// Sampling, measuring and saving on this machine.
 #[derive(Debug)]
-pub struct Machine {
-    roots: Roots,
-    sources: Sources,
-    sampler: Sampler,
-    follower: Follower,
-    all_processes: Arc<AtomicBool>,
-    threads: Arc<AtomicBool>,
-    accounting: Option<Guard>,
-    running: Option<Running>,
+pub struct MachineServices {
+    roots: SysPaths,
+    senders: FeedSenders,
+    sampler: SampleThread,
+    follower: RequestFollower,
+    show_all_processes: Arc<AtomicBool>,
+    show_threads: Arc<AtomicBool>,
+    accounting_lock: Option<SettingLock>,
+    running_benchmark: Option<RunningBenchmark>,
 }
 
-impl Machine {
+impl MachineServices {
     /// Begins to take samples.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(roots: Roots, interval: Duration, sources: Sources) -> std::io::Result<Self> {
+    pub fn start(
+        roots: SysPaths,
+        interval: Duration,
+        sources: FeedSenders,
+    ) -> std::io::Result<Self> {
         let all_processes = Arc::new(AtomicBool::new(false));
-        let (mut collector, mut modeler) = (Collector::new(roots.clone()), Modeler::default());
-        let (live, all) = (sources.live.clone(), Arc::clone(&all_processes));
+        let (mut collector, mut modeler) =
+            (SampleCollector::new(roots.clone()), ViewBuilder::default());
+        let (live, all) = (sources.snapshots.clone(), Arc::clone(&all_processes));
         let threads = Arc::new(AtomicBool::new(false));
         let threads_shown = Arc::clone(&threads);
-        let sampler = Sampler::start(interval, move || {
-            collector.show_threads(threads_shown.load(Ordering::Relaxed));
+        let sampler = SampleThread::start(interval, move || {
+            collector.set_show_threads(threads_shown.load(Ordering::Relaxed));
             let all = all.load(Ordering::Relaxed);
-            collector.show_all(all);
+            collector.set_show_all(all);
             modeler.show_all_processes(all);
             let view = modeler.update(Arc::new(collector.collect()));
             live.send_replace(Some(Arc::new(view)));
         })?;
-        let follower = Follower::start(roots.clone(), sources.clone())?;
+        let follower = RequestFollower::start(roots.clone(), sources.clone())?;
         Ok(Self {
             roots,
-            sources,
+            senders: sources,
             sampler,
             follower,
-            all_processes,
-            threads,
-            accounting: None,
-            running: None,
+            show_all_processes: all_processes,
+            show_threads: threads,
+            accounting_lock: None,
+            running_benchmark: None,
         })
     }
 
     /// Does something that may take a while on a thread of its own, and tells what came of it.
-    fn ask(&self, question: impl FnOnce(&Roots) -> News + Send + 'static) {
-        let (roots, sources) = (self.roots.clone(), self.sources.clone());
+    fn run_in_background(&self, question: impl FnOnce(&SysPaths) -> Message + Send + 'static) {
+        let (roots, sources) = (self.roots.clone(), self.senders.clone());
         thread::spawn(move || {
             let answer = question(&roots);
             // Nobody listens any more once the program ends.
-            let _ = sources.news.blocking_send(answer);
+            let _ = sources.messages.blocking_send(answer);
         });
     }
 
     /// Tells something that is known already.
-    fn tell(&self, news: News) {
-        self.ask(move |_| news);
+    fn send_message(&self, news: Message) {
+        self.run_in_background(move |_| news);
     }
 
-    fn account(&mut self, on: bool) {
+    fn set_accounting(&mut self, on: bool) {
         let done = if on {
-            processes::count_waiting(&Settings::default()).map(|guard| {
-                self.accounting = Some(guard);
+            processes::enable_delay_accounting(&SettingsManager::default()).map(|guard| {
+                self.accounting_lock = Some(guard);
                 true
             })
         } else {
-            let guard = self.accounting.take();
+            let guard = self.accounting_lock.take();
             guard
-                .map_or(Ok(()), Guard::put_back)
+                .map_or(Ok(()), SettingLock::restore_original)
                 .map(|()| false)
                 .map_err(|error| format!("{error}; {}", error.advice()))
         };
-        self.tell(News::Accounting(done));
+        self.send_message(Message::AccountingChanged(done));
     }
 
-    fn measure(&mut self, job: crate::bench::Job) {
-        match Running::start(job, self.roots.clone(), self.sources.clone()) {
-            Ok(running) => self.running = Some(running),
+    fn start_benchmark(&mut self, job: crate::bench::BenchmarkSpec) {
+        match RunningBenchmark::start(job, self.roots.clone(), self.senders.clone()) {
+            Ok(running) => self.running_benchmark = Some(running),
             Err(error) => {
                 let message = format!("cannot start a thread for the benchmark: {error}");
-                self.ask(move |_| News::Ended(Box::new(Err(message))));
+                self.run_in_background(move |_| Message::BenchmarkEnded(Box::new(Err(message))));
             }
         }
     }
 }
 
-impl Services for Machine {
-    fn perform(&mut self, effect: Effect) {
+impl AppServices for MachineServices {
+    fn perform_effect(&mut self, effect: Effect) {
         match effect {
             Effect::SetInterval(interval) => self.sampler.set_interval(interval),
-            Effect::Pause(paused) => self.sampler.pause(paused),
-            Effect::ShowAll(all) => self.all_processes.store(all, Ordering::Relaxed),
-            Effect::Follow(device) => self.follower.follow(device.map(String::from)),
-            Effect::ShowThreads(shown) => self.threads.store(shown, Ordering::Relaxed),
-            Effect::ListFiles(pid) => {
-                self.ask(move |roots| News::Files(pid, processes::files(roots, pid)));
+            Effect::SetPaused(paused) => self.sampler.set_paused(paused),
+            Effect::ShowAllProcesses(all) => self.show_all_processes.store(all, Ordering::Relaxed),
+            Effect::FollowRequests(device) => self.follower.follow_device(device.map(String::from)),
+            Effect::ShowThreads(shown) => self.show_threads.store(shown, Ordering::Relaxed),
+            Effect::ListOpenFiles(pid) => {
+                self.run_in_background(move |roots| {
+                    Message::OpenFiles(pid, processes::list_open_files(roots, pid))
+                });
             }
-            Effect::ListDeleted => self.ask(|roots| News::Deleted(processes::deleted(roots))),
-            Effect::Do(victim, deed) => {
-                self.ask(move |roots| News::Done(processes::act(roots, victim, deed)));
-            }
-            Effect::Account(on) => self.account(on),
-            Effect::ListTargets => self.ask(|roots| News::Targets(targets::list(roots))),
-            Effect::Inspect(path) => {
-                self.ask(move |roots| News::Inspected(Box::new(targets::inspect(roots, &path))))
-            }
-            Effect::Weigh(path) => self.ask(move |roots| {
-                let stakes = overwrite::stakes(roots, &path);
-                News::AtStake(path, stakes)
+            Effect::ListDeletedFiles => self.run_in_background(|roots| {
+                Message::DeletedFiles(processes::list_deleted_files(roots))
             }),
-            Effect::Start(job) => self.measure(*job),
-            Effect::Stop => {
-                if let Some(running) = &self.running {
+            Effect::ApplyProcessAction(victim, deed) => {
+                self.run_in_background(move |roots| {
+                    Message::ProcessActionDone(processes::apply_action(roots, victim, deed))
+                });
+            }
+            Effect::SetAccounting(on) => self.set_accounting(on),
+            Effect::ListTargets => {
+                self.run_in_background(|roots| Message::Targets(targets::list_targets(roots)))
+            }
+            Effect::InspectTarget(path) => self.run_in_background(move |roots| {
+                Message::TargetInspected(Box::new(targets::inspect_target(roots, &path)))
+            }),
+            Effect::InspectImpact(path) => self.run_in_background(move |roots| {
+                let stakes = overwrite_consent::inspect_impact(roots, &path);
+                Message::OverwriteImpact(path, stakes)
+            }),
+            Effect::StartBenchmark(job) => self.start_benchmark(*job),
+            Effect::StopBenchmark => {
+                if let Some(running) = &self.running_benchmark {
                     running.stop();
                 }
             }
-            Effect::ListSessions => self.ask(|_| News::Sessions(sessions())),
-            Effect::Open(path) => self.ask(move |_| News::Opened(Box::new(archive::open(path)))),
-            Effect::Compare(paths, ignored) => {
-                self.ask(move |_| News::Compared(Box::new(archive::compare(paths, ignored))))
-            }
-            Effect::Export(path) => {
-                self.ask(move |_| News::Exported(archive::export(&path, &here())))
-            }
-            Effect::Report(paths, ignored) => {
-                self.ask(move |_| News::Exported(archive::report(&paths, &ignored, &here())))
-            }
+            Effect::ListSessions => self.run_in_background(|_| Message::Sessions(list_sessions())),
+            Effect::OpenSession(path) => self.run_in_background(move |_| {
+                Message::SessionOpened(Box::new(session_archive::open_session(path)))
+            }),
+            Effect::CompareSessions(paths, ignored) => self.run_in_background(move |_| {
+                Message::SessionsCompared(Box::new(session_archive::compare_sessions(
+                    paths, ignored,
+                )))
+            }),
+            Effect::ExportSession(path) => self.run_in_background(move |_| {
+                Message::SessionExported(session_archive::export_session(
+                    &path,
+                    &working_directory(),
+                ))
+            }),
+            Effect::WriteReport(paths, ignored) => self.run_in_background(move |_| {
+                Message::SessionExported(session_archive::write_report(
+                    &paths,
+                    &ignored,
+                    &working_directory(),
+                ))
+            }),
             Effect::Quit
             | Effect::Suspend
             | Effect::Redraw
-            | Effect::Travel(_)
-            | Effect::ExportView => {}
+            | Effect::Seek(_)
+            | Effect::ExportFrame => {}
         }
     }
 
-    fn finish(&mut self) {
+    fn stop_and_join(&mut self) {
         // Puts delay accounting back.
-        self.accounting = None;
-        if let Some(running) = self.running.take() {
-            running.finish();
+        self.accounting_lock = None;
+        if let Some(running) = self.running_benchmark.take() {
+            running.stop_and_join();
         }
     }
 }
 
-fn here() -> PathBuf {
+fn working_directory() -> PathBuf {
     std::env::current_dir().unwrap_or_else(|_| PathBuf::from("."))
 }
 
-fn sessions() -> Result<Vec<crate::app::SessionEntry>, String> {
-    match store::directory() {
-        Some(directory) => archive::list(&directory),
+fn list_sessions() -> Result<Vec<crate::app::SessionEntry>, String> {
+    match store::sessions_directory() {
+        Some(directory) => session_archive::list_sessions(&directory),
         None => Err("neither XDG_STATE_HOME nor HOME is set: nothing is saved".to_owned()),
     }
 }

@@ -3,8 +3,8 @@
 use std::path::Path;
 
 use crate::drive::guard;
-use crate::named_file::{FileId, Output, OutputError};
-use crate::roots::Roots;
+use crate::named_file::{FileId, OutputError, OutputFile};
+use crate::roots::SysPaths;
 
 /// Looks at where an output would go, as [`Output::prepare`] does, and refuses a file whose bytes
 /// are in use: the image of a loop device or of a mounted file system, or a swap file. A file that is
@@ -13,8 +13,12 @@ use crate::roots::Roots;
 ///
 /// # Errors
 /// When it must not or cannot be written there.
-pub fn prepare(roots: &Roots, path: &Path, inputs: &[FileId]) -> Result<Output, OutputError> {
-    let output = Output::prepare(path, inputs)?;
+pub fn prepare_output(
+    roots: &SysPaths,
+    path: &Path,
+    inputs: &[FileId],
+) -> Result<OutputFile, OutputError> {
+    let output = OutputFile::prepare(path, inputs)?;
     check_unused(roots, &output)?;
     Ok(output)
 }
@@ -23,12 +27,12 @@ pub fn prepare(roots: &Roots, path: &Path, inputs: &[FileId]) -> Result<Output, 
 ///
 /// # Errors
 /// When it cannot be written, or must not be any more.
-pub fn write(roots: &Roots, output: Output, bytes: &[u8]) -> Result<(), OutputError> {
+pub fn write_output(roots: &SysPaths, output: OutputFile, bytes: &[u8]) -> Result<(), OutputError> {
     check_unused(roots, &output)?;
     output.write(bytes)
 }
 
-fn check_unused(roots: &Roots, output: &Output) -> Result<(), OutputError> {
+fn check_unused(roots: &SysPaths, output: &OutputFile) -> Result<(), OutputError> {
     let Some(id) = output.existing_file() else {
         return Ok(());
     };
@@ -38,13 +42,13 @@ fn check_unused(roots: &Roots, output: &Output) -> Result<(), OutputError> {
         reason,
     };
     let name = path.display().to_string();
-    let uses = guard::uses_of_file(roots, id, &name, output.written_in_place())
+    let uses = guard::find_file_uses(roots, id, &name, output.in_place_file())
         .map_err(|refusal| in_use(refusal.to_string()))?;
     if !uses.conflicts.is_empty() {
-        return Err(in_use(joined(&uses.conflicts)));
+        return Err(in_use(join_lines(&uses.conflicts)));
     }
     if !uses.unresolved.is_empty() {
-        let questions = joined(&uses.unresolved);
+        let questions = join_lines(&uses.unresolved);
         return Err(in_use(format!(
             "it is open elsewhere, or may be, and cannot find out whether it is in use: {questions}"
         )));
@@ -52,7 +56,7 @@ fn check_unused(roots: &Roots, output: &Output) -> Result<(), OutputError> {
     Ok(())
 }
 
-fn joined(items: &[impl ToString]) -> String {
+fn join_lines(items: &[impl ToString]) -> String {
     let words: Vec<String> = items.iter().map(ToString::to_string).collect();
     words.join("; ")
 }

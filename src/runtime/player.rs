@@ -8,93 +8,96 @@ use std::time::Duration;
 
 use jiff::Timestamp;
 
-use super::services::{Services, Sources};
-use crate::app::replay::{Moment, Timeline, Travel};
-use crate::app::{Effect, News};
-use crate::model::History;
-use crate::model::requests::{Board, Line as RequestLine, RequestsView};
+use super::services::{AppServices, FeedSenders};
+use crate::app::replay::{Frame, ReplayTimeline, Seek};
+use crate::app::{Effect, Message};
+use crate::model::SampleHistory;
+use crate::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use crate::named_file;
-use crate::recording::{Mark, ReadError, Recording, Replay};
+use crate::recording::{FrameMark, Recording, RecordingCursor, RecordingReadError};
 use crate::safe_text::SafeText;
 
 /// Time between two views while it plays.
-const PLAY: Duration = Duration::from_millis(250);
+const PLAY_INTERVAL: Duration = Duration::from_millis(250);
 
 /// Milliseconds of requests that are shown: what the pictures of the Requests screen hold.
-const REQUESTS_MS: u64 = 60_000;
+const REQUEST_WINDOW_MS: u64 = 60_000;
 /// Requests of that time that are shown at most.
-const MOST_REQUESTS: u32 = 2_000_000;
+const MAX_REQUESTS: u32 = 2_000_000;
 
 /// What the thread is told.
 #[derive(Debug, Clone, Copy)]
-enum Order {
-    Travel(Travel),
-    Export,
+enum PlayerCommand {
+    Seek(Seek),
+    ExportFrame,
 }
 
 /// Goes through a recording; ends when this is dropped.
 #[derive(Debug)]
-pub struct Player {
-    orders: Option<Sender<Order>>,
+pub struct RecordingPlayer {
+    commands: Option<Sender<PlayerCommand>>,
     thread: Option<JoinHandle<()>>,
 }
 
 /// The time line of a recording.
 #[must_use]
-pub fn timeline(path: &Path, recording: &Recording) -> Timeline {
-    let rates = recording.marks().map(|mark| mark.bytes_per_s).collect();
-    let name = SafeText::of_path(path);
+pub fn timeline(path: &Path, recording: &Recording) -> ReplayTimeline {
+    let rates = recording
+        .view_marks()
+        .map(|mark| mark.bytes_per_s)
+        .collect();
+    let name = SafeText::from_path(path);
     let note = match recording.damage() {
         Some(damage) => Some(damage.to_string().into()),
-        None => (!recording.is_ended()).then(|| "the recording was cut off".into()),
+        None => (!recording.ended_cleanly()).then(|| "the recording was cut off".into()),
     };
-    Timeline {
+    ReplayTimeline {
         has_requests: recording.has_requests(),
-        ..Timeline::new(name, rates, note)
+        ..ReplayTimeline::new(name, rates, note)
     }
 }
 
-impl Player {
+impl RecordingPlayer {
     /// Shows the first view.
     ///
     /// # Errors
     /// When the thread cannot be started.
-    pub fn start(recording: Recording, sources: Sources) -> std::io::Result<Self> {
+    pub fn start(recording: Recording, sources: FeedSenders) -> std::io::Result<Self> {
         let (orders, inbox) = channel();
-        let stage = Stage {
-            replay: Replay::new(recording),
-            history: History::default(),
-            playing: false,
-            sources,
+        let stage = PlayerState {
+            cursor: RecordingCursor::new(recording),
+            history: SampleHistory::default(),
+            is_playing: false,
+            senders: sources,
         };
         let thread = thread::Builder::new()
             .name("player".to_owned())
             .spawn(move || stage.run(&inbox))?;
         Ok(Self {
-            orders: Some(orders),
+            commands: Some(orders),
             thread: Some(thread),
         })
     }
 }
 
-impl Services for Player {
-    fn perform(&mut self, effect: Effect) {
+impl AppServices for RecordingPlayer {
+    fn perform_effect(&mut self, effect: Effect) {
         let order = match effect {
-            Effect::Travel(travel) => Order::Travel(travel),
-            Effect::ExportView => Order::Export,
+            Effect::Seek(travel) => PlayerCommand::Seek(travel),
+            Effect::ExportFrame => PlayerCommand::ExportFrame,
             // Nothing else can be had of a recording.
             _ => return,
         };
-        if let Some(orders) = &self.orders {
+        if let Some(orders) = &self.commands {
             // A thread that is gone has panicked, which the loop is told by other means.
             let _ = orders.send(order);
         }
     }
 }
 
-impl Drop for Player {
+impl Drop for RecordingPlayer {
     fn drop(&mut self) {
-        self.orders = None;
+        self.commands = None;
         if let Some(thread) = self.thread.take() {
             let _ = thread.join();
         }
@@ -102,133 +105,139 @@ impl Drop for Player {
 }
 
 /// What the thread works on.
-struct Stage {
-    replay: Replay,
-    history: History,
-    playing: bool,
-    sources: Sources,
+struct PlayerState {
+    cursor: RecordingCursor,
+    history: SampleHistory,
+    is_playing: bool,
+    senders: FeedSenders,
 }
 
-impl Stage {
-    fn run(mut self, inbox: &Receiver<Order>) {
-        self.show(None);
+impl PlayerState {
+    fn run(mut self, inbox: &Receiver<PlayerCommand>) {
+        self.show_frame(None);
         loop {
-            let order = if self.playing {
-                inbox.recv_timeout(PLAY)
+            let order = if self.is_playing {
+                inbox.recv_timeout(PLAY_INTERVAL)
             } else {
                 inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
             };
             match order {
-                Ok(Order::Travel(travel)) => self.travel(travel),
-                Ok(Order::Export) => self.export(),
-                Err(RecvTimeoutError::Timeout) => self.travel(Travel::Step(1)),
+                Ok(PlayerCommand::Seek(travel)) => self.seek(travel),
+                Ok(PlayerCommand::ExportFrame) => self.export_frame(),
+                Err(RecvTimeoutError::Timeout) => self.seek(Seek::Forward(1)),
                 Err(RecvTimeoutError::Disconnected) => return,
             }
         }
     }
 
-    fn travel(&mut self, travel: Travel) {
-        let before = self.replay.position();
+    fn seek(&mut self, travel: Seek) {
+        let before = self.cursor.position();
         match travel {
-            Travel::Step(by) => {
+            Seek::Forward(by) => {
                 // At the end there is nothing left to play.
-                if !self.replay.step(by) {
-                    self.playing = false;
+                if !self.cursor.step(by) {
+                    self.is_playing = false;
                 }
             }
-            Travel::First => self.replay.seek(0),
-            Travel::Last => self.replay.seek(usize::MAX),
-            Travel::Busiest => {
-                self.replay.seek_busiest();
+            Seek::First => self.cursor.seek(0),
+            Seek::Last => self.cursor.seek(usize::MAX),
+            Seek::Busiest => {
+                self.cursor.seek_busiest();
             }
-            Travel::Play(playing) => self.playing = playing,
+            Seek::Play(playing) => self.is_playing = playing,
         }
-        self.show(Some(before));
+        self.show_frame(Some(before));
     }
 
     /// Tells the view, with the past that leads up to it; after a jump that is put together anew.
-    fn show(&mut self, before: Option<usize>) {
-        let told = self.moment(before).unwrap_or_else(|error| {
-            self.playing = false;
-            News::NotReplayed(error.to_string())
+    fn show_frame(&mut self, before: Option<usize>) {
+        let told = self.frame_message(before).unwrap_or_else(|error| {
+            self.is_playing = false;
+            Message::ReplayFailed(error.to_string())
         });
-        self.tell(told);
+        self.send_message(told);
     }
 
     /// What the Requests screen showed then; `None` when there were none.
-    fn requests(&mut self) -> Result<Option<RequestsView>, ReadError> {
-        if !self.replay.recording().has_requests() {
+    fn requests_view(&mut self) -> Result<Option<RequestsView>, RecordingReadError> {
+        if !self.cursor.recording().has_requests() {
             return Ok(None);
         }
         let mut span: Option<(SafeText, u64, u64)> = None;
-        self.each_request(&mut |line| {
-            let times = line.request().times;
+        self.for_each_request(&mut |line| {
+            let times = line.request().timestamps;
             let (_, began, until) = span.get_or_insert_with(|| (line.device().into(), u64::MAX, 0));
-            *began = times.first().min(*began);
+            *began = times.first_timestamp().min(*began);
             *until = times.completed.max(*until);
         })?;
         let Some((device, began, until)) = span else {
             return Ok(None);
         };
-        let mut board = Board::new(&device, began);
-        self.each_request(&mut |line| board.add(&[line.request()]))?;
+        let mut board = RequestAggregator::new(&device, began);
+        self.for_each_request(&mut |line| board.add_requests(&[line.request()]))?;
         Ok(Some(board.view(until)))
     }
 
     /// Goes through the requests that are shown; those that a newer program wrote are left out.
-    fn each_request(&mut self, take: &mut dyn FnMut(&RequestLine<'_>)) -> Result<(), ReadError> {
-        let mut left = MOST_REQUESTS;
-        self.replay.requests_of(REQUESTS_MS, &mut |text| {
-            if let Ok(line) = serde_json::from_str(text) {
-                take(&line);
-            }
-            left -= 1;
-            left > 0
-        })
+    fn for_each_request(
+        &mut self,
+        take: &mut dyn FnMut(&RequestLine<'_>),
+    ) -> Result<(), RecordingReadError> {
+        let mut left = MAX_REQUESTS;
+        self.cursor
+            .for_each_request_since(REQUEST_WINDOW_MS, &mut |text| {
+                if let Ok(line) = serde_json::from_str(text) {
+                    take(&line);
+                }
+                left -= 1;
+                left > 0
+            })
     }
 
-    fn moment(&mut self, before: Option<usize>) -> Result<News, ReadError> {
-        let Some(live) = self.replay.view()? else {
-            return Ok(News::NotReplayed("the recording holds no view".to_owned()));
+    fn frame_message(&mut self, before: Option<usize>) -> Result<Message, RecordingReadError> {
+        let Some(live) = self.cursor.read_view()? else {
+            return Ok(Message::ReplayFailed(
+                "the recording holds no view".to_owned(),
+            ));
         };
-        let position = self.replay.position();
+        let position = self.cursor.position();
         match before {
             Some(before) if before == position => {}
             Some(before) if before + 1 == position => self.history.record(&live),
-            _ => self.history = self.replay.history()?,
+            _ => self.history = self.cursor.device_history()?,
         }
-        Ok(News::Moment(Box::new(Moment {
-            position,
-            live: Arc::new(live),
-            requests: self.requests()?.map(Arc::new),
+        Ok(Message::Frame(Box::new(Frame {
+            index: position,
+            snapshot: Arc::new(live),
+            requests: self.requests_view()?.map(Arc::new),
             history: self.history.clone(),
-            playing: self.playing,
+            is_playing: self.is_playing,
         })))
     }
 
-    fn export(&mut self) {
+    fn export_frame(&mut self) {
         let written = self
-            .replay
-            .view()
+            .cursor
+            .read_view()
             .map_err(|error| error.to_string())
             .and_then(|live| live.ok_or_else(|| "there is no view".to_owned()))
             .and_then(|live| {
                 let text = serde_json::to_vec_pretty(&live).map_err(|error| error.to_string())?;
-                let stem = view_name(&live.time, self.replay.mark());
+                let stem = view_name(&live.time, self.cursor.current_mark());
                 write_new(&format!("diskscope-view-{stem}"), &text)
             });
-        self.tell(News::Exported(written));
+        self.send_message(Message::SessionExported(written));
     }
 
-    fn tell(&self, news: News) {
+    fn send_message(&self, news: Message) {
         // Nobody listens any more once the program ends.
-        let _ = self.sources.news.blocking_send(news);
+        let _ = self.senders.messages.blocking_send(news);
     }
 }
 
 /// When a view was taken, for the name of a file. What a recording says is not to be trusted: it is
 /// a time, or the frame's own time counts.
-fn view_name(time: &str, mark: Option<Mark>) -> String {
+fn view_name(time: &str, mark: Option<FrameMark>) -> String {
     let of_mark = || {
         let milliseconds = i64::try_from(mark?.time_ms).ok()?;
         Timestamp::from_millisecond(milliseconds).ok()
@@ -254,7 +263,7 @@ mod tests {
     #[test]
     fn name_of_a_view_is_a_time_whatever_the_recording_says() {
         let mark = |time_ms| {
-            Some(Mark {
+            Some(FrameMark {
                 time_ms,
                 bytes_per_s: None,
             })

@@ -7,23 +7,23 @@ use std::time::{Duration, Instant};
 use super::threads::join_within;
 
 /// How long the end waits for a sample that is being taken.
-const PATIENCE: Duration = Duration::from_millis(300);
+const STOP_TIMEOUT: Duration = Duration::from_millis(300);
 
 /// What the sampling thread is told.
 #[derive(Debug)]
-enum Order {
-    Interval(Duration),
-    Pause(bool),
+enum SamplerCommand {
+    SetInterval(Duration),
+    SetPaused(bool),
 }
 
 /// A thread that takes samples; ends when this is dropped.
 #[derive(Debug)]
-pub struct Sampler {
-    orders: Option<Sender<Order>>,
+pub struct SampleThread {
+    commands: Option<Sender<SamplerCommand>>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Sampler {
+impl SampleThread {
     /// Calls `take` at once and then once every interval, on a thread of its own.
     ///
     /// # Errors
@@ -32,41 +32,41 @@ impl Sampler {
         let (orders, inbox) = channel();
         let thread = thread::Builder::new()
             .name("sampler".to_owned())
-            .spawn(move || sample(interval, &inbox, take))?;
+            .spawn(move || sample_loop(interval, &inbox, take))?;
         Ok(Self {
-            orders: Some(orders),
+            commands: Some(orders),
             thread: Some(thread),
         })
     }
 
     /// Changes the interval; the next sample is that long after the last.
     pub fn set_interval(&self, interval: Duration) {
-        self.tell(Order::Interval(interval));
+        self.send_command(SamplerCommand::SetInterval(interval));
     }
 
     /// Stops taking samples, or goes on.
-    pub fn pause(&self, paused: bool) {
-        self.tell(Order::Pause(paused));
+    pub fn set_paused(&self, paused: bool) {
+        self.send_command(SamplerCommand::SetPaused(paused));
     }
 
-    fn tell(&self, order: Order) {
-        if let Some(orders) = &self.orders {
+    fn send_command(&self, order: SamplerCommand) {
+        if let Some(orders) = &self.commands {
             // A thread that is gone has panicked, which the loop is told by other means.
             let _ = orders.send(order);
         }
     }
 }
 
-impl Drop for Sampler {
+impl Drop for SampleThread {
     fn drop(&mut self) {
-        self.orders = None;
+        self.commands = None;
         if let Some(thread) = self.thread.take() {
-            join_within(thread, PATIENCE);
+            join_within(thread, STOP_TIMEOUT);
         }
     }
 }
 
-fn sample(mut interval: Duration, inbox: &Receiver<Order>, mut take: impl FnMut()) {
+fn sample_loop(mut interval: Duration, inbox: &Receiver<SamplerCommand>, mut take: impl FnMut()) {
     let mut paused = false;
     let mut last = Instant::now();
     take();
@@ -77,8 +77,8 @@ fn sample(mut interval: Duration, inbox: &Receiver<Order>, mut take: impl FnMut(
             inbox.recv_timeout((last + interval).saturating_duration_since(Instant::now()))
         };
         match order {
-            Ok(Order::Interval(longer)) => interval = longer,
-            Ok(Order::Pause(pause)) => paused = pause,
+            Ok(SamplerCommand::SetInterval(longer)) => interval = longer,
+            Ok(SamplerCommand::SetPaused(pause)) => paused = pause,
             Err(RecvTimeoutError::Disconnected) => return,
             Err(RecvTimeoutError::Timeout) => {
                 // On the grid, unless a whole interval was missed.

@@ -8,7 +8,7 @@ use tokio::sync::mpsc;
 
 /// Something that concerns the program as a whole.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Notice {
+pub enum SignalNotice {
     /// It shall end: the number of the signal.
     Terminate(i32),
     /// It shall stop as a job of the shell (SIGTSTP).
@@ -23,14 +23,14 @@ pub enum Notice {
 ///
 /// # Errors
 /// When a handler cannot be installed.
-pub fn listen(notices: &mpsc::Sender<Notice>) -> io::Result<()> {
+pub fn forward_signals(notices: &mpsc::Sender<SignalNotice>) -> io::Result<()> {
     let table = [
-        (Signal::TERM, Notice::Terminate(Signal::TERM.as_raw())),
-        (Signal::INT, Notice::Terminate(Signal::INT.as_raw())),
-        (Signal::HUP, Notice::Terminate(Signal::HUP.as_raw())),
-        (Signal::QUIT, Notice::Terminate(Signal::QUIT.as_raw())),
-        (Signal::TSTP, Notice::Suspend),
-        (Signal::CONT, Notice::Resume),
+        (Signal::TERM, SignalNotice::Terminate(Signal::TERM.as_raw())),
+        (Signal::INT, SignalNotice::Terminate(Signal::INT.as_raw())),
+        (Signal::HUP, SignalNotice::Terminate(Signal::HUP.as_raw())),
+        (Signal::QUIT, SignalNotice::Terminate(Signal::QUIT.as_raw())),
+        (Signal::TSTP, SignalNotice::Suspend),
+        (Signal::CONT, SignalNotice::Resume),
     ];
     for (number, notice) in table {
         let mut arrivals = signal(SignalKind::from_raw(number.as_raw()))?;

@@ -3,41 +3,41 @@
 use std::collections::HashSet;
 use std::path::{Path, PathBuf};
 
-use crate::app::{Choice, Group};
-use crate::drive::{Drive, DriveKind, Target, Use, identity, mounts, target};
+use crate::app::{TargetChoice, TargetGroup};
+use crate::drive::{BlockDevice, DeviceUse, DriveKind, Target, identity, medium, mounts};
 use crate::engine;
-use crate::engine::simulated::PREFIX;
-use crate::roots::Roots;
+use crate::engine::simulated::NAME_PREFIX;
+use crate::roots::SysPaths;
 
 /// Everything that the launcher offers, the default first: a scratch file in the current
 /// directory, or in the first one that can take it.
 #[must_use]
-pub fn list(roots: &Roots) -> Vec<Choice> {
-    let mut choices = directories(roots);
+pub fn list_targets(roots: &SysPaths) -> Vec<TargetChoice> {
+    let mut choices = directory_choices(roots);
     choices.sort_by_key(|choice| choice.target.is_err());
-    choices.extend(drives(roots));
+    choices.extend(drive_choices(roots));
     choices.extend(
-        SIMULATED
+        SIMULATED_TARGETS
             .iter()
-            .filter_map(|name| simulated(roots, name).ok()),
+            .filter_map(|name| simulated_choice(roots, name).ok()),
     );
     choices
 }
 
 /// Drives made of arithmetic that the launcher offers: to watch the tests of hard disks without
 /// owning one.
-const SIMULATED: [&str; 2] = ["sim:hdd", "sim:ssd"];
+const SIMULATED_TARGETS: [&str; 2] = ["sim:hdd", "sim:ssd"];
 
-fn simulated(roots: &Roots, name: &str) -> Result<Choice, String> {
-    let opened = engine::open(roots, name, engine::Choice::Auto, None)
+fn simulated_choice(roots: &SysPaths, name: &str) -> Result<TargetChoice, String> {
+    let opened = engine::open_target(roots, name, engine::EngineChoice::Auto, None)
         .map_err(|error| format!("{error}; {}", error.advice()))?;
-    Ok(Choice {
+    Ok(TargetChoice {
         name: name.to_owned(),
-        group: Group::File,
+        group: TargetGroup::File,
         label: "made of arithmetic".to_owned(),
-        size_bytes: Some(opened.target.size),
+        size_bytes: Some(opened.target.size_bytes),
         kind: "simulated".to_owned(),
-        users: String::new(),
+        used_by: String::new(),
         target: Ok(opened.target),
     })
 }
@@ -46,45 +46,49 @@ fn simulated(roots: &Roots, name: &str) -> Result<Choice, String> {
 ///
 /// # Errors
 /// With the reason when it cannot be measured.
-pub fn inspect(roots: &Roots, path: &str) -> Result<Choice, String> {
+pub fn inspect_target(roots: &SysPaths, path: &str) -> Result<TargetChoice, String> {
     let path = path.trim();
-    if path.starts_with(PREFIX) {
-        return simulated(roots, path);
+    if path.starts_with(NAME_PREFIX) {
+        return simulated_choice(roots, path);
     }
-    let target = facts(roots, path)?;
+    let target = target_facts(roots, path)?;
     let metadata = std::fs::metadata(path).map_err(|error| format!("{path}: {error}"))?;
     if metadata.is_dir() {
-        return Ok(directory(path, Ok(target)));
+        return Ok(directory_choice(path, Ok(target)));
     }
     if let Some(drive) = target.drive.clone().filter(|drive| drive.path == path) {
         return Ok(drive_choice(&drive, &[], Ok(target)));
     }
     let kind = if metadata.is_file() { "file" } else { "device" };
-    Ok(Choice {
+    Ok(TargetChoice {
         name: path.to_owned(),
-        group: Group::File,
-        label: target.drive.as_ref().map(Drive::label).unwrap_or_default(),
-        size_bytes: Some(target.size),
+        group: TargetGroup::File,
+        label: target
+            .drive
+            .as_ref()
+            .map(BlockDevice::label)
+            .unwrap_or_default(),
+        size_bytes: Some(target.size_bytes),
         kind: kind.to_owned(),
-        users: String::new(),
+        used_by: String::new(),
         target: Ok(target),
     })
 }
 
 /// The facts of a directory for the list, in which nothing is made.
-fn described(roots: &Roots, name: &Path) -> Result<Target, String> {
-    target::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
+fn described(roots: &SysPaths, name: &Path) -> Result<Target, String> {
+    medium::describe_directory(roots, name).map_err(|error| format!("{error}; {}", error.advice()))
 }
 
 /// The facts of a target. In a directory a nameless file is made for a moment; nothing is written.
-fn facts(roots: &Roots, name: &str) -> Result<Target, String> {
-    target::open(roots, name, None)
+fn target_facts(roots: &SysPaths, name: &str) -> Result<Target, String> {
+    medium::open_target(roots, name, None)
         .map(|medium| medium.target.clone())
         .map_err(|error| format!("{error}; {}", error.advice()))
 }
 
 /// The current directory, home, the one for temporary files, and whatever block device is mounted.
-fn directories(roots: &Roots) -> Vec<Choice> {
+fn directory_choices(roots: &SysPaths) -> Vec<TargetChoice> {
     let usual = [
         std::env::current_dir().ok(),
         std::env::var_os("HOME").map(PathBuf::from),
@@ -95,24 +99,24 @@ fn directories(roots: &Roots) -> Vec<Choice> {
     for path in usual.into_iter().flatten() {
         if path.is_absolute() && seen.insert(path.clone()) {
             let name = path.to_string_lossy().into_owned();
-            choices.push(directory(&name, described(roots, &path)));
+            choices.push(directory_choice(&name, described(roots, &path)));
         }
     }
     // Of the other mounts only those that take a file: nobody asks for the rest.
     for mount in mounts::mounts(roots).unwrap_or_default() {
-        let path = PathBuf::from(&mount.at);
+        let path = PathBuf::from(&mount.mount_point);
         let is_directory = mount.source_number.is_some() && path.is_dir();
         if is_directory
             && seen.insert(path.clone())
             && let Ok(target) = described(roots, &path)
         {
-            choices.push(directory(&mount.at, Ok(target)));
+            choices.push(directory_choice(&mount.mount_point, Ok(target)));
         }
     }
     choices
 }
 
-fn directory(name: &str, target: Result<Target, String>) -> Choice {
+fn directory_choice(name: &str, target: Result<Target, String>) -> TargetChoice {
     let about = target.as_ref().ok();
     let drive = about.and_then(|target| target.drive.as_ref());
     let file_system = about.and_then(|target| target.file_system.clone());
@@ -121,13 +125,13 @@ fn directory(name: &str, target: Result<Target, String>) -> Choice {
         (None, Some("tmpfs" | "ramfs")) => "memory".to_owned(),
         (None, _) => String::new(),
     };
-    Choice {
+    TargetChoice {
         name: name.to_owned(),
-        group: Group::Directory,
+        group: TargetGroup::Directory,
         label,
         size_bytes: free_bytes(Path::new(name)),
         kind: file_system.unwrap_or_else(|| "directory".to_owned()),
-        users: String::new(),
+        used_by: String::new(),
         target,
     }
 }
@@ -139,56 +143,60 @@ fn free_bytes(path: &Path) -> Option<u64> {
 }
 
 /// Whole drives with a medium; partitions only as their users.
-fn drives(roots: &Roots) -> Vec<Choice> {
-    let all = identity::list(roots);
-    let offered = |drive: &&Drive| {
+fn drive_choices(roots: &SysPaths) -> Vec<TargetChoice> {
+    let all = identity::list_block_devices(roots);
+    let offered = |drive: &&BlockDevice| {
         drive.size_bytes > 0 && !matches!(drive.kind, DriveKind::Partition | DriveKind::Optical)
     };
     all.iter()
         .filter(offered)
-        .map(|drive| drive_choice(drive, &all, facts(roots, &drive.path)))
+        .map(|drive| drive_choice(drive, &all, target_facts(roots, &drive.path)))
         .collect()
 }
 
-fn drive_choice(drive: &Drive, all: &[Drive], target: Result<Target, String>) -> Choice {
+fn drive_choice(
+    drive: &BlockDevice,
+    all: &[BlockDevice],
+    target: Result<Target, String>,
+) -> TargetChoice {
     let parts = all
         .iter()
         .filter(|part| part.parent.as_ref() == Some(&drive.name));
     let mut users: Vec<_> = std::iter::once(drive)
         .chain(parts)
-        .flat_map(|drive| drive.users.iter().map(user))
+        .flat_map(|drive| drive.users.iter().map(use_description))
         .collect();
     users.dedup();
-    Choice {
+    TargetChoice {
         name: drive.path.clone(),
-        group: Group::Drive,
+        group: TargetGroup::Drive,
         label: drive.label(),
         size_bytes: Some(drive.size_bytes),
-        kind: drive.transport.clone().unwrap_or_else(|| kind(drive)),
-        users: users.join(", "),
+        kind: drive.transport.clone().unwrap_or_else(|| drive_kind(drive)),
+        used_by: users.join(", "),
         target,
     }
 }
 
-fn kind(drive: &Drive) -> String {
+fn drive_kind(drive: &BlockDevice) -> String {
     match drive.kind {
         DriveKind::Disk if drive.rotational == Some(true) => "HDD",
         DriveKind::Disk => "disk",
         DriveKind::Partition => "partition",
         DriveKind::Loop => "loop",
         DriveKind::Raid => "RAID",
-        DriveKind::Mapped => "mapped",
-        DriveKind::Memory => "memory",
+        DriveKind::DeviceMapper => "mapped",
+        DriveKind::RamDisk => "memory",
         DriveKind::Optical => "optical",
     }
     .to_owned()
 }
 
-fn user(user: &Use) -> String {
+fn use_description(user: &DeviceUse) -> String {
     match user {
-        Use::Mounted { at, file_system } => format!("{at} ({file_system})"),
-        Use::Swap => "swap".to_owned(),
-        Use::HeldBy { device } => format!("part of {device}"),
+        DeviceUse::Mounted { at, file_system } => format!("{at} ({file_system})"),
+        DeviceUse::Swap => "swap".to_owned(),
+        DeviceUse::HeldBy { device } => format!("part of {device}"),
     }
 }
 
@@ -197,24 +205,24 @@ mod tests {
     use super::*;
 
     #[test]
-    fn what_is_not_there_says_so() {
-        let message = inspect(&Roots::default(), "/no/such/place").unwrap_err();
+    fn inspection_of_missing_path_is_an_error() {
+        let message = inspect_target(&SysPaths::default(), "/no/such/place").unwrap_err();
         assert!(message.contains("/no/such/place"), "{message}");
     }
 
     #[test]
-    fn simulated_drive_with_parameters_is_no_path() {
-        let choice = inspect(&Roots::default(), "sim:hdd,rpm=5400").unwrap();
+    fn inspection_accepts_simulated_drive_with_parameters() {
+        let choice = inspect_target(&SysPaths::default(), "sim:hdd,rpm=5400").unwrap();
         assert_eq!(choice.name, "sim:hdd,rpm=5400");
-        assert!(inspect(&Roots::default(), "/sim:hdd").is_err());
+        assert!(inspect_target(&SysPaths::default(), "/sim:hdd").is_err());
     }
 
     #[test]
-    fn a_directory_takes_a_scratch_file_and_keeps_none() {
+    fn inspection_of_directory_leaves_no_scratch_file() {
         let directory = tempfile::tempdir().unwrap();
         let path = directory.path().to_string_lossy().into_owned();
-        match inspect(&Roots::default(), &path) {
-            Ok(choice) => assert_eq!(choice.group, Group::Directory),
+        match inspect_target(&SysPaths::default(), &path) {
+            Ok(choice) => assert_eq!(choice.group, TargetGroup::Directory),
             Err(reason) => assert!(reason.contains("free"), "{reason}"),
         }
         assert_eq!(directory.path().read_dir().unwrap().count(), 0);

@@ -11,10 +11,10 @@ use crossterm::{cursor, execute, terminal};
 use rustix::process::{Signal, getpgrp, getsid, kill_current_process_group};
 use tokio::sync::mpsc;
 
-use super::signals::Notice;
+use super::signals::SignalNotice;
 
 /// What the loop asks of the terminal besides drawing.
-pub trait Display {
+pub trait TerminalDisplay {
     /// Gives the terminal back, stops the program as a job of its shell, and takes the terminal
     /// over again when it goes on.
     ///
@@ -31,23 +31,23 @@ pub trait Display {
 
 /// The terminal in raw mode with its alternate screen; restored when it is dropped.
 #[derive(Debug)]
-pub struct Guard {
+pub struct TerminalGuard {
     mouse: bool,
 }
 
-impl Guard {
+impl TerminalGuard {
     /// Takes the terminal over.
     ///
     /// # Errors
     /// When standard output is no terminal, or it cannot be set.
-    pub fn enter(mouse: bool) -> io::Result<Self> {
+    pub fn enter_screen(mouse: bool) -> io::Result<Self> {
         // From here on the drop gives back whatever was set before a failure.
         let guard = Self { mouse };
-        guard.set()?;
+        guard.set_modes()?;
         Ok(guard)
     }
 
-    fn set(&self) -> io::Result<()> {
+    fn set_modes(&self) -> io::Result<()> {
         terminal::enable_raw_mode()?;
         execute!(
             io::stdout(),
@@ -62,29 +62,29 @@ impl Guard {
     }
 }
 
-impl Drop for Guard {
+impl Drop for TerminalGuard {
     fn drop(&mut self) {
-        restore();
+        restore_terminal();
     }
 }
 
-impl Display for Guard {
+impl TerminalDisplay for TerminalGuard {
     fn suspend(&mut self) -> io::Result<()> {
-        restore();
+        restore_terminal();
         // The process group of the session's leader has no shell that could bring it back.
         if getsid(None)? != getpgrp() {
             kill_current_process_group(Signal::STOP)?;
         }
-        self.set()
+        self.set_modes()
     }
 
     fn resume(&mut self) -> io::Result<()> {
-        self.set()
+        self.set_modes()
     }
 }
 
 /// Gives the terminal back, as far as there still is one. Does no harm when done twice.
-pub fn restore() {
+pub fn restore_terminal() {
     let mut out = io::stdout();
     // Each for itself: a terminal that hung up refuses, and nothing can be done about it.
     let _ = execute!(out, DisableMouseCapture);
@@ -100,19 +100,19 @@ pub fn restore() {
 
 /// The message of a panic on another thread, kept until the terminal is restored.
 #[derive(Debug, Clone, Default)]
-pub struct LastWords(Arc<Mutex<Option<String>>>);
+pub struct PanicReport(Arc<Mutex<Option<String>>>);
 
-impl LastWords {
+impl PanicReport {
     /// From now on a panic on this thread restores the terminal before it is reported, and one on
     /// any other thread is told to the loop, which ends the program.
     #[must_use]
-    pub fn listen(notices: mpsc::Sender<Notice>) -> Self {
+    pub fn install_hook(notices: mpsc::Sender<SignalNotice>) -> Self {
         let words = Self::default();
         let (kept, here) = (words.clone(), thread::current().id());
         let report = std::panic::take_hook();
         std::panic::set_hook(Box::new(move |panic| {
             if thread::current().id() == here {
-                restore();
+                restore_terminal();
                 report(panic);
                 return;
             }
@@ -120,20 +120,20 @@ impl LastWords {
             let mut words = kept.0.lock().unwrap_or_else(PoisonError::into_inner);
             words.get_or_insert(format!("thread {name}: {panic}"));
             // When the channel is full the loop has been told to end already.
-            let _ = notices.try_send(Notice::Panicked);
+            let _ = notices.try_send(SignalNotice::Panicked);
         }));
         words
     }
 
     /// What a thread said when it panicked, if one did.
     #[must_use]
-    pub fn spoken(&self) -> Option<String> {
+    pub fn panic_message(&self) -> Option<String> {
         let words = self.0.lock().unwrap_or_else(PoisonError::into_inner);
         words.clone()
     }
 }
 
-impl Drop for LastWords {
+impl Drop for PanicReport {
     fn drop(&mut self) {
         // The hook holds a copy: the last but one to go is the program's own.
         if Arc::strong_count(&self.0) == 2 && !thread::panicking() {

@@ -4,7 +4,7 @@ use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
 /// How often a thread is looked at.
-const LOOK: Duration = Duration::from_millis(2);
+const POLL_INTERVAL: Duration = Duration::from_millis(2);
 
 /// Waits for a thread's end, at most that long: then it is left to itself.
 pub(super) fn join_within(thread: JoinHandle<()>, limit: Duration) {
@@ -13,7 +13,7 @@ pub(super) fn join_within(thread: JoinHandle<()>, limit: Duration) {
         if Instant::now() > deadline {
             return;
         }
-        thread::sleep(LOOK);
+        thread::sleep(POLL_INTERVAL);
     }
     // Its panic was reported when it happened.
     let _ = thread.join();

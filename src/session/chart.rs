@@ -2,7 +2,7 @@
 
 /// How a series wants to be drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Shape {
+pub enum ChartShape {
     /// Points joined in order of x.
     Line,
     /// Points.
@@ -19,13 +19,13 @@ pub enum Shape {
 
 /// A chart of a test's result.
 #[derive(Debug, Clone, Copy)]
-pub struct Chart {
+pub struct ChartSpec {
     /// Its heading.
     pub title: &'static str,
     /// The series drawn in it, by name; those that a run lacks are left out.
     pub series: &'static [&'static str],
     /// How.
-    pub shape: Shape,
+    pub shape: ChartShape,
     /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
@@ -33,13 +33,17 @@ pub struct Chart {
     /// Whether the vertical axis begins at 0; otherwise it spans the points.
     pub from_zero: bool,
     /// Figures whose values are marked on the horizontal axis; those that a run lacks are left out.
-    pub marks: &'static [&'static str],
+    pub marked_metrics: &'static [&'static str],
 }
 
-impl Chart {
+impl ChartSpec {
     /// A chart with linear axes, the vertical one from 0, and no marks.
     #[must_use]
-    pub const fn new(title: &'static str, shape: Shape, series: &'static [&'static str]) -> Self {
+    pub const fn new(
+        title: &'static str,
+        shape: ChartShape,
+        series: &'static [&'static str],
+    ) -> Self {
         Self {
             title,
             series,
@@ -47,7 +51,7 @@ impl Chart {
             log_x: false,
             log_y: false,
             from_zero: true,
-            marks: &[],
+            marked_metrics: &[],
         }
     }
 
@@ -72,7 +76,7 @@ impl Chart {
 
     /// The same chart with a vertical axis that spans the points, wherever they lie.
     #[must_use]
-    pub const fn spanning(self) -> Self {
+    pub const fn without_zero(self) -> Self {
         Self {
             from_zero: false,
             ..self
@@ -81,18 +85,21 @@ impl Chart {
 
     /// The same chart with these figures marked on its horizontal axis.
     #[must_use]
-    pub const fn marked(self, marks: &'static [&'static str]) -> Self {
-        Self { marks, ..self }
+    pub const fn with_marks(self, marks: &'static [&'static str]) -> Self {
+        Self {
+            marked_metrics: marks,
+            ..self
+        }
     }
 }
 
 /// How the result of a test wants to be presented, as data that its description gives.
 #[derive(Debug, Clone, Copy, Default)]
-pub struct Presentation {
+pub struct ResultPresentation {
     /// What the test measures, one line.
     pub summary: &'static str,
     /// Figures to put first, in this order.
     pub headline: &'static [&'static str],
     /// The charts, the most telling first.
-    pub charts: &'static [Chart],
+    pub charts: &'static [ChartSpec],
 }

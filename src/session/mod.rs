@@ -2,15 +2,15 @@
 //! figures come from.
 
 pub mod chart;
+pub mod checks;
 pub mod compare;
 pub mod document;
-pub mod goal;
+pub mod slo;
 pub mod stability;
 pub mod store;
-pub mod verdicts;
 
 /// The document's JSON schema, generated from its types: what `assets/session.schema.json` holds.
 #[must_use]
-pub fn schema() -> serde_json::Value {
+pub fn session_schema() -> serde_json::Value {
     schemars::schema_for!(document::Session).to_value()
 }

@@ -4,50 +4,50 @@
 //! same test on the same drive that differ by more say that it did not: something else decides,
 //! such as temperature, a cache, a neighbour on the same array.
 
-use super::compare::align::same_measurement;
-use super::compare::ratio::pooled;
-use super::document::{Figure, FigureIndex, Run, Severity, Verdict, is_part};
+use super::compare::align::is_same_measurement;
+use super::compare::ratio::pool_metrics;
+use super::document::{BenchmarkRun, FigureIndex, Metric, Severity, Verdict, is_nested_name};
 
 /// One figure over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Summed {
+pub struct RepeatedMetric {
     /// The mean, within 95 % limits: from three runs on from what they differ by, of two around the
     /// limits of both.
-    pub mean: Figure,
+    pub mean: Metric,
     /// Of all runs the lowest.
-    pub lowest: Figure,
+    pub lowest: Metric,
     /// Of all runs the highest.
-    pub highest: Figure,
+    pub highest: Metric,
 }
 
 /// The figures of repeated runs over all of them, in the first one's order; those of parts of a
 /// larger test left out.
 #[must_use]
-pub fn summed(repeats: &[&Run]) -> Vec<Summed> {
+pub fn summarize_repeats(repeats: &[&BenchmarkRun]) -> Vec<RepeatedMetric> {
     let known = indexed(repeats);
     let own = repeats.iter().take(1).flat_map(|run| &run.findings.figures);
-    own.filter(|figure| !is_part(&figure.name))
-        .filter_map(|figure| sum(&figure.name, &known))
+    own.filter(|figure| !is_nested_name(&figure.name))
+        .filter_map(|figure| summarize_metric(&figure.name, &known))
         .collect()
 }
 
-fn indexed<'a>(repeats: &[&'a Run]) -> Vec<FigureIndex<'a>> {
+fn indexed<'a>(repeats: &[&'a BenchmarkRun]) -> Vec<FigureIndex<'a>> {
     repeats.iter().map(|run| run.findings.index()).collect()
 }
 
-fn sum(name: &str, repeats: &[FigureIndex<'_>]) -> Option<Summed> {
-    let all: Vec<&Figure> = repeats
+fn summarize_metric(name: &str, repeats: &[FigureIndex<'_>]) -> Option<RepeatedMetric> {
+    let all: Vec<&Metric> = repeats
         .iter()
         .filter_map(|figures| figures.get(name))
         .collect();
-    let by_value = |one: &&&Figure, other: &&&Figure| one.value.total_cmp(&other.value);
+    let by_value = |one: &&&Metric, other: &&&Metric| one.value.total_cmp(&other.value);
     let (lowest, highest) = (all.iter().min_by(by_value)?, all.iter().max_by(by_value)?);
-    let sample = pooled(&all)?;
-    Some(Summed {
-        mean: Figure {
+    let sample = pool_metrics(&all)?;
+    Some(RepeatedMetric {
+        mean: Metric {
             low: sample.low,
             high: sample.high,
-            ..Figure::new(name, sample.value, lowest.unit)
+            ..Metric::new(name, sample.value, lowest.unit)
         },
         lowest: (*lowest).clone(),
         highest: (*highest).clone(),
@@ -57,13 +57,13 @@ fn sum(name: &str, repeats: &[FigureIndex<'_>]) -> Option<Summed> {
 /// The verdict `unstable` on repeated runs, where they differ by more than their limits. `None`
 /// where they agree, and where there are no limits to go by.
 #[must_use]
-pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
+pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
     let names = repeats.first()?.findings.figures.iter();
     let known = indexed(repeats);
     let (spread, [low, high]) = names
-        .filter_map(|figure| disagreement(&figure.name, &known))
+        .filter_map(|figure| disjoint_extremes(&figure.name, &known))
         .max_by(|left, right| left.0.total_cmp(&right.0))?;
-    let limits = |figure: &Figure| figure.limits_text().unwrap_or_default();
+    let limits = |figure: &Metric| figure.interval_text().unwrap_or_default();
     Some(Verdict::new(
         "unstable",
         Severity::Warning,
@@ -72,11 +72,11 @@ pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
             low.label(),
             repeats.len(),
             repeats[0].test,
-            low.text(),
+            low.value_text(),
             limits(low),
-            high.text(),
+            high.value_text(),
             limits(high),
-            crate::units::percent(spread),
+            crate::units::format_percent(spread),
         ),
         "measure longer and more often, look at what else uses the drive and how hot it gets, and \
          do not rest anything on a single run",
@@ -85,10 +85,13 @@ pub fn judge(repeats: &[&Run]) -> Option<Verdict> {
 
 /// The lowest and the highest of a figure, where their limits do not touch, and how far they are
 /// apart as a share of the lower.
-fn disagreement<'a>(name: &str, repeats: &[FigureIndex<'a>]) -> Option<(f64, [&'a Figure; 2])> {
+fn disjoint_extremes<'a>(
+    name: &str,
+    repeats: &[FigureIndex<'a>],
+) -> Option<(f64, [&'a Metric; 2])> {
     let figures = || repeats.iter().filter_map(|figures| figures.get(name));
-    let ceiling = |figure: &&Figure| figure.high.unwrap_or(f64::INFINITY);
-    let floor = |figure: &&Figure| figure.low.unwrap_or(f64::NEG_INFINITY);
+    let ceiling = |figure: &&Metric| figure.high.unwrap_or(f64::INFINITY);
+    let floor = |figure: &&Metric| figure.low.unwrap_or(f64::NEG_INFINITY);
     let low = figures().min_by(|left, right| ceiling(left).total_cmp(&ceiling(right)))?;
     let high = figures().max_by(|left, right| floor(left).total_cmp(&floor(right)))?;
     (low.high? < high.low? && low.value > 0.0).then(|| (high.value / low.value - 1.0, [low, high]))
@@ -97,11 +100,13 @@ fn disagreement<'a>(name: &str, repeats: &[FigureIndex<'a>]) -> Option<(f64, [&'
 /// Runs that measured the same on the same drive of the same host, together. Each run comes with
 /// the name of its host.
 #[must_use]
-pub fn repeats<'a>(runs: &[(Option<&'a str>, &'a Run)]) -> Vec<Vec<&'a Run>> {
-    let mut groups: Vec<(Option<&str>, Vec<&Run>)> = Vec::new();
+pub fn group_repeats<'a>(
+    runs: &[(Option<&'a str>, &'a BenchmarkRun)],
+) -> Vec<Vec<&'a BenchmarkRun>> {
+    let mut groups: Vec<(Option<&str>, Vec<&BenchmarkRun>)> = Vec::new();
     for (host, run) in runs {
         let known = groups.iter_mut().find(|(of, group)| {
-            of == host && same_drive(group[0], run) && same_measurement(group[0], run)
+            of == host && is_same_drive(group[0], run) && is_same_measurement(group[0], run)
         });
         match known {
             Some((_, group)) => group.push(run),
@@ -111,7 +116,7 @@ pub fn repeats<'a>(runs: &[(Option<&'a str>, &'a Run)]) -> Vec<Vec<&'a Run>> {
     groups.into_iter().map(|(_, group)| group).collect()
 }
 
-fn same_drive(left: &Run, right: &Run) -> bool {
+fn is_same_drive(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
     let (left, right) = (&left.target, &right.target);
     let by_number = left.serial.is_some() && left.serial == right.serial;
     let by_name = left.serial == right.serial && left.path == right.path;
@@ -120,13 +125,17 @@ fn same_drive(left: &Run, right: &Run) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::sample::run;
+    use super::super::compare::sample::sample_run;
     use super::*;
 
     #[test]
-    fn runs_apart_by_more_than_their_limits_are_unstable() {
-        let (slow, fast) = (run("iops", 800.0, 20.0), run("iops", 1100.0, 20.0));
-        let verdict = judge(&[&slow, &fast, &run("iops", 1000.0, 500.0)]).unwrap();
+    fn repeats_with_disjoint_intervals_are_unstable() {
+        let (slow, fast) = (
+            sample_run("iops", 800.0, 20.0),
+            sample_run("iops", 1100.0, 20.0),
+        );
+        let verdict =
+            stability_verdict(&[&slow, &fast, &sample_run("iops", 1000.0, 500.0)]).unwrap();
         assert_eq!(verdict.code, "unstable");
         for part in ["3 runs", "800 /s", "1.10k /s", "38 % apart"] {
             assert!(
@@ -138,24 +147,30 @@ mod tests {
     }
 
     #[test]
-    fn runs_that_agree_or_have_no_limits_are_not() {
-        let agreeing = [run("iops", 990.0, 20.0), run("iops", 1010.0, 20.0)];
-        assert_eq!(judge(&[&agreeing[0], &agreeing[1]]), None);
-        let mut unsure = [run("iops", 10.0, 1.0), run("iops", 1000.0, 1.0)];
+    fn repeats_with_overlapping_or_missing_intervals_are_stable() {
+        let agreeing = [
+            sample_run("iops", 990.0, 20.0),
+            sample_run("iops", 1010.0, 20.0),
+        ];
+        assert_eq!(stability_verdict(&[&agreeing[0], &agreeing[1]]), None);
+        let mut unsure = [
+            sample_run("iops", 10.0, 1.0),
+            sample_run("iops", 1000.0, 1.0),
+        ];
         unsure[0].findings.figures[0].high = None;
-        assert_eq!(judge(&[&unsure[0], &unsure[1]]), None);
-        assert_eq!(judge(&[&agreeing[0]]), None);
-        assert_eq!(judge(&[]), None);
+        assert_eq!(stability_verdict(&[&unsure[0], &unsure[1]]), None);
+        assert_eq!(stability_verdict(&[&agreeing[0]]), None);
+        assert_eq!(stability_verdict(&[]), None);
     }
 
     #[test]
-    fn only_the_same_drive_on_the_same_host_is_repeated() {
-        let one = run("iops", 1.0, 0.1);
+    fn repeats_require_same_drive_and_host() {
+        let one = sample_run("iops", 1.0, 0.1);
         let mut other_drive = one.clone();
         other_drive.target.serial = Some("other".into());
         let mut other_depth = one.clone();
         other_depth.parameters.insert("depth".into(), 64.into());
-        let groups = repeats(&[
+        let groups = group_repeats(&[
             (Some("a"), &one),
             (Some("a"), &other_drive),
             (Some("b"), &one),

@@ -9,7 +9,7 @@ pub const CRITICAL_1_PERCENT: f64 = 3.857;
 ///
 /// A² = -n - 1/n Σ (2i-1) (ln u_i + ln(1 - u_(n+1-i))), i from 1 to n.
 #[must_use]
-pub fn statistic(ascending: &[f64]) -> Option<f64> {
+pub fn a_squared(ascending: &[f64]) -> Option<f64> {
     if ascending.is_empty() {
         return None;
     }
@@ -28,19 +28,19 @@ mod tests {
     #[test]
     fn literal_values() {
         // n = 1, u = 1/2: -1 - 2 ln(1/2)
-        let half = statistic(&[0.5]).unwrap();
+        let half = a_squared(&[0.5]).unwrap();
         assert!((half - 0.386_294_361).abs() < 1e-9);
         // n = 2, u = 1/4, 3/4: -2 - (2 ln(1/4) + 6 ln(3/4)) / 2
-        let quarters = statistic(&[0.25, 0.75]).unwrap();
+        let quarters = a_squared(&[0.25, 0.75]).unwrap();
         assert!((quarters - 0.249_340_578_5).abs() < 1e-9);
-        assert_eq!(statistic(&[]), None);
+        assert_eq!(a_squared(&[]), None);
     }
 
     #[test]
-    fn an_even_grid_passes_and_a_lump_fails() {
+    fn anderson_darling_accepts_even_grid_and_rejects_cluster() {
         let even: Vec<f64> = (0..200).map(|i| (f64::from(i) + 0.5) / 200.0).collect();
-        assert!(statistic(&even).unwrap() < 0.1);
+        assert!(a_squared(&even).unwrap() < 0.1);
         let lump: Vec<f64> = even.iter().map(|u| 0.5 * u).collect();
-        assert!(statistic(&lump).unwrap() > CRITICAL_1_PERCENT);
+        assert!(a_squared(&lump).unwrap() > CRITICAL_1_PERCENT);
     }
 }

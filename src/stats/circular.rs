@@ -4,7 +4,7 @@ use std::f64::consts::TAU;
 
 /// The fraction, 0 to 1.
 #[must_use]
-pub fn wrap(turns: f64) -> f64 {
+pub fn wrap_turns(turns: f64) -> f64 {
     let fraction = turns - turns.floor();
     // A tiny negative number rounds up to a whole turn.
     if fraction < 1.0 { fraction } else { 0.0 }
@@ -12,19 +12,19 @@ pub fn wrap(turns: f64) -> f64 {
 
 /// The shortest way, -0.5 to 0.5.
 #[must_use]
-pub fn signed(turns: f64) -> f64 {
-    wrap(turns + 0.5) - 0.5
+pub fn signed_turns(turns: f64) -> f64 {
+    wrap_turns(turns + 0.5) - 0.5
 }
 
 /// The sum of unit vectors at some angles (Mardia and Jupp, "Directional Statistics", 2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
-pub struct Resultant {
+pub struct ResultantVector {
     cos: f64,
     sin: f64,
     count: u32,
 }
 
-impl Resultant {
+impl ResultantVector {
     /// Adds one angle.
     pub fn add(&mut self, turns: f64) {
         let (sin, cos) = (TAU * turns).sin_cos();
@@ -46,24 +46,24 @@ impl Resultant {
 
     /// Length of the sum: from 0 (all around) to the count (all alike).
     #[must_use]
-    pub fn sum(&self) -> f64 {
+    pub fn resultant_length(&self) -> f64 {
         self.cos.hypot(self.sin)
     }
 
     /// Mean resultant length: 0 all around, 1 all alike; 0 when there is nothing.
     #[must_use]
-    pub fn length(&self) -> f64 {
-        self.sum() / f64::from(self.count.max(1))
+    pub fn mean_resultant_length(&self) -> f64 {
+        self.resultant_length() / f64::from(self.count.max(1))
     }
 
     /// The mean direction, 0 to 1.
     #[must_use]
-    pub fn direction(&self) -> f64 {
-        wrap(self.sin.atan2(self.cos) / TAU)
+    pub fn mean_direction(&self) -> f64 {
+        wrap_turns(self.sin.atan2(self.cos) / TAU)
     }
 }
 
-impl FromIterator<f64> for Resultant {
+impl FromIterator<f64> for ResultantVector {
     fn from_iter<I: IntoIterator<Item = f64>>(angles: I) -> Self {
         let mut sum = Self::default();
         angles.into_iter().for_each(|angle| sum.add(angle));
@@ -78,29 +78,29 @@ mod tests {
 
     #[test]
     fn literal_angles() {
-        assert_eq!(wrap(2.25), 0.25);
-        assert_eq!(wrap(-0.25), 0.75);
-        assert_eq!(wrap(-1e-20), 0.0);
-        assert_eq!(signed(0.75), -0.25);
-        let around: Resultant = [0.0, 0.25, 0.5, 0.75].into_iter().collect();
-        assert!(around.length() < 1e-12);
-        let alike: Resultant = [0.95, 0.05].into_iter().collect();
-        assert!(signed(alike.direction()).abs() < 1e-12);
+        assert_eq!(wrap_turns(2.25), 0.25);
+        assert_eq!(wrap_turns(-0.25), 0.75);
+        assert_eq!(wrap_turns(-1e-20), 0.0);
+        assert_eq!(signed_turns(0.75), -0.25);
+        let around: ResultantVector = [0.0, 0.25, 0.5, 0.75].into_iter().collect();
+        assert!(around.mean_resultant_length() < 1e-12);
+        let alike: ResultantVector = [0.95, 0.05].into_iter().collect();
+        assert!(signed_turns(alike.mean_direction()).abs() < 1e-12);
     }
 
     proptest! {
         #[test]
-        fn whole_turns_change_nothing(turns in -10.0..10.0_f64, whole in -5..5_i32) {
-            let moved = signed(turns - (turns + f64::from(whole)));
+        fn circular_mean_is_invariant_under_whole_turns(turns in -10.0..10.0_f64, whole in -5..5_i32) {
+            let moved = signed_turns(turns - (turns + f64::from(whole)));
             prop_assert!(moved.abs() < 1e-9);
-            prop_assert!((0.0..1.0).contains(&wrap(turns)));
+            prop_assert!((0.0..1.0).contains(&wrap_turns(turns)));
         }
 
         #[test]
-        fn the_direction_of_one_angle_is_itself(turns in 0.0..1.0_f64) {
-            let one: Resultant = [turns].into_iter().collect();
-            prop_assert!(signed(one.direction() - turns).abs() < 1e-9);
-            prop_assert!((one.length() - 1.0).abs() < 1e-9);
+        fn circular_mean_direction_of_one_angle_is_that_angle(turns in 0.0..1.0_f64) {
+            let one: ResultantVector = [turns].into_iter().collect();
+            prop_assert!(signed_turns(one.mean_direction() - turns).abs() < 1e-9);
+            prop_assert!((one.mean_resultant_length() - 1.0).abs() < 1e-9);
         }
     }
 }

@@ -2,7 +2,7 @@
 
 /// What was measured at one queue depth.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Step {
+pub struct DepthStep {
     /// Requests that were kept in flight.
     pub depth: u32,
     /// Requests per second.
@@ -15,19 +15,19 @@ pub struct Step {
 /// reciprocal of p90, each as a share of the sweep's best. It is their harmonic mean, in which
 /// throughput has the weight `alpha` (0 to 1) and response time the rest.
 #[must_use]
-pub fn scores(steps: &[Step], alpha: f64) -> Vec<f64> {
+pub fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
     let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
     let least = steps
         .iter()
         .map(|step| step.p90_ns)
         .fold(f64::INFINITY, f64::min);
-    let score = |step: &Step| score(step, (most, least), alpha);
+    let score = |step: &DepthStep| depth_score(step, (most, least), alpha);
     steps.iter().map(score).collect()
 }
 
 /// The score of one step beside the most IOPS and the least p90 (in nanoseconds) of a sweep.
 #[must_use]
-pub fn score(step: &Step, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
+pub fn depth_score(step: &DepthStep, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
     let (throughput, promptness) = (step.iops / most, least_ns / step.p90_ns);
     1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
 }
@@ -37,11 +37,11 @@ pub fn score(step: &Step, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
 /// (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a Haystack", 2011). `None` where
 /// the curve has no bend.
 #[must_use]
-pub fn knee(steps: &[Step]) -> Option<usize> {
+pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
     let top =
         (0..steps.len()).max_by(|one, other| steps[*one].iops.total_cmp(&steps[*other].iops))?;
     let (first, last) = (steps.first()?, &steps[top]);
-    let doublings = |step: &Step| f64::from(step.depth).log2();
+    let doublings = |step: &DepthStep| f64::from(step.depth).log2();
     let (width, height) = (doublings(last) - doublings(first), last.iops - first.iops);
     if width <= 0.0 || height <= 0.0 {
         return None;
@@ -58,18 +58,18 @@ pub fn knee(steps: &[Step]) -> Option<usize> {
 /// Requests that were in flight on average: rate times mean response time (Little, "A Proof for
 /// the Queuing Formula L = lambda W", Operations Research 9 (1961)).
 #[must_use]
-pub fn in_flight(iops: f64, mean_ns: f64) -> f64 {
+pub fn mean_in_flight(iops: f64, mean_ns: f64) -> f64 {
     iops * mean_ns / 1e9
 }
 
 /// Whether a deeper queue cannot pay any more: two doublings in a row brought less than 2 %
 /// each, and response times grew.
 #[must_use]
-pub fn saturated(steps: &[Step]) -> bool {
+pub fn is_saturated(steps: &[DepthStep]) -> bool {
     let [.., one, two, three] = steps else {
         return false;
     };
-    let futile = |before: &Step, after: &Step| {
+    let futile = |before: &DepthStep, after: &DepthStep| {
         after.iops < before.iops * 1.02 && after.p90_ns > before.p90_ns * 1.2
     };
     futile(one, two) && futile(two, three)
@@ -82,12 +82,12 @@ mod tests {
     use super::*;
 
     /// A drive that serves `parallel` requests at once, each in `service_ns`.
-    fn sweep(parallel: f64, service_ns: f64) -> Vec<Step> {
+    fn simulated_sweep(parallel: f64, service_ns: f64) -> Vec<DepthStep> {
         (0..9)
             .map(|power| {
                 let depth = 1_u32 << power;
                 let waves = (f64::from(depth) / parallel).max(1.0);
-                Step {
+                DepthStep {
                     depth,
                     iops: f64::from(depth).min(parallel) / service_ns * 1e9,
                     p90_ns: service_ns * waves,
@@ -97,76 +97,76 @@ mod tests {
     }
 
     #[test]
-    fn the_best_depth_is_what_the_drive_serves_at_once() {
-        let steps = sweep(32.0, 1e5);
-        let scores = scores(&steps, 0.8);
+    fn depth_score_is_highest_at_drive_parallelism() {
+        let steps = simulated_sweep(32.0, 1e5);
+        let scores = depth_scores(&steps, 0.8);
         let best = (0..9).max_by(|one, other| scores[*one].total_cmp(&scores[*other]));
         assert_eq!(best, Some(5));
         assert!((scores[5] - 1.0).abs() < 1e-12);
         // With this law IOPS double until depth 32: the bend is there or next to it.
-        assert_eq!(steps[knee(&steps).unwrap_or(5)].depth, 32);
+        assert_eq!(steps[knee_index(&steps).unwrap_or(5)].depth, 32);
     }
 
     #[test]
-    fn alpha_weighs_throughput() {
+    fn depth_score_alpha_weights_throughput() {
         let steps = [
-            Step {
+            DepthStep {
                 depth: 1,
                 iops: 100.0,
                 p90_ns: 1e6,
             },
-            Step {
+            DepthStep {
                 depth: 8,
                 iops: 200.0,
                 p90_ns: 4e6,
             },
         ];
-        let busy = scores(&steps, 0.9);
+        let busy = depth_scores(&steps, 0.9);
         assert!(busy[1] > busy[0], "{busy:?}");
-        let prompt = scores(&steps, 0.1);
+        let prompt = depth_scores(&steps, 0.1);
         assert!(prompt[0] > prompt[1], "{prompt:?}");
     }
 
     #[test]
-    fn a_curve_that_flattens_has_a_knee() {
+    fn depth_knee_of_flattening_curve_is_found() {
         let iops = [100.0, 190.0, 340.0, 380.0, 390.0, 395.0];
-        let steps: Vec<Step> = iops
+        let steps: Vec<DepthStep> = iops
             .iter()
             .enumerate()
-            .map(|(power, iops)| Step {
+            .map(|(power, iops)| DepthStep {
                 depth: 1 << power,
                 iops: *iops,
                 p90_ns: 1e6,
             })
             .collect();
-        assert_eq!(knee(&steps), Some(2));
-        assert_eq!(knee(&steps[..1]), None);
-        assert_eq!(knee(&[]), None);
+        assert_eq!(knee_index(&steps), Some(2));
+        assert_eq!(knee_index(&steps[..1]), None);
+        assert_eq!(knee_index(&[]), None);
     }
 
     #[test]
-    fn a_sweep_ends_when_nothing_is_to_be_had() {
-        let steps = sweep(4.0, 1e5);
-        assert!(!saturated(&steps[..4]));
-        assert!(saturated(&steps[..5]));
+    fn depth_sweep_is_saturated_without_further_gain() {
+        let steps = simulated_sweep(4.0, 1e5);
+        assert!(!is_saturated(&steps[..4]));
+        assert!(is_saturated(&steps[..5]));
     }
 
     #[test]
     fn littles_law() {
-        assert!((in_flight(10_000.0, 800_000.0) - 8.0).abs() < 1e-12);
+        assert!((mean_in_flight(10_000.0, 800_000.0) - 8.0).abs() < 1e-12);
     }
 
     proptest! {
         #[test]
-        fn scores_lie_between_nothing_and_one(
+        fn depth_scores_lie_between_zero_and_one(
             values in prop::collection::vec((1.0..1e6_f64, 1.0..1e9_f64), 1..9), alpha in 0.0..=1.0_f64,
         ) {
-            let steps: Vec<Step> = values
+            let steps: Vec<DepthStep> = values
                 .iter()
                 .enumerate()
-                .map(|(power, (iops, p90_ns))| Step { depth: 1 << power, iops: *iops, p90_ns: *p90_ns })
+                .map(|(power, (iops, p90_ns))| DepthStep { depth: 1 << power, iops: *iops, p90_ns: *p90_ns })
                 .collect();
-            for score in scores(&steps, alpha) {
+            for score in depth_scores(&steps, alpha) {
                 prop_assert!(score > 0.0 && score <= 1.0 + 1e-12);
             }
         }

@@ -8,43 +8,43 @@
 //! 1979), what is left of the resemblance widens the limits. Where there is too much of it, the range
 //! of the parts of a run takes their place ([`mean_of_run`]); a rate that keeps falling has no limits.
 
-use super::student::{NORMAL_975, student_975};
+use super::student::{NORMAL_975, student_t_975};
 
 /// Fewer batches than this say nothing about their spread.
-const LEAST_BATCHES: usize = 10;
+const MIN_BATCHES: usize = 10;
 /// Neighbouring batches may resemble each other up to this correlation; more needs larger batches.
-const MOST_CORRELATION: f64 = 0.5;
+const MAX_CORRELATION: f64 = 0.5;
 /// A series that holds fewer independent observations than this is too short for its slowness.
-const LEAST_INDEPENDENT: f64 = 8.0;
+const MIN_INDEPENDENT: f64 = 8.0;
 /// Parts of a run whose means give its range.
 const RANGE_PARTS: usize = 5;
 /// Fewer values than this have no such range.
-const LEAST_IN_RANGE: usize = 20;
+const MIN_RANGE_VALUES: usize = 20;
 /// A percentile's limits need at least this many independent observations beyond the farther one.
-const LEAST_BEYOND: f64 = 1.0;
+const MIN_OBSERVATIONS_BEYOND: f64 = 1.0;
 
 /// A mean and how far off it may be.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Estimate {
+pub struct MeanEstimate {
     /// The mean.
     pub mean: f64,
     /// Its standard error.
     pub standard_error: f64,
     /// Degrees of freedom that the standard error rests on.
-    pub degrees: f64,
+    pub degrees_of_freedom: f64,
 }
 
-impl Estimate {
+impl MeanEstimate {
     /// Half the width of the 95 % interval around the mean.
     #[must_use]
-    pub fn margin(&self) -> Option<f64> {
-        Some(student_975(self.degrees)? * self.standard_error)
+    pub fn margin_of_error(&self) -> Option<f64> {
+        Some(student_t_975(self.degrees_of_freedom)? * self.standard_error)
     }
 
     /// The 95 % limits, lower and upper.
     #[must_use]
-    pub fn limits(&self) -> Option<[f64; 2]> {
-        let margin = self.margin()?;
+    pub fn confidence_interval(&self) -> Option<[f64; 2]> {
+        let margin = self.margin_of_error()?;
         Some([self.mean - margin, self.mean + margin])
     }
 }
@@ -54,20 +54,20 @@ impl Estimate {
 /// `None` when there are too few of them, or when they drift or swing so slowly that no part of
 /// the series can stand for another.
 #[must_use]
-pub fn mean(values: &[f64]) -> Option<Estimate> {
-    if !values.iter().all(|value| value.is_finite()) || is_too_slow(values) {
+pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
+    if !values.iter().all(|value| value.is_finite()) || changes_too_slowly(values) {
         return None;
     }
-    let mean = average(values);
+    let mean = arithmetic_mean(values);
     let mut size = 1;
     loop {
         let batches = batch_means(values, size);
-        if batches.len() < LEAST_BATCHES {
+        if batches.len() < MIN_BATCHES {
             return None;
         }
-        let correlation = neighbour_correlation(&batches);
-        if correlation <= MOST_CORRELATION {
-            return Some(of_batches(mean, &batches, correlation));
+        let correlation = lag_one_autocorrelation(&batches);
+        if correlation <= MAX_CORRELATION {
+            return Some(estimate_from_batches(mean, &batches, correlation));
         }
         size *= 2;
     }
@@ -81,18 +81,18 @@ pub fn mean(values: &[f64]) -> Option<Estimate> {
 /// shorter. `None` for fewer than 20 values, and where the five parts rise or fall throughout: the
 /// rate drifts, and has no mean yet.
 #[must_use]
-pub fn mean_of_run(values: &[f64]) -> Option<Estimate> {
-    mean(values).or_else(|| range_of_parts(values))
+pub fn run_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
+    batch_means_estimate(values).or_else(|| range_estimate(values))
 }
 
 /// [`quotient`] with the interval of [`mean_of_run`].
 #[must_use]
-pub fn quotient_of_run(pairs: &[[f64; 2]]) -> Option<Estimate> {
-    quotient_by(pairs, mean_of_run)
+pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
+    ratio_estimate_by(pairs, run_mean_estimate)
 }
 
-fn range_of_parts(values: &[f64]) -> Option<Estimate> {
-    if values.len() < LEAST_IN_RANGE || !values.iter().all(|value| value.is_finite()) {
+fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
+    if values.len() < MIN_RANGE_VALUES || !values.iter().all(|value| value.is_finite()) {
         return None;
     }
     let parts = batch_means(values, values.len() / RANGE_PARTS);
@@ -103,13 +103,13 @@ fn range_of_parts(values: &[f64]) -> Option<Estimate> {
     }
     let lowest = parts.iter().copied().fold(f64::INFINITY, f64::min);
     let highest = parts.iter().copied().fold(f64::NEG_INFINITY, f64::max);
-    let mean = average(values);
+    let mean = arithmetic_mean(values);
     let margin = (highest - mean).max(mean - lowest) + (highest - lowest);
     let degrees = RANGE_PARTS as f64 - 1.0;
-    Some(Estimate {
+    Some(MeanEstimate {
         mean,
-        standard_error: margin / student_975(degrees)?,
-        degrees,
+        standard_error: margin / student_t_975(degrees)?,
+        degrees_of_freedom: degrees,
     })
 }
 
@@ -118,11 +118,14 @@ fn range_of_parts(values: &[f64]) -> Option<Estimate> {
 /// Cochran, Sampling Techniques, 3rd edition, section 6.4). `None` as for [`mean`], and when the
 /// wholes are 0.
 #[must_use]
-pub fn quotient(pairs: &[[f64; 2]]) -> Option<Estimate> {
-    quotient_by(pairs, mean)
+pub fn ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
+    ratio_estimate_by(pairs, batch_means_estimate)
 }
 
-fn quotient_by(pairs: &[[f64; 2]], mean: impl Fn(&[f64]) -> Option<Estimate>) -> Option<Estimate> {
+fn ratio_estimate_by(
+    pairs: &[[f64; 2]],
+    mean: impl Fn(&[f64]) -> Option<MeanEstimate>,
+) -> Option<MeanEstimate> {
     let wholes: f64 = pairs.iter().map(|pair| pair[1]).sum();
     let quotient = pairs.iter().map(|pair| pair[0]).sum::<f64>() / wholes;
     let mean_whole = wholes / pairs.len() as f64;
@@ -133,7 +136,7 @@ fn quotient_by(pairs: &[[f64; 2]], mean: impl Fn(&[f64]) -> Option<Estimate>) ->
         .iter()
         .map(|[part, whole]| (part - quotient * whole) / mean_whole)
         .collect();
-    Some(Estimate {
+    Some(MeanEstimate {
         mean: quotient,
         ..mean(&residuals)?
     })
@@ -141,15 +144,15 @@ fn quotient_by(pairs: &[[f64; 2]], mean: impl Fn(&[f64]) -> Option<Estimate>) ->
 
 /// The mean of repeated, independent measurements. `None` for fewer than two.
 #[must_use]
-pub fn independent(values: &[f64]) -> Option<Estimate> {
-    (values.len() >= 2).then(|| of_batches(average(values), values, 0.0))
+pub fn independent_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
+    (values.len() >= 2).then(|| estimate_from_batches(arithmetic_mean(values), values, 0.0))
 }
 
 /// How many independent observations would give a mean of this standard error, at most `count`:
 /// `(deviation / standard error)^2`, since the variance of a mean of n independent ones is 1/n of
 /// theirs.
 #[must_use]
-pub fn effective_count(count: u64, deviation: f64, standard_error: f64) -> f64 {
+pub fn effective_sample_size(count: u64, deviation: f64, standard_error: f64) -> f64 {
     let all = count as f64;
     if standard_error <= 0.0 {
         return all;
@@ -161,10 +164,11 @@ pub fn effective_count(count: u64, deviation: f64, standard_error: f64) -> f64 {
 /// margin its independent observations of this deviation do not explain. A drive that was slow for
 /// a while was slow with every request, whichever percentile that is.
 #[must_use]
-pub fn common_margin(estimate: &Estimate, count: u64, deviation: f64) -> Option<f64> {
+pub fn common_shift_margin(estimate: &MeanEstimate, count: u64, deviation: f64) -> Option<f64> {
     let scatter = deviation * deviation / count as f64;
     let common = (estimate.standard_error.powi(2) - scatter).max(0.0).sqrt();
-    Some(student_975(estimate.degrees)? * common / estimate.mean).filter(|share| share.is_finite())
+    Some(student_t_975(estimate.degrees_of_freedom)? * common / estimate.mean)
+        .filter(|share| share.is_finite())
 }
 
 /// The percentages between which a percentile lies with 95 % probability, given so many
@@ -173,56 +177,61 @@ pub fn common_margin(estimate: &Estimate, count: u64, deviation: f64) -> Option<
 ///
 /// `None` when the farther limit would lie beyond what was observed.
 #[must_use]
-pub fn percentile_limits(percent: f64, observations: f64) -> Option<[f64; 2]> {
+pub fn percentile_interval(percent: f64, observations: f64) -> Option<[f64; 2]> {
     let share = percent / 100.0;
     let margin = NORMAL_975 * (share * (1.0 - share) / observations).sqrt();
     let (low, high) = (share - margin, share + margin);
-    let least = LEAST_BEYOND / observations;
+    let least = MIN_OBSERVATIONS_BEYOND / observations;
     (low >= least && high <= 1.0 - least).then_some([low * 100.0, high * 100.0])
 }
 
-fn average(values: &[f64]) -> f64 {
+fn arithmetic_mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 /// Means of batches of that size. What does not fill a batch is left out at the start, which is
 /// the part that resembles the rest the least.
 fn batch_means(values: &[f64], size: usize) -> Vec<f64> {
-    values.rchunks_exact(size).rev().map(average).collect()
+    values
+        .rchunks_exact(size)
+        .rev()
+        .map(arithmetic_mean)
+        .collect()
 }
 
-fn of_batches(mean: f64, batches: &[f64], correlation: f64) -> Estimate {
+fn estimate_from_batches(mean: f64, batches: &[f64], correlation: f64) -> MeanEstimate {
     let count = batches.len() as f64;
-    let centre = average(batches);
+    let centre = arithmetic_mean(batches);
     let squares: f64 = batches.iter().map(|batch| (batch - centre).powi(2)).sum();
-    let widening = widening(correlation);
-    Estimate {
+    let widening = variance_inflation(correlation);
+    MeanEstimate {
         mean,
         standard_error: (squares / (count - 1.0) / count * widening).sqrt(),
-        degrees: (count / widening - 1.0).max(1.0),
+        degrees_of_freedom: (count / widening - 1.0).max(1.0),
     }
 }
 
 /// By how much the variance of a mean grows when each value resembles the one before by this
 /// correlation and beyond that none (a first-order autoregressive series): (1 + r) / (1 - r).
 /// Values that alternate, which would narrow the limits, count as independent.
-fn widening(correlation: f64) -> f64 {
+fn variance_inflation(correlation: f64) -> f64 {
     let correlation = correlation.clamp(0.0, 0.999);
     (1.0 + correlation) / (1.0 - correlation)
 }
 
-fn is_too_slow(values: &[f64]) -> bool {
-    let correlation = neighbour_correlation(values);
-    values.len() < LEAST_BATCHES
+fn changes_too_slowly(values: &[f64]) -> bool {
+    let correlation = lag_one_autocorrelation(values);
+    values.len() < MIN_BATCHES
         || correlation >= 1.0
-        || (correlation > 0.0 && values.len() as f64 / widening(correlation) < LEAST_INDEPENDENT)
+        || (correlation > 0.0
+            && values.len() as f64 / variance_inflation(correlation) < MIN_INDEPENDENT)
 }
 
 /// Correlation of each value with the next. A short series makes it look smaller than it is; the
 /// bias of -(1 + 3 r) / n is taken out (Marriott and Pope, Biometrika 41, 1954).
-fn neighbour_correlation(values: &[f64]) -> f64 {
+fn lag_one_autocorrelation(values: &[f64]) -> f64 {
     let count = values.len() as f64;
-    let mean = average(values);
+    let mean = arithmetic_mean(values);
     let variance: f64 = values.iter().map(|value| (value - mean).powi(2)).sum();
     if variance <= 0.0 || count <= 4.0 {
         return 0.0;

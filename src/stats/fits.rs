@@ -2,24 +2,24 @@
 
 /// A straight line, `intercept + slope x`.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Line {
+pub struct LineFit {
     /// Value at x = 0.
     pub intercept: f64,
     /// Rise per unit of x.
     pub slope: f64,
 }
 
-impl Line {
+impl LineFit {
     /// The line's value.
     #[must_use]
-    pub fn at(&self, x: f64) -> f64 {
+    pub fn value_at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
 /// The line of least squares through `(x, y)`; `None` for fewer than two different x.
 #[must_use]
-pub fn line(points: &[(f64, f64)]) -> Option<Line> {
+pub fn fit_line(points: &[(f64, f64)]) -> Option<LineFit> {
     let count = points.len() as f64;
     let mean_x = points.iter().map(|point| point.0).sum::<f64>() / count;
     let mean_y = points.iter().map(|point| point.1).sum::<f64>() / count;
@@ -28,7 +28,7 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
         .iter()
         .map(|(x, y)| (x - mean_x) * (y - mean_y))
         .sum();
-    (spread > 0.0).then(|| Line {
+    (spread > 0.0).then(|| LineFit {
         intercept: mean_y - common / spread * mean_x,
         slope: common / spread,
     })
@@ -40,25 +40,25 @@ pub fn line(points: &[(f64, f64)]) -> Option<Line> {
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekCurve {
     /// Time at distance 0 of the square root.
-    pub a: f64,
+    pub sqrt_intercept: f64,
     /// Factor of the square root.
-    pub b: f64,
+    pub sqrt_factor: f64,
     /// Distance at which the line takes over.
     pub cutoff: f64,
     /// Time at distance 0 of the line.
-    pub c: f64,
+    pub line_intercept: f64,
     /// Rise of the line per unit of distance.
-    pub e: f64,
+    pub line_slope: f64,
 }
 
 impl SeekCurve {
     /// Time for a distance.
     #[must_use]
-    pub fn at(&self, distance: f64) -> f64 {
+    pub fn time_at(&self, distance: f64) -> f64 {
         if distance < self.cutoff {
-            self.a + self.b * distance.max(0.0).sqrt()
+            self.sqrt_intercept + self.sqrt_factor * distance.max(0.0).sqrt()
         } else {
-            self.c + self.e * distance
+            self.line_intercept + self.line_slope * distance
         }
     }
 }
@@ -66,28 +66,28 @@ impl SeekCurve {
 /// The curve of least squares through `(distance, time)` in ascending order of distance; `None`
 /// for fewer than 5 points. The cutoff is the one of the points' distances that fits best.
 #[must_use]
-pub fn seek_curve(points: &[(f64, f64)]) -> Option<SeekCurve> {
+pub fn fit_seek_curve(points: &[(f64, f64)]) -> Option<SeekCurve> {
     if points.len() < 5 {
         return None;
     }
     let inner = &points[2..points.len() - 1];
     inner
         .iter()
-        .filter_map(|(cutoff, _)| continuous(points, *cutoff))
-        .map(|curve| (misfit(points, &curve), curve))
+        .filter_map(|(cutoff, _)| fit_at_cutoff(points, *cutoff))
+        .map(|curve| (sum_of_squared_residuals(points, &curve), curve))
         .min_by(|left, right| left.0.total_cmp(&right.0))
         .map(|(_, curve)| curve)
 }
 
-fn misfit(points: &[(f64, f64)], curve: &SeekCurve) -> f64 {
+fn sum_of_squared_residuals(points: &[(f64, f64)], curve: &SeekCurve) -> f64 {
     points
         .iter()
-        .map(|(distance, time)| (curve.at(*distance) - time).powi(2))
+        .map(|(distance, time)| (curve.time_at(*distance) - time).powi(2))
         .sum()
 }
 
 /// Least squares of `a + b sqrt(min(d, k)) + e max(d - k, 0)`: continuous whatever a, b and e are.
-fn continuous(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
+fn fit_at_cutoff(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
     let row = |distance: f64| {
         [
             1.0,
@@ -105,13 +105,19 @@ fn continuous(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
             line[3] += terms[i] * time;
         }
     }
-    let [a, b, e] = solve(normal)?;
+    let [a, b, e] = solve_linear_system(normal)?;
     let c = a + b * cutoff.sqrt() - e * cutoff;
-    Some(SeekCurve { a, b, cutoff, c, e })
+    Some(SeekCurve {
+        sqrt_intercept: a,
+        sqrt_factor: b,
+        cutoff,
+        line_intercept: c,
+        line_slope: e,
+    })
 }
 
 /// Solves three linear equations by elimination with pivots; `None` when they are not independent.
-fn solve(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
+fn solve_linear_system(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     for column in 0..3 {
         let pivot =
             (column..3).max_by(|a, b| rows[*a][column].abs().total_cmp(&rows[*b][column].abs()))?;
@@ -136,21 +142,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_literal_line() {
-        let fit = line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
+    fn line_fit_of_literal_points_is_exact() {
+        let fit = fit_line(&[(0.0, 1.0), (1.0, 3.0), (2.0, 5.0)]).unwrap();
         assert!((fit.intercept - 1.0).abs() < 1e-12 && (fit.slope - 2.0).abs() < 1e-12);
-        assert_eq!(line(&[(1.0, 1.0), (1.0, 2.0)]), None);
-        assert_eq!(line(&[]), None);
+        assert_eq!(fit_line(&[(1.0, 1.0), (1.0, 2.0)]), None);
+        assert_eq!(fit_line(&[]), None);
     }
 
     #[test]
-    fn too_few_points_give_no_curve() {
-        assert_eq!(seek_curve(&[(0.1, 1.0); 4]), None);
+    fn seek_curve_fit_of_too_few_points_is_none() {
+        assert_eq!(fit_seek_curve(&[(0.1, 1.0); 4]), None);
     }
 
     proptest! {
         #[test]
-        fn a_curve_of_its_own_kind_is_found(
+        fn seek_curve_fit_recovers_generated_curve(
             a in 0.2..2.0_f64,
             b in 3.0..12.0_f64,
             e in 3.0..10.0_f64,
@@ -158,11 +164,11 @@ mod tests {
         ) {
             let distances: Vec<f64> = (1..=40).map(|i| f64::from(i) / 40.0).collect();
             let cutoff = distances[knee];
-            let truth = SeekCurve { a, b, cutoff, c: a + b * cutoff.sqrt() - e * cutoff, e };
-            let points: Vec<_> = distances.iter().map(|d| (*d, truth.at(*d))).collect();
-            let found = seek_curve(&points).unwrap();
+            let truth = SeekCurve { sqrt_intercept: a, sqrt_factor: b, cutoff, line_intercept: a + b * cutoff.sqrt() - e * cutoff, line_slope: e };
+            let points: Vec<_> = distances.iter().map(|d| (*d, truth.time_at(*d))).collect();
+            let found = fit_seek_curve(&points).unwrap();
             for distance in distances {
-                prop_assert!((found.at(distance) - truth.at(distance)).abs() < 1e-6);
+                prop_assert!((found.time_at(distance) - truth.time_at(distance)).abs() < 1e-6);
             }
         }
     }

@@ -3,11 +3,11 @@
 use hdrhistogram::Histogram;
 
 /// The longest response time that keeps its place; anything longer counts as this.
-const LONGEST_NS: u64 = 3_600_000_000_000;
+const MAX_RECORDED_NS: u64 = 3_600_000_000_000;
 /// Significant decimal digits of a recorded time.
-const DIGITS: u8 = 3;
+const SIGNIFICANT_DIGITS: u8 = 3;
 /// A percentile is known only when at least this many observations lie beyond it.
-pub const OBSERVATIONS_BEYOND: u64 = 10;
+pub const MIN_OBSERVATIONS_BEYOND: u64 = 10;
 
 /// Percentiles that are reported, in percent.
 pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
@@ -17,7 +17,7 @@ pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99
 ///
 /// Recording allocates nothing.
 #[derive(Debug, Clone)]
-pub struct Latency {
+pub struct LatencyHistogram {
     histogram: Histogram<u64>,
     sum: u128,
     sum_of_squares: f64,
@@ -25,9 +25,9 @@ pub struct Latency {
     max: u64,
 }
 
-impl Default for Latency {
+impl Default for LatencyHistogram {
     fn default() -> Self {
-        let histogram = Histogram::new_with_bounds(1, LONGEST_NS, DIGITS);
+        let histogram = Histogram::new_with_bounds(1, MAX_RECORDED_NS, SIGNIFICANT_DIGITS);
         Self {
             // The bounds are constants that the histogram accepts; a test holds them to it.
             histogram: histogram.unwrap_or_else(|_| unreachable!("constant bounds")),
@@ -39,7 +39,7 @@ impl Default for Latency {
     }
 }
 
-impl Latency {
+impl LatencyHistogram {
     /// Records one response time in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
@@ -84,7 +84,7 @@ impl Latency {
 
     /// Sample standard deviation in nanoseconds; needs two observations.
     #[must_use]
-    pub fn standard_deviation(&self) -> Option<f64> {
+    pub fn stddev_ns(&self) -> Option<f64> {
         let count = self.count() as f64;
         let mean = self.mean()?;
         (count > 1.0).then(|| {
@@ -112,8 +112,8 @@ impl Latency {
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
         // A rounding error must not take away the tenth observation.
-        (beyond + 1e-6 >= OBSERVATIONS_BEYOND as f64)
-            .then(|| self.at_rank(percent))
+        (beyond + 1e-6 >= MIN_OBSERVATIONS_BEYOND as f64)
+            .then(|| self.value_at_percent(percent))
             .flatten()
     }
 
@@ -121,7 +121,7 @@ impl Latency {
     /// ascending order, however few lie beyond it: not a percentile of the drive, but a bound for
     /// one. `None` when nothing was recorded.
     #[must_use]
-    pub fn at_rank(&self, percent: f64) -> Option<u64> {
+    pub fn value_at_percent(&self, percent: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
             self.histogram
                 .value_at_percentile(percent)
@@ -131,10 +131,12 @@ impl Latency {
 
     /// The share (0 to 1) of requests slower than a target in nanoseconds.
     #[must_use]
-    pub fn share_slower_than(&self, nanoseconds: u64) -> Option<f64> {
+    pub fn fraction_slower_than(&self, nanoseconds: u64) -> Option<f64> {
         let count = self.count();
         (count > 0).then(|| {
-            let within = self.histogram.count_between(0, nanoseconds.min(LONGEST_NS));
+            let within = self
+                .histogram
+                .count_between(0, nanoseconds.min(MAX_RECORDED_NS));
             count.saturating_sub(within) as f64 / count as f64
         })
     }
@@ -142,7 +144,7 @@ impl Latency {
     /// Bins for drawing and saving: `[low, high, count]` in nanoseconds, ascending, `low` in and
     /// `high` out, empty ones left out. `per_octave` bins between a value and its double.
     #[must_use]
-    pub fn bins(&self, per_octave: u32) -> Vec<[u64; 3]> {
+    pub fn histogram_bins(&self, per_octave: u32) -> Vec<[u64; 3]> {
         let per_octave = f64::from(per_octave.max(1));
         let edge = |index: i64| (index as f64 / per_octave).exp2().ceil() as u64;
         let mut bins: Vec<[u64; 3]> = Vec::new();
@@ -170,64 +172,70 @@ impl Latency {
 mod tests {
     use super::*;
 
-    fn of(values: impl IntoIterator<Item = u64>) -> Latency {
-        let mut latency = Latency::default();
+    fn latency_of_values(values: impl IntoIterator<Item = u64>) -> LatencyHistogram {
+        let mut latency = LatencyHistogram::default();
         values.into_iter().for_each(|value| latency.record(value));
         latency
     }
 
     #[test]
-    fn nothing_recorded_is_unknown() {
-        let empty = Latency::default();
+    fn latency_histogram_empty_has_no_statistics() {
+        let empty = LatencyHistogram::default();
         assert_eq!(empty.mean(), None);
-        assert_eq!(empty.standard_deviation(), None);
+        assert_eq!(empty.stddev_ns(), None);
         assert_eq!((empty.min(), empty.max()), (None, None));
         assert_eq!(empty.percentile(50.0), None);
-        assert_eq!(empty.share_slower_than(1), None);
-        assert!(empty.bins(4).is_empty());
+        assert_eq!(empty.fraction_slower_than(1), None);
+        assert!(empty.histogram_bins(4).is_empty());
     }
 
     #[test]
-    fn a_percentile_needs_ten_observations_beyond() {
-        assert_eq!(of(1..=19).percentile(50.0), None);
-        assert_eq!(of(1..=20).percentile(50.0), Some(10));
-        assert_eq!(of(1..=999).percentile(99.0), None);
-        assert!(of(1..=1000).percentile(99.0).is_some());
-        assert_eq!(of(1..=9_999).percentile(99.9), None);
-        assert!(of(1..=10_000).percentile(99.9).is_some());
+    fn latency_percentile_needs_ten_observations_beyond_it() {
+        assert_eq!(latency_of_values(1..=19).percentile(50.0), None);
+        assert_eq!(latency_of_values(1..=20).percentile(50.0), Some(10));
+        assert_eq!(latency_of_values(1..=999).percentile(99.0), None);
+        assert!(latency_of_values(1..=1000).percentile(99.0).is_some());
+        assert_eq!(latency_of_values(1..=9_999).percentile(99.9), None);
+        assert!(latency_of_values(1..=10_000).percentile(99.9).is_some());
     }
 
     #[test]
-    fn mean_and_spread_are_exact() {
-        let latency = of([2_000_000, 4_000_000, 4_000_000, 6_000_000]);
+    fn latency_mean_and_stddev_are_exact() {
+        let latency = latency_of_values([2_000_000, 4_000_000, 4_000_000, 6_000_000]);
         assert_eq!(latency.mean(), Some(4_000_000.0));
-        let deviation = latency.standard_deviation().unwrap();
+        let deviation = latency.stddev_ns().unwrap();
         assert!((deviation - 1_632_993.16).abs() < 0.01, "{deviation}");
     }
 
     #[test]
-    fn merging_is_recording_into_one() {
-        let mut left = of([10, 20, 30]);
-        left.merge(&of([5, 40]));
-        let whole = of([5, 10, 20, 30, 40]);
+    fn latency_histogram_merge_equals_single_recording() {
+        let mut left = latency_of_values([10, 20, 30]);
+        left.merge(&latency_of_values([5, 40]));
+        let whole = latency_of_values([5, 10, 20, 30, 40]);
         assert_eq!(left.count(), whole.count());
         assert_eq!(left.mean(), whole.mean());
         assert_eq!((left.min(), left.max()), (whole.min(), whole.max()));
-        assert_eq!(left.bins(4), whole.bins(4));
+        assert_eq!(left.histogram_bins(4), whole.histogram_bins(4));
     }
 
     #[test]
-    fn bins_hold_every_observation_between_their_edges() {
+    fn latency_bins_contain_every_observation_within_edges() {
         let values = [1, 2, 3, 4, 7, 8, 1000, 1024, 5_000_000, 4_000_000_000_000];
-        let bins = of(values).bins(8);
+        let bins = latency_of_values(values).histogram_bins(8);
         assert_eq!(bins.iter().map(|bin| bin[2]).sum::<u64>(), 10);
         assert!(bins.windows(2).all(|pair| pair[0][1] <= pair[1][0]));
         assert!(bins.iter().all(|bin| bin[0] < bin[1]));
     }
 
     #[test]
-    fn slower_than_a_target() {
-        assert_eq!(of(1..=100).share_slower_than(75), Some(0.25));
-        assert_eq!(of(1..=100).share_slower_than(100), Some(0.0));
+    fn latency_fraction_slower_than_target_is_counted() {
+        assert_eq!(
+            latency_of_values(1..=100).fraction_slower_than(75),
+            Some(0.25)
+        );
+        assert_eq!(
+            latency_of_values(1..=100).fraction_slower_than(100),
+            Some(0.0)
+        );
     }
 }

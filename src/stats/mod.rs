@@ -1,13 +1,13 @@
 //! Numbers in, numbers out.
 
 pub mod anderson_darling;
+pub mod bimodality;
 pub mod circular;
 pub mod concurrency;
 pub mod confidence;
+pub mod epoch_folding;
 pub mod fits;
-pub mod folding;
 pub mod latency;
-pub mod modes;
 pub mod reduce;
 pub mod response_model;
 pub mod robust;

@@ -4,7 +4,7 @@
 /// the highest and the last, so that a line through them looks like a line through all. The points
 /// come in ascending order of x; points that are not finite are left out.
 #[must_use]
-pub fn by_column(points: &[[f64; 2]], bounds: [f64; 2], columns: usize) -> Vec<[f64; 2]> {
+pub fn reduce_by_column(points: &[[f64; 2]], bounds: [f64; 2], columns: usize) -> Vec<[f64; 2]> {
     let span = bounds[1] - bounds[0];
     let columns = columns.max(1);
     let mut sorted: Vec<_> = points
@@ -19,12 +19,12 @@ pub fn by_column(points: &[[f64; 2]], bounds: [f64; 2], columns: usize) -> Vec<[
     let column = |x: f64| (((x - bounds[0]) / span * columns as f64) as usize).min(columns - 1);
     let mut kept = Vec::with_capacity(columns * 4);
     for chunk in sorted.chunk_by(|left, right| column(left[0]) == column(right[0])) {
-        keep_extremes(chunk, &mut kept);
+        push_extremes(chunk, &mut kept);
     }
     kept
 }
 
-fn keep_extremes(chunk: &[[f64; 2]], kept: &mut Vec<[f64; 2]>) {
+fn push_extremes(chunk: &[[f64; 2]], kept: &mut Vec<[f64; 2]>) {
     let by_height = |index: &usize, other: &usize| chunk[*index][1].total_cmp(&chunk[*other][1]);
     let lowest = (0..chunk.len()).min_by(by_height);
     let highest = (0..chunk.len()).max_by(by_height);
@@ -44,10 +44,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_spike_survives() {
+    fn reduction_keeps_single_spike() {
         let mut points: Vec<_> = (0..100_000).map(|x| [f64::from(x), 1.0]).collect();
         points[54_321][1] = 99.0;
-        let reduced = by_column(&points, [0.0, 100_000.0], 200);
+        let reduced = reduce_by_column(&points, [0.0, 100_000.0], 200);
         assert!(reduced.len() <= 800);
         assert!(reduced.contains(&[54_321.0, 99.0]));
         assert_eq!(reduced.first(), points.first());
@@ -56,12 +56,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn extremes_stay_and_order_holds(
+        fn reduction_keeps_extremes_and_order(
             heights in prop::collection::vec(-1e9..1e9_f64, 1..3000),
             columns in 1..200_usize,
         ) {
             let points: Vec<_> = heights.iter().enumerate().map(|(x, y)| [x as f64, *y]).collect();
-            let reduced = by_column(&points, [0.0, points.len() as f64], columns);
+            let reduced = reduce_by_column(&points, [0.0, points.len() as f64], columns);
             let range = |points: &[[f64; 2]]| points.iter().fold(
                 (f64::MAX, f64::MIN), |(low, high), [_, y]| (low.min(*y), high.max(*y)));
             prop_assert_eq!(range(&reduced), range(&points));

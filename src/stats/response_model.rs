@@ -3,7 +3,7 @@
 
 /// The transfer of the largest request must take this share of the access time at least: a slope
 /// below that is noise.
-const LEAST_GROWTH: f64 = 0.05;
+const MIN_GROWTH: f64 = 0.05;
 
 /// Mean response of a drive to one request at a time: `access + size / rate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
@@ -11,7 +11,7 @@ pub struct ResponseModel {
     /// Time until the first byte, in nanoseconds.
     pub access_ns: f64,
     /// Throughput of the medium in bytes per second.
-    pub rate: f64,
+    pub bytes_per_second: f64,
 }
 
 impl ResponseModel {
@@ -37,24 +37,24 @@ impl ResponseModel {
         let slope = (w * xy - x * y) / determinant;
         let access_ns = (y - slope * x) / w;
         let largest = points.iter().map(|point| point[0]).fold(0.0, f64::max);
-        let grows = slope * largest > LEAST_GROWTH * access_ns;
+        let grows = slope * largest > MIN_GROWTH * access_ns;
         let sensible = determinant > 0.0 && grows && access_ns > 0.0;
         sensible.then_some(Self {
             access_ns,
-            rate: 1e9 / slope,
+            bytes_per_second: 1e9 / slope,
         })
     }
 
     /// Response to a request of that many bytes, in nanoseconds.
     #[must_use]
     pub fn response_ns(&self, bytes: f64) -> f64 {
-        self.access_ns + bytes / self.rate * 1e9
+        self.access_ns + bytes / self.bytes_per_second * 1e9
     }
 
     /// The size that spends half its time on access and half on transfer, in bytes.
     #[must_use]
     pub fn balanced_bytes(&self) -> f64 {
-        self.access_ns / 1e9 * self.rate
+        self.access_ns / 1e9 * self.bytes_per_second
     }
 
     /// The best node of a B-tree whose entries are a key and two pointers (`pointer` and `key` in
@@ -64,7 +64,7 @@ impl ResponseModel {
     /// k (ln k - 1) = a, a = access * rate / entry, so k = a / W(a/e) with W the Lambert function
     /// (Corless, Gonnet, Hare, Jeffrey, Knuth: "On the Lambert W Function", 1996).
     #[must_use]
-    pub fn btree(&self, key: f64, pointer: f64, entries: f64) -> BtreeNode {
+    pub fn best_btree_node(&self, key: f64, pointer: f64, entries: f64) -> BtreeNode {
         let entry = 2.0 * pointer + key;
         let a = self.balanced_bytes() / entry;
         // A node of fewer than two entries is no tree.
@@ -72,7 +72,7 @@ impl ResponseModel {
         let bytes = fanout * entry;
         BtreeNode {
             fanout,
-            bytes,
+            node_bytes: bytes,
             lookup_ns: entries.ln() / fanout.ln() * self.response_ns(bytes),
         }
     }
@@ -84,7 +84,7 @@ pub struct BtreeNode {
     /// Entries in it.
     pub fanout: f64,
     /// Its size in bytes.
-    pub bytes: f64,
+    pub node_bytes: f64,
     /// Time of a lookup in nanoseconds.
     pub lookup_ns: f64,
 }
@@ -108,7 +108,7 @@ pub fn lambert_w(x: f64) -> f64 {
 /// Where two curves over the same ascending x cross for the first time, interpolated between
 /// neighbours on the logarithm of x. `[x, one, other]`.
 #[must_use]
-pub fn crossing(points: &[[f64; 3]]) -> Option<f64> {
+pub fn crossing_point(points: &[[f64; 3]]) -> Option<f64> {
     points.windows(2).find_map(|pair| {
         let (left, right) = (pair[0][1] - pair[0][2], pair[1][1] - pair[1][2]);
         let crosses = left != right && (left <= 0.0) != (right <= 0.0);
@@ -128,65 +128,65 @@ mod tests {
 
     const DISK: ResponseModel = ResponseModel {
         access_ns: 5e6,
-        rate: 150e6,
+        bytes_per_second: 150e6,
     };
 
     #[test]
-    fn lambert_w_has_its_known_values() {
+    fn lambert_w_matches_known_values() {
         assert!((lambert_w(1.0) - 0.567_143_290_409_783_8).abs() < 1e-12);
         assert!((lambert_w(std::f64::consts::E) - 1.0).abs() < 1e-12);
         assert_eq!(lambert_w(0.0), 0.0);
     }
 
     #[test]
-    fn a_disk_and_an_ssd_want_different_nodes() {
-        let disk = DISK.btree(12.0, 8.0, 1e9);
+    fn btree_node_size_differs_between_disk_and_ssd() {
+        let disk = DISK.best_btree_node(12.0, 8.0, 1e9);
         // Nodes of 107,492 and 9,044 bytes follow from W(x) ~ ln x - ln ln x; the optimum is flat.
-        assert!((disk.bytes / 107_492.0 - 1.0).abs() < 0.05, "{disk:?}");
+        assert!((disk.node_bytes / 107_492.0 - 1.0).abs() < 0.05, "{disk:?}");
         let ssd = ResponseModel {
             access_ns: 1e5,
-            rate: 400e6,
+            bytes_per_second: 400e6,
         };
-        let node = ssd.btree(12.0, 8.0, 1e9);
-        assert!((node.bytes / 9044.0 - 1.0).abs() < 0.07, "{node:?}");
+        let node = ssd.best_btree_node(12.0, 8.0, 1e9);
+        assert!((node.node_bytes / 9044.0 - 1.0).abs() < 0.07, "{node:?}");
         assert!((node.lookup_ns / 0.44e6 - 1.0).abs() < 0.01, "{node:?}");
     }
 
     #[test]
-    fn no_other_node_is_faster() {
-        let best = DISK.btree(12.0, 8.0, 1e9);
+    fn btree_node_has_minimal_lookup_time() {
+        let best = DISK.best_btree_node(12.0, 8.0, 1e9);
         let lookup = |fanout: f64| 1e9_f64.ln() / fanout.ln() * DISK.response_ns(fanout * 28.0);
         assert!(lookup(best.fanout * 1.05) > best.lookup_ns);
         assert!(lookup(best.fanout * 0.95) > best.lookup_ns);
     }
 
     #[test]
-    fn too_little_or_senseless_is_no_model() {
+    fn response_model_of_insufficient_data_is_none() {
         assert_eq!(ResponseModel::fit(&[[512.0, 1e5], [1024.0, 2e5]]), None);
         let faster_when_larger = [[512.0, 3e5], [1024.0, 2e5], [2048.0, 1e5]];
         assert_eq!(ResponseModel::fit(&faster_when_larger), None);
     }
 
     #[test]
-    fn curves_cross_between_their_points() {
+    fn crossing_is_interpolated_between_points() {
         let points = [[1.0, 0.0, 1.0], [4.0, 1.0, 0.0]];
-        assert!((crossing(&points).unwrap() - 2.0).abs() < 1e-12);
-        assert_eq!(crossing(&[[1.0, 0.0, 1.0], [2.0, 0.5, 0.6]]), None);
+        assert!((crossing_point(&points).unwrap() - 2.0).abs() < 1e-12);
+        assert_eq!(crossing_point(&[[1.0, 0.0, 1.0], [2.0, 0.5, 0.6]]), None);
     }
 
     proptest! {
         #[test]
-        fn a_fit_gives_back_what_it_was_made_from(
+        fn response_model_fit_recovers_parameters(
             access_ns in 1e3..1e7_f64, rate in 1e6..2e9_f64,
         ) {
-            let model = ResponseModel { access_ns, rate };
+            let model = ResponseModel { access_ns, bytes_per_second: rate };
             let points: Vec<_> = (9..25)
                 .map(|power| f64::from(1_u32 << power))
                 .map(|bytes| [bytes, model.response_ns(bytes)])
                 .collect();
             let fitted = ResponseModel::fit(&points).unwrap();
             prop_assert!((fitted.access_ns / access_ns - 1.0).abs() < 1e-3);
-            prop_assert!((fitted.rate / rate - 1.0).abs() < 1e-3);
+            prop_assert!((fitted.bytes_per_second / rate - 1.0).abs() < 1e-3);
         }
 
         #[test]

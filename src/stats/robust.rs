@@ -14,7 +14,7 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
 
 /// The values in ascending order; what is not finite is left out.
 #[must_use]
-pub fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
+pub fn sorted_finite(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = values
         .into_iter()
         .filter(|value| value.is_finite())
@@ -26,7 +26,7 @@ pub fn ascending(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
 /// The middle value.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
-    quantile(&ascending(values), 0.5)
+    quantile(&sorted_finite(values), 0.5)
 }
 
 /// The median absolute deviation from the median, not scaled.
@@ -59,12 +59,12 @@ pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
 /// The standard error of [`slope_through_origin`], for misses that are about normal: of a median,
 /// `sqrt(π/2)` times that of a mean, with the standard deviation from the median absolute miss.
 #[must_use]
-pub fn slope_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
-    const OF_A_MEDIAN: f64 = 1.253_314;
-    const OF_A_NORMAL: f64 = 1.482_6;
+pub fn slope_standard_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
+    const MEDIAN_ERROR_FACTOR: f64 = 1.253_314;
+    const MAD_TO_SIGMA: f64 = 1.482_6;
     let squares: f64 = points.iter().map(|(x, _)| x * x).sum();
     let miss = median(points.iter().map(|(x, y)| (y - slope * x).abs()))?;
-    (squares > 0.0).then(|| OF_A_MEDIAN * OF_A_NORMAL * miss / squares.sqrt())
+    (squares > 0.0).then(|| MEDIAN_ERROR_FACTOR * MAD_TO_SIGMA * miss / squares.sqrt())
 }
 
 /// The values that are no further than `deviations` median absolute deviations from the median,
@@ -88,7 +88,7 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_slope_is_not_moved_by_wild_points() {
+    fn robust_slope_ignores_outliers() {
         let mut points: Vec<(f64, f64)> = (1..=9)
             .map(|x| (f64::from(x) - 5.0, 3.0 * (f64::from(x) - 5.0)))
             .collect();
@@ -107,7 +107,7 @@ mod tests {
     }
 
     #[test]
-    fn one_wild_value_moves_nothing() {
+    fn robust_statistics_ignore_one_outlier() {
         let values = [1.0, 2.0, 3.0, 4.0, 1e9];
         assert_eq!(median(values), Some(3.0));
         assert_eq!(median_absolute_deviation(&values), Some(1.0));
@@ -116,12 +116,12 @@ mod tests {
 
     proptest! {
         #[test]
-        fn quantiles_ascend_and_stay_within(
+        fn quantiles_ascend_within_range_of_values(
             values in prop::collection::vec(-1e6..1e6_f64, 1..50),
             low in 0.0..1.0_f64,
             more in 0.0..1.0_f64,
         ) {
-            let sorted = ascending(values);
+            let sorted = sorted_finite(values);
             let high = low + (1.0 - low) * more;
             let (a, b) = (quantile(&sorted, low).unwrap(), quantile(&sorted, high).unwrap());
             prop_assert!(sorted[0] <= a && a <= b && b <= sorted[sorted.len() - 1]);

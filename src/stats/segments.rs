@@ -6,15 +6,15 @@ use std::ops::Range;
 /// level and its place as two parameters (Yao, "Estimating the number of change-points via
 /// Schwarz' criterion", Statistics & Probability Letters 6 (1988)); three times that, because real
 /// curves are no white noise.
-const PENALTY: f64 = 6.0;
+const SPLIT_PENALTY: f64 = 6.0;
 /// A step of less than this share of the level is of no use to anybody.
-const LEAST_STEP: f64 = 0.02;
+const MIN_STEP: f64 = 0.02;
 /// What the median of |x| is to the standard deviation of a normal law.
 const MEDIAN_TO_SIGMA: f64 = 0.674_489_75;
 
 /// A stretch of values on one level.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Segment {
+pub struct LevelSegment {
     /// Its values, by index.
     pub range: Range<usize>,
     /// Their mean.
@@ -28,21 +28,21 @@ pub struct Segment {
 /// made as long as it explains more than chance would. The noise is judged by neighbours'
 /// differences, which a few steps cannot move.
 #[must_use]
-pub fn segments(values: &[f64], least: usize) -> Vec<Segment> {
+pub fn find_segments(values: &[f64], least: usize) -> Vec<LevelSegment> {
     if values.is_empty() {
         return Vec::new();
     }
-    let sums = Sums::new(values);
+    let sums = PrefixSums::new(values);
     let level = sums.mean(&(0..values.len())).abs();
-    let noise = noise(values).max(level * LEAST_STEP / 4.0);
-    let threshold = PENALTY * noise * noise * (values.len() as f64).ln().max(1.0);
+    let noise = noise_deviation(values).max(level * MIN_STEP / 4.0);
+    let threshold = SPLIT_PENALTY * noise * noise * (values.len() as f64).ln().max(1.0);
     let mut cuts = vec![0, values.len()];
-    split(&sums, 0..values.len(), least.max(1), threshold, &mut cuts);
+    split_segment(&sums, 0..values.len(), least.max(1), threshold, &mut cuts);
     cuts.sort_unstable();
     cuts.windows(2)
         .map(|edges| {
             let range = edges[0]..edges[1];
-            Segment {
+            LevelSegment {
                 mean: sums.mean(&range),
                 range,
             }
@@ -50,9 +50,15 @@ pub fn segments(values: &[f64], least: usize) -> Vec<Segment> {
         .collect()
 }
 
-fn split(sums: &Sums, range: Range<usize>, least: usize, threshold: f64, cuts: &mut Vec<usize>) {
+fn split_segment(
+    sums: &PrefixSums,
+    range: Range<usize>,
+    least: usize,
+    threshold: f64,
+    cuts: &mut Vec<usize>,
+) {
     let places = range.start + least..(range.end + 1).saturating_sub(least);
-    let gain = |cut: &usize| sums.gain(&range, *cut);
+    let gain = |cut: &usize| sums.split_gain(&range, *cut);
     let Some(cut) = places.max_by(|one, other| gain(one).total_cmp(&gain(other))) else {
         return;
     };
@@ -60,14 +66,14 @@ fn split(sums: &Sums, range: Range<usize>, least: usize, threshold: f64, cuts: &
         return;
     }
     cuts.push(cut);
-    split(sums, range.start..cut, least, threshold, cuts);
-    split(sums, cut..range.end, least, threshold, cuts);
+    split_segment(sums, range.start..cut, least, threshold, cuts);
+    split_segment(sums, cut..range.end, least, threshold, cuts);
 }
 
 /// Standard deviation of the noise, from the median of neighbours' differences (von Neumann,
 /// "Distribution of the ratio of the mean square successive difference to the variance", Annals
 /// of Mathematical Statistics 12 (1941), made robust).
-fn noise(values: &[f64]) -> f64 {
+fn noise_deviation(values: &[f64]) -> f64 {
     let mut steps: Vec<f64> = values
         .windows(2)
         .map(|pair| (pair[1] - pair[0]).abs())
@@ -78,9 +84,9 @@ fn noise(values: &[f64]) -> f64 {
 }
 
 /// Sums from the beginning, for means in no time.
-struct Sums(Vec<f64>);
+struct PrefixSums(Vec<f64>);
 
-impl Sums {
+impl PrefixSums {
     fn new(values: &[f64]) -> Self {
         let mut sums = Vec::with_capacity(values.len() + 1);
         let mut sum = 0.0;
@@ -97,7 +103,7 @@ impl Sums {
     }
 
     /// By how much a cut lessens the sum of squared distances from the mean.
-    fn gain(&self, range: &Range<usize>, cut: usize) -> f64 {
+    fn split_gain(&self, range: &Range<usize>, cut: usize) -> f64 {
         let (left, right) = (range.start..cut, cut..range.end);
         let step = self.mean(&left) - self.mean(&right);
         let (left, right) = (left.len() as f64, right.len() as f64);
@@ -107,34 +113,34 @@ impl Sums {
 
 /// A fall from one level to another that stays.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Cliff {
+pub struct LevelDrop {
     /// Index of the first value after it.
-    pub at: usize,
+    pub first_index_after: usize,
     /// Mean before.
-    pub before: f64,
+    pub mean_before: f64,
     /// Mean after.
-    pub after: f64,
+    pub mean_after: f64,
 }
 
 /// The steepest fall of a curve after which it stays lower by at least `share` (0 to 1) of the level before it: the
 /// end of a cache. `least` values on both sides.
 #[must_use]
-pub fn cliff(values: &[f64], least: usize, share: f64) -> Option<Cliff> {
-    let segments = segments(values, least);
+pub fn find_level_drop(values: &[f64], least: usize, share: f64) -> Option<LevelDrop> {
+    let segments = find_segments(values, least);
     let mean = |range: Range<usize>| values[range.clone()].iter().sum::<f64>() / range.len() as f64;
-    let cliff = |pair: &[Segment]| {
+    let cliff = |pair: &[LevelSegment]| {
         let at = pair[1].range.start;
-        let cliff = Cliff {
-            at,
-            before: mean(0..at),
-            after: mean(at..values.len()),
+        let cliff = LevelDrop {
+            first_index_after: at,
+            mean_before: mean(0..at),
+            mean_after: mean(at..values.len()),
         };
         (pair[0].mean - pair[1].mean, cliff)
     };
     segments
         .windows(2)
         .map(cliff)
-        .filter(|(_, cliff)| cliff.after <= cliff.before * (1.0 - share))
+        .filter(|(_, cliff)| cliff.mean_after <= cliff.mean_before * (1.0 - share))
         .max_by(|(one, _), (other, _)| one.total_cmp(other))
         .map(|(_, cliff)| cliff)
 }
@@ -146,53 +152,57 @@ mod tests {
     use super::*;
 
     /// A level with a deterministic ripple.
-    fn level(value: f64, count: usize) -> impl Iterator<Item = f64> {
+    fn noisy_level(value: f64, count: usize) -> impl Iterator<Item = f64> {
         (0..count).map(move |index| value * (1.0 + 0.01 * ((index * 7 % 5) as f64 - 2.0)))
     }
 
     #[test]
-    fn a_level_curve_has_one_segment() {
-        let values: Vec<f64> = level(100.0, 100).collect();
-        assert_eq!(segments(&values, 3).len(), 1);
-        assert!(segments(&[], 3).is_empty());
-        assert_eq!(segments(&[5.0], 3).len(), 1);
+    fn segmentation_of_level_curve_has_one_segment() {
+        let values: Vec<f64> = noisy_level(100.0, 100).collect();
+        assert_eq!(find_segments(&values, 3).len(), 1);
+        assert!(find_segments(&[], 3).is_empty());
+        assert_eq!(find_segments(&[5.0], 3).len(), 1);
     }
 
     #[test]
-    fn steps_are_found_where_they_are() {
-        let values: Vec<f64> = level(200.0, 30)
-            .chain(level(160.0, 40))
-            .chain(level(100.0, 30))
+    fn segmentation_finds_step_positions() {
+        let values: Vec<f64> = noisy_level(200.0, 30)
+            .chain(noisy_level(160.0, 40))
+            .chain(noisy_level(100.0, 30))
             .collect();
-        let found = segments(&values, 3);
+        let found = find_segments(&values, 3);
         let edges: Vec<usize> = found.iter().map(|segment| segment.range.start).collect();
         assert_eq!(edges, [0, 30, 70]);
         assert!((found[1].mean - 160.0).abs() < 2.0);
     }
 
     #[test]
-    fn a_cliff_is_where_a_cache_ends() {
-        let values: Vec<f64> = level(900.0, 12).chain(level(150.0, 60)).collect();
-        let cliff = cliff(&values, 3, 0.3).unwrap();
-        assert_eq!(cliff.at, 12);
-        assert!((cliff.before - 900.0).abs() < 10.0 && (cliff.after - 150.0).abs() < 3.0);
+    fn level_drop_is_found_at_cache_end() {
+        let values: Vec<f64> = noisy_level(900.0, 12)
+            .chain(noisy_level(150.0, 60))
+            .collect();
+        let cliff = find_level_drop(&values, 3, 0.3).unwrap();
+        assert_eq!(cliff.first_index_after, 12);
+        assert!((cliff.mean_before - 900.0).abs() < 10.0 && (cliff.mean_after - 150.0).abs() < 3.0);
     }
 
     #[test]
-    fn a_dip_or_a_rise_is_no_cliff() {
-        let dip: Vec<f64> = level(100.0, 40)
-            .chain(level(40.0, 4))
-            .chain(level(100.0, 40))
+    fn level_drop_of_dip_or_rise_is_none() {
+        let dip: Vec<f64> = noisy_level(100.0, 40)
+            .chain(noisy_level(40.0, 4))
+            .chain(noisy_level(100.0, 40))
             .collect();
-        assert_eq!(cliff(&dip, 3, 0.3), None);
-        let rise: Vec<f64> = level(100.0, 40).chain(level(300.0, 40)).collect();
-        assert_eq!(cliff(&rise, 3, 0.3), None);
+        assert_eq!(find_level_drop(&dip, 3, 0.3), None);
+        let rise: Vec<f64> = noisy_level(100.0, 40)
+            .chain(noisy_level(300.0, 40))
+            .collect();
+        assert_eq!(find_level_drop(&rise, 3, 0.3), None);
     }
 
     proptest! {
         #[test]
-        fn segments_cover_the_curve(values in prop::collection::vec(0.0..1e6_f64, 0..200)) {
-            let found = segments(&values, 3);
+        fn segmentation_covers_whole_curve(values in prop::collection::vec(0.0..1e6_f64, 0..200)) {
+            let found = find_segments(&values, 3);
             prop_assert_eq!(found.iter().map(|segment| segment.range.len()).sum::<usize>(), values.len());
             prop_assert!(found.windows(2).all(|pair| pair[0].range.end == pair[1].range.start));
         }

@@ -6,18 +6,18 @@ pub const NORMAL_975: f64 = 1.959_963_985;
 /// 97.5 % quantiles of Student's distribution for 1 to 7 degrees of freedom, where the series of
 /// [`student_975`] is not yet good enough (Abramowitz and Stegun, Handbook of Mathematical
 /// Functions, table 26.10).
-const FEW: [f64; 7] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646];
+const SMALL_DEGREES: [f64; 7] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646];
 
 /// 97.5 % quantile of Student's distribution: a mean lies within that many standard errors in 95
 /// of 100 cases. From 8 degrees of freedom on the asymptotic expansion 26.7.5 of Abramowitz and
 /// Stegun; fractions are rounded down, which is the careful side. `None` below one degree.
 #[must_use]
-pub fn student_975(degrees: f64) -> Option<f64> {
+pub fn student_t_975(degrees: f64) -> Option<f64> {
     if degrees.is_nan() || degrees < 1.0 {
         return None;
     }
     let n = degrees.floor();
-    if let Some(quantile) = FEW.get(n as usize - 1) {
+    if let Some(quantile) = SMALL_DEGREES.get(n as usize - 1) {
         return Some(*quantile);
     }
     let z = NORMAL_975;
@@ -34,7 +34,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn quantiles_are_those_of_the_tables() {
+    fn student_t_quantiles_match_tables() {
         for (degrees, expected) in [
             (1.0, 12.706),
             (2.9, 4.303),
@@ -45,10 +45,10 @@ mod tests {
             (120.0, 1.980),
             (1e9, 1.960),
         ] {
-            let quantile = student_975(degrees).unwrap();
+            let quantile = student_t_975(degrees).unwrap();
             assert!((quantile - expected).abs() < 1e-3, "{degrees}: {quantile}");
         }
-        assert_eq!(student_975(0.9), None);
-        assert_eq!(student_975(f64::NAN), None);
+        assert_eq!(student_t_975(0.9), None);
+        assert_eq!(student_t_975(f64::NAN), None);
     }
 }

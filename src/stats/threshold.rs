@@ -15,54 +15,54 @@
 use super::uniform;
 
 /// Distance between median and quartile of the normal distribution.
-const QUARTILE: f64 = 0.674_49;
+const QUARTILE_Z: f64 = 0.674_49;
 /// Distance between the median and the quickest twentieth.
-const QUICKEST: f64 = 1.644_85;
+const FASTEST_TWENTIETH_Z: f64 = 1.644_85;
 /// Share of the observations that follow no law, and their density relative to the band's: they
 /// are spread over some ten widths.
-const STRAY: f64 = 0.02;
-const STRAY_DENSITY: f64 = 0.1;
+const OUTLIER_WIDTHS: f64 = 0.02;
+const OUTLIER_DENSITY: f64 = 0.1;
 /// Smallest and largest spread, as shares of the width.
-const SPREADS: (f64, f64) = (2e-5, 0.03);
+const DEVIATION_BOUNDS: (f64, f64) = (2e-5, 0.03);
 /// Grid points of the spread and of the median.
-const SPREAD_STEPS: usize = 14;
+const DEVIATION_STEPS: usize = 14;
 const MEDIAN_STEPS: usize = 41;
 
 /// The time that the arm needs before it can wait for a sector.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Threshold {
+pub struct ThresholdEstimate {
     /// Its lower quartile: the seek when nothing delays it.
-    pub quartile: f64,
+    pub lower_quartile: f64,
     /// Its median.
     pub median: f64,
     /// Standard deviation of single seeks.
-    pub spread: f64,
+    pub standard_deviation: f64,
     /// 95 % limits that hold the quick end (the quickest twentieth) as well as the median: which of
     /// them a data sheet means is not known.
-    pub limits: (f64, f64),
+    pub seek_interval: (f64, f64),
     /// 95 % limits of the median alone.
-    pub median_limits: (f64, f64),
+    pub median_interval: (f64, f64),
 }
 
 /// One point of the grid.
-struct Point {
+struct GridPoint {
     median: f64,
-    spread: f64,
+    standard_deviation: f64,
     weight: f64,
 }
 
 /// The threshold of responses in ascending order that lie in a band of a known width. `None` for
 /// fewer than 8 observations.
 #[must_use]
-pub fn of_band(ascending: &[f64], width: f64) -> Option<Threshold> {
-    const ROUNDS: usize = 5;
-    let about = uniform::of_known_width(ascending, width)?;
-    let table = Table::new();
+pub fn threshold_of_band(ascending: &[f64], width: f64) -> Option<ThresholdEstimate> {
+    const GRID_ROUNDS: usize = 5;
+    let about = uniform::uniform_of_known_width(ascending, width)?;
+    let table = LogDensityTable::new();
     let count = ascending.len() as f64;
     let (mut center, mut half) = (about.lower, (0.03_f64).max(6.0 / count) * width);
     let mut points = Vec::new();
-    for _ in 0..ROUNDS {
-        points = grid(ascending, width, (center, half), &table);
+    for _ in 0..GRID_ROUNDS {
+        points = posterior_grid(ascending, width, (center, half), &table);
         let total: f64 = points.iter().map(|point| point.weight).sum();
         let mean = points
             .iter()
@@ -82,7 +82,7 @@ pub fn of_band(ascending: &[f64], width: f64) -> Option<Threshold> {
         }
         half = next;
     }
-    let mean = |of: fn(&Point) -> f64| {
+    let mean = |of: fn(&GridPoint) -> f64| {
         let total: f64 = points.iter().map(|point| point.weight).sum();
         points
             .iter()
@@ -90,36 +90,41 @@ pub fn of_band(ascending: &[f64], width: f64) -> Option<Threshold> {
             .sum::<f64>()
             / total
     };
-    Some(Threshold {
-        quartile: mean(|point| point.median - QUARTILE * point.spread),
+    Some(ThresholdEstimate {
+        lower_quartile: mean(|point| point.median - QUARTILE_Z * point.standard_deviation),
         median: mean(|point| point.median),
-        spread: mean(|point| point.spread),
-        limits: (
-            quantile(&points, 0.025, |point| {
-                point.median - QUICKEST * point.spread
+        standard_deviation: mean(|point| point.standard_deviation),
+        seek_interval: (
+            posterior_quantile(&points, 0.025, |point| {
+                point.median - FASTEST_TWENTIETH_Z * point.standard_deviation
             }),
-            quantile(&points, 0.975, |point| point.median),
+            posterior_quantile(&points, 0.975, |point| point.median),
         ),
-        median_limits: (
-            quantile(&points, 0.025, |point| point.median),
-            quantile(&points, 0.975, |point| point.median),
+        median_interval: (
+            posterior_quantile(&points, 0.025, |point| point.median),
+            posterior_quantile(&points, 0.975, |point| point.median),
         ),
     })
 }
 
 /// The posterior on a grid around `center`.
-fn grid(ascending: &[f64], width: f64, (center, half): (f64, f64), table: &Table) -> Vec<Point> {
-    let ratio = (SPREADS.1 / SPREADS.0).powf(1.0 / (SPREAD_STEPS - 1) as f64);
-    let mut points = Vec::with_capacity(SPREAD_STEPS * MEDIAN_STEPS);
-    for step in 0..SPREAD_STEPS {
-        let spread = width * SPREADS.0 * ratio.powi(step as i32);
-        let histogram = Histogram::new(ascending, width, (center, half), spread);
+fn posterior_grid(
+    ascending: &[f64],
+    width: f64,
+    (center, half): (f64, f64),
+    table: &LogDensityTable,
+) -> Vec<GridPoint> {
+    let ratio = (DEVIATION_BOUNDS.1 / DEVIATION_BOUNDS.0).powf(1.0 / (DEVIATION_STEPS - 1) as f64);
+    let mut points = Vec::with_capacity(DEVIATION_STEPS * MEDIAN_STEPS);
+    for step in 0..DEVIATION_STEPS {
+        let spread = width * DEVIATION_BOUNDS.0 * ratio.powi(step as i32);
+        let histogram = BinnedObservations::new(ascending, width, (center, half), spread);
         for place in 0..MEDIAN_STEPS {
             let share = 2.0 * place as f64 / (MEDIAN_STEPS - 1) as f64 - 1.0;
             let median = center + half * share;
-            points.push(Point {
+            points.push(GridPoint {
                 median,
-                spread,
+                standard_deviation: spread,
                 weight: histogram.log_likelihood(median, spread, table),
             });
         }
@@ -135,7 +140,7 @@ fn grid(ascending: &[f64], width: f64, (center, half): (f64, f64), table: &Table
 }
 
 /// The value below which the share `share` of the posterior lies.
-fn quantile(points: &[Point], share: f64, of: fn(&Point) -> f64) -> f64 {
+fn posterior_quantile(points: &[GridPoint], share: f64, of: fn(&GridPoint) -> f64) -> f64 {
     let mut values: Vec<(f64, f64)> = points
         .iter()
         .map(|point| (of(point), point.weight))
@@ -152,16 +157,16 @@ fn quantile(points: &[Point], share: f64, of: fn(&Point) -> f64) -> f64 {
 }
 
 /// The observations that tell of one range of medians, in bins much narrower than the spread.
-struct Histogram {
+struct BinnedObservations {
     /// Place relative to the median, sign (caught 1, missed -1), and how many.
     bins: Vec<(f64, f64, f64)>,
     /// Observations outside of the band for every median of the range.
-    strays: f64,
+    outliers: f64,
 }
 
-impl Histogram {
+impl BinnedObservations {
     fn new(ascending: &[f64], width: f64, (center, half): (f64, f64), spread: f64) -> Self {
-        let reach = half + Table::REACH * spread;
+        let reach = half + LogDensityTable::TAIL_REACH * spread;
         let bin = 0.1 * spread;
         let below = |value: f64| ascending.partition_point(|it| *it < value);
         let (low, high) = (below(center - reach), below(center + reach));
@@ -183,36 +188,39 @@ impl Histogram {
         }
         Self {
             bins,
-            strays: (low + ascending.len() - end) as f64,
+            outliers: (low + ascending.len() - end) as f64,
         }
     }
 
-    fn log_likelihood(&self, median: f64, spread: f64, table: &Table) -> f64 {
+    fn log_likelihood(&self, median: f64, spread: f64, table: &LogDensityTable) -> f64 {
         let of = |(place, sign, count): &(f64, f64, f64)| {
-            count * table.at(sign * (place - median) / spread)
+            count * table.log_density_at(sign * (place - median) / spread)
         };
-        self.bins.iter().map(of).sum::<f64>() + self.strays * table.at(f64::NEG_INFINITY)
+        self.bins.iter().map(of).sum::<f64>()
+            + self.outliers * table.log_density_at(f64::NEG_INFINITY)
     }
 }
 
 /// Logarithm of the density within the band, against the distance from its edge in spreads.
-struct Table(Vec<f64>);
+struct LogDensityTable(Vec<f64>);
 
-impl Table {
+impl LogDensityTable {
     /// Beyond this many spreads the normal distribution has ended.
-    const REACH: f64 = 5.0;
-    const STEPS: f64 = 50.0;
+    const TAIL_REACH: f64 = 5.0;
+    const TABLE_STEPS: f64 = 50.0;
 
     fn new() -> Self {
-        let count = (2.0 * Self::REACH * Self::STEPS) as usize;
-        let place = |index: usize| index as f64 / Self::STEPS - Self::REACH;
-        let density =
-            |at: f64| ((1.0 - STRAY) * normal_distribution(at) + STRAY * STRAY_DENSITY).ln();
+        let count = (2.0 * Self::TAIL_REACH * Self::TABLE_STEPS) as usize;
+        let place = |index: usize| index as f64 / Self::TABLE_STEPS - Self::TAIL_REACH;
+        let density = |at: f64| {
+            ((1.0 - OUTLIER_WIDTHS) * normal_cdf(at) + OUTLIER_WIDTHS * OUTLIER_DENSITY).ln()
+        };
         Self((0..=count).map(|index| density(place(index))).collect())
     }
 
-    fn at(&self, distance: f64) -> f64 {
-        let place = (distance.clamp(-Self::REACH, Self::REACH) + Self::REACH) * Self::STEPS;
+    fn log_density_at(&self, distance: f64) -> f64 {
+        let place = (distance.clamp(-Self::TAIL_REACH, Self::TAIL_REACH) + Self::TAIL_REACH)
+            * Self::TABLE_STEPS;
         let index = (place as usize).min(self.0.len() - 2);
         let share = place - index as f64;
         self.0[index] * (1.0 - share) + self.0[index + 1] * share
@@ -220,7 +228,7 @@ impl Table {
 }
 
 /// The normal distribution function (Abramowitz and Stegun, 26.2.17; absolute error below 1e-7).
-fn normal_distribution(x: f64) -> f64 {
+fn normal_cdf(x: f64) -> f64 {
     let t = 1.0 / (1.0 + 0.231_641_9 * x.abs());
     let polynomial = t
         * (0.319_381_530
@@ -233,36 +241,42 @@ fn normal_distribution(x: f64) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::drive::random::Random;
+    use crate::drive::random::Xoshiro256;
     use crate::stats::robust;
 
     /// Responses of a drive: a seek of `base` plus the size of a normal number times `jitter`, then
     /// the wait for a random angle within a revolution of 8 ms.
-    fn responses(random: &mut Random, count: usize, (base, jitter): (f64, f64)) -> Vec<f64> {
+    fn simulated_responses(
+        random: &mut Xoshiro256,
+        count: usize,
+        (base, jitter): (f64, f64),
+    ) -> Vec<f64> {
         let mut one = || {
             let ready = base + jitter * random.normal().abs();
-            let wait = random.share() * 8.0;
+            let wait = random.uniform() * 8.0;
             if wait >= ready.rem_euclid(8.0) {
                 (ready / 8.0).floor() * 8.0 + wait
             } else {
                 (ready / 8.0).floor() * 8.0 + wait + 8.0
             }
         };
-        robust::ascending((0..count).map(|_| one()))
+        robust::sorted_finite((0..count).map(|_| one()))
     }
 
     #[test]
-    fn limits_cover_the_quick_end_and_the_median() {
+    fn threshold_interval_covers_fast_end_and_median() {
         for (count, jitter) in [(200, 0.0), (1000, 0.0), (1000, 0.02), (5000, 0.05)] {
-            let mut random = Random::new(count as u64);
+            let mut random = Xoshiro256::new(count as u64);
             let (mut covered, mut width) = (0, 0.0);
             for _ in 0..60 {
-                let sample = responses(&mut random, count, (11.3, jitter));
-                let found = of_band(&sample, 8.0).unwrap();
-                let both = [11.3 + 1e-9, 11.3 + QUARTILE * jitter];
-                let inside = |value: &f64| found.limits.0 <= *value && *value <= found.limits.1;
+                let sample = simulated_responses(&mut random, count, (11.3, jitter));
+                let found = threshold_of_band(&sample, 8.0).unwrap();
+                let both = [11.3 + 1e-9, 11.3 + QUARTILE_Z * jitter];
+                let inside = |value: &f64| {
+                    found.seek_interval.0 <= *value && *value <= found.seek_interval.1
+                };
                 covered += usize::from(both.iter().any(inside));
-                width += (found.limits.1 - found.limits.0) / 60.0;
+                width += (found.seek_interval.1 - found.seek_interval.0) / 60.0;
             }
             assert!(covered >= 55, "{count} {jitter}: {covered} of 60, {width}");
             assert!(
@@ -273,14 +287,14 @@ mod tests {
     }
 
     #[test]
-    fn strays_on_both_sides_move_it_little() {
-        let mut random = Random::new(7);
-        let mut sample = responses(&mut random, 1000, (11.0, 0.01));
+    fn threshold_with_outliers_on_both_sides_is_stable() {
+        let mut random = Xoshiro256::new(7);
+        let mut sample = simulated_responses(&mut random, 1000, (11.0, 0.01));
         sample.extend((0..30).map(|index| 0.2 + 0.01 * f64::from(index)));
         sample.extend((0..20).map(|index| 30.0 + f64::from(index)));
         sample.sort_by(f64::total_cmp);
-        let found = of_band(&sample, 8.0).unwrap();
-        assert!((found.quartile - 11.0).abs() < 0.03, "{found:?}");
-        assert_eq!(of_band(&sample[..7], 8.0), None);
+        let found = threshold_of_band(&sample, 8.0).unwrap();
+        assert!((found.lower_quartile - 11.0).abs() < 0.03, "{found:?}");
+        assert_eq!(threshold_of_band(&sample[..7], 8.0), None);
     }
 }

@@ -5,41 +5,44 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::look::{Look, Meaning};
+use super::theme::{StyleRole, Theme};
 use super::widgets::text::cut_end;
-use crate::app::keymap::{self, Binding};
-use crate::app::{Context, State};
+use crate::app::keymap::{self, KeyBinding};
+use crate::app::{AppState, KeyContext};
 
 /// The bindings of a context; of a text field those that edit the text as well.
-fn bindings(context: Context) -> impl Iterator<Item = &'static Binding> {
-    let [own, beneath] = context.layers();
+fn bindings(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
+    let [own, beneath] = context.lookup_chain();
     let shown = if context.takes_text() {
         vec![own, beneath]
     } else {
         vec![own]
     };
-    shown.into_iter().flat_map(keymap::of)
+    shown.into_iter().flat_map(keymap::bindings_of)
 }
 
 /// Draws it.
-pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
-    if let Some(message) = &state.message {
-        let meaning = if message.trouble {
-            Meaning::Trouble
+pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+    if let Some(message) = &state.status_message {
+        let meaning = if message.is_error {
+            StyleRole::Error
         } else {
-            Meaning::Good
+            StyleRole::Success
         };
         let text = cut_end(&message.text, area.width.saturating_sub(2), look);
-        Line::styled(format!(" {text}"), look.style(meaning)).render(area, buf);
+        Line::styled(format!(" {text}"), look.role_style(meaning)).render(area, buf);
         return;
     }
     let mut line = Line::raw(" ");
-    for binding in bindings(state.context()).filter(|binding| !binding.hint.is_empty()) {
+    for binding in bindings(state.key_context()).filter(|binding| !binding.hint.is_empty()) {
         let Some(key) = binding.keys.first() else {
             continue;
         };
-        let key = Span::styled(key.to_string(), look.style(Meaning::Title));
-        let hint = Span::styled(format!(" {}", binding.hint), look.style(Meaning::Faint));
+        let key = Span::styled(key.to_string(), look.role_style(StyleRole::Title));
+        let hint = Span::styled(
+            format!(" {}", binding.hint),
+            look.role_style(StyleRole::Faint),
+        );
         if line.width() + key.width() + hint.width() + 3 > usize::from(area.width) {
             break;
         }

@@ -10,34 +10,34 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::look::{Look, Meaning};
-use crate::app::{Screen, State};
-use crate::model::live::HostView;
+use super::theme::{StyleRole, Theme};
+use crate::app::{AppState, Screen};
+use crate::model::snapshot::HostView;
 use crate::units;
 
 /// Shares of pressure from which on it is waiting, and trouble.
-const PRESSURE: (f64, f64) = (0.05, 0.4);
+const PRESSURE_LIMITS: (f64, f64) = (0.05, 0.4);
 
 /// A fact of the header; those of the highest rank leave first.
-struct Fact {
-    rank: u8,
+struct HeaderFact {
+    drop_rank: u8,
     spans: Vec<Span<'static>>,
 }
 
 /// Draws the machine's line.
-pub(super) fn draw_host(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
-    let interval = interval(state, look);
+pub(super) fn draw_host(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let interval = interval_line(state, look);
     let mut room = usize::from(area.width).saturating_sub(interval.width() + 3);
-    let title = Span::styled(" diskscope", look.style(Meaning::Title));
+    let title = Span::styled(" diskscope", look.role_style(StyleRole::Title));
     room = room.saturating_sub(title.width());
     let mut facts = state
         .live
-        .sample
+        .snapshot
         .as_ref()
-        .map_or_else(Vec::new, |sample| facts(&sample.host, look));
-    while width(&facts) > room {
-        let last = facts.iter().map(|fact| fact.rank).max();
-        facts.retain(|fact| Some(fact.rank) != last);
+        .map_or_else(Vec::new, |sample| host_facts(&sample.host, look));
+    while facts_width(&facts) > room {
+        let last = facts.iter().map(|fact| fact.drop_rank).max();
+        facts.retain(|fact| Some(fact.drop_rank) != last);
     }
     let mut line = Line::from(title);
     for fact in facts {
@@ -48,74 +48,82 @@ pub(super) fn draw_host(state: &State, look: Look, area: Rect, buf: &mut Buffer)
     interval.right_aligned().render(area, buf);
 }
 
-fn width(facts: &[Fact]) -> usize {
-    let spans = |fact: &Fact| 3 + fact.spans.iter().map(Span::width).sum::<usize>();
+fn facts_width(facts: &[HeaderFact]) -> usize {
+    let spans = |fact: &HeaderFact| 3 + fact.spans.iter().map(Span::width).sum::<usize>();
     facts.iter().map(spans).sum()
 }
 
-fn interval(state: &State, look: Look) -> Line<'static> {
+fn interval_line(state: &AppState, look: Theme) -> Line<'static> {
     if state.live.timeline.is_some() {
-        return Line::styled("replay ", look.style(Meaning::Waiting));
+        return Line::styled("replay ", look.role_style(StyleRole::Warning));
     }
     if state.live.paused {
-        return Line::styled("paused ", look.style(Meaning::Waiting));
+        return Line::styled("paused ", look.role_style(StyleRole::Warning));
     }
-    let interval = units::exact_duration(state.live.interval);
-    Line::styled(format!("every {interval} "), look.style(Meaning::Faint))
+    let interval = units::format_exact_duration(state.live.interval);
+    Line::styled(
+        format!("every {interval} "),
+        look.role_style(StyleRole::Faint),
+    )
 }
 
-fn facts(host: &HostView, look: Look) -> Vec<Fact> {
-    let plain = |rank, text: String| Fact {
-        rank,
+fn host_facts(host: &HostView, look: Theme) -> Vec<HeaderFact> {
+    let plain = |rank, text: String| HeaderFact {
+        drop_rank: rank,
         spans: vec![Span::raw(text)],
     };
     let mut facts = Vec::new();
     facts.extend(host.name.clone().map(|name| plain(1, name.into())));
     facts.extend(host.kernel.clone().map(|kernel| plain(5, kernel.into())));
-    let uptime = host.uptime.map(units::waiting);
+    let uptime = host.uptime.map(units::format_wait);
     facts.extend(uptime.map(|uptime| plain(6, format!("up {uptime}"))));
-    let load = host.load.map(|[minute, ..]| units::three_digits(minute));
+    let load = host
+        .load_averages
+        .map(|[minute, ..]| units::format_three_digits(minute));
     facts.extend(load.map(|load| plain(4, format!("load {load}"))));
-    facts.extend(pressure(host, look));
-    facts.extend(dirty(host));
+    facts.extend(pressure_fact(host, look));
+    facts.extend(dirty_fact(host));
     facts
 }
 
-fn pressure(host: &HostView, look: Look) -> Option<Fact> {
+fn pressure_fact(host: &HostView, look: Theme) -> Option<HeaderFact> {
     let some = host.pressure_some?;
-    let mut spans = vec![Span::raw("io pressure some "), pressed(some, look)];
+    let mut spans = vec![Span::raw("io pressure some "), pressure_span(some, look)];
     if let Some(full) = host.pressure_full {
         spans.push(Span::raw(" full "));
-        spans.push(pressed(full, look));
+        spans.push(pressure_span(full, look));
     }
-    Some(Fact { rank: 2, spans })
+    Some(HeaderFact {
+        drop_rank: 2,
+        spans,
+    })
 }
 
-fn pressed(share: f64, look: Look) -> Span<'static> {
-    let meaning = if share >= PRESSURE.1 {
-        Meaning::Trouble
-    } else if share >= PRESSURE.0 {
-        Meaning::Waiting
+fn pressure_span(share: f64, look: Theme) -> Span<'static> {
+    let meaning = if share >= PRESSURE_LIMITS.1 {
+        StyleRole::Error
+    } else if share >= PRESSURE_LIMITS.0 {
+        StyleRole::Warning
     } else {
-        Meaning::Plain
+        StyleRole::Plain
     };
-    Span::styled(format!("{:.0} %", share * 100.0), look.style(meaning))
+    Span::styled(format!("{:.0} %", share * 100.0), look.role_style(meaning))
 }
 
-fn dirty(host: &HostView) -> Option<Fact> {
+fn dirty_fact(host: &HostView) -> Option<HeaderFact> {
     let waiting = host.dirty_bytes? + host.writeback_bytes.unwrap_or(0);
-    let mut text = format!("dirty {}", units::capacity(waiting as f64));
-    if let Some(drain) = host.drain {
-        text.push_str(&format!(", on disk in {}", units::waiting(drain)));
+    let mut text = format!("dirty {}", units::format_capacity(waiting as f64));
+    if let Some(drain) = host.time_to_flush {
+        text.push_str(&format!(", on disk in {}", units::format_wait(drain)));
     }
-    Some(Fact {
-        rank: 3,
+    Some(HeaderFact {
+        drop_rank: 3,
         spans: vec![Span::raw(text)],
     })
 }
 
 /// Draws the tabs.
-pub(super) fn draw_tabs(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw_tabs(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     let mut line = Line::raw(" ");
     for (screen, key, name) in Screen::TABS {
         let mark = if screen == Screen::Bench && state.bench.is_running() {
@@ -124,15 +132,15 @@ pub(super) fn draw_tabs(state: &State, look: Look, area: Rect, buf: &mut Buffer)
             ""
         };
         let (text, meaning) = if screen == state.screen {
-            (format!("[{key} {name}{mark}]"), Meaning::Title)
+            (format!("[{key} {name}{mark}]"), StyleRole::Title)
         } else {
-            (format!(" {key} {name}{mark} "), Meaning::Faint)
+            (format!(" {key} {name}{mark} "), StyleRole::Faint)
         };
-        line.push_span(Span::styled(text, look.style(meaning)));
+        line.push_span(Span::styled(text, look.role_style(meaning)));
         line.push_span(" ");
     }
     line.render(area, buf);
-    Line::styled("? help  q quit ", look.style(Meaning::Faint))
+    Line::styled("? help  q quit ", look.role_style(StyleRole::Faint))
         .right_aligned()
         .render(area, buf);
 }

@@ -5,18 +5,18 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::{Clear, Widget};
 
-use super::look::{Look, Meaning};
-use crate::app::Context;
+use super::theme::{StyleRole, Theme};
+use crate::app::KeyContext;
 use crate::app::keymap;
 use crate::app::viewport::Viewport;
 
 /// Width of the column of keys.
-const KEYS: usize = 16;
+const KEYS_WIDTH: usize = 16;
 /// Width of one column of bindings.
-const COLUMN: u16 = 60;
+const COLUMN_WIDTH: u16 = 60;
 
 /// Draws it over everything.
-pub(super) fn draw(viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
     Clear.render(area, buf);
     let [top, body, bottom] = Layout::vertical([
         Constraint::Length(2),
@@ -24,18 +24,18 @@ pub(super) fn draw(viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer
         Constraint::Length(1),
     ])
     .areas(area);
-    Line::styled(" diskscope: keys", look.style(Meaning::Title)).render(top, buf);
+    Line::styled(" diskscope: keys", look.role_style(StyleRole::Title)).render(top, buf);
     let lines = lines(look);
     let height = usize::from(body.height).max(1);
-    let columns = usize::from((body.width / COLUMN).max(1));
+    let columns = usize::from((body.width / COLUMN_WIDTH).max(1));
     let beyond = lines.len().saturating_sub(height * columns);
-    viewport.begin();
-    viewport.measure(lines.len(), height * columns);
+    viewport.clear_extent();
+    viewport.record_extent(lines.len(), height * columns);
     let scroll = viewport.first();
     for (place, line) in lines.iter().skip(scroll).take(height * columns).enumerate() {
         let column = (place / height) as u16;
-        let left = body.x + 1 + column * COLUMN;
-        let cell = Rect::new(left, body.y + (place % height) as u16, COLUMN - 2, 1);
+        let left = body.x + 1 + column * COLUMN_WIDTH;
+        let cell = Rect::new(left, body.y + (place % height) as u16, COLUMN_WIDTH - 2, 1);
         line.render(cell.intersection(body), buf);
     }
     let more = if beyond > scroll {
@@ -43,20 +43,23 @@ pub(super) fn draw(viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer
     } else {
         " Esc closes".to_owned()
     };
-    Line::styled(more, look.style(Meaning::Faint)).render(bottom, buf);
+    Line::styled(more, look.role_style(StyleRole::Faint)).render(bottom, buf);
 }
 
-fn lines(look: Look) -> Vec<Line<'static>> {
+fn lines(look: Theme) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    for context in Context::ALL {
+    for context in KeyContext::ALL {
         if !lines.is_empty() {
             lines.push(Line::default());
         }
-        lines.push(Line::styled(context.title(), look.style(Meaning::Title)));
-        for binding in keymap::of(context) {
+        lines.push(Line::styled(
+            context.title(),
+            look.role_style(StyleRole::Title),
+        ));
+        for binding in keymap::bindings_of(context) {
             let keys = Span::styled(
-                format!("  {:KEYS$}", keymap::names(binding)),
-                look.style(Meaning::Read),
+                format!("  {:KEYS_WIDTH$}", keymap::key_names(binding)),
+                look.role_style(StyleRole::Read),
             );
             lines.push(Line::from(vec![keys, Span::raw(binding.help)]));
         }
@@ -67,24 +70,24 @@ fn lines(look: Look) -> Vec<Line<'static>> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Command;
+    use crate::app::KeyCommand;
 
     #[test]
-    fn every_binding_is_listed_when_scrolled_through() {
+    fn help_lists_every_binding_when_scrolled() {
         let area = Rect::new(0, 0, 80, 24);
         let mut seen = String::new();
         let mut viewport = Viewport::default();
-        for _ in 0..keymap::lines() {
+        for _ in 0..keymap::line_count() {
             let mut buf = Buffer::empty(area);
-            draw(&viewport, Look::FULL, area, &mut buf);
-            viewport.scroll(Command::Down);
+            draw(&viewport, Theme::FULL, area, &mut buf);
+            viewport.scroll(KeyCommand::Down);
             for cell in buf.content() {
                 seen.push_str(cell.symbol());
             }
         }
-        for binding in keymap::KEYS {
+        for binding in keymap::KEY_BINDINGS {
             assert!(seen.contains(binding.help), "{}", binding.help);
-            assert!(seen.contains(&keymap::names(binding)), "{binding:?}");
+            assert!(seen.contains(&keymap::key_names(binding)), "{binding:?}");
         }
     }
 }

@@ -11,35 +11,35 @@ mod footer;
 mod header;
 mod help;
 mod live;
-pub mod look;
 mod question;
 mod requests;
 mod sessions;
+pub mod theme;
 pub mod widgets;
 
-pub use look::{Look, Meaning};
+pub use theme::{StyleRole, Theme};
 
-use crate::app::{Overlay, Screen, Stage, State};
-use crate::printable::is_harmless;
+use crate::app::{AppState, BenchStage, Dialog, Screen};
+use crate::printable::is_printable;
 
 /// The smallest terminal that the screens are made for: columns and rows.
-pub const LEAST: (u16, u16) = (80, 24);
+pub const SUPPORTED_SIZE: (u16, u16) = (80, 24);
 /// Below this nothing is drawn but a sentence that says so.
-const UNUSABLE: (u16, u16) = (60, 16);
+const UNUSABLE_SIZE: (u16, u16) = (60, 16);
 
 /// From this height on an empty line sets the tabs apart.
-const ROOMY: u16 = 30;
+const TAB_GAP_MIN_HEIGHT: u16 = 30;
 
 /// Draws everything.
-pub fn draw(state: &State, look: &Look, area: Rect, buf: &mut Buffer) {
+pub fn draw(state: &AppState, look: &Theme, area: Rect, buf: &mut Buffer) {
     let area = area.intersection(*buf.area());
-    if area.width < UNUSABLE.0 || area.height < UNUSABLE.1 {
-        too_small(area, buf);
+    if area.width < UNUSABLE_SIZE.0 || area.height < UNUSABLE_SIZE.1 {
+        draw_too_small(area, buf);
     } else {
-        screen(state, *look, area, buf);
+        draw_screen(state, *look, area, buf);
     }
     if look.ascii {
-        strip(area, buf);
+        replace_non_ascii(area, buf);
     }
     remove_controls(area, buf);
 }
@@ -51,17 +51,21 @@ fn remove_controls(area: Rect, buf: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut buf[position];
         let symbol = cell.symbol();
-        if !matches!(symbol.as_bytes(), [b' '..=b'~']) && !symbol.chars().all(is_harmless) {
+        if !matches!(symbol.as_bytes(), [b' '..=b'~']) && !symbol.chars().all(is_printable) {
             cell.set_symbol("?");
         }
     }
 }
 
-fn screen(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_screen(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     let [top, tabs, body, bottom] = Layout::vertical([
         Constraint::Length(1),
         // Room for calm where there is any.
-        Constraint::Length(if area.height >= ROOMY { 2 } else { 1 }),
+        Constraint::Length(if area.height >= TAB_GAP_MIN_HEIGHT {
+            2
+        } else {
+            1
+        }),
         Constraint::Min(0),
         Constraint::Length(1),
     ])
@@ -70,31 +74,31 @@ fn screen(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
     header::draw_tabs(state, look, tabs, buf);
     match (state.screen, &state.bench.stage) {
         (Screen::Live, _) => live::draw(&state.live, look, body, buf),
-        (Screen::Bench, Stage::Launcher) => {
+        (Screen::Bench, BenchStage::Launcher) => {
             bench::launcher::draw(&state.bench.launcher, look, body, buf);
         }
-        (Screen::Bench, Stage::Running(running)) => {
+        (Screen::Bench, BenchStage::Running(running)) => {
             bench::running::draw(running, look, body, buf);
         }
-        (Screen::Bench, Stage::Result(result)) => bench::result::draw(result, look, body, buf),
+        (Screen::Bench, BenchStage::Result(result)) => bench::result::draw(result, look, body, buf),
         (Screen::Requests, _) => requests::draw(state, look, body, buf),
-        (Screen::Sessions, _) => match &state.sessions.open {
+        (Screen::Sessions, _) => match &state.sessions.open_result {
             Some(result) => bench::result::draw(result, look, body, buf),
             None => sessions::draw(&state.sessions, look, body, buf),
         },
     }
     footer::draw(state, look, bottom, buf);
-    match state.overlay {
-        Some(Overlay::Help) => help::draw(&state.help, look, area, buf),
+    match state.dialog {
+        Some(Dialog::Help) => help::draw(&state.help_viewport, look, area, buf),
         Some(question) => question::draw(question, look, area, buf),
         None => {}
     }
 }
 
-fn too_small(area: Rect, buf: &mut Buffer) {
+fn draw_too_small(area: Rect, buf: &mut Buffer) {
     let lines = [
         format!("{}x{} is too small.", area.width, area.height),
-        format!("diskscope needs {}x{}.", LEAST.0, LEAST.1),
+        format!("diskscope needs {}x{}.", SUPPORTED_SIZE.0, SUPPORTED_SIZE.1),
         "q quits.".to_owned(),
     ];
     for (row, line) in area.rows().zip(lines) {
@@ -103,7 +107,7 @@ fn too_small(area: Rect, buf: &mut Buffer) {
 }
 
 /// Replaces what is not ASCII: names of files and processes may hold anything.
-fn strip(area: Rect, buf: &mut Buffer) {
+fn replace_non_ascii(area: Rect, buf: &mut Buffer) {
     for position in area.positions() {
         let cell = &mut buf[position];
         if !cell.symbol().is_ascii() {
@@ -113,6 +117,6 @@ fn strip(area: Rect, buf: &mut Buffer) {
 }
 
 /// Lays a style over a whole area.
-fn overlay(style: Style, area: Rect, buf: &mut Buffer) {
+fn apply_style(style: Style, area: Rect, buf: &mut Buffer) {
     buf.set_style(area.intersection(*buf.area()), style);
 }

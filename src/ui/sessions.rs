@@ -5,26 +5,26 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::look::{Look, Meaning};
-use super::widgets::table::{Column, Table};
-use super::widgets::text::{cut_end, cut_start, moment};
+use super::theme::{StyleRole, Theme};
+use super::widgets::table::{TableColumn, TableWidget};
+use super::widgets::text::{cut_end, cut_start, format_time};
 use crate::app::SessionEntry;
 use crate::app::sessions::SessionsState;
-use crate::session::compare::words::letter;
+use crate::session::compare::words::session_letter;
 
 mod comparison;
 mod figures;
 
-const COLUMNS: [Column; 5] = [
-    Column::words("SESSIONS", 21, 0, 0),
-    Column::words("tests", 20, 40, 0),
-    Column::words("headline", 14, 14, 0),
-    Column::words("state", 11, 0, 1),
-    Column::words("file", 20, 60, 2),
+const COLUMNS: [TableColumn; 5] = [
+    TableColumn::text("SESSIONS", 21, 0, 0),
+    TableColumn::text("tests", 20, 40, 0),
+    TableColumn::text("headline", 14, 14, 0),
+    TableColumn::text("state", 11, 0, 1),
+    TableColumn::text("file", 20, 60, 2),
 ];
 
 /// Draws it.
-pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(sessions: &SessionsState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
@@ -35,11 +35,11 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         return comparison::draw(comparison, look, area, buf);
     }
     let entries = match &sessions.entries {
-        None => return say("reading the list", Meaning::Faint, look, area, buf),
-        Some(Err(message)) => return say(message, Meaning::Trouble, look, area, buf),
+        None => return draw_text("reading the list", StyleRole::Faint, look, area, buf),
+        Some(Err(message)) => return draw_text(message, StyleRole::Error, look, area, buf),
         Some(Ok(entries)) if entries.is_empty() => {
             let text = "no session is saved yet: press b to measure a drive";
-            return say(text, Meaning::Faint, look, area, buf);
+            return draw_text(text, StyleRole::Faint, look, area, buf);
         }
         Some(Ok(entries)) => entries,
     };
@@ -47,34 +47,40 @@ pub(super) fn draw(sessions: &SessionsState, look: Look, area: Rect, buf: &mut B
         let entry = &entries[row];
         let path = entry.path.to_string_lossy();
         match column {
-            0 => Line::raw(cut_end(&marked(sessions, entry), width, look)),
+            0 => Line::raw(cut_end(&started_cell(sessions, entry), width, look)),
             1 => Line::raw(cut_end(&entry.summary, width, look)),
             2 => Line::styled(
                 cut_end(&entry.headline, width, look),
-                look.style(Meaning::Title),
+                look.role_style(StyleRole::Title),
             ),
             3 => Line::raw(cut_end(&entry.state, width, look)),
-            _ => Line::styled(cut_start(&path, width, look), look.style(Meaning::Faint)),
+            _ => Line::styled(
+                cut_start(&path, width, look),
+                look.role_style(StyleRole::Faint),
+            ),
         }
     };
-    let table = Table {
+    let table = TableWidget {
         columns: &COLUMNS,
-        rows: entries.len(),
+        row_count: entries.len(),
         cell: &cell,
-        selected: Some(sessions.cursor),
-        sorted: None,
-        look,
+        selected_row: Some(sessions.cursor),
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(area, buf);
 }
 
 /// When the session began, its letter in front where it is marked.
-fn marked(sessions: &SessionsState, entry: &SessionEntry) -> String {
-    let place = sessions.marked.iter().position(|path| *path == entry.path);
-    let mark = place.map_or_else(String::new, letter);
-    format!("{mark:2}{}", moment(&entry.started))
+fn started_cell(sessions: &SessionsState, entry: &SessionEntry) -> String {
+    let place = sessions
+        .marked_paths
+        .iter()
+        .position(|path| *path == entry.path);
+    let mark = place.map_or_else(String::new, session_letter);
+    format!("{mark:2}{}", format_time(&entry.started))
 }
 
-fn say(text: &str, meaning: Meaning, look: Look, area: Rect, buf: &mut Buffer) {
-    Line::styled(cut_end(text, area.width, look), look.style(meaning)).render(area, buf);
+fn draw_text(text: &str, meaning: StyleRole, look: Theme, area: Rect, buf: &mut Buffer) {
+    Line::styled(cut_end(text, area.width, look), look.role_style(meaning)).render(area, buf);
 }

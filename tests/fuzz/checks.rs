@@ -7,25 +7,25 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::app::replay::Moment;
-use diskscope::app::{self, Action, News, Screen, State};
+use diskscope::app::replay::Frame;
+use diskscope::app::{self, AppEvent, AppState, Message, Screen};
 use diskscope::bench;
-use diskscope::drive::guard::Contents;
+use diskscope::drive::guard::MediumContents;
 use diskscope::drive::guard::conflicts::{device_mapper, exports, file_locks, open_users};
-use diskscope::drive::settings::{Record, Setting};
-use diskscope::model::requests::{Board, Line, RequestsView};
-use diskscope::model::{History, Live};
-use diskscope::probe::trace::decode::{Decoder, WANTED};
-use diskscope::probe::trace::format::Format;
+use diskscope::drive::settings::{SettingRecord, SystemSetting};
+use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
+use diskscope::model::{SampleHistory, Snapshot};
+use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
+use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
 use diskscope::probe::{diskstats, host, process};
 use diskscope::recording::{Recording, frame};
 use diskscope::report;
-use diskscope::session::compare::{Input, compare};
+use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
-use diskscope::session::goal::Wanted;
+use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
-use diskscope::ui::{self, Look};
+use diskscope::ui::{self, Theme};
 use diskscope::{printable, units};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -37,29 +37,29 @@ const VIEWS: usize = 20;
 pub fn proc_file(bytes: &[u8]) {
     let lines = bytes.split(|byte| *byte == b'\n').count();
     assert!(diskstats::parse(bytes).len() <= lines);
-    if let Some(stat) = process::stat(bytes) {
+    if let Some(stat) = process::parse_stat(bytes) {
         assert!(stat.name.len() < bytes.len());
     }
-    black_box(process::io(bytes));
-    black_box(process::effective_user(bytes));
-    black_box(process::thread_group(bytes));
-    black_box(process::ignored_signals(bytes));
-    black_box(process::descriptor_info(bytes));
-    black_box(host::dirty_limits(bytes, 4096));
-    black_box(host::uptime(bytes));
-    assert!(host::load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));
-    black_box(host::cpu(bytes));
-    black_box(host::memory(bytes));
-    black_box(host::pressure(bytes));
-    let shown = printable::command_line(bytes, b"name");
+    black_box(process::parse_io(bytes));
+    black_box(process::parse_effective_user(bytes));
+    black_box(process::parse_thread_group(bytes));
+    black_box(process::parse_ignored_signals(bytes));
+    black_box(process::parse_descriptor_info(bytes));
+    black_box(host::parse_dirty_limits(bytes, 4096));
+    black_box(host::parse_uptime(bytes));
+    assert!(host::parse_load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));
+    black_box(host::parse_cpu(bytes));
+    black_box(host::parse_memory(bytes));
+    black_box(host::parse_pressure(bytes));
+    let shown = printable::printable_command_line(bytes, b"name");
     assert!(!shown.chars().any(char::is_control), "{shown:?}");
 }
 
 /// The first bytes of a device or an image file, whatever they are: formats and partition tables.
 pub fn medium(bytes: &[u8]) {
-    let contents = Contents::of_bytes(bytes);
-    assert_eq!(contents, Contents::of_bytes(bytes));
-    assert!(contents.failure.is_none());
+    let contents = MediumContents::inspect_bytes(bytes);
+    assert_eq!(contents, MediumContents::inspect_bytes(bytes));
+    assert!(contents.read_failure.is_none());
     let size = bytes.len() as u64;
     for part in &contents.partitions {
         assert!(part.start > 0 && part.length > 0, "{part:?}");
@@ -79,35 +79,37 @@ pub fn guard(bytes: &[u8]) {
     let count = u32::from(count.first().copied().unwrap_or(0));
     if let Some(lines) = device_mapper::parse_table(count, table) {
         assert_eq!(lines.len(), count as usize);
-        let pieces = device_mapper::pieces_of(&lines);
+        let pieces = device_mapper::mapped_ranges(&lines);
         for piece in &pieces {
             // What has a sector in common with itself is not disjoint from itself.
             let has_sectors = piece.sectors.as_ref().is_none_or(|range| !range.is_empty());
             let same = std::slice::from_ref(piece);
-            assert!(!has_sectors || !device_mapper::are_disjoint(same, same, piece.lower));
+            assert!(
+                !has_sectors || !device_mapper::ranges_are_disjoint(same, same, piece.lower_device)
+            );
         }
     }
     for line in bytes.split(|byte| *byte == b'\n') {
-        black_box(file_locks::parse_lock(&String::from_utf8_lossy(line)));
+        black_box(file_locks::parse_lock_line(&String::from_utf8_lossy(line)));
         if let Some(mapping) = open_users::parse_mapping(line) {
             assert!(mapping.inode > 0 && mapping.path.is_relative());
         }
     }
-    if let Some(path) = exports::file_of_info(bytes) {
+    if let Some(path) = exports::parse_scsi_target_info(bytes) {
         assert!(!path.as_os_str().is_empty());
     }
 }
 
 /// The kernel's description of an event or a page, and records by that description.
 pub fn trace_format(text: &str, records: &[u8]) {
-    let format = Format::parse(text);
+    let format = EventFormat::parse(text);
     if let Some(field) = format.and_then(|format| format.field("dev")) {
-        black_box(field.number(records));
+        black_box(field.read_number(records));
     }
-    let mut decoder = Decoder::default();
-    for wanted in WANTED {
-        if decoder.learn(wanted.step, text) {
-            black_box(decoder.decode(0, records));
+    let mut decoder = EventDecoder::default();
+    for wanted in ENABLED_EVENTS {
+        if decoder.add_format(wanted.step, text) {
+            black_box(decoder.decode_record(0, records));
         }
     }
     if let Some(page) = PageFormat::parse(text) {
@@ -116,18 +118,18 @@ pub fn trace_format(text: &str, records: &[u8]) {
 }
 
 /// A page of the kernel's ring buffer, by the formats of a real kernel.
-pub fn trace_page(header: &str, decoder: &Decoder, bytes: &[u8]) {
+pub fn trace_page(header: &str, decoder: &EventDecoder, bytes: &[u8]) {
     if let Some(format) = PageFormat::parse(header) {
         pages(&format, decoder, bytes);
     }
 }
 
-fn pages(format: &PageFormat, decoder: &Decoder, bytes: &[u8]) {
-    if let Some(page) = format.open(bytes) {
+fn pages(format: &PageFormat, decoder: &EventDecoder, bytes: &[u8]) {
+    if let Some(page) = format.open_page(bytes) {
         let mut length = 0;
         for (at, record) in page {
             length += record.len();
-            black_box(decoder.decode(at, record));
+            black_box(decoder.decode_record(at, record));
         }
         assert!(length <= bytes.len());
     }
@@ -136,18 +138,21 @@ fn pages(format: &PageFormat, decoder: &Decoder, bytes: &[u8]) {
 /// A size, duration, rate or goal as somebody writes it.
 pub fn units(text: &str) {
     if let Ok(bytes) = units::parse_size(text) {
-        assert_eq!(units::parse_size(&units::exact_size(bytes)), Ok(bytes));
+        assert_eq!(
+            units::parse_size(&units::format_exact_size(bytes)),
+            Ok(bytes)
+        );
     }
     if let Ok(duration) = units::parse_duration(text) {
-        let written = units::exact_duration(duration);
+        let written = units::format_exact_duration(duration);
         assert_eq!(units::parse_duration(&written), Ok(duration), "{written}");
-        black_box(units::waiting(duration));
+        black_box(units::format_wait(duration));
     }
     if let Ok(rate) = units::parse_rate(text) {
         assert!(rate.is_finite() && rate > 0.0);
     }
-    let _ = Wanted::parse_all(text);
-    for test in bench::TESTS {
+    let _ = SloSpec::parse_all(text);
+    for test in bench::BENCHMARKS {
         for parameter in test.description().parameters {
             let _ = parameter.parse(text);
         }
@@ -157,12 +162,12 @@ pub fn units(text: &str) {
 /// A record of a changed setting: it names a setting that there is, and values that can do no harm
 /// wherever they were written.
 pub fn settings_record(bytes: &[u8]) {
-    let Ok(record) = Record::parse(bytes) else {
+    let Ok(record) = SettingRecord::parse(bytes) else {
         return;
     };
     let setting = record.setting();
     assert_eq!(
-        setting.name().parse::<Setting>().ok().as_ref(),
+        setting.name().parse::<SystemSetting>().ok().as_ref(),
         Some(setting)
     );
     if let Some(device) = setting.device().map(|device| device.as_str()) {
@@ -172,12 +177,12 @@ pub fn settings_record(bytes: &[u8]) {
     assert!(setting.accepts(value) && value.len() < 32);
     assert!(!value.contains(char::is_control), "{value:?}");
     let written = serde_json::to_vec(&record).expect("what was read can be written");
-    assert_eq!(Record::parse(&written).ok(), Some(record));
+    assert_eq!(SettingRecord::parse(&written).ok(), Some(record));
 }
 
 /// A session's document or journal, and all that is made of it.
 pub fn session(bytes: &[u8]) {
-    match store::parse(bytes) {
+    match store::parse_session(bytes) {
         Ok(Ok(session)) => presented(&session),
         Ok(Err(reason)) => assert!(!reason.is_empty()),
         Err(error) => panic!("bytes in memory can be read: {error}"),
@@ -188,42 +193,42 @@ pub fn session(bytes: &[u8]) {
 /// the page unfiltered.
 pub fn presented(session: &Session) {
     let written = serde_json::to_vec(session).expect("what was read can be written");
-    let again = store::parse(&written[..]).expect("it is in memory");
+    let again = store::parse_session(&written[..]).expect("it is in memory");
     // What is no number is written as null.
     if !written.windows(4).any(|word| word == b"null") {
         assert_eq!(again.as_ref(), Ok(session));
     }
-    let text = report::text::session(session);
-    let stray = |letter: char| letter != '\n' && !printable::is_harmless(letter);
+    let text = report::text::session_text(session);
+    let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
     assert!(!text.contains(stray), "{text:?}");
-    let input = Input {
+    let input = ComparisonInput {
         name: "one",
         session,
     };
-    let comparison = compare(&[input, input], &[]);
-    let text = report::compare::comparison(&comparison);
+    let comparison = compare_sessions(&[input, input], &[]);
+    let text = report::compare::comparison_text(&comparison);
     assert!(!text.contains(stray), "{text:?}");
-    let known = |name: &str| Some(bench::find(name)?.description().presentation());
-    let page = report::html::page(&[input, input], Some(&comparison), &known);
+    let known = |name: &str| Some(bench::find_benchmark(name)?.description().presentation());
+    let page = report::html::html_page(&[input, input], Some(&comparison), &known);
     assert!(page.ends_with("</html>\n") && !page.contains("<script"));
     assert!(!page.contains(stray), "a control character in the page");
-    let opened = || News::Opened(Box::new(Ok((PathBuf::from("one"), session.clone()))));
+    let opened = || Message::SessionOpened(Box::new(Ok((PathBuf::from("one"), session.clone()))));
     shown(opened, Screen::Sessions);
 }
 
 /// Opened and drawn on a small and a large terminal.
-fn shown(news: impl Fn() -> News, screen: Screen) {
-    let mut state = State::new(Duration::from_secs(1));
-    app::update(&mut state, Action::News(news()));
+fn shown(news: impl Fn() -> Message, screen: Screen) {
+    let mut state = AppState::new(Duration::from_secs(1));
+    app::update(&mut state, AppEvent::Message(news()));
     state.screen = screen;
     for (width, height) in [(80, 24), (200, 60)] {
         let area = Rect::new(0, 0, width, height);
         let mut buffer = Buffer::empty(area);
-        ui::draw(&state, &Look::FULL, area, &mut buffer);
+        ui::draw(&state, &Theme::FULL, area, &mut buffer);
         let stray = buffer
             .content
             .iter()
-            .find(|cell| !cell.symbol().chars().all(printable::is_harmless));
+            .find(|cell| !cell.symbol().chars().all(printable::is_printable));
         assert!(stray.is_none(), "{stray:?}");
     }
 }
@@ -238,19 +243,19 @@ pub fn recording(bytes: &[u8]) {
 /// The same with the checksums put right, so that damage gets past them.
 pub fn recording_whose_sums_are_right(bytes: &[u8]) {
     let mut bytes = bytes.to_vec();
-    let mut at = frame::FILE_HEAD;
-    while let Some(head) = bytes.get(at..at + frame::FRAME_HEAD) {
-        let head: [u8; frame::FRAME_HEAD] = head.try_into().expect("so many bytes");
-        let Some((known, _)) = frame::decode(&head) else {
+    let mut at = frame::FILE_HEADER_BYTES;
+    while let Some(head) = bytes.get(at..at + frame::FRAME_HEADER_BYTES) {
+        let head: [u8; frame::FRAME_HEADER_BYTES] = head.try_into().expect("so many bytes");
+        let Some((known, _)) = frame::decode_frame_header(&head) else {
             break;
         };
-        let begin = at + frame::FRAME_HEAD;
-        let Some(payload) = bytes.get(begin..begin + known.length) else {
+        let begin = at + frame::FRAME_HEADER_BYTES;
+        let Some(payload) = bytes.get(begin..begin + known.payload_bytes) else {
             break;
         };
-        let sum = frame::checksum(&head[..24], payload);
+        let sum = frame::frame_checksum(&head[..24], payload);
         bytes[at + 24..begin].copy_from_slice(&sum.to_le_bytes());
-        at = begin + known.length;
+        at = begin + known.payload_bytes;
     }
     recording(&bytes);
 }
@@ -260,41 +265,41 @@ fn opened(path: &Path, size: u64) {
         return;
     };
     if let Some(damage) = recording.damage() {
-        assert_eq!(damage.offset + damage.left, size);
+        assert_eq!(damage.intact_bytes + damage.damaged_bytes, size);
     }
-    for view in 0..recording.len().min(VIEWS) {
-        let mut board = Board::new("sda", 0);
-        let _ = recording.requests(view, &mut |line| {
-            assert!(line.chars().all(printable::is_harmless), "{line:?}");
-            if let Ok(line) = serde_json::from_str::<Line<'_>>(line) {
-                board.add(&[line.request()]);
+    for view in 0..recording.view_count().min(VIEWS) {
+        let mut board = RequestAggregator::new("sda", 0);
+        let _ = recording.for_each_request(view, &mut |line| {
+            assert!(line.chars().all(printable::is_printable), "{line:?}");
+            if let Ok(line) = serde_json::from_str::<RequestLine<'_>>(line) {
+                board.add_requests(&[line.request()]);
             }
             true
         });
-        if let Ok(Some(live)) = recording.view(view) {
+        if let Ok(Some(live)) = recording.read_view(view) {
             recorded(live, board.view(0));
         }
     }
 }
 
 /// Everything that is made of a recorded view and its requests.
-fn recorded(live: Live, requests: RequestsView) {
-    let stray = |letter: char| letter != '\n' && !printable::is_harmless(letter);
-    let text = report::watch::text(&live);
+fn recorded(live: Snapshot, requests: RequestsView) {
+    let stray = |letter: char| letter != '\n' && !printable::is_printable(letter);
+    let text = report::watch::watch_text(&live);
     assert!(!text.contains(stray), "{text:?}");
-    let line = report::watch::line(&live).expect("what was read can be written");
+    let line = report::watch::json_line(&live).expect("what was read can be written");
     assert!(!line.contains(stray), "{line:?}");
     let (live, requests) = (Arc::new(live), Arc::new(requests));
-    shown(|| News::Sample(Arc::clone(&live)), Screen::Live);
+    shown(|| Message::Snapshot(Arc::clone(&live)), Screen::Live);
     for screen in Screen::TABS.map(|(screen, ..)| screen) {
-        let moment = || Moment {
-            position: 0,
-            live: Arc::clone(&live),
+        let moment = || Frame {
+            index: 0,
+            snapshot: Arc::clone(&live),
             requests: Some(Arc::clone(&requests)),
-            history: History::default(),
-            playing: false,
+            history: SampleHistory::default(),
+            is_playing: false,
         };
-        shown(|| News::Moment(Box::new(moment())), screen);
+        shown(|| Message::Frame(Box::new(moment())), screen);
     }
 }
 

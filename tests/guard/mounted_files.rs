@@ -9,8 +9,8 @@ use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, content, is_locked, is_root, overwrite, overwriting,
-    overwriting_words, run, wait_until,
+    Background, Place, assert_refused, command_output, is_locked, is_root, overwrite_arguments,
+    overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
@@ -24,24 +24,24 @@ impl Drop for Mounted {
 }
 
 /// A file with an erofs file system that holds one file of some megabytes.
-fn image(place: &Place) -> Option<PathBuf> {
+fn erofs_image(place: &Place) -> Option<PathBuf> {
     if !is_root() {
         return None;
     }
     let (image, tree) = (place.path("image.erofs"), place.subdirectory("tree"));
     std::fs::write(tree.join("data"), vec![7; 8 << 20]).unwrap();
     let words = [image.to_str().unwrap(), tree.to_str().unwrap()];
-    if run("mkfs.erofs", &words).is_none() {
+    if command_output("mkfs.erofs", &words).is_none() {
         skip(Requirement::Program, "no mkfs.erofs");
         return None;
     }
     // Long enough for a test of a file.
     let file = File::options().write(true).open(&image).unwrap();
-    file.set_len(crate::place::SIZE).unwrap();
+    file.set_len(crate::place::IMAGE_BYTES).unwrap();
     Some(image)
 }
 
-fn mount(image: &Path, point: &Path) -> Option<Mounted> {
+fn mount_image(image: &Path, point: &Path) -> Option<Mounted> {
     std::fs::create_dir_all(point).unwrap();
     match rustix::mount::mount(image, point, "erofs", MountFlags::RDONLY, None) {
         Ok(()) => Some(Mounted(point.to_owned())),
@@ -56,46 +56,52 @@ fn mount(image: &Path, point: &Path) -> Option<Mounted> {
 }
 
 #[test]
-fn mounted_file_that_was_renamed_and_replaced_is_refused() {
-    let place = Place::alone();
-    let Some(image) = image(&place) else { return };
-    let Some(_mounted) = mount(&image, &place.path("point")) else {
+fn renamed_and_replaced_mounted_file_is_refused() {
+    let place = Place::exclusive();
+    let Some(image) = erofs_image(&place) else {
+        return;
+    };
+    let Some(_mounted) = mount_image(&image, &place.path("point")) else {
         return;
     };
     let old = place.path("old");
     std::fs::rename(&image, &old).unwrap();
     std::fs::copy(&old, &image).unwrap();
-    let before = content(&old);
-    assert_refused(&overwrite(&old), "is mounted");
+    let before = test_content(&old);
+    assert_refused(&run_overwrite(&old), "is mounted");
     let reader = File::open(&old).unwrap();
-    assert_refused(&overwrite(&old), "is mounted");
+    assert_refused(&run_overwrite(&old), "is mounted");
     drop(reader);
     let Some(device) = LoopDevice::attach(&old, &[]) else {
         return;
     };
-    assert_refused(&overwrite(device.path()), "is mounted");
-    assert!(content(&old) == before);
+    assert_refused(&run_overwrite(device.path()), "is mounted");
+    assert!(test_content(&old) == before);
 }
 
 #[test]
-fn mounted_file_is_refused_after_its_mount_was_taken_away_lazily() {
-    let place = Place::alone();
-    let Some(image) = image(&place) else { return };
+fn mounted_file_is_refused_after_lazy_unmount() {
+    let place = Place::exclusive();
+    let Some(image) = erofs_image(&place) else {
+        return;
+    };
     let point = place.path("point");
-    let Some(mounted) = mount(&image, &point) else {
+    let Some(mounted) = mount_image(&image, &point) else {
         return;
     };
     let reader = File::open(point.join("data")).unwrap();
     drop(mounted);
-    assert_refused(&overwrite(&image), "is mounted from");
+    assert_refused(&run_overwrite(&image), "is mounted from");
     drop(reader);
 }
 
 #[test]
-fn mounted_file_is_refused_below_a_root_that_hides_the_mount() {
-    let place = Place::alone();
-    let Some(image) = image(&place) else { return };
-    let Some(_mounted) = mount(&image, &place.path("point")) else {
+fn mounted_file_is_refused_in_chroot_hiding_mount() {
+    let place = Place::exclusive();
+    let Some(image) = erofs_image(&place) else {
+        return;
+    };
+    let Some(_mounted) = mount_image(&image, &place.path("point")) else {
         return;
     };
     let script = "mount -t tmpfs none \"$1\" && cd \"$1\" && mkdir proc sys dev usr lib lib64 bin && \
@@ -114,7 +120,7 @@ fn mounted_file_is_refused_below_a_root_that_hides_the_mount() {
     ]);
     command.arg(place.subdirectory("root")).arg(&image);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, "/img".as_ref(), &["--requests", "20"]);
+    overwrite_arguments(&mut command, "/img".as_ref(), &["--requests", "20"]);
     let output = command.output().unwrap();
     if matches!(output.status.code(), Some(125..=127)) {
         return skip(Requirement::Namespaces, "no root directory of its own");
@@ -124,10 +130,12 @@ fn mounted_file_is_refused_below_a_root_that_hides_the_mount() {
 
 #[test]
 fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
-    let place = Place::alone();
-    let Some(image) = image(&place) else { return };
+    let place = Place::exclusive();
+    let Some(image) = erofs_image(&place) else {
+        return;
+    };
     // Only whether it can be done here.
-    let Some(mounted) = mount(&image, &place.path("point")) else {
+    let Some(mounted) = mount_image(&image, &place.path("point")) else {
         return;
     };
     drop(mounted);
@@ -139,7 +147,7 @@ fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
         "50/s",
     ];
     let more = [&more[..], &["--window-begin", "16MiB"]].concat();
-    let mut command = overwriting(image.as_os_str(), &more);
+    let mut command = overwrite_command(image.as_os_str(), &more);
     command.stdout(Stdio::null()).stderr(Stdio::piped());
     let mut run = Background(command.spawn().unwrap());
     wait_until("it holds its locks", || {
@@ -153,7 +161,7 @@ fn run_ends_when_its_file_is_mounted_in_another_mount_namespace() {
             let flags = rustix::mount::MountPropagationFlags::PRIVATE
                 | rustix::mount::MountPropagationFlags::REC;
             rustix::mount::mount_change("/", flags).unwrap();
-            let mounted = mount(&image, &point);
+            let mounted = mount_image(&image, &point);
             wait_until("it ends", || run.0.try_wait().unwrap().is_some());
             drop(mounted);
             run.0.wait().unwrap().code()

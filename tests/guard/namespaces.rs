@@ -6,14 +6,14 @@ use std::process::{Command, Stdio};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, content, is_root, overwrite, overwriting_words, run,
-    wait_until,
+    Background, Place, assert_refused, command_output, is_root, overwrite_arguments, run_overwrite,
+    test_content, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
 /// A device with ext4 that is mounted in a mount namespace of its own.
-fn mounted_elsewhere(place: &Place, device: &LoopDevice) -> Option<Background> {
-    if run("mkfs.ext4", &["-q", device.path()]).is_none() {
+fn mount_in_other_namespace(place: &Place, device: &LoopDevice) -> Option<Background> {
+    if command_output("mkfs.ext4", &["-q", device.path()]).is_none() {
         skip(Requirement::Ext4, "no mkfs.ext4");
         return None;
     }
@@ -49,34 +49,34 @@ fn mounted_elsewhere(place: &Place, device: &LoopDevice) -> Option<Background> {
 #[test]
 fn second_loop_device_is_refused_when_first_is_mounted_in_another_namespace() {
     let place = Place::new();
-    let image = place.image("image");
+    let image = place.create_image("image");
     let Some(first) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let Some(child) = mounted_elsewhere(&place, &first) else {
+    let Some(child) = mount_in_other_namespace(&place, &first) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let before = content(&image);
+    let before = test_content(&image);
     assert_refused(
-        &overwrite(second.path()),
+        &run_overwrite(second.path()),
         "in the mount namespace of process",
     );
     assert_refused(
-        &overwrite(first.path()),
+        &run_overwrite(first.path()),
         "in the mount namespace of process",
     );
-    assert!(content(&image) == before);
+    assert!(test_content(&image) == before);
     drop(child);
 }
 
 #[test]
 fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
     let mut place = Place::new();
-    let image = place.image("image");
-    let Some(first) = place.mounted(&image, &[]) else {
+    let image = place.create_image("image");
+    let Some(first) = place.mounted_loop_device(&image, &[]) else {
         return;
     };
     let Some(second) = LoopDevice::attach(&image, &[]) else {
@@ -99,7 +99,7 @@ fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
         "sh",
     ]);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, "/dev/target".as_ref(), &["--requests", "20"]);
+    overwrite_arguments(&mut command, "/dev/target".as_ref(), &["--requests", "20"]);
     let output = command.output().unwrap();
     assert_refused(&output, "is mounted at");
     drop(first);
@@ -108,25 +108,25 @@ fn device_of_mounted_image_is_refused_where_other_nodes_are_missing() {
 #[test]
 fn device_is_refused_in_a_pid_namespace_that_hides_the_host() {
     let place = Place::new();
-    let image = place.image("image");
+    let image = place.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
     let mut command = Command::new("unshare");
     command.args(["--pid", "--fork", "--mount-proc"]);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, device.path().as_ref(), &["--requests", "20"]);
+    overwrite_arguments(&mut command, device.path().as_ref(), &["--requests", "20"]);
     let output = command.output().unwrap();
     assert_refused(&output, "does not show the processes of the host");
 }
 
 #[test]
-fn device_is_refused_for_user_of_group_disk_and_written_with_ambient_capabilities() {
+fn disk_group_user_is_refused_but_ambient_capabilities_permit_write() {
     if !is_root() {
         return;
     }
     let place = Place::new();
-    let image = place.image("image");
+    let image = place.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
@@ -137,7 +137,7 @@ fn device_is_refused_for_user_of_group_disk_and_written_with_ambient_capabilitie
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let words = [major.to_string(), minor.to_string()];
     let name = node.to_str().unwrap();
-    if run("mknod", &[name, "b", &words[0], &words[1]]).is_none() {
+    if command_output("mknod", &[name, "b", &words[0], &words[1]]).is_none() {
         return skip(Requirement::Files, "no device nodes here");
     }
     std::os::unix::fs::chown(&node, Some(1000), Some(1000)).unwrap();
@@ -150,7 +150,7 @@ fn device_is_refused_for_user_of_group_disk_and_written_with_ambient_capabilitie
         command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
         command.args(capabilities);
         command.arg(env!("CARGO_BIN_EXE_diskscope"));
-        overwriting_words(&mut command, node.as_ref(), &["--requests", "20"]);
+        overwrite_arguments(&mut command, node.as_ref(), &["--requests", "20"]);
         command.env("XDG_STATE_HOME", &state).output().unwrap()
     };
     let output = write_with(&[]);

@@ -16,48 +16,52 @@ pub use crate::requirement::is_root;
 use crate::requirement::{Requirement, skip};
 
 /// Bytes of an image.
-pub const SIZE: u64 = 32 << 20;
+pub const IMAGE_BYTES: u64 = 32 << 20;
 
 /// What a program printed; `None` when it failed.
-pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
+pub fn command_output(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     let text = String::from_utf8_lossy(&output.stdout).trim().to_owned();
     output.status.success().then_some(text)
 }
 
 /// A file system that is mounted from a file is a question to every other test meanwhile.
-static ALONE: RwLock<()> = RwLock::new(());
+static FILE_MOUNT_LOCK: RwLock<()> = RwLock::new(());
 
 /// Whether other tests may run meanwhile.
 #[allow(dead_code, reason = "held until the test ends")]
 enum Company {
     Shared(RwLockReadGuard<'static, ()>),
-    Alone(RwLockWriteGuard<'static, ()>),
+    Exclusive(RwLockWriteGuard<'static, ()>),
 }
 
 pub struct Place {
     pub directory: TempDir,
     mounts: Vec<PathBuf>,
-    _company: Company,
+    _file_mount_guard: Company,
 }
 
 impl Place {
     pub fn new() -> Self {
-        let shared = ALONE.read().unwrap_or_else(PoisonError::into_inner);
-        Self::with(Company::Shared(shared))
+        let shared = FILE_MOUNT_LOCK
+            .read()
+            .unwrap_or_else(PoisonError::into_inner);
+        Self::with_lock(Company::Shared(shared))
     }
 
     /// The same for a test that mounts a file system from a file: no other one runs meanwhile.
-    pub fn alone() -> Self {
-        let alone = ALONE.write().unwrap_or_else(PoisonError::into_inner);
-        Self::with(Company::Alone(alone))
+    pub fn exclusive() -> Self {
+        let alone = FILE_MOUNT_LOCK
+            .write()
+            .unwrap_or_else(PoisonError::into_inner);
+        Self::with_lock(Company::Exclusive(alone))
     }
 
-    fn with(company: Company) -> Self {
+    fn with_lock(company: Company) -> Self {
         Self {
             directory: tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap(),
             mounts: Vec::new(),
-            _company: company,
+            _file_mount_guard: company,
         }
     }
 
@@ -72,10 +76,10 @@ impl Place {
     }
 
     /// A file of zeroes.
-    pub fn image(&self, name: &str) -> PathBuf {
+    pub fn create_image(&self, name: &str) -> PathBuf {
         let path = self.path(name);
         let file = File::create(&path).unwrap();
-        file.set_len(SIZE).unwrap();
+        file.set_len(IMAGE_BYTES).unwrap();
         path
     }
 
@@ -83,7 +87,7 @@ impl Place {
     pub fn mount(&mut self, arguments: &[&str], requirement: Requirement) -> bool {
         let point = PathBuf::from(arguments.last().unwrap());
         fs::create_dir_all(&point).unwrap();
-        let mounted = run("mount", arguments).is_some();
+        let mounted = command_output("mount", arguments).is_some();
         if mounted {
             self.mounts.push(point);
         } else {
@@ -94,7 +98,7 @@ impl Place {
 
     /// The same by a command of the shell.
     pub fn mount_by(&mut self, command: &str, point: &str, requirement: Requirement) -> bool {
-        let mounted = run("sh", &["-c", command]).is_some();
+        let mounted = command_output("sh", &["-c", command]).is_some();
         if mounted {
             self.mounts.push(PathBuf::from(point));
         } else {
@@ -104,9 +108,9 @@ impl Place {
     }
 
     /// A loop device on a file, with ext4 mounted from it.
-    pub fn mounted(&mut self, file: &Path, options: &[&str]) -> Option<LoopDevice> {
+    pub fn mounted_loop_device(&mut self, file: &Path, options: &[&str]) -> Option<LoopDevice> {
         let device = LoopDevice::attach(file, options)?;
-        if run("mkfs.ext4", &["-q", device.path()]).is_none() {
+        if command_output("mkfs.ext4", &["-q", device.path()]).is_none() {
             skip(Requirement::Ext4, "no mkfs.ext4");
             return None;
         }
@@ -119,20 +123,20 @@ impl Place {
 impl Drop for Place {
     fn drop(&mut self) {
         for point in self.mounts.iter().rev() {
-            run("umount", &[point.to_str().unwrap()]);
+            command_output("umount", &[point.to_str().unwrap()]);
         }
     }
 }
 
 /// The command that overwrites a target.
-pub fn overwriting(target: &OsStr, more: &[&str]) -> Command {
+pub fn overwrite_command(target: &OsStr, more: &[&str]) -> Command {
     let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, target, more);
+    overwrite_arguments(&mut command, target, more);
     command
 }
 
 /// The words of that command behind the program's name.
-pub fn overwriting_words(command: &mut Command, target: &OsStr, more: &[&str]) {
+pub fn overwrite_arguments(command: &mut Command, target: &OsStr, more: &[&str]) {
     command.arg("run").arg("random-write").arg(target);
     command.arg("--overwrite").arg(target);
     command.args(["--ramp", "0s", "--cache", "keep", "--json", "-"]);
@@ -142,9 +146,9 @@ pub fn overwriting_words(command: &mut Command, target: &OsStr, more: &[&str]) {
 }
 
 /// Overwrites a target with a few requests.
-pub fn overwrite(target: impl AsRef<OsStr>) -> Output {
+pub fn run_overwrite(target: impl AsRef<OsStr>) -> Output {
     let few = ["--requests", "20"];
-    overwriting(target.as_ref(), &few).output().unwrap()
+    overwrite_command(target.as_ref(), &few).output().unwrap()
 }
 
 /// Asserts that a target is refused for that reason.
@@ -164,9 +168,9 @@ pub fn assert_written(output: &Output) {
 }
 
 /// Content that must not change.
-pub fn content(path: &Path) -> Vec<u8> {
+pub fn test_content(path: &Path) -> Vec<u8> {
     let file = File::open(path).unwrap();
-    let mut bytes = vec![0; SIZE as usize];
+    let mut bytes = vec![0; IMAGE_BYTES as usize];
     file.read_exact_at(&mut bytes, 0).unwrap();
     bytes
 }

@@ -5,7 +5,7 @@ use std::os::unix::fs::{PermissionsExt, lchown, symlink};
 use std::path::PathBuf;
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_refused, assert_written, content, is_root, overwrite};
+use crate::place::{Place, assert_refused, assert_written, is_root, run_overwrite, test_content};
 
 const USER: u32 = 1000;
 
@@ -24,8 +24,8 @@ fn link_of_another_user_to_a_file_or_device_of_root_is_refused() {
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
-    let image = place.image("image");
+    let file = place.create_image("file");
+    let image = place.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut victims = vec![file.clone()];
     victims.extend(device.iter().map(|device| PathBuf::from(device.path())));
@@ -34,17 +34,17 @@ fn link_of_another_user_to_a_file_or_device_of_root_is_refused() {
             let link = directory.join("link");
             symlink(victim, &link).unwrap();
             lchown(&link, Some(USER), Some(USER)).unwrap();
-            assert_refused(&overwrite(&link), "symbolic link");
+            assert_refused(&run_overwrite(&link), "symbolic link");
             fs::remove_file(&link).unwrap();
         }
         let (real, moved) = (directory.join("real"), directory.join("moved"));
         symlink(place.directory.path(), &real).unwrap();
         lchown(&real, Some(USER), Some(USER)).unwrap();
-        assert_refused(&overwrite(real.join("file")), "symbolic link");
+        assert_refused(&run_overwrite(real.join("file")), "symbolic link");
         fs::rename(&real, &moved).unwrap();
     }
     for untouched in [&file, &image] {
-        assert!(content(untouched).iter().all(|byte| *byte == 0));
+        assert!(test_content(untouched).iter().all(|byte| *byte == 0));
     }
 }
 
@@ -54,13 +54,13 @@ fn second_name_of_a_file_in_a_directory_of_others_is_refused() {
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     for directory in directories(&place) {
         let name = directory.join("name");
         fs::hard_link(&file, &name).unwrap();
-        assert_refused(&overwrite(&name), "another name");
+        assert_refused(&run_overwrite(&name), "another name");
     }
-    assert!(content(&file).iter().all(|byte| *byte == 0));
+    assert!(test_content(&file).iter().all(|byte| *byte == 0));
 }
 
 #[test]
@@ -69,10 +69,10 @@ fn own_link_and_file_of_another_user_are_written() {
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     let link = place.path("link");
     symlink(&file, &link).unwrap();
-    assert_written(&overwrite(&link));
+    assert_written(&run_overwrite(&link));
     let [theirs, _] = directories(&place);
     let their_file = theirs.join("file");
     fs::rename(&file, &their_file).unwrap();
@@ -80,6 +80,6 @@ fn own_link_and_file_of_another_user_are_written() {
     let their_link = theirs.join("link");
     symlink("file", &their_link).unwrap();
     lchown(&their_link, Some(USER), Some(USER)).unwrap();
-    assert_written(&overwrite(&their_file));
-    assert_written(&overwrite(&their_link));
+    assert_written(&run_overwrite(&their_file));
+    assert_written(&run_overwrite(&their_link));
 }

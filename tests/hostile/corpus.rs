@@ -2,13 +2,13 @@
 
 use std::path::Path;
 
-use diskscope::recording::frame::{Kind, Mark, encode, file_head};
+use diskscope::recording::frame::{FrameKind, FrameMark, encode_file_header, encode_frame};
 use flate2::{Compress, Compression, FlushCompress};
 use serde_json::Value;
 
 /// One text with everything: OSC 52 and 0, clearing the screen, C1, bidi, zero width, line breaks,
 /// a pile of combining marks.
-pub fn everything() -> String {
+pub fn hostile_text() -> String {
     let mut text = String::from(
         "x\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}]0;evil\u{1b}\\\u{1b}[2J\u{1b}[31m\u{9b}2J\u{9d}0;evil\u{9c}\
          \u{202e}\u{2066}\u{200b}\u{200d}\u{feff}\n\r\t\u{8}\u{7f}\u{0}<script>alert('\"')</script>",
@@ -19,30 +19,32 @@ pub fn everything() -> String {
 }
 
 /// The same, and 10,000 letters.
-pub fn long() -> String {
-    everything() + &"W".repeat(10_000)
+pub fn long_hostile_text() -> String {
+    hostile_text() + &"W".repeat(10_000)
 }
 
 /// A file name of the same kind: without zero and slash, and short enough.
-pub fn file_name() -> String {
+pub fn hostile_file_name() -> String {
     "n\u{1b}]52;c;ZXZpbA==\u{7}\u{1b}[2J\u{9b}2J\u{202e}\u{2066}\u{200b}\n\r\t\u{7f}e\u{301}\u{301}\u{301}\u{301}\u{301}"
         .to_owned()
 }
 
 /// Fields whose strings are words of a closed set.
-const CLOSED: [&str; 7] = [
+const ENUM_FIELDS: [&str; 7] = [
     "schema", "state", "severity", "unit", "relation", "witness", "charged",
 ];
 
 /// Puts the text at the place of every string that may be any, and behind every key that may.
-pub fn spoil(value: &mut Value, text: &str) {
+pub fn replace_strings(value: &mut Value, text: &str) {
     match value {
         Value::String(string) => *string = format!("{string}{text}"),
-        Value::Array(list) => list.iter_mut().for_each(|value| spoil(value, text)),
+        Value::Array(list) => list
+            .iter_mut()
+            .for_each(|value| replace_strings(value, text)),
         Value::Object(map) => {
             for (name, value) in map.iter_mut() {
-                if !CLOSED.contains(&name.as_str()) && name != "parameter_units" {
-                    spoil(value, text);
+                if !ENUM_FIELDS.contains(&name.as_str()) && name != "parameter_units" {
+                    replace_strings(value, text);
                 }
             }
             for name in ["parameters", "parameter_units"] {
@@ -57,7 +59,7 @@ pub fn spoil(value: &mut Value, text: &str) {
 }
 
 /// A saved session, every string of it spoilt.
-pub fn session(text: &str) -> Value {
+pub fn hostile_session(text: &str) -> Value {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/sessions/nvme-random.json");
     let mut session: Value = serde_json::from_slice(&std::fs::read(path).unwrap()).unwrap();
     let run = &mut session["runs"][0];
@@ -72,12 +74,12 @@ pub fn session(text: &str) -> Value {
         "memory": "zram"
     });
     run["findings"] = Value::Null;
-    spoil(&mut session, text);
+    replace_strings(&mut session, text);
     session
 }
 
 /// A view of the Live screen, every string of it spoilt.
-pub fn view(text: &str) -> Value {
+pub fn hostile_view(text: &str) -> Value {
     let process = serde_json::json!({
         "pid": 1, "tid": 1, "user": "root", "command": "cp", "priority": "be/4",
         "blocked_in": "io_schedule", "devices": ["sda"], "write_bytes_per_s": 1e6,
@@ -101,12 +103,12 @@ pub fn view(text: &str) -> Value {
         "notices": ["a notice"]
     });
     // The state of a transfer is a word of a closed set, and the time is read.
-    spoil(&mut view, text);
+    replace_strings(&mut view, text);
     view
 }
 
 /// A request as a recording keeps it, its strings spoilt.
-pub fn request(text: &str) -> Value {
+pub fn hostile_request(text: &str) -> Value {
     let mut line = serde_json::json!({
         "time_ns": 100, "pid": 4711, "command": "dd", "charged": "submitter",
         "submitter_pid": 9, "submitter": "kworker", "device": "sda", "operation": "write",
@@ -115,13 +117,13 @@ pub fn request(text: &str) -> Value {
         "split": false, "requeued": 0, "from": null, "error": 0
     });
     for name in ["command", "submitter", "device", "flags"] {
-        spoil(&mut line[name], text);
+        replace_strings(&mut line[name], text);
     }
     line
 }
 
 /// A frame with this content, that stands alone.
-pub fn frame(kind: Kind, content: &[u8]) -> Vec<u8> {
+pub fn encode_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
     let mut compress = Compress::new(Compression::best(), false);
     let mut payload = Vec::with_capacity(content.len() / 100 + 4096);
     loop {
@@ -134,30 +136,30 @@ pub fn frame(kind: Kind, content: &[u8]) -> Vec<u8> {
         }
         payload.reserve(payload.capacity());
     }
-    let mark = Mark {
+    let mark = FrameMark {
         time_ms: 1_767_323_045_000,
         bytes_per_s: Some(1),
     };
-    encode(kind, true, mark, &payload)
+    encode_frame(kind, true, mark, &payload)
 }
 
 /// A recording of these frames.
-pub fn recording(frames: &[(Kind, Vec<u8>)]) -> Vec<u8> {
-    let mut bytes = file_head().to_vec();
+pub fn encode_recording(frames: &[(FrameKind, Vec<u8>)]) -> Vec<u8> {
+    let mut bytes = encode_file_header().to_vec();
     for (kind, content) in frames {
-        bytes.extend(frame(*kind, content));
+        bytes.extend(encode_frame(*kind, content));
     }
     bytes
 }
 
 /// A recording of a view, a request and another view, spoilt.
-pub fn spoilt_recording(text: &str) -> Vec<u8> {
-    let view = view(text).to_string().into_bytes();
-    let request = request(text).to_string() + "\n";
-    recording(&[
-        (Kind::View, view.clone()),
-        (Kind::Requests, request.into_bytes()),
-        (Kind::View, view),
-        (Kind::End, text.as_bytes().to_vec()),
+pub fn hostile_recording(text: &str) -> Vec<u8> {
+    let view = hostile_view(text).to_string().into_bytes();
+    let request = hostile_request(text).to_string() + "\n";
+    encode_recording(&[
+        (FrameKind::View, view.clone()),
+        (FrameKind::Requests, request.into_bytes()),
+        (FrameKind::View, view),
+        (FrameKind::EndOfRecording, text.as_bytes().to_vec()),
     ])
 }

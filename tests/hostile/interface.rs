@@ -4,15 +4,17 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use diskscope::printable::is_harmless;
+use diskscope::printable::is_printable;
 
-use crate::corpus::{everything, file_name, long, session, spoilt_recording};
-use crate::directory;
-use crate::pty::Terminal;
+use crate::corpus::{
+    hostile_file_name, hostile_recording, hostile_session, hostile_text, long_hostile_text,
+};
+use crate::pty::PtyTerminal;
 use crate::requirement::{Requirement, skip};
+use crate::temporary_directory;
 
 /// Whether setsid(1) is there; says why not.
-fn possible() -> bool {
+fn has_setsid() -> bool {
     let found = Command::new("setsid").arg("--version").output().is_ok();
     if !found {
         skip(
@@ -23,8 +25,8 @@ fn possible() -> bool {
     found
 }
 
-fn start(arguments: &[&str], directory: &Path) -> Terminal {
-    Terminal::start(
+fn start_terminal(arguments: &[&str], directory: &Path) -> PtyTerminal {
+    PtyTerminal::start(
         Path::new(env!("CARGO_BIN_EXE_diskscope")),
         arguments,
         directory,
@@ -33,7 +35,7 @@ fn start(arguments: &[&str], directory: &Path) -> Terminal {
 
 /// Asserts that what was written to the terminal draws, and does nothing else: sequences that begin
 /// with `ESC [` move the cursor and set colours; all others reach beyond the screen.
-fn assert_only_drawn(terminal: &Terminal) {
+fn assert_draws_only(terminal: &PtyTerminal) {
     let written = String::from_utf8_lossy(terminal.written());
     let mut rest = written.as_ref();
     while let Some(at) = rest.find('\u{1b}') {
@@ -46,61 +48,61 @@ fn assert_only_drawn(terminal: &Terminal) {
     }
     let stray = written
         .chars()
-        .find(|letter| !"\u{1b}\r\n".contains(*letter) && !is_harmless(*letter));
+        .find(|letter| !"\u{1b}\r\n".contains(*letter) && !is_printable(*letter));
     assert_eq!(stray, None);
-    for line in terminal.shown().lines() {
-        assert!(line.chars().all(is_harmless), "{line:?}");
+    for line in terminal.screen_text().lines() {
+        assert!(line.chars().all(is_printable), "{line:?}");
     }
 }
 
 #[test]
-fn hostile_recording_is_only_drawn() {
-    if !possible() {
+fn hostile_recording_sends_no_terminal_commands() {
+    if !has_setsid() {
         return;
     }
-    for text in [everything(), long()] {
-        let directory = directory();
-        let name = file_name();
-        fs::write(directory.path().join(&name), spoilt_recording(&text)).unwrap();
-        let mut terminal = start(&["replay", &name], directory.path());
-        terminal.see("DEVICES");
-        terminal.keys("j");
-        terminal.keys("3");
-        terminal.see("\\x1b]52");
-        terminal.keys("1");
-        terminal.see("DEVICES");
-        terminal.keys("q");
-        terminal.end();
-        assert_only_drawn(&terminal);
+    for text in [hostile_text(), long_hostile_text()] {
+        let directory = temporary_directory();
+        let name = hostile_file_name();
+        fs::write(directory.path().join(&name), hostile_recording(&text)).unwrap();
+        let mut terminal = start_terminal(&["replay", &name], directory.path());
+        terminal.wait_for_text("DEVICES");
+        terminal.send_keys("j");
+        terminal.send_keys("3");
+        terminal.wait_for_text("\\x1b]52");
+        terminal.send_keys("1");
+        terminal.wait_for_text("DEVICES");
+        terminal.send_keys("q");
+        terminal.wait_for_exit();
+        assert_draws_only(&terminal);
         terminal.assert_restored();
     }
 }
 
 #[test]
-fn hostile_sessions_are_only_drawn() {
-    if !possible() {
+fn hostile_sessions_send_no_terminal_commands() {
+    if !has_setsid() {
         return;
     }
-    for text in [everything(), long()] {
-        let directory = directory();
+    for text in [hostile_text(), long_hostile_text()] {
+        let directory = temporary_directory();
         let sessions = directory.path().join("state/diskscope/sessions");
         fs::create_dir_all(&sessions).unwrap();
-        let document = session(&text).to_string();
-        fs::write(sessions.join(file_name() + ".json"), &document).unwrap();
+        let document = hostile_session(&text).to_string();
+        fs::write(sessions.join(hostile_file_name() + ".json"), &document).unwrap();
         fs::write(sessions.join("a.json"), &document).unwrap();
         // It cannot be read, and says so with its name.
-        fs::write(sessions.join(file_name() + "2.json"), &text).unwrap();
-        let mut terminal = start(&[], directory.path());
-        terminal.see("DEVICES");
-        terminal.keys("4");
-        terminal.see("unreadable");
+        fs::write(sessions.join(hostile_file_name() + "2.json"), &text).unwrap();
+        let mut terminal = start_terminal(&[], directory.path());
+        terminal.wait_for_text("DEVICES");
+        terminal.send_keys("4");
+        terminal.wait_for_text("unreadable");
         for key in ["\r", "j", "j", "\r"] {
-            terminal.keys(key);
+            terminal.send_keys(key);
         }
-        terminal.see("\\x1b]52");
-        terminal.keys("q");
-        terminal.end();
-        assert_only_drawn(&terminal);
+        terminal.wait_for_text("\\x1b]52");
+        terminal.send_keys("q");
+        terminal.wait_for_exit();
+        assert_draws_only(&terminal);
         terminal.assert_restored();
     }
 }

@@ -9,15 +9,19 @@ use std::path::Path;
 use std::process::{Command, Output, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::recording::frame::{FRAME_HEAD, Kind, encode, file_head};
+use diskscope::recording::frame::{
+    FRAME_HEADER_BYTES, FrameKind, encode_file_header, encode_frame,
+};
 
-use crate::corpus::{frame, recording, request, session, view};
-use crate::{assert_clean, directory, diskscope};
+use crate::corpus::{
+    encode_frame, encode_recording, hostile_request, hostile_session, hostile_view,
+};
+use crate::{assert_clean, diskscope, temporary_directory};
 
 const MIB: usize = 1 << 20;
 
 /// Runs the program with an address space of so many MiB.
-fn confined(directory: &Path, mib: usize, arguments: &[&str]) -> Output {
+fn run_with_address_space(directory: &Path, mib: usize, arguments: &[&str]) -> Output {
     let program = diskscope(directory, arguments);
     let mut command = Command::new("sh");
     command
@@ -34,17 +38,17 @@ fn confined(directory: &Path, mib: usize, arguments: &[&str]) -> Output {
     output
 }
 
-fn errors(output: &Output) -> String {
+fn stderr_text(output: &Output) -> String {
     assert_clean("the errors", output);
     String::from_utf8_lossy(&output.stderr).into_owned()
 }
 
 /// A recording of so many frames of requests, `each` bytes long, after one view.
-fn bomb(path: &Path, frames: usize, content: &[u8]) -> u64 {
-    let view = frame(Kind::View, view("").to_string().as_bytes());
-    let requests = frame(Kind::Requests, content);
+fn write_compression_bomb(path: &Path, frames: usize, content: &[u8]) -> u64 {
+    let view = encode_frame(FrameKind::View, hostile_view("").to_string().as_bytes());
+    let requests = encode_frame(FrameKind::Requests, content);
     let mut file = fs::File::create(path).unwrap();
-    file.write_all(&file_head()).unwrap();
+    file.write_all(&encode_file_header()).unwrap();
     file.write_all(&view).unwrap();
     for _ in 0..frames {
         file.write_all(&requests).unwrap();
@@ -54,13 +58,13 @@ fn bomb(path: &Path, frames: usize, content: &[u8]) -> u64 {
 }
 
 /// Lines of requests, so many MiB.
-fn lines(mib: usize) -> Vec<u8> {
-    let line = request("").to_string() + "\n";
+fn request_lines(mib: usize) -> Vec<u8> {
+    let line = hostile_request("").to_string() + "\n";
     line.repeat(mib * MIB / line.len()).into_bytes()
 }
 
 /// Counts what the program prints, with an address space of so many MiB.
-fn printed(directory: &Path, mib: usize, arguments: &str) -> u64 {
+fn printed_bytes(directory: &Path, mib: usize, arguments: &str) -> u64 {
     let program = env!("CARGO_BIN_EXE_diskscope");
     let output = Command::new("sh")
         .arg("-c")
@@ -82,44 +86,44 @@ fn printed(directory: &Path, mib: usize, arguments: &str) -> u64 {
 }
 
 #[test]
-fn requests_of_a_small_recording_are_printed_in_little_memory() {
-    let directory = directory();
-    let content = lines(8);
-    let size = bomb(&directory.path().join("bomb"), 12, &content);
+fn replayed_requests_are_printed_in_bounded_memory() {
+    let directory = temporary_directory();
+    let content = request_lines(8);
+    let size = write_compression_bomb(&directory.path().join("bomb"), 12, &content);
     assert!(size < MIB as u64, "{size}");
-    let count = printed(directory.path(), 100, "replay --requests bomb");
+    let count = printed_bytes(directory.path(), 100, "replay --requests bomb");
     assert_eq!(count, 12 * content.len() as u64);
 }
 
 #[test]
 #[ignore = "prints seven gigabytes: takes a minute"]
-fn requests_of_3_7_mb_that_stand_for_7_gb_are_printed_in_little_memory() {
-    let directory = directory();
-    let content = lines(60);
-    bomb(&directory.path().join("bomb"), 115, &content);
-    let count = printed(directory.path(), 200, "replay --requests bomb");
+fn compression_bomb_of_7_gb_is_printed_in_bounded_memory() {
+    let directory = temporary_directory();
+    let content = request_lines(60);
+    write_compression_bomb(&directory.path().join("bomb"), 115, &content);
+    let count = printed_bytes(directory.path(), 200, "replay --requests bomb");
     assert_eq!(count, 115 * content.len() as u64);
 }
 
 #[test]
-fn frame_that_holds_more_than_its_limit_is_refused() {
-    let directory = directory();
+fn frame_content_beyond_limit_is_refused() {
+    let directory = temporary_directory();
     let path = directory.path().join("bomb");
-    bomb(&path, 1, &lines(66));
-    let output = confined(directory.path(), 200, &["replay", "--requests", "bomb"]);
+    write_compression_bomb(&path, 1, &request_lines(66));
+    let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = errors(&output);
+    let told = stderr_text(&output);
     assert!(told.contains("holds more than 64 MiB"), "{told}");
 
-    bomb(&path, 1, &vec![b' '; 60 * MIB]);
-    let output = confined(directory.path(), 200, &["replay", "--requests", "bomb"]);
-    let told = errors(&output);
+    write_compression_bomb(&path, 1, &vec![b' '; 60 * MIB]);
+    let output = run_with_address_space(directory.path(), 200, &["replay", "--requests", "bomb"]);
+    let told = stderr_text(&output);
     assert!(told.contains("a line is longer than"), "{told}");
 }
 
 #[test]
-fn view_of_more_elements_than_any_real_one_is_refused() {
-    let directory = directory();
+fn view_with_too_many_elements_is_refused() {
+    let directory = temporary_directory();
     for field in ["processes", "devices", "transfers", "notices"] {
         let element = match field {
             "notices" => "\"\"",
@@ -127,32 +131,40 @@ fn view_of_more_elements_than_any_real_one_is_refused() {
             _ => "{}",
         };
         let list = format!("[{element}{}]", format!(",{element}").repeat(150_000));
-        let mut view = view("");
+        let mut view = hostile_view("");
         view[field] = "LIST".into();
         let text = view.to_string().replace("\"LIST\"", &list);
-        let bytes = recording(&[(Kind::View, text.into_bytes())]);
+        let bytes = encode_recording(&[(FrameKind::View, text.into_bytes())]);
         fs::write(directory.path().join("day"), bytes).unwrap();
-        let output = confined(directory.path(), 400, &["replay", "day"]);
+        let output = run_with_address_space(directory.path(), 400, &["replay", "day"]);
         assert_eq!(output.status.code(), Some(1), "{field}");
-        let told = errors(&output);
+        let told = stderr_text(&output);
         assert!(told.contains("a list has more than"), "{field}: {told}");
     }
 }
 
 #[test]
-fn frames_without_a_restart_are_damage() {
-    let directory = directory();
+fn frames_without_restart_are_reported_as_damage() {
+    let directory = temporary_directory();
     let path = directory.path().join("chain");
-    let mut bytes = file_head().to_vec();
-    bytes.extend(frame(Kind::View, view("").to_string().as_bytes()));
-    let head = frame(Kind::View, b"")[..FRAME_HEAD].to_vec();
-    let mark = diskscope::recording::Mark {
+    let mut bytes = encode_file_header().to_vec();
+    bytes.extend(encode_frame(
+        FrameKind::View,
+        hostile_view("").to_string().as_bytes(),
+    ));
+    let head = encode_frame(FrameKind::View, b"")[..FRAME_HEADER_BYTES].to_vec();
+    let mark = diskscope::recording::FrameMark {
         time_ms: 1,
         bytes_per_s: None,
     };
-    assert_eq!(head.len(), FRAME_HEAD);
+    assert_eq!(head.len(), FRAME_HEADER_BYTES);
     for _ in 0..5000 {
-        bytes.extend(encode(Kind::View, false, mark, &[0, 0, 0, 0xff, 0xff]));
+        bytes.extend(encode_frame(
+            FrameKind::View,
+            false,
+            mark,
+            &[0, 0, 0, 0xff, 0xff],
+        ));
     }
     fs::write(&path, bytes).unwrap();
     let recording = diskscope::recording::Recording::open(&path).unwrap();
@@ -161,8 +173,8 @@ fn frames_without_a_restart_are_damage() {
 }
 
 /// A journal of so many lines about one run, each the whole of it.
-fn journal(path: &Path, bytes: usize) {
-    let session = session("");
+fn write_journal(path: &Path, bytes: usize) {
+    let session = hostile_session("");
     let run = serde_json::json!({ "run": session["runs"][0] }).to_string() + "\n";
     let mut head = session.clone();
     head["runs"] = serde_json::json!([]);
@@ -176,23 +188,23 @@ fn journal(path: &Path, bytes: usize) {
 }
 
 #[test]
-fn journal_of_many_lines_is_shown_in_little_memory() {
-    let directory = directory();
-    journal(&directory.path().join("a.journal"), 24 * MIB);
-    let output = confined(directory.path(), 150, &["show", "a.journal"]);
-    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+fn journal_with_many_lines_is_shown_in_bounded_memory() {
+    let directory = temporary_directory();
+    write_journal(&directory.path().join("a.journal"), 24 * MIB);
+    let output = run_with_address_space(directory.path(), 150, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
     let text = String::from_utf8_lossy(&output.stdout);
     assert!(text.contains("INTERRUPTED"), "{text}");
 }
 
 #[test]
 #[ignore = "makes a file of 536 MB"]
-fn journal_of_536_mb_is_shown_in_little_memory_and_seconds() {
-    let directory = directory();
-    journal(&directory.path().join("a.journal"), 536_000_000);
+fn journal_of_536_mb_is_shown_in_bounded_memory_and_time() {
+    let directory = temporary_directory();
+    write_journal(&directory.path().join("a.journal"), 536_000_000);
     let began = Instant::now();
-    let output = confined(directory.path(), 150, &["show", "a.journal"]);
-    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let output = run_with_address_space(directory.path(), 150, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
     assert!(
         began.elapsed() < Duration::from_secs(60),
         "{:?}",
@@ -201,10 +213,10 @@ fn journal_of_536_mb_is_shown_in_little_memory_and_seconds() {
 }
 
 #[test]
-fn journal_with_a_line_beyond_its_limit_ends_before_it() {
-    let directory = directory();
+fn journal_is_read_up_to_oversized_line() {
+    let directory = temporary_directory();
     let path = directory.path().join("a.journal");
-    let mut head = session("");
+    let mut head = hostile_session("");
     head["runs"] = serde_json::json!([]);
     fs::write(
         &path,
@@ -214,14 +226,14 @@ fn journal_with_a_line_beyond_its_limit_ends_before_it() {
     // Lines that say nothing end a journal: a hole is one such line, and too long for it.
     let file = fs::OpenOptions::new().append(true).open(&path).unwrap();
     file.set_len(2 << 30).unwrap();
-    let output = confined(directory.path(), 300, &["show", "a.journal"]);
-    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let output = run_with_address_space(directory.path(), 300, &["show", "a.journal"]);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
 }
 
 #[test]
-fn session_with_more_points_than_any_real_one_is_refused() {
-    let directory = directory();
-    let mut document = session("");
+fn session_with_too_many_points_is_refused() {
+    let directory = temporary_directory();
+    let mut document = hostile_session("");
     document["runs"][0]["series"] = serde_json::json!([{
         "name": "iops-over-time", "x": { "name": "time", "unit": "ns" },
         "y": { "name": "IOPS", "unit": "1/s" }, "points": "LIST"
@@ -229,55 +241,55 @@ fn session_with_more_points_than_any_real_one_is_refused() {
     let many = format!("[[0,0]{}]", ",[0,0]".repeat(2_500_000));
     let text = document.to_string().replace("\"LIST\"", &many);
     fs::write(directory.path().join("a.json"), text).unwrap();
-    let output = confined(directory.path(), 300, &["show", "a.json"]);
+    let output = run_with_address_space(directory.path(), 300, &["show", "a.json"]);
     assert_ne!(output.status.code(), Some(0));
-    let told = errors(&output);
+    let told = stderr_text(&output);
     assert!(told.contains("a list has more than 2000000"), "{told}");
 
     // As many as are allowed are shown, in a few times the memory that the file takes.
     let fewer = format!("[[0,1]{}]", ",[1,2]".repeat(1_900_000));
     let text = document.to_string().replace("\"LIST\"", &fewer);
     fs::write(directory.path().join("a.json"), &text).unwrap();
-    let output = confined(
+    let output = run_with_address_space(
         directory.path(),
         60 + 15 * text.len() / MIB,
         &["show", "a.json"],
     );
-    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
 }
 
 #[test]
-fn session_longer_than_any_real_one_is_refused_unread() {
-    let directory = directory();
+fn oversized_session_file_is_refused_unread() {
+    let directory = temporary_directory();
     let file = fs::File::create(directory.path().join("a.json")).unwrap();
     file.set_len(8 << 30).unwrap();
-    let output = confined(directory.path(), 300, &["show", "a.json"]);
+    let output = run_with_address_space(directory.path(), 300, &["show", "a.json"]);
     assert_ne!(output.status.code(), Some(0));
     assert!(
-        errors(&output).contains("longer than 64 MiB"),
+        stderr_text(&output).contains("longer than 64 MiB"),
         "{}",
-        errors(&output)
+        stderr_text(&output)
     );
 }
 
 #[test]
-fn thousand_sessions_are_compared_by_one_figure_in_bounded_memory() {
-    let directory = directory();
-    let text = session("").to_string();
+fn thousand_sessions_are_compared_by_metric_in_bounded_memory() {
+    let directory = temporary_directory();
+    let text = hostile_session("").to_string();
     let names: Vec<String> = (0..1000).map(|number| format!("{number}.json")).collect();
     for name in &names {
         fs::write(directory.path().join(name), &text).unwrap();
     }
     let mut arguments = vec!["compare", "--by", "iops"];
     arguments.extend(names.iter().map(String::as_str));
-    let output = confined(directory.path(), 300, &arguments);
-    assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+    let output = run_with_address_space(directory.path(), 300, &arguments);
+    assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
     assert!(output.stdout.len() < 4 * MIB);
 }
 
 #[test]
-fn sessions_that_are_too_large_together_are_refused_before_they_are_read() {
-    let directory = directory();
+fn sessions_exceeding_total_size_are_refused_unread() {
+    let directory = temporary_directory();
     for name in ["a", "b", "c", "d", "e"] {
         let file = fs::File::create(directory.path().join(name)).unwrap();
         file.set_len(60 << 20).unwrap();
@@ -286,9 +298,9 @@ fn sessions_that_are_too_large_together_are_refused_before_they_are_read() {
         &["compare", "a", "b", "c", "d", "e"][..],
         &["report", "a", "b", "c", "d", "e", "-o", "x.html"],
     ] {
-        let output = confined(directory.path(), 200, command);
+        let output = run_with_address_space(directory.path(), 200, command);
         assert_eq!(output.status.code(), Some(2));
-        let told = errors(&output);
+        let told = stderr_text(&output);
         assert!(
             told.contains("300 MiB together, more than 256 MiB"),
             "{told}"
@@ -297,8 +309,8 @@ fn sessions_that_are_too_large_together_are_refused_before_they_are_read() {
 }
 
 #[test]
-fn session_of_deep_nesting_is_refused() {
-    let directory = directory();
+fn deeply_nested_session_is_refused() {
+    let directory = temporary_directory();
     let deep = "[".repeat(1_000_000);
     for text in [
         deep.clone(),
@@ -306,7 +318,7 @@ fn session_of_deep_nesting_is_refused() {
         format!("{{\"session\":{{\"x\":{deep}"),
     ] {
         fs::write(directory.path().join("a.json"), text).unwrap();
-        let output = confined(directory.path(), 200, &["show", "a.json"]);
+        let output = run_with_address_space(directory.path(), 200, &["show", "a.json"]);
         assert!(
             matches!(output.status.code(), Some(1 | 2)),
             "{:?}",
@@ -316,7 +328,7 @@ fn session_of_deep_nesting_is_refused() {
 }
 
 #[test]
-fn too_few_open_files_are_an_error_and_no_panic() {
+fn open_file_limit_gives_error_without_panic() {
     let mut refused = 0;
     for limit in 4..40 {
         let output = Command::new("bash")
@@ -339,8 +351,8 @@ fn too_few_open_files_are_an_error_and_no_panic() {
 
 #[test]
 fn long_names_do_not_widen_every_row_of_a_table() {
-    let directory = directory();
-    let mut document = session("");
+    let directory = temporary_directory();
+    let mut document = hostile_session("");
     let figure = document["runs"][0]["figures"][0].clone();
     let named = |name: String| {
         let mut figure = figure.clone();
@@ -360,8 +372,8 @@ fn long_names_do_not_widen_every_row_of_a_table() {
         &["compare", "a.json", "a.json"],
         &["report", "a.json", "-o", "-"],
     ] {
-        let output = confined(directory.path(), 250, command);
-        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+        let output = run_with_address_space(directory.path(), 250, command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
         // The words that compare figures are some lines for each; rows of 65,000 columns were 195 MB.
         assert!(output.stdout.len() < 8 * MIB, "{}", output.stdout.len());
     }
@@ -369,8 +381,8 @@ fn long_names_do_not_widen_every_row_of_a_table() {
 
 #[test]
 fn figures_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
-    let directory = directory();
-    let mut document = session("");
+    let directory = temporary_directory();
+    let mut document = hostile_session("");
     let figure = document["runs"][0]["figures"][0].clone();
     let named = |number: usize| {
         let mut figure = figure.clone();
@@ -388,8 +400,8 @@ fn figures_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
         &["compare", "a.json", "a.json"],
         &["report", "a.json", "-o", "-"],
     ] {
-        let output = confined(directory.path(), 1000, command);
-        assert_eq!(output.status.code(), Some(0), "{}", errors(&output));
+        let output = run_with_address_space(directory.path(), 1000, command);
+        assert_eq!(output.status.code(), Some(0), "{}", stderr_text(&output));
     }
     // By linear searches 50,000 * 90,000 names would be compared: minutes in a build with checks.
     let taken = began.elapsed();
@@ -398,22 +410,22 @@ fn figures_and_cells_by_the_ten_thousand_are_shown_in_seconds() {
 
 #[test]
 fn tables_of_more_cells_than_any_real_one_are_refused() {
-    let directory = directory();
-    let mut document = session("");
+    let directory = temporary_directory();
+    let mut document = hostile_session("");
     let rows = vec![serde_json::json!({ "name": "", "cells": [] }); 9_000];
     document["runs"][0]["tables"] =
         serde_json::json!([{ "name": "t", "columns": vec![""; 1000], "rows": rows }]);
     fs::write(directory.path().join("a.json"), document.to_string()).unwrap();
-    let output = confined(directory.path(), 150, &["show", "a.json"]);
+    let output = run_with_address_space(directory.path(), 150, &["show", "a.json"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = errors(&output);
+    let told = stderr_text(&output);
     assert!(told.contains("100000 cells"), "{told}");
 }
 
 #[test]
 fn journal_of_many_runs_is_limited_by_all_of_them_together() {
-    let directory = directory();
-    let mut head = session("");
+    let directory = temporary_directory();
+    let mut head = hostile_session("");
     let mut run = head["runs"][0].take();
     head["runs"] = serde_json::json!([]);
     run["state"] = "finished".into();
@@ -423,16 +435,20 @@ fn journal_of_many_runs_is_limited_by_all_of_them_together() {
     let line = serde_json::json!({ "run": run }).to_string() + "\n";
     let text = serde_json::json!({ "session": head }).to_string() + "\n" + &line.repeat(60);
     fs::write(directory.path().join("a.journal"), text).unwrap();
-    let output = confined(directory.path(), 200, &["show", "a.journal"]);
+    let output = run_with_address_space(directory.path(), 200, &["show", "a.journal"]);
     assert_eq!(output.status.code(), Some(1));
-    let told = errors(&output);
+    let told = stderr_text(&output);
     assert!(told.contains("figures and cells"), "{told}");
 }
 
 #[test]
 fn sessions_from_pipes_are_refused_when_they_are_too_large_together() {
-    let directory = directory();
-    fs::write(directory.path().join("a.json"), session("").to_string()).unwrap();
+    let directory = temporary_directory();
+    fs::write(
+        directory.path().join("a.json"),
+        hostile_session("").to_string(),
+    )
+    .unwrap();
     let program = env!("CARGO_BIN_EXE_diskscope");
     let pad = "<(cat a.json; head -c 60000000 /dev/zero | tr '\\0' ' ')";
     for command in ["compare", "report -o r.html"] {
@@ -445,7 +461,7 @@ fn sessions_from_pipes_are_refused_when_they_are_too_large_together() {
             .env("XDG_STATE_HOME", directory.path().join("state"))
             .output()
             .unwrap();
-        let told = errors(&output);
+        let told = stderr_text(&output);
         assert_eq!(output.status.code(), Some(2), "{told}");
         assert!(told.contains("more than 256 MiB together"), "{told}");
     }

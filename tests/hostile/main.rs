@@ -16,10 +16,10 @@ mod size;
 use std::path::Path;
 use std::process::{Command, Output, Stdio};
 
-use diskscope::printable::is_harmless;
+use diskscope::printable::is_printable;
 
 /// A directory of a test's own.
-pub fn directory() -> tempfile::TempDir {
+pub fn temporary_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
@@ -43,7 +43,7 @@ pub fn assert_clean(what: &str, output: &Output) {
         let text = std::str::from_utf8(bytes).unwrap_or_else(|_| panic!("{what}: {name}"));
         let stray = text
             .char_indices()
-            .find(|(_, character)| *character != '\n' && !is_harmless(*character));
+            .find(|(_, character)| *character != '\n' && !is_printable(*character));
         if let Some((at, character)) = stray {
             let from = text[..at].rfind('\n').unwrap_or(0);
             panic!(

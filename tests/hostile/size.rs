@@ -7,7 +7,7 @@ use std::process::Command;
 use std::time::{Duration, Instant};
 
 use crate::requirement::{Requirement, skip};
-use crate::{assert_clean, directory, diskscope};
+use crate::{assert_clean, diskscope, temporary_directory};
 
 const MIB: u64 = 1 << 20;
 
@@ -15,7 +15,7 @@ const MIB: u64 = 1 << 20;
 struct Group(PathBuf);
 
 impl Group {
-    fn limited(bytes: u64) -> Option<Self> {
+    fn with_memory_limit(bytes: u64) -> Option<Self> {
         let name = format!("diskscope-test-{}", std::process::id());
         let version_2 = Path::new("/sys/fs/cgroup");
         let version_1 = version_2.join("memory");
@@ -46,11 +46,11 @@ impl Drop for Group {
 }
 
 #[test]
-fn buffers_beyond_a_control_group_are_refused_and_named() {
-    let Some(group) = Group::limited(64 * MIB) else {
+fn buffers_beyond_cgroup_memory_limit_are_refused() {
+    let Some(group) = Group::with_memory_limit(64 * MIB) else {
         return;
     };
-    let directory = directory();
+    let directory = temporary_directory();
     fs::write(directory.path().join("file"), vec![1; 8 << 20]).unwrap();
     let program = env!("CARGO_BIN_EXE_diskscope");
     let run = |options: &str| {
@@ -84,7 +84,7 @@ fn buffers_beyond_a_control_group_are_refused_and_named() {
 struct Mounted(PathBuf);
 
 impl Mounted {
-    fn sized(at: PathBuf, size: &str) -> Option<Self> {
+    fn with_size(at: PathBuf, size: &str) -> Option<Self> {
         fs::create_dir_all(&at).unwrap();
         let status = Command::new("mount")
             .args(["-t", "tmpfs", "-o", &format!("size={size}"), "none"])
@@ -105,7 +105,7 @@ impl Drop for Mounted {
     }
 }
 
-const WRITE: [&str; 8] = [
+const WRITE_ARGUMENTS: [&str; 8] = [
     "run",
     "random-write",
     "small/file",
@@ -117,9 +117,9 @@ const WRITE: [&str; 8] = [
 ];
 
 #[test]
-fn file_with_holes_that_would_fill_its_file_system_is_refused() {
-    let directory = directory();
-    let Some(small) = Mounted::sized(directory.path().join("small"), "64m") else {
+fn sparse_file_that_would_fill_file_system_is_refused() {
+    let directory = temporary_directory();
+    let Some(small) = Mounted::with_size(directory.path().join("small"), "64m") else {
         return;
     };
     let path = small.0.join("file");
@@ -129,7 +129,7 @@ fn file_with_holes_that_would_fill_its_file_system_is_refused() {
     file.write_all_at(b"there", 0).unwrap();
     drop(file);
     let run = |more: &[&str]| {
-        let words = [&WRITE[..], &["0s", "--duration", "1s"], more].concat();
+        let words = [&WRITE_ARGUMENTS[..], &["0s", "--duration", "1s"], more].concat();
         diskscope(directory.path(), &words).output().unwrap()
     };
     let output = run(&[]);
@@ -140,7 +140,7 @@ fn file_with_holes_that_would_fill_its_file_system_is_refused() {
         "{told}"
     );
     assert_eq!(fs::metadata(&path).unwrap().len(), 200 * MIB);
-    assert!(used(&path) < MIB, "it was written to");
+    assert!(allocated_bytes(&path) < MIB, "it was written to");
 
     // What is there already needs no room, however full the file system is.
     fs::write(&path, vec![1; 8 << 20]).unwrap();
@@ -150,23 +150,27 @@ fn file_with_holes_that_would_fill_its_file_system_is_refused() {
 }
 
 /// Bytes that a file takes.
-fn used(path: &Path) -> u64 {
+fn allocated_bytes(path: &Path) -> u64 {
     use std::os::unix::fs::MetadataExt;
     fs::metadata(path).unwrap().blocks() * 512
 }
 
 #[test]
-fn writing_into_holes_stops_when_others_use_up_the_room() {
-    let directory = directory();
-    let Some(small) = Mounted::sized(directory.path().join("small"), "1200m") else {
+fn writing_into_holes_stops_when_space_runs_out() {
+    let directory = temporary_directory();
+    let Some(small) = Mounted::with_size(directory.path().join("small"), "1200m") else {
         return;
     };
     let path = small.0.join("file");
     fs::File::create(&path).unwrap().set_len(100 * MIB).unwrap();
-    let words = [&WRITE[..], &["0s", "--duration", "60s", "--rate", "10/s"]].concat();
+    let words = [
+        &WRITE_ARGUMENTS[..],
+        &["0s", "--duration", "60s", "--rate", "10/s"],
+    ]
+    .concat();
     let child = diskscope(directory.path(), &words).spawn().unwrap();
     let deadline = Instant::now() + Duration::from_secs(30);
-    while used(&path) == 0 {
+    while allocated_bytes(&path) == 0 {
         assert!(Instant::now() < deadline, "nothing was written");
         std::thread::sleep(Duration::from_millis(20));
     }
@@ -186,8 +190,8 @@ fn writing_into_holes_stops_when_others_use_up_the_room() {
 
 #[test]
 fn recording_ends_whole_before_its_file_system_is_full() {
-    let directory = directory();
-    let Some(small) = Mounted::sized(directory.path().join("small"), "1m") else {
+    let directory = temporary_directory();
+    let Some(small) = Mounted::with_size(directory.path().join("small"), "1m") else {
         return;
     };
     fs::write(small.0.join("fill"), vec![0; 900_000]).unwrap();
@@ -206,23 +210,23 @@ fn recording_ends_whole_before_its_file_system_is_full() {
     let facts = rustix::fs::statvfs(&small.0).unwrap();
     assert!(facts.f_bavail * 20 >= facts.f_blocks, "{}", facts.f_bavail);
     let recording = diskscope::recording::Recording::open(&small.0.join("day")).unwrap();
-    assert!(recording.is_ended() && recording.damage().is_none());
+    assert!(recording.ended_cleanly() && recording.damage().is_none());
 }
 
 #[test]
 fn list_of_targets_makes_no_file_in_any_directory() {
-    use diskscope::drive::target;
-    use diskscope::roots::Roots;
-    let directory = directory();
+    use diskscope::drive::medium;
+    use diskscope::roots::SysPaths;
+    let directory = temporary_directory();
     // One inode is that of the directory itself: any file made there fails.
     let at = directory.path().join("small");
-    let Some(small) = Mounted::sized(at, "4g,nr_inodes=1") else {
+    let Some(small) = Mounted::with_size(at, "4g,nr_inodes=1") else {
         return;
     };
     let name = small.0.to_str().unwrap();
-    let roots = Roots::default();
-    target::open(&roots, name, None).unwrap_err();
-    match target::describe_directory(&roots, &small.0) {
+    let roots = SysPaths::default();
+    medium::open_target(&roots, name, None).unwrap_err();
+    match medium::describe_directory(&roots, &small.0) {
         Ok(described) => assert_eq!(described.file_system.as_deref(), Some("tmpfs")),
         Err(error) => assert!(error.to_string().contains("free"), "{error}"),
     }

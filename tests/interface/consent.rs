@@ -2,135 +2,138 @@
 
 use std::time::Duration;
 
-use diskscope::app::consent::Stakes;
-use diskscope::app::key::{Code, Key};
-use diskscope::app::{Action, Effect, News, State, update};
-use diskscope::bench::Job;
+use diskscope::app::consent::OverwriteImpact;
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::{AppEvent, AppState, Effect, Message, update};
+use diskscope::bench::BenchmarkSpec;
 use proptest::prelude::*;
 
 use crate::canned;
 
 const TARGET: &str = "/dev/sdc";
 
-fn press(state: &mut State, key: Key) -> Vec<Effect> {
-    update(state, Action::Key(key))
+fn press_key(state: &mut AppState, key: KeyPress) -> Vec<Effect> {
+    update(state, AppEvent::Key(key))
 }
 
-fn enter(state: &mut State) -> Option<Job> {
-    started(press(state, Key::new(Code::Enter)))
+fn press_enter(state: &mut AppState) -> Option<BenchmarkSpec> {
+    started_spec(press_key(state, KeyPress::new(KeySymbol::Enter)))
 }
 
-fn started(effects: Vec<Effect>) -> Option<Job> {
+fn started_spec(effects: Vec<Effect>) -> Option<BenchmarkSpec> {
     effects.into_iter().find_map(|effect| match effect {
-        Effect::Start(job) => Some(*job),
+        Effect::StartBenchmark(job) => Some(*job),
         _ => None,
     })
 }
 
-fn type_in(state: &mut State, text: &str) {
+fn type_text(state: &mut AppState, text: &str) {
     for letter in text.chars() {
-        press(state, Key::char(letter));
+        press_key(state, KeyPress::char(letter));
     }
 }
 
-fn tell(state: &mut State, target: &str) {
-    let stakes = Stakes {
-        facts: vec![format!("{target}, 8.00 TB")],
+fn send_impact(state: &mut AppState, target: &str) {
+    let stakes = OverwriteImpact {
+        target_facts: vec![format!("{target}, 8.00 TB")],
         signatures: Vec::new(),
-        medium: Ok(canned::inspected(target)),
+        medium: Ok(canned::inspected_medium(target)),
     };
-    let news = News::AtStake(target.to_owned(), Ok(stakes));
-    update(state, Action::News(news));
+    let news = Message::OverwriteImpact(target.to_owned(), Ok(stakes));
+    update(state, AppEvent::Message(news));
 }
 
 /// Random writes to the target are asked for, and what is at stake is known.
-fn asked() -> State {
-    let mut state = canned::overwriting(TARGET);
-    tell(&mut state, TARGET);
+fn question_with_impact() -> AppState {
+    let mut state = canned::overwrite_state(TARGET);
+    send_impact(&mut state, TARGET);
     state
 }
 
 #[test]
-fn the_path_starts_it_with_the_consent() {
-    let mut state = asked();
-    assert!(enter(&mut state).is_none());
-    type_in(&mut state, TARGET);
-    let job = enter(&mut state).unwrap();
-    assert_eq!(job.test.description().name, "random-write");
+fn typed_path_starts_overwriting_benchmark_with_consent() {
+    let mut state = question_with_impact();
+    assert!(press_enter(&mut state).is_none());
+    type_text(&mut state, TARGET);
+    let job = press_enter(&mut state).unwrap();
+    assert_eq!(job.benchmark.description().name, "random-write");
     let consent = job.consent.unwrap();
     assert_eq!(consent.path(), TARGET);
     assert_eq!(consent.medium().unwrap().target.name, TARGET);
 }
 
 #[test]
-fn facts_of_another_target_are_no_ground_for_consent() {
-    let mut state = canned::overwriting(TARGET);
-    tell(&mut state, "/dev/sda");
-    type_in(&mut state, TARGET);
-    assert!(enter(&mut state).is_none());
+fn impact_of_another_target_is_ignored() {
+    let mut state = canned::overwrite_state(TARGET);
+    send_impact(&mut state, "/dev/sda");
+    type_text(&mut state, TARGET);
+    assert!(press_enter(&mut state).is_none());
 }
 
 #[test]
-fn a_second_run_asks_anew() {
-    let mut state = asked();
-    type_in(&mut state, TARGET);
-    enter(&mut state).unwrap();
+fn second_overwriting_run_asks_for_consent_again() {
+    let mut state = question_with_impact();
+    type_text(&mut state, TARGET);
+    press_enter(&mut state).unwrap();
     let failed = Err("the drive is gone".to_owned());
-    update(&mut state, Action::News(News::Ended(Box::new(failed))));
-    let effects = press(&mut state, Key::char('s'));
-    assert!(matches!(&effects[..], [Effect::Weigh(path)] if path == TARGET));
-    assert!(enter(&mut state).is_none());
-    tell(&mut state, TARGET);
-    assert!(enter(&mut state).is_none());
+    update(
+        &mut state,
+        AppEvent::Message(Message::BenchmarkEnded(Box::new(failed))),
+    );
+    let effects = press_key(&mut state, KeyPress::char('s'));
+    assert!(matches!(&effects[..], [Effect::InspectImpact(path)] if path == TARGET));
+    assert!(press_enter(&mut state).is_none());
+    send_impact(&mut state, TARGET);
+    assert!(press_enter(&mut state).is_none());
 }
 
 #[test]
-fn consent_that_was_begun_is_not_kept_for_another_test_or_target() {
-    for way in [Code::Down, Code::Up] {
-        let mut state = asked();
-        type_in(&mut state, TARGET);
-        press(&mut state, Key::new(Code::Esc));
+fn partial_consent_is_dropped_when_benchmark_or_target_changes() {
+    for way in [KeySymbol::Down, KeySymbol::Up] {
+        let mut state = question_with_impact();
+        type_text(&mut state, TARGET);
+        press_key(&mut state, KeyPress::new(KeySymbol::Esc));
         // Another test that writes, or another target for the same one.
-        if way == Code::Up {
-            press(&mut state, Key::new(Code::BackTab));
+        if way == KeySymbol::Up {
+            press_key(&mut state, KeyPress::new(KeySymbol::BackTab));
         }
-        press(&mut state, Key::new(way));
-        let effects = press(&mut state, Key::char('s'));
-        assert!(started(effects).is_none());
-        tell(&mut state, TARGET);
-        assert!(enter(&mut state).is_none());
+        press_key(&mut state, KeyPress::new(way));
+        let effects = press_key(&mut state, KeyPress::char('s'));
+        assert!(started_spec(effects).is_none());
+        send_impact(&mut state, TARGET);
+        assert!(press_enter(&mut state).is_none());
     }
 }
 
 #[test]
-fn a_scratch_file_and_a_simulated_drive_need_none() {
-    let mut state = canned::overwriting("/home/jane");
+fn scratch_file_and_simulated_drive_need_no_consent() {
+    let mut state = canned::overwrite_state("/home/jane");
     assert!(state.bench.is_running());
-    let mut choices = canned::choices();
+    let mut choices = canned::target_choices();
     choices[0].target.as_mut().unwrap().kind = diskscope::drive::TargetKind::Simulated;
-    state = State::new(Duration::from_secs(1));
-    press(&mut state, Key::char('b'));
-    update(&mut state, Action::News(News::Targets(choices)));
-    press(&mut state, Key::new(Code::Enter));
-    press(&mut state, Key::new(Code::Down));
-    let job = enter(&mut state).unwrap();
+    state = AppState::new(Duration::from_secs(1));
+    press_key(&mut state, KeyPress::char('b'));
+    update(&mut state, AppEvent::Message(Message::Targets(choices)));
+    press_key(&mut state, KeyPress::new(KeySymbol::Enter));
+    press_key(&mut state, KeyPress::new(KeySymbol::Down));
+    let job = press_enter(&mut state).unwrap();
     assert!(job.consent.is_none());
 }
 
 /// Everything but `/`, without which the path cannot be typed, and the way to other targets.
-fn key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     let letters = "abcdevsyY1234? kjgGr".chars().collect::<Vec<_>>();
     let others = vec![
-        Code::Enter,
-        Code::Esc,
-        Code::Backspace,
-        Code::Home,
-        Code::End,
+        KeySymbol::Enter,
+        KeySymbol::Esc,
+        KeySymbol::Backspace,
+        KeySymbol::Home,
+        KeySymbol::End,
     ];
     prop_oneof![
-        prop::sample::select(letters).prop_map(Key::char),
-        prop::sample::select(others).prop_map(Key::new),
-        Just(Key::control('u')),
+        prop::sample::select(letters).prop_map(KeyPress::char),
+        prop::sample::select(others).prop_map(KeyPress::new),
+        Just(KeyPress::control('u')),
     ]
 }
 
@@ -138,17 +141,17 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(64))]
 
     #[test]
-    fn no_other_keys_ever_start_a_test_that_overwrites(
-        keys in prop::collection::vec(key(), 1..80),
+    fn random_keys_never_start_an_overwriting_benchmark(
+        keys in prop::collection::vec(any_key(), 1..80),
     ) {
-        let mut state = asked();
+        let mut state = question_with_impact();
         for key in keys {
-            let effects = press(&mut state, key);
-            if effects.iter().any(|effect| matches!(effect, Effect::Weigh(_))) {
-                tell(&mut state, TARGET);
+            let effects = press_key(&mut state, key);
+            if effects.iter().any(|effect| matches!(effect, Effect::InspectImpact(_))) {
+                send_impact(&mut state, TARGET);
             }
-            if let Some(job) = started(effects) {
-                prop_assert!(!job.test.description().writes, "{job:?} after {key}");
+            if let Some(job) = started_spec(effects) {
+                prop_assert!(!job.benchmark.description().may_write, "{job:?} after {key}");
                 return Ok(());
             }
         }

@@ -9,12 +9,12 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
-use diskscope::app::{Effect, News, Saved, Screen, Stage, State};
-use diskscope::runtime::event_loop::{Ending, FRAME, World, run};
-use diskscope::runtime::services::{Feeds, Services, Sources, feeds};
-use diskscope::runtime::signals::Notice;
-use diskscope::runtime::terminal::Display;
-use diskscope::ui::Look;
+use diskscope::app::{AppState, BenchStage, Effect, Message, SavedRun, Screen};
+use diskscope::runtime::event_loop::{LoopContext, LoopEnd, MIN_FRAME_INTERVAL, run_loop};
+use diskscope::runtime::services::{AppServices, FeedSenders, ServiceFeeds, service_channels};
+use diskscope::runtime::signals::SignalNotice;
+use diskscope::runtime::terminal::TerminalDisplay;
+use diskscope::ui::Theme;
 use futures_util::{Stream, StreamExt, stream};
 use ratatui::Terminal;
 use ratatui::backend::{Backend, ClearType, TestBackend, WindowSize};
@@ -25,14 +25,14 @@ use tokio::sync::mpsc;
 use crate::canned;
 
 /// A backend that counts its frames.
-struct Counting {
-    inner: TestBackend,
+struct FrameCountingBackend {
+    backend: TestBackend,
     frames: Rc<RefCell<usize>>,
 }
 
 type Never = std::convert::Infallible;
 
-impl Backend for Counting {
+impl Backend for FrameCountingBackend {
     type Error = Never;
 
     fn draw<'a, I>(&mut self, content: I) -> Result<(), Never>
@@ -40,74 +40,80 @@ impl Backend for Counting {
         I: Iterator<Item = (u16, u16, &'a Cell)>,
     {
         *self.frames.borrow_mut() += 1;
-        self.inner.draw(content)
+        self.backend.draw(content)
     }
 
     fn hide_cursor(&mut self) -> Result<(), Never> {
-        self.inner.hide_cursor()
+        self.backend.hide_cursor()
     }
 
     fn show_cursor(&mut self) -> Result<(), Never> {
-        self.inner.show_cursor()
+        self.backend.show_cursor()
     }
 
     fn get_cursor_position(&mut self) -> Result<Position, Never> {
-        self.inner.get_cursor_position()
+        self.backend.get_cursor_position()
     }
 
     fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> Result<(), Never> {
-        self.inner.set_cursor_position(position)
+        self.backend.set_cursor_position(position)
     }
 
     fn clear(&mut self) -> Result<(), Never> {
-        self.inner.clear()
+        self.backend.clear()
     }
 
     fn clear_region(&mut self, clear_type: ClearType) -> Result<(), Never> {
-        self.inner.clear_region(clear_type)
+        self.backend.clear_region(clear_type)
     }
 
     fn size(&self) -> Result<Size, Never> {
-        self.inner.size()
+        self.backend.size()
     }
 
     fn window_size(&mut self) -> Result<WindowSize, Never> {
-        self.inner.window_size()
+        self.backend.window_size()
     }
 
     fn flush(&mut self) -> Result<(), Never> {
-        self.inner.flush()
+        self.backend.flush()
     }
 }
 
 /// Services that answer from canned data and remember what they were asked.
-struct Scripted {
-    sources: Sources,
-    asked: Rc<RefCell<Vec<String>>>,
+struct ScriptedServices {
+    senders: FeedSenders,
+    performed_effects: Rc<RefCell<Vec<String>>>,
 }
 
-impl Scripted {
-    fn tell(&self, news: News) {
-        self.sources.news.try_send(news).unwrap();
+impl ScriptedServices {
+    fn send_message(&self, news: Message) {
+        self.senders.messages.try_send(news).unwrap();
     }
 }
 
-impl Services for Scripted {
-    fn perform(&mut self, effect: Effect) {
-        self.asked.borrow_mut().push(format!("{effect:?}"));
+impl AppServices for ScriptedServices {
+    fn perform_effect(&mut self, effect: Effect) {
+        self.performed_effects
+            .borrow_mut()
+            .push(format!("{effect:?}"));
         match effect {
-            Effect::ListTargets => self.tell(News::Targets(canned::choices())),
-            Effect::Start(_) => {
+            Effect::ListTargets => self.send_message(Message::Targets(canned::target_choices())),
+            Effect::StartBenchmark(_) => {
                 let view = canned::run_view();
-                self.sources.progress.send_replace(Some(Arc::new(view)));
+                self.senders.progress.send_replace(Some(Arc::new(view)));
             }
-            Effect::Stop => self.tell(News::Ended(Box::new(Ok(Saved {
-                run: canned::random_read(),
-                path: Some("/state/session.json".into()),
-                problems: Vec::new(),
-            })))),
-            Effect::Export(_) => self.tell(News::Exported(Ok("/here/session.json".into()))),
-            Effect::ListSessions => self.tell(News::Sessions(Ok(Vec::new()))),
+            Effect::StopBenchmark => {
+                self.send_message(Message::BenchmarkEnded(Box::new(Ok(SavedRun {
+                    run: canned::random_read(),
+                    path: Some("/state/session.json".into()),
+                    save_errors: Vec::new(),
+                }))))
+            }
+            Effect::ExportSession(_) => {
+                self.send_message(Message::SessionExported(Ok("/here/session.json".into())))
+            }
+            Effect::ListSessions => self.send_message(Message::Sessions(Ok(Vec::new()))),
             _ => {}
         }
     }
@@ -115,13 +121,13 @@ impl Services for Scripted {
 
 /// A terminal that counts how often it was given back.
 #[derive(Default)]
-struct Screenless {
-    suspended: Rc<RefCell<usize>>,
+struct FakeDisplay {
+    suspend_count: Rc<RefCell<usize>>,
 }
 
-impl Display for Screenless {
+impl TerminalDisplay for FakeDisplay {
     fn suspend(&mut self) -> io::Result<()> {
-        *self.suspended.borrow_mut() += 1;
+        *self.suspend_count.borrow_mut() += 1;
         Ok(())
     }
 
@@ -131,19 +137,19 @@ impl Display for Screenless {
 }
 
 /// What became of a drive through the loop.
-struct Outcome {
-    ending: Ending,
-    state: State,
+struct LoopOutcome {
+    ending: LoopEnd,
+    state: AppState,
     screen: String,
-    asked: Vec<String>,
-    frames: usize,
-    suspended: usize,
+    performed_effects: Vec<String>,
+    frame_count: usize,
+    suspend_count: usize,
 }
 
-type Keys = Pin<Box<dyn Stream<Item = io::Result<Event>>>>;
+type EventStream = Pin<Box<dyn Stream<Item = io::Result<Event>>>>;
 
 /// One event every 40 ms, then some time to draw, then the end of the input.
-fn typed(events: Vec<Event>) -> Keys {
+fn timed_events(events: Vec<Event>) -> EventStream {
     let pause = |time| async move { tokio::time::sleep(Duration::from_millis(time)).await };
     let events = stream::iter(events).then(move |event| async move {
         pause(40).await;
@@ -154,7 +160,7 @@ fn typed(events: Vec<Event>) -> Keys {
 }
 
 /// `b`, `<Enter>`, `<C-z>`: keys as events.
-fn keys(script: &str) -> Vec<Event> {
+fn parse_keys(script: &str) -> Vec<Event> {
     script
         .split_whitespace()
         .map(|word| {
@@ -179,19 +185,26 @@ fn keys(script: &str) -> Vec<Event> {
         .collect()
 }
 
-async fn drive(events: Vec<Event>, notices: &[Notice]) -> Outcome {
-    let (sources, feeds) = feeds();
-    sources.live.send_replace(Some(Arc::new(canned::sample(0))));
-    drive_with(typed(events), notices, sources, feeds).await
+async fn drive_loop(events: Vec<Event>, notices: &[SignalNotice]) -> LoopOutcome {
+    let (sources, feeds) = service_channels();
+    sources
+        .snapshots
+        .send_replace(Some(Arc::new(canned::sample_snapshot(0))));
+    drive_loop_with(timed_events(events), notices, sources, feeds).await
 }
 
-async fn drive_with(input: Keys, notices: &[Notice], sources: Sources, feeds: Feeds) -> Outcome {
+async fn drive_loop_with(
+    input: EventStream,
+    notices: &[SignalNotice],
+    sources: FeedSenders,
+    feeds: ServiceFeeds,
+) -> LoopOutcome {
     let frames = Rc::new(RefCell::new(0));
     let asked = Rc::new(RefCell::new(Vec::new()));
-    let display = Screenless::default();
-    let suspended = Rc::clone(&display.suspended);
-    let mut terminal = Terminal::new(Counting {
-        inner: TestBackend::new(80, 24),
+    let display = FakeDisplay::default();
+    let suspended = Rc::clone(&display.suspend_count);
+    let mut terminal = Terminal::new(FrameCountingBackend {
+        backend: TestBackend::new(80, 24),
         frames: Rc::clone(&frames),
     })
     .unwrap();
@@ -199,52 +212,57 @@ async fn drive_with(input: Keys, notices: &[Notice], sources: Sources, feeds: Fe
     for notice in notices {
         notifier.send(*notice).await.unwrap();
     }
-    let mut world = World {
+    let mut world = LoopContext {
         input,
-        notices: inbox,
+        signal_notices: inbox,
         feeds,
-        services: Scripted {
-            sources,
-            asked: Rc::clone(&asked),
+        services: ScriptedServices {
+            senders: sources,
+            performed_effects: Rc::clone(&asked),
         },
         display,
     };
-    let mut state = State::new(Duration::from_secs(1));
-    let ending = run(&mut terminal, &mut world, &mut state, &Look::FULL)
+    let mut state = AppState::new(Duration::from_secs(1));
+    let ending = run_loop(&mut terminal, &mut world, &mut state, &Theme::FULL)
         .await
         .unwrap();
-    Outcome {
+    LoopOutcome {
         ending,
         state,
-        screen: terminal.backend().inner.to_string(),
-        asked: asked.take(),
-        frames: frames.take(),
-        suspended: suspended.take(),
+        screen: terminal.backend().backend.to_string(),
+        performed_effects: asked.take(),
+        frame_count: frames.take(),
+        suspend_count: suspended.take(),
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn three_keys_start_a_benchmark_on_a_scratch_file_here() {
-    let outcome = drive(keys("b <Enter> <Enter>"), &[]).await;
-    assert_eq!(outcome.ending, Ending::InputClosed);
+async fn three_keys_start_a_scratch_file_benchmark() {
+    let outcome = drive_loop(parse_keys("b <Enter> <Enter>"), &[]).await;
+    assert_eq!(outcome.ending, LoopEnd::InputClosed);
     let started = outcome
-        .asked
+        .performed_effects
         .iter()
         .find(|asked| asked.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("random-read") && job.contains("/home/jane")),
         "{:?}",
-        outcome.asked
+        outcome.performed_effects
     );
     assert!(outcome.screen.contains("81 667 IOPS"), "{}", outcome.screen);
     assert!(outcome.screen.contains("2.8 s left"), "{}", outcome.screen);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_stopped_benchmark_keeps_its_result_and_exports_it() {
-    let outcome = drive(keys("b <Enter> <Enter> <Esc> e"), &[]).await;
-    assert!(outcome.asked.iter().any(|asked| asked == "Stop"));
-    assert!(matches!(outcome.state.bench.stage, Stage::Result(_)));
+async fn stopped_benchmark_shows_and_exports_its_result() {
+    let outcome = drive_loop(parse_keys("b <Enter> <Enter> <Esc> e"), &[]).await;
+    assert!(
+        outcome
+            .performed_effects
+            .iter()
+            .any(|asked| asked == "Stop")
+    );
+    assert!(matches!(outcome.state.bench.stage, BenchStage::Result(_)));
     assert!(
         outcome.screen.contains("exported to /here/session.json"),
         "{}",
@@ -253,24 +271,31 @@ async fn a_stopped_benchmark_keeps_its_result_and_exports_it() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_value_that_is_none_is_refused_at_the_field() {
-    let outcome = drive(keys("b <Tab> <Tab> <Down> <Enter> <C-u> 4 K <Enter>"), &[]).await;
-    assert!(outcome.screen.contains("write 4kB"), "{}", outcome.screen);
-    let mended = drive(
-        keys("b <Tab> <Tab> <Down> <Enter> <C-u> 8 K i B <Enter> s"),
+async fn invalid_value_is_rejected_in_the_form_field() {
+    let outcome = drive_loop(
+        parse_keys("b <Tab> <Tab> <Down> <Enter> <C-u> 4 K <Enter>"),
         &[],
     )
     .await;
-    let started = mended.asked.iter().find(|asked| asked.starts_with("Start"));
+    assert!(outcome.screen.contains("write 4kB"), "{}", outcome.screen);
+    let mended = drive_loop(
+        parse_keys("b <Tab> <Tab> <Down> <Enter> <C-u> 8 K i B <Enter> s"),
+        &[],
+    )
+    .await;
+    let started = mended
+        .performed_effects
+        .iter()
+        .find(|asked| asked.starts_with("Start"));
     assert!(
         started.is_some_and(|job| job.contains("8192")),
         "{:?}",
-        mended.asked
+        mended.performed_effects
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn value_that_is_typed_replaces_the_default_in_the_job_that_starts() {
+async fn typed_value_replaces_default_in_started_benchmark() {
     for (typed, bytes) in [
         ("8 K i B", "8192"),
         (
@@ -280,43 +305,46 @@ async fn value_that_is_typed_replaces_the_default_in_the_job_that_starts() {
         ("<Left> 6", "65536"),
     ] {
         let script = format!("b <Tab> <Tab> <Down> <Enter> {typed} <Enter> s");
-        let outcome = drive(keys(&script), &[]).await;
-        let mut asked = outcome.asked.iter();
+        let outcome = drive_loop(parse_keys(&script), &[]).await;
+        let mut asked = outcome.performed_effects.iter();
         let started = asked.find(|asked| asked.starts_with("Start"));
         let wanted = format!("Bytes({bytes})");
         assert!(
             started.is_some_and(|job| job.contains(&wanted)),
             "{typed}: {:?}",
-            outcome.asked
+            outcome.performed_effects
         );
     }
 }
 
 #[tokio::test(start_paused = true)]
-async fn path_that_is_typed_into_the_search_has_one_slash() {
-    let outcome = drive(keys("b / / d e v / s d z <Enter>"), &[]).await;
+async fn search_path_typed_after_slash_has_one_slash() {
+    let outcome = drive_loop(parse_keys("b / / d e v / s d z <Enter>"), &[]).await;
     let inspected = r#"Inspect("/dev/sdz")"#;
     assert!(
-        outcome.asked.iter().any(|asked| asked == inspected),
+        outcome
+            .performed_effects
+            .iter()
+            .any(|asked| asked == inspected),
         "{:?}",
-        outcome.asked
+        outcome.performed_effects
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn quitting_while_a_benchmark_runs_asks_first() {
-    let stays = drive(keys("b <Enter> <Enter> q n"), &[]).await;
-    assert_eq!(stays.ending, Ending::InputClosed);
-    let leaves = drive(keys("b <Enter> <Enter> q y"), &[]).await;
-    assert_eq!(leaves.ending, Ending::Quit);
-    assert!(leaves.asked.iter().any(|asked| asked == "Stop"));
+async fn quit_during_benchmark_asks_for_confirmation() {
+    let stays = drive_loop(parse_keys("b <Enter> <Enter> q n"), &[]).await;
+    assert_eq!(stays.ending, LoopEnd::InputClosed);
+    let leaves = drive_loop(parse_keys("b <Enter> <Enter> q y"), &[]).await;
+    assert_eq!(leaves.ending, LoopEnd::Quit);
+    assert!(leaves.performed_effects.iter().any(|asked| asked == "Stop"));
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_interval_and_the_pause_reach_the_sampler() {
-    let outcome = drive(keys("+ - - <Space>"), &[]).await;
+async fn interval_and_pause_keys_reach_the_sampler() {
+    let outcome = drive_loop(parse_keys("+ - - <Space>"), &[]).await;
     assert_eq!(
-        outcome.asked,
+        outcome.performed_effects,
         [
             "SetInterval(2s)",
             "SetInterval(1s)",
@@ -328,9 +356,9 @@ async fn the_interval_and_the_pause_reach_the_sampler() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn the_filter_takes_letters_that_are_keys_elsewhere() {
-    let outcome = drive(keys("/ s q l"), &[]).await;
-    assert_eq!(outcome.ending, Ending::InputClosed);
+async fn process_filter_accepts_letters_bound_elsewhere() {
+    let outcome = drive_loop(parse_keys("/ s q l"), &[]).await;
+    assert_eq!(outcome.ending, LoopEnd::InputClosed);
     assert_eq!(outcome.state.live.filter.as_string(), "sql");
     assert!(
         outcome.screen.contains("no process matches"),
@@ -340,8 +368,8 @@ async fn the_filter_takes_letters_that_are_keys_elsewhere() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn screens_change_and_an_empty_list_says_what_to_do() {
-    let outcome = drive(keys("4"), &[]).await;
+async fn screen_keys_switch_screens_and_empty_list_shows_advice() {
+    let outcome = drive_loop(parse_keys("4"), &[]).await;
     assert_eq!(outcome.state.screen, Screen::Sessions);
     assert!(
         outcome.screen.contains("press b to measure"),
@@ -351,45 +379,55 @@ async fn screens_change_and_an_empty_list_says_what_to_do() {
 }
 
 #[tokio::test(start_paused = true)]
-async fn signals_end_or_suspend() {
-    let term = drive(Vec::new(), &[Notice::Terminate(15)]).await;
-    assert_eq!(term.ending, Ending::Signal(15));
-    let panicked = drive(Vec::new(), &[Notice::Panicked]).await;
-    assert_eq!(panicked.ending, Ending::Panicked);
-    let stopped = drive(keys("<C-z>"), &[Notice::Suspend, Notice::Resume]).await;
-    assert_eq!(stopped.suspended, 2);
+async fn signals_end_or_suspend_the_interface() {
+    let term = drive_loop(Vec::new(), &[SignalNotice::Terminate(15)]).await;
+    assert_eq!(term.ending, LoopEnd::Signal(15));
+    let panicked = drive_loop(Vec::new(), &[SignalNotice::Panicked]).await;
+    assert_eq!(panicked.ending, LoopEnd::Panicked);
+    let stopped = drive_loop(
+        parse_keys("<C-z>"),
+        &[SignalNotice::Suspend, SignalNotice::Resume],
+    )
+    .await;
+    assert_eq!(stopped.suspend_count, 2);
 }
 
 #[tokio::test(start_paused = true)]
-async fn nothing_is_drawn_when_nothing_changes() {
-    let (sources, feeds) = feeds();
+async fn no_frame_is_drawn_without_changes() {
+    let (sources, feeds) = service_channels();
     let idle = stream::once(tokio::time::sleep(Duration::from_secs(3600)));
-    let input: Keys = Box::pin(idle.filter_map(|()| async { None }));
-    let outcome = drive_with(input, &[], sources, feeds).await;
-    assert_eq!(outcome.frames, 1);
+    let input: EventStream = Box::pin(idle.filter_map(|()| async { None }));
+    let outcome = drive_loop_with(input, &[], sources, feeds).await;
+    assert_eq!(outcome.frame_count, 1);
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_flood_of_samples_is_drawn_once_a_frame() {
-    let (sources, feeds) = feeds();
-    let live = sources.live.clone();
+async fn many_samples_are_drawn_once_per_frame() {
+    let (sources, feeds) = service_channels();
+    let live = sources.snapshots.clone();
     let flood = stream::iter(0..1000).then(move |step| {
-        live.send_replace(Some(Arc::new(canned::sample(step))));
+        live.send_replace(Some(Arc::new(canned::sample_snapshot(step))));
         tokio::time::sleep(Duration::from_millis(1))
     });
-    let input: Keys = Box::pin(flood.filter_map(|()| async { None }));
-    let outcome = drive_with(input, &[], sources, feeds).await;
-    let most = 1000 / FRAME.as_millis() as usize + 2;
+    let input: EventStream = Box::pin(flood.filter_map(|()| async { None }));
+    let outcome = drive_loop_with(input, &[], sources, feeds).await;
+    let most = 1000 / MIN_FRAME_INTERVAL.as_millis() as usize + 2;
     assert!(
-        (10..=most).contains(&outcome.frames),
+        (10..=most).contains(&outcome.frame_count),
         "{} frames",
-        outcome.frames
+        outcome.frame_count
     );
 }
 
 #[tokio::test(start_paused = true)]
-async fn a_resize_is_followed() {
-    let (sources, feeds) = feeds();
-    let outcome = drive_with(typed(vec![Event::Resize(80, 24)]), &[], sources, feeds).await;
-    assert_eq!(outcome.frames, 2);
+async fn resize_redraws_the_screen() {
+    let (sources, feeds) = service_channels();
+    let outcome = drive_loop_with(
+        timed_events(vec![Event::Resize(80, 24)]),
+        &[],
+        sources,
+        feeds,
+    )
+    .await;
+    assert_eq!(outcome.frame_count, 2);
 }

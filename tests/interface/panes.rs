@@ -4,60 +4,60 @@ use std::path::Path;
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::app::key::{Code, Key};
-use diskscope::app::{Action, Effect, News, State, update};
-use diskscope::drive::file_systems::Usage;
-use diskscope::drive::{FileSystem, identity};
-use diskscope::model::Live;
-use diskscope::model::files::{DeletedView, FileView, Holder};
-use diskscope::model::live::{
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::{AppEvent, AppState, Effect, Message, update};
+use diskscope::drive::file_systems::FileSystemUsage;
+use diskscope::drive::{MountedFileSystem, identity};
+use diskscope::model::Snapshot;
+use diskscope::model::files::{DeletedView, FileHolder, FileView};
+use diskscope::model::snapshot::{
     Bottleneck, DeviceView, GrowingFile, HostView, Throttle, TransferState, TransferView,
 };
-use diskscope::probe::sample::Notice;
-use diskscope::roots::Roots;
-use diskscope::ui::Look;
+use diskscope::probe::sample::ProbeNotice;
+use diskscope::roots::SysPaths;
+use diskscope::ui::Theme;
 
 use crate::canned;
-use crate::screens::{drawn, text};
+use crate::screens::{buffer_text, draw_to_buffer};
 
 /// Draws at the size of an old terminal and of a usual one.
-fn assert_drawn(name: &str, state: &State) {
+fn assert_snapshots(name: &str, state: &AppState) {
     for (width, height) in [(80, 24), (120, 40)] {
-        let buffer = drawn(state, Look::FULL, width, height);
-        insta::assert_snapshot!(format!("{name}-{width}x{height}"), text(&buffer));
+        let buffer = draw_to_buffer(state, Theme::FULL, width, height);
+        insta::assert_snapshot!(format!("{name}-{width}x{height}"), buffer_text(&buffer));
     }
 }
 
-fn press(state: &mut State, keys: &str) -> Vec<Effect> {
-    let press = |letter| update(state, Action::Key(Key::char(letter)));
+fn press_letters(state: &mut AppState, keys: &str) -> Vec<Effect> {
+    let press = |letter| update(state, AppEvent::Key(KeyPress::char(letter)));
     keys.chars().flat_map(press).collect()
 }
 
-fn hear(state: &mut State, news: News) {
-    update(state, Action::News(news));
+fn send_message(state: &mut AppState, news: Message) {
+    update(state, AppEvent::Message(news));
 }
 
 /// A logical volume on a mirror of two disks, one of them partitioned, in a machine that is short
 /// of memory.
-fn moment(step: usize) -> Live {
+fn snapshot_at(step: usize) -> Snapshot {
     let tree = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/kernels/4.15/before");
-    let mut live = canned::sample(step);
-    live.drives = identity::list(&Roots::below(&tree)).into();
+    let mut live = canned::sample_snapshot(step);
+    live.drives = identity::list_block_devices(&SysPaths::under_root(&tree)).into();
     live.file_systems = vec![file_system((253, 0))].into();
     live.devices = devices(step);
-    live.transfers.extend(held_back());
-    live.notices = vec![Notice::DelayAccountingOff.sentence().into()];
+    live.transfers.extend(throttled_transfers());
+    live.notices = vec![ProbeNotice::DelayAccountingOff.message().into()];
     live.host = HostView {
         memory_bytes: Some(16_700_000_000),
         cached_bytes: Some(9_100_000_000),
-        background_from_bytes: Some(1_400_000_000),
-        throttled_from_bytes: Some(2_100_000_000),
-        throttle: Some(Duration::from_secs(13)),
-        cache_hits: Some(0.874),
+        background_threshold_bytes: Some(1_400_000_000),
+        throttle_threshold_bytes: Some(2_100_000_000),
+        time_to_throttle: Some(Duration::from_secs(13)),
+        cache_hit_fraction: Some(0.874),
         pressure_some: Some(0.12 + 0.001 * step as f64),
         ..live.host
     };
-    live.growing = vec![GrowingFile {
+    live.growing_files = vec![GrowingFile {
         path: "/srv/log/a-rather-long-name-of-a-file/access.log".into(),
         pid: 1207,
         command: "nginx".into(),
@@ -67,15 +67,15 @@ fn moment(step: usize) -> Live {
     live
 }
 
-fn file_system(device: (u32, u32)) -> FileSystem {
-    FileSystem {
-        number: device,
-        device,
-        at: "/srv".to_owned(),
-        at_is_exact: true,
+fn file_system(device: (u32, u32)) -> MountedFileSystem {
+    MountedFileSystem {
+        device_id: device,
+        block_device: device,
+        mount_point: "/srv".to_owned(),
+        mount_point_is_exact: true,
         kind: "xfs".to_owned(),
         options: ["rw", "strictatime", "discard"].map(str::to_owned).to_vec(),
-        usage: Some(Usage {
+        usage: Some(FileSystemUsage {
             size_bytes: 8_000_000_000_000,
             free_bytes: 1_200_000_000_000,
             available_bytes: 800_000_000_000,
@@ -91,8 +91,8 @@ fn devices(step: usize) -> Vec<DeviceView> {
         label: "ST8000NM000A".into(),
         size_bytes: Some(8_001_563_222_016),
         parent: lies_on.first().map(|it| (*it).into()),
-        lies_on: lies_on.iter().map(|it| (*it).into()).collect(),
-        serial: true,
+        underlying: lies_on.iter().map(|it| (*it).into()).collect(),
+        serves_serially: true,
         read_ios_per_s: Some(96.0),
         write_ios_per_s: Some(41.0),
         read_bytes_per_s: Some(1e6 * (step % 17) as f64),
@@ -104,13 +104,13 @@ fn devices(step: usize) -> Vec<DeviceView> {
         request_bytes: Some(733_184.0),
         read_request_bytes: Some(16_384.0),
         write_request_bytes: Some(1_048_576.0),
-        read_merged: Some(0.04),
-        write_merged: Some(0.61),
+        read_merged_fraction: Some(0.04),
+        write_merged_fraction: Some(0.61),
         busy: Some(0.97),
         ..DeviceView::default()
     };
     let mounted = DeviceView {
-        mounted_at: Some("/srv".into()),
+        mount_point: Some("/srv".into()),
         discard_ios_per_s: Some(12.0),
         discard_bytes_per_s: Some(4e6),
         discard_await_ns: Some(800_000.0),
@@ -126,7 +126,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
 }
 
 /// A stalled transfer, a throttled one and a job.
-fn held_back() -> Vec<TransferView> {
+fn throttled_transfers() -> Vec<TransferView> {
     let dump = TransferView {
         command: "mysqldump".into(),
         destination: Some("/srv/dump.sql".into()),
@@ -143,77 +143,77 @@ fn held_back() -> Vec<TransferView> {
         rate_bytes_per_s: Some(2e6),
         files_done: Some(4118),
         files_total: Some(9301),
-        waits_for: Some(Bottleneck::Destination),
-        throttled: Some(Throttle::ControlGroup),
+        bottleneck: Some(Bottleneck::Destination),
+        throttle: Some(Throttle::ControlGroup),
         ..TransferView::default()
     };
     vec![job, dump]
 }
 
-fn live() -> State {
-    let mut state = State::new(Duration::from_secs(1));
+fn live_state() -> AppState {
+    let mut state = AppState::new(Duration::from_secs(1));
     for step in 0..120 {
-        hear(&mut state, News::Sample(Arc::new(moment(step))));
+        send_message(&mut state, Message::Snapshot(Arc::new(snapshot_at(step))));
     }
     state
 }
 
 /// The line of the logical volume is selected.
-fn on_the_volume() -> State {
-    let mut state = live();
-    canned::press(&mut state, Code::Tab);
-    canned::press(&mut state, Code::End);
+fn volume_selected() -> AppState {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::End);
     state
 }
 
 #[test]
 fn lists() {
-    assert_drawn("pane-lists", &on_the_volume());
+    assert_snapshots("pane-lists", &volume_selected());
 }
 
 #[test]
-fn a_device_with_its_stack_and_advice() {
-    let mut state = on_the_volume();
-    canned::press(&mut state, Code::Enter);
-    assert_drawn("pane-device", &state);
+fn device_pane_shows_stack_and_advice() {
+    let mut state = volume_selected();
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-device", &state);
     // How far a page can be scrolled is measured when it is drawn.
-    drawn(&state, Look::FULL, 80, 24);
-    canned::press(&mut state, Code::PageDown);
-    canned::press(&mut state, Code::PageDown);
-    assert_drawn("pane-device-below", &state);
+    draw_to_buffer(&state, Theme::FULL, 80, 24);
+    canned::press_code(&mut state, KeySymbol::PageDown);
+    canned::press_code(&mut state, KeySymbol::PageDown);
+    assert_snapshots("pane-device-below", &state);
 }
 
 #[test]
-fn a_whole_drive() {
-    let mut state = live();
-    canned::press(&mut state, Code::Tab);
-    canned::press(&mut state, Code::Home);
-    canned::press(&mut state, Code::Enter);
-    assert_drawn("pane-drive", &state);
+fn device_pane_shows_whole_drive() {
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Tab);
+    canned::press_code(&mut state, KeySymbol::Home);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-drive", &state);
 }
 
 #[test]
-fn only_processes_on_the_selected_device() {
-    let mut state = on_the_volume();
-    press(&mut state, "o");
+fn process_list_filtered_by_selected_device() {
+    let mut state = volume_selected();
+    press_letters(&mut state, "o");
     assert_eq!(state.live.filter.as_string(), "dm-0");
-    assert!(state.live.processes().is_empty());
+    assert!(state.live.visible_processes().is_empty());
 }
 
 #[test]
 fn a_process() {
-    let mut state = live();
-    canned::press(&mut state, Code::Down);
-    canned::press(&mut state, Code::Enter);
-    assert_drawn("pane-process", &state);
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    canned::press_code(&mut state, KeySymbol::Enter);
+    assert_snapshots("pane-process", &state);
 }
 
 #[test]
 fn open_files() {
-    let mut state = live();
-    canned::press(&mut state, Code::Down);
-    let effects = press(&mut state, "f");
-    assert!(matches!(effects[..], [Effect::ListFiles(5120)]));
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    let effects = press_letters(&mut state, "f");
+    assert!(matches!(effects[..], [Effect::ListOpenFiles(5120)]));
     let file = |descriptor, path: &str, deleted| FileView {
         descriptor,
         path: path.into(),
@@ -227,64 +227,67 @@ fn open_files() {
         file(3, "/srv/iso/debian-12.5.0-amd64-DVD-1.iso", false),
         file(4, "/var/tmp/scratch (deleted)", true),
     ];
-    hear(&mut state, News::Files(5120, Ok(files)));
-    assert_drawn("pane-files", &state);
+    send_message(&mut state, Message::OpenFiles(5120, Ok(files)));
+    assert_snapshots("pane-files", &state);
     let refused = Err("cannot list what process 1 has open: permission denied".to_owned());
-    hear(&mut state, News::Files(5120, refused));
-    assert_drawn("pane-files-refused", &state);
+    send_message(&mut state, Message::OpenFiles(5120, refused));
+    assert_snapshots("pane-files-refused", &state);
 }
 
 #[test]
 fn deleted_files() {
-    let mut state = live();
-    press(&mut state, "d");
-    let holder = |pid, command: &str| Holder {
+    let mut state = live_state();
+    press_letters(&mut state, "d");
+    let holder = |pid, command: &str| FileHolder {
         pid,
         command: command.into(),
         descriptor: 7,
     };
-    hear(
+    send_message(
         &mut state,
-        News::Deleted(vec![DeletedView {
+        Message::DeletedFiles(vec![DeletedView {
             path: "/var/log/nginx/access.log".into(),
             device: Some("dm-0".into()),
-            mounted_at: Some("/srv".into()),
+            mount_point: Some("/srv".into()),
             held_bytes: 41_000_000_000,
             size_bytes: 41_000_000_001,
             holders: vec![holder(1207, "nginx"), holder(1208, "nginx")],
-            release: ": > /proc/1207/fd/7".into(),
-            rescue: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into(),
+            truncate_command: ": > /proc/1207/fd/7".into(),
+            copy_command: "cp --sparse=always /proc/1207/fd/7 /where/there/is/room".into(),
         }]),
     );
-    assert_drawn("pane-deleted", &state);
-    hear(&mut state, News::Deleted(Vec::new()));
-    assert_drawn("pane-deleted-none", &state);
+    assert_snapshots("pane-deleted", &state);
+    send_message(&mut state, Message::DeletedFiles(Vec::new()));
+    assert_snapshots("pane-deleted-none", &state);
 }
 
 #[test]
-fn memory_and_pressure() {
-    let mut state = live();
-    press(&mut state, "m");
-    assert_drawn("pane-memory", &state);
+fn memory_pane_snapshot() {
+    let mut state = live_state();
+    press_letters(&mut state, "m");
+    assert_snapshots("pane-memory", &state);
 }
 
 #[test]
 fn questions() {
-    let mut state = live();
-    canned::press(&mut state, Code::Down);
-    press(&mut state, "c");
-    assert_drawn("question-class", &state);
-    press(&mut state, "1");
-    assert_drawn("question-class-confirm", &state);
-    assert!(matches!(press(&mut state, "n")[..], []));
-    press(&mut state, "x");
-    assert_drawn("question-signal", &state);
-    press(&mut state, "1");
-    assert!(matches!(press(&mut state, "y")[..], [Effect::Do(..)]));
-    press(&mut state, "w");
-    assert_drawn("question-accounting", &state);
+    let mut state = live_state();
+    canned::press_code(&mut state, KeySymbol::Down);
+    press_letters(&mut state, "c");
+    assert_snapshots("question-class", &state);
+    press_letters(&mut state, "1");
+    assert_snapshots("question-class-confirm", &state);
+    assert!(matches!(press_letters(&mut state, "n")[..], []));
+    press_letters(&mut state, "x");
+    assert_snapshots("question-signal", &state);
+    press_letters(&mut state, "1");
     assert!(matches!(
-        press(&mut state, "y")[..],
-        [Effect::Account(true)]
+        press_letters(&mut state, "y")[..],
+        [Effect::ApplyProcessAction(..)]
+    ));
+    press_letters(&mut state, "w");
+    assert_snapshots("question-accounting", &state);
+    assert!(matches!(
+        press_letters(&mut state, "y")[..],
+        [Effect::SetAccounting(true)]
     ));
 }

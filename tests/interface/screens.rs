@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use diskscope::app::key::{Code, Key};
-use diskscope::app::{Action, State, update};
-use diskscope::ui::{self, Look};
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::{AppEvent, AppState, update};
+use diskscope::ui::{self, Theme};
 use proptest::prelude::*;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
@@ -12,7 +12,7 @@ use ratatui::style::Color;
 
 use crate::canned;
 
-pub fn drawn(state: &State, look: Look, width: u16, height: u16) -> Buffer {
+pub fn draw_to_buffer(state: &AppState, look: Theme, width: u16, height: u16) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
     ui::draw(state, &look, area, &mut buffer);
@@ -20,7 +20,7 @@ pub fn drawn(state: &State, look: Look, width: u16, height: u16) -> Buffer {
 }
 
 /// The characters alone.
-pub fn text(buffer: &Buffer) -> String {
+pub fn buffer_text(buffer: &Buffer) -> String {
     let width = usize::from(buffer.area.width);
     let line = |cells: &[ratatui::buffer::Cell]| {
         let line: String = cells.iter().map(|cell| cell.symbol()).collect();
@@ -31,85 +31,85 @@ pub fn text(buffer: &Buffer) -> String {
 }
 
 #[test]
-fn screens_of_80_columns() {
+fn screens_at_80_columns_match_snapshots() {
     for (name, screen) in canned::screens() {
         let state = screen();
         // Colours and weights included: they carry meaning.
-        let buffer = drawn(&state, Look::FULL, 80, 24);
+        let buffer = draw_to_buffer(&state, Theme::FULL, 80, 24);
         insta::assert_debug_snapshot!(format!("{name}-80x24"), buffer);
     }
 }
 
 #[test]
-fn screens_of_160_columns() {
+fn screens_at_160_columns_match_snapshots() {
     for (name, screen) in canned::screens() {
         let mut state = screen();
         if name == "live" {
-            canned::press(&mut state, Code::Down);
+            canned::press_code(&mut state, KeySymbol::Down);
         }
-        let buffer = drawn(&state, Look::FULL, 160, 50);
-        insta::assert_snapshot!(format!("{name}-160x50"), text(&buffer));
+        let buffer = draw_to_buffer(&state, Theme::FULL, 160, 50);
+        insta::assert_snapshot!(format!("{name}-160x50"), buffer_text(&buffer));
     }
 }
 
 #[test]
-fn without_colour_and_beyond_ascii_nothing_is_lost() {
-    let look = Look {
+fn screens_without_colour_and_unicode_match_snapshots() {
+    let look = Theme {
         ascii: true,
         colour: false,
     };
     for (name, screen) in canned::screens() {
         let state = screen();
-        let buffer = drawn(&state, look, 100, 30);
-        assert!(text(&buffer).is_ascii(), "{name}");
+        let buffer = draw_to_buffer(&state, look, 100, 30);
+        assert!(buffer_text(&buffer).is_ascii(), "{name}");
         for cell in &buffer.content {
             assert_eq!((cell.fg, cell.bg), (Color::Reset, Color::Reset), "{name}");
         }
-        insta::assert_snapshot!(format!("{name}-ascii"), text(&buffer));
+        insta::assert_snapshot!(format!("{name}-ascii"), buffer_text(&buffer));
     }
 }
 
 #[test]
-fn the_background_is_the_terminals_own() {
+fn screens_keep_the_terminal_background() {
     for (name, screen) in canned::screens() {
         let state = screen();
-        let buffer = drawn(&state, Look::FULL, 120, 40);
+        let buffer = draw_to_buffer(&state, Theme::FULL, 120, 40);
         let painted = buffer.content.iter().find(|cell| cell.bg != Color::Reset);
         assert!(painted.is_none(), "{name}: {painted:?}");
     }
 }
 
 #[test]
-fn a_terminal_that_is_too_small_is_told() {
-    let text = text(&drawn(&canned::live(), Look::FULL, 40, 10));
+fn too_small_terminal_shows_a_message() {
+    let text = buffer_text(&draw_to_buffer(&canned::live_state(), Theme::FULL, 40, 10));
     assert!(
         text.contains("40x10 is too small") && text.contains("80x24"),
         "{text}"
     );
 }
 
-fn key() -> impl Strategy<Value = Key> {
+fn any_key() -> impl Strategy<Value = KeyPress> {
     let special = prop::sample::select(vec![
-        Code::Enter,
-        Code::Esc,
-        Code::Tab,
-        Code::BackTab,
-        Code::Up,
-        Code::Down,
-        Code::Left,
-        Code::Right,
-        Code::Home,
-        Code::End,
-        Code::PageUp,
-        Code::PageDown,
-        Code::Backspace,
-        Code::Delete,
+        KeySymbol::Enter,
+        KeySymbol::Esc,
+        KeySymbol::Tab,
+        KeySymbol::BackTab,
+        KeySymbol::Up,
+        KeySymbol::Down,
+        KeySymbol::Left,
+        KeySymbol::Right,
+        KeySymbol::Home,
+        KeySymbol::End,
+        KeySymbol::PageUp,
+        KeySymbol::PageDown,
+        KeySymbol::Backspace,
+        KeySymbol::Delete,
     ]);
     let letters = prop::sample::select("124bqsrSaid/+- ?ejkgGxyn0é".chars().collect::<Vec<_>>());
     prop_oneof![
-        special.prop_map(Key::new),
-        letters.prop_map(Key::char),
-        prop::sample::select(vec!['c', 'z', 'l', 'u', 'a']).prop_map(Key::control),
+        special.prop_map(KeyPress::new),
+        letters.prop_map(KeyPress::char),
+        prop::sample::select(vec!['c', 'z', 'l', 'u', 'a']).prop_map(KeyPress::control),
     ]
 }
 
@@ -117,21 +117,21 @@ proptest! {
     #![proptest_config(ProptestConfig::with_cases(48))]
 
     #[test]
-    fn no_keys_lead_to_a_state_that_cannot_be_drawn(
-        keys in prop::collection::vec(key(), 0..60),
+    fn any_key_sequence_leads_to_a_drawable_state(
+        keys in prop::collection::vec(any_key(), 0..60),
         screen in 0..7_usize,
         sizes in prop::collection::vec((1..200_u16, 1..70_u16), 1..4),
     ) {
         let mut state = match screen {
-            0 => State::new(Duration::from_secs(1)),
+            0 => AppState::new(Duration::from_secs(1)),
             screen => canned::screens()[screen - 1].1(),
         };
         for key in keys {
-            update(&mut state, Action::Key(key));
+            update(&mut state, AppEvent::Key(key));
         }
         for (width, height) in sizes {
-            for look in [Look::FULL, Look { ascii: true, colour: false }] {
-                drawn(&state, look, width, height);
+            for look in [Theme::FULL, Theme { ascii: true, colour: false }] {
+                draw_to_buffer(&state, look, width, height);
             }
         }
     }

@@ -2,36 +2,36 @@
 
 use std::path::PathBuf;
 
-use diskscope::app::key::{Code, Key};
-use diskscope::app::keymap::{self, Command};
-use diskscope::app::{Action, Context, Effect, Stage, State, update};
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::keymap::{self, KeyCommand};
+use diskscope::app::{AppEvent, AppState, BenchStage, Effect, KeyContext, update};
 use diskscope::session::document::{Severity, Verdict};
-use diskscope::ui::Look;
+use diskscope::ui::Theme;
 use ratatui::buffer::Buffer;
 
 use crate::canned;
-use crate::screens::{drawn, text};
+use crate::screens::{buffer_text, draw_to_buffer};
 
-fn press(state: &mut State, code: Code) -> Vec<Effect> {
-    update(state, Action::Key(Key::new(code)))
+fn press_code(state: &mut AppState, code: KeySymbol) -> Vec<Effect> {
+    update(state, AppEvent::Key(KeyPress::new(code)))
 }
 
 /// What is on the screen after the key.
-fn shown_after(state: &mut State, code: Code) -> String {
-    press(state, code);
-    shown(state)
+fn screen_after(state: &mut AppState, code: KeySymbol) -> String {
+    press_code(state, code);
+    drawn_screen(state)
 }
 
-fn shown(state: &State) -> String {
-    text(&drawn(state, Look::FULL, 80, 24))
+fn drawn_screen(state: &AppState) -> String {
+    buffer_text(&draw_to_buffer(state, Theme::FULL, 80, 24))
 }
 
 /// A result with six checks, each with evidence and advice of several lines.
-fn six_checks() -> State {
+fn result_with_six_checks() -> AppState {
     let screens = canned::screens();
     let (_, screen) = screens.iter().find(|(name, _)| *name == "result").unwrap();
     let mut state = screen();
-    let Stage::Result(result) = &mut state.bench.stage else {
+    let BenchStage::Result(result) = &mut state.bench.stage else {
         panic!("the screen shows a result");
     };
     let check = |number: usize| {
@@ -49,190 +49,221 @@ fn six_checks() -> State {
 }
 
 /// The last line of the last check; it is wrapped by words.
-const END: &str = "is the end of it";
+const LAST_LINE: &str = "is the end of it";
 
 #[test]
-fn result_with_six_checks_is_scrolled_to_the_last_line_by_every_way() {
-    let ways: [&[Code]; 3] = [&[Code::Down; 80], &[Code::PageDown; 20], &[Code::End]];
+fn result_with_six_checks_scrolls_to_last_line_by_every_key() {
+    let ways: [&[KeySymbol]; 3] = [
+        &[KeySymbol::Down; 80],
+        &[KeySymbol::PageDown; 20],
+        &[KeySymbol::End],
+    ];
     for way in ways {
-        let mut state = six_checks();
-        let beginning = shown(&state);
+        let mut state = result_with_six_checks();
+        let beginning = drawn_screen(&state);
         assert!(beginning.contains("more below"));
         for code in way {
-            shown_after(&mut state, *code);
+            screen_after(&mut state, *code);
         }
-        let end = shown(&state);
-        assert!(end.contains(END) && !end.contains("more below"), "{end}");
+        let end = drawn_screen(&state);
+        assert!(
+            end.contains(LAST_LINE) && !end.contains("more below"),
+            "{end}"
+        );
         // Not a single key is lost at the end.
-        let back = shown_after(&mut state, Code::Up);
+        let back = screen_after(&mut state, KeySymbol::Up);
         assert!(back.contains("more below"), "{back}");
-        assert_eq!(shown_after(&mut state, Code::Home), beginning);
+        assert_eq!(screen_after(&mut state, KeySymbol::Home), beginning);
     }
 }
 
 #[test]
-fn keys_between_two_frames_do_not_scroll_past_the_end() {
-    let mut state = six_checks();
-    shown(&state);
+fn scroll_keys_between_frames_stop_at_the_end() {
+    let mut state = result_with_six_checks();
+    drawn_screen(&state);
     for _ in 0..500 {
-        press(&mut state, Code::Down);
+        press_code(&mut state, KeySymbol::Down);
     }
-    let back = shown_after(&mut state, Code::Up);
+    let back = screen_after(&mut state, KeySymbol::Up);
     assert!(back.contains("more below"), "{back}");
 }
 
 /// Every screen, and what the keys lead to from there: whatever has a list or a page.
-fn lists_and_pages() -> Vec<(String, State)> {
-    let mut all: Vec<(String, State)> = canned::screens()
+fn lists_and_pages() -> Vec<(String, AppState)> {
+    let mut all: Vec<(String, AppState)> = canned::screens()
         .into_iter()
         .map(|(name, screen)| (name.to_owned(), screen()))
         .collect();
-    let mut led_to = |name: &str, mut state: State, keys: &[Code]| {
+    let mut led_to = |name: &str, mut state: AppState, keys: &[KeySymbol]| {
         for code in keys {
-            press(&mut state, *code);
+            press_code(&mut state, *code);
         }
         all.push((format!("{name} {keys:?}"), state));
     };
-    led_to("launcher, tests", canned::launcher(), &[Code::Tab]);
-    led_to("launcher, form", canned::launcher(), &[Code::Tab; 2]);
-    led_to("launcher, search", canned::launcher(), &[Code::Char('/')]);
-    let mut recorded = canned::requests();
-    recorded.live.timeline = canned::replay().live.timeline;
+    led_to("launcher, tests", canned::launcher_state(), &[KeySymbol::Tab]);
+    led_to("launcher, form", canned::launcher_state(), &[KeySymbol::Tab; 2]);
+    led_to(
+        "launcher, search",
+        canned::launcher_state(),
+        &[KeySymbol::Char('/')],
+    );
+    let mut recorded = canned::requests_state();
+    recorded.live.timeline = canned::replay_state().live.timeline;
     led_to("recorded requests", recorded, &[]);
-    led_to("six checks", six_checks(), &[]);
+    led_to("six checks", result_with_six_checks(), &[]);
     for pane in ['m', 'd', 'f'] {
-        led_to("live", canned::live(), &[Code::Down, Code::Char(pane)]);
+        led_to(
+            "live",
+            canned::live_state(),
+            &[KeySymbol::Down, KeySymbol::Char(pane)],
+        );
     }
-    let device = [Code::Tab, Code::Down, Code::Enter];
-    led_to("live, a device", canned::live(), &device);
+    let device = [KeySymbol::Tab, KeySymbol::Down, KeySymbol::Enter];
+    led_to("live, a device", canned::live_state(), &device);
     all
 }
 
 /// Whether the six keys of movement lead to both ends and stay there; panics where they do not.
-fn moves(name: &str, state: &mut State) -> bool {
+fn movement_changes_screen(name: &str, state: &mut AppState) -> bool {
     // With its styles: in a list that fits only the selection moves.
-    let mut after = |code: Code, times: usize| {
+    let mut after = |code: KeySymbol, times: usize| {
         for _ in 0..times {
-            press(state, code);
+            press_code(state, code);
         }
-        drawn(state, Look::FULL, 80, 24)
+        draw_to_buffer(state, Theme::FULL, 80, 24)
     };
-    let top = after(Code::Home, 1);
-    let end = after(Code::End, 1);
+    let top = after(KeySymbol::Home, 1);
+    let end = after(KeySymbol::End, 1);
     let same = |shown: Buffer, wanted: &Buffer, what: &str| {
         assert!(
             shown == *wanted,
             "{name}: {what}\n{}\ninstead of\n{}",
-            text(&shown),
-            text(wanted)
+            buffer_text(&shown),
+            buffer_text(wanted)
         );
     };
-    same(after(Code::Down, 1000), &end, "lines lead to the end");
+    same(after(KeySymbol::Down, 1000), &end, "lines lead to the end");
     same(
-        after(Code::PageUp, 1000),
+        after(KeySymbol::PageUp, 1000),
         &top,
         "pages lead to the beginning",
     );
-    same(after(Code::PageDown, 1000), &end, "pages lead to the end");
-    same(after(Code::Up, 1000), &top, "lines lead to the beginning");
-    let page = after(Code::PageDown, 1);
+    same(
+        after(KeySymbol::PageDown, 1000),
+        &end,
+        "pages lead to the end",
+    );
+    same(
+        after(KeySymbol::Up, 1000),
+        &top,
+        "lines lead to the beginning",
+    );
+    let page = after(KeySymbol::PageDown, 1);
     assert_eq!(page != top, end != top, "{name}: a page is a step");
-    same(after(Code::PageUp, 1), &top, "a page back");
+    same(after(KeySymbol::PageUp, 1), &top, "a page back");
     end != top
 }
 
 #[test]
-fn keys_of_movement_reach_the_ends_of_every_list_and_page() {
-    let is_moved = |context| keymap::find(context, Key::new(Code::Down)) == Some(Command::Down);
+fn movement_keys_reach_both_ends_of_every_list_and_page() {
+    let is_moved = |context| {
+        keymap::find_command(context, KeyPress::new(KeySymbol::Down)) == Some(KeyCommand::Down)
+    };
     let mut moved = Vec::new();
     for (name, mut state) in lists_and_pages() {
-        let context = state.context();
-        if is_moved(context) && moves(&name, &mut state) {
+        let context = state.key_context();
+        if is_moved(context) && movement_changes_screen(&name, &mut state) {
             moved.push(context);
         }
     }
     // None of them passed because there was nothing to move through.
-    for context in Context::ALL.into_iter().chain([Context::Recorded]) {
+    for context in KeyContext::ALL
+        .into_iter()
+        .chain([KeyContext::RecordedRequests])
+    {
         assert_eq!(moved.contains(&context), is_moved(context), "{context:?}");
     }
 }
 
 #[test]
-fn details_of_live_are_scrolled_to_their_ends() {
+fn live_detail_panes_scroll_to_their_ends() {
     for open in ["m", "d", "f", "\t"] {
-        let mut state = canned::live();
-        press(&mut state, Code::Down);
+        let mut state = canned::live_state();
+        press_code(&mut state, KeySymbol::Down);
         match open {
             "\t" => {
-                press(&mut state, Code::Tab);
-                press(&mut state, Code::Down);
-                press(&mut state, Code::Enter);
+                press_code(&mut state, KeySymbol::Tab);
+                press_code(&mut state, KeySymbol::Down);
+                press_code(&mut state, KeySymbol::Enter);
             }
             letter => {
-                press(&mut state, Code::Char(letter.chars().next().unwrap()));
+                press_code(&mut state, KeySymbol::Char(letter.chars().next().unwrap()));
             }
         }
-        let top = shown(&state);
-        let end = shown_after(&mut state, Code::End);
+        let top = drawn_screen(&state);
+        let end = screen_after(&mut state, KeySymbol::End);
         assert!(!end.contains("more below"), "{end}");
-        assert_eq!(shown_after(&mut state, Code::Down), end);
-        assert_eq!(shown_after(&mut state, Code::Home), top);
+        assert_eq!(screen_after(&mut state, KeySymbol::Down), end);
+        assert_eq!(screen_after(&mut state, KeySymbol::Home), top);
     }
 }
 
 #[test]
-fn page_keys_move_through_the_help() {
-    let mut state = canned::live();
-    press(&mut state, Code::Char('?'));
-    let top = shown(&state);
-    let second = shown_after(&mut state, Code::PageDown);
+fn page_keys_scroll_the_help() {
+    let mut state = canned::live_state();
+    press_code(&mut state, KeySymbol::Char('?'));
+    let top = drawn_screen(&state);
+    let second = screen_after(&mut state, KeySymbol::PageDown);
     assert_ne!(top, second);
-    assert_eq!(shown_after(&mut state, Code::PageUp), top);
-    let end = shown_after(&mut state, Code::End);
+    assert_eq!(screen_after(&mut state, KeySymbol::PageUp), top);
+    let end = screen_after(&mut state, KeySymbol::End);
     assert!(end.contains("Choosing what to do to a process"), "{end}");
-    assert_eq!(shown_after(&mut state, Code::Home), top);
+    assert_eq!(screen_after(&mut state, KeySymbol::Home), top);
 }
 
-fn reported(effects: &[Effect]) -> (Vec<PathBuf>, Vec<String>) {
+fn report_effect(effects: &[Effect]) -> (Vec<PathBuf>, Vec<String>) {
     match effects {
-        [Effect::Report(paths, ignored)] => (paths.clone(), ignored.clone()),
+        [Effect::WriteReport(paths, ignored)] => (paths.clone(), ignored.clone()),
         other => panic!("{other:?}"),
     }
 }
 
 #[test]
-fn a_report_is_of_the_marked_sessions_or_else_of_the_selected_one() {
-    let mut state = canned::sessions();
+fn report_covers_marked_or_else_selected_sessions() {
+    let mut state = canned::sessions_state();
     let entries = state.sessions.entries.clone().unwrap().unwrap();
     let path = |index: usize| entries[index].path.clone();
-    let (paths, _) = reported(&press(&mut state, Code::Char('h')));
+    let (paths, _) = report_effect(&press_code(&mut state, KeySymbol::Char('h')));
     assert_eq!(paths, [path(0)]);
-    press(&mut state, Code::End);
-    press(&mut state, Code::Char(' '));
-    press(&mut state, Code::Home);
-    press(&mut state, Code::Char(' '));
-    let (paths, _) = reported(&press(&mut state, Code::Char('h')));
+    press_code(&mut state, KeySymbol::End);
+    press_code(&mut state, KeySymbol::Char(' '));
+    press_code(&mut state, KeySymbol::Home);
+    press_code(&mut state, KeySymbol::Char(' '));
+    let (paths, _) = report_effect(&press_code(&mut state, KeySymbol::Char('h')));
     assert_eq!(paths, [path(entries.len() - 1), path(0)]);
 }
 
 #[test]
-fn a_report_of_a_comparison_ignores_what_the_comparison_ignores() {
-    let mut state = canned::comparison();
+fn report_of_comparison_keeps_ignored_parameters() {
+    let mut state = canned::comparison_state();
     let shown = state.sessions.comparison.as_mut().unwrap();
     shown.ignored_parameters = vec!["depth".to_owned()];
     let wanted = (shown.paths.clone(), vec!["depth".to_owned()]);
-    assert_eq!(reported(&press(&mut state, Code::Char('h'))), wanted);
+    assert_eq!(
+        report_effect(&press_code(&mut state, KeySymbol::Char('h'))),
+        wanted
+    );
 }
 
 #[test]
-fn a_report_of_a_result_is_of_its_session_and_needs_one_that_is_saved() {
-    let mut state = six_checks();
-    let (paths, _) = reported(&press(&mut state, Code::Char('h')));
+fn report_of_result_requires_a_saved_session() {
+    let mut state = result_with_six_checks();
+    let (paths, _) = report_effect(&press_code(&mut state, KeySymbol::Char('h')));
     assert_eq!(paths.len(), 1);
-    let Stage::Result(result) = &mut state.bench.stage else {
+    let BenchStage::Result(result) = &mut state.bench.stage else {
         panic!("the screen shows a result");
     };
     result.path = None;
-    assert!(press(&mut state, Code::Char('h')).is_empty());
-    assert!(state.message.as_ref().unwrap().trouble);
+    assert!(press_code(&mut state, KeySymbol::Char('h')).is_empty());
+    assert!(state.status_message.as_ref().unwrap().is_error);
 }

@@ -8,18 +8,18 @@ use std::process::{Child, Command, Stdio};
 use std::sync::Arc;
 use std::time::Duration;
 
-use diskscope::model::live::TransferView;
-use diskscope::model::{Live, Modeler};
-use diskscope::probe::Collector;
-use diskscope::roots::Roots;
+use diskscope::model::snapshot::TransferView;
+use diskscope::model::{Snapshot, ViewBuilder};
+use diskscope::probe::SampleCollector;
+use diskscope::roots::SysPaths;
 
 pub const MIB: u64 = 1 << 20;
-pub const PATIENCE: Duration = Duration::from_secs(20);
+pub const WAIT_TIMEOUT: Duration = Duration::from_secs(20);
 
 /// A child that does not outlive the test.
-pub struct Running(pub Child);
+pub struct RunningChild(pub Child);
 
-impl Drop for Running {
+impl Drop for RunningChild {
     fn drop(&mut self) {
         let _ = self.0.kill();
         let _ = self.0.wait();
@@ -27,27 +27,27 @@ impl Drop for Running {
 }
 
 /// Looks at this machine.
-pub struct Eye {
-    collector: Collector,
-    modeler: Modeler,
+pub struct LiveSampler {
+    collector: SampleCollector,
+    view_builder: ViewBuilder,
 }
 
-impl Eye {
-    pub fn open() -> Self {
+impl LiveSampler {
+    pub fn start() -> Self {
         let mut eye = Self {
-            collector: Collector::new(Roots::default()),
-            modeler: Modeler::default(),
+            collector: SampleCollector::new(SysPaths::default()),
+            view_builder: ViewBuilder::default(),
         };
-        eye.look();
+        eye.next_snapshot();
         eye
     }
 
-    pub fn look(&mut self) -> Live {
-        self.modeler.update(Arc::new(self.collector.collect()))
+    pub fn next_snapshot(&mut self) -> Snapshot {
+        self.view_builder.update(Arc::new(self.collector.collect()))
     }
 
-    pub fn transfer(&mut self, pid: u32) -> Option<TransferView> {
-        let live = self.look();
+    pub fn transfer_of(&mut self, pid: u32) -> Option<TransferView> {
+        let live = self.next_snapshot();
         live.transfers
             .into_iter()
             .find(|transfer| transfer.pid == pid)
@@ -55,7 +55,7 @@ impl Eye {
 }
 
 /// A real file, not one with holes.
-pub fn file_of(directory: &Path, name: &str, mib: u64) -> PathBuf {
+pub fn create_file(directory: &Path, name: &str, mib: u64) -> PathBuf {
     let path = directory.join(name);
     let mut file = File::create(&path).unwrap();
     let block: Vec<u8> = (0..MIB as u32)
@@ -67,7 +67,7 @@ pub fn file_of(directory: &Path, name: &str, mib: u64) -> PathBuf {
     path
 }
 
-pub fn has(program: &str) -> bool {
+pub fn program_exists(program: &str) -> bool {
     let found = Command::new(program)
         .arg("--version")
         .stdout(Stdio::null())
@@ -80,6 +80,6 @@ pub fn has(program: &str) -> bool {
     found
 }
 
-pub fn text(path: &Path) -> String {
+pub fn path_text(path: &Path) -> String {
     path.to_str().unwrap().to_owned()
 }

@@ -6,28 +6,30 @@ use std::path::Path;
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::model::live::TransferState;
+use diskscope::model::snapshot::TransferState;
 
-use crate::eye::{Eye, MIB, PATIENCE, Running, file_of, has, text};
+use crate::eye::{
+    LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, path_text, program_exists,
+};
 
 /// dd that reads a file and hands it to a pipe.
-fn dd_into_a_pipe(source: &Path) -> Running {
+fn dd_into_a_pipe(source: &Path) -> RunningChild {
     let dd = Command::new("dd")
         .args([&format!("if={}", source.display()), "bs=64K", "status=none"])
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn();
-    Running(dd.unwrap())
+    RunningChild(dd.unwrap())
 }
 
 #[test]
-fn dd_into_a_pipe_is_followed_by_its_position() {
-    if !has("dd") {
+fn dd_into_pipe_is_followed_by_position() {
+    if !program_exists("dd") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let source = file_of(directory.path(), "source", 64);
-    let mut eye = Eye::open();
+    let source = create_file(directory.path(), "source", 64);
+    let mut eye = LiveSampler::start();
     let mut dd = dd_into_a_pipe(&source);
     let mut pipe = dd.0.stdout.take().unwrap();
     let mut taken = 0;
@@ -37,10 +39,10 @@ fn dd_into_a_pipe_is_followed_by_its_position() {
     for _ in 0..6 {
         pipe.read_exact(&mut block).unwrap();
         taken += MIB;
-        last = eye.transfer(dd.0.id());
+        last = eye.transfer_of(dd.0.id());
     }
     let transfer = last.expect("it is found");
-    assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
+    assert_eq!(transfer.source.as_deref(), Some(&*path_text(&source)));
     assert_eq!(transfer.command, "dd");
     assert_eq!(transfer.size_bytes, Some(64 * MIB));
     let position = transfer.position_bytes.unwrap();
@@ -61,20 +63,20 @@ fn dd_into_a_pipe_is_followed_by_its_position() {
     let pid = dd.0.id();
     drop(pipe);
     drop(dd);
-    let finished = eye.transfer(pid).expect("it stays visible for a while");
+    let finished = eye.transfer_of(pid).expect("it stays visible for a while");
     assert_eq!(finished.state, TransferState::Finished);
     assert_eq!(finished.eta, None);
 }
 
 #[test]
-fn dd_from_a_pipe_has_the_size_that_its_arguments_say() {
-    if !has("dd") {
+fn dd_from_pipe_has_size_from_arguments() {
+    if !program_exists("dd") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
     let destination = directory.path().join("destination");
-    let mut eye = Eye::open();
-    let mut dd = Running(
+    let mut eye = LiveSampler::start();
+    let mut dd = RunningChild(
         Command::new("dd")
             .arg(format!("of={}", destination.display()))
             .args(["bs=64K", "count=1024", "iflag=fullblock", "status=none"])
@@ -87,31 +89,34 @@ fn dd_from_a_pipe_has_the_size_that_its_arguments_say() {
     let mut last = None;
     for _ in 0..6 {
         pipe.write_all(&block).unwrap();
-        last = eye.transfer(dd.0.id()).or(last);
+        last = eye.transfer_of(dd.0.id()).or(last);
     }
     let transfer = last.expect("it is found");
     assert_eq!(transfer.source, None);
-    assert_eq!(transfer.destination.as_deref(), Some(&*text(&destination)));
+    assert_eq!(
+        transfer.destination.as_deref(),
+        Some(&*path_text(&destination))
+    );
     assert_eq!(transfer.size_bytes, Some(64 * MIB));
     assert!(transfer.eta.is_some());
 }
 
 #[test]
-fn cp_is_found_although_no_position_moves() {
-    if !has("cp") {
+fn cp_without_moving_position_is_found() {
+    if !program_exists("cp") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let source = file_of(directory.path(), "source", 200);
-    let mut eye = Eye::open();
-    let deadline = Instant::now() + PATIENCE;
+    let source = create_file(directory.path(), "source", 200);
+    let mut eye = LiveSampler::start();
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut round = 0;
     while Instant::now() < deadline {
         round += 1;
         let destination = directory.path().join(format!("copy-{}", round % 2));
         let _ = std::fs::remove_file(&destination);
         // Without a reflink, which is over at once.
-        let mut cp = Running(
+        let mut cp = RunningChild(
             Command::new("cp")
                 .arg("--reflink=never")
                 .args([&source, &destination])
@@ -119,14 +124,17 @@ fn cp_is_found_although_no_position_moves() {
                 .unwrap(),
         );
         while cp.0.try_wait().unwrap().is_none() {
-            let Some(transfer) = eye.transfer(cp.0.id()) else {
+            let Some(transfer) = eye.transfer_of(cp.0.id()) else {
                 continue;
             };
             if transfer.state != TransferState::Moving || transfer.eta.is_none() {
                 continue;
             }
-            assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
-            assert_eq!(transfer.destination.as_deref(), Some(&*text(&destination)));
+            assert_eq!(transfer.source.as_deref(), Some(&*path_text(&source)));
+            assert_eq!(
+                transfer.destination.as_deref(),
+                Some(&*path_text(&destination))
+            );
             assert_eq!(transfer.size_bytes, Some(200 * MIB));
             assert!(transfer.position_bytes.unwrap() > 0);
             return;
@@ -136,15 +144,15 @@ fn cp_is_found_although_no_position_moves() {
 }
 
 #[test]
-fn the_two_ends_of_rsync_are_one_transfer() {
-    if !has("rsync") {
+fn rsync_sender_and_receiver_are_one_transfer() {
+    if !program_exists("rsync") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let source = file_of(directory.path(), "source", 64);
+    let source = create_file(directory.path(), "source", 64);
     std::fs::create_dir(directory.path().join("backup")).unwrap();
-    let mut eye = Eye::open();
-    let rsync = Running(
+    let mut eye = LiveSampler::start();
+    let rsync = RunningChild(
         Command::new("rsync")
             .arg("--bwlimit=8m")
             .arg(&source)
@@ -154,13 +162,13 @@ fn the_two_ends_of_rsync_are_one_transfer() {
             .spawn()
             .unwrap(),
     );
-    let wanted = text(&directory.path().join("backup/source"));
-    let deadline = Instant::now() + PATIENCE;
+    let wanted = path_text(&directory.path().join("backup/source"));
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut seen = Vec::new();
     while Instant::now() < deadline {
-        seen = eye.look().transfers;
+        seen = eye.next_snapshot().transfers;
         let found = seen.iter().find(|transfer| {
-            transfer.source.as_deref() == Some(&*text(&source))
+            transfer.source.as_deref() == Some(&*path_text(&source))
                 && transfer.destination.as_deref() == Some(&*wanted)
         });
         if let Some(transfer) = found {
@@ -179,16 +187,16 @@ fn the_two_ends_of_rsync_are_one_transfer() {
 }
 
 #[test]
-fn a_pipeline_is_one_transfer() {
-    if !has("dd") || !has("gzip") {
+fn pipeline_is_one_transfer() {
+    if !program_exists("dd") || !program_exists("gzip") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let source = file_of(directory.path(), "source", 200);
-    let mut eye = Eye::open();
+    let source = create_file(directory.path(), "source", 200);
+    let mut eye = LiveSampler::start();
     let mut dd = dd_into_a_pipe(&source);
     let archive = File::create(directory.path().join("archive.gz")).unwrap();
-    let mut gzip = Running(
+    let mut gzip = RunningChild(
         Command::new("gzip")
             .arg("-9")
             .stdin(dd.0.stdout.take().unwrap())
@@ -196,12 +204,12 @@ fn a_pipeline_is_one_transfer() {
             .spawn()
             .unwrap(),
     );
-    let wanted = text(&directory.path().join("archive.gz"));
+    let wanted = path_text(&directory.path().join("archive.gz"));
     let mut last = None;
     while gzip.0.try_wait().unwrap().is_none() {
-        if let Some(transfer) = eye.transfer(dd.0.id()) {
+        if let Some(transfer) = eye.transfer_of(dd.0.id()) {
             if transfer.destination.as_deref() == Some(&*wanted) {
-                assert_eq!(transfer.source.as_deref(), Some(&*text(&source)));
+                assert_eq!(transfer.source.as_deref(), Some(&*path_text(&source)));
                 return;
             }
             last = Some(transfer);

@@ -10,17 +10,20 @@ use std::process::Command;
 use serde_json::Value;
 
 /// A user without rights (nobody).
-const NOBODY: &str = "65534";
+const NOBODY_UID: &str = "65534";
 
 /// What `watch` says to that user on both streams; `None` where it cannot be asked.
-fn watched(directory: &Path) -> Option<(String, String)> {
+fn watch_as_nobody(directory: &Path) -> Option<(String, String)> {
     // The user may have no way to where the program was built.
     let program = directory.join("diskscope");
     fs::copy(env!("CARGO_BIN_EXE_diskscope"), &program).unwrap();
     for path in [directory, &program] {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
-    let ids = [format!("--reuid={NOBODY}"), format!("--regid={NOBODY}")];
+    let ids = [
+        format!("--reuid={NOBODY_UID}"),
+        format!("--regid={NOBODY_UID}"),
+    ];
     let output = Command::new("setpriv")
         .args(ids)
         .arg("--clear-groups")
@@ -34,9 +37,9 @@ fn watched(directory: &Path) -> Option<(String, String)> {
 }
 
 #[test]
-fn others_are_unknown_to_an_ordinary_user_and_not_idle() {
+fn io_of_other_users_is_unknown_to_unprivileged_user() {
     let directory = tempfile::tempdir().unwrap();
-    let Some((lines, notes)) = watched(directory.path()) else {
+    let Some((lines, notes)) = watch_as_nobody(directory.path()) else {
         skip(Requirement::Root, "needs root and setpriv");
         return;
     };
@@ -54,7 +57,7 @@ fn others_are_unknown_to_an_ordinary_user_and_not_idle() {
             "of its own reads alone"
         );
         for process in sample["processes"].as_array().unwrap() {
-            let others = process["user"] != "nobody" && process["user"] != NOBODY;
+            let others = process["user"] != "nobody" && process["user"] != NOBODY_UID;
             if others {
                 for field in ["read_bytes_per_s", "write_bytes_per_s", "read_total_bytes"] {
                     assert!(process[field].is_null(), "{process}");

@@ -7,17 +7,17 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use diskscope::model::live::{Bottleneck, Throttle};
+use diskscope::model::snapshot::{Bottleneck, Throttle};
 
-use crate::eye::{Eye, MIB, PATIENCE, Running, file_of, has};
+use crate::eye::{LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, program_exists};
 
 /// A group of the first version's blkio controller; gone when this is dropped.
-struct Group(PathBuf);
+struct TestCgroup(PathBuf);
 
-impl Group {
+impl TestCgroup {
     /// Reads at most `bytes` a second from the drive that `path` lies on; `None` where there is no
     /// such controller, no right to it, or no drive.
-    fn limited(path: &Path, bytes: u64) -> Option<Self> {
+    fn with_write_limit(path: &Path, bytes: u64) -> Option<Self> {
         let number = drive_of(path)?;
         let name = format!("diskscope-test-{}", std::process::id());
         let directory = Path::new("/sys/fs/cgroup/blkio").join(name);
@@ -29,7 +29,7 @@ impl Group {
     }
 }
 
-impl Drop for Group {
+impl Drop for TestCgroup {
     fn drop(&mut self) {
         // The kernel takes a moment to see that its last process has ended.
         let deadline = Instant::now() + Duration::from_secs(5);
@@ -58,34 +58,34 @@ fn drive_of(path: &Path) -> Option<String> {
 }
 
 #[test]
-fn a_limit_of_the_control_group_is_named() {
-    if !has("dd") {
+fn cgroup_limit_is_reported_as_throttle() {
+    if !program_exists("dd") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
-    let source = file_of(directory.path(), "source", 64);
-    let Some(group) = Group::limited(&source, 4 * MIB) else {
+    let source = create_file(directory.path(), "source", 64);
+    let Some(group) = TestCgroup::with_write_limit(&source, 4 * MIB) else {
         skip(
             Requirement::Cgroup,
             "needs root and the blkio controller of the first cgroup version",
         );
         return;
     };
-    let mut eye = Eye::open();
+    let mut eye = LiveSampler::start();
     let tasks = group.0.join("cgroup.procs");
     let line = format!(
         "echo $$ > {} && exec dd if={} of=/dev/null bs=256K iflag=direct status=none",
         tasks.display(),
         source.display()
     );
-    let mut dd = Running(
+    let mut dd = RunningChild(
         Command::new("sh")
             .args(["-c", &line])
             .stderr(Stdio::null())
             .spawn()
             .unwrap(),
     );
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     let mut last = None;
     while Instant::now() < deadline {
         if dd.0.try_wait().unwrap().is_some() {
@@ -95,11 +95,11 @@ fn a_limit_of_the_control_group_is_named() {
             );
             return;
         }
-        last = eye.transfer(dd.0.id()).or(last);
+        last = eye.transfer_of(dd.0.id()).or(last);
         if let Some(transfer) = &last
-            && transfer.throttled == Some(Throttle::ControlGroup)
+            && transfer.throttle == Some(Throttle::ControlGroup)
         {
-            assert_eq!(transfer.waits_for, Some(Bottleneck::Source));
+            assert_eq!(transfer.bottleneck, Some(Bottleneck::Source));
             return;
         }
         std::thread::sleep(Duration::from_millis(50));

@@ -3,11 +3,13 @@
 use std::process::{Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::eye::{Eye, MIB, PATIENCE, Running, file_of, has, text};
+use crate::eye::{
+    LiveSampler, MIB, RunningChild, WAIT_TIMEOUT, create_file, path_text, program_exists,
+};
 
 #[test]
-fn a_tree_is_one_job_with_its_files_counted() {
-    if !has("rsync") {
+fn copied_tree_is_one_job_with_file_counts() {
+    if !program_exists("rsync") {
         return;
     }
     let directory = tempfile::tempdir().unwrap();
@@ -15,10 +17,10 @@ fn a_tree_is_one_job_with_its_files_counted() {
     std::fs::create_dir(&tree).unwrap();
     // A name that a terminal would obey.
     for index in 0..30 {
-        file_of(&tree, &format!("part\x1b[2J\n{index}"), 1);
+        create_file(&tree, &format!("part\x1b[2J\n{index}"), 1);
     }
-    let mut eye = Eye::open();
-    let rsync = Running(
+    let mut eye = LiveSampler::start();
+    let rsync = RunningChild(
         Command::new("rsync")
             .args(["-a", "--bwlimit=8m"])
             .arg(&tree)
@@ -28,16 +30,16 @@ fn a_tree_is_one_job_with_its_files_counted() {
             .spawn()
             .unwrap(),
     );
-    let deadline = Instant::now() + PATIENCE;
+    let deadline = Instant::now() + WAIT_TIMEOUT;
     while Instant::now() < deadline {
-        let seen = eye.look().transfers;
+        let seen = eye.next_snapshot().transfers;
         let job = seen.iter().find(|transfer| transfer.files_done > Some(1));
         if let Some(job) = job {
             assert_eq!(job.pid, rsync.0.id());
             assert_eq!(job.files_total, Some(30));
             assert_eq!(job.size_bytes, Some(30 * MIB));
             assert!(job.position_bytes >= job.files_done.map(|files| files * MIB));
-            assert_eq!(job.source.as_deref(), Some(&*text(&tree)));
+            assert_eq!(job.source.as_deref(), Some(&*path_text(&tree)));
             return;
         }
         std::thread::sleep(Duration::from_millis(50));

@@ -6,11 +6,11 @@ use std::process::{Command, Stdio};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::eye::Running;
+use crate::eye::RunningChild;
 
 #[test]
-fn an_interrupted_stream_ends_with_a_whole_line() {
-    let mut watch = Running(
+fn interrupted_watch_stream_ends_with_complete_line() {
+    let mut watch = RunningChild(
         Command::new(env!("CARGO_BIN_EXE_diskscope"))
             .args(["watch", "--json", "--interval", "100ms"])
             .stdout(Stdio::piped())

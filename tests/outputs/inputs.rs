@@ -6,10 +6,10 @@ use std::os::unix::net::UnixListener;
 use std::process::Command;
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_document, code, stderr, stdout};
+use crate::place::{Place, assert_document, exit_code, stderr, stdout};
 
 /// Every command that reads a file the user names, with that file and another one.
-fn readers(file: &str) -> Vec<Vec<&str>> {
+fn commands_reading(file: &str) -> Vec<Vec<&str>> {
     vec![
         vec!["show", file],
         vec!["show", "--json", file],
@@ -23,9 +23,9 @@ fn readers(file: &str) -> Vec<Vec<&str>> {
 }
 
 #[test]
-fn odd_inputs_are_refused_at_once() {
+fn unsupported_input_files_are_refused_immediately() {
     let place = Place::new();
-    place.session("good.json");
+    place.write_session("good.json");
     assert!(
         Command::new("mkfifo")
             .arg(place.join("pipe"))
@@ -44,7 +44,7 @@ fn odd_inputs_are_refused_at_once() {
         ("good.json/below", "Not a directory"),
     ];
     for (file, why) in cases {
-        for words in readers(file) {
+        for words in commands_reading(file) {
             // A pipe without a writer would be waited for without an end.
             let output = place
                 .script(r#"timeout 20 "$P" "$@""#)
@@ -53,7 +53,7 @@ fn odd_inputs_are_refused_at_once() {
                 .output()
                 .unwrap();
             let told = stderr(&output);
-            assert_eq!(code(&output), 2, "{words:?}: {told}");
+            assert_eq!(exit_code(&output), 2, "{words:?}: {told}");
             assert!(
                 told.contains(why) && told.contains(file),
                 "{words:?}: {told}"
@@ -70,10 +70,10 @@ fn block_device_as_input_is_refused() {
         return;
     };
     let place = Place::new();
-    place.session("good.json");
-    for words in readers(device.path()) {
+    place.write_session("good.json");
+    for words in commands_reading(device.path()) {
         let output = place.command(&words).output().unwrap();
-        assert_eq!(code(&output), 2, "{words:?}: {}", stderr(&output));
+        assert_eq!(exit_code(&output), 2, "{words:?}: {}", stderr(&output));
         assert!(
             stderr(&output).contains("is a block device"),
             "{}",
@@ -85,25 +85,25 @@ fn block_device_as_input_is_refused() {
 #[test]
 fn process_substitution_as_input_is_read() {
     let place = Place::new();
-    place.session("good.json");
+    place.write_session("good.json");
     let output = place
         .script(r#""$P" show --json <(cat good.json)"#)
         .output()
         .unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&stdout(&output));
     let output = place
         .script(r#"cat good.json | "$P" show --json /dev/stdin"#)
         .output()
         .unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&stdout(&output));
 }
 
 #[test]
 fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
     let place = Place::new();
-    place.session("good.json");
+    place.write_session("good.json");
     assert!(
         Command::new("mkfifo")
             .arg(place.join("pipe"))
@@ -118,7 +118,7 @@ fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
         .args(words)
         .output()
         .unwrap();
-    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
     assert!(stdout(&output).contains("is a pipe"), "{}", stdout(&output));
 }
 
@@ -126,7 +126,7 @@ fn unreadable_file_in_a_fleet_is_named_and_the_others_are_listed() {
 #[test]
 fn input_whose_reading_acts_on_the_kernel_is_refused() {
     let place = Place::new();
-    place.session("good.json");
+    place.write_session("good.json");
     symlink("/proc/uptime", place.join("link")).unwrap();
     for name in [
         "/proc/uptime",
@@ -134,9 +134,9 @@ fn input_whose_reading_acts_on_the_kernel_is_refused() {
         "link",
         "/proc/self/environ",
     ] {
-        for command in readers(name) {
+        for command in commands_reading(name) {
             let output = place.command(&command).output().unwrap();
-            assert_eq!(code(&output), 2, "{}", stderr(&output));
+            assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
             let told = stderr(&output);
             assert!(told.contains("whose files act on the kernel"), "{told}");
         }
@@ -151,10 +151,10 @@ fn input_whose_reading_acts_on_the_kernel_is_refused() {
         rmdir "$instance"; umount t
         echo $before $after
     "#;
-    let Some(output) = place.namespace(script) else {
+    let Some(output) = place.script_in_mount_namespace(script) else {
         return;
     };
-    if code(&output) == 7 {
+    if exit_code(&output) == 7 {
         let reason = "no tracefs instances";
         return crate::requirement::skip(crate::requirement::Requirement::Kernel, reason);
     }

@@ -6,10 +6,10 @@ use std::os::unix::fs::FileTypeExt;
 use std::os::unix::net::UnixListener;
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_document, assert_refused, code, stderr, stdout};
+use crate::place::{Place, assert_document, assert_refused, exit_code, stderr, stdout};
 
 #[test]
-fn character_device_as_output_stays_a_device() {
+fn character_device_as_output_is_not_replaced() {
     let place = Place::new();
     let script = r#"
         ln -s null /dev/link
@@ -42,7 +42,7 @@ fn block_device_as_output_is_refused_and_keeps_its_bytes() {
         return;
     };
     let place = Place::new();
-    place.session("s.json");
+    place.write_session("s.json");
     let script = r#"
         ln -s /dev/loop$LOOP /dev/link
         mknod "/dev/other" b 7 $LOOP
@@ -60,7 +60,7 @@ fn block_device_as_output_is_refused_and_keeps_its_bytes() {
     };
     let expected = "2 1\n".repeat(6) + "unchanged\n";
     assert_eq!(stdout(&output), expected, "{}", stderr(&output));
-    assert_eq!(place.kept(), 1, "nothing was measured");
+    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
     assert!(fs::read(device.file()).unwrap() == content);
 }
 
@@ -79,7 +79,7 @@ fn directory_and_socket_as_output_are_refused() {
         "",
     ] {
         let output = place.run_to(name);
-        assert_eq!(code(&output), 2, "{name}: {}", stderr(&output));
+        assert_eq!(exit_code(&output), 2, "{name}: {}", stderr(&output));
         assert_eq!(stdout(&output), "");
     }
     assert_refused(&place, &place.run_to("directory"), "is a directory");
@@ -92,7 +92,7 @@ fn process_substitution_as_output_receives_the_document() {
     let script =
         r#""$P" $RUN --json >(cat > "$D/copy") > "$D/text"; status=$?; wait $!; exit $status"#;
     let output = place.script(script).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(place.join("copy")).unwrap());
     assert!(
         fs::read_to_string(place.join("text"))
@@ -125,7 +125,7 @@ fn named_pipe_as_output_is_written_into() {
         }
     });
     let output = place.run_to("pipe");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&reader.join().unwrap());
     assert!(fs::symlink_metadata(&pipe).unwrap().file_type().is_fifo());
 }
@@ -141,7 +141,7 @@ fn named_pipe_without_reader_is_refused_before_the_run() {
 }
 
 #[test]
-fn dev_stdout_as_output_is_the_document_alone() {
+fn dev_stdout_as_output_receives_only_document() {
     let place = Place::new();
     assert_document(&stdout(&place.run_to("-")));
     for name in ["/dev/stdout", "/dev/fd/1", "/proc/self/fd/1"] {
@@ -149,24 +149,24 @@ fn dev_stdout_as_output_is_the_document_alone() {
         let Some(output) = place.with_private_dev(None, &script) else {
             return;
         };
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         assert_document(&stdout(&output));
     }
 }
 
 #[test]
-fn inherited_descriptor_as_output_keeps_what_was_written_before() {
+fn inherited_descriptor_as_output_is_appended() {
     let place = Place::new();
     let script = r#"echo before > log; "$P" $RUN --json /proc/self/fd/3 3>> log"#;
     let output = place.script(script).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     let log = fs::read_to_string(place.join("log")).unwrap();
     assert_document(log.strip_prefix("before\n").unwrap());
     assert!(stdout(&output).contains("IOPS"));
 }
 
 #[test]
-fn descriptor_that_was_not_inherited_or_only_reads_is_refused() {
+fn foreign_or_read_only_output_descriptor_is_refused() {
     let place = Place::new();
     // procfs has no names that could be replaced.
     let refused = |name: &str, why| assert_refused(&place, &place.run_to(name), why);
@@ -223,15 +223,15 @@ fn output_that_is_the_image_of_the_target_is_refused() {
 #[test]
 fn report_onto_its_own_input_is_refused() {
     let place = Place::new();
-    let session = place.session("s.json");
-    let other = place.session("t.json");
+    let session = place.write_session("s.json");
+    let other = place.write_session("t.json");
     std::os::unix::fs::symlink("s.json", place.join("link")).unwrap();
     fs::hard_link(&session, place.join("hard")).unwrap();
     let before = fs::read(&session).unwrap();
     for name in ["s.json", "./s.json", "link", "hard"] {
         let words = ["report", other.to_str().unwrap(), "s.json", "-o", name];
         let output = place.command(&words).output().unwrap();
-        assert_eq!(code(&output), 2, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
         assert!(
             stderr(&output).contains("also an input"),
             "{}",
@@ -242,14 +242,14 @@ fn report_onto_its_own_input_is_refused() {
         .script(r#""$P" report s.json -o - >> s.json"#)
         .output()
         .unwrap();
-    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
     assert!(fs::read(&session).unwrap() == before);
 }
 
 #[test]
-fn files_that_act_on_the_kernel_as_output_are_refused() {
+fn kernel_files_as_output_are_refused() {
     let place = Place::new();
-    place.session("s.json");
+    place.write_session("s.json");
     // A host name and mounts of the script's own.
     let script = r#"
         exec unshare --uts bash -euc '
@@ -265,7 +265,7 @@ fn files_that_act_on_the_kernel_as_output_are_refused() {
             "$P" report "$D/s.json" -o - > /proc/sys/kernel/hostname 2>> "$D/err"; echo $?
             hostname'
     "#;
-    let Some(output) = place.namespace(script) else {
+    let Some(output) = place.script_in_mount_namespace(script) else {
         return;
     };
     let told = fs::read_to_string(place.join("err")).unwrap_or_default();
@@ -276,13 +276,13 @@ fn files_that_act_on_the_kernel_as_output_are_refused() {
 }
 
 #[test]
-fn file_that_is_used_as_a_medium_as_output_is_refused() {
+fn file_in_use_as_medium_is_refused_as_output() {
     let content = vec![0x5a; 1 << 20];
     let Some(device) = LoopDevice::with(&content) else {
         return;
     };
     let place = Place::new();
-    place.session("s.json");
+    place.write_session("s.json");
     // The second one is written in place, the others would be replaced.
     fs::hard_link(device.file(), place.join("linked")).unwrap();
     let script = r#"
@@ -304,7 +304,7 @@ fn file_that_is_used_as_a_medium_as_output_is_refused() {
     assert_eq!(told.matches("is not written: ").count(), 6, "{told}");
     assert!(told.contains("loop"), "{told}");
     assert!(fs::read(device.file()).unwrap() == content);
-    assert_eq!(place.kept(), 1, "nothing was measured");
+    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
 }
 
 #[test]
@@ -320,7 +320,7 @@ fn swap_file_as_output_is_refused() {
         swapoff swap
     "#;
     let output = place.script(script).output().unwrap();
-    if code(&output) == 9 {
+    if exit_code(&output) == 9 {
         let why = fs::read_to_string(place.join("swapon")).unwrap_or_default();
         crate::requirement::skip(crate::requirement::Requirement::Swap, why.trim());
         return;

@@ -2,7 +2,7 @@
 
 use std::fs;
 
-use crate::place::{Place, USER, assert_refused, code, is_root, stderr, stdout};
+use crate::place::{ORDINARY_USER, Place, assert_refused, exit_code, is_root, stderr, stdout};
 
 #[test]
 fn output_below_missing_directory_is_refused_before_the_run() {
@@ -25,7 +25,7 @@ fn read_only_file_system_is_refused_before_the_run() {
         mountpoint -q "$D/closed"
         exec "$P" $RUN --json "$D/closed/out.json"
     "#;
-    if let Some(output) = place.namespace(script) {
+    if let Some(output) = place.script_in_mount_namespace(script) {
         assert_refused(&place, &output, "Read-only file system");
     }
 }
@@ -47,7 +47,7 @@ fn directory_without_write_permission_is_refused_before_the_run() {
         cat readonly
         ls state
     "#;
-    if let Some(output) = place.namespace(script) {
+    if let Some(output) = place.script_in_mount_namespace(script) {
         let told = stdout(&output);
         assert_eq!(told.matches("Permission denied").count(), 2, "{told}");
         assert!(
@@ -55,7 +55,7 @@ fn directory_without_write_permission_is_refused_before_the_run() {
             "{told} {}",
             stderr(&output)
         );
-        assert!(!told.contains("IOPS"), "user {USER}: {told}");
+        assert!(!told.contains("IOPS"), "user {ORDINARY_USER}: {told}");
     }
 }
 
@@ -70,7 +70,7 @@ fn file_size_limit_is_an_error_and_the_result_is_printed() {
         let script = format!("ulimit -f 2; trap '' PIPE; \"$P\" $RUN --json {name} 2> \"$D/err\"");
         let output = place.script(&script).output().unwrap();
         let told = fs::read_to_string(place.join("err")).unwrap();
-        assert_eq!(code(&output), 1, "{told}");
+        assert_eq!(exit_code(&output), 1, "{told}");
         assert!(told.contains("File too large"), "{told}");
         assert!(stdout(&output).contains("IOPS"), "{}", stdout(&output));
     }
@@ -83,7 +83,7 @@ fn file_size_limit_is_an_error_and_the_result_is_printed() {
 }
 
 #[test]
-fn full_file_system_leaves_file_written_in_place_as_it_was() {
+fn in_place_output_on_full_file_system_is_unchanged() {
     let place = Place::new();
     let script = r#"
         mkdir "$D/small" && mount -t tmpfs -o size=64k,mode=755 none "$D/small"
@@ -96,10 +96,10 @@ fn full_file_system_leaves_file_written_in_place_as_it_was() {
         cat two
         exit $status
     "#;
-    let Some(output) = place.namespace(script) else {
+    let Some(output) = place.script_in_mount_namespace(script) else {
         return;
     };
-    assert_eq!(code(&output), 1, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 1, "{}", stderr(&output));
     assert!(stderr(&output).contains("No space"), "{}", stderr(&output));
     assert_eq!(stdout(&output), "before\n");
     assert!(
@@ -110,7 +110,7 @@ fn full_file_system_leaves_file_written_in_place_as_it_was() {
 }
 
 #[test]
-fn file_that_appears_during_the_run_is_left_alone() {
+fn output_file_created_during_run_is_not_overwritten() {
     for exists in [false, true] {
         let place = Place::new();
         fs::create_dir(place.join("scratch")).unwrap();
@@ -131,7 +131,7 @@ fn file_that_appears_during_the_run_is_left_alone() {
         rustix::process::kill_process(pid, rustix::process::Signal::INT).unwrap();
         let output = child.wait_with_output().unwrap();
         let told = stderr(&output);
-        assert_eq!(code(&output), 1, "{told}");
+        assert_eq!(exit_code(&output), 1, "{told}");
         assert!(told.contains("is another file now"), "{told}");
         assert!(
             stdout(&output).contains("INTERRUPTED"),
@@ -139,13 +139,13 @@ fn file_that_appears_during_the_run_is_left_alone() {
             stdout(&output)
         );
         assert_eq!(fs::read_to_string(&path).unwrap(), "theirs");
-        assert_eq!(place.names("."), ["out.json", "scratch", "state"]);
+        assert_eq!(place.file_names("."), ["out.json", "scratch", "state"]);
     }
 }
 
 /// ext2 has no fallocate: only writing shows whether there is room.
 #[test]
-fn file_system_without_fallocate_leaves_file_written_in_place_as_it_was() {
+fn in_place_output_without_fallocate_is_unchanged_on_failure() {
     let place = Place::new();
     let script = r#"
         truncate -s 2M image && mkfs.ext2 -q -m 0 -b 1024 image || exit 9
@@ -167,11 +167,11 @@ fn file_system_without_fallocate_leaves_file_written_in_place_as_it_was() {
     "#;
     for length in [20, 3000] {
         let script = script.replace("$LENGTH", &length.to_string());
-        let Some(output) = place.namespace(&script) else {
+        let Some(output) = place.script_in_mount_namespace(&script) else {
             return;
         };
         let told = fs::read_to_string(place.join("err")).unwrap_or_default();
-        if code(&output) == 9 {
+        if exit_code(&output) == 9 {
             crate::requirement::skip(crate::requirement::Requirement::Loop, told.trim());
             return;
         }

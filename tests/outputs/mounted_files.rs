@@ -9,7 +9,7 @@ use std::process::Command;
 use rustix::mount::{MountFlags, UnmountFlags};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, assert_document, code, is_root, stderr};
+use crate::place::{Place, assert_document, exit_code, is_root, stderr};
 use crate::requirement::{Requirement, skip};
 
 /// A mounted erofs, gone at the end.
@@ -22,7 +22,7 @@ impl Drop for Mounted {
 }
 
 /// An erofs mounted from `image`, whose data is in `extra`.
-fn mounted(place: &Place) -> Option<Mounted> {
+fn mounted_erofs(place: &Place) -> Option<Mounted> {
     if !is_root() {
         return None;
     }
@@ -53,25 +53,25 @@ fn mounted(place: &Place) -> Option<Mounted> {
     }
 }
 
-fn report(place: &Place, output: &str) -> std::process::Output {
+fn write_report(place: &Place, output: &str) -> std::process::Output {
     let words = ["report", "s.json", "-o", output];
     place.command(&words).output().unwrap()
 }
 
 /// Two names, so that it is written in place.
-fn linked(place: &Place, file: &Path) {
+fn add_hard_link(place: &Place, file: &Path) {
     fs::hard_link(file, place.join("linked")).unwrap();
 }
 
 #[test]
 fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
     let place = Place::new();
-    place.session("s.json");
-    let Some(mounted) = mounted(&place) else {
+    place.write_session("s.json");
+    let Some(mounted) = mounted_erofs(&place) else {
         return;
     };
     let extra = place.join("extra");
-    linked(&place, &extra);
+    add_hard_link(&place, &extra);
     let before = fs::read(&extra).unwrap();
     let by_descriptor = place
         .script("exec \"$P\" report s.json -o /dev/fd/5 5<> linked")
@@ -79,40 +79,40 @@ fn extra_device_file_of_a_mounted_file_system_is_not_written_in_place() {
         .unwrap();
     for output in [
         place.run_to("linked"),
-        report(&place, "linked"),
+        write_report(&place, "linked"),
         by_descriptor,
     ] {
         let told = stderr(&output);
-        assert_eq!(code(&output), 2, "{told}");
+        assert_eq!(exit_code(&output), 2, "{told}");
         assert!(
             told.contains("cannot find out whether it is in use"),
             "{told}"
         );
     }
     assert!(fs::read(&extra).unwrap() == before);
-    assert_eq!(place.kept(), 1, "nothing was measured");
+    assert_eq!(place.saved_session_count(), 1, "nothing was measured");
     drop(mounted);
-    let output = report(&place, "linked");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    let output = write_report(&place, "linked");
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
 }
 
 #[test]
 fn other_files_are_written_in_place_while_a_file_system_is_mounted_from_files() {
     let place = Place::new();
-    let Some(_mounted) = mounted(&place) else {
+    let Some(_mounted) = mounted_erofs(&place) else {
         return;
     };
     let file = place.join("file");
     fs::write(&file, "before").unwrap();
-    linked(&place, &file);
+    add_hard_link(&place, &file);
     let output = place.run_to("linked");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(&file).unwrap());
     // What is replaced keeps its bytes, whoever reads them.
     fs::remove_file(place.join("linked")).unwrap();
     let reader = File::open(&file).unwrap();
     let output = place.run_to("file");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     drop(reader);
 }
 
@@ -154,11 +154,11 @@ fn image_of_a_loop_device_is_not_written_in_place_through_an_overlay() {
         return;
     };
     let output = place.run_to("merged/image");
-    assert_eq!(code(&output), 2, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 2, "{}", stderr(&output));
     let expected = "is attached to";
     assert!(stderr(&output).contains(expected), "{}", stderr(&output));
     assert!(fs::read(&image).unwrap() == vec![0x5a; 1 << 20]);
     drop(device);
     let output = place.run_to("merged/image");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
 }

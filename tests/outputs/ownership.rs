@@ -5,10 +5,10 @@ use std::os::unix::fs::{MetadataExt, PermissionsExt, chown, symlink};
 use std::path::Path;
 use std::process::Command;
 
-use crate::place::{Place, USER, assert_document, code, is_root, stderr, stdout};
+use crate::place::{ORDINARY_USER, Place, assert_document, exit_code, is_root, stderr, stdout};
 use crate::requirement::{Requirement, skip};
 
-fn facts(path: &Path) -> (u32, u32, u32, u64) {
+fn owner_mode_and_inode(path: &Path) -> (u32, u32, u32, u64) {
     let facts = fs::metadata(path).unwrap();
     (
         facts.uid(),
@@ -25,30 +25,33 @@ fn existing_file_keeps_owner_and_mode() {
     fs::write(&path, "before").unwrap();
     fs::set_permissions(&path, fs::Permissions::from_mode(0o600)).unwrap();
     if is_root() {
-        chown(&path, Some(USER), Some(USER)).unwrap();
+        chown(&path, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
     }
-    let before = facts(&path);
+    let before = owner_mode_and_inode(&path);
     let inode = fs::metadata(&path).unwrap().ino();
     let output = place.run_to("out.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
-    assert_eq!(facts(&path), before);
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+    assert_eq!(owner_mode_and_inode(&path), before);
     assert_ne!(
         fs::metadata(&path).unwrap().ino(),
         inode,
         "replaced at once"
     );
     assert_document(&fs::read_to_string(&path).unwrap());
-    assert_eq!(place.names("."), ["out.json", "state"]);
+    assert_eq!(place.file_names("."), ["out.json", "state"]);
 }
 
 #[test]
-fn new_file_obeys_the_umask() {
+fn new_output_file_respects_umask() {
     let place = Place::new();
     for (umask, mode) in [("000", 0o666), ("022", 0o644), ("077", 0o600)] {
         let script = format!("umask {umask}; \"$P\" $RUN --json {umask}.json");
         let output = place.script(&script).output().unwrap();
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
-        assert_eq!(facts(&place.join(&format!("{umask}.json"))).2, mode);
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
+        assert_eq!(
+            owner_mode_and_inode(&place.join(&format!("{umask}.json"))).2,
+            mode
+        );
     }
 }
 
@@ -58,13 +61,13 @@ fn hard_link_is_written_in_place() {
     fs::write(place.join("one"), "x".repeat(100_000)).unwrap();
     fs::hard_link(place.join("one"), place.join("two")).unwrap();
     let output = place.run_to("one");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(place.join("two")).unwrap());
-    assert_eq!(facts(&place.join("one")).3, 2);
+    assert_eq!(owner_mode_and_inode(&place.join("one")).3, 2);
 }
 
 #[test]
-fn symbolic_link_stays_and_its_file_is_replaced() {
+fn output_through_symlink_replaces_target_and_keeps_link() {
     let place = Place::new();
     fs::create_dir(place.join("far")).unwrap();
     fs::write(place.join("far/file"), "before").unwrap();
@@ -72,7 +75,7 @@ fn symbolic_link_stays_and_its_file_is_replaced() {
     symlink("far/new", place.join("dangling")).unwrap();
     for (link, file) in [("link", "far/file"), ("dangling", "far/new")] {
         let output = place.run_to(link);
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         assert!(fs::symlink_metadata(place.join(link)).unwrap().is_symlink());
         assert_document(&fs::read_to_string(place.join(file)).unwrap());
     }
@@ -103,7 +106,7 @@ fn extended_attributes_and_acls_are_kept() {
         let before = list();
         assert!(!before.is_empty());
         let output = place.run_to(name);
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         assert_eq!(list(), before);
         assert_document(&fs::read_to_string(place.join(name)).unwrap());
     }
@@ -121,10 +124,10 @@ fn bind_mounted_file_is_written_in_place() {
         umount "$D/at"
         cat "$D/at"
     "#;
-    let Some(output) = place.namespace(script) else {
+    let Some(output) = place.script_in_mount_namespace(script) else {
         return;
     };
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_eq!(stdout(&output), "mountpoint\n");
     assert_document(&fs::read_to_string(place.join("file")).unwrap());
 }
@@ -137,14 +140,22 @@ fn file_in_directory_without_write_permission_is_written_in_place() {
     let place = Place::new();
     fs::create_dir(place.join("closed")).unwrap();
     fs::write(place.join("closed/out"), "before").unwrap();
-    chown(place.join("closed/out"), Some(USER), Some(USER)).unwrap();
+    chown(
+        place.join("closed/out"),
+        Some(ORDINARY_USER),
+        Some(ORDINARY_USER),
+    )
+    .unwrap();
     for path in place.path().ancestors().take(1) {
         fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
     }
     let script = r#"cp "$P" "$D/program" && XDG_STATE_HOME=/nonexistent setpriv --reuid 1000 \
         --regid 1000 --clear-groups "$D/program" $RUN --json closed/out"#;
     let output = place.script(script).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(place.join("closed/out")).unwrap());
-    assert_eq!(facts(&place.join("closed/out")).0, USER);
+    assert_eq!(
+        owner_mode_and_inode(&place.join("closed/out")).0,
+        ORDINARY_USER
+    );
 }

@@ -11,7 +11,7 @@ pub use crate::requirement::is_root;
 use crate::requirement::{Requirement, skip};
 
 /// A run that takes no time: 100 requests to a simulated drive.
-pub const RUN: [&str; 5] = [
+pub const SHORT_RUN: [&str; 5] = [
     "run",
     "random-read",
     "sim:constant,latency=100us,size=1GB",
@@ -23,11 +23,11 @@ pub const RUN: [&str; 5] = [
 const TIMEOUT: Duration = Duration::from_secs(60);
 
 /// An ordinary user.
-pub const USER: u32 = 1000;
+pub const ORDINARY_USER: u32 = 1000;
 
 /// Mounts a /dev of the script's own: a program that goes wrong replaces no node of the machine.
 /// Nodes that a test needs are made there; `$LOOP` is `major minor` of a loop device.
-const PRIVATE_DEV: &str = r#"
+const PRIVATE_DEV_SCRIPT: &str = r#"
     set -e
     mount -t tmpfs -o mode=755 none /dev
     [ "$(stat -f -c %T /dev)" = tmpfs ] && [ -z "$(ls -A /dev)" ]
@@ -65,7 +65,7 @@ impl Place {
     pub fn command(&self, words: &[&str]) -> Command {
         let mut command = Command::new(env!("CARGO_BIN_EXE_diskscope"));
         command.args(words);
-        self.settle(&mut command);
+        self.apply_environment(&mut command);
         command
     }
 
@@ -73,12 +73,12 @@ impl Place {
     pub fn script(&self, script: &str) -> Command {
         let mut command = Command::new("bash");
         command.args(["-uc", script]);
-        self.settle(&mut command);
+        self.apply_environment(&mut command);
         command
     }
 
     /// The same in a mount namespace of its own, as root; `None`, and why, where there is none.
-    pub fn namespace(&self, script: &str) -> Option<Output> {
+    pub fn script_in_mount_namespace(&self, script: &str) -> Option<Output> {
         if !is_root() {
             return None;
         }
@@ -96,22 +96,22 @@ impl Place {
             "-euc",
             script,
         ]);
-        self.settle(&mut command);
+        self.apply_environment(&mut command);
         Some(command.output().unwrap())
     }
 
     /// The same with a /dev of its own, and in it the node of a loop device.
     pub fn with_private_dev(&self, disk: Option<&LoopDevice>, script: &str) -> Option<Output> {
         let number = disk.map_or("", |disk| disk.path().trim_start_matches("/dev/loop"));
-        self.namespace(&format!("LOOP={number}\n{PRIVATE_DEV}\n{script}"))
+        self.script_in_mount_namespace(&format!("LOOP={number}\n{PRIVATE_DEV_SCRIPT}\n{script}"))
     }
 
-    fn settle(&self, command: &mut Command) {
+    fn apply_environment(&self, command: &mut Command) {
         command
             .current_dir(self.path())
             .env("P", env!("CARGO_BIN_EXE_diskscope"))
             .env("D", self.path())
-            .env("RUN", RUN.join(" "))
+            .env("RUN", SHORT_RUN.join(" "))
             .env("XDG_STATE_HOME", self.join("state"))
             .env("RUST_BACKTRACE", "0")
             .stdin(Stdio::null())
@@ -121,20 +121,20 @@ impl Place {
 
     /// Runs the short benchmark with its document to `json`.
     pub fn run_to(&self, json: &str) -> Output {
-        let words = [&RUN[..], &["--json", json]].concat();
+        let words = [&SHORT_RUN[..], &["--json", json]].concat();
         self.command(&words).output().unwrap()
     }
 
     /// A saved session by the name `name`.
-    pub fn session(&self, name: &str) -> PathBuf {
+    pub fn write_session(&self, name: &str) -> PathBuf {
         let path = self.join(name);
         let output = self.run_to(path.to_str().unwrap());
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         path
     }
 
     /// Names of the sessions that the program kept.
-    pub fn kept(&self) -> usize {
+    pub fn saved_session_count(&self) -> usize {
         fs::read_dir(self.join("state/diskscope/sessions")).map_or(0, Iterator::count)
     }
 
@@ -156,7 +156,7 @@ impl Place {
     }
 
     /// Names in the directory, sorted.
-    pub fn names(&self, directory: &str) -> Vec<String> {
+    pub fn file_names(&self, directory: &str) -> Vec<String> {
         let entries = fs::read_dir(self.join(directory)).unwrap();
         let mut names: Vec<_> = entries
             .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -166,7 +166,7 @@ impl Place {
     }
 
     /// A directory that everybody can write, as /tmp is.
-    pub fn sticky(&self, name: &str) -> PathBuf {
+    pub fn sticky_directory(&self, name: &str) -> PathBuf {
         let path = self.join(name);
         fs::create_dir(&path).unwrap();
         fs::set_permissions(&path, fs::Permissions::from_mode(0o1777)).unwrap();
@@ -178,10 +178,10 @@ impl Place {
 #[track_caller]
 pub fn assert_refused(place: &Place, output: &Output, why: &str) {
     let told = stderr(output);
-    assert_eq!(code(output), 2, "{told}");
+    assert_eq!(exit_code(output), 2, "{told}");
     assert!(told.contains(why), "{told}");
     assert_eq!(stdout(output), "");
-    assert_eq!(place.kept(), 0);
+    assert_eq!(place.saved_session_count(), 0);
 }
 
 #[track_caller]
@@ -190,7 +190,7 @@ pub fn assert_document(text: &str) {
     assert_eq!(document["schema"], "diskscope-session");
 }
 
-pub fn code(output: &Output) -> i32 {
+pub fn exit_code(output: &Output) -> i32 {
     output.status.code().unwrap_or(-1)
 }
 

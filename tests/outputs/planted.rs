@@ -3,21 +3,23 @@
 use std::fs;
 use std::os::unix::fs::{MetadataExt, chown, lchown, symlink};
 
-use crate::place::{Place, USER, assert_document, assert_refused, code, is_root, stderr, stdout};
+use crate::place::{
+    ORDINARY_USER, Place, assert_document, assert_refused, exit_code, is_root, stderr, stdout,
+};
 
 #[test]
 fn link_planted_as_partial_file_is_not_followed() {
     let place = Place::new();
-    let shared = place.sticky("shared");
+    let shared = place.sticky_directory("shared");
     let victim = place.join("victim");
     fs::write(&victim, "precious").unwrap();
     symlink(&victim, shared.join("out.json.partial")).unwrap();
     symlink(&victim, shared.join("report.html.partial")).unwrap();
     let output = place.run_to("shared/out.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     let words = ["report", "shared/out.json", "-o", "shared/report.html"];
     let output = place.command(&words).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
     assert_document(&fs::read_to_string(shared.join("out.json")).unwrap());
 }
@@ -28,14 +30,14 @@ fn link_of_another_user_as_output_is_refused() {
         return;
     }
     let place = Place::new();
-    let shared = place.sticky("shared");
+    let shared = place.sticky_directory("shared");
     let victim = place.join("victim");
     fs::write(&victim, "precious").unwrap();
     symlink(&victim, shared.join("out.json")).unwrap();
     symlink(place.path(), shared.join("way")).unwrap();
     symlink(place.join("made"), shared.join("dangling")).unwrap();
     for name in ["out.json", "way", "dangling"] {
-        lchown(shared.join(name), Some(USER), None).unwrap();
+        lchown(shared.join(name), Some(ORDINARY_USER), None).unwrap();
     }
     for name in ["shared/out.json", "shared/way/victim", "shared/dangling"] {
         let output = place.run_to(name);
@@ -47,11 +49,11 @@ fn link_of_another_user_as_output_is_refused() {
         .unwrap();
     assert_refused(&place, &output, "a symbolic link that user 1000 made");
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    assert_eq!(place.names("."), ["shared", "victim"]);
+    assert_eq!(place.file_names("."), ["shared", "victim"]);
 }
 
 #[test]
-fn link_of_another_user_leads_to_files_of_that_user_only() {
+fn symlink_of_other_user_reaches_only_their_files() {
     if !is_root() {
         return;
     }
@@ -63,7 +65,7 @@ fn link_of_another_user_leads_to_files_of_that_user_only() {
     symlink("../victim", home.join("bad")).unwrap();
     symlink("own", home.join("good")).unwrap();
     for name in ["", "own", "bad", "good"] {
-        lchown(home.join(name), Some(USER), None).unwrap();
+        lchown(home.join(name), Some(ORDINARY_USER), None).unwrap();
     }
     assert_refused(
         &place,
@@ -75,12 +77,12 @@ fn link_of_another_user_leads_to_files_of_that_user_only() {
         "precious"
     );
     let output = place.run_to("home/good");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_document(&fs::read_to_string(home.join("own")).unwrap());
 }
 
 #[test]
-fn link_of_root_that_another_user_can_move_leads_to_no_file_of_root() {
+fn movable_root_symlink_reaches_no_root_file() {
     if !is_root() {
         return;
     }
@@ -91,7 +93,7 @@ fn link_of_root_that_another_user_can_move_leads_to_no_file_of_root() {
     // Made by root; the owner of the directory gave it this name, or moved what it lies in.
     symlink(place.join("victim"), home.join("moved")).unwrap();
     symlink("../../../victim", home.join("deep/er/below")).unwrap();
-    lchown(&home, Some(USER), None).unwrap();
+    lchown(&home, Some(ORDINARY_USER), None).unwrap();
     for name in ["home/moved", "home/deep/er/below"] {
         assert_refused(&place, &place.run_to(name), "a symbolic link of user 1000");
     }
@@ -105,9 +107,9 @@ fn file_of_another_user_in_shared_directory_is_refused() {
         return;
     }
     let place = Place::new();
-    let shared = place.sticky("shared");
+    let shared = place.sticky_directory("shared");
     fs::write(shared.join("theirs"), "before").unwrap();
-    chown(shared.join("theirs"), Some(USER), None).unwrap();
+    chown(shared.join("theirs"), Some(ORDINARY_USER), None).unwrap();
     let output = place.run_to("shared/theirs");
     assert_refused(&place, &output, "belongs to user 1000");
     fs::write(place.join("victim"), "precious").unwrap();
@@ -121,7 +123,7 @@ fn file_of_another_user_in_shared_directory_is_refused() {
 }
 
 #[test]
-fn recording_never_opens_what_is_there() {
+fn recording_never_opens_existing_file() {
     let place = Place::new();
     fs::write(place.join("victim"), "precious").unwrap();
     symlink("victim", place.join("link")).unwrap();
@@ -139,7 +141,7 @@ fn recording_never_opens_what_is_there() {
         "100ms",
     ];
     let output = place.command(&words).output().unwrap();
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_eq!(
         fs::metadata(place.join("nowhere")).unwrap().mode() & 0o777,
         0o600
@@ -158,7 +160,7 @@ fn link_of_another_user_to_open_files_of_processes_is_refused() {
     let place = Place::new();
     let home = place.join("home");
     fs::create_dir(&home).unwrap();
-    chown(&home, Some(USER), None).unwrap();
+    chown(&home, Some(ORDINARY_USER), None).unwrap();
     fs::write(place.join("victim"), "precious").unwrap();
     // 9 is open in the script, and inherited by the program.
     let script = r#"
@@ -189,11 +191,11 @@ fn link_of_another_user_to_open_files_of_processes_is_refused() {
         fs::read_to_string(place.join("victim")).unwrap(),
         "precious"
     );
-    assert_eq!(place.names("."), ["err", "home", "victim"]);
+    assert_eq!(place.file_names("."), ["err", "home", "victim"]);
 }
 
 #[test]
-fn open_file_of_another_users_process_must_be_that_users() {
+fn open_file_of_other_process_must_belong_to_its_user() {
     if !is_root() {
         return;
     }
@@ -201,7 +203,7 @@ fn open_file_of_another_users_process_must_be_that_users() {
     for name in ["victim", "theirs"] {
         fs::write(place.join(name), "precious").unwrap();
     }
-    chown(place.join("theirs"), Some(USER), None).unwrap();
+    chown(place.join("theirs"), Some(ORDINARY_USER), None).unwrap();
     let script = r#"
         setpriv --reuid 1000 --regid 1000 --clear-groups sleep 60 8< victim 9<> theirs & other=$!
         until [ "$(cat /proc/$other/comm)" = sleep ]; do :; done
@@ -223,14 +225,14 @@ fn open_file_of_another_users_process_must_be_that_users() {
 /// As far as it is called shared: by the group, with and without sticky bit, or by an access control
 /// list.
 #[test]
-fn directory_that_a_group_or_access_list_can_write_is_shared() {
+fn directory_writable_by_group_or_acl_is_shared() {
     use std::os::unix::fs::PermissionsExt;
     if !is_root() {
         return;
     }
     for mode in [0o775, 0o2775, 0o1775, 0o720, 0o777, 0] {
         let place = Place::new();
-        let shared = place.sticky("shared");
+        let shared = place.sticky_directory("shared");
         let by_list = mode == 0;
         let bits = if by_list { 0o755 } else { mode };
         fs::set_permissions(&shared, fs::Permissions::from_mode(bits)).unwrap();
@@ -246,9 +248,9 @@ fn directory_that_a_group_or_access_list_can_write_is_shared() {
         for name in ["victim", "shared/theirs"] {
             fs::write(place.join(name), "precious").unwrap();
         }
-        chown(shared.join("theirs"), Some(USER), None).unwrap();
+        chown(shared.join("theirs"), Some(ORDINARY_USER), None).unwrap();
         symlink("../victim", shared.join("planted")).unwrap();
-        lchown(shared.join("planted"), Some(USER), None).unwrap();
+        lchown(shared.join("planted"), Some(ORDINARY_USER), None).unwrap();
         // What anybody can do where fs.protected_hardlinks is 0.
         fs::hard_link(place.join("victim"), shared.join("hard")).unwrap();
         symlink("../victim", place.join("link-of-root")).unwrap();
@@ -264,7 +266,7 @@ fn directory_that_a_group_or_access_list_can_write_is_shared() {
         let victim = fs::read_to_string(place.join("victim")).unwrap();
         assert_eq!(victim, "precious", "{mode:o}");
         let output = place.run_to("shared/new");
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     }
 }
 
@@ -278,7 +280,7 @@ fn link_of_root_that_a_group_can_move_is_not_followed() {
     }
     for mode in [0o777, 0o775, 0o2775] {
         let place = Place::new();
-        let shared = place.sticky("shared");
+        let shared = place.sticky_directory("shared");
         fs::create_dir(shared.join("below")).unwrap();
         fs::write(place.join("victim"), "precious").unwrap();
         symlink("../victim", shared.join("current")).unwrap();
@@ -292,7 +294,7 @@ fn link_of_root_that_a_group_can_move_is_not_followed() {
         // Nobody else can move it in one with a sticky bit.
         fs::set_permissions(&shared, fs::Permissions::from_mode(0o1777)).unwrap();
         let output = place.run_to("shared/out.json");
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         assert_document(&fs::read_to_string(place.join("victim")).unwrap());
     }
 }
@@ -305,11 +307,11 @@ fn link_that_two_users_can_move_is_not_followed() {
     }
     let place = Place::new();
     let home = place.join("home");
-    let other = USER + 1;
+    let other = ORDINARY_USER + 1;
     fs::create_dir_all(home.join("other")).unwrap();
     fs::write(place.join("victim"), "precious").unwrap();
     symlink("../../victim", home.join("other/link")).unwrap();
-    chown(&home, Some(USER), None).unwrap();
+    chown(&home, Some(ORDINARY_USER), None).unwrap();
     for path in [home.join("other"), place.join("victim")] {
         chown(path, Some(other), None).unwrap();
     }
@@ -324,23 +326,23 @@ fn parent_of_a_directory_that_another_user_moved_is_not_trusted() {
         return;
     }
     let place = Place::new();
-    let shared = place.sticky("shared");
+    let shared = place.sticky_directory("shared");
     fs::create_dir_all(place.join("home/work/deep")).unwrap();
     fs::create_dir(place.join("etc")).unwrap();
     for victim in ["shared/out.json", "etc/conf"] {
         fs::write(place.join(victim), "precious").unwrap();
     }
     for theirs in ["home", "home/work"] {
-        chown(place.join(theirs), Some(USER), None).unwrap();
+        chown(place.join(theirs), Some(ORDINARY_USER), None).unwrap();
     }
     let run = |from: &str, output: &str| {
-        let words = [&crate::place::RUN[..], &["--json", output]].concat();
+        let words = [&crate::place::SHORT_RUN[..], &["--json", output]].concat();
         let mut command = place.command(&words);
         command.current_dir(place.join(from)).output().unwrap()
     };
     // Where it was: the parent is the same user's.
     let output = run("home/work", "../out.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     fs::remove_dir_all(place.join("state")).unwrap();
     fs::rename(place.join("home/work"), shared.join("work")).unwrap();
     let why = "the parent (..) of a directory of user 1000";
@@ -359,14 +361,14 @@ fn parent_of_a_directory_that_another_user_moved_is_not_trusted() {
     }
     // Root's own directories are where root put them.
     let output = run("etc", "../etc/new.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
 }
 
 /// As a stick is mounted by udisks2: owner and mode of what is on it were set elsewhere.
 #[test]
 fn link_on_a_medium_made_elsewhere_does_not_lead_off_it() {
     let place = Place::new();
-    place.session("s.json");
+    place.write_session("s.json");
     let script = r#"
         mkdir m; echo precious > conf; : > fstab
         truncate -s 16M image; mkfs.ext4 -q -F image
@@ -385,7 +387,7 @@ fn link_on_a_medium_made_elsewhere_does_not_lead_off_it() {
         report m/out.html; head -c 9 conf
         umount m
     "#;
-    let Some(output) = place.namespace(script) else {
+    let Some(output) = place.script_in_mount_namespace(script) else {
         return;
     };
     if place.join("fstab-needed").exists() {

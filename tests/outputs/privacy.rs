@@ -4,10 +4,10 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, chown};
 use std::path::Path;
 
-use crate::place::{Place, USER, code, is_root, stderr, stdout};
+use crate::place::{ORDINARY_USER, Place, exit_code, is_root, stderr, stdout};
 
 /// Every file and directory below, with owner and mode.
-fn below(path: &Path) -> Vec<(String, u32, u32)> {
+fn owners_and_modes_below(path: &Path) -> Vec<(String, u32, u32)> {
     let mut found = Vec::new();
     let Ok(entries) = fs::read_dir(path) else {
         return found;
@@ -17,7 +17,7 @@ fn below(path: &Path) -> Vec<(String, u32, u32)> {
         let name = entry.file_name().into_string().unwrap();
         found.push((name, facts.uid(), facts.mode() & 0o7777));
         if facts.is_dir() {
-            found.extend(below(&entry.path()));
+            found.extend(owners_and_modes_below(&entry.path()));
         }
     }
     found
@@ -32,10 +32,10 @@ fn kept_files_are_private_whatever_the_umask() {
              \"$P\" record day.rec --interval 100ms --duration 100ms"
         );
         let output = place.script(&script).output().unwrap();
-        assert_eq!(code(&output), 0, "{umask}: {}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{umask}: {}", stderr(&output));
         let recording = fs::metadata(place.join("day.rec")).unwrap();
         assert_eq!(recording.mode() & 0o777, 0o600, "{umask}");
-        let kept = below(&place.join("state/diskscope"));
+        let kept = owners_and_modes_below(&place.join("state/diskscope"));
         assert_eq!(kept.len(), 2, "{kept:?}");
         for (name, _, mode) in kept {
             let expected = if name == "sessions" { 0o700 } else { 0o600 };
@@ -47,7 +47,7 @@ fn kept_files_are_private_whatever_the_umask() {
 }
 
 #[test]
-fn journal_of_a_run_under_way_is_private() {
+fn journal_of_active_run_is_private() {
     let place = Place::new();
     fs::create_dir(place.join("scratch")).unwrap();
     let words = [
@@ -67,7 +67,7 @@ fn journal_of_a_run_under_way_is_private() {
 }
 
 #[test]
-fn root_under_the_home_of_another_user_leaves_nothing_there() {
+fn root_with_other_users_home_creates_no_files_there() {
     if !is_root() {
         return;
     }
@@ -75,7 +75,7 @@ fn root_under_the_home_of_another_user_leaves_nothing_there() {
         let place = Place::new();
         let home = place.join("home");
         fs::create_dir(&home).unwrap();
-        chown(&home, Some(USER), Some(USER)).unwrap();
+        chown(&home, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
         // Root's own home directory is that of a password file of the test's own.
         let script = format!(
             r#"
@@ -87,19 +87,19 @@ fn root_under_the_home_of_another_user_leaves_nothing_there() {
             "$P" $RUN
             "#
         );
-        let Some(output) = place.namespace(&script) else {
+        let Some(output) = place.script_in_mount_namespace(&script) else {
             return;
         };
-        assert_eq!(code(&output), 0, "{}", stderr(&output));
+        assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
         assert!(stdout(&output).contains("IOPS"));
-        assert_eq!(below(&home), []);
+        assert_eq!(owners_and_modes_below(&home), []);
         assert!(
             stderr(&output).contains("/roots/.local/state/diskscope/"),
             "{}",
             stderr(&output)
         );
         assert!(
-            below(&place.join("roots"))
+            owners_and_modes_below(&place.join("roots"))
                 .iter()
                 .any(|(_, owner, mode)| (*owner, *mode) == (0, 0o600))
         );
@@ -112,18 +112,18 @@ fn state_directory_planted_by_another_user_is_not_used() {
         return;
     }
     let place = Place::new();
-    let base = place.sticky("state");
+    let base = place.sticky_directory("state");
     let planted = base.join("diskscope");
     fs::create_dir(&planted).unwrap();
-    chown(&planted, Some(USER), Some(USER)).unwrap();
+    chown(&planted, Some(ORDINARY_USER), Some(ORDINARY_USER)).unwrap();
     let output = place.run_to("out.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert!(
         stderr(&output).contains("the session is not saved"),
         "{}",
         stderr(&output)
     );
-    assert_eq!(below(&planted), []);
+    assert_eq!(owners_and_modes_below(&planted), []);
 }
 
 /// `$D/home` is where root's HOME leads, `$D/passwd` gives `$D/roots`; `$D/theirs` is another user's.
@@ -131,14 +131,19 @@ fn state_of_root(place: &Place, script: &str) -> Option<std::process::Output> {
     for name in ["home", "roots", "theirs", "etc"] {
         fs::create_dir(place.join(name)).unwrap();
     }
-    chown(place.join("theirs"), Some(USER), Some(USER)).unwrap();
-    place.namespace(&format!(
+    chown(
+        place.join("theirs"),
+        Some(ORDINARY_USER),
+        Some(ORDINARY_USER),
+    )
+    .unwrap();
+    place.script_in_mount_namespace(&format!(
         r#"
         echo "root:x:0:0::$D/roots:/bin/sh" > "$D/passwd"
         mount --bind "$D/passwd" /etc/passwd
         unset XDG_STATE_HOME
         export HOME="$D/home"
-        user() {{ setpriv --reuid {USER} --regid {USER} --clear-groups "$@"; }}
+        user() {{ setpriv --reuid {ORDINARY_USER} --regid {ORDINARY_USER} --clear-groups "$@"; }}
         {script}
         "$P" $RUN
         "#
@@ -171,13 +176,13 @@ fn state_of_root_is_kept_only_where_nobody_else_decides() {
             return;
         };
         let told = stderr(&output);
-        assert_eq!(code(&output), 0, "{script}: {told}");
+        assert_eq!(exit_code(&output), 0, "{script}: {told}");
         assert!(
             told.contains("/roots/.local/state/diskscope/"),
             "{script}: {told}"
         );
         for name in ["etc", "theirs", "home"] {
-            let found = below(&place.join(name));
+            let found = owners_and_modes_below(&place.join(name));
             let is_planted = |name: &str| [".local", "state", "x", "home"].contains(&name);
             assert!(
                 found.iter().all(|(name, ..)| is_planted(name)),
@@ -204,7 +209,7 @@ fn state_of_root_is_kept_where_root_alone_decides() {
             return;
         };
         let told = stderr(&output);
-        assert_eq!(code(&output), 0, "{script}: {told}");
+        assert_eq!(exit_code(&output), 0, "{script}: {told}");
         assert!(
             told.contains("/home/.local/state/diskscope/"),
             "{script}: {told}"
@@ -233,10 +238,10 @@ fn directory_of_root_that_another_user_moved_is_left_as_it_is() {
         return;
     };
     let told = stderr(&output);
-    assert_eq!(code(&output), 0, "{told}");
+    assert_eq!(exit_code(&output), 0, "{told}");
     assert!(told.contains("the session is not saved"), "{told}");
     assert!(told.contains("it belongs to user 1000"), "{told}");
-    let found = below(&place.join("theirs"));
+    let found = owners_and_modes_below(&place.join("theirs"));
     assert!(
         found.contains(&("diskscope".to_owned(), 0, 0o755)),
         "{found:?}"
@@ -254,7 +259,7 @@ fn directory_with_files_in_it_is_not_closed() {
     fs::write(project.join("Makefile"), "").unwrap();
     fs::set_permissions(&project, fs::Permissions::from_mode(0o755)).unwrap();
     let output = place.run_to("out.json");
-    assert_eq!(code(&output), 0, "{}", stderr(&output));
+    assert_eq!(exit_code(&output), 0, "{}", stderr(&output));
     assert_eq!(fs::metadata(&project).unwrap().mode() & 0o777, 0o755);
     let sessions = fs::metadata(project.join("sessions")).unwrap();
     assert_eq!(sessions.mode() & 0o777, 0o700);

@@ -6,7 +6,7 @@ use serde_json::Value;
 
 /// Something done to bytes at a place.
 #[derive(Debug, Clone)]
-pub enum Edit {
+pub enum ByteEdit {
     /// One byte is another.
     Byte(u8),
     /// These come in between.
@@ -21,7 +21,7 @@ pub enum Edit {
     Twice,
 }
 
-fn edit() -> impl Strategy<Value = Edit> {
+fn any_edit() -> impl Strategy<Value = ByteEdit> {
     let numbers = prop_oneof![
         Just(0),
         Just(u64::MAX),
@@ -30,23 +30,23 @@ fn edit() -> impl Strategy<Value = Edit> {
         any::<u64>(),
     ];
     prop_oneof![
-        4 => any::<u8>().prop_map(Edit::Byte),
-        4 => prop::sample::select(&b" \n\t:()[]{}\"\\-.,0\0\x1b\xff"[..]).prop_map(Edit::Byte),
-        2 => prop::collection::vec(any::<u8>(), 1..8).prop_map(Edit::Insert),
-        2 => (1_usize..40).prop_map(Edit::Remove),
-        6 => numbers.prop_map(Edit::Number),
-        1 => Just(Edit::Cut),
-        1 => Just(Edit::Twice),
+        4 => any::<u8>().prop_map(ByteEdit::Byte),
+        4 => prop::sample::select(&b" \n\t:()[]{}\"\\-.,0\0\x1b\xff"[..]).prop_map(ByteEdit::Byte),
+        2 => prop::collection::vec(any::<u8>(), 1..8).prop_map(ByteEdit::Insert),
+        2 => (1_usize..40).prop_map(ByteEdit::Remove),
+        6 => numbers.prop_map(ByteEdit::Number),
+        1 => Just(ByteEdit::Cut),
+        1 => Just(ByteEdit::Twice),
     ]
 }
 
 /// Edits and where they are made.
-pub fn edits(most: usize) -> impl Strategy<Value = Vec<(Index, Edit)>> {
-    prop::collection::vec((any::<Index>(), edit()), 0..most)
+pub fn any_edits(most: usize) -> impl Strategy<Value = Vec<(Index, ByteEdit)>> {
+    prop::collection::vec((any::<Index>(), any_edit()), 0..most)
 }
 
 /// What is left of a file after all that.
-pub fn bytes(mut bytes: Vec<u8>, edits: &[(Index, Edit)]) -> Vec<u8> {
+pub fn apply_edits(mut bytes: Vec<u8>, edits: &[(Index, ByteEdit)]) -> Vec<u8> {
     for (index, edit) in edits {
         let at = index.index(bytes.len() + 1);
         edit.apply(&mut bytes, at);
@@ -54,7 +54,7 @@ pub fn bytes(mut bytes: Vec<u8>, edits: &[(Index, Edit)]) -> Vec<u8> {
     bytes
 }
 
-impl Edit {
+impl ByteEdit {
     /// Does it at that place, which may be the end.
     pub fn apply(&self, bytes: &mut Vec<u8>, at: usize) {
         match self {
@@ -78,12 +78,12 @@ impl Edit {
 
 /// A value somewhere in a document is another.
 #[derive(Debug, Clone)]
-pub struct Change {
-    place: Index,
+pub struct ValueChange {
+    index: Index,
     value: Value,
 }
 
-fn value() -> impl Strategy<Value = Value> {
+fn any_value() -> impl Strategy<Value = Value> {
     const NUMBERS: &[f64] = &[0.0, -1.0, 1e-300, 1e300, f64::MAX, f64::MIN, 0.5, 1e18];
     prop_oneof![
         Just(Value::Null),
@@ -110,32 +110,35 @@ fn value() -> impl Strategy<Value = Value> {
 }
 
 /// So many changes at most.
-pub fn values(most: usize) -> impl Strategy<Value = Vec<Change>> {
-    let change = (any::<Index>(), value()).prop_map(|(place, value)| Change { place, value });
+pub fn any_changes(most: usize) -> impl Strategy<Value = Vec<ValueChange>> {
+    let change = (any::<Index>(), any_value()).prop_map(|(place, value)| ValueChange {
+        index: place,
+        value,
+    });
     prop::collection::vec(change, 1..most)
 }
 
-impl Change {
+impl ValueChange {
     /// Puts the value in the place of another of its kind: anything else would be refused before it
     /// comes to matter.
     pub fn apply(&self, document: &mut Value) {
         let mut places = Vec::new();
-        collect(document, String::new(), &mut places);
+        collect_paths(document, String::new(), &mut places);
         places.retain(|place| {
             let there = document.pointer(place);
-            there.is_some_and(|there| alike(there, &self.value))
+            there.is_some_and(|there| has_same_type(there, &self.value))
         });
         if places.is_empty() {
             return;
         }
-        let place = &places[self.place.index(places.len())];
+        let place = &places[self.index.index(places.len())];
         if let Some(there) = document.pointer_mut(place) {
             *there = self.value.clone();
         }
     }
 }
 
-fn alike(one: &Value, other: &Value) -> bool {
+fn has_same_type(one: &Value, other: &Value) -> bool {
     match (one, other) {
         (Value::Number(one), Value::Number(other)) => one.is_f64() || other.is_u64(),
         (one, other) => std::mem::discriminant(one) == std::mem::discriminant(other),
@@ -144,17 +147,17 @@ fn alike(one: &Value, other: &Value) -> bool {
 
 /// Pointers (RFC 6901) to every value; of long lists only to the first few, which would crowd out
 /// everything else.
-fn collect(value: &Value, at: String, found: &mut Vec<String>) {
+fn collect_paths(value: &Value, at: String, found: &mut Vec<String>) {
     match value {
         Value::Array(items) => {
             for (index, item) in items.iter().enumerate().take(4) {
-                collect(item, format!("{at}/{index}"), found);
+                collect_paths(item, format!("{at}/{index}"), found);
             }
         }
         Value::Object(fields) => {
             for (name, field) in fields {
                 let name = name.replace('~', "~0").replace('/', "~1");
-                collect(field, format!("{at}/{name}"), found);
+                collect_paths(field, format!("{at}/{name}"), found);
             }
         }
         _ => {}

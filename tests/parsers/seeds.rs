@@ -4,20 +4,20 @@ use std::fs;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use diskscope::model::live::DeviceView;
-use diskscope::model::{Live, Modeler};
-use diskscope::recording::{Mark, Recorder};
+use diskscope::model::snapshot::DeviceView;
+use diskscope::model::{Snapshot, ViewBuilder};
+use diskscope::recording::{FrameMark, RecordingWriter};
 use diskscope::session::document::Session;
 use diskscope::session::store::{self, Journal};
 
-pub fn root() -> &'static Path {
+pub fn repository_root() -> &'static Path {
     Path::new(env!("CARGO_MANIFEST_DIR"))
 }
 
 /// The content of all files below a directory of the repository that are wanted.
-pub fn below(directory: &str, wanted: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
+pub fn seed_files(directory: &str, wanted: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
     let mut files = Vec::new();
-    collect(&root().join(directory), &mut files);
+    collect_files(&repository_root().join(directory), &mut files);
     files.sort();
     let contents: Vec<_> = files
         .iter()
@@ -29,11 +29,11 @@ pub fn below(directory: &str, wanted: impl Fn(&str) -> bool) -> Vec<Vec<u8>> {
 }
 
 /// All files below a directory; links are not followed.
-pub fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
+pub fn collect_files(directory: &Path, files: &mut Vec<PathBuf>) {
     for entry in fs::read_dir(directory).unwrap().map(Result::unwrap) {
         let kind = entry.file_type().unwrap();
         if kind.is_dir() {
-            collect(&entry.path(), files);
+            collect_files(&entry.path(), files);
         } else if kind.is_file() {
             files.push(entry.path());
         }
@@ -41,9 +41,11 @@ pub fn collect(directory: &Path, files: &mut Vec<PathBuf>) {
 }
 
 /// A journal with two runs, one of them in two states.
-pub fn journal() -> Vec<u8> {
+pub fn journal_seed() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
-    let load = |name: &str| store::load(&root().join("tests/sessions").join(name)).unwrap();
+    let load = |name: &str| {
+        store::load_session(&repository_root().join("tests/sessions").join(name)).unwrap()
+    };
     let sessions = ["nvme-random.json", "hdd-sequential.json"].map(load);
     let empty = Session {
         runs: Vec::new(),
@@ -51,13 +53,13 @@ pub fn journal() -> Vec<u8> {
     };
     let mut journal = Journal::create(directory.path(), "seed", &empty).unwrap();
     for session in [&sessions[0], &sessions[0], &sessions[1]] {
-        journal.append(&session.runs[0]).unwrap();
+        journal.append_progress(&session.runs[0]).unwrap();
     }
     fs::read(directory.path().join("seed.journal")).unwrap()
 }
 
 /// A request as `trace --json` prints it.
-const REQUEST: &[u8] =
+const REQUEST_LINE: &[u8] =
     b"{\"time_ns\":100,\"pid\":4711,\"command\":\"dd\",\"charged\":\"submitter\",\
 \"submitter_pid\":9,\"submitter\":\"kworker/u8:1\",\"device\":\"sda\",\"operation\":\"write\",\
 \"flags\":\"WS\",\"sector\":2048,\"bytes\":4096,\"q2g_ns\":null,\"g2i_ns\":null,\"i2d_ns\":null,\
@@ -66,7 +68,7 @@ const REQUEST: &[u8] =
 
 /// What the kernel tells the write guard: a table of device-mapper behind the number of its lines,
 /// locks, mappings, an export.
-pub fn guard() -> Vec<Vec<u8>> {
+pub fn guard_seeds() -> Vec<Vec<u8>> {
     let mut table = vec![2];
     for (next, parameters) in [(56_u32, "8:2 2048"), (112, "8:2 4096")] {
         let begin = table.len();
@@ -88,24 +90,24 @@ pub fn guard() -> Vec<Vec<u8>> {
 }
 
 /// A recording of four views and some requests.
-pub fn recording() -> Vec<u8> {
+pub fn recording_seed() -> Vec<u8> {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("seed.rec");
-    let mut recorder = Recorder::create(&path, None).unwrap();
+    let mut recorder = RecordingWriter::create(&path, None).unwrap();
     for index in 0..4 {
-        recorder.view(&view(index)).unwrap();
-        let mark = Mark {
+        recorder.append_view(&seed_snapshot(index)).unwrap();
+        let mark = FrameMark {
             time_ms: index,
             bytes_per_s: None,
         };
-        recorder.requests(mark, REQUEST).unwrap();
+        recorder.append_requests(mark, REQUEST_LINE).unwrap();
     }
-    recorder.finish(5, "enough").unwrap();
+    recorder.end_recording(5, "enough").unwrap();
     fs::read(path).unwrap()
 }
 
-fn view(index: u64) -> Live {
-    let mut live = Modeler::default().update(Arc::default());
+fn seed_snapshot(index: u64) -> Snapshot {
+    let mut live = ViewBuilder::default().update(Arc::default());
     live.time = format!("2026-01-02T03:04:0{index}Z").into();
     live.devices = vec![DeviceView {
         name: "sda".into(),
@@ -116,7 +118,7 @@ fn view(index: u64) -> Live {
 }
 
 /// The first sector of an MBR with a logical partition, and a GPT; each with a file system.
-pub fn media() -> Vec<Vec<u8>> {
+pub fn media_seeds() -> Vec<Vec<u8>> {
     let size = 512 << 10;
     let number = |bytes: &mut [u8], at: usize, value: u32| {
         bytes[at..at + 4].copy_from_slice(&value.to_le_bytes());

@@ -6,76 +6,76 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::drive::{advice, file_systems, identity, mounts};
-use diskscope::model::{Modeler, Settings};
-use diskscope::probe::{Collector, Sample, open_files};
+use diskscope::model::{ViewBuilder, ViewSettings};
+use diskscope::probe::{SampleCollector, SystemSample, open_files};
 use diskscope::report::watch;
-use diskscope::roots::Roots;
+use diskscope::roots::SysPaths;
 use proptest::sample::Index;
 
-use crate::damage::{self, Edit};
+use crate::damage::{self, ByteEdit};
 use crate::overlay::lay;
 use crate::seeds;
 
 /// One file's damage.
-pub type Damage = (Index, Vec<(Index, Edit)>);
+pub type FileDamage = (Index, Vec<(Index, ByteEdit)>);
 
-fn damage(root: &Path, damages: &[Damage]) {
+fn apply_damages(root: &Path, damages: &[FileDamage]) {
     let mut files: Vec<PathBuf> = Vec::new();
-    seeds::collect(root, &mut files);
+    seeds::collect_files(root, &mut files);
     files.sort();
     for (which, edits) in damages {
         let file = &files[which.index(files.len())];
-        let bytes = damage::bytes(fs::read(file).unwrap(), edits);
+        let bytes = damage::apply_edits(fs::read(file).unwrap(), edits);
         fs::write(file, bytes).unwrap();
     }
 }
 
 /// Moves a sample to another time.
-fn shift(sample: &mut Sample, at: Duration) {
-    sample.at = at;
+fn shift_times(sample: &mut SystemSample, at: Duration) {
+    sample.boot_time = at;
     for process in &mut sample.processes {
         process.read_at = at;
     }
 }
 
 /// Two moments of a kernel, both damaged, read, understood and printed.
-pub fn watch(kernel: &str, before: &[Damage], after: &[Damage]) {
+pub fn sample_damaged_tree(kernel: &str, before: &[FileDamage], after: &[FileDamage]) {
     let root = tempfile::tempdir().unwrap();
     let tree = |moment: &str| {
-        seeds::root()
+        seeds::repository_root()
             .join("tests/kernels")
             .join(kernel)
             .join(moment)
     };
     lay(&tree("before"), root.path());
-    damage(root.path(), before);
-    let roots = Roots::below(root.path());
-    let mut collector = Collector::new(roots.clone());
-    let mut modeler = Modeler::new(Settings {
+    apply_damages(root.path(), before);
+    let roots = SysPaths::under_root(root.path());
+    let mut collector = SampleCollector::new(roots.clone());
+    let mut modeler = ViewBuilder::new(ViewSettings {
         all_processes: true,
-        ..Settings::default()
+        ..ViewSettings::default()
     });
     let mut first = collector.collect();
-    shift(&mut first, Duration::from_secs(1));
+    shift_times(&mut first, Duration::from_secs(1));
     modeler.update(Arc::new(first));
     lay(&tree("after"), root.path());
-    damage(root.path(), after);
+    apply_damages(root.path(), after);
     let mut second = collector.collect();
-    shift(&mut second, Duration::from_secs(2));
+    shift_times(&mut second, Duration::from_secs(2));
     let live = modeler.update(Arc::new(second));
-    assert!(!watch::text(&live).is_empty());
-    let line = watch::line(&live).unwrap();
+    assert!(!watch::watch_text(&live).is_empty());
+    let line = watch::json_line(&live).unwrap();
     serde_json::from_str::<serde_json::Value>(&line).unwrap();
-    others(&roots);
+    read_other_files(&roots);
 }
 
 /// What is read only when somebody asks.
-fn others(roots: &Roots) {
-    let file_systems = file_systems::list(roots);
-    for drive in identity::list(roots) {
+fn read_other_files(roots: &SysPaths) {
+    let file_systems = file_systems::list_file_systems(roots);
+    for drive in identity::list_block_devices(roots) {
         assert!(!drive.label().chars().any(char::is_control), "{drive:?}");
-        std::hint::black_box(advice::advise(&drive, &file_systems, None));
+        std::hint::black_box(advice::tuning_advice(&drive, &file_systems, None));
     }
     let _ = (mounts::mounts(roots), mounts::swaps(roots));
-    std::hint::black_box(open_files::deleted(roots));
+    std::hint::black_box(open_files::deleted_files(roots));
 }

@@ -5,121 +5,130 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::comparison::ComparisonState;
-use diskscope::app::consent::Stakes;
-use diskscope::app::key::{Code, Key};
-use diskscope::app::replay::{Moment, Timeline};
-use diskscope::app::{Action, Choice, Group, News, RunView, Saved, SessionEntry, State, update};
-use diskscope::bench::{Progress, common};
-use diskscope::drive::{InspectedMedium, Target, TargetKind, target};
-use diskscope::engine::{Snapshot, Tally};
-use diskscope::model::Live;
-use diskscope::model::live::{DeviceView, HostView, ProcessView, TransferState, TransferView};
-use diskscope::model::requests::{Actor, Board, Gaps, Operation, Request, Times};
-use diskscope::probe::trace::event::{Flags, Name};
-use diskscope::roots::Roots;
-use diskscope::session::compare::{Input, compare};
-use diskscope::session::document::{
-    Axis, Cpu, EngineRecord, Evidence, Figure, Findings, Host, KernelCounts, LatencyByDirection,
-    LatencySummary, Reproduce, Run, RunState, Series, Session, Severity, StageSplit, Table,
-    TargetRecord, Unit, Verdict,
+use diskscope::app::consent::OverwriteImpact;
+use diskscope::app::key::{KeyPress, KeySymbol};
+use diskscope::app::replay::{Frame, ReplayTimeline};
+use diskscope::app::{
+    AppEvent, AppState, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
+    update,
 };
-use diskscope::session::goal::Wanted;
-use diskscope::stats::latency::Latency;
+use diskscope::bench::{RunProgress, common};
+use diskscope::drive::{InspectedMedium, Target, TargetKind, medium};
+use diskscope::engine::{ExecutionSnapshot, IoStats};
+use diskscope::model::Snapshot;
+use diskscope::model::requests::{
+    MatchErrors, RequestActor, RequestAggregator, RequestOperation, RequestTimestamps,
+    TracedRequest,
+};
+use diskscope::model::snapshot::{DeviceView, HostView, ProcessView, TransferState, TransferView};
+use diskscope::probe::trace::event::{RwbsFlags, ThreadName};
+use diskscope::roots::SysPaths;
+use diskscope::session::compare::{ComparisonInput, compare_sessions};
+use diskscope::session::document::{
+    BenchmarkRun, ChartAxis, EngineRecord, Findings, HostRecord, Invocation, KernelCounts,
+    LatencyByDirection, LatencySummary, Metric, MetricTable, MetricUnit, RunCpuTime, RunEvidence,
+    RunState, Series, Session, Severity, StageBreakdown, TargetRecord, Verdict,
+};
+use diskscope::session::slo::SloSpec;
+use diskscope::stats::latency::LatencyHistogram;
 
 /// Makes the state that a screen shows.
-pub type Screen = fn() -> State;
+pub type StateBuilder = fn() -> AppState;
 
 /// Every screen by name.
-pub fn screens() -> Vec<(&'static str, Screen)> {
+pub fn screens() -> Vec<(&'static str, StateBuilder)> {
     vec![
-        ("live", live),
-        ("launcher", launcher),
-        ("consent", consent),
-        ("consent-in-use", consent_in_use),
-        ("run", running),
-        ("result", result),
+        ("live", live_state),
+        ("launcher", launcher_state),
+        ("consent", consent_state),
+        ("consent-in-use", consent_for_target_in_use),
+        ("run", running_state),
+        ("result", result_state),
         ("result-sequential", result_sequential),
         ("result-table", result_table),
-        ("requests", requests),
-        ("replay", replay),
-        ("sessions", sessions),
-        ("comparison", comparison),
-        ("help", help),
-        ("consent-with-much", consent_with_much),
+        ("requests", requests_state),
+        ("replay", replay_state),
+        ("sessions", sessions_state),
+        ("comparison", comparison_state),
+        ("help", help_state),
+        ("consent-with-much", consent_with_many_facts),
         ("form-field", form_field),
         ("launcher-search", launcher_search),
     ]
 }
 
 /// Presses a key.
-pub fn press(state: &mut State, code: Code) {
-    update(state, Action::Key(Key::new(code)));
+pub fn press_code(state: &mut AppState, code: KeySymbol) {
+    update(state, AppEvent::Key(KeyPress::new(code)));
 }
 
-fn hear(state: &mut State, news: News) {
-    update(state, Action::News(news));
+fn send_message(state: &mut AppState, news: Message) {
+    update(state, AppEvent::Message(news));
 }
 
 /// A wave between 0 and 1, the same every time.
-fn wave(step: usize, pace: f64, phase: f64) -> f64 {
+fn sine_wave(step: usize, pace: f64, phase: f64) -> f64 {
     let x = step as f64 * pace + phase;
     ((x.sin() + (x * 2.7).sin() * 0.5 + (x * 7.1).cos() * 0.25) / 1.75 + 1.0) / 2.0
 }
 
 /// The Live screen, after two minutes.
-pub fn live() -> State {
-    let mut state = State::new(Duration::from_secs(1));
+pub fn live_state() -> AppState {
+    let mut state = AppState::new(Duration::from_secs(1));
     for step in 0..120 {
-        hear(&mut state, News::Sample(Arc::new(sample(step))));
+        send_message(
+            &mut state,
+            Message::Snapshot(Arc::new(sample_snapshot(step))),
+        );
     }
     state
 }
 
 /// A recording of a day, at its busiest moment.
-pub fn replay() -> State {
+pub fn replay_state() -> AppState {
     let rates = (0..8640)
         .map(|step| {
             let known = !(4000..4100).contains(&step);
-            known.then(|| (wave(step, 0.004, 1.0).powi(3) * 4e8) as u64)
+            known.then(|| (sine_wave(step, 0.004, 1.0).powi(3) * 4e8) as u64)
         })
         .collect();
     let note = "the recording was cut off".to_owned();
-    let timeline = Timeline::new("day.rec".into(), rates, Some(note.into()));
-    let mut state = State::replaying(timeline, Duration::from_secs(10));
-    let history = live().live.history;
-    let moment = Moment {
+    let timeline = ReplayTimeline::new("day.rec".into(), rates, Some(note.into()));
+    let mut state = AppState::for_replay(timeline, Duration::from_secs(10));
+    let history = live_state().live.history;
+    let moment = Frame {
         requests: None,
-        position: 5120,
-        live: Arc::new(sample(60)),
+        index: 5120,
+        snapshot: Arc::new(sample_snapshot(60)),
         history,
-        playing: true,
+        is_playing: true,
     };
-    hear(&mut state, News::Moment(Box::new(moment)));
+    send_message(&mut state, Message::Frame(Box::new(moment)));
     state
 }
 
 /// The Requests screen: a sequential read beside random writes.
-pub fn requests() -> State {
-    let mut state = live();
-    press(&mut state, Code::Char('3'));
+pub fn requests_state() -> AppState {
+    let mut state = live_state();
+    press_code(&mut state, KeySymbol::Char('3'));
     let device = state.requests.device.clone().expect("the busiest one");
-    let mut board = Board::new(&device, 0);
-    let requests: Vec<Request> = (0..4000).map(request).collect();
-    board.add(&requests[..3000]);
+    let mut board = RequestAggregator::new(&device, 0);
+    let requests: Vec<TracedRequest> = (0..4000).map(request).collect();
+    board.add_requests(&requests[..3000]);
     board.view(45_000_000_000);
-    board.add(&requests[3000..]);
-    board.stand(0, Gaps::default(), 3);
-    hear(
+    board.add_requests(&requests[3000..]);
+    board.set_trace_status(0, MatchErrors::default(), 3);
+    send_message(
         &mut state,
-        News::Requests(Arc::new(board.view(60_000_000_000))),
+        Message::Requests(Arc::new(board.view(60_000_000_000))),
     );
     state
 }
 
-fn request(step: usize) -> Request {
+fn request(step: usize) -> TracedRequest {
     let at = step as u64 * 15_000_000;
     let is_read = !step.is_multiple_of(3);
-    let slow = (wave(step, 0.013, 0.4) * 30.0).exp2() as u64 % 20_000_000;
+    let slow = (sine_wave(step, 0.013, 0.4) * 30.0).exp2() as u64 % 20_000_000;
     let (pid, name, flags, sector): (u32, &[u8], &[u8], u64) = if is_read {
         (4711, b"cp", b"RA", 900_000_000 + step as u64 * 256)
     } else {
@@ -127,65 +136,65 @@ fn request(step: usize) -> Request {
             993,
             b"postgres",
             b"WS",
-            (wave(step, 91.7, 0.0) * 4e9) as u64,
+            (sine_wave(step, 91.7, 0.0) * 4e9) as u64,
         )
     };
     let queue = 3_000 + slow / 9;
-    Request {
+    TracedRequest {
         device: (8, 0),
         operation: if is_read {
-            Operation::Read
+            RequestOperation::Read
         } else {
-            Operation::Write
+            RequestOperation::Write
         },
-        flags: Flags::of(flags),
+        flags: RwbsFlags::from_field(flags),
         sector,
         bytes: if is_read { 131_072 } else { 8192 },
-        submitter: Some(Actor {
+        submitter: Some(RequestActor {
             pid: if is_read { pid } else { 77 },
-            name: Name::of(if is_read { name } else { b"kworker/u8:1" }),
+            name: ThreadName::from_field(if is_read { name } else { b"kworker/u8:1" }),
         }),
-        dirtied_by: (!is_read).then(|| Actor {
+        dirtied_by: (!is_read).then(|| RequestActor {
             pid,
-            name: Name::of(name),
+            name: ThreadName::from_field(name),
         }),
-        from: None,
-        times: Times {
+        remapped_from: None,
+        timestamps: RequestTimestamps {
             queued: Some(at),
             allocated: Some(at + 900),
             inserted: None,
             issued: Some(at + queue),
             completed: at + queue + 80_000 + slow,
         },
-        merged: 0,
-        split: false,
-        requeued: 0,
+        merged_count: 0,
+        is_split: false,
+        requeue_count: 0,
         error: if step == 3998 { -5 } else { 0 },
     }
 }
 
 /// One sample.
-pub fn sample(step: usize) -> Live {
-    Live {
+pub fn sample_snapshot(step: usize) -> Snapshot {
+    Snapshot {
         time: "2026-02-03T14:05:06Z".into(),
         interval: Some(Duration::from_secs(1)),
         host: HostView {
             name: Some("web-07".into()),
             kernel: Some("6.1.0-56-amd64".into()),
             uptime: Some(Duration::from_secs(41 * 86_400 + 7200)),
-            load: Some([1.83, 1.4, 1.1]),
+            load_averages: Some([1.83, 1.4, 1.1]),
             pressure_some: Some(0.12),
             pressure_full: Some(0.04),
             dirty_bytes: Some(640_000_000),
             writeback_bytes: Some(172_000_000),
-            drain: Some(Duration::from_secs(9)),
+            time_to_flush: Some(Duration::from_secs(9)),
             ..HostView::default()
         },
         devices: devices(step),
         processes: processes(),
         process_count: 212,
         transfers: transfers(),
-        growing: Vec::new(),
+        growing_files: Vec::new(),
         drives: Default::default(),
         file_systems: Default::default(),
         notices: vec!["I/O wait of processes: needs root and kernel.task_delayacct=1".into()],
@@ -197,7 +206,7 @@ fn device(name: &str, label: &str, size: u64, serial: bool) -> DeviceView {
         name: name.into(),
         label: label.into(),
         size_bytes: Some(size),
-        serial,
+        serves_serially: serial,
         read_ios_per_s: Some(0.0),
         write_ios_per_s: Some(0.0),
         read_bytes_per_s: Some(0.0),
@@ -213,7 +222,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
     let nvme = DeviceView {
         read_ios_per_s: Some(1204.0),
         write_ios_per_s: Some(310.0),
-        read_bytes_per_s: Some(78.9e6 * wave(step, 0.17, 0.0).powi(2)),
+        read_bytes_per_s: Some(78.9e6 * sine_wave(step, 0.17, 0.0).powi(2)),
         write_bytes_per_s: Some(12.1e6),
         read_await_ns: Some(113_000.0),
         write_await_ns: Some(41_000.0),
@@ -224,7 +233,7 @@ fn devices(step: usize) -> Vec<DeviceView> {
     };
     let root = DeviceView {
         parent: Some("nvme0n1".into()),
-        mounted_at: Some("/".into()),
+        mount_point: Some("/".into()),
         ..DeviceView {
             name: "nvme0n1p2".into(),
             label: "ext4".into(),
@@ -236,14 +245,14 @@ fn devices(step: usize) -> Vec<DeviceView> {
         read_ios_per_s: Some(96.0),
         write_ios_per_s: Some(41.0),
         read_bytes_per_s: Some(1.3e6),
-        write_bytes_per_s: Some(98.3e6 * (0.8 + 0.2 * wave(step, 0.4, 1.0))),
+        write_bytes_per_s: Some(98.3e6 * (0.8 + 0.2 * sine_wave(step, 0.4, 1.0))),
         read_await_ns: Some(11_200_000.0),
         write_await_ns: Some(48_100_000.0),
         queue_size: Some(6.9),
         in_flight: Some(7),
         request_bytes: Some(733_184.0),
         busy: Some(0.97),
-        mounted_at: Some("/mnt/backup".into()),
+        mount_point: Some("/mnt/backup".into()),
         ..device("sda", "ST8000NM000A", 8_001_563_222_016, true)
     };
     let stick = DeviceView {
@@ -307,7 +316,7 @@ fn transfers() -> Vec<TransferView> {
             eta: None,
             eta_low: None,
             eta_high: None,
-            state: TransferState::NoPosition,
+            state: TransferState::UnknownPosition,
             ..TransferView::default()
         },
     ]
@@ -321,11 +330,11 @@ fn process(pid: u32, user: &str, read: f64, write: f64, command: &str) -> Proces
         command: command.into(),
         read_bytes_per_s: Some(read),
         write_bytes_per_s: Some(write),
-        asked_read_bytes_per_s: Some(read * 1.02),
-        asked_write_bytes_per_s: Some(write),
+        rchar_bytes_per_s: Some(read * 1.02),
+        wchar_bytes_per_s: Some(write),
         io_wait: None,
         state: Some('S'),
-        parent: 1,
+        parent_pid: 1,
         ..ProcessView::default()
     }
 }
@@ -349,13 +358,13 @@ fn processes() -> Vec<ProcessView> {
         11.8e6,
         "postgres: background writer",
     );
-    database.asked_read_bytes_per_s = Some(190e6);
-    database.cached = Some(0.94);
+    database.rchar_bytes_per_s = Some(190e6);
+    database.cache_fraction = Some(0.94);
     database.io_wait = Some(0.03);
     let mut other = process(1, "root", 0.0, 0.0, "/sbin/init");
     other.read_bytes_per_s = None;
     other.write_bytes_per_s = None;
-    other.asked_read_bytes_per_s = None;
+    other.rchar_bytes_per_s = None;
     vec![
         copy,
         process(
@@ -377,34 +386,34 @@ fn target(name: &str, kind: TargetKind, size: u64) -> Target {
     Target {
         name: name.to_owned(),
         kind,
-        size,
-        logical_block: 512,
-        physical_block: 4096,
-        memory_alignment: 512,
-        direct: true,
+        size_bytes: size,
+        logical_block_bytes: 512,
+        physical_block_bytes: 4096,
+        buffer_alignment: 512,
+        supports_direct_io: true,
         drive: None,
         file_system: None,
     }
 }
 
 /// What the launcher offers.
-pub fn choices() -> Vec<Choice> {
-    let directory = |name: &str, label: &str, kind: &str, size| Choice {
+pub fn target_choices() -> Vec<TargetChoice> {
+    let directory = |name: &str, label: &str, kind: &str, size| TargetChoice {
         name: name.to_owned(),
-        group: Group::Directory,
+        group: TargetGroup::Directory,
         label: label.to_owned(),
         size_bytes: Some(size),
         kind: kind.to_owned(),
-        users: String::new(),
-        target: Ok(target(name, TargetKind::Scratch, 1 << 30)),
+        used_by: String::new(),
+        target: Ok(target(name, TargetKind::ScratchFile, 1 << 30)),
     };
-    let drive = |name: &str, label: &str, kind: &str, users: &str, size| Choice {
+    let drive = |name: &str, label: &str, kind: &str, users: &str, size| TargetChoice {
         name: name.to_owned(),
-        group: Group::Drive,
+        group: TargetGroup::Drive,
         label: label.to_owned(),
         size_bytes: Some(size),
         kind: kind.to_owned(),
-        users: users.to_owned(),
+        used_by: users.to_owned(),
         target: Ok(target(name, TargetKind::BlockDevice, size)),
     };
     vec![
@@ -426,7 +435,7 @@ pub fn choices() -> Vec<Choice> {
             8_001_563_222_016,
         ),
         drive("/dev/sdc", "ST8000NM000A", "disk", "", 8_001_563_222_016),
-        Choice {
+        TargetChoice {
             target: Err("cannot open /dev/sdb: permission denied; try again as root".to_owned()),
             ..drive("/dev/sdb", "SanDisk Ultra", "usb", "", 61_524_148_224)
         },
@@ -434,78 +443,88 @@ pub fn choices() -> Vec<Choice> {
 }
 
 /// The launcher with its list.
-pub fn launcher() -> State {
-    let mut state = live();
-    press(&mut state, Code::Char('b'));
-    hear(&mut state, News::Targets(choices()));
+pub fn launcher_state() -> AppState {
+    let mut state = live_state();
+    press_code(&mut state, KeySymbol::Char('b'));
+    send_message(&mut state, Message::Targets(target_choices()));
     state
 }
 
 /// The launcher's form with the field of the block size open.
-pub fn form_field() -> State {
-    let mut state = launcher();
-    for code in [Code::Tab, Code::Tab, Code::Down, Code::Enter] {
-        press(&mut state, code);
+pub fn form_field() -> AppState {
+    let mut state = launcher_state();
+    for code in [
+        KeySymbol::Tab,
+        KeySymbol::Tab,
+        KeySymbol::Down,
+        KeySymbol::Enter,
+    ] {
+        press_code(&mut state, code);
     }
     state
 }
 
 /// The launcher while something is searched.
-pub fn launcher_search() -> State {
-    let mut state = launcher();
+pub fn launcher_search() -> AppState {
+    let mut state = launcher_state();
     for letter in "/nvme".chars() {
-        press(&mut state, Code::Char(letter));
+        press_code(&mut state, KeySymbol::Char(letter));
     }
     state
 }
 
 /// The launcher with random writes to that target chosen and asked for.
-pub fn overwriting(target: &str) -> State {
-    let mut state = launcher();
-    let place = choices().iter().position(|choice| choice.name == target);
+pub fn overwrite_state(target: &str) -> AppState {
+    let mut state = launcher_state();
+    let place = target_choices()
+        .iter()
+        .position(|choice| choice.name == target);
     for _ in 0..place.expect("a known target") {
-        press(&mut state, Code::Down);
+        press_code(&mut state, KeySymbol::Down);
     }
-    press(&mut state, Code::Enter);
-    press(&mut state, Code::Down);
-    press(&mut state, Code::Enter);
+    press_code(&mut state, KeySymbol::Enter);
+    press_code(&mut state, KeySymbol::Down);
+    press_code(&mut state, KeySymbol::Enter);
     state
 }
 
 /// An open medium of that name; in truth a file that is gone.
-pub fn inspected(name: &str) -> Arc<InspectedMedium> {
-    let roots = Roots::default();
+pub fn inspected_medium(name: &str) -> Arc<InspectedMedium> {
+    let roots = SysPaths::default();
     let file = tempfile::NamedTempFile::new().expect("a place for a small file");
     file.as_file().set_len(4096).expect("room for a small file");
     let path = file.path().to_str().expect("a plain name");
-    let mut medium = target::open(&roots, path, None).expect("it is there");
+    let mut medium = medium::open_target(&roots, path, None).expect("it is there");
     medium.target.name = name.to_owned();
     Arc::new(InspectedMedium::read(&roots, Arc::new(medium)))
 }
 
 /// Before random writes to a drive that was used once: its path is half typed.
-pub fn consent() -> State {
-    let mut state = overwriting("/dev/sdc");
+pub fn consent_state() -> AppState {
+    let mut state = overwrite_state("/dev/sdc");
     let facts = [
         "/dev/sdc, sdc (8:32), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3C7",
         "partition sdc1, 8.00 TB, xfs",
     ];
-    let stakes = Stakes {
-        facts: facts.map(str::to_owned).to_vec(),
+    let stakes = OverwriteImpact {
+        target_facts: facts.map(str::to_owned).to_vec(),
         signatures: ["gpt", "xfs (partition 1)"].map(str::to_owned).to_vec(),
-        medium: Ok(inspected("/dev/sdc")),
+        medium: Ok(inspected_medium("/dev/sdc")),
     };
-    hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
+    send_message(
+        &mut state,
+        Message::OverwriteImpact("/dev/sdc".to_owned(), Ok(stakes)),
+    );
     "/dev/s"
         .chars()
-        .for_each(|letter| press(&mut state, Code::Char(letter)));
+        .for_each(|letter| press_code(&mut state, KeySymbol::Char(letter)));
     state
 }
 
 /// Before random writes to a drive with more on it than there is room for.
-pub fn consent_with_much() -> State {
-    let mut state = overwriting("/dev/sdc");
+pub fn consent_with_many_facts() -> AppState {
+    let mut state = overwrite_state("/dev/sdc");
     let mut facts = vec![
         "-> /dev/elsewhere/sdc, sdc (8:32), 8.00 TB".to_owned(),
         "model ST8000NM000A-2KE101, serial WKD0A3C7".to_owned(),
@@ -521,43 +540,49 @@ pub fn consent_with_much() -> State {
         "swap (partition 71)",
         "unknown contents (byte 7990000000000 cannot be read: Input/output error (os error 5))",
     ];
-    let stakes = Stakes {
-        facts,
+    let stakes = OverwriteImpact {
+        target_facts: facts,
         signatures: signatures.map(str::to_owned).to_vec(),
-        medium: Ok(inspected("/dev/sdc")),
+        medium: Ok(inspected_medium("/dev/sdc")),
     };
-    hear(&mut state, News::AtStake("/dev/sdc".to_owned(), Ok(stakes)));
+    send_message(
+        &mut state,
+        Message::OverwriteImpact("/dev/sdc".to_owned(), Ok(stakes)),
+    );
     state
 }
 
 /// Before random writes to a drive that is in use: there is no field.
-pub fn consent_in_use() -> State {
-    let mut state = overwriting("/dev/sda");
+pub fn consent_for_target_in_use() -> AppState {
+    let mut state = overwrite_state("/dev/sda");
     let facts = [
         "/dev/sda, sda (8:0), 8.00 TB",
         "model ST8000NM000A-2KE101, serial WKD0A3B1",
     ];
     let refusal = "/dev/sda is in use: sda is mounted at /mnt/backup; unmount it, swapoff, or stop \
                    what holds it, if its content may really go; no option overrides this";
-    let stakes = Stakes {
-        facts: facts.map(str::to_owned).to_vec(),
+    let stakes = OverwriteImpact {
+        target_facts: facts.map(str::to_owned).to_vec(),
         signatures: vec!["xfs".to_owned()],
         medium: Err(refusal.to_owned()),
     };
-    hear(&mut state, News::AtStake("/dev/sda".to_owned(), Ok(stakes)));
+    send_message(
+        &mut state,
+        Message::OverwriteImpact("/dev/sda".to_owned(), Ok(stakes)),
+    );
     state
 }
 
 /// Some 840,000 response times with a tail.
-fn latencies() -> Latency {
-    let mut latency = Latency::default();
+fn latency_histogram() -> LatencyHistogram {
+    let mut latency = LatencyHistogram::default();
     for step in 0..84_000_usize {
         let spread = (0..6)
-            .map(|phase| wave(step, 0.731, f64::from(phase) * 1.9))
+            .map(|phase| sine_wave(step, 0.731, f64::from(phase) * 1.9))
             .sum::<f64>();
         let mut nanoseconds = 68_000.0 * ((spread - 3.0) * 0.85).exp();
         if step.is_multiple_of(97) {
-            nanoseconds *= 2.4 + wave(step, 0.31, 0.5) * 2.0;
+            nanoseconds *= 2.4 + sine_wave(step, 0.31, 0.5) * 2.0;
         }
         if step.is_multiple_of(2503) {
             nanoseconds *= 6.0;
@@ -569,15 +594,16 @@ fn latencies() -> Latency {
     latency
 }
 
-fn tally(seconds: f64) -> Tally {
-    let mut tally = Tally::default();
-    tally.read.latency = latencies();
+fn io_stats(seconds: f64) -> IoStats {
+    let mut tally = IoStats::default();
+    tally.read.latency = latency_histogram();
     for step in 0..(seconds * 10.0) as usize {
-        let rate = 7600.0 + 900.0 * wave(step, 0.21, 0.4) - 1500.0 * (-(step as f64) / 6.0).exp();
+        let rate =
+            7600.0 + 900.0 * sine_wave(step, 0.21, 0.4) - 1500.0 * (-(step as f64) / 6.0).exp();
         for _ in 0..rate as u64 {
             tally
                 .read
-                .timeline
+                .counts_over_time
                 .record(step as u64 * 100_000_000 + 5, 4096, 100_000);
         }
     }
@@ -585,7 +611,7 @@ fn tally(seconds: f64) -> Tally {
     tally
 }
 
-fn kernel() -> KernelCounts {
+fn kernel_counts() -> KernelCounts {
     KernelCounts {
         device: "nvme0n1".into(),
         reads: 588_012,
@@ -598,7 +624,7 @@ fn kernel() -> KernelCounts {
 }
 
 /// Random reads, 7.2 seconds old.
-pub fn run_view() -> RunView {
+pub fn run_view() -> RunSnapshot {
     let findings = Findings {
         verdicts: vec![
             Verdict::new(
@@ -607,42 +633,42 @@ pub fn run_view() -> RunView {
                 "rsyslogd (2210) wrote 310 kB to nvme0n1 meanwhile",
                 "measure while nobody else uses the drive",
             ),
-            generator_busy(),
+            generator_busy_check(),
         ],
         ..Findings::default()
     };
-    let progress = Progress {
+    let progress = RunProgress {
         findings: findings.into(),
         phase: "random reads".to_owned(),
         fraction: Some(0.72),
         elapsed: Duration::from_millis(7200),
-        snapshot: Snapshot {
+        snapshot: ExecutionSnapshot {
             elapsed: Duration::from_millis(7200),
-            ramping: false,
-            fraction: Some(0.72),
-            tally: tally(7.2),
+            in_ramp_time: false,
+            completed_fraction: Some(0.72),
+            stats: io_stats(7.2),
         },
-        ..Progress::default()
+        ..RunProgress::default()
     };
-    RunView {
-        preparing: None,
+    RunSnapshot {
+        scratch_fill: None,
         progress,
-        kernel: Some(kernel()),
-        stages: Some(stages()),
+        kernel_counts: Some(kernel_counts()),
+        stages: Some(stage_breakdown()),
     }
 }
 
 /// A benchmark that runs.
-pub fn running() -> State {
-    let mut state = launcher();
-    press(&mut state, Code::Enter);
-    press(&mut state, Code::Enter);
-    hear(&mut state, News::Progress(Arc::new(run_view())));
+pub fn running_state() -> AppState {
+    let mut state = launcher_state();
+    press_code(&mut state, KeySymbol::Enter);
+    press_code(&mut state, KeySymbol::Enter);
+    send_message(&mut state, Message::BenchmarkProgress(Arc::new(run_view())));
     state
 }
 
-fn run(test: &str, findings: Findings) -> Run {
-    Run {
+fn benchmark_run(test: &str, findings: Findings) -> BenchmarkRun {
+    BenchmarkRun {
         test: test.into(),
         state: RunState::Finished,
         error: None,
@@ -669,43 +695,46 @@ fn run(test: &str, findings: Findings) -> Run {
             ..EngineRecord::default()
         },
         findings,
-        kernel: Some(kernel()),
-        stages: Some(stages()),
-        cpu: Some(Cpu::default()),
-        evidence: Evidence::default(),
-        reproduce: Reproduce::default(),
+        kernel: Some(kernel_counts()),
+        stages: Some(stage_breakdown()),
+        cpu: Some(RunCpuTime::default()),
+        evidence: RunEvidence::default(),
+        reproduce: Invocation::default(),
     }
 }
 
 /// Little in the kernel's queue, nearly all in the drive.
-fn stages() -> StageSplit {
+fn stage_breakdown() -> StageBreakdown {
     let split = |factor: u64| {
-        let mut latency = Latency::default();
+        let mut latency = LatencyHistogram::default();
         (1..1000).for_each(|step| latency.record(step * factor));
         LatencyByDirection {
-            read: LatencySummary::of(&latency),
+            read: LatencySummary::from_histogram(&latency),
             write: None,
         }
     };
-    StageSplit {
+    StageBreakdown {
         device: "nvme0n1".into(),
         requests: 999,
-        lost: 0,
-        queue: split(11),
-        drive: split(700),
+        lost_events: 0,
+        q2d: split(11),
+        d2c: split(700),
     }
 }
 
 /// A run of random reads.
-pub fn random_read() -> Run {
-    let latency = latencies();
-    let rates = tally(10.0).read.timeline.rates(10_000_000_000);
+pub fn random_read() -> BenchmarkRun {
+    let latency = latency_histogram();
+    let rates = io_stats(10.0)
+        .read
+        .counts_over_time
+        .rates_over_time(10_000_000_000);
     let mut findings = Findings::default();
     let count = latency.count();
-    let nanoseconds = |name: &str, value: f64| Figure::new(name, value, Unit::Nanoseconds);
+    let nanoseconds = |name: &str, value: f64| Metric::new(name, value, MetricUnit::Nanoseconds);
     findings.figures = vec![
-        Figure::new("iops", 83_915.2, Unit::PerSecond).from_observations(count),
-        Figure::new("throughput", 343_716_659.2, Unit::BytesPerSecond),
+        Metric::new("iops", 83_915.2, MetricUnit::PerSecond).with_observations(count),
+        Metric::new("throughput", 343_716_659.2, MetricUnit::BytesPerSecond),
         nanoseconds("latency_mean", latency.mean().unwrap_or(0.0)),
     ];
     for percent in common::PERCENTILES {
@@ -715,21 +744,21 @@ pub fn random_read() -> Run {
                 .push(nanoseconds(&format!("latency_p{percent}"), value as f64));
         }
     }
-    findings.latency.read = common::summary(&latency);
+    findings.latency.read = common::latency_summary(&latency);
     findings.series = vec![Series {
         name: "iops-over-time".into(),
-        x: Axis::new("time", Unit::Nanoseconds),
-        y: Axis::new("IOPS", Unit::PerSecond),
+        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::new("IOPS", MetricUnit::PerSecond),
         points: rates.iter().map(|rate| [rate[0] * 1e9, rate[1]]).collect(),
         intervals: Vec::new(),
     }];
-    findings.verdicts = vec![generator_busy()];
-    let wanted = Wanted::parse_all("web-server").expect("a known goal");
-    findings.goals = wanted.iter().map(|goal| goal.check(&findings)).collect();
-    run("random-read", findings)
+    findings.verdicts = vec![generator_busy_check()];
+    let wanted = SloSpec::parse_all("web-server").expect("a known goal");
+    findings.goals = wanted.iter().map(|goal| goal.evaluate(&findings)).collect();
+    benchmark_run("random-read", findings)
 }
 
-fn generator_busy() -> Verdict {
+fn generator_busy_check() -> Verdict {
     Verdict::new(
         "generator-busy",
         Severity::Warning,
@@ -739,28 +768,28 @@ fn generator_busy() -> Verdict {
 }
 
 /// The result of random reads.
-pub fn result() -> State {
-    let mut state = running();
-    let saved = Saved {
+pub fn result_state() -> AppState {
+    let mut state = running_state();
+    let saved = SavedRun {
         run: random_read(),
         path: Some(PathBuf::from(
             "/home/jane/.local/state/diskscope/sessions/20260203-140506-random-read.json",
         )),
-        problems: Vec::new(),
+        save_errors: Vec::new(),
     };
-    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    send_message(&mut state, Message::BenchmarkEnded(Box::new(Ok(saved))));
     state
 }
 
-fn sequential_read() -> Run {
+fn sequential_read() -> BenchmarkRun {
     let zones: Vec<[f64; 2]> = (0..100)
         .map(|zone| {
             let step = (zone / 7) as f64;
-            let rate = 262e6 - step * 8.9e6 - 4e6 * wave(zone, 2.1, 0.0);
+            let rate = 262e6 - step * 8.9e6 - 4e6 * sine_wave(zone, 2.1, 0.0);
             [zone as f64 * 80e9, rate]
         })
         .collect();
-    let rate = |name: &str, value: f64| Figure::new(name, value, Unit::BytesPerSecond);
+    let rate = |name: &str, value: f64| Metric::new(name, value, MetricUnit::BytesPerSecond);
     let findings = Findings {
         figures: vec![
             rate("throughput_mean", 201.3e6),
@@ -769,31 +798,31 @@ fn sequential_read() -> Run {
         ],
         series: vec![Series {
             name: "throughput-over-address".into(),
-            x: Axis::new("address", Unit::Bytes),
-            y: Axis::new("throughput", Unit::BytesPerSecond),
+            x: ChartAxis::new("address", MetricUnit::Bytes),
+            y: ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
             points: zones,
             intervals: Vec::new(),
         }],
         ..Findings::default()
     };
-    run("sequential-read", findings)
+    benchmark_run("sequential-read", findings)
 }
 
 /// The result of sequential reads of a hard disk.
-pub fn result_sequential() -> State {
-    let mut state = running();
-    let saved = Saved {
+pub fn result_sequential() -> AppState {
+    let mut state = running_state();
+    let saved = SavedRun {
         run: sequential_read(),
         path: Some(PathBuf::from(
             "/home/jane/.local/state/diskscope/sessions/20260203-134010-sequential-read.json",
         )),
-        problems: Vec::new(),
+        save_errors: Vec::new(),
     };
-    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    send_message(&mut state, Message::BenchmarkEnded(Box::new(Ok(saved))));
     state
 }
 
-fn quartet() -> Run {
+fn quartet() -> BenchmarkRun {
     let lines = [
         ("SEQ1M Q8 read", "seq1m_q8_read", 6.87e9, 1.22e6),
         ("SEQ1M Q1 read", "seq1m_q1_read", 3.61e9, 290e3),
@@ -812,14 +841,14 @@ fn quartet() -> Run {
             4096.0
         };
         for (ending, value, unit) in [
-            ("throughput", rate, Unit::BytesPerSecond),
-            ("iops", rate / block, Unit::PerSecond),
-            ("latency", latency, Unit::Nanoseconds),
+            ("throughput", rate, MetricUnit::BytesPerSecond),
+            ("iops", rate / block, MetricUnit::PerSecond),
+            ("latency", latency, MetricUnit::Nanoseconds),
         ] {
-            findings.put_figure(Figure::new(&format!("{key}_{ending}"), value, unit));
+            findings.set_metric(Metric::new(&format!("{key}_{ending}"), value, unit));
         }
         let p99 = format!("{key}_latency_p99");
-        findings.put_figure(Figure::new(&p99, latency * 2.3, Unit::Nanoseconds));
+        findings.set_metric(Metric::new(&p99, latency * 2.3, MetricUnit::Nanoseconds));
     }
     let columns = [
         ("MB/s", "throughput"),
@@ -827,28 +856,28 @@ fn quartet() -> Run {
         ("latency", "latency"),
     ];
     let rows = lines.map(|(name, key, ..)| (name, key));
-    findings.put_table(Table::crossed("Quartet", &columns, &rows));
-    run("quartet", findings)
+    findings.set_table(MetricTable::cross_product("Quartet", &columns, &rows));
+    benchmark_run("quartet", findings)
 }
 
 /// The result of the quartet: a table.
-pub fn result_table() -> State {
-    let mut state = running();
-    let saved = Saved {
+pub fn result_table() -> AppState {
+    let mut state = running_state();
+    let saved = SavedRun {
         run: quartet(),
         path: Some(PathBuf::from(
             "/home/jane/.local/state/diskscope/sessions/20260203-140911-quartet.json",
         )),
-        problems: Vec::new(),
+        save_errors: Vec::new(),
     };
-    hear(&mut state, News::Ended(Box::new(Ok(saved))));
+    send_message(&mut state, Message::BenchmarkEnded(Box::new(Ok(saved))));
     state
 }
 
 /// Three saved sessions.
-pub fn sessions() -> State {
-    let mut state = live();
-    press(&mut state, Code::Char('4'));
+pub fn sessions_state() -> AppState {
+    let mut state = live_state();
+    press_code(&mut state, KeySymbol::Char('4'));
     let entry = |started: &str, summary: &str, headline: &str, state: &str| SessionEntry {
         path: PathBuf::from(format!(
             "/home/jane/.local/state/diskscope/sessions/{}.json",
@@ -879,16 +908,16 @@ pub fn sessions() -> State {
             "finished",
         ),
     ];
-    hear(&mut state, News::Sessions(Ok(entries)));
+    send_message(&mut state, Message::Sessions(Ok(entries)));
     state
 }
 
 /// Random reads before and after, a third run of another depth, and one of another test.
-pub fn comparison() -> State {
-    let mut state = sessions();
-    press(&mut state, Code::Char(' '));
-    press(&mut state, Code::Down);
-    press(&mut state, Code::Char(' '));
+pub fn comparison_state() -> AppState {
+    let mut state = sessions_state();
+    press_code(&mut state, KeySymbol::Char(' '));
+    press_code(&mut state, KeySymbol::Down);
+    press_code(&mut state, KeySymbol::Char(' '));
     let mut before = random_read();
     before.findings.verdicts.clear();
     for figure in &mut before.findings.figures {
@@ -907,18 +936,18 @@ pub fn comparison() -> State {
         (figure.low, figure.high) = (Some(figure.value - margin), Some(figure.value + margin));
     }
     for (step, point) in after.findings.series[0].points.iter_mut().enumerate() {
-        point[1] *= 0.914 - 0.05 * wave(step, 0.9, 0.0);
+        point[1] *= 0.914 - 0.05 * sine_wave(step, 0.9, 0.0);
     }
     let mut deep = random_read();
     deep.parameters.insert("depth".into(), 128.into());
-    let session = |runs: Vec<Run>| Session {
+    let session = |runs: Vec<BenchmarkRun>| Session {
         schema: "diskscope-session".into(),
         version: 1,
         program: "diskscope 0.1.0".into(),
         started: "2026-02-03T14:05:06+01:00".into(),
-        host: Host {
+        host: HostRecord {
             name: Some("web-07".into()),
-            ..Host::default()
+            ..HostRecord::default()
         },
         runs,
     };
@@ -930,21 +959,24 @@ pub fn comparison() -> State {
         "2026-01-17T091244-random-read",
         "2026-02-03T140506-random-read",
     ];
-    let inputs = [0, 1].map(|side| Input {
+    let inputs = [0, 1].map(|side| ComparisonInput {
         name: names[side],
         session: &sessions[side],
     });
     let paths = names
         .map(|name| PathBuf::from(format!("{name}.json")))
         .to_vec();
-    let compared = ComparisonState::new(paths, Vec::new(), compare(&inputs, &[]));
-    hear(&mut state, News::Compared(Box::new(Ok(compared))));
+    let compared = ComparisonState::new(paths, Vec::new(), compare_sessions(&inputs, &[]));
+    send_message(
+        &mut state,
+        Message::SessionsCompared(Box::new(Ok(compared))),
+    );
     state
 }
 
 /// The help.
-pub fn help() -> State {
-    let mut state = live();
-    press(&mut state, Code::Char('?'));
+pub fn help_state() -> AppState {
+    let mut state = live_state();
+    press_code(&mut state, KeySymbol::Char('?'));
     state
 }

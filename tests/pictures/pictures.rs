@@ -6,8 +6,8 @@ mod svg;
 
 use std::path::Path;
 
-use diskscope::app::State;
-use diskscope::ui::{self, Look};
+use diskscope::app::AppState;
+use diskscope::ui::{self, Theme};
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -20,15 +20,15 @@ fn main() -> std::io::Result<()> {
         .and_then(|(width, height)| Some((width.parse().ok()?, height.parse().ok()?)))
         .ok_or_else(|| std::io::Error::other(format!("{size} is no size such as 120x40")))?;
     for (name, screen) in canned::screens() {
-        let picture = svg::draw(&drawn(&screen(), width, height));
+        let picture = svg::draw(&draw_to_buffer(&screen(), width, height));
         std::fs::write(Path::new(&directory).join(format!("{name}.svg")), picture)?;
     }
     Ok(())
 }
 
-fn drawn(state: &State, width: u16, height: u16) -> Buffer {
+fn draw_to_buffer(state: &AppState, width: u16, height: u16) -> Buffer {
     let area = Rect::new(0, 0, width, height);
     let mut buffer = Buffer::empty(area);
-    ui::draw(state, &Look::FULL, area, &mut buffer);
+    ui::draw(state, &Theme::FULL, area, &mut buffer);
     buffer
 }

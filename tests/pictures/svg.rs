@@ -25,7 +25,7 @@ pub fn draw(buffer: &Buffer) -> String {
     for y in 0..area.height {
         let mut x = 0;
         while x < area.width {
-            x += run(buffer, x, y, &mut svg);
+            x += draw_text_run(buffer, x, y, &mut svg);
         }
     }
     svg.push_str("</g>\n</svg>\n");
@@ -33,17 +33,17 @@ pub fn draw(buffer: &Buffer) -> String {
 }
 
 /// One stretch of cells of the same style; returns how many.
-fn run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
+fn draw_text_run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
     let first = &buffer[(x, y)];
     let same = |cell: &Cell| {
         (cell.fg, cell.bg, cell.modifier) == (first.fg, first.bg, first.modifier)
-            && is_drawn(cell) == is_drawn(first)
+            && is_block_or_braille(cell) == is_block_or_braille(first)
     };
     let length = (x..buffer.area.width)
         .take_while(|x| same(&buffer[(*x, y)]))
         .count() as u16;
     let reversed = first.modifier.contains(Modifier::REVERSED);
-    let ink = ink(first);
+    let ink = foreground_colour(first);
     let (left, top) = (
         MARGIN + f64::from(x) * CELL.0,
         MARGIN + f64::from(y) * CELL.1,
@@ -56,9 +56,9 @@ fn run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
         ));
     }
     let ink = if reversed { BACKGROUND } else { ink };
-    if is_drawn(first) {
+    if is_block_or_braille(first) {
         for offset in 0..length {
-            shape(
+            draw_block_glyph(
                 &buffer[(x + offset, y)],
                 left + f64::from(offset) * CELL.0,
                 top,
@@ -83,12 +83,12 @@ fn run(buffer: &Buffer, x: u16, y: u16, svg: &mut String) -> u16 {
         "<text x=\"{left:.1}\" y=\"{:.1}\" textLength=\"{:.1}\" fill=\"{ink}\"{style}>{}</text>\n",
         top + CELL.1 * 0.74,
         f64::from(length) * CELL.0,
-        escaped(&text)
+        escape_xml(&text)
     ));
     length
 }
 
-fn ink(cell: &Cell) -> &'static str {
+fn foreground_colour(cell: &Cell) -> &'static str {
     match cell.fg {
         Color::Cyan => "#56c7d6",
         Color::Magenta => "#c792ea",
@@ -101,12 +101,12 @@ fn ink(cell: &Cell) -> &'static str {
 }
 
 /// Blocks and Braille dots are drawn as shapes: fonts leave gaps between them.
-fn is_drawn(cell: &Cell) -> bool {
+fn is_block_or_braille(cell: &Cell) -> bool {
     let letter = cell.symbol().chars().next().unwrap_or(' ');
     ('\u{2580}'..='\u{259f}').contains(&letter) || ('\u{2800}'..='\u{28ff}').contains(&letter)
 }
 
-fn shape(cell: &Cell, left: f64, top: f64, ink: &str, svg: &mut String) {
+fn draw_block_glyph(cell: &Cell, left: f64, top: f64, ink: &str, svg: &mut String) {
     let letter = cell.symbol().chars().next().unwrap_or(' ');
     let code = letter as u32;
     let (wide, high) = CELL;
@@ -162,7 +162,7 @@ fn quadrants(code: u32) -> Vec<(f64, f64)> {
 /// The dots of a Braille character (Unicode Standard, chapter 21.1): bits 0-2 and 6 left,
 /// 3-5 and 7 right, from the top.
 fn dots(bits: u32, left: f64, top: f64, ink: &str, svg: &mut String) {
-    const PLACES: [(u32, f64, f64); 8] = [
+    const DOT_POSITIONS: [(u32, f64, f64); 8] = [
         (0, 0.0, 0.0),
         (1, 0.0, 1.0),
         (2, 0.0, 2.0),
@@ -172,7 +172,7 @@ fn dots(bits: u32, left: f64, top: f64, ink: &str, svg: &mut String) {
         (6, 0.0, 3.0),
         (7, 1.0, 3.0),
     ];
-    for (bit, column, row) in PLACES {
+    for (bit, column, row) in DOT_POSITIONS {
         if bits >> bit & 1 == 1 {
             let x = left + CELL.0 * (0.25 + 0.5 * column);
             let y = top + CELL.1 * (0.125 + 0.25 * row);
@@ -183,7 +183,7 @@ fn dots(bits: u32, left: f64, top: f64, ink: &str, svg: &mut String) {
     }
 }
 
-fn escaped(text: &str) -> String {
+fn escape_xml(text: &str) -> String {
     text.replace('&', "&amp;")
         .replace('<', "&lt;")
         .replace('>', "&gt;")

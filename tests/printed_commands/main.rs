@@ -14,26 +14,26 @@ mod requirement;
 
 use std::process::Command;
 
-use medium::{Effect, Medium, SIZE};
+use medium::{DEVICE_BYTES, Effect, Medium};
 use requirement::{Requirement, skip};
 
 /// What both have to have done alike.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Places {
     /// The very same blocks.
-    Same,
+    SameBlocks,
     /// About as many blocks of that size, all of them at multiples of it.
-    Drawn(usize),
+    RandomBlocks(usize),
     /// Some of these, at any multiple of a sector.
-    Anywhere,
+    AnySector,
 }
 
 struct Case {
-    test: &'static str,
+    benchmark: &'static str,
     options: &'static [&'static str],
     /// The window, in bytes.
     window: (usize, usize),
-    places: Places,
+    expected_blocks: Places,
 }
 
 const fn case(
@@ -43,22 +43,22 @@ const fn case(
     places: Places,
 ) -> Case {
     Case {
-        test,
+        benchmark: test,
         options,
         window,
-        places,
+        expected_blocks: places,
     }
 }
 
-const ALL: (usize, usize) = (0, SIZE);
-const PART: (usize, usize) = (1 << 20, 9 << 20);
+const WHOLE_DEVICE: (usize, usize) = (0, DEVICE_BYTES);
+const WINDOW: (usize, usize) = (1 << 20, 9 << 20);
 
 const CASES: &[Case] = &[
     case(
         "sequential-write",
         &["--block-size", "64KiB"],
-        ALL,
-        Places::Same,
+        WHOLE_DEVICE,
+        Places::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -70,8 +70,8 @@ const CASES: &[Case] = &[
             "--depth",
             "8",
         ],
-        ALL,
-        Places::Same,
+        WHOLE_DEVICE,
+        Places::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -85,8 +85,8 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Same,
+        WINDOW,
+        Places::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -100,8 +100,8 @@ const CASES: &[Case] = &[
             "--sync",
             "dsync",
         ],
-        ALL,
-        Places::Same,
+        WHOLE_DEVICE,
+        Places::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -113,8 +113,8 @@ const CASES: &[Case] = &[
             "--data",
             "repeat",
         ],
-        ALL,
-        Places::Same,
+        WHOLE_DEVICE,
+        Places::SameBlocks,
     ),
     case(
         "sequential-write",
@@ -128,14 +128,14 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Same,
+        WINDOW,
+        Places::SameBlocks,
     ),
     case(
         "sequential-read",
         &["--block-size", "64KiB", "--depth", "1"],
-        ALL,
-        Places::Same,
+        WHOLE_DEVICE,
+        Places::SameBlocks,
     ),
     case(
         "sequential-read",
@@ -149,8 +149,8 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Same,
+        WINDOW,
+        Places::SameBlocks,
     ),
     case(
         "random-write",
@@ -162,20 +162,20 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Drawn(4096),
+        WINDOW,
+        Places::RandomBlocks(4096),
     ),
     case(
         "random-write",
         &["--bytes", "6MiB", "--depth", "4"],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     case(
         "random-write",
         &["--bytes", "40MiB", "--seed", "7"],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     case(
         "random-write",
@@ -189,16 +189,16 @@ const CASES: &[Case] = &[
             "--sync",
             "sync",
         ],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     case(
         "random-write",
         &[
             "--bytes", "2MiB", "--data", "50", "--cache", "drop", "--depth", "1",
         ],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     case(
         "random-write",
@@ -212,8 +212,8 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Drawn(65536),
+        WINDOW,
+        Places::RandomBlocks(65536),
     ),
     case(
         "random-write",
@@ -229,8 +229,8 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Anywhere,
+        WINDOW,
+        Places::AnySector,
     ),
     case(
         "random-write",
@@ -247,7 +247,7 @@ const CASES: &[Case] = &[
             "9000000B",
         ],
         (1_000_000, 9_000_000),
-        Places::Anywhere,
+        Places::AnySector,
     ),
     case(
         "random-write",
@@ -261,14 +261,14 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Anywhere,
+        WINDOW,
+        Places::AnySector,
     ),
     case(
         "random-write",
         &["--requests", "1000", "--pattern", "zipf", "--zipf", "0.5"],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     // The ramp takes all that is left to no limit but the time.
     case(
@@ -285,14 +285,14 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Anywhere,
+        WINDOW,
+        Places::AnySector,
     ),
     case(
         "random-read",
         &["--requests", "3000", "--workers", "2"],
-        ALL,
-        Places::Anywhere,
+        WHOLE_DEVICE,
+        Places::AnySector,
     ),
     case(
         "random-read",
@@ -306,20 +306,20 @@ const CASES: &[Case] = &[
             "--window-end",
             "9MiB",
         ],
-        PART,
-        Places::Anywhere,
+        WINDOW,
+        Places::AnySector,
     ),
     case(
         "mixed",
         &["--bytes", "8MiB", "--reads", "50%"],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
     case(
         "mixed",
         &["--requests", "100", "--reads", "0%"],
-        ALL,
-        Places::Drawn(4096),
+        WHOLE_DEVICE,
+        Places::RandomBlocks(4096),
     ),
 ];
 
@@ -334,28 +334,29 @@ pub fn has_fio() -> bool {
 }
 
 #[test]
-fn fio_line_moves_the_same_ranges_and_amounts() {
+fn fio_line_transfers_same_ranges_and_amounts() {
     if !has_fio() {
         return;
     }
     let Some(medium) = Medium::new() else { return };
     for case in CASES {
-        compare(&medium, case);
+        compare_with_fio(&medium, case);
     }
 }
 
-fn compare(medium: &Medium, case: &Case) {
-    let name = format!("{} {:?}", case.test, case.options);
-    let ((run, status), ours) = medium.effect(|| medium.diskscope(case.test, case.options));
+fn compare_with_fio(medium: &Medium, case: &Case) {
+    let name = format!("{} {:?}", case.benchmark, case.options);
+    let ((run, status), ours) =
+        medium.measure_effect(|| medium.run_diskscope(case.benchmark, case.options));
     assert_eq!(status, Some(0), "{name}: {run}");
     let reproduce = &run["reproduce"];
     let line = reproduce["fio"].as_str();
     let line = line.unwrap_or_else(|| panic!("{name}: {reproduce}"));
-    let (output, fios) = medium.effect(|| medium.shell(line));
+    let (output, fios) = medium.measure_effect(|| medium.run_in_shell(line));
     assert!(output.status.success(), "{name}: {line}: {output:?}");
-    check_bound(line, &fios, &name);
+    check_overwrite_comment(line, &fios, &name);
     for effect in [&ours, &fios] {
-        if let Some((first, end)) = effect.range() {
+        if let Some((first, end)) = effect.written_range() {
             assert!(
                 case.window.0 <= first && end <= case.window.1,
                 "{name}: {first} to {end}"
@@ -366,31 +367,37 @@ fn compare(medium: &Medium, case: &Case) {
     if !timed {
         check_amounts(case, line, &ours, &fios, &name);
     }
-    match case.places {
-        Places::Same => assert!(ours.changed == fios.changed, "{name}: other blocks: {line}"),
-        Places::Drawn(size) => {
-            let (ours, fios) = (ours.blocks(size).len(), fios.blocks(size).len());
+    match case.expected_blocks {
+        Places::SameBlocks => assert!(
+            ours.changed_sectors == fios.changed_sectors,
+            "{name}: other blocks: {line}"
+        ),
+        Places::RandomBlocks(size) => {
+            let (ours, fios) = (
+                ours.written_blocks(size).len(),
+                fios.written_blocks(size).len(),
+            );
             let ratio = fios as f64 / ours as f64;
             assert!(
                 (0.8..1.25).contains(&ratio),
                 "{name}: {fios} blocks, not {ours}: {line}"
             );
         }
-        Places::Anywhere => {}
+        Places::AnySector => {}
     }
 }
 
 fn check_amounts(case: &Case, line: &str, ours: &Effect, fios: &Effect, name: &str) {
     // Which of the requests read, and how long each is, is drawn.
-    let drawn = case.test == "mixed" || line.contains("--bsrange");
+    let drawn = case.benchmark == "mixed" || line.contains("--bsrange");
     // Before anything is overwritten diskscope reads what is there: only fio's reads are all the
     // benchmark's.
-    let only_writes = fios.reads == 0;
+    let only_writes = fios.read_ios == 0;
     let amounts = |effect: &Effect| match only_writes {
-        true => (effect.written_bytes, effect.writes),
+        true => (effect.written_bytes, effect.write_ios),
         false => (
             effect.read_bytes + effect.written_bytes,
-            effect.reads + effect.writes,
+            effect.read_ios + effect.write_ios,
         ),
     };
     if line.contains("--bsrange") {
@@ -404,14 +411,14 @@ fn check_amounts(case: &Case, line: &str, ours: &Effect, fios: &Effect, name: &s
         return;
     }
     // Through the page cache the kernel decides how bytes become requests.
-    if line.contains("--direct=1") && case.test == "mixed" {
+    if line.contains("--direct=1") && case.benchmark == "mixed" {
         let inspection = amounts(ours).1.checked_sub(amounts(fios).1);
         assert!(inspection.is_some_and(|reads| reads < 64), "{name}: {line}");
     } else if line.contains("--direct=1") {
         assert_eq!(amounts(fios), amounts(ours), "{name}: {line}");
     }
     if drawn {
-        let ratio = (fios.writes + 1) as f64 / (ours.writes + 1) as f64;
+        let ratio = (fios.write_ios + 1) as f64 / (ours.write_ios + 1) as f64;
         assert!(
             (0.8..1.25).contains(&ratio),
             "{name}: {ratio} of the writes: {line}"
@@ -422,8 +429,13 @@ fn check_amounts(case: &Case, line: &str, ours: &Effect, fios: &Effect, name: &s
 }
 
 /// The comment is there where the line writes, and nothing beyond what it says was overwritten.
-fn check_bound(line: &str, fios: &Effect, name: &str) {
-    let overwritten = fios.changed.iter().filter(|changed| **changed).count() * 512;
+fn check_overwrite_comment(line: &str, fios: &Effect, name: &str) {
+    let overwritten = fios
+        .changed_sectors
+        .iter()
+        .filter(|changed| **changed)
+        .count()
+        * 512;
     let comment = line.split_once('\n').map_or("", |(comment, _)| comment);
     if comment.is_empty() {
         assert_eq!(fios.written_bytes, 0, "{name}: {line}");
@@ -438,7 +450,7 @@ fn check_bound(line: &str, fios: &Effect, name: &str) {
 }
 
 #[test]
-fn read_line_stays_in_the_window_and_reads_the_zones() {
+fn fio_read_line_stays_in_window_and_reads_zones() {
     if !has_fio() {
         return;
     }
@@ -446,17 +458,19 @@ fn read_line_stays_in_the_window_and_reads_the_zones() {
     let log = tempfile::NamedTempFile::new().unwrap();
     // Several jobs write over one another's lines of the log.
     let single = |case: &&Case| !case.options.contains(&"--workers");
-    let reads = CASES.iter().filter(|case| case.test.ends_with("-read"));
+    let reads = CASES
+        .iter()
+        .filter(|case| case.benchmark.ends_with("-read"));
     let reads = reads.filter(single);
     for case in reads {
-        let (run, _) = medium.diskscope(case.test, case.options);
+        let (run, _) = medium.run_diskscope(case.benchmark, case.options);
         let line = run["reproduce"]["fio"].as_str().unwrap();
         // fio appends.
         std::fs::write(log.path(), "").unwrap();
         let logged = format!("fio --write_iolog={} ", log.path().display());
-        let output = medium.shell(&line.replacen("fio ", &logged, 1));
+        let output = medium.run_in_shell(&line.replacen("fio ", &logged, 1));
         assert!(output.status.success(), "{line}: {output:?}");
-        let mut read = requests(&std::fs::read_to_string(log.path()).unwrap());
+        let mut read = logged_requests(&std::fs::read_to_string(log.path()).unwrap());
         assert!(!read.is_empty());
         let (first, end) = case.window;
         assert!(
@@ -464,18 +478,19 @@ fn read_line_stays_in_the_window_and_reads_the_zones() {
                 .all(|(at, bytes)| first <= *at && at + bytes <= end),
             "{line}"
         );
-        if case.places == Places::Same {
+        if case.expected_blocks == Places::SameBlocks {
             read.sort_unstable();
             let block = read[0].1;
             let read: Vec<usize> = read.iter().map(|(at, _)| at / block).collect();
-            let (_, writes) = medium.effect(|| medium.diskscope("sequential-write", case.options));
-            assert_eq!(read, writes.blocks(block), "{line}");
+            let (_, writes) =
+                medium.measure_effect(|| medium.run_diskscope("sequential-write", case.options));
+            assert_eq!(read, writes.written_blocks(block), "{line}");
         }
     }
 }
 
 /// Address and length of the requests of fio's log.
-fn requests(log: &str) -> Vec<(usize, usize)> {
+fn logged_requests(log: &str) -> Vec<(usize, usize)> {
     let request = |line: &str| {
         let (_, request) = line.split_once(" read ")?;
         let (at, bytes) = request.split_once(' ')?;
@@ -485,7 +500,7 @@ fn requests(log: &str) -> Vec<(usize, usize)> {
 }
 
 #[test]
-fn what_fio_cannot_do_has_a_code_and_no_line() {
+fn benchmark_without_fio_equivalent_has_check_and_no_fio_line() {
     let Some(medium) = Medium::new() else { return };
     for (test, options, gap) in [
         (
@@ -502,7 +517,7 @@ fn what_fio_cannot_do_has_a_code_and_no_line() {
         ("concurrency-read", &["--requests", "50"], "several-points"),
         ("block-size-write", &["--requests", "50"], "several-points"),
     ] {
-        let (run, _) = medium.diskscope(test, options);
+        let (run, _) = medium.run_diskscope(test, options);
         let reproduce = &run["reproduce"];
         assert_eq!(reproduce["fio_gap"], gap, "{test}: {reproduce}");
         assert!(reproduce["fio"].is_null(), "{test}: {reproduce}");
@@ -510,10 +525,11 @@ fn what_fio_cannot_do_has_a_code_and_no_line() {
 }
 
 #[test]
-fn ramp_counts_towards_what_a_benchmark_may_write() {
+fn written_byte_limit_includes_ramp_time() {
     let Some(medium) = Medium::new() else { return };
     let options = ["--rate", "1000/s", "--ramp", "300ms", "--bytes", "2MiB"];
-    let ((run, status), effect) = medium.effect(|| medium.diskscope("random-write", &options));
+    let ((run, status), effect) =
+        medium.measure_effect(|| medium.run_diskscope("random-write", &options));
     assert_eq!(status, Some(0), "{run}");
     assert_eq!(effect.written_bytes, 2 << 20);
     let counted = run["latency"]["write"]["count"].as_u64().unwrap();
@@ -522,7 +538,8 @@ fn ramp_counts_towards_what_a_benchmark_may_write() {
         "{counted} of 512, 300 in the ramp"
     );
     let options = ["--ramp", "30s", "--bytes", "2MiB"];
-    let ((run, status), effect) = medium.effect(|| medium.diskscope("random-write", &options));
+    let ((run, status), effect) =
+        medium.measure_effect(|| medium.run_diskscope("random-write", &options));
     assert_eq!((status, effect.written_bytes), (Some(1), 2 << 20), "{run}");
     let message = run["error"]["message"].as_str().unwrap();
     assert!(message.contains("the ramp alone"), "{message}");

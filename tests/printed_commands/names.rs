@@ -7,10 +7,10 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::has_fio;
-use crate::medium::paste;
+use crate::medium::run_pasted_command;
 use crate::process::wait_until;
 
-const NAMES: &[&str] = &[
+const HOSTILE_NAMES: &[&str] = &[
     "a b",
     "it's",
     "\"quoted\"",
@@ -27,7 +27,13 @@ const NAMES: &[&str] = &[
 ];
 
 /// What diskscope says of a run on a target, started where that is.
-fn reproduce(target: &str, test: &str, options: &[&str], directory: &Path, state: &Path) -> Value {
+fn reported_invocation(
+    target: &str,
+    test: &str,
+    options: &[&str],
+    directory: &Path,
+    state: &Path,
+) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["run", test, "--json", "-"])
         .args(options)
@@ -43,7 +49,7 @@ fn reproduce(target: &str, test: &str, options: &[&str], directory: &Path, state
 }
 
 #[test]
-fn line_writes_to_the_named_file_and_to_no_other() {
+fn fio_line_writes_only_to_named_file() {
     if !has_fio() {
         return;
     }
@@ -52,14 +58,14 @@ fn line_writes_to_the_named_file_and_to_no_other() {
     fs::create_dir(&files).unwrap();
     fs::create_dir(&empty).unwrap();
     let old = vec![0xa5; 1 << 20];
-    for name in NAMES {
+    for name in HOSTILE_NAMES {
         fs::write(files.join(name), &old).unwrap();
     }
-    for name in NAMES {
+    for name in HOSTILE_NAMES {
         // By its name alone, as somebody types it who stands in the directory.
         let overwrite = format!("--overwrite={name}");
         let options = ["--requests", "64", &overwrite];
-        let said = reproduce(name, "random-write", &options, &files, &state);
+        let said = reported_invocation(name, "random-write", &options, &files, &state);
         let line = said["fio"]
             .as_str()
             .unwrap_or_else(|| panic!("{name:?}: {said}"));
@@ -74,19 +80,19 @@ fn line_writes_to_the_named_file_and_to_no_other() {
                 let binary = env!("CARGO_BIN_EXE_diskscope");
                 let line = line.replacen("diskscope", binary, 1);
                 let line = format!("XDG_STATE_HOME='{}' {line}", state.display());
-                paste(&line, &files)
+                run_pasted_command(&line, &files)
             } else {
-                paste(&line, &empty)
+                run_pasted_command(&line, &empty)
             };
             assert!(output.status.success(), "{line}: {output:?}");
-            for other in NAMES {
+            for other in HOSTILE_NAMES {
                 let changed = fs::read(files.join(other)).unwrap() != old;
                 assert_eq!(changed, other == name, "{line} changed {other:?}");
             }
             fs::write(files.join(name), &old).unwrap();
         }
     }
-    assert_eq!(fs::read_dir(&files).unwrap().count(), NAMES.len());
+    assert_eq!(fs::read_dir(&files).unwrap().count(), HOSTILE_NAMES.len());
 }
 
 #[test]
@@ -98,13 +104,13 @@ fn name_that_fio_would_cut_has_no_line() {
         let state = place.path().join("state");
         let options = ["--requests", "8"];
         let path = path.to_str().unwrap();
-        let said = reproduce(path, "random-read", &options, place.path(), &state);
+        let said = reported_invocation(path, "random-read", &options, place.path(), &state);
         assert_eq!(said["fio_gap"], "target-name", "{said}");
     }
 }
 
 #[test]
-fn directory_line_leaves_the_directory_as_it_was() {
+fn fio_directory_line_leaves_directory_unchanged() {
     if !has_fio() {
         return;
     }
@@ -122,7 +128,7 @@ fn directory_line_leaves_the_directory_as_it_was() {
             options.extend(["--workers", "2"]);
         }
         let state = place.path().join("state");
-        let said = reproduce(directory.to_str().unwrap(), test, &options, &empty, &state);
+        let said = reported_invocation(directory.to_str().unwrap(), test, &options, &empty, &state);
         let line = said["fio"]
             .as_str()
             .unwrap_or_else(|| panic!("{test}: {said}"));
@@ -131,7 +137,7 @@ fn directory_line_leaves_the_directory_as_it_was() {
             "fio --output-format=json --output={} --name",
             report.display()
         );
-        let output = paste(&line.replacen("fio --name", &json, 1), &empty);
+        let output = run_pasted_command(&line.replacen("fio --name", &json, 1), &empty);
         assert!(output.status.success(), "{line}: {output:?}");
         let text = fs::read_to_string(&report).unwrap();
         let json: Value = serde_json::from_str(&text[text.find('{').unwrap()..]).unwrap();
@@ -143,13 +149,13 @@ fn directory_line_leaves_the_directory_as_it_was() {
         assert_eq!(fs::read(directory.join("mine")).unwrap(), b"kept");
         // Neither is what a variable of the shell names, where the directory is gone.
         let gone = line.replace(place.path().to_str().unwrap(), "/nowhere");
-        let output = paste(&format!("file=mine; export file\n{gone}"), &directory);
+        let output = run_pasted_command(&format!("file=mine; export file\n{gone}"), &directory);
         assert!(!output.status.success(), "{gone}: {output:?}");
     }
 }
 
 #[test]
-fn interrupted_directory_line_deletes_its_file() {
+fn fio_directory_line_interrupted_deletes_scratch_file() {
     if !has_fio() {
         return;
     }
@@ -157,7 +163,7 @@ fn interrupted_directory_line_deletes_its_file() {
     let [files, state] = ["files", "state"].map(|name| place.path().join(name));
     fs::create_dir(&files).unwrap();
     let options = ["--scratch-size", "8MiB", "--duration", "100ms"];
-    let said = reproduce(
+    let said = reported_invocation(
         files.to_str().unwrap(),
         "random-read",
         &options,

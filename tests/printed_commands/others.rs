@@ -9,11 +9,11 @@ use std::process::Command;
 use serde_json::Value;
 
 use crate::loop_device::LoopDevice;
-use crate::medium::paste;
+use crate::medium::run_pasted_command;
 use crate::requirement::{Requirement, skip};
 
 /// What the program says of one of this test's deleted files.
-fn deleted(of: &fs::File) -> Value {
+fn deleted_file_report(of: &fs::File) -> Value {
     let output = Command::new(env!("CARGO_BIN_EXE_diskscope"))
         .args(["files", "--json"])
         .output()
@@ -35,7 +35,7 @@ fn deleted(of: &fs::File) -> Value {
 }
 
 #[test]
-fn deleted_file_is_copied_out_and_emptied_and_nothing_else_is() {
+fn deleted_file_commands_copy_and_truncate_only_that_file() {
     let place = tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap();
     let name = OsStr::from_bytes(b"it's $(x)\n\xff\x1b log");
     let path = place.path().join(name);
@@ -45,7 +45,7 @@ fn deleted_file_is_copied_out_and_emptied_and_nothing_else_is() {
     fs::remove_file(&path).unwrap();
     let room = place.path().join("room");
     fs::create_dir(&room).unwrap();
-    let file = deleted(&held);
+    let file = deleted_file_report(&held);
     let rescue = file["rescue"].as_str().unwrap();
     let rescue = rescue.replace("/where/there/is/room", room.to_str().unwrap());
     let output = Command::new("sh").args(["-c", &rescue]).output().unwrap();
@@ -53,7 +53,7 @@ fn deleted_file_is_copied_out_and_emptied_and_nothing_else_is() {
     assert_eq!(fs::read(room.join(name)).unwrap(), content, "{rescue}");
     // A file of that name is kept.
     fs::write(room.join(name), "newer").unwrap();
-    paste(&rescue, &room);
+    run_pasted_command(&rescue, &room);
     assert_eq!(fs::read(room.join(name)).unwrap(), b"newer");
     let release = file["release"].as_str().unwrap();
     // The same descriptor, but another file: the commands leave it alone.
@@ -66,18 +66,18 @@ fn deleted_file_is_copied_out_and_emptied_and_nothing_else_is() {
     rustix::io::dup2(&precious, &mut slot).unwrap();
     assert_eq!(slot.as_raw_fd(), number);
     for command in [release, &rescue] {
-        let output = paste(command, &room);
+        let output = run_pasted_command(command, &room);
         assert!(!output.status.success(), "{command}: {output:?}");
     }
     assert_eq!(fs::read(&other).unwrap(), b"precious");
     rustix::io::dup2(&aside, &mut slot).unwrap();
-    let output = paste(release, &room);
+    let output = run_pasted_command(release, &room);
     assert!(output.status.success(), "{release}: {output:?}");
     assert_eq!(aside.metadata().unwrap().len(), 0);
 }
 
 #[test]
-fn advice_for_a_loop_device_does_what_it_says() {
+fn loop_device_advice_command_has_stated_effect() {
     let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
         return;
     };
@@ -91,14 +91,14 @@ fn advice_for_a_loop_device_does_what_it_says() {
             .unwrap()
             .stdout
     };
-    let advice = |code: &str| advice(&devices(), &name, code);
+    let advice = |code: &str| advice_command(&devices(), &name, code);
     let direct = advice("loop-direct-io").unwrap();
-    let output = paste(&direct, empty.path());
+    let output = run_pasted_command(&direct, empty.path());
     assert!(output.status.success(), "{direct}: {output:?}");
     assert_eq!(advice("loop-direct-io"), None);
     if device.set("scheduler", "mq-deadline") {
         let scheduler = advice("scheduler").unwrap();
-        let output = paste(&scheduler, empty.path());
+        let output = run_pasted_command(&scheduler, empty.path());
         assert!(output.status.success(), "{scheduler}: {output:?}");
         assert!(device.queue("scheduler").contains("[none]"));
         assert_eq!(advice("scheduler"), None);
@@ -106,7 +106,7 @@ fn advice_for_a_loop_device_does_what_it_says() {
 }
 
 /// The command of one piece of advice on a drive, from what `diskscope devices --json` printed.
-fn advice(devices: &[u8], name: &str, code: &str) -> Option<String> {
+fn advice_command(devices: &[u8], name: &str, code: &str) -> Option<String> {
     let listed: Value = serde_json::from_slice(devices).unwrap();
     let drives = listed
         .as_array()
@@ -119,7 +119,7 @@ fn advice(devices: &[u8], name: &str, code: &str) -> Option<String> {
 }
 
 #[test]
-fn advice_for_strict_access_times_remounts_the_named_place() {
+fn strictatime_advice_command_remounts_named_mount_point() {
     let Some(device) = LoopDevice::with(&vec![0; 8 << 20]) else {
         return;
     };
@@ -147,7 +147,7 @@ fn advice_for_strict_access_times_remounts_the_named_place() {
         };
         let binary = env!("CARGO_BIN_EXE_diskscope");
         let devices = mounted(&format!("'{binary}' devices --json"));
-        let advised = advice(&devices, name, "access-time").unwrap();
+        let advised = advice_command(&devices, name, "access-time").unwrap();
         assert!(advised.starts_with(command), "{advised}");
         let after = mounted(&format!("{advised} >&2; grep \"^$1 \" /proc/mounts"));
         let relatime = String::from_utf8_lossy(&after).contains("relatime");

@@ -10,28 +10,28 @@ use diskscope::session::document::RunState;
 use rustix::process::{Pid, Signal, kill_process};
 
 use crate::loop_device::LoopDevice;
-use crate::place::{Place, kill, stderr, wait_until, worker};
+use crate::place::{Place, kill_and_wait, stderr, wait_until, worker};
 use crate::slow_disk::{Operation, SlowDisk};
 
 /// A second, and what a machine busy with other tests may add.
-const PROMPT: Duration = Duration::from_millis(1500);
+const MAX_CANCEL_TIME: Duration = Duration::from_millis(1500);
 
 /// Sends a signal and waits for the end, until nobody has the program's output open any more.
-fn interrupt(child: Child, signal: Signal) -> (Output, Duration) {
+fn signal_and_wait(child: Child, signal: Signal) -> (Output, Duration) {
     let began = Instant::now();
     kill_process(Pid::from_child(&child), signal).unwrap();
     let output = child.wait_with_output().unwrap();
     (output, began.elapsed())
 }
 
-fn assert_prompt(output: &Output, took: Duration, what: &str) {
+fn assert_exits_promptly(output: &Output, took: Duration, what: &str) {
     let said = stderr(output);
-    assert!(took < PROMPT, "{what}: {took:?}\n{said}");
+    assert!(took < MAX_CANCEL_TIME, "{what}: {took:?}\n{said}");
     assert_eq!(output.status.code(), Some(130), "{what}: {said}");
 }
 
 /// The process that stays is named, is in the table of processes, and ends when the drive answers.
-fn assert_named(output: &Output, disk: &SlowDisk, what: &str) {
+fn assert_blocked_process_named(output: &Output, disk: &SlowDisk, what: &str) {
     let said = stderr(output);
     let (_, rest) = said
         .split_once("diskscope: process ")
@@ -46,7 +46,7 @@ fn assert_named(output: &Output, disk: &SlowDisk, what: &str) {
 fn assert_interrupted(place: &Place, what: &str) {
     let session = place.session();
     assert_eq!(session.runs[0].state, RunState::Interrupted, "{what}");
-    let saved = place.saved();
+    let saved = place.saved_sessions();
     assert!(
         saved[0].extension().is_some_and(|ending| ending == "json"),
         "{what}: {saved:?}"
@@ -54,7 +54,7 @@ fn assert_interrupted(place: &Place, what: &str) {
 }
 
 #[test]
-fn open_that_hangs_can_be_left() {
+fn hanging_open_can_be_cancelled() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -64,17 +64,17 @@ fn open_that_hangs_can_be_left() {
     let run = ["run", "random-read", file.to_str().unwrap()];
     let child = place.command(&run).spawn().unwrap();
     wait_until("an open", || disk.is_waited_for(Operation::Open));
-    let (output, took) = interrupt(child, Signal::INT);
-    assert_prompt(&output, took, "open");
+    let (output, took) = signal_and_wait(child, Signal::INT);
+    assert_exits_promptly(&output, took, "open");
     let said = stderr(&output);
     assert!(said.contains("while opening"), "{said}");
     assert!(said.contains("nothing was measured"), "{said}");
-    assert!(place.saved().is_empty());
-    assert_named(&output, &disk, "open");
+    assert!(place.saved_sessions().is_empty());
+    assert_blocked_process_named(&output, &disk, "open");
 }
 
 #[test]
-fn command_whose_file_hangs_can_be_left() {
+fn command_with_hanging_file_can_be_cancelled() {
     for command in ["show", "compare", "report", "replay"] {
         let Some(disk) = SlowDisk::mount() else {
             return;
@@ -98,7 +98,7 @@ fn command_whose_file_hangs_can_be_left() {
         let took = began.elapsed();
         disk.be_quick();
         let said = stderr(&child.wait_with_output().unwrap());
-        assert!(took < PROMPT, "{command}: {took:?}\n{said}");
+        assert!(took < MAX_CANCEL_TIME, "{command}: {took:?}\n{said}");
         assert_eq!(status.code(), Some(130), "{command}: {said}");
         assert!(said.contains("stays behind"), "{command}: {said}");
         assert!(!said.contains("journal"), "{command}: {said}");
@@ -106,7 +106,7 @@ fn command_whose_file_hangs_can_be_left() {
 }
 
 #[test]
-fn fill_that_hangs_can_be_left() {
+fn hanging_scratch_fill_can_be_cancelled() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -116,15 +116,15 @@ fn fill_that_hangs_can_be_left() {
     let run = ["run", "random-read", directory.to_str().unwrap()];
     let child = place.command(&run).spawn().unwrap();
     wait_until("a write", || disk.is_waited_for(Operation::Write));
-    let (output, took) = interrupt(child, Signal::INT);
-    assert_prompt(&output, took, "fill");
+    let (output, took) = signal_and_wait(child, Signal::INT);
+    assert_exits_promptly(&output, took, "fill");
     assert!(
         stderr(&output).contains("filling the scratch file"),
         "{}",
         stderr(&output)
     );
-    assert!(place.saved().is_empty());
-    assert_named(&output, &disk, "fill");
+    assert!(place.saved_sessions().is_empty());
+    assert_blocked_process_named(&output, &disk, "fill");
 }
 
 /// A block device whose requests take five seconds when the file's do.
@@ -133,7 +133,7 @@ fn slow_device(disk: &SlowDisk) -> Option<LoopDevice> {
 }
 
 #[test]
-fn look_at_signatures_that_hangs_can_be_left() {
+fn hanging_signature_inspection_can_be_cancelled() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -146,15 +146,15 @@ fn look_at_signatures_that_hangs_can_be_left() {
     let run = ["run", "random-write", device.path()];
     let child = place.command(&run).spawn().unwrap();
     wait_until("a read", || disk.is_waited_for(Operation::Read));
-    let (output, took) = interrupt(child, Signal::INT);
-    assert_prompt(&output, took, "inspect");
+    let (output, took) = signal_and_wait(child, Signal::INT);
+    assert_exits_promptly(&output, took, "inspect");
     let said = stderr(&output);
     assert!(said.contains("while looking at what is on"), "{said}");
-    assert_named(&output, &disk, "inspect");
+    assert_blocked_process_named(&output, &disk, "inspect");
 }
 
 #[test]
-fn preparation_that_hangs_can_be_left() {
+fn hanging_run_preparation_can_be_cancelled() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -167,21 +167,21 @@ fn preparation_that_hangs_can_be_left() {
     let run = ["run", "random-read", device.path()];
     let child = place.command(&run).spawn().unwrap();
     wait_until("an open", || disk.is_waited_for(Operation::Open));
-    let (output, took) = interrupt(child, Signal::INT);
-    assert_prompt(&output, took, "prepare");
+    let (output, took) = signal_and_wait(child, Signal::INT);
+    assert_exits_promptly(&output, took, "prepare");
     assert_interrupted(&place, "prepare");
-    assert_named(&output, &disk, "prepare");
+    assert_blocked_process_named(&output, &disk, "prepare");
 }
 
 /// Whether the journal holds a figure.
-fn has_measured(place: &Place) -> bool {
-    let Some(path) = place.saved().into_iter().next() else {
+fn journal_has_metric(place: &Place) -> bool {
+    let Some(path) = place.saved_sessions().into_iter().next() else {
         return false;
     };
     fs::read_to_string(path).is_ok_and(|text| text.contains("\"iops\""))
 }
 
-fn interrupted_run(engine: &str, on_device: bool, signal: Signal) {
+fn assert_run_interruptible(engine: &str, on_device: bool, signal: Signal) {
     let what = format!("{engine}, device: {on_device}, {signal:?}");
     let Some(disk) = SlowDisk::mount() else {
         return;
@@ -201,43 +201,43 @@ fn interrupted_run(engine: &str, on_device: bool, signal: Signal) {
     let options = ["--duration", "60s", "--depth", "4", "--engine", engine];
     let run = [&["run", "random-read", target][..], &options].concat();
     let child = place.command(&run).spawn().unwrap();
-    wait_until("a figure in the journal", || has_measured(&place));
+    wait_until("a figure in the journal", || journal_has_metric(&place));
     disk.slow_down(Operation::Read);
     wait_until("a slow read", || disk.is_waited_for(Operation::Read));
-    let (output, took) = interrupt(child, signal);
-    assert_prompt(&output, took, &what);
+    let (output, took) = signal_and_wait(child, signal);
+    assert_exits_promptly(&output, took, &what);
     assert_interrupted(&place, &what);
     let run = &place.session().runs[0];
-    assert!(run.findings.figure("iops").is_some(), "{what}");
+    assert!(run.findings.metric("iops").is_some(), "{what}");
     assert!(
         String::from_utf8_lossy(&output.stdout).contains("random-read"),
         "{what}: the result is printed"
     );
     // Through io_uring the kernel alone waits for a block device, and no process stays.
     if !(on_device && engine == "uring") {
-        assert_named(&output, &disk, &what);
+        assert_blocked_process_named(&output, &disk, &what);
     }
     disk.be_quick();
 }
 
 #[test]
-fn run_with_system_calls_can_be_left_by_any_signal() {
+fn pread_run_can_be_cancelled_by_any_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        interrupted_run("pread", false, signal);
+        assert_run_interruptible("pread", false, signal);
     }
-    interrupted_run("pread", true, Signal::INT);
+    assert_run_interruptible("pread", true, Signal::INT);
 }
 
 #[test]
-fn run_with_io_uring_can_be_left_by_any_signal() {
+fn uring_run_can_be_cancelled_by_any_signal() {
     for signal in [Signal::INT, Signal::TERM, Signal::HUP] {
-        interrupted_run("uring", false, signal);
+        assert_run_interruptible("uring", false, signal);
     }
-    interrupted_run("uring", true, Signal::INT);
+    assert_run_interruptible("uring", true, Signal::INT);
 }
 
 #[test]
-fn flush_at_the_end_that_hangs_can_be_left() {
+fn hanging_end_fsync_can_be_cancelled() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -248,14 +248,14 @@ fn flush_at_the_end_that_hangs_can_be_left() {
     let run = ["run", "write-sync-close", path, "--overwrite", path];
     let child = place.command(&run).spawn().unwrap();
     wait_until("an fsync", || disk.is_waited_for(Operation::Fsync));
-    let (output, took) = interrupt(child, Signal::TERM);
-    assert_prompt(&output, took, "fsync");
+    let (output, took) = signal_and_wait(child, Signal::TERM);
+    assert_exits_promptly(&output, took, "fsync");
     assert_interrupted(&place, "fsync");
-    assert_named(&output, &disk, "fsync");
+    assert_blocked_process_named(&output, &disk, "fsync");
 }
 
 #[test]
-fn signal_to_the_group_and_to_the_process_counts_once() {
+fn signal_to_group_and_process_counts_once() {
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
@@ -265,12 +265,12 @@ fn signal_to_the_group_and_to_the_process_counts_once() {
     let mut run = place.command(&["run", "random-read", path, "--duration", "60s"]);
     std::os::unix::process::CommandExt::process_group(&mut run, 0);
     let child = run.spawn().unwrap();
-    wait_until("a figure in the journal", || has_measured(&place));
+    wait_until("a figure in the journal", || journal_has_metric(&place));
     let id = Pid::from_child(&child);
     // As timeout(1) does.
     rustix::process::kill_process_group(id, Signal::TERM).unwrap();
-    let (output, took) = interrupt(child, Signal::TERM);
-    assert_prompt(&output, took, "group");
+    let (output, took) = signal_and_wait(child, Signal::TERM);
+    assert_exits_promptly(&output, took, "group");
     assert_interrupted(&place, "group");
     assert!(
         !stderr(&output).contains("stays behind"),
@@ -280,13 +280,13 @@ fn signal_to_the_group_and_to_the_process_counts_once() {
 }
 
 #[test]
-fn kill_of_the_program_ends_its_load() {
+fn killed_program_stops_its_io_load() {
     let place = Place::new();
     let mut child = place
         .run("random-read", &["--duration", "60s"])
         .spawn()
         .unwrap();
-    wait_until("the journal", || !place.saved().is_empty());
+    wait_until("the journal", || !place.saved_sessions().is_empty());
     assert!(worker(&child).is_some());
-    kill(&mut child);
+    kill_and_wait(&mut child);
 }

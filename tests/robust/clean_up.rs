@@ -16,13 +16,13 @@ use crate::slow_disk::{Operation, SlowDisk};
 
 /// A second for the clean-up, and what the commands themselves and a busy machine need. The file
 /// system answers after five seconds only.
-const PROMPT: Duration = Duration::from_millis(4000);
+const MAX_COMMAND_TIME: Duration = Duration::from_millis(4000);
 
 /// A second after the signal, and what a busy machine needs.
-const LEFT: Duration = Duration::from_millis(1500);
+const MAX_CANCEL_TIME: Duration = Duration::from_millis(1500);
 
 /// Starts the command in a mount namespace in which that directory is `/run`.
-fn with_run(command: &mut Command, run: &Path) {
+fn with_run_directory(command: &mut Command, run: &Path) {
     let run = run.to_owned();
     let change = move || {
         // SAFETY: the process has one thread, and its memory is its own.
@@ -39,14 +39,14 @@ fn with_run(command: &mut Command, run: &Path) {
 }
 
 /// A `/run` that takes five seconds for a lookup; `None` where that is not to be had.
-fn slow_run() -> Option<SlowDisk> {
+fn slow_run_directory() -> Option<SlowDisk> {
     if !rustix::process::geteuid().is_root() {
         skip(Requirement::Root, "a /run of its own needs root");
         return None;
     }
     let disk = SlowDisk::mount()?;
     let mut probe = Command::new("true");
-    with_run(&mut probe, &disk.directory());
+    with_run_directory(&mut probe, &disk.directory());
     if !probe.status().is_ok_and(|status| status.success()) {
         skip(Requirement::Namespaces, "no /run of its own");
         return None;
@@ -56,18 +56,20 @@ fn slow_run() -> Option<SlowDisk> {
 }
 
 #[test]
-fn run_directory_that_does_not_answer_delays_no_command_by_more_than_a_second() {
-    let Some(disk) = slow_run() else { return };
+fn hanging_run_directory_delays_commands_at_most_one_second() {
+    let Some(disk) = slow_run_directory() else {
+        return;
+    };
     let place = Place::new();
     for words in [&["tests"][..], &["completions", "bash"], &["manual"]] {
         let mut command = place.command(words);
-        with_run(&mut command, &disk.directory());
+        with_run_directory(&mut command, &disk.directory());
         let began = Instant::now();
         // Until nobody has its output open any more.
         let output = command.output().unwrap();
         let took = began.elapsed();
         let said = stderr(&output);
-        assert!(took < PROMPT, "{words:?}: {took:?}\n{said}");
+        assert!(took < MAX_COMMAND_TIME, "{words:?}: {took:?}\n{said}");
         assert!(said.contains("does not answer"), "{words:?}: {said}");
         assert_eq!(output.status.code(), Some(0), "{words:?}: {said}");
         assert!(!stdout(&output).is_empty(), "{words:?}");
@@ -79,11 +81,13 @@ fn run_directory_that_does_not_answer_delays_no_command_by_more_than_a_second() 
 
 /// It reads what udev knows of the devices below `/run`.
 #[test]
-fn command_that_reads_a_run_directory_that_does_not_answer_can_be_left() {
-    let Some(disk) = slow_run() else { return };
+fn command_with_hanging_run_directory_can_be_cancelled() {
+    let Some(disk) = slow_run_directory() else {
+        return;
+    };
     let place = Place::new();
     let mut command = place.command(&["watch", "--count", "1"]);
-    with_run(&mut command, &disk.directory());
+    with_run_directory(&mut command, &disk.directory());
     let mut child = command.spawn().unwrap();
     let mut first = String::new();
     let mut told = BufReader::new(child.stderr.take().unwrap());
@@ -103,7 +107,7 @@ fn command_that_reads_a_run_directory_that_does_not_answer_can_be_left() {
     kill_process(Pid::from_child(&child), Signal::INT).unwrap();
     let status = child.wait().unwrap();
     let took = began.elapsed();
-    assert!(took < LEFT, "{took:?}");
+    assert!(took < MAX_CANCEL_TIME, "{took:?}");
     assert_eq!(status.code(), Some(130));
     // The process that stays has the output open, too: its end is not waited for.
     let is_named = told

@@ -4,18 +4,18 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, Output};
 
-use diskscope::recording::{Recording, Replay};
+use diskscope::recording::{Recording, RecordingCursor};
 use diskscope::session::document::RunState;
 use serde_json::Value;
 
-use crate::place::{Place, covered, stderr, stdout};
+use crate::place::{Place, covered_time, stderr, stdout};
 use crate::requirement::{Requirement, skip};
 
 /// Seconds.
-const STEPS: [&str; 2] = ["2678400", "-3600"];
+const CLOCK_STEPS: [&str; 2] = ["2678400", "-3600"];
 
 /// The library that steps the clock; `None`, and why, where there is no C compiler.
-fn stepper(place: &Place) -> Option<PathBuf> {
+fn clock_step_library(place: &Place) -> Option<PathBuf> {
     let source = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/robust/clock.c");
     let library = place.path().join("clock.so");
     let built = Command::new("cc")
@@ -33,7 +33,7 @@ fn stepper(place: &Place) -> Option<PathBuf> {
     }
 }
 
-fn stepped(mut command: Command, library: &Path, step: &str) -> Output {
+fn run_with_clock_step(mut command: Command, library: &Path, step: &str) -> Output {
     command
         .env("LD_PRELOAD", library)
         .env("CLOCK_STEP", step)
@@ -42,20 +42,20 @@ fn stepped(mut command: Command, library: &Path, step: &str) -> Output {
 }
 
 /// Calendar time in seconds.
-fn seconds(time: &Value) -> i64 {
+fn unix_seconds(time: &Value) -> i64 {
     let time: jiff::Timestamp = time.as_str().unwrap().parse().unwrap();
     time.as_second()
 }
 
 #[test]
-fn a_run_measures_the_same_time() {
-    for step in STEPS {
+fn run_duration_is_unaffected_by_clock_steps() {
+    for step in CLOCK_STEPS {
         let place = Place::new();
-        let Some(library) = stepper(&place) else {
+        let Some(library) = clock_step_library(&place) else {
             return;
         };
         let run = place.run("random-read", &["--duration", "2s"]);
-        let output = stepped(run, &library, step);
+        let output = run_with_clock_step(run, &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let session = place.session();
         let run = &session.runs[0];
@@ -64,25 +64,25 @@ fn a_run_measures_the_same_time() {
             (2..20).contains(&(run.elapsed_ns / 1_000_000_000)),
             "{step}"
         );
-        assert!((1..3).contains(&covered(run).as_secs()), "{step}");
+        assert!((1..3).contains(&covered_time(run).as_secs()), "{step}");
     }
 }
 
 #[test]
-fn rates_are_of_the_time_that_passed() {
-    for step in STEPS {
+fn watch_rates_are_unaffected_by_clock_steps() {
+    for step in CLOCK_STEPS {
         let place = Place::new();
-        let Some(library) = stepper(&place) else {
+        let Some(library) = clock_step_library(&place) else {
             return;
         };
         let watch = ["watch", "--json", "--interval", "300ms", "--count", "6"];
-        let output = stepped(place.command(&watch), &library, step);
+        let output = run_with_clock_step(place.command(&watch), &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let views: Vec<Value> = stdout(&output)
             .lines()
             .map(|line| serde_json::from_str(line).unwrap())
             .collect();
-        let moved = seconds(&views[5]["time"]) - seconds(&views[0]["time"]);
+        let moved = unix_seconds(&views[5]["time"]) - unix_seconds(&views[0]["time"]);
         let wanted: i64 = step.parse().unwrap();
         assert!(
             (moved - wanted).abs() < 60,
@@ -100,10 +100,10 @@ fn rates_are_of_the_time_that_passed() {
 }
 
 #[test]
-fn a_recording_is_walked_through_in_the_order_in_which_it_was_made() {
-    for step in STEPS {
+fn replay_order_is_unaffected_by_clock_steps() {
+    for step in CLOCK_STEPS {
         let place = Place::new();
-        let Some(library) = stepper(&place) else {
+        let Some(library) = clock_step_library(&place) else {
             return;
         };
         let record = [
@@ -114,15 +114,15 @@ fn a_recording_is_walked_through_in_the_order_in_which_it_was_made() {
             "--duration",
             "1500ms",
         ];
-        let output = stepped(place.command(&record), &library, step);
+        let output = run_with_clock_step(place.command(&record), &library, step);
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));
         let recording = Recording::open(&place.path().join("day.rec")).unwrap();
-        assert!(recording.damage().is_none() && recording.len() >= 7);
-        let times: Vec<u64> = recording.marks().map(|mark| mark.time_ms).collect();
-        let mut replay = Replay::new(recording);
+        assert!(recording.damage().is_none() && recording.view_count() >= 7);
+        let times: Vec<u64> = recording.view_marks().map(|mark| mark.time_ms).collect();
+        let mut replay = RecordingCursor::new(recording);
         for view in 0..times.len() {
             assert_eq!(
-                (replay.position(), replay.view().unwrap().is_some()),
+                (replay.position(), replay.read_view().unwrap().is_some()),
                 (view, true)
             );
             replay.seek_time(times[view]);
@@ -131,6 +131,6 @@ fn a_recording_is_walked_through_in_the_order_in_which_it_was_made() {
             replay.step(1);
         }
         replay.seek(usize::MAX);
-        replay.history().unwrap();
+        replay.device_history().unwrap();
     }
 }

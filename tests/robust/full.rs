@@ -9,7 +9,7 @@ use diskscope::recording::Recording;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
-use crate::place::{Place, covered, is_root, stderr, stdout, wait_until};
+use crate::place::{Place, covered_time, is_root, stderr, stdout, wait_until};
 use crate::requirement::{Requirement, skip};
 
 /// A small file system in memory, unmounted afterwards.
@@ -18,7 +18,7 @@ struct Small {
 }
 
 impl Small {
-    fn mounted(at: PathBuf, size: &str) -> Option<Self> {
+    fn with_size(at: PathBuf, size: &str) -> Option<Self> {
         if !is_root() {
             return None;
         }
@@ -36,7 +36,7 @@ impl Small {
     }
 
     /// Takes all but a few bytes.
-    fn fill(&self, leave: u64) -> PathBuf {
+    fn fill_leaving(&self, leave: u64) -> PathBuf {
         let path = self.at.join("filler");
         let mut filler = fs::File::create(&path).unwrap();
         while filler.write_all(&[0; 4096]).is_ok() {}
@@ -53,7 +53,7 @@ impl Drop for Small {
     }
 }
 
-fn no_partial_file(directory: &Path) {
+fn assert_no_partial_file(directory: &Path) {
     let left: Vec<_> = fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().file_name().into_string().unwrap())
@@ -63,9 +63,9 @@ fn no_partial_file(directory: &Path) {
 }
 
 #[test]
-fn a_scratch_file_never_takes_the_last_room() {
+fn scratch_file_keeps_reserve_free() {
     let place = Place::new();
-    let Some(small) = Small::mounted(place.path().join("small"), "64m") else {
+    let Some(small) = Small::with_size(place.path().join("small"), "64m") else {
         return;
     };
     let output = place
@@ -79,10 +79,10 @@ fn a_scratch_file_never_takes_the_last_room() {
 }
 
 #[test]
-fn a_write_that_finds_no_room_fails_the_run_and_keeps_the_rest() {
+fn write_without_space_fails_run_and_keeps_results() {
     let place = Place::new();
     // The reserve of a file system is 1 GiB: holes beside it may be filled.
-    let Some(small) = Small::mounted(place.path().join("small"), "1200m") else {
+    let Some(small) = Small::with_size(place.path().join("small"), "1200m") else {
         return;
     };
     let file = small.at.join("sparse");
@@ -93,7 +93,10 @@ fn a_write_that_finds_no_room_fails_the_run_and_keeps_the_rest() {
     words.extend(options.split(' ').chain([name]));
     let child = place.command(&words).spawn().unwrap();
     wait_until("something was measured", || {
-        let journal = place.saved().first().map(|path| store::load(path));
+        let journal = place
+            .saved_sessions()
+            .first()
+            .map(|path| store::load_session(path));
         let run = journal.and_then(|session| session.ok()?.runs.into_iter().next());
         run.is_some_and(|run| !run.findings.series.is_empty())
     });
@@ -114,12 +117,12 @@ fn a_write_that_finds_no_room_fails_the_run_and_keeps_the_rest() {
 }
 
 #[test]
-fn a_run_goes_on_without_room_for_its_session() {
+fn run_continues_without_space_for_session() {
     let place = Place::new();
-    let Some(small) = Small::mounted(place.state(), "64k") else {
+    let Some(small) = Small::with_size(place.state(), "64k") else {
         return;
     };
-    small.fill(0);
+    small.fill_leaving(0);
     let output = place
         .run("random-read", &["--duration", "300ms", "--json", "-"])
         .output()
@@ -135,9 +138,9 @@ fn a_run_goes_on_without_room_for_its_session() {
 }
 
 #[test]
-fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
+fn journal_on_temporarily_full_disk_becomes_document() {
     let place = Place::new();
-    let Some(small) = Small::mounted(place.state(), "256k") else {
+    let Some(small) = Small::with_size(place.state(), "256k") else {
         return;
     };
     let child = place
@@ -146,12 +149,12 @@ fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
         .unwrap();
     let journal = || {
         place
-            .saved()
+            .saved_sessions()
             .first()
             .map(|path| fs::metadata(path).unwrap())
     };
     wait_until("the journal", || journal().is_some_and(|it| it.len() > 0));
-    let filler = small.fill(0);
+    let filler = small.fill_leaving(0);
     let look = || journal().map(|it| (it.len(), it.modified().unwrap()));
     let mut before = look();
     // What does not fit is taken back: the time of the last change moves, and the length does not.
@@ -168,18 +171,18 @@ fn a_journal_whose_disk_is_full_for_a_while_still_becomes_a_document() {
     assert!(told.contains("saved: "), "{told}");
     assert!(told.contains("cannot append to"), "{told}");
     assert_eq!(place.session().runs[0].state, RunState::Finished);
-    assert!(covered(&place.session().runs[0]).as_secs() >= 3);
+    assert!(covered_time(&place.session().runs[0]).as_secs() >= 3);
 }
 
 #[test]
-fn a_document_without_room_leaves_what_was_there_before() {
+fn document_without_space_keeps_previous_file() {
     let place = Place::new();
-    let Some(small) = Small::mounted(place.path().join("small"), "64k") else {
+    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
         return;
     };
     let document = small.at.join("out.json");
     fs::write(&document, "before").unwrap();
-    small.fill(0);
+    small.fill_leaving(0);
     let json = document.to_str().unwrap();
     let output = place
         .run("random-read", &["--duration", "300ms", "--json", json])
@@ -196,18 +199,18 @@ fn a_document_without_room_leaves_what_was_there_before() {
         "it is printed all the same"
     );
     assert_eq!(fs::read_to_string(&document).unwrap(), "before");
-    no_partial_file(&small.at);
+    assert_no_partial_file(&small.at);
     assert_eq!(place.session().runs[0].state, RunState::Finished);
 }
 
 #[test]
-fn a_recording_that_finds_no_room_can_be_replayed_up_to_there() {
+fn recording_on_full_disk_can_be_replayed_until_then() {
     let place = Place::new();
-    let Some(small) = Small::mounted(place.path().join("small"), "64k") else {
+    let Some(small) = Small::with_size(place.path().join("small"), "64k") else {
         return;
     };
     let file = small.at.join("day.rec");
-    let filler = small.fill(16 * 1024);
+    let filler = small.fill_leaving(16 * 1024);
     let options = ["--interval", "100ms", "--duration", "60s"];
     let output = place
         .command(&[&["record", file.to_str().unwrap()], &options[..]].concat())
@@ -223,12 +226,12 @@ fn a_recording_that_finds_no_room_can_be_replayed_up_to_there() {
     fs::remove_file(filler).unwrap();
     let mut recording = Recording::open(&file).unwrap();
     assert!(!recording.is_empty());
-    let last = recording.len() - 1;
-    assert!(recording.view(last).unwrap().is_some());
+    let last = recording.view_count() - 1;
+    assert!(recording.read_view(last).unwrap().is_some());
 }
 
 #[test]
-fn a_result_that_cannot_be_printed_is_saved() {
+fn unprintable_result_is_still_saved() {
     let place = Place::new();
     let full = fs::OpenOptions::new()
         .write(true)
@@ -242,9 +245,9 @@ fn a_result_that_cannot_be_printed_is_saved() {
     let told = stderr(&output);
     assert_eq!(output.status.code(), Some(1), "{told}");
     assert!(told.contains("cannot write to stdout"), "{told}");
-    let saved = place.saved();
+    let saved = place.saved_sessions();
     assert_eq!(
-        store::load(&saved[0]).unwrap().runs[0].state,
+        store::load_session(&saved[0]).unwrap().runs[0].state,
         RunState::Finished
     );
 }

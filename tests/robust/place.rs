@@ -5,7 +5,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
 use std::time::Duration;
 
-use diskscope::session::document::{Run, Session};
+use diskscope::session::document::{BenchmarkRun, Session};
 use diskscope::session::store;
 
 pub use crate::process::{wait_until, worker};
@@ -37,8 +37,8 @@ impl Place {
     }
 
     /// Sessions and journals, the latest first.
-    pub fn saved(&self) -> Vec<PathBuf> {
-        store::list(&self.state().join("diskscope/sessions")).unwrap()
+    pub fn saved_sessions(&self) -> Vec<PathBuf> {
+        store::list_sessions(&self.state().join("diskscope/sessions")).unwrap()
     }
 
     pub fn command(&self, words: &[&str]) -> Command {
@@ -62,14 +62,14 @@ impl Place {
 
     /// The one session that was kept; also a journal.
     pub fn session(&self) -> Session {
-        let saved = self.saved();
+        let saved = self.saved_sessions();
         assert_eq!(saved.len(), 1, "{saved:?}");
-        store::load(&saved[0]).unwrap()
+        store::load_session(&saved[0]).unwrap()
     }
 }
 
 /// Kills a program, and waits until its worker is gone, too.
-pub fn kill(child: &mut Child) {
+pub fn kill_and_wait(child: &mut Child) {
     let worker = worker(child);
     child.kill().unwrap();
     child.wait().unwrap();
@@ -87,7 +87,7 @@ pub fn stderr(output: &Output) -> String {
 }
 
 /// How much of its time a run's curve covers.
-pub fn covered(run: &Run) -> Duration {
+pub fn covered_time(run: &BenchmarkRun) -> Duration {
     let points = run.findings.series("iops-over-time").map(|it| &it.points);
     let last = points
         .and_then(|points| points.last())

@@ -9,7 +9,7 @@ use rustix::process::{Pid, Signal, kill_process};
 use crate::place::{Place, stderr, wait_until};
 
 /// A run of a second, started by a shell that ignores these signals.
-fn ignoring(place: &Place, signals: &str) -> Child {
+fn start_run_ignoring(place: &Place, signals: &str) -> Child {
     let script = format!("trap '' {signals}; exec \"$@\"");
     let run = place.run("random-read", &["--duration", "1s"]);
     let mut shell = std::process::Command::new("/bin/sh");
@@ -23,11 +23,11 @@ fn ignoring(place: &Place, signals: &str) -> Child {
 }
 
 #[test]
-fn what_was_ignored_at_the_start_stays_ignored() {
+fn signals_ignored_at_start_stay_ignored() {
     for (names, sent) in [("HUP", Signal::HUP), ("INT QUIT", Signal::INT)] {
         let place = Place::new();
-        let child = ignoring(&place, names);
-        wait_until("the journal", || !place.saved().is_empty());
+        let child = start_run_ignoring(&place, names);
+        wait_until("the journal", || !place.saved_sessions().is_empty());
         kill_process(Pid::from_child(&child), sent).unwrap();
         let output = child.wait_with_output().unwrap();
         assert_eq!(output.status.code(), Some(0), "{}", stderr(&output));

@@ -3,8 +3,8 @@
 use std::path::PathBuf;
 use std::process::Command;
 
-use diskscope::engine::{self, Choice, Control, Pattern, Plan};
-use diskscope::roots::Roots;
+use diskscope::engine::{self, AccessPattern, CancellationToken, EngineChoice, Plan};
+use diskscope::roots::SysPaths;
 use rustix::mount::UnmountFlags;
 
 use crate::loop_device::LoopDevice;
@@ -110,7 +110,7 @@ fn file_system_can_be_unmounted_right_after_a_run() {
 /// In a process that goes on, as the interface does after a benchmark: what the kernel releases when
 /// a process ends is not released by that.
 #[test]
-fn file_system_can_be_unmounted_when_an_execution_is_over() {
+fn file_system_can_be_unmounted_after_execution() {
     let place = Place::new();
     let Some(mut file_system) = Ext4::new(&place) else {
         return;
@@ -125,18 +125,18 @@ fn file_system_can_be_unmounted_when_an_execution_is_over() {
             std::fs::write(&file, vec![7; 1 << 20]).unwrap();
         }
         let name = file.to_str().unwrap();
-        let opened = engine::open(&Roots::default(), name, Choice::Uring, None);
+        let opened = engine::open_target(&SysPaths::default(), name, EngineChoice::Uring, None);
         let opened = match opened {
             Ok(opened) => opened,
             Err(error) => return skip(Requirement::Kernel, error),
         };
-        let mut plan = Plan::reading(Pattern::Random, 4096, 0..1 << 20);
+        let mut plan = Plan::single_depth_reads(AccessPattern::Random, 4096, 0..1 << 20);
         plan.depth = 8;
         plan.limits.requests = Some(200);
         let outcome = opened
             .engine()
-            .execute(&plan, &Control::default(), &mut |_| {});
-        assert_eq!(outcome.unwrap().tally.requests(), 200);
+            .execute(&plan, &CancellationToken::default(), &mut |_| {});
+        assert_eq!(outcome.unwrap().stats.requests(), 200);
         drop(opened);
         if let Err(error) = rustix::mount::unmount(&file_system.at, UnmountFlags::empty()) {
             busy.push((round, error));

@@ -7,19 +7,20 @@ use std::path::Path;
 mod fields;
 
 /// Set to write the file anew instead of comparing it.
-const BLESS: &str = "DISKSCOPE_BLESS";
+const BLESS_VARIABLE: &str = "DISKSCOPE_BLESS";
 
 #[test]
-fn the_schema_file_is_current() {
+fn session_schema_file_is_current() {
     let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("assets/session.schema.json");
-    let generated = serde_json::to_string_pretty(&diskscope::session::schema()).unwrap() + "\n";
-    if std::env::var_os(BLESS).is_some() {
+    let generated =
+        serde_json::to_string_pretty(&diskscope::session::session_schema()).unwrap() + "\n";
+    if std::env::var_os(BLESS_VARIABLE).is_some() {
         std::fs::write(&path, &generated).unwrap();
     }
     let kept = std::fs::read_to_string(&path).unwrap_or_default();
     assert!(
         kept == generated,
-        "{} is not current: run the tests with {BLESS}=1",
+        "{} is not current: run the tests with {BLESS_VARIABLE}=1",
         path.display()
     );
 }

@@ -8,12 +8,12 @@ use std::process::{Command, Output};
 use crate::place::stderr;
 use crate::requirement::{Requirement, skip};
 
-const SETPRIV: [&str; 3] = ["--reuid=1000", "--regid=1000", "--clear-groups"];
+const SETPRIV_ARGUMENTS: [&str; 3] = ["--reuid=1000", "--regid=1000", "--clear-groups"];
 
 /// The program's copy, run by an ordinary user with these further options of setpriv(1).
-fn run(program: &Path, options: &[&str]) -> Output {
+fn run_as_ordinary_user(program: &Path, options: &[&str]) -> Output {
     Command::new("setpriv")
-        .args(SETPRIV)
+        .args(SETPRIV_ARGUMENTS)
         .args(options)
         .arg(program)
         .args(["tests", "--json"])
@@ -22,7 +22,7 @@ fn run(program: &Path, options: &[&str]) -> Output {
         .unwrap()
 }
 
-fn is_refused(output: &Output, sentence: &str) {
+fn assert_refused(output: &Output, sentence: &str) {
     let said = stderr(output);
     assert_eq!(output.status.code(), Some(3), "{said}");
     assert!(said.contains(sentence), "{said}");
@@ -30,7 +30,7 @@ fn is_refused(output: &Output, sentence: &str) {
     assert!(output.stdout.is_empty());
 }
 
-fn is_run(output: &Output) {
+fn assert_runs(output: &Output) {
     assert!(output.status.success(), "{}", stderr(output));
 }
 
@@ -51,7 +51,7 @@ fn set_capabilities(program: &Path, text: &str) -> bool {
 
 /// A copy of the program in a directory that everybody may look into; `None`, and why, without
 /// root and setpriv.
-fn copy() -> Option<(tempfile::TempDir, std::path::PathBuf)> {
+fn copy_program() -> Option<(tempfile::TempDir, std::path::PathBuf)> {
     if !rustix::process::geteuid().is_root() {
         skip(
             Requirement::Root,
@@ -83,25 +83,25 @@ fn set_mode(program: &Path, mode: u32) {
 
 #[test]
 fn set_uid_and_set_gid_program_is_refused() {
-    let Some((_directory, program)) = copy() else {
+    let Some((_directory, program)) = copy_program() else {
         return;
     };
-    is_run(&run(&program, &[]));
+    assert_runs(&run_as_ordinary_user(&program, &[]));
     for mode in [0o4755, 0o2755, 0o6755] {
         set_mode(&program, mode);
-        is_refused(&run(&program, &[]), "set-uid or set-gid");
+        assert_refused(&run_as_ordinary_user(&program, &[]), "set-uid or set-gid");
     }
     // Of another ordinary user.
     chown(&program, Some(65_534), Some(65_534)).unwrap();
     set_mode(&program, 0o4755);
-    is_refused(&run(&program, &[]), "set-uid or set-gid");
+    assert_refused(&run_as_ordinary_user(&program, &[]), "set-uid or set-gid");
     set_mode(&program, 0o755);
-    is_run(&run(&program, &[]));
+    assert_runs(&run_as_ordinary_user(&program, &[]));
 }
 
 #[test]
 fn program_with_file_capabilities_is_refused() {
-    let Some((_directory, program)) = copy() else {
+    let Some((_directory, program)) = copy_program() else {
         return;
     };
     let inherited = ["--inh-caps=+dac_override"];
@@ -113,23 +113,23 @@ fn program_with_file_capabilities_is_refused() {
         if !set_capabilities(&program, capabilities) {
             return;
         }
-        is_refused(&run(&program, options), "has capabilities");
+        assert_refused(&run_as_ordinary_user(&program, options), "has capabilities");
     }
 }
 
 #[test]
 fn program_with_ambient_capabilities_runs() {
-    let Some((_directory, program)) = copy() else {
+    let Some((_directory, program)) = copy_program() else {
         return;
     };
     let ambient = [
         "--inh-caps=+dac_read_search,+sys_ptrace",
         "--ambient-caps=+dac_read_search,+sys_ptrace",
     ];
-    is_run(&run(&program, &ambient));
+    assert_runs(&run_as_ordinary_user(&program, &ambient));
     // Root has nothing from the file.
     if set_capabilities(&program, "cap_sys_ptrace+ep") {
         let root = Command::new(&program).args(["tests", "--json"]).output();
-        is_run(&root.unwrap());
+        assert_runs(&root.unwrap());
     }
 }

@@ -43,7 +43,7 @@ impl Place {
     }
 
     /// The same, made.
-    pub fn make_records(&self) -> PathBuf {
+    pub fn create_records(&self) -> PathBuf {
         for directory in [self.path().join("run/diskscope"), self.records()] {
             fs::create_dir(&directory).unwrap();
             fs::set_permissions(&directory, fs::Permissions::from_mode(0o700)).unwrap();
@@ -83,7 +83,7 @@ impl Place {
     }
 
     /// Any start, which puts back what a kill left.
-    pub fn start(&self) -> Output {
+    pub fn start_and_restore(&self) -> Output {
         let output = self.diskscope(&["tests", "--json"]).output().unwrap();
         assert!(output.status.success(), "{}", stderr(&output));
         output
@@ -95,15 +95,17 @@ pub fn stderr(output: &Output) -> String {
 }
 
 /// A loop device whose read-ahead is 96 KiB, a value that no benchmark sets.
-pub fn drive() -> Option<LoopDevice> {
+pub fn loop_device() -> Option<LoopDevice> {
     let drive = LoopDevice::with(&vec![7; 16 << 20])?;
-    drive.set("read_ahead_kb", ORIGINAL.trim()).then_some(drive)
+    drive
+        .set("read_ahead_kb", ORIGINAL_READ_AHEAD.trim())
+        .then_some(drive)
 }
 
 /// What the read-ahead is before anything is changed.
-pub const ORIGINAL: &str = "96\n";
+pub const ORIGINAL_READ_AHEAD: &str = "96\n";
 
 /// The device's name, as `loop3`.
-pub fn name(drive: &LoopDevice) -> &str {
+pub fn device_name(drive: &LoopDevice) -> &str {
     drive.path().trim_start_matches("/dev/")
 }

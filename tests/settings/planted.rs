@@ -4,11 +4,11 @@ use std::fs;
 use std::os::unix::fs::{PermissionsExt, chown, symlink};
 use std::path::Path;
 
-use crate::place::{ORIGINAL, Place, drive, name, stderr};
+use crate::place::{ORIGINAL_READ_AHEAD, Place, device_name, loop_device, stderr};
 
 /// A record as the program itself would write it, after it had changed 8 KiB to the value that the
 /// device has now.
-fn record(device: &str) -> serde_json::Value {
+fn valid_record(device: &str) -> serde_json::Value {
     let read = |file: &str| {
         let path = format!("/sys/class/block/{device}/{file}");
         fs::read_to_string(path).unwrap().trim().to_owned()
@@ -25,19 +25,19 @@ fn record(device: &str) -> serde_json::Value {
         "boot": boot.trim(),
         "device": { "number": read("dev"), "diskseq": diskseq, "wwid": null, "serial": null },
         "original": "8",
-        "changed_to": [ORIGINAL.trim()],
+        "changed_to": [ORIGINAL_READ_AHEAD.trim()],
     })
 }
 
 #[test]
-fn own_record_is_believed() {
-    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+fn valid_setting_record_is_restored() {
+    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
         return;
     };
-    let records = place.make_records();
-    let file = records.join(format!("read-ahead@{}.json", name(&drive)));
-    fs::write(&file, record(name(&drive)).to_string()).unwrap();
-    let said = stderr(&place.start());
+    let records = place.create_records();
+    let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
+    fs::write(&file, valid_record(device_name(&drive)).to_string()).unwrap();
+    let said = stderr(&place.start_and_restore());
     assert_eq!(drive.queue("read_ahead_kb"), "8\n", "{said}");
     assert!(said.contains("read_ahead_kb is 8 again"), "{said}");
     assert!(!file.exists());
@@ -46,7 +46,7 @@ fn own_record_is_believed() {
 /// As under `sudo -E`: root with another user's XDG_STATE_HOME, XDG_RUNTIME_DIR and HOME.
 #[test]
 fn record_in_another_users_directories_changes_nothing() {
-    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
         return;
     };
     let victim = place.path().join("victim");
@@ -56,12 +56,12 @@ fn record_in_another_users_directories_changes_nothing() {
         "path": victim, "original": "root::0:0::/:/bin/sh\n", "ours": ["precious"],
         "process": 4_194_305, "process_start": 1,
     });
-    let new = record(name(&drive)).to_string();
+    let new = valid_record(device_name(&drive)).to_string();
     let records = theirs.join("diskscope/settings");
     fs::create_dir_all(&records).unwrap();
     fs::write(records.join("4194305-0.setting.json"), old.to_string()).unwrap();
     fs::write(
-        records.join(format!("read-ahead@{}.json", name(&drive))),
+        records.join(format!("read-ahead@{}.json", device_name(&drive))),
         new,
     )
     .unwrap();
@@ -77,11 +77,11 @@ fn record_in_another_users_directories_changes_nothing() {
         .unwrap();
     assert!(output.status.success());
     assert_eq!(fs::read_to_string(&victim).unwrap(), "precious");
-    assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL);
+    assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
 }
 
 #[test]
-fn record_that_others_could_have_written_is_ignored_with_a_sentence() {
+fn record_writable_by_others_is_ignored_with_warning() {
     type Tamper = fn(&Path, &Path);
     let cases: [(&str, Tamper); 6] = [
         ("belongs to user 1000", |_, file| {
@@ -107,26 +107,30 @@ fn record_that_others_could_have_written_is_ignored_with_a_sentence() {
             fs::hard_link(file, file.with_extension("second")).unwrap();
         }),
     ];
-    let Some(drive) = drive() else { return };
+    let Some(drive) = loop_device() else { return };
     for (sentence, tamper) in cases {
         let Some(place) = Place::new() else { return };
-        let records = place.make_records();
-        let file = records.join(format!("read-ahead@{}.json", name(&drive)));
-        fs::write(&file, record(name(&drive)).to_string()).unwrap();
+        let records = place.create_records();
+        let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
+        fs::write(&file, valid_record(device_name(&drive)).to_string()).unwrap();
         tamper(&records, &file);
-        let said = stderr(&place.start());
+        let said = stderr(&place.start_and_restore());
         assert!(said.contains(sentence), "{sentence}: {said}");
-        assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL, "{sentence}");
+        assert_eq!(
+            drive.queue("read_ahead_kb"),
+            ORIGINAL_READ_AHEAD,
+            "{sentence}"
+        );
     }
 }
 
 #[test]
 fn record_of_another_boot_or_device_changes_nothing() {
-    let (Some(place), Some(drive)) = (Place::new(), drive()) else {
+    let (Some(place), Some(drive)) = (Place::new(), loop_device()) else {
         return;
     };
-    let records = place.make_records();
-    let file = records.join(format!("read-ahead@{}.json", name(&drive)));
+    let records = place.create_records();
+    let file = records.join(format!("read-ahead@{}.json", device_name(&drive)));
     for (key, value, sentence) in [
         ("boot", "00000000-0000-0000-0000-000000000000".into(), ""),
         (
@@ -135,13 +139,13 @@ fn record_of_another_boot_or_device_changes_nothing() {
             "another device has that name now",
         ),
     ] {
-        let mut planted = record(name(&drive));
+        let mut planted = valid_record(device_name(&drive));
         planted[key] = value;
         fs::write(&file, planted.to_string()).unwrap();
-        let said = stderr(&place.start());
+        let said = stderr(&place.start_and_restore());
         assert!(said.contains(sentence), "{said}");
         assert_eq!(said.is_empty(), sentence.is_empty(), "{said}");
-        assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL);
+        assert_eq!(drive.queue("read_ahead_kb"), ORIGINAL_READ_AHEAD);
         assert!(!file.exists(), "it is about something that is no more");
     }
 }

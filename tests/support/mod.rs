@@ -1,15 +1,15 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
-use diskscope::bench::{self, Observer, Parameters, Progress, runner};
+use diskscope::bench::{self, ParameterSet, RunObserver, RunProgress, context};
 use diskscope::drive::Target;
-use diskscope::engine::{Control, Engine};
+use diskscope::engine::{CancellationToken, Engine};
 use diskscope::session::document::Findings;
 
 /// Nobody watches.
 pub struct Silent;
 
-impl Observer for Silent {
-    fn progress(&mut self, _: &Progress) {}
+impl RunObserver for Silent {
+    fn progress(&mut self, _: &RunProgress) {}
     fn phase_finished(&mut self, _: &Findings) {}
 }
 
@@ -20,9 +20,9 @@ pub fn run_on(
     engine: &dyn Engine,
     set: &[(&'static str, &str)],
 ) -> Findings {
-    let test = bench::find(test).expect("a test and parameters that there are");
+    let test = bench::find_benchmark(test).expect("a test and parameters that there are");
     let description = test.description();
-    let mut parameters = Parameters::defaults(description.parameters, target);
+    let mut parameters = ParameterSet::defaults(description.parameters, target);
     for (name, text) in set {
         let known = description
             .parameters
@@ -36,12 +36,12 @@ pub fn run_on(
                 .expect("a test and parameters that there are"),
         );
     }
-    let finished = runner::run(
+    let finished = context::run_benchmark(
         test,
         target,
         &parameters,
         engine,
-        &Control::default(),
+        &CancellationToken::default(),
         &mut Silent,
     );
     assert!(finished.error.is_none(), "{:?}", finished.error);

@@ -1,20 +1,20 @@
 //! The launcher's fields in a terminal: a value is replaced or edited, a path is typed.
 
-use super::{directory, diskscope, place_of, possible};
+use super::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 #[test]
-fn value_is_replaced_by_typing_and_edited_after_an_arrow_key() {
-    if !possible() {
+fn typing_replaces_field_value_and_arrow_key_edits_it() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
     terminal.see("DEVICES");
     terminal.resize(24, 80);
     terminal.keys("b");
     terminal.see("scratch-size");
     // To the form; the first row is the size of the scratch file.
-    let down = "j".repeat(1 + place_of("random-read", "duration"));
+    let down = "j".repeat(1 + benchmark_position("random-read", "duration"));
     terminal.keys(&format!("\t\t{down}\r"));
     terminal.see("type to replace it");
     terminal.see("Enter take   Esc leave");
@@ -31,14 +31,14 @@ fn value_is_replaced_by_typing_and_edited_after_an_arrow_key() {
 }
 
 #[test]
-fn slash_searches_and_a_path_has_one_slash() {
-    if !possible() {
+fn slash_key_opens_search_and_path_has_one_slash() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     let file = directory.path().join("1q2");
     std::fs::write(&file, vec![7; 1 << 20]).unwrap();
-    let mut terminal = diskscope(&[], directory.path());
+    let mut terminal = start_diskscope(&[], directory.path());
     terminal.see("DEVICES");
     terminal.resize(40, 120);
     terminal.keys("b");

@@ -8,13 +8,13 @@ use diskscope::session::store;
 
 use crate::pty::Terminal;
 use crate::slow_disk::{Operation, SlowDisk};
-use crate::{directory, diskscope, place_of, possible};
+use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 /// A second, and what a machine busy with other tests may add.
-const PROMPT: Duration = Duration::from_millis(1500);
+const MAX_RESPONSE_TIME: Duration = Duration::from_millis(1500);
 
 /// Random reads of the slow disk's file that hang.
-fn hanging(terminal: &mut Terminal, disk: &SlowDisk) {
+fn start_hanging_benchmark(terminal: &mut Terminal, disk: &SlowDisk) {
     let file = disk.file();
     let path = file.to_str().unwrap();
     terminal.see("DEVICES");
@@ -27,7 +27,7 @@ fn hanging(terminal: &mut Terminal, disk: &SlowDisk) {
         shown.contains(path) && !shown.contains("path: ") && !shown.contains("scratch-size")
     });
     terminal.keys("\t\t");
-    let down = "j".repeat(place_of("random-read", "duration"));
+    let down = "j".repeat(benchmark_position("random-read", "duration"));
     terminal.keys(&format!("{down}\r\x1550s\r"));
     terminal.see("50 s");
     terminal.keys("s");
@@ -36,60 +36,60 @@ fn hanging(terminal: &mut Terminal, disk: &SlowDisk) {
     terminal.wait("a slow read", |_| disk.is_waited_for(Operation::Read));
 }
 
-fn assert_saved(directory: &std::path::Path) {
-    let saved = store::list(&directory.join("state/diskscope/sessions")).unwrap();
+fn assert_session_saved(directory: &std::path::Path) {
+    let saved = store::list_sessions(&directory.join("state/diskscope/sessions")).unwrap();
     assert_eq!(saved[0].extension().unwrap(), "json");
-    let session = store::load(&saved[0]).unwrap();
+    let session = store::load_session(&saved[0]).unwrap();
     assert_eq!(session.runs[0].state, RunState::Interrupted);
-    assert!(session.runs[0].findings.figure("iops").is_some());
+    assert!(session.runs[0].findings.metric("iops").is_some());
 }
 
 #[test]
-fn benchmark_that_hangs_is_stopped_and_its_result_shown() {
-    if !possible() {
+fn hung_benchmark_is_stopped_and_its_result_shown() {
+    if !setsid_is_available() {
         return;
     }
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    hanging(&mut terminal, &disk);
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    start_hanging_benchmark(&mut terminal, &disk);
     let began = Instant::now();
     terminal.keys("\x1b");
     terminal.see("JSON saved in");
     let took = began.elapsed();
-    assert!(took < PROMPT, "{took:?}");
-    assert_saved(directory.path());
+    assert!(took < MAX_RESPONSE_TIME, "{took:?}");
+    assert_session_saved(directory.path());
     terminal.keys("q");
     let began = Instant::now();
     terminal.end();
     let took = began.elapsed();
-    assert!(took < PROMPT, "{took:?}");
+    assert!(took < MAX_RESPONSE_TIME, "{took:?}");
     terminal.assert_restored();
 }
 
 #[test]
-fn interface_is_left_while_a_benchmark_hangs() {
-    if !possible() {
+fn interface_quits_while_benchmark_hangs() {
+    if !setsid_is_available() {
         return;
     }
     let Some(disk) = SlowDisk::mount() else {
         return;
     };
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    hanging(&mut terminal, &disk);
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    start_hanging_benchmark(&mut terminal, &disk);
     let began = Instant::now();
     terminal.keys("qy");
     terminal.end();
     let took = began.elapsed();
-    assert!(took < PROMPT, "{took:?}");
+    assert!(took < MAX_RESPONSE_TIME, "{took:?}");
     terminal.assert_restored();
     assert!(
         terminal.shown().contains("stays behind"),
         "{}",
         terminal.shown()
     );
-    assert_saved(directory.path());
+    assert_session_saved(directory.path());
 }

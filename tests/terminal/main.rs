@@ -24,10 +24,12 @@ use diskscope::session::document::RunState;
 use diskscope::session::store;
 use pty::Terminal;
 use rustix::process::Signal;
-use session::{directory, diskscope, exports, place_of, start_benchmark};
+use session::{
+    benchmark_position, exported_file, start_benchmark, start_diskscope, state_directory,
+};
 
 /// Whether setsid(1) is there; says why not.
-fn possible() -> bool {
+fn setsid_is_available() -> bool {
     let found = Command::new("setsid").arg("--version").output().is_ok();
     if !found {
         skip(
@@ -39,7 +41,7 @@ fn possible() -> bool {
 }
 
 /// The interface with services that fail in a given way.
-fn mishap(way: &str, directory: &Path) -> Terminal {
+fn start_failing_interface(way: &str, directory: &Path) -> Terminal {
     let tests = std::env::current_exe().unwrap();
     let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/mishaps");
     assert!(
@@ -51,12 +53,12 @@ fn mishap(way: &str, directory: &Path) -> Terminal {
 }
 
 #[test]
-fn quitting_gives_the_terminal_back() {
-    if !possible() {
+fn quit_restores_the_terminal() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&["--mouse"], directory.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&["--mouse"], directory.path());
     terminal.see("DEVICES");
     terminal.keys("q");
     assert_eq!(terminal.end().code(), Some(0));
@@ -64,13 +66,13 @@ fn quitting_gives_the_terminal_back() {
 }
 
 #[test]
-fn signals_give_the_terminal_back() {
-    if !possible() {
+fn signals_restore_the_terminal() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
-        let mut terminal = diskscope(&[], directory.path());
+        let mut terminal = start_diskscope(&[], directory.path());
         terminal.see("DEVICES");
         terminal.signal(signal);
         assert_eq!(terminal.end().code(), Some(130), "{signal:?}");
@@ -79,25 +81,25 @@ fn signals_give_the_terminal_back() {
 }
 
 #[test]
-fn a_dropped_connection_ends_the_program() {
-    if !possible() {
+fn closed_terminal_ends_the_program() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
     terminal.see("DEVICES");
     terminal.hang_up();
     assert!(!terminal.end().success());
 }
 
 #[test]
-fn a_panic_on_any_thread_gives_the_terminal_back_and_is_told() {
-    if !possible() {
+fn panic_on_any_thread_restores_the_terminal_and_is_reported() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     for way in ["thread", "loop"] {
-        let mut terminal = mishap(way, directory.path());
+        let mut terminal = start_failing_interface(way, directory.path());
         terminal.see("[1 Live]");
         terminal.keys("4");
         assert!(!terminal.end().success(), "{way}");
@@ -111,12 +113,12 @@ fn a_panic_on_any_thread_gives_the_terminal_back_and_is_told() {
 }
 
 #[test]
-fn an_error_gives_the_terminal_back_and_is_told() {
-    if !possible() {
+fn error_restores_the_terminal_and_is_reported() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = mishap("error", directory.path());
+    let directory = state_directory();
+    let mut terminal = start_failing_interface("error", directory.path());
     assert!(!terminal.end().success());
     terminal.assert_restored();
     assert!(
@@ -127,11 +129,11 @@ fn an_error_gives_the_terminal_back_and_is_told() {
 }
 
 #[test]
-fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
-    if !possible() {
+fn suspend_restores_the_terminal_and_fg_redraws() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     for way in ["key", "signal"] {
         let mut terminal = Terminal::start(Path::new("/bin/sh"), &["-i"], directory.path());
         terminal.keys("PS1='ready> '; set -m\n");
@@ -141,7 +143,7 @@ fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
         if way == "key" {
             terminal.keys("\x1a");
         } else {
-            suspend_children(&terminal);
+            suspend_child(&terminal);
         }
         // Only a program that has stopped leaves what is typed to the shell.
         terminal.see("Stopped");
@@ -159,7 +161,7 @@ fn suspended_the_shell_has_its_terminal_and_fg_draws_anew() {
 }
 
 /// Sends SIGTSTP to the program that the shell has started.
-fn suspend_children(shell: &Terminal) {
+fn suspend_child(shell: &Terminal) {
     let children = format!("/proc/{0}/task/{0}/children", shell.id());
     let child = std::fs::read_to_string(children).unwrap();
     let id = child.split_whitespace().next().unwrap().parse().unwrap();
@@ -168,12 +170,12 @@ fn suspend_children(shell: &Terminal) {
 }
 
 #[test]
-fn resizes_are_followed_down_to_too_small() {
-    if !possible() {
+fn resize_redraws_down_to_too_small_terminal() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
     terminal.see("DEVICES");
     terminal.resize(10, 40);
     terminal.see("40x10 is too small");
@@ -184,12 +186,12 @@ fn resizes_are_followed_down_to_too_small() {
 }
 
 #[test]
-fn a_benchmark_is_run_with_the_keyboard_alone() {
-    if !possible() {
+fn benchmark_is_run_from_the_keyboard() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
     start_benchmark(&mut terminal, "1s");
     terminal.see("JSON saved in");
     terminal.keys("e");
@@ -198,15 +200,15 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
     assert!(terminal.end().success());
     terminal.assert_restored();
 
-    let exported = exports(directory.path());
-    let session = store::load(&exported).unwrap();
+    let exported = exported_file(directory.path());
+    let session = store::load_session(&exported).unwrap();
     let run = &session.runs[0];
     assert_eq!(
         (run.test.as_str(), run.state),
         ("random-read", RunState::Finished)
     );
     assert_eq!(run.target.size_bytes, 64 << 20);
-    assert!(run.findings.figure("iops").unwrap().value > 0.0);
+    assert!(run.findings.metric("iops").unwrap().value > 0.0);
     assert!(
         !run.findings
             .series("iops-over-time")
@@ -217,13 +219,13 @@ fn a_benchmark_is_run_with_the_keyboard_alone() {
 }
 
 #[test]
-fn what_was_measured_is_saved_when_the_program_is_left() {
-    if !possible() {
+fn quit_during_benchmark_saves_partial_result() {
+    if !setsid_is_available() {
         return;
     }
     for way in ["keys", "signal"] {
-        let directory = directory();
-        let mut terminal = diskscope(&[], directory.path());
+        let directory = state_directory();
+        let mut terminal = start_diskscope(&[], directory.path());
         start_benchmark(&mut terminal, "50s");
         terminal.see("IOPS   ");
         if way == "keys" {
@@ -233,31 +235,32 @@ fn what_was_measured_is_saved_when_the_program_is_left() {
         }
         terminal.end();
         terminal.assert_restored();
-        let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
-        let session = store::load(&saved[0]).unwrap();
+        let saved =
+            store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
+        let session = store::load_session(&saved[0]).unwrap();
         assert_eq!(session.runs[0].state, RunState::Interrupted, "{way}");
-        assert!(session.runs[0].findings.figure("iops").is_some(), "{way}");
+        assert!(session.runs[0].findings.metric("iops").is_some(), "{way}");
     }
 }
 
 #[test]
-fn a_run_whose_terminal_goes_away_is_saved() {
-    if !possible() {
+fn closed_terminal_during_benchmark_saves_partial_result() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     let words = ["run", "random-read", ".", "--duration", "50s"];
     let size = ["--scratch-size", "16MiB"];
-    let mut terminal = diskscope(&[words.as_slice(), &size].concat(), directory.path());
+    let mut terminal = start_diskscope(&[words.as_slice(), &size].concat(), directory.path());
     terminal.wait("a rate", |screen| {
         let shown = screen.contents();
         shown.contains(" IOPS") && !shown.contains(" 0 IOPS")
     });
     terminal.hang_up();
     assert!(!terminal.end().success());
-    let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
-    let session = store::load(&saved[0]).unwrap();
+    let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
+    let session = store::load_session(&saved[0]).unwrap();
     assert_eq!(session.runs[0].state, RunState::Interrupted);
-    assert!(session.runs[0].findings.figure("iops").is_some());
+    assert!(session.runs[0].findings.metric("iops").is_some());
     assert_eq!(saved[0].extension().unwrap(), "json");
 }

@@ -5,19 +5,19 @@ use std::io;
 use std::process::ExitCode;
 use std::time::Duration;
 
-use diskscope::app::{Effect, State};
-use diskscope::runtime::Options;
+use diskscope::app::{AppState, Effect};
+use diskscope::runtime::InterfaceOptions;
 use diskscope::runtime::interface::run_with;
-use diskscope::runtime::services::{Services, Sources};
+use diskscope::runtime::services::{AppServices, FeedSenders};
 
-struct Mishaps {
-    way: String,
-    _sources: Sources,
+struct FailingServices {
+    failure_kind: String,
+    _senders: FeedSenders,
 }
 
-impl Services for Mishaps {
-    fn perform(&mut self, effect: Effect) {
-        match (effect, self.way.as_str()) {
+impl AppServices for FailingServices {
+    fn perform_effect(&mut self, effect: Effect) {
+        match (effect, self.failure_kind.as_str()) {
             (Effect::ListSessions, "thread") => {
                 std::thread::spawn(|| panic!("made to panic on a thread"));
             }
@@ -29,18 +29,18 @@ impl Services for Mishaps {
 
 fn main() -> ExitCode {
     let way = std::env::args().nth(1).unwrap_or_default();
-    let options = Options {
+    let options = InterfaceOptions {
         ascii: false,
         mouse: true,
         interval: Duration::from_secs(1),
     };
-    let ended = run_with(&options, State::new(options.interval), |sources| {
+    let ended = run_with(&options, AppState::new(options.interval), |sources| {
         if way == "error" {
             return Err(io::Error::other("made to fail"));
         }
-        Ok(Mishaps {
-            way,
-            _sources: sources,
+        Ok(FailingServices {
+            failure_kind: way,
+            _senders: sources,
         })
     });
     match ended {

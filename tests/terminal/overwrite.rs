@@ -6,36 +6,36 @@ use std::path::Path;
 use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use diskscope::bench::{self, Job, Progress};
+use diskscope::bench::{self, BenchmarkSpec, RunProgress};
 use diskscope::drive::{Consent, ErrorKind};
-use diskscope::engine::Control;
-use diskscope::roots::Roots;
-use diskscope::runtime::benchmark::{self, Beside, Order, Refused, Start, Watcher};
-use diskscope::runtime::overwrite::stakes;
+use diskscope::engine::CancellationToken;
+use diskscope::roots::SysPaths;
+use diskscope::runtime::benchmark::{self, KernelStats, RunSpec, RunStart, RunWatcher, StartError};
+use diskscope::runtime::overwrite_consent::inspect_impact;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
 use crate::loop_device::LoopDevice;
 use crate::pty::Terminal;
-use crate::{directory, diskscope, place_of, possible};
+use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 const CONTENT: u8 = 0x5a;
 
 /// A device full of content, where there are terminals to try it in.
-fn device() -> Option<LoopDevice> {
-    possible()
+fn new_device() -> Option<LoopDevice> {
+    setsid_is_available()
         .then(|| LoopDevice::with(&vec![CONTENT; 32 << 20]))
         .flatten()
 }
 
 /// The device's bytes as the kernel gives them, all from the file behind it.
-fn untouched(device: &LoopDevice) -> bool {
+fn is_unchanged(device: &LoopDevice) -> bool {
     let bytes = std::fs::read(device.file()).unwrap();
     bytes.iter().all(|byte| *byte == CONTENT)
 }
 
 /// From the Live screen to the question: 200 random writes to that path.
-fn ask(terminal: &mut Terminal, path: &str) {
+fn open_question(terminal: &mut Terminal, path: &str) {
     terminal.see("DEVICES");
     terminal.keys("b");
     terminal.see("scratch-size");
@@ -47,7 +47,7 @@ fn ask(terminal: &mut Terminal, path: &str) {
     });
     // To the tests, one further than random-read; then to its parameters.
     terminal.keys("\tj\t");
-    let down = "j".repeat(place_of("random-write", "requests"));
+    let down = "j".repeat(benchmark_position("random-write", "requests"));
     terminal.keys(&format!("{down}\r\x15200\r"));
     terminal.see("it overwrites what is there");
     terminal.keys("s");
@@ -55,11 +55,11 @@ fn ask(terminal: &mut Terminal, path: &str) {
 }
 
 #[test]
-fn only_the_typed_path_overwrites_a_device() {
-    let Some(device) = device() else { return };
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    ask(&mut terminal, device.path());
+fn device_is_overwritten_only_after_typing_its_path() {
+    let Some(device) = new_device() else { return };
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, device.path());
     terminal.see("32 MiB");
     terminal.see("Type the path to start");
 
@@ -73,11 +73,11 @@ fn only_the_typed_path_overwrites_a_device() {
             !screen.contents().contains("nothing was started")
         });
     }
-    assert!(untouched(&device));
+    assert!(is_unchanged(&device));
 
     terminal.keys(&format!("{}\r", device.path()));
     terminal.see("JSON saved in");
-    assert!(!untouched(&device));
+    assert!(!is_unchanged(&device));
 
     // Nothing of the consent is left: the same again asks again.
     terminal.keys("\x1b");
@@ -89,23 +89,23 @@ fn only_the_typed_path_overwrites_a_device() {
     terminal.keys("q");
     assert!(terminal.end().success());
 
-    let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
+    let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
     assert_eq!(saved.len(), 1, "one run and no other");
-    let run = &store::load(&saved[0]).unwrap().runs[0];
+    let run = &store::load_session(&saved[0]).unwrap().runs[0];
     assert_eq!(run.state, RunState::Finished);
     assert_eq!(run.findings.latency.write.as_ref().unwrap().count, 200);
     assert!(run.reproduce.diskscope.contains("--overwrite"));
 }
 
 #[test]
-fn a_device_in_use_cannot_be_consented_to() {
-    let Some(device) = device() else { return };
+fn device_in_use_accepts_no_consent() {
+    let Some(device) = new_device() else { return };
     // Another program has it for itself, as a file system would.
     let holder = rustix::fs::OFlags::RDONLY | rustix::fs::OFlags::EXCL;
     let held = rustix::fs::open(device.path(), holder, rustix::fs::Mode::empty()).unwrap();
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    ask(&mut terminal, device.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, device.path());
     terminal.see("no option overrides this");
     terminal.keys(&format!("{}\r", device.path()));
     // The key that leaves is heard after all of these.
@@ -114,16 +114,16 @@ fn a_device_in_use_cannot_be_consented_to() {
     terminal.keys("q");
     assert!(terminal.end().success());
     drop(held);
-    assert!(untouched(&device));
+    assert!(is_unchanged(&device));
     assert!(!directory.path().join("state/diskscope/sessions").exists());
 }
 
 #[test]
-fn a_device_that_changed_since_it_was_shown_is_not_overwritten() {
-    let Some(device) = device() else { return };
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    ask(&mut terminal, device.path());
+fn device_changed_since_it_was_shown_is_not_overwritten() {
+    let Some(device) = new_device() else { return };
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, device.path());
     terminal.see("no known signature");
     // A file system is made on it while the question stands.
     let made = Command::new("mkfs.ext4")
@@ -142,8 +142,8 @@ fn a_device_that_changed_since_it_was_shown_is_not_overwritten() {
 }
 
 #[test]
-fn signatures_are_listed_above_the_typed_path_and_go_with_it() {
-    let Some(device) = device() else { return };
+fn typed_path_includes_consent_to_listed_signatures() {
+    let Some(device) = new_device() else { return };
     let made = Command::new("mkfs.ext4")
         .args(["-q", device.path()])
         .status();
@@ -151,9 +151,9 @@ fn signatures_are_listed_above_the_typed_path_and_go_with_it() {
         skip(Requirement::Ext4, "mkfs.ext4 is missing");
         return;
     }
-    let directory = directory();
-    let mut terminal = diskscope(&[], directory.path());
-    ask(&mut terminal, device.path());
+    let directory = state_directory();
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, device.path());
     terminal.see("Type the path to start");
     terminal.see("Signatures that are lost");
     assert!(terminal.shown().contains("ext4"), "{}", terminal.shown());
@@ -161,22 +161,22 @@ fn signatures_are_listed_above_the_typed_path_and_go_with_it() {
     terminal.see("JSON saved in");
     terminal.keys("q");
     assert!(terminal.end().success());
-    let saved = store::list(&directory.path().join("state/diskscope/sessions")).unwrap();
-    let run = &store::load(&saved[0]).unwrap().runs[0];
+    let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
+    let run = &store::load_session(&saved[0]).unwrap().runs[0];
     let line = &run.reproduce.diskscope;
     assert!(line.ends_with("--overwrite-signatures"), "{line}");
 }
 
 #[test]
-fn symlink_flipped_while_the_question_stands_leads_to_no_other_device() {
-    let (Some(shown), Some(other)) = (device(), device()) else {
+fn symlink_changed_during_question_never_overwrites_other_device() {
+    let (Some(shown), Some(other)) = (new_device(), new_device()) else {
         return;
     };
-    let directory = directory();
+    let directory = state_directory();
     let link = directory.path().join("link");
     symlink(shown.path(), &link).unwrap();
-    let mut terminal = diskscope(&[], directory.path());
-    ask(&mut terminal, link.to_str().unwrap());
+    let mut terminal = start_diskscope(&[], directory.path());
+    open_question(&mut terminal, link.to_str().unwrap());
     terminal.see("Type the path to start");
     let flat: String = terminal.shown().split_whitespace().collect();
     let leads_to = format!("->{}", shown.path());
@@ -185,50 +185,55 @@ fn symlink_flipped_while_the_question_stands_leads_to_no_other_device() {
     symlink(other.path(), &link).unwrap();
     terminal.keys(&format!("{}\r", link.display()));
     terminal.see("has changed since it was opened");
-    assert!(untouched(&shown) && untouched(&other));
+    assert!(is_unchanged(&shown) && is_unchanged(&other));
     terminal.keys("q");
     assert!(terminal.end().success());
 }
 
 /// Sees what is overwritten, as the command line would print it.
 #[derive(Default)]
-struct Printed(Option<String>);
+struct StartRecorder(Option<String>);
 
-impl Watcher for Printed {
-    fn preparing(&mut self, _: u64, _: u64) {}
-    fn started(&mut self, start: &Start) {
-        let overwritten = start.overwritten.as_ref().unwrap();
+impl RunWatcher for StartRecorder {
+    fn on_scratch_fill(&mut self, _: u64, _: u64) {}
+    fn on_start(&mut self, start: &RunStart) {
+        let overwritten = start.overwritten_target.as_ref().unwrap();
         self.0 = overwritten.resolved.clone();
     }
-    fn progress(&mut self, _: &Progress, _: Beside<'_>) {}
+    fn on_progress(&mut self, _: &RunProgress, _: KernelStats<'_>) {}
 }
 
 /// Random writes to that path with that consent.
-fn overwrite(path: &str, consent: Consent) -> (Result<(), Refused>, Option<String>) {
-    let mut job = Job::new(bench::find("random-write").unwrap(), path);
+fn run_overwrite(path: &str, consent: Consent) -> (Result<(), StartError>, Option<String>) {
+    let mut job = BenchmarkSpec::new(bench::find_benchmark("random-write").unwrap(), path);
     for (name, value) in [("requests", "20"), ("ramp", "0s")] {
         job.set(name, value).unwrap();
     }
     job.consent = Some(consent);
-    let order = Order {
-        job,
-        repeat: 1,
-        keep_in: None,
-        outputs: Vec::new(),
+    let order = RunSpec {
+        spec: job,
+        repeat_count: 1,
+        session_directory: None,
+        output_files: Vec::new(),
     };
-    let mut printed = Printed::default();
-    let result = benchmark::run(&order, &Roots::default(), &Control::default(), &mut printed);
+    let mut printed = StartRecorder::default();
+    let result = benchmark::run_benchmark(
+        &order,
+        &SysPaths::default(),
+        &CancellationToken::default(),
+        &mut printed,
+    );
     (result.map(drop), printed.0)
 }
 
 #[test]
-fn symlink_that_flips_all_the_time_never_lets_another_device_be_written() {
-    const TRIES: usize = 60;
+fn alternating_symlink_never_overwrites_other_device() {
+    const ATTEMPTS: usize = 60;
     let small = || LoopDevice::with(&vec![CONTENT; 2 << 20]);
     let (Some(one), Some(two)) = (small(), small()) else {
         return;
     };
-    let directory = directory();
+    let directory = state_directory();
     let link = directory.path().join("link");
     symlink(one.path(), &link).unwrap();
     let stop = AtomicBool::new(false);
@@ -245,22 +250,22 @@ fn symlink_that_flips_all_the_time_never_lets_another_device_be_written() {
             }
         });
         // The thread ends also when an assertion fails.
-        let _stop = Stop(&stop);
+        let _stop = StopOnDrop(&stop);
         let path = link.to_str().unwrap();
-        for attempt in 0..TRIES {
+        for attempt in 0..ATTEMPTS {
             // In turns: the interface, which shows first, and the command line, which opens once.
             let (shown, consent) = if attempt % 2 == 0 {
-                let Ok(stakes) = stakes(&Roots::default(), path) else {
+                let Ok(stakes) = inspect_impact(&SysPaths::default(), path) else {
                     continue;
                 };
                 let inspected = stakes.medium.unwrap();
                 let shown = inspected.medium().resolved_path().map(Path::to_path_buf);
-                (shown, Consent::to_inspected(inspected))
+                (shown, Consent::for_inspected(inspected))
             } else {
-                (None, Consent::to_path(path))
+                (None, Consent::for_path(path))
             };
-            let (result, printed) = overwrite(path, consent);
-            let written = [&one, &two].map(|device| !untouched(device));
+            let (result, printed) = run_overwrite(path, consent);
+            let written = [&one, &two].map(|device| !is_unchanged(device));
             match result {
                 Err(error) => {
                     assert_eq!(error.kind(), ErrorKind::Refused, "{error}");
@@ -289,9 +294,9 @@ fn symlink_that_flips_all_the_time_never_lets_another_device_be_written() {
 }
 
 /// Ends the thread that flips the symlink.
-struct Stop<'a>(&'a AtomicBool);
+struct StopOnDrop<'a>(&'a AtomicBool);
 
-impl Drop for Stop<'_> {
+impl Drop for StopOnDrop<'_> {
     fn drop(&mut self) {
         self.0.store(true, Ordering::Relaxed);
     }

@@ -14,19 +14,19 @@ use rustix::pty::{OpenptFlags, grantpt, openpt, ptsname, unlockpt};
 use rustix::termios::{Termios, Winsize, tcgetattr, tcsetwinsize};
 
 /// How long anything may take on a busy machine.
-const PATIENCE: Duration = Duration::from_secs(60);
+const WAIT_TIMEOUT: Duration = Duration::from_secs(60);
 
 /// A program in a terminal of 100 x 30.
-pub struct Terminal {
+pub struct PtyTerminal {
     master: Option<File>,
     slave: OwnedFd,
-    before: Termios,
+    initial_modes: Termios,
     child: Child,
     screen: vt100::Parser,
-    written: Vec<u8>,
+    output_bytes: Vec<u8>,
 }
 
-impl Terminal {
+impl PtyTerminal {
     /// Starts a program as the leader of a session of its own, in `directory`.
     pub fn start(program: &Path, arguments: &[&str], directory: &Path) -> Self {
         let master =
@@ -69,10 +69,10 @@ impl Terminal {
         Self {
             master: Some(master.into()),
             slave,
-            before,
+            initial_modes: before,
             child,
             screen: vt100::Parser::new(30, 100, 0),
-            written: Vec::new(),
+            output_bytes: Vec::new(),
         }
     }
 
@@ -91,7 +91,7 @@ impl Terminal {
     }
 
     /// Types.
-    pub fn keys(&mut self, keys: &str) {
+    pub fn send_keys(&mut self, keys: &str) {
         self.master
             .as_mut()
             .unwrap()
@@ -100,7 +100,7 @@ impl Terminal {
     }
 
     /// Sends a signal to the program.
-    pub fn signal(&self, signal: Signal) {
+    pub fn send_signal(&self, signal: Signal) {
         kill_process(Pid::from_child(&self.child), signal).unwrap();
     }
 
@@ -122,13 +122,13 @@ impl Terminal {
     }
 
     /// Waits until the screen shows this text.
-    pub fn see(&mut self, text: &str) {
-        self.wait(text, |screen| screen.contents().contains(text));
+    pub fn wait_for_text(&mut self, text: &str) {
+        self.wait_until(text, |screen| screen.contents().contains(text));
     }
 
     /// Waits until the screen looks as wanted.
-    pub fn wait(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&vt100::Screen) -> bool) {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         while !wanted(self.screen.screen()) {
             let shown = self.screen.screen().contents();
             assert!(
@@ -136,18 +136,18 @@ impl Terminal {
                 "waited for {what:?}, saw:\n{shown}"
             );
             assert!(
-                self.read() || self.running(),
+                self.read_output() || self.is_running(),
                 "waited for {what:?}, ended with:\n{shown}"
             );
         }
     }
 
-    fn running(&mut self) -> bool {
+    fn is_running(&mut self) -> bool {
         self.child.try_wait().unwrap().is_none()
     }
 
     /// Reads what was drawn, if anything came within a tenth of a second.
-    fn read(&mut self) -> bool {
+    fn read_output(&mut self) -> bool {
         let Some(master) = &mut self.master else {
             return false;
         };
@@ -162,15 +162,15 @@ impl Terminal {
         let mut bytes = [0; 16_384];
         let count = master.read(&mut bytes).unwrap_or(0);
         self.screen.process(&bytes[..count]);
-        self.written.extend_from_slice(&bytes[..count]);
+        self.output_bytes.extend_from_slice(&bytes[..count]);
         count > 0
     }
 
     /// Waits for the program's end.
-    pub fn end(&mut self) -> ExitStatus {
-        let deadline = Instant::now() + PATIENCE;
+    pub fn wait_for_exit(&mut self) -> ExitStatus {
+        let deadline = Instant::now() + WAIT_TIMEOUT;
         loop {
-            let more = self.read();
+            let more = self.read_output();
             if let Some(status) = self.child.try_wait().unwrap()
                 && !more
             {
@@ -187,17 +187,17 @@ impl Terminal {
     /// Every byte that was written to it.
     #[allow(dead_code, reason = "not every test program needs it")]
     pub fn written(&self) -> &[u8] {
-        &self.written
+        &self.output_bytes
     }
 
     /// What the terminal shows now.
-    pub fn shown(&self) -> String {
+    pub fn screen_text(&self) -> String {
         self.screen.screen().contents()
     }
 
     /// Asserts that the terminal is as it was before.
     pub fn assert_restored(&self) {
-        let (now, before) = (tcgetattr(&self.slave).unwrap(), &self.before);
+        let (now, before) = (tcgetattr(&self.slave).unwrap(), &self.initial_modes);
         assert_eq!(now.local_modes, before.local_modes);
         assert_eq!(now.input_modes, before.input_modes);
         assert_eq!(now.output_modes, before.output_modes);
@@ -210,7 +210,7 @@ impl Terminal {
     }
 }
 
-impl Drop for Terminal {
+impl Drop for PtyTerminal {
     fn drop(&mut self) {
         // A test that failed leaves nothing running.
         let _ = self.child.kill();

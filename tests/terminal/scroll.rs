@@ -7,7 +7,7 @@ use std::path::Path;
 
 use serde_json::{Value, json};
 
-use super::{directory, diskscope, possible};
+use super::{setsid_is_available, start_diskscope, state_directory};
 
 /// Saves the sample session with six checks where the program looks for sessions.
 fn save_six_checks(directory: &Path) {
@@ -34,13 +34,13 @@ fn save_six_checks(directory: &Path) {
 }
 
 #[test]
-fn result_of_80_by_24_is_scrolled_to_its_last_check_and_reported() {
-    if !possible() {
+fn result_at_80x24_scrolls_to_last_check_and_writes_report() {
+    if !setsid_is_available() {
         return;
     }
-    let directory = directory();
+    let directory = state_directory();
     save_six_checks(directory.path());
-    let mut terminal = diskscope(&[], directory.path());
+    let mut terminal = start_diskscope(&[], directory.path());
     terminal.see("DEVICES");
     terminal.resize(24, 80);
     terminal.keys("4");

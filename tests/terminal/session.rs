@@ -7,11 +7,11 @@ use diskscope::bench;
 use crate::pty::Terminal;
 
 /// A directory of the build, on whose file system direct I/O is likely.
-pub fn directory() -> tempfile::TempDir {
+pub fn state_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-pub fn diskscope(arguments: &[&str], directory: &Path) -> Terminal {
+pub fn start_diskscope(arguments: &[&str], directory: &Path) -> Terminal {
     let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
     Terminal::start(program, arguments, directory)
 }
@@ -24,15 +24,18 @@ pub fn start_benchmark(terminal: &mut Terminal, duration: &str) {
     terminal.keys("\t\t\r\x1564MiB\r");
     terminal.see("64MiB");
     // The first row is the size of the scratch file.
-    let down = "j".repeat(1 + place_of("random-read", "duration"));
+    let down = "j".repeat(1 + benchmark_position("random-read", "duration"));
     terminal.keys(&format!("{down}\r\x15{duration}\r"));
     terminal.see("fills a scratch file of 64 MiB first");
     terminal.keys("s");
 }
 
 /// The place of a parameter among those of its test.
-pub fn place_of(test: &str, name: &str) -> usize {
-    let parameters = bench::find(test).unwrap().description().parameters;
+pub fn benchmark_position(test: &str, name: &str) -> usize {
+    let parameters = bench::find_benchmark(test)
+        .unwrap()
+        .description()
+        .parameters;
     parameters
         .iter()
         .position(|parameter| parameter.name == name)
@@ -40,7 +43,7 @@ pub fn place_of(test: &str, name: &str) -> usize {
 }
 
 /// The one document that was exported; nothing else is left in the directory but the state.
-pub fn exports(directory: &Path) -> PathBuf {
+pub fn exported_file(directory: &Path) -> PathBuf {
     let names: Vec<_> = std::fs::read_dir(directory)
         .unwrap()
         .map(|entry| entry.unwrap().path())

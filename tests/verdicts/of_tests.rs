@@ -3,13 +3,15 @@
 use crate::place::Place;
 
 /// Runs `words` and expects the verdict.
-fn provoke(words: &str, code: &str, evidence: &str) {
+fn assert_run_yields_check(words: &str, code: &str, evidence: &str) {
     let words: Vec<&str> = words.split(' ').collect();
-    Place::new().run(&words).assert_found(code, &[evidence]);
+    Place::new()
+        .run_benchmark(&words)
+        .assert_check(code, &[evidence]);
 }
 
 #[test]
-fn mechanics_say_what_they_cannot_tell() {
+fn mechanics_checks_report_undetermined_metrics() {
     for (words, code, evidence) in [
         (
             "track-to-track sim:hdd,clock=virtual,heads=1",
@@ -42,12 +44,12 @@ fn mechanics_say_what_they_cannot_tell() {
             "or more",
         ),
     ] {
-        provoke(words, code, evidence);
+        assert_run_yields_check(words, code, evidence);
     }
 }
 
 #[test]
-fn rotation_says_how_certain_it_is_and_what_it_is_called() {
+fn rotation_checks_report_certainty_and_speed_class() {
     for (words, code, evidence) in [
         (
             "rotation sim:hdd,clock=virtual,outliers=25%",
@@ -71,12 +73,12 @@ fn rotation_says_how_certain_it_is_and_what_it_is_called() {
             "coherence",
         ),
     ] {
-        provoke(words, code, evidence);
+        assert_run_yields_check(words, code, evidence);
     }
 }
 
 #[test]
-fn what_was_left_out_or_not_reached_is_told() {
+fn skipped_or_unreached_phases_are_reported() {
     for (words, code, evidence) in [
         (
             "sequential-read sim:hdd,clock=virtual,zones=1",
@@ -120,18 +122,18 @@ fn what_was_left_out_or_not_reached_is_told() {
             "",
         ),
     ] {
-        provoke(words, code, evidence);
+        assert_run_yields_check(words, code, evidence);
     }
 }
 
 #[test]
-fn a_scheduler_that_heeds_no_classes_is_told_by_interference() {
+fn interference_reports_scheduler_without_io_class_support() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     if disk.set("scheduler", "none") {
-        let run = place.run(&["interference", disk.path(), "--duration", "6s"]);
-        run.assert_found("scheduler-ignores-classes", &["none"]);
+        let run = place.run_benchmark(&["interference", disk.path(), "--duration", "6s"]);
+        run.assert_check("scheduler-ignores-classes", &["none"]);
     }
 }

@@ -5,11 +5,11 @@ use std::fs::File;
 use std::path::Path;
 
 use crate::loop_device::LoopDevice;
-use crate::place::{DISK, Place};
+use crate::place::{DISK_BYTES, Place};
 
 /// What may be true of any run on this machine: what it is, and that others use its processors and
 /// its disk while the tests run.
-const OF_THE_MACHINE: [&str; 9] = [
+const MACHINE_DEPENDENT_CHECKS: [&str; 9] = [
     "virtual-disk",
     "host-cache-likely",
     "rotational-flag-doubtful",
@@ -21,44 +21,45 @@ const OF_THE_MACHINE: [&str; 9] = [
     "too-few-samples",
 ];
 /// Short, and past the page cache.
-const BRIEFLY: [&str; 4] = ["--depth", "4", "--duration", "700ms"];
+const SHORT_RUN: [&str; 4] = ["--depth", "4", "--duration", "700ms"];
 
-fn random_read(place: &Place, target: &str, more: &[&str]) -> crate::place::Run {
-    place.run(&[&["random-read", target][..], &BRIEFLY, more].concat())
+fn run_random_read(place: &Place, target: &str, more: &[&str]) -> crate::place::Run {
+    place.run_benchmark(&[&["random-read", target][..], &SHORT_RUN, more].concat())
 }
 
 #[test]
-fn a_clean_run_on_a_loop_device_deserves_no_verdict_of_its_own() {
+fn clean_run_on_loop_device_has_no_check_of_its_own() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
-    let run = random_read(&place, disk.path(), &["--ramp", "200ms"]);
-    run.assert_only(&OF_THE_MACHINE);
-    let count = |pointer: &str| run.at(pointer).as_u64().unwrap();
+    let run = run_random_read(&place, disk.path(), &["--ramp", "200ms"]);
+    run.assert_only_checks(&MACHINE_DEPENDENT_CHECKS);
+    let count = |pointer: &str| run.value_at(pointer).as_u64().unwrap();
     assert_eq!(count("/evidence/asked/reads"), count("/kernel/reads"));
     assert_eq!(
         count("/evidence/asked/read_bytes"),
         count("/kernel/read_bytes")
     );
     // The stack is followed down to what the file lies on.
-    assert_eq!(run.at("/evidence/setup/direct_io"), true);
-    let file = run.at("/evidence/extents");
+    assert_eq!(run.value_at("/evidence/setup/direct_io"), true);
+    let file = run.value_at("/evidence/extents");
     assert_eq!(
         (&file["bytes"], &file["hole_bytes"]),
-        (&DISK.into(), &0.into())
+        (&DISK_BYTES.into(), &0.into())
     );
 }
 
 #[test]
-fn sequential_read_of_a_small_loop_device_is_as_fast_with_a_time_limit_as_without() {
+fn sequential_read_of_small_loop_device_is_unaffected_by_time_limit() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     let rate = |more: &[&str]| {
-        let run = place.run(&[&["sequential-read", disk.path(), "--depth", "8"], more].concat());
-        let figures = run.at("/figures").as_array().unwrap();
+        let run = place
+            .run_benchmark(&[&["sequential-read", disk.path(), "--depth", "8"], more].concat());
+        let figures = run.value_at("/figures").as_array().unwrap();
         let mean = figures.iter().find(|it| it["name"] == "throughput_mean");
         mean.unwrap()["value"].as_f64().unwrap()
     };
@@ -72,26 +73,29 @@ fn sequential_read_of_a_small_loop_device_is_as_fast_with_a_time_limit_as_withou
 }
 
 #[test]
-fn a_loop_device_through_the_page_cache_is_told() {
+fn loop_device_through_page_cache_is_flagged() {
     let place = Place::new();
-    let Some(disk) = LoopDevice::attach(&place.file("disk", DISK), &["--direct-io=off"]) else {
+    let Some(disk) = LoopDevice::attach(
+        &place.create_random_file("disk", DISK_BYTES),
+        &["--direct-io=off"],
+    ) else {
         return;
     };
-    let run = random_read(&place, disk.path(), &[]);
-    run.assert_found(
+    let run = run_random_read(&place, disk.path(), &[]);
+    run.assert_check(
         "loop-without-direct-io",
         &["disk", "through the page cache"],
     );
 }
 
 #[test]
-fn holes_and_unwritten_extents_are_told() {
+fn holes_and_unwritten_extents_are_flagged() {
     let place = Place::new();
-    let sparse = place.path("sparse");
-    File::create(&sparse).unwrap().set_len(DISK).unwrap();
-    let run = random_read(&place, sparse.to_str().unwrap(), &[]);
-    run.assert_found("file-has-holes", &["sparse", "67.1 MB are holes", "100 %"]);
-    let written = place.run(&[
+    let sparse = place.file_path("sparse");
+    File::create(&sparse).unwrap().set_len(DISK_BYTES).unwrap();
+    let run = run_random_read(&place, sparse.to_str().unwrap(), &[]);
+    run.assert_check("file-has-holes", &["sparse", "67.1 MB are holes", "100 %"]);
+    let written = place.run_benchmark(&[
         "random-write",
         sparse.to_str().unwrap(),
         "--overwrite",
@@ -99,57 +103,57 @@ fn holes_and_unwritten_extents_are_told() {
         "--bytes",
         "2MiB",
     ]);
-    written.assert_found("blocks-not-allocated", &["sparse"]);
-    reserved(&place);
+    written.assert_check("blocks-not-allocated", &["sparse"]);
+    assert_unwritten_extents_flagged(&place);
     if let Some(disk) = LoopDevice::attach(&sparse, &["--direct-io=on"]) {
-        let run = random_read(&place, disk.path(), &[]);
-        run.assert_found("file-has-holes", &["sparse", "are holes"]);
+        let run = run_random_read(&place, disk.path(), &[]);
+        run.assert_check("file-has-holes", &["sparse", "are holes"]);
     }
 }
 
 /// Room that was reserved and never written.
-fn reserved(place: &Place) {
-    let path = place.file("reserved", 16 << 20);
+fn assert_unwritten_extents_flagged(place: &Place) {
+    let path = place.create_random_file("reserved", 16 << 20);
     let file = File::options().write(true).open(&path).unwrap();
     let flags = rustix::fs::FallocateFlags::empty();
     if let Err(error) = rustix::fs::fallocate(&file, flags, 16 << 20, 48 << 20) {
         return skip(Requirement::Files, format!("no fallocate here: {error}"));
     }
-    let run = random_read(place, path.to_str().unwrap(), &[]);
-    run.assert_found("file-has-holes", &["reserved", "75 %"]);
+    let run = run_random_read(place, path.to_str().unwrap(), &[]);
+    run.assert_check("file-has-holes", &["reserved", "75 %"]);
 }
 
 #[test]
-fn a_whole_file_has_no_holes_and_a_cached_one_is_served_from_memory() {
+fn full_file_has_no_holes_and_cached_file_is_served_from_memory() {
     let place = Place::new();
-    let path = place.file("whole", 32 << 20);
+    let path = place.create_random_file("whole", 32 << 20);
     let target = path.to_str().unwrap();
     assert_eq!(std::fs::read(&path).unwrap().len(), 32 << 20);
-    let run = random_read(&place, target, &["--cache", "keep"]);
+    let run = run_random_read(&place, target, &["--cache", "keep"]);
     assert!(
-        !run.codes().contains(&"file-has-holes"),
+        !run.check_codes().contains(&"file-has-holes"),
         "{:?}",
-        run.codes()
+        run.check_codes()
     );
-    run.assert_found("buffered", &["--cache keep"]);
-    match run.at("/kernel").is_null() {
+    run.assert_check("buffered", &["--cache keep"]);
+    match run.value_at("/kernel").is_null() {
         true => skip(
             Requirement::Drive,
             format!("the kernel keeps no counts for {target}"),
         ),
-        false => run.assert_found("served-from-cache", &["came from a cache"]),
+        false => run.assert_check("served-from-cache", &["came from a cache"]),
     }
 }
 
 #[test]
-fn a_cache_that_holds_a_part_is_told_with_its_part() {
+fn partially_cached_target_is_flagged_with_fraction() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     // The first half comes into the page cache of the device, and stays there as long as it is open.
     let device = File::open(disk.path()).unwrap();
-    let mut half = vec![0; (DISK / 2) as usize];
+    let mut half = vec![0; (DISK_BYTES / 2) as usize];
     std::os::unix::fs::FileExt::read_exact_at(&device, &mut half, 0).unwrap();
     let words = [
         "sequential-read",
@@ -159,30 +163,30 @@ fn a_cache_that_holds_a_part_is_told_with_its_part() {
         "--zone-bytes",
         "1MiB",
     ];
-    let run = place.run(&words);
-    run.assert_found("served-from-cache", &["came from a cache"]);
-    let share = run.at("/kernel/read_bytes").as_f64().unwrap()
-        / run.at("/evidence/asked/read_bytes").as_f64().unwrap();
+    let run = place.run_benchmark(&words);
+    run.assert_check("served-from-cache", &["came from a cache"]);
+    let share = run.value_at("/kernel/read_bytes").as_f64().unwrap()
+        / run.value_at("/evidence/asked/read_bytes").as_f64().unwrap();
     assert!((0.3..0.7).contains(&share), "{share}");
 }
 
 #[test]
-fn what_was_written_into_memory_is_told() {
+fn writes_into_page_cache_are_flagged() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     // As long as somebody has the device open, closing it does not write it back.
     let _open = File::open(disk.path()).unwrap();
     let words = ["random-write", disk.path(), "--overwrite", disk.path()];
-    let run = place.run(&[&words[..], &["--cache", "keep", "--bytes", "8MiB"]].concat());
-    run.assert_found("still-in-memory", &["had reached"]);
+    let run = place.run_benchmark(&[&words[..], &["--cache", "keep", "--bytes", "8MiB"]].concat());
+    run.assert_check("still-in-memory", &["had reached"]);
 }
 
 #[test]
-fn requests_larger_than_the_queue_takes_are_split() {
+fn requests_above_queue_limit_are_flagged_as_split() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     if !disk.set("max_sectors_kb", "64") {
@@ -197,81 +201,83 @@ fn requests_larger_than_the_queue_takes_are_split() {
         "150",
     ];
     place
-        .run(&words)
-        .assert_found("requests-split", &["150 requests", "64 KiB"]);
+        .run_benchmark(&words)
+        .assert_check("requests-split", &["150 requests", "64 KiB"]);
 }
 
 #[test]
-fn neighbours_that_the_kernel_joins_are_told() {
+fn adjacent_requests_merged_by_kernel_are_flagged() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     let words = ["sequential-read", disk.path(), "--block-size", "4KiB"];
-    let run = place.run(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
-    let merged = run.at("/kernel/reads_merged").as_u64().unwrap();
+    let run =
+        place.run_benchmark(&[&words[..], &["--depth", "32", "--duration", "700ms"]].concat());
+    let merged = run.value_at("/kernel/reads_merged").as_u64().unwrap();
     // What io_uring hands over in one go waits in the plug for its neighbours.
-    run.assert_found("requests-merged", &[&merged.to_string()]);
+    run.assert_check("requests-merged", &[&merged.to_string()]);
 }
 
 #[test]
-fn blocks_below_the_physical_sector_are_told() {
+fn blocks_below_physical_sector_are_flagged() {
     let place = Place::new();
     let options = ["--direct-io=on", "--sector-size", "4096"];
-    let Some(disk) = LoopDevice::attach(&place.file("disk", DISK), &options) else {
+    let Some(disk) = LoopDevice::attach(&place.create_random_file("disk", DISK_BYTES), &options)
+    else {
         return;
     };
-    let run = random_read(
+    let run = run_random_read(
         &place,
         disk.path(),
         &["--cache", "keep", "--block-size", "512"],
     );
-    run.assert_found("below-physical-block", &["512", "4 KiB"]);
+    run.assert_check("below-physical-block", &["512", "4 KiB"]);
 }
 
 #[test]
-fn a_scheduler_on_a_loop_device_is_unsuited() {
+fn scheduler_on_loop_device_is_flagged_unsuited() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     if disk.set("scheduler", "mq-deadline") {
-        let run = random_read(&place, disk.path(), &[]);
-        run.assert_found("scheduler-unsuited", &["mq-deadline", "echo none"]);
+        let run = run_random_read(&place, disk.path(), &[]);
+        run.assert_check("scheduler-unsuited", &["mq-deadline", "echo none"]);
     }
 }
 
 #[test]
-fn a_device_that_says_it_rotates_and_cannot_is_told() {
+fn device_wrongly_claiming_rotation_is_flagged() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
     if !disk.set("rotational", "1") {
         return;
     }
-    let run = random_read(&place, disk.path(), &[]);
-    match run.at("/evidence/setup/virtual_disk").is_null() {
+    let run = run_random_read(&place, disk.path(), &[]);
+    match run.value_at("/evidence/setup/virtual_disk").is_null() {
         true => skip(
             Requirement::Drive,
             "the drive beneath may be a disk, whose cache holds all of it",
         ),
-        false => run.assert_found("rotational-flag-doubtful", &["rotational=1"]),
+        false => run.assert_check("rotational-flag-doubtful", &["rotational=1"]),
     }
 }
 
 #[test]
-fn a_virtual_machine_s_disk_is_called_one() {
+fn virtual_machine_disk_is_flagged() {
     let place = Place::new();
-    let target = place.file("file", 32 << 20);
-    let run = random_read(&place, target.to_str().unwrap(), &[]);
+    let target = place.create_random_file("file", 32 << 20);
+    let run = run_random_read(&place, target.to_str().unwrap(), &[]);
     let device = run
-        .at("/target/transport")
+        .value_at("/target/transport")
         .as_str()
         .unwrap_or_default()
         .to_owned();
     match ["virtio", "xen"].contains(&device.as_str()) {
-        true => run.assert_found("virtual-disk", &[&device]),
+        true => run.assert_check("virtual-disk", &[&device]),
         false => skip(
             Requirement::Drive,
             format!("the disk here is attached by {device:?}"),
@@ -280,7 +286,7 @@ fn a_virtual_machine_s_disk_is_called_one() {
 }
 
 #[test]
-fn memory_is_no_drive() {
+fn target_in_memory_is_flagged() {
     let shared = Path::new("/dev/shm");
     let Ok(directory) = tempfile::tempdir_in(shared) else {
         return skip(Requirement::Tmpfs, "no tmpfs to write to");
@@ -291,6 +297,7 @@ fn memory_is_no_drive() {
         "--scratch-size",
         "8MiB",
     ];
-    let run = Place::new().run(&[&words[..], &["--duration", "200ms", "--cache", "keep"]].concat());
-    run.assert_found("lies-in-memory", &["tmpfs"]);
+    let run = Place::new()
+        .run_benchmark(&[&words[..], &["--duration", "200ms", "--cache", "keep"]].concat());
+    run.assert_check("lies-in-memory", &["tmpfs"]);
 }

@@ -16,7 +16,7 @@ struct Busy {
 }
 
 impl Busy {
-    fn start(count: usize, work: impl FnMut() + Send + Clone + 'static) -> Self {
+    fn start_threads(count: usize, work: impl FnMut() + Send + Clone + 'static) -> Self {
         let stop = Arc::new(AtomicBool::new(false));
         let thread = |_| {
             let stop = Arc::clone(&stop);
@@ -32,20 +32,20 @@ impl Busy {
     }
 
     /// Reads a device again and again, past the page cache.
-    fn reading(device: &str) -> io::Result<Self> {
-        const PIECE: usize = 1 << 18;
+    fn start_readers(device: &str) -> io::Result<Self> {
+        const READ_BYTES: usize = 1 << 18;
         let file = File::options()
             .read(true)
             .custom_flags(rustix::fs::OFlags::DIRECT.bits().cast_signed())
             .open(device)?;
         let file = Arc::new(file);
-        Ok(Self::start(1, move || {
+        Ok(Self::start_threads(1, move || {
             // A buffer on a page of its own: the kernel reads into it directly.
-            let mut buffer = vec![0_u8; PIECE + 4096];
+            let mut buffer = vec![0_u8; READ_BYTES + 4096];
             let skip = buffer.as_ptr().align_offset(4096);
             for piece in 0..16 {
-                let part = &mut buffer[skip..skip + PIECE];
-                file.read_exact_at(part, piece * PIECE as u64).unwrap();
+                let part = &mut buffer[skip..skip + READ_BYTES];
+                file.read_exact_at(part, piece * READ_BYTES as u64).unwrap();
             }
         }))
     }
@@ -61,12 +61,12 @@ impl Drop for Busy {
 }
 
 #[test]
-fn another_process_on_the_same_device_is_named() {
+fn competing_process_on_same_device_is_named() {
     let place = Place::new();
-    let Some(disk) = place.disk() else {
+    let Some(disk) = place.attach_loop_device() else {
         return;
     };
-    let busy = Busy::reading(disk.path()).unwrap();
+    let busy = Busy::start_readers(disk.path()).unwrap();
     let words = [
         "random-read",
         disk.path(),
@@ -75,26 +75,26 @@ fn another_process_on_the_same_device_is_named() {
         "--duration",
         "1s",
     ];
-    let run = place.run(&words);
+    let run = place.run_benchmark(&words);
     drop(busy);
     let own = std::process::id().to_string();
-    run.assert_found("other-users", &["of reads for others", &own]);
-    let alone = place.run(&words);
+    run.assert_check("other-users", &["of reads for others", &own]);
+    let alone = place.run_benchmark(&words);
     assert!(
-        !alone.codes().contains(&"other-users"),
+        !alone.check_codes().contains(&"other-users"),
         "{:?}",
-        alone.codes()
+        alone.check_codes()
     );
 }
 
 #[test]
-fn processors_that_are_all_busy_are_told() {
+fn saturated_processors_are_flagged() {
     let count = thread::available_parallelism().unwrap().get();
-    let busy = Busy::start(count, || {
+    let busy = Busy::start_threads(count, || {
         std::hint::black_box((0..10_000).fold(0_u64, |sum, number| sum ^ number));
     });
     let place = Place::new();
-    let target = place.file("file", 16 << 20);
+    let target = place.create_random_file("file", 16 << 20);
     let words = [
         "random-read",
         target.to_str().unwrap(),
@@ -103,15 +103,15 @@ fn processors_that_are_all_busy_are_told() {
         "--duration",
         "1s",
     ];
-    let run = place.run(&words);
+    let run = place.run_benchmark(&words);
     drop(busy);
-    run.assert_found("machine-busy", &["processors were busy"]);
+    run.assert_check("machine-busy", &["processors were busy"]);
 }
 
 #[test]
-fn a_generator_that_never_waits_is_told() {
+fn cpu_bound_load_generator_is_flagged() {
     let place = Place::new();
-    let path = place.file("file", 16 << 20);
+    let path = place.create_random_file("file", 16 << 20);
     // All in memory: there is nothing to wait for.
     assert_eq!(std::fs::read(&path).unwrap().len(), 16 << 20);
     let words = [
@@ -126,8 +126,8 @@ fn a_generator_that_never_waits_is_told() {
     let told = |run: Run| {
         // Without a processor of its own it waits for that one, which is the other verdict.
         let codes = ["generator-busy", "machine-busy"];
-        run.codes().iter().any(|code| codes.contains(code))
+        run.check_codes().iter().any(|code| codes.contains(code))
     };
     // The machine beneath this one may take its processors away at any time.
-    assert!((0..5).any(|_| told(place.run_first(&words))));
+    assert!((0..5).any(|_| told(place.run_benchmark_high_priority(&words))));
 }

@@ -3,7 +3,7 @@
 use crate::place::Place;
 
 #[test]
-fn clean_runs_deserve_no_verdict_at_all() {
+fn clean_simulated_runs_have_no_checks() {
     let place = Place::new();
     for words in [
         ["random-read", "sim:constant,latency=100us", "--depth", "1"],
@@ -15,17 +15,17 @@ fn clean_runs_deserve_no_verdict_at_all() {
             "4",
         ],
     ] {
-        let run = place.run(&[&words[..], &["--duration", "3s"]].concat());
-        run.assert_only(&[]);
-        assert!(run.at("/evidence/asked/reads").as_u64().is_some());
+        let run = place.run_benchmark(&[&words[..], &["--duration", "3s"]].concat());
+        run.assert_only_checks(&[]);
+        assert!(run.value_at("/evidence/asked/reads").as_u64().is_some());
     }
-    let disk = place.run(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
-    disk.assert_only(&[]);
+    let disk = place.run_benchmark(&["random-read", "sim:hdd,clock=virtual", "--duration", "30s"]);
+    disk.assert_only_checks(&[]);
 }
 
 #[test]
-fn a_cache_that_fills_up_is_a_cliff() {
-    let run = Place::new().run(&[
+fn filling_cache_is_flagged_as_throughput_drop() {
+    let run = Place::new().run_benchmark(&[
         "random-write",
         "sim:cliff,latency=100us,slow=1ms,cache=40MB",
         "--depth",
@@ -34,12 +34,12 @@ fn a_cache_that_fills_up_is_a_cliff() {
         "10s",
     ]);
     // 4 KiB each 100 us, then each 1 ms.
-    run.assert_found("throughput-cliff", &["4.10 MB/s"]);
+    run.assert_check("throughput-cliff", &["4.10 MB/s"]);
 }
 
 #[test]
-fn a_drive_that_gets_slower_and_slower_drifts() {
-    let run = Place::new().run(&[
+fn slowing_drive_is_flagged_as_drift() {
+    let run = Place::new().run_benchmark(&[
         "random-read",
         "sim:fading,latency=100us,slow=125us,requests=80000",
         "--depth",
@@ -48,25 +48,26 @@ fn a_drive_that_gets_slower_and_slower_drifts() {
         "10s",
     ]);
     // From 100 us to 125 us each: to four fifths of the throughput, without a cliff.
-    run.assert_found("throughput-drifted", &["fell"]);
-    assert!(!run.codes().contains(&"throughput-cliff"));
+    run.assert_check("throughput-drifted", &["fell"]);
+    assert!(!run.check_codes().contains(&"throughput-cliff"));
 }
 
 #[test]
-fn two_kinds_of_requests_are_two_speeds() {
+fn bimodal_latencies_are_flagged() {
     let drive = "sim:bimodal,latency=100us,slow=8ms,percent=30";
-    let run = Place::new().run(&["random-read", drive, "--depth", "1", "--duration", "30s"]);
-    run.assert_found("two-speeds", &["70 %"]);
+    let run =
+        Place::new().run_benchmark(&["random-read", drive, "--depth", "1", "--duration", "30s"]);
+    run.assert_check("two-speeds", &["70 %"]);
 }
 
 #[test]
-fn a_hundred_requests_are_too_few() {
-    let run = Place::new().run(&["random-read", "sim:constant", "--requests", "100"]);
-    run.assert_found("too-few-samples", &["100 reads"]);
+fn run_of_hundred_requests_is_flagged_as_too_short() {
+    let run = Place::new().run_benchmark(&["random-read", "sim:constant", "--requests", "100"]);
+    run.assert_check("too-few-samples", &["100 reads"]);
 }
 
 #[test]
-fn durable_writes_into_a_volatile_cache_are_too_fast_for_a_disk() {
+fn durable_writes_faster_than_disk_rotation_are_flagged() {
     let words = ["--sync", "dsync", "--depth", "1", "--duration", "30s"];
     let honest = [&["random-write", "sim:hdd,clock=virtual"][..], &words].concat();
     let cached = [
@@ -75,13 +76,13 @@ fn durable_writes_into_a_volatile_cache_are_too_fast_for_a_disk() {
     ]
     .concat();
     let place = Place::new();
-    place.run(&honest).assert_only(&[]);
-    let run = place.run(&cached);
-    run.assert_found("sync-too-fast", &["half a revolution"]);
+    place.run_benchmark(&honest).assert_only_checks(&[]);
+    let run = place.run_benchmark(&cached);
+    run.assert_check("sync-too-fast", &["half a revolution"]);
 }
 
 #[test]
-fn zeros_are_no_data() {
+fn zero_data_is_flagged() {
     let words = [
         "random-write",
         "sim:constant",
@@ -91,14 +92,14 @@ fn zeros_are_no_data() {
         "1s",
     ];
     Place::new()
-        .run(&words)
-        .assert_found("compressible-data", &["--data zero"]);
+        .run_benchmark(&words)
+        .assert_check("compressible-data", &["--data zero"]);
 }
 
 #[test]
-fn a_goal_between_megabytes_and_mebibytes_is_told() {
+fn goal_between_decimal_and_binary_units_is_flagged() {
     // 4 KiB each 100 us: 40.96 MB/s; 40 MiB/s are 41.94.
-    let run = Place::new().run(&[
+    let run = Place::new().run_benchmark(&[
         "random-read",
         "sim:constant,latency=100us",
         "--depth",
@@ -108,11 +109,11 @@ fn a_goal_between_megabytes_and_mebibytes_is_told() {
         "--goal",
         "throughput>=40MB/s",
     ]);
-    run.assert_found("units-confused", &["41.0 MB/s", "met"]);
+    run.assert_check("units-confused", &["41.0 MB/s", "met"]);
 }
 
 #[test]
-fn requests_below_the_physical_block_are_told() {
+fn requests_below_physical_block_are_flagged() {
     let words = [
         "random-read",
         "sim:ssd,clock=virtual",
@@ -122,6 +123,6 @@ fn requests_below_the_physical_block_are_told() {
         "1s",
     ];
     Place::new()
-        .run(&words)
-        .assert_found("below-physical-block", &["512", "4 KiB"]);
+        .run_benchmark(&words)
+        .assert_check("below-physical-block", &["512", "4 KiB"]);
 }

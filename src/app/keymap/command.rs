@@ -5,19 +5,19 @@ use crate::app::text::TextEdit;
 
 /// What a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Command {
+pub enum KeyCommand {
     /// Leave the program.
     Quit,
     /// Open or close the help.
-    Help,
+    ToggleHelp,
     /// Stop the program as a job of the shell.
     Suspend,
     /// Draw everything anew.
     Redraw,
     /// Go to a screen.
-    Show(Screen),
+    ShowScreen(Screen),
     /// Go to the launcher.
-    Launch,
+    ShowLauncher,
     /// One line up.
     Up,
     /// One line down.
@@ -27,41 +27,41 @@ pub enum Command {
     /// One page down.
     PageDown,
     /// To the first line.
-    First,
+    GoToFirst,
     /// To the last line.
-    Last,
+    GoToLast,
     /// To the next pane, column or chart.
     Next,
     /// To the previous pane, column or chart.
     Previous,
     /// The other order.
-    Reverse,
+    ReverseSort,
     /// Type a filter.
-    Filter,
+    EditFilter,
     /// To the next view of a recording.
-    NextView,
+    NextFrame,
     /// To the previous view of a recording.
-    PreviousView,
+    PreviousFrame,
     /// Many views forwards.
-    FarForward,
+    SkipForward,
     /// Many views back.
-    FarBack,
+    SkipBack,
     /// To the first view of a recording.
-    FirstView,
+    FirstFrame,
     /// To the last view of a recording.
-    LastView,
+    LastFrame,
     /// To the busiest view of a recording.
-    Busiest,
+    BusiestFrame,
     /// Take no more samples, or go on.
-    Pause,
+    TogglePause,
     /// A longer interval.
-    Slower,
+    LongerInterval,
     /// A shorter interval.
-    Faster,
+    ShorterInterval,
     /// Show or hide devices that are idle.
-    Idle,
+    ToggleIdleDevices,
     /// Show or hide processes that move nothing.
-    All,
+    ToggleAllProcesses,
     /// Take what is selected or typed.
     Accept,
     /// Leave without taking it.
@@ -71,55 +71,55 @@ pub enum Command {
     /// Search benchmarks and targets, or type a path.
     Search,
     /// Change the text that is typed.
-    Edit(TextEdit),
+    EditText(TextEdit),
     /// The next of the words that a parameter takes.
-    NextWord,
+    NextChoice,
     /// The previous of the words that a parameter takes.
-    PreviousWord,
+    PreviousChoice,
     /// Back to the default value.
-    Default,
+    ResetToDefault,
     /// Stop the benchmark.
     Stop,
     /// Write the session to a file.
-    Export,
+    ExportSession,
     /// Write a report to a file.
-    Report,
+    WriteReport,
     /// Mark it, or take the mark away.
-    Mark,
+    ToggleMark,
     /// Compare what is marked.
-    Compare,
+    CompareMarked,
     /// To the next test of a comparison.
-    NextTest,
+    NextBenchmark,
     /// Another session against the first.
-    NextSide,
+    NextPair,
     /// Compare although parameters differ, or only what is alike.
-    Ignore,
+    ToggleIgnoredParameters,
     /// Read the list again.
-    Reload,
+    ReloadList,
     /// Between the lists of devices and processes.
-    Switch,
+    SwitchList,
     /// What processes moved since they were seen first, or their rates.
-    Totals,
+    ToggleTotals,
     /// Processes below their parents, or in order.
-    Tree,
+    ToggleTree,
     /// Show or hide threads.
-    Threads,
+    ToggleThreads,
     /// Memory, pressure and growing files.
-    Memory,
+    ShowMemory,
     /// What the selected process has open.
-    Files,
+    ShowOpenFiles,
     /// Deleted files that hold space.
-    Deleted,
+    ShowDeletedFiles,
     /// Only processes on the selected device.
-    OfDevice,
+    FilterByDevice,
     /// Give the selected process another I/O class.
-    Class,
+    ChooseIoClass,
     /// Send the selected process a signal.
-    Signal,
+    ChooseSignal,
     /// Switch delay accounting on, or back.
-    Accounting,
+    ToggleAccounting,
     /// The choice of that number.
-    Pick(u8),
+    PickChoice(u8),
     /// Yes.
     Yes,
     /// No.

@@ -2,16 +2,16 @@
 
 /// Where a binding holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub enum Context {
+pub enum KeyContext {
     /// Everywhere, unless the context binds the key itself or takes text.
-    Anywhere,
+    Global,
     /// The Live screen.
     Live,
     /// The Live screen showing a recording; what is not bound here is as in [`Context::Live`].
     Replay,
     /// The Requests screen showing a recording. It has no keys of its own: those of
     /// [`Context::Replay`] hold, and what is not bound there is as in [`Context::Requests`].
-    Recorded,
+    RecordedRequests,
     /// Typing the filter of a list.
     Filter,
     /// The launcher, its lists of targets and tests.
@@ -23,9 +23,9 @@ pub enum Context {
     /// Typing a value of the form.
     Field,
     /// Typing the path of what is to be overwritten.
-    Consent,
+    OverwriteConsent,
     /// The keys that edit a text; they hold in every context that takes text.
-    Text,
+    TextEditing,
     /// A benchmark that runs.
     Running,
     /// The result of a run.
@@ -41,13 +41,13 @@ pub enum Context {
     /// A question that wants yes or no.
     Question,
     /// A list to choose from.
-    Choice,
+    ChoiceList,
 }
 
-impl Context {
+impl KeyContext {
     /// Every context with keys of its own, in the order in which the help lists them.
     pub const ALL: [Self; 18] = [
-        Self::Anywhere,
+        Self::Global,
         Self::Live,
         Self::Replay,
         Self::Filter,
@@ -55,8 +55,8 @@ impl Context {
         Self::Search,
         Self::Form,
         Self::Field,
-        Self::Consent,
-        Self::Text,
+        Self::OverwriteConsent,
+        Self::TextEditing,
         Self::Running,
         Self::Result,
         Self::Requests,
@@ -64,23 +64,23 @@ impl Context {
         Self::Comparison,
         Self::Help,
         Self::Question,
-        Self::Choice,
+        Self::ChoiceList,
     ];
 
     /// Its heading.
     #[must_use]
     pub fn title(self) -> &'static str {
         match self {
-            Self::Anywhere => "Everywhere",
+            Self::Global => "Everywhere",
             Self::Live => "Live",
-            Self::Replay | Self::Recorded => "Replaying a recording",
+            Self::Replay | Self::RecordedRequests => "Replaying a recording",
             Self::Filter => "Typing a filter",
             Self::Launcher => "Bench, choosing",
             Self::Form => "Bench, parameters",
             Self::Search => "Bench, searching",
             Self::Field => "Bench, typing a value",
-            Self::Consent => "Bench, before something is overwritten",
-            Self::Text => "In every text field",
+            Self::OverwriteConsent => "Bench, before something is overwritten",
+            Self::TextEditing => "In every text field",
             Self::Running => "Bench, running",
             Self::Result => "Result",
             Self::Requests => "Requests",
@@ -88,18 +88,18 @@ impl Context {
             Self::Comparison => "Sessions, compared",
             Self::Help => "Help",
             Self::Question => "Questions",
-            Self::Choice => "Choosing what to do to a process",
+            Self::ChoiceList => "Choosing what to do to a process",
         }
     }
 
     /// The contexts whose keys hold here: the first one's, and then the second one's, which is
     /// often the same.
     #[must_use]
-    pub fn layers(self) -> [Self; 2] {
+    pub fn lookup_chain(self) -> [Self; 2] {
         match self {
             Self::Replay => [Self::Replay, Self::Live],
-            Self::Recorded => [Self::Replay, Self::Requests],
-            typing if typing.takes_text() => [typing, Self::Text],
+            Self::RecordedRequests => [Self::Replay, Self::Requests],
+            typing if typing.takes_text() => [typing, Self::TextEditing],
             other => [other, other],
         }
     }
@@ -110,13 +110,13 @@ impl Context {
     pub fn takes_text(self) -> bool {
         matches!(
             self,
-            Self::Filter | Self::Search | Self::Field | Self::Consent
+            Self::Filter | Self::Search | Self::Field | Self::OverwriteConsent
         )
     }
 
     /// Whether nothing but its own keys and those with Ctrl hold here.
     #[must_use]
     pub(super) fn is_modal(self) -> bool {
-        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::Choice)
+        self.takes_text() || matches!(self, Self::Help | Self::Question | Self::ChoiceList)
     }
 }

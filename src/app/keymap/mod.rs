@@ -1,25 +1,25 @@
 //! The key table: which key means what, where. The help, the bottom line and `docs/keys.md` are
 //! drawn from it.
 
-use super::key::Key;
+use super::key::KeyPress;
 
 mod command;
 mod context;
 mod table;
 
-pub use command::Command;
-pub use context::Context;
-pub use table::KEYS;
+pub use command::KeyCommand;
+pub use context::KeyContext;
+pub use table::KEY_BINDINGS;
 
 /// One line of the key table.
 #[derive(Debug, Clone, Copy)]
-pub struct Binding {
+pub struct KeyBinding {
     /// Where it holds.
-    pub context: Context,
+    pub context: KeyContext,
     /// Any of these keys.
-    pub keys: &'static [Key],
+    pub keys: &'static [KeyPress],
     /// What it does.
-    pub command: Command,
+    pub command: KeyCommand,
     /// One line for the help.
     pub help: &'static str,
     /// A word for the bottom line; empty: not there.
@@ -28,41 +28,42 @@ pub struct Binding {
 
 /// Lines that the table takes as a list with a heading and a gap for each context.
 #[must_use]
-pub fn lines() -> usize {
-    KEYS.len() + 2 * Context::ALL.len()
+pub fn line_count() -> usize {
+    KEY_BINDINGS.len() + 2 * KeyContext::ALL.len()
 }
 
 /// The bindings of a context, in order.
-pub fn of(context: Context) -> impl Iterator<Item = &'static Binding> {
-    KEYS.iter()
+pub fn bindings_of(context: KeyContext) -> impl Iterator<Item = &'static KeyBinding> {
+    KEY_BINDINGS
+        .iter()
         .filter(move |binding| binding.context == context)
 }
 
 /// What a key means in a context: its own binding, or the one that holds everywhere.
 #[must_use]
-pub fn find(context: Context, key: Key) -> Option<Command> {
+pub fn find_command(context: KeyContext, key: KeyPress) -> Option<KeyCommand> {
     let bound = |context| {
-        of(context)
+        bindings_of(context)
             .find(|binding| binding.keys.contains(&key))
             .map(|binding| binding.command)
     };
-    let [first, second] = context.layers();
+    let [first, second] = context.lookup_chain();
     bound(first).or_else(|| bound(second)).or_else(|| {
         let reaches = key.control || !context.is_modal();
-        reaches.then(|| bound(Context::Anywhere)).flatten()
+        reaches.then(|| bound(KeyContext::Global)).flatten()
     })
 }
 
 /// The keys of a binding as people read them: `q, Ctrl-C`.
 #[must_use]
-pub fn names(binding: &Binding) -> String {
+pub fn key_names(binding: &KeyBinding) -> String {
     let names: Vec<_> = binding.keys.iter().map(ToString::to_string).collect();
     names.join(", ")
 }
 
 /// The whole table as a Markdown document: `docs/keys.md`.
 #[must_use]
-pub fn markdown() -> String {
+pub fn to_markdown() -> String {
     let mut text = String::from(
         "# Keys\n\nThe same list is on the screen with `?`. It is made from the key table in \
          `src/app/keymap/table.rs`;\na test compares the two.\n\nIn a text field every \
@@ -70,13 +71,17 @@ pub fn markdown() -> String {
          opens: the first character replaces it, Backspace or Delete empties it, an arrow key or\n\
          Home or End keeps it to be edited.\n",
     );
-    for context in Context::ALL {
+    for context in KeyContext::ALL {
         text.push_str(&format!(
             "\n## {}\n\n| key | does |\n|---|---|\n",
             context.title()
         ));
-        for binding in of(context) {
-            text.push_str(&format!("| `{}` | {} |\n", names(binding), binding.help));
+        for binding in bindings_of(context) {
+            text.push_str(&format!(
+                "| `{}` | {} |\n",
+                key_names(binding),
+                binding.help
+            ));
         }
     }
     text
@@ -87,12 +92,12 @@ mod tests {
     use std::collections::HashSet;
 
     use super::*;
-    use crate::app::key::Code;
+    use crate::app::key::KeySymbol;
 
     #[test]
-    fn no_key_is_bound_twice_in_a_context() {
+    fn key_table_binds_no_key_twice_in_a_context() {
         let mut seen = HashSet::new();
-        for binding in KEYS {
+        for binding in KEY_BINDINGS {
             for key in binding.keys {
                 assert!(seen.insert((binding.context, *key)), "{binding:?}: {key}");
             }
@@ -100,65 +105,84 @@ mod tests {
     }
 
     #[test]
-    fn every_list_and_page_has_the_six_keys_of_movement() {
-        for context in Context::ALL {
-            if find(context, Key::new(Code::Down)) != Some(Command::Down) {
+    fn key_contexts_with_down_bind_all_six_movement_keys() {
+        for context in KeyContext::ALL {
+            if find_command(context, KeyPress::new(KeySymbol::Down)) != Some(KeyCommand::Down) {
                 continue;
             }
             for (code, command) in [
-                (Code::Up, Command::Up),
-                (Code::PageUp, Command::PageUp),
-                (Code::PageDown, Command::PageDown),
-                (Code::Home, Command::First),
-                (Code::End, Command::Last),
+                (KeySymbol::Up, KeyCommand::Up),
+                (KeySymbol::PageUp, KeyCommand::PageUp),
+                (KeySymbol::PageDown, KeyCommand::PageDown),
+                (KeySymbol::Home, KeyCommand::GoToFirst),
+                (KeySymbol::End, KeyCommand::GoToLast),
             ] {
-                assert_eq!(find(context, Key::new(code)), Some(command), "{context:?}");
+                assert_eq!(
+                    find_command(context, KeyPress::new(code)),
+                    Some(command),
+                    "{context:?}"
+                );
             }
         }
     }
 
     #[test]
-    fn a_text_takes_letters_but_control_keys_still_hold() {
-        assert_eq!(find(Context::Filter, Key::char('q')), None);
+    fn text_context_ignores_letter_bindings_but_keeps_ctrl_keys() {
+        assert_eq!(find_command(KeyContext::Filter, KeyPress::char('q')), None);
         assert_eq!(
-            find(Context::Filter, Key::control('c')),
-            Some(Command::Quit)
+            find_command(KeyContext::Filter, KeyPress::control('c')),
+            Some(KeyCommand::Quit)
         );
-        assert_eq!(find(Context::Live, Key::char('q')), Some(Command::Quit));
+        assert_eq!(
+            find_command(KeyContext::Live, KeyPress::char('q')),
+            Some(KeyCommand::Quit)
+        );
     }
 
     #[test]
-    fn a_recording_has_the_time_lines_keys_and_those_of_the_screen() {
-        for context in [Context::Replay, Context::Recorded] {
-            assert_eq!(find(context, Key::char('.')), Some(Command::NextView));
-            assert_eq!(find(context, Key::char('q')), Some(Command::Quit));
+    fn replay_contexts_bind_timeline_keys_and_screen_keys() {
+        for context in [KeyContext::Replay, KeyContext::RecordedRequests] {
+            assert_eq!(
+                find_command(context, KeyPress::char('.')),
+                Some(KeyCommand::NextFrame)
+            );
+            assert_eq!(
+                find_command(context, KeyPress::char('q')),
+                Some(KeyCommand::Quit)
+            );
         }
         assert_eq!(
-            find(Context::Replay, Key::char('s')),
-            find(Context::Live, Key::char('s'))
+            find_command(KeyContext::Replay, KeyPress::char('s')),
+            find_command(KeyContext::Live, KeyPress::char('s'))
         );
         assert_eq!(
-            find(Context::Recorded, Key::char('/')),
-            Some(Command::Filter)
+            find_command(KeyContext::RecordedRequests, KeyPress::char('/')),
+            Some(KeyCommand::EditFilter)
         );
     }
 
     #[test]
-    fn a_context_hides_what_holds_everywhere() {
-        assert_eq!(find(Context::Help, Key::char('q')), Some(Command::Cancel));
-        assert_eq!(find(Context::Question, Key::char('1')), None);
+    fn context_binding_overrides_global_binding() {
+        assert_eq!(
+            find_command(KeyContext::Help, KeyPress::char('q')),
+            Some(KeyCommand::Cancel)
+        );
+        assert_eq!(
+            find_command(KeyContext::Question, KeyPress::char('1')),
+            None
+        );
     }
 
     /// `DISKSCOPE_BLESS=1 cargo test` writes the document anew.
     #[test]
-    fn the_document_holds_the_table() {
+    fn keys_document_matches_the_key_table() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/keys.md");
         if std::env::var_os("DISKSCOPE_BLESS").is_some() {
-            std::fs::write(path, markdown()).unwrap();
+            std::fs::write(path, to_markdown()).unwrap();
         }
         assert_eq!(
             std::fs::read_to_string(path).unwrap(),
-            markdown(),
+            to_markdown(),
             "docs/keys.md is out of date: run DISKSCOPE_BLESS=1 cargo test the_document_holds"
         );
     }

@@ -4,7 +4,7 @@ use crate::model::files::{DeletedView, FileView};
 
 /// What stands in the place of the lists.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub enum Pane {
+pub enum LivePane {
     /// Nothing: the lists.
     #[default]
     Lists,
@@ -13,25 +13,25 @@ pub enum Pane {
     /// The selected process.
     Process,
     /// What the selected process has open; `None` until it was listed.
-    Files(Option<Result<Vec<FileView>, String>>),
+    OpenFiles(Option<Result<Vec<FileView>, String>>),
     /// Deleted files that hold space; `None` until they were looked for.
-    Deleted(Option<Vec<DeletedView>>),
+    DeletedFiles(Option<Vec<DeletedView>>),
     /// Memory, pressure and the files that grow.
     Memory,
 }
 
 /// What shall be done to a process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Deed {
+pub enum ProcessAction {
     /// Another I/O class and level.
-    Class(Class),
+    SetIoClass(IoClassChoice),
     /// A signal.
-    Signal(Signal),
+    SendSignal(SignalChoice),
 }
 
 /// I/O classes to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum IoClassChoice {
     /// Only when nobody else wants anything.
     Idle,
     /// The ordinary class with a level of 0, the most urgent, to 7.
@@ -42,7 +42,7 @@ pub enum Class {
 
 /// Signals to choose from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
+pub enum SignalChoice {
     /// Please end.
     Terminate,
     /// As Ctrl-C.
@@ -55,45 +55,49 @@ pub enum Signal {
     Kill,
 }
 
-impl Deed {
+impl ProcessAction {
     /// The I/O classes, in the order of their keys.
-    pub const CLASSES: [Self; 5] = [
-        Self::Class(Class::Idle),
-        Self::Class(Class::BestEffort(7)),
-        Self::Class(Class::BestEffort(4)),
-        Self::Class(Class::BestEffort(0)),
-        Self::Class(Class::Realtime),
+    pub const IO_CLASS_CHOICES: [Self; 5] = [
+        Self::SetIoClass(IoClassChoice::Idle),
+        Self::SetIoClass(IoClassChoice::BestEffort(7)),
+        Self::SetIoClass(IoClassChoice::BestEffort(4)),
+        Self::SetIoClass(IoClassChoice::BestEffort(0)),
+        Self::SetIoClass(IoClassChoice::Realtime),
     ];
     /// The signals, in the order of their keys.
-    pub const SIGNALS: [Self; 5] = [
-        Self::Signal(Signal::Terminate),
-        Self::Signal(Signal::Interrupt),
-        Self::Signal(Signal::Stop),
-        Self::Signal(Signal::Continue),
-        Self::Signal(Signal::Kill),
+    pub const SIGNAL_CHOICES: [Self; 5] = [
+        Self::SendSignal(SignalChoice::Terminate),
+        Self::SendSignal(SignalChoice::Interrupt),
+        Self::SendSignal(SignalChoice::Stop),
+        Self::SendSignal(SignalChoice::Continue),
+        Self::SendSignal(SignalChoice::Kill),
     ];
 
     /// What it is, in a list.
     #[must_use]
-    pub fn name(self) -> &'static str {
+    pub fn label(self) -> &'static str {
         match self {
-            Self::Class(Class::Idle) => "idle: when nobody else wants the disk",
-            Self::Class(Class::BestEffort(0)) => "best effort 0: the most urgent ordinary one",
-            Self::Class(Class::BestEffort(7)) => "best effort 7: the least urgent ordinary one",
-            Self::Class(Class::BestEffort(_)) => "best effort 4: the usual one",
-            Self::Class(Class::Realtime) => "realtime: before everybody else",
-            Self::Signal(Signal::Terminate) => "TERM: asks it to end",
-            Self::Signal(Signal::Interrupt) => "INT: as Ctrl-C does",
-            Self::Signal(Signal::Stop) => "STOP: holds it",
-            Self::Signal(Signal::Continue) => "CONT: lets it go on",
-            Self::Signal(Signal::Kill) => "KILL: ends it at once, nothing is saved",
+            Self::SetIoClass(IoClassChoice::Idle) => "idle: when nobody else wants the disk",
+            Self::SetIoClass(IoClassChoice::BestEffort(0)) => {
+                "best effort 0: the most urgent ordinary one"
+            }
+            Self::SetIoClass(IoClassChoice::BestEffort(7)) => {
+                "best effort 7: the least urgent ordinary one"
+            }
+            Self::SetIoClass(IoClassChoice::BestEffort(_)) => "best effort 4: the usual one",
+            Self::SetIoClass(IoClassChoice::Realtime) => "realtime: before everybody else",
+            Self::SendSignal(SignalChoice::Terminate) => "TERM: asks it to end",
+            Self::SendSignal(SignalChoice::Interrupt) => "INT: as Ctrl-C does",
+            Self::SendSignal(SignalChoice::Stop) => "STOP: holds it",
+            Self::SendSignal(SignalChoice::Continue) => "CONT: lets it go on",
+            Self::SendSignal(SignalChoice::Kill) => "KILL: ends it at once, nothing is saved",
         }
     }
 }
 
 /// The process that something shall be done to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Victim {
+pub struct ProcessId {
     /// Process id.
     pub pid: u32,
     /// When it began, in ticks since boot: the number alone is given anew.

@@ -2,13 +2,13 @@
 
 use std::collections::HashMap;
 
-use crate::model::live::ProcessView;
+use crate::model::snapshot::ProcessView;
 
 /// The same processes, each after its parent where that is listed too; those without keep their
 /// order, and so do brothers.
 #[must_use]
-pub fn by_parents<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
-    let parents = parents(listed);
+pub fn in_tree_order<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
+    let parents = parent_indices(listed);
     let mut children = vec![Vec::new(); listed.len()];
     for (place, parent) in parents.iter().enumerate() {
         if let Some(parent) = parent {
@@ -33,20 +33,20 @@ pub fn by_parents<'a>(listed: &[&'a ProcessView]) -> Vec<&'a ProcessView> {
 
 /// How many forefathers of each are listed.
 #[must_use]
-pub fn depths(listed: &[&ProcessView]) -> Vec<usize> {
-    let parents = parents(listed);
+pub fn tree_depths(listed: &[&ProcessView]) -> Vec<usize> {
+    let parents = parent_indices(listed);
     let depth = |place: usize| {
         let above = std::iter::successors(parents[place], |place| parents[*place]);
-        above.take(DEEPEST).count()
+        above.take(MAX_TREE_DEPTH).count()
     };
     (0..listed.len()).map(depth).collect()
 }
 
 /// More forefathers than this are a circle.
-const DEEPEST: usize = 64;
+const MAX_TREE_DEPTH: usize = 64;
 
 /// The places of the parents; of a thread its process.
-fn parents(listed: &[&ProcessView]) -> Vec<Option<usize>> {
+fn parent_indices(listed: &[&ProcessView]) -> Vec<Option<usize>> {
     let places: HashMap<u32, usize> = listed
         .iter()
         .enumerate()
@@ -54,7 +54,7 @@ fn parents(listed: &[&ProcessView]) -> Vec<Option<usize>> {
         .map(|(place, process)| (process.pid, place))
         .collect();
     let parent = |(place, process): (usize, &&ProcessView)| {
-        let found = places.get(&process.parent).copied();
+        let found = places.get(&process.parent_pid).copied();
         found.filter(|parent| *parent != place)
     };
     listed.iter().enumerate().map(parent).collect()
@@ -68,13 +68,13 @@ mod tests {
         ProcessView {
             pid,
             tid,
-            parent,
+            parent_pid: parent,
             ..ProcessView::default()
         }
     }
 
     #[test]
-    fn children_follow_their_parents() {
+    fn process_tree_lists_children_after_their_parent() {
         let all = [
             process(30, 30, 20),
             process(10, 10, 1),
@@ -83,17 +83,17 @@ mod tests {
             process(99, 99, 98),
         ];
         let listed: Vec<_> = all.iter().collect();
-        let ordered = by_parents(&listed);
+        let ordered = in_tree_order(&listed);
         let ids: Vec<_> = ordered.iter().map(|it| it.tid).collect();
         assert_eq!(ids, [10, 20, 30, 21, 99]);
-        assert_eq!(depths(&ordered), [0, 1, 2, 2, 0]);
+        assert_eq!(tree_depths(&ordered), [0, 1, 2, 2, 0]);
     }
 
     #[test]
-    fn a_circle_loses_nobody() {
+    fn process_tree_with_cycle_lists_every_process() {
         let all = [process(1, 1, 2), process(2, 2, 1)];
         let listed: Vec<_> = all.iter().collect();
-        assert_eq!(by_parents(&listed).len(), 2);
-        assert_eq!(depths(&listed).len(), 2);
+        assert_eq!(in_tree_order(&listed).len(), 2);
+        assert_eq!(tree_depths(&listed).len(), 2);
     }
 }

@@ -1,85 +1,90 @@
 //! What the sweep shows: its curves, the fitted line, and what follows from that.
 
-use crate::bench::Bench;
+use crate::bench::RunContext;
 use crate::bench::common;
-use crate::bench::passes::latency_of;
-use crate::bench::rounds::{Rounds, around};
-use crate::bench::sweep::Turn;
+use crate::bench::rounds::{SweepRounds, interval_from_repetitions};
+use crate::bench::sweep::SweepTurn;
+use crate::bench::variants::combined_latency;
 use crate::drive::Target;
-use crate::engine::Outcome;
-use crate::session::document::{Axis, Figure, Series, Severity, Unit, Verdict};
-use crate::stats::response_model::{ResponseModel, crossing};
+use crate::engine::ExecutionOutcome;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::response_model::{ResponseModel, crossing_point};
 use crate::units;
 
 /// Fewer requests than these make no mean.
-const LEAST_REQUESTS: u64 = 5;
+const MIN_REQUESTS: u64 = 5;
 
 /// What follows from the fitted line: name and unit.
-const DERIVED: [(&str, Unit); 6] = [
-    ("access_time", Unit::Nanoseconds),
-    ("media_throughput", Unit::BytesPerSecond),
-    ("balanced_block_size", Unit::Bytes),
-    ("btree_node_size", Unit::Bytes),
-    ("btree_lookup_time", Unit::Nanoseconds),
-    ("full_copy_time", Unit::Nanoseconds),
+const DERIVED_METRICS: [(&str, MetricUnit); 6] = [
+    ("access_time", MetricUnit::Nanoseconds),
+    ("media_throughput", MetricUnit::BytesPerSecond),
+    ("balanced_block_size", MetricUnit::Bytes),
+    ("btree_node_size", MetricUnit::Bytes),
+    ("btree_lookup_time", MetricUnit::Nanoseconds),
+    ("full_copy_time", MetricUnit::Nanoseconds),
 ];
 
 /// What the sizes gave in the rounds so far.
 #[derive(Debug)]
-pub(super) struct Sizes {
+pub(super) struct BlockSizePoints {
     /// Bytes of a request.
     bytes: Vec<f64>,
-    requests: Vec<u64>,
+    request_counts: Vec<u64>,
     /// Mean response times, in nanoseconds.
-    means: Rounds,
+    mean_latencies: SweepRounds,
     /// Requests per second.
-    rates: Rounds,
+    iops: SweepRounds,
 }
 
-impl Sizes {
+impl BlockSizePoints {
     /// Nothing measured yet.
     pub(super) fn new(sizes: &[u32], seed: u64) -> Self {
         Self {
             bytes: sizes.iter().map(|size| f64::from(*size)).collect(),
-            requests: vec![0; sizes.len()],
-            means: Rounds::new(sizes.len(), seed),
-            rates: Rounds::new(sizes.len(), seed),
+            request_counts: vec![0; sizes.len()],
+            mean_latencies: SweepRounds::new(sizes.len(), seed),
+            iops: SweepRounds::new(sizes.len(), seed),
         }
     }
 
     /// Adds a phase.
-    pub(super) fn add(&mut self, Turn { point, round, .. }: Turn, outcome: &Outcome) {
-        let (requests, seconds) = (outcome.tally.requests(), outcome.elapsed.as_secs_f64());
-        self.requests[point] += requests;
-        if let Some(mean) = latency_of(outcome).mean().filter(|_| seconds > 0.0) {
-            self.means.add(point, round, mean);
-            self.rates.add(point, round, requests as f64 / seconds);
+    pub(super) fn add(
+        &mut self,
+        SweepTurn { point, round, .. }: SweepTurn,
+        outcome: &ExecutionOutcome,
+    ) {
+        let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
+        self.request_counts[point] += requests;
+        if let Some(mean) = combined_latency(outcome).mean().filter(|_| seconds > 0.0) {
+            self.mean_latencies.set_value(point, round, mean);
+            self.iops.set_value(point, round, requests as f64 / seconds);
         }
     }
 
     /// Indices of the sizes with enough requests.
-    fn known(&self) -> Vec<usize> {
-        let enough = |point: &usize| self.requests[*point] >= LEAST_REQUESTS;
+    fn sizes_with_enough_requests(&self) -> Vec<usize> {
+        let enough = |point: &usize| self.request_counts[*point] >= MIN_REQUESTS;
         (0..self.bytes.len())
             .filter(enough)
-            .filter(|point| self.means.mean(*point).is_some())
+            .filter(|point| self.mean_latencies.mean(*point).is_some())
             .collect()
     }
 
     /// A curve over the sizes in bytes: the rounds' means and intervals times a factor of each size.
-    fn curve(
+    fn build_series(
         &self,
         name: &str,
-        y: (&str, Unit),
-        rounds: &Rounds,
+        y: (&str, MetricUnit),
+        rounds: &SweepRounds,
         factor: impl Fn(f64) -> f64,
     ) -> Series {
-        let known = self.known();
+        let known = self.sizes_with_enough_requests();
         let bytes: Vec<f64> = known.iter().map(|point| self.bytes[*point]).collect();
-        let x = Axis::new("block size", Unit::Bytes);
-        let mut series = rounds
-            .only(&known)
-            .series(name, x, Axis::new(y.0, y.1), &bytes);
+        let x = ChartAxis::new("block size", MetricUnit::Bytes);
+        let mut series =
+            rounds
+                .select_points(&known)
+                .series_of_means(name, x, ChartAxis::new(y.0, y.1), &bytes);
         for point in &mut series.points {
             point[1] *= factor(point[0]);
         }
@@ -90,65 +95,74 @@ impl Sizes {
     }
 
     /// Sets the curves.
-    pub(super) fn curves(&self, bench: &mut Bench<'_>) {
+    pub(super) fn set_series(&self, bench: &mut RunContext<'_>) {
         let most = |factor: fn(f64) -> f64| {
-            let values = self.known().into_iter().filter_map(|point| {
-                let rate = self.rates.mean(point)?;
-                Some(rate * factor(self.bytes[point]))
-            });
+            let values = self
+                .sizes_with_enough_requests()
+                .into_iter()
+                .filter_map(|point| {
+                    let rate = self.iops.mean(point)?;
+                    Some(rate * factor(self.bytes[point]))
+                });
             values.fold(0.0, f64::max)
         };
         let (top_rate, top_iops) = (most(|bytes| bytes), most(|_| 1.0));
-        let response = ("response time", Unit::Nanoseconds);
-        let share = ("share of the best", Unit::Ratio);
+        let response = ("response time", MetricUnit::Nanoseconds);
+        let share = ("share of the best", MetricUnit::Ratio);
         for series in [
-            self.curve(
+            self.build_series(
                 "throughput-against-block-size",
-                ("throughput", Unit::BytesPerSecond),
-                &self.rates,
+                ("throughput", MetricUnit::BytesPerSecond),
+                &self.iops,
                 |bytes| bytes,
             ),
-            self.curve(
+            self.build_series(
                 "iops-against-block-size",
-                ("IOPS", Unit::PerSecond),
-                &self.rates,
+                ("IOPS", MetricUnit::PerSecond),
+                &self.iops,
                 |_| 1.0,
             ),
-            self.curve("response-against-block-size", response, &self.means, |_| {
-                1.0
-            }),
-            self.curve("throughput-share", share, &self.rates, |bytes| {
+            self.build_series(
+                "response-against-block-size",
+                response,
+                &self.mean_latencies,
+                |_| 1.0,
+            ),
+            self.build_series("throughput-share", share, &self.iops, |bytes| {
                 bytes / top_rate
             }),
-            self.curve("iops-share", share, &self.rates, |_| 1.0 / top_iops),
+            self.build_series("iops-share", share, &self.iops, |_| 1.0 / top_iops),
         ] {
-            bench.series(series);
+            bench.set_series(series);
         }
     }
 
     /// `[bytes, response time, IOPS]` of every size with enough requests: the means, then those of
     /// each round that has all of these sizes.
-    fn points(&self) -> (Vec<[f64; 3]>, Vec<Vec<[f64; 3]>>) {
-        let known = self.known();
+    fn measured_points(&self) -> (Vec<[f64; 3]>, Vec<Vec<[f64; 3]>>) {
+        let known = self.sizes_with_enough_requests();
         let means = known.iter().filter_map(|point| {
-            let (mean, rate) = (self.means.mean(*point)?, self.rates.mean(*point)?);
+            let (mean, rate) = (self.mean_latencies.mean(*point)?, self.iops.mean(*point)?);
             Some([self.bytes[*point], mean, rate])
         });
         let round = |round: usize| -> Option<Vec<[f64; 3]>> {
             let one = |point: &usize| {
-                let (mean, rate) = (self.means.at(*point, round)?, self.rates.at(*point, round)?);
+                let (mean, rate) = (
+                    self.mean_latencies.value_in_round(*point, round)?,
+                    self.iops.value_in_round(*point, round)?,
+                );
                 Some([self.bytes[*point], mean, rate])
             };
             known.iter().map(one).collect()
         };
-        let rounds = (0..crate::bench::rounds::ROUNDS).filter_map(round);
+        let rounds = (0..crate::bench::rounds::DEFAULT_ROUNDS).filter_map(round);
         (means.collect(), rounds.collect())
     }
 
     /// The metrics of the fitted line and of the crossing; their intervals are those of the same metrics
     /// of each round.
-    pub(super) fn model(&self, bench: &mut Bench<'_>) {
-        let names = DERIVED.iter().map(|(name, _)| *name);
+    pub(super) fn set_model_metrics(&self, bench: &mut RunContext<'_>) {
+        let names = DERIVED_METRICS.iter().map(|(name, _)| *name);
         let stale: Vec<&str> = names.chain(["crossing_block_size"]).collect();
         let findings = &mut bench.findings;
         findings.figures.retain(|it| !stale.contains(&&*it.name));
@@ -156,12 +170,15 @@ impl Sizes {
         findings
             .verdicts
             .retain(|it| it.code != "no-response-model");
-        let (means, rounds) = self.points();
-        let crossings: Vec<f64> = rounds.iter().filter_map(|round| cross(round)).collect();
-        if let Some(value) = cross(&means) {
-            put(
+        let (means, rounds) = self.measured_points();
+        let crossings: Vec<f64> = rounds
+            .iter()
+            .filter_map(|round| efficiency_crossing(round))
+            .collect();
+        if let Some(value) = efficiency_crossing(&means) {
+            set_metric_with_interval(
                 bench,
-                ("crossing_block_size", Unit::Bytes),
+                ("crossing_block_size", MetricUnit::Bytes),
                 value,
                 &crossings,
             );
@@ -169,72 +186,77 @@ impl Sizes {
         let limit = split_limit(bench.target);
         let models: Vec<ResponseModel> = rounds
             .iter()
-            .filter_map(|round| fit(round, limit))
+            .filter_map(|round| fit_unsplit(round, limit))
             .collect();
         // A line that only some of the rounds show is none.
-        let model = fit(&means, limit).filter(|_| models.len() == rounds.len());
+        let model = fit_unsplit(&means, limit).filter(|_| models.len() == rounds.len());
         match model {
-            Some(model) => put_model(bench, &model, &models, &means),
-            None if whole(&means, limit).count() >= 3 => bench.verdict(no_model()),
+            Some(model) => set_fitted_line(bench, &model, &models, &means),
+            None if unsplit_points(&means, limit).count() >= 3 => bench.set_verdict(no_model()),
             None => {}
         }
         if let Some(limit) = limit.filter(|limit| means.iter().any(|point| point[0] > *limit)) {
-            bench.verdict(kernel_splits(limit));
+            bench.set_verdict(kernel_splits_requests(limit));
         }
     }
 }
 
 /// Sets a metric with the interval of its values in the rounds.
-fn put(bench: &mut Bench<'_>, (name, unit): (&str, Unit), value: f64, rounds: &[f64]) {
-    let figure = Figure::new(name, value, unit);
-    bench.figure(match around(value, rounds) {
-        Some([low, high]) => figure.within(low, high),
+fn set_metric_with_interval(
+    bench: &mut RunContext<'_>,
+    (name, unit): (&str, MetricUnit),
+    value: f64,
+    rounds: &[f64],
+) {
+    let figure = Metric::new(name, value, unit);
+    bench.set_metric(match interval_from_repetitions(value, rounds) {
+        Some([low, high]) => figure.with_interval(low, high),
         None => figure,
     });
 }
 
 /// Where throughput and IOPS, as shares of their best, cross.
-fn cross(points: &[[f64; 3]]) -> Option<f64> {
+fn efficiency_crossing(points: &[[f64; 3]]) -> Option<f64> {
     let most = |value: fn(&[f64; 3]) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let (rate, iops) = (most(|point| point[0] * point[2]), most(|point| point[2]));
     let shares: Vec<[f64; 3]> = points
         .iter()
         .map(|point| [point[0], point[0] * point[2] / rate, point[2] / iops])
         .collect();
-    crossing(&shares)
+    crossing_point(&shares)
 }
 
 /// Sizes that the kernel does not split: the pieces of the others are served side by side.
-fn whole(points: &[[f64; 3]], limit: Option<f64>) -> impl Iterator<Item = [f64; 2]> {
+fn unsplit_points(points: &[[f64; 3]], limit: Option<f64>) -> impl Iterator<Item = [f64; 2]> {
     points
         .iter()
         .filter(move |point| limit.is_none_or(|limit| point[0] <= limit))
         .map(|point| [point[0], point[1]])
 }
 
-fn fit(points: &[[f64; 3]], limit: Option<f64>) -> Option<ResponseModel> {
-    ResponseModel::fit(&whole(points, limit).collect::<Vec<_>>())
+fn fit_unsplit(points: &[[f64; 3]], limit: Option<f64>) -> Option<ResponseModel> {
+    ResponseModel::fit(&unsplit_points(points, limit).collect::<Vec<_>>())
 }
 
 /// The metrics of [`DERIVED`], in that order.
-fn derived(bench: &Bench<'_>, model: &ResponseModel) -> [f64; 6] {
+fn derived_metrics(bench: &RunContext<'_>, model: &ResponseModel) -> [f64; 6] {
     let parameters = bench.parameters;
     let bytes = |name| parameters.bytes(name).unwrap_or(8) as f64;
     let entries = parameters.count("entries").unwrap_or(1_000_000_000) as f64;
-    let node = model.btree(bytes("key-size"), bytes("pointer-size"), entries);
+    let node = model.best_btree_node(bytes("key-size"), bytes("pointer-size"), entries);
     [
         model.access_ns,
-        model.rate,
+        model.bytes_per_second,
         model.balanced_bytes(),
-        node.bytes,
+        node.node_bytes,
         node.lookup_ns,
-        common::capacity(bench.target) as f64 / model.rate * 1e9,
+        common::underlying_capacity(bench.target) as f64 / model.bytes_per_second * 1e9,
     ]
 }
 
 /// The fitted line and what follows from it.
-fn put_model(
-    bench: &mut Bench<'_>,
+fn set_fitted_line(
+    bench: &mut RunContext<'_>,
     model: &ResponseModel,
     rounds: &[ResponseModel],
     points: &[[f64; 3]],
@@ -242,17 +264,20 @@ fn put_model(
     let line = points
         .iter()
         .map(|point| [point[0], model.response_ns(point[0])]);
-    bench.series(common::series(
+    bench.set_series(common::series(
         "response-model",
-        ("block size", Unit::Bytes),
-        ("response time", Unit::Nanoseconds),
+        ("block size", MetricUnit::Bytes),
+        ("response time", MetricUnit::Nanoseconds),
         line.collect(),
     ));
-    let values = derived(bench, model);
-    let rounds: Vec<[f64; 6]> = rounds.iter().map(|model| derived(bench, model)).collect();
-    for (index, (metric, value)) in DERIVED.into_iter().zip(values).enumerate() {
+    let values = derived_metrics(bench, model);
+    let rounds: Vec<[f64; 6]> = rounds
+        .iter()
+        .map(|model| derived_metrics(bench, model))
+        .collect();
+    for (index, (metric, value)) in DERIVED_METRICS.into_iter().zip(values).enumerate() {
         let repeated: Vec<f64> = rounds.iter().map(|round| round[index]).collect();
-        put(bench, metric, value, &repeated);
+        set_metric_with_interval(bench, metric, value, &repeated);
     }
 }
 
@@ -266,13 +291,13 @@ fn no_model() -> Verdict {
     )
 }
 
-fn kernel_splits(limit: f64) -> Verdict {
+fn kernel_splits_requests(limit: f64) -> Verdict {
     Verdict::new(
         "kernel-splits",
         Severity::Note,
         format!(
             "the kernel splits requests above {} (max_sectors_kb)",
-            units::block_size(limit)
+            units::format_block_size(limit)
         ),
         "larger blocks bring nothing on this drive but fewer system calls",
     )

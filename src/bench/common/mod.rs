@@ -1,11 +1,11 @@
 //! What many tests share: parameters, plans, figures and words.
 
-mod figures;
+mod describe;
+mod metrics;
 mod options;
-mod plans;
-mod words;
+mod plan_builder;
 
-pub use figures::*;
+pub use describe::*;
+pub use metrics::*;
 pub use options::*;
-pub use plans::*;
-pub use words::*;
+pub use plan_builder::*;

@@ -4,10 +4,10 @@ use std::path::{Path, PathBuf};
 use std::time::Duration;
 
 use super::{FioJob, FioLimits};
-use crate::drive::target::without_slash;
+use crate::drive::medium::strip_trailing_slash;
 use crate::drive::{Target, TargetKind};
-use crate::engine::{BlockSize, CacheMode, DataKind, Operation, SyncMode};
-use crate::printable::printable;
+use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
+use crate::printable::printable_bytes;
 use crate::session::document::FioGap;
 use crate::shell;
 
@@ -30,17 +30,18 @@ impl FioFile {
     ///
     /// # Errors
     /// Where fio cannot open it, or would open another.
-    pub fn of(target: &Target, named: &Path) -> Result<Self, FioGap> {
+    pub fn from_target(target: &Target, named: &Path) -> Result<Self, FioGap> {
         // The line may be pasted in another directory.
-        let path = std::path::absolute(without_slash(named)).map_err(|_| FioGap::TargetName)?;
+        let path =
+            std::path::absolute(strip_trailing_slash(named)).map_err(|_| FioGap::TargetName)?;
         match target.kind {
             TargetKind::Simulated => Err(FioGap::SimulatedDrive),
             // fio sees only the name of a file in the directory, which mktemp makes.
-            TargetKind::Scratch => Ok(Self::Scratch {
+            TargetKind::ScratchFile => Ok(Self::Scratch {
                 directory: path,
-                bytes: target.size,
+                bytes: target.size_bytes,
             }),
-            TargetKind::BlockDevice | TargetKind::File if !is_safe(&path) => {
+            TargetKind::BlockDevice | TargetKind::File if !is_accepted_by_fio(&path) => {
                 Err(FioGap::TargetName)
             }
             TargetKind::BlockDevice | TargetKind::File => Ok(Self::Existing(path)),
@@ -50,7 +51,7 @@ impl FioFile {
 
 /// Whether fio opens the very file: it cuts names at `#` and `;`, as comments of a job file, and takes
 /// white space off their end.
-fn is_safe(path: &Path) -> bool {
+fn is_accepted_by_fio(path: &Path) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
     let cut = name.iter().any(|byte| b"#;".contains(byte));
     // The C library's isspace(3), which counts the vertical tab as well.
@@ -67,30 +68,30 @@ impl FioJob {
     pub fn command_lines(&self, file: &FioFile) -> String {
         match file {
             FioFile::Existing(path) => {
-                let mut words = self.words();
+                let mut words = self.arguments();
                 words.push("--allow_file_create=0".to_owned());
-                if !self.writes() {
+                if !self.is_write() {
                     words.push("--readonly".to_owned());
                 }
                 let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
-                words.push([b"--filename=", &*escaped(path)].concat());
-                let line = shell::command(words);
-                match self.comment(path) {
+                words.push([b"--filename=", &*escaped_filename(path)].concat());
+                let line = shell::command_line(words);
+                match self.overwrite_comment(path) {
                     Some(comment) => format!("{comment}\n{line}"),
                     None => line,
                 }
             }
-            FioFile::Scratch { directory, bytes } => self.scratch_lines(directory, *bytes),
+            FioFile::Scratch { directory, bytes } => self.scratch_file_lines(directory, *bytes),
         }
     }
 
     /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`.
-    fn comment(&self, path: &Path) -> Option<String> {
-        self.writes().then(|| {
+    fn overwrite_comment(&self, path: &Path) -> Option<String> {
+        self.is_write().then(|| {
             format!(
                 "# overwrites {} bytes of {} at most, between byte {} and byte {}",
-                self.overwritten_bytes(),
-                printable(path.as_os_str().as_encoded_bytes()),
+                self.max_overwritten_bytes(),
+                printable_bytes(path.as_os_str().as_encoded_bytes()),
                 self.offset,
                 self.offset + self.size
             )
@@ -98,14 +99,14 @@ impl FioJob {
     }
 
     /// A file of its own in the directory: mktemp makes one that was not there before.
-    fn scratch_lines(&self, directory: &Path, bytes: u64) -> String {
-        let shown = printable(directory.as_os_str().as_encoded_bytes());
-        let amount = match self.most_bytes().filter(|_| self.writes()) {
+    fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
+        let shown = printable_bytes(directory.as_os_str().as_encoded_bytes());
+        let amount = match self.max_bytes().filter(|_| self.is_write()) {
             Some(most) => format!("writes at most {most} bytes to it"),
-            None if self.writes() => "writes to it".to_owned(),
+            None if self.is_write() => "writes to it".to_owned(),
             None => "reads it".to_owned(),
         };
-        let mut words = self.words();
+        let mut words = self.arguments();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
         // `file` is emptied first: the shell may have a variable of that name, which would be deleted.
@@ -114,62 +115,65 @@ impl FioJob {
             "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
              it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
              file=$(mktemp diskscope-fio.XXXXXXXXXX) && {} --filename=\"$file\")",
-            shell::quote(directory.as_os_str().as_encoded_bytes()),
-            shell::command(words),
+            shell::quote_word(directory.as_os_str().as_encoded_bytes()),
+            shell::command_line(words),
         )
     }
 
     /// fio and its options, all but the file.
-    fn words(&self) -> Vec<String> {
+    fn arguments(&self) -> Vec<String> {
         let mut words = vec![
             "fio".to_owned(),
             "--name=diskscope".to_owned(),
-            format!("--rw={}", self.rw()),
+            format!("--rw={}", self.rw_argument()),
             "--ioengine=io_uring".to_owned(),
             match self.block_size {
                 BlockSize::Fixed(size) => format!("--bs={size}"),
                 BlockSize::Range(from, to) => format!("--bsrange={from}-{to}"),
             },
             format!("--iodepth={}", self.depth),
-            format!("--numjobs={}", self.jobs),
+            format!("--numjobs={}", self.numjobs),
             "--thread".to_owned(),
             "--group_reporting".to_owned(),
             format!("--offset={}", self.offset),
             format!("--size={}", self.size),
         ];
-        words.extend(self.place_words());
-        words.extend(self.limit_words());
-        words.extend(self.cache_words());
-        if self.writes() {
-            words.extend(self.data_words());
+        words.extend(self.offset_arguments());
+        words.extend(self.limit_arguments());
+        words.extend(self.cache_arguments());
+        if self.is_write() {
+            words.extend(self.data_arguments());
         }
         words.push("--lat_percentiles=1".to_owned());
         words
     }
 
-    fn rw(&self) -> &'static str {
+    fn rw_argument(&self) -> &'static str {
         match (self.operation, self.sequential) {
-            (Operation::Read, true) => "read",
-            (Operation::Read, false) => "randread",
-            (Operation::Write, true) => "write",
-            (Operation::Write, false) => "randwrite",
-            (Operation::Mixed { .. }, true) => "rw",
-            (Operation::Mixed { .. }, false) => "randrw",
+            (IoOperation::Read, true) => "read",
+            (IoOperation::Read, false) => "randread",
+            (IoOperation::Write, true) => "write",
+            (IoOperation::Write, false) => "randwrite",
+            (IoOperation::Mixed { .. }, true) => "rw",
+            (IoOperation::Mixed { .. }, false) => "randrw",
         }
     }
 
-    fn place_words(&self) -> Vec<String> {
+    fn offset_arguments(&self) -> Vec<String> {
         let mut words = Vec::new();
-        if let Operation::Mixed { reads } = self.operation {
+        if let IoOperation::Mixed { reads } = self.operation {
             words.push(format!("--rwmixread={:.0}", reads * 100.0));
         }
         if let Some(zones) = self.zones {
             words.push("--zonemode=strided".to_owned());
-            words.push(format!("--zonesize={}", zones.bytes));
-            words.push(format!("--zonerange={}", zones.bytes));
-            words.push(format!("--zoneskip={}", zones.stride - zones.bytes));
+            words.push(format!("--zonesize={}", zones.zone_bytes));
+            words.push(format!("--zonerange={}", zones.zone_bytes));
+            words.push(format!(
+                "--zoneskip={}",
+                zones.zone_stride - zones.zone_bytes
+            ));
         }
-        if let Some(align) = self.align {
+        if let Some(align) = self.block_align {
             words.push(format!("--blockalign={align}"));
         }
         if let Some(theta) = self.zipf {
@@ -182,7 +186,7 @@ impl FioJob {
         words
     }
 
-    fn limit_words(&self) -> Vec<String> {
+    fn limit_arguments(&self) -> Vec<String> {
         let mut words = Vec::new();
         let FioLimits {
             runtime,
@@ -194,15 +198,15 @@ impl FioJob {
             if bytes.is_none() && requests.is_none() {
                 words.push("--time_based".to_owned());
             }
-            words.push(format!("--runtime={}", time(runtime)));
+            words.push(format!("--runtime={}", runtime_argument(runtime)));
         }
         if !self.ramp.is_zero() {
-            words.push(format!("--ramp_time={}", time(self.ramp)));
+            words.push(format!("--ramp_time={}", runtime_argument(self.ramp)));
         }
         // Without it the size of the window would end a job that is limited by requests.
         let room = requests.map(|requests| {
             requests
-                .saturating_mul(u64::from(self.block_size.largest()))
+                .saturating_mul(u64::from(self.block_size.max_bytes()))
                 .saturating_mul(2)
         });
         if let Some(bytes) = bytes.or(room) {
@@ -214,8 +218,8 @@ impl FioJob {
         words
     }
 
-    fn cache_words(&self) -> Vec<String> {
-        let (direct, invalidate) = match self.cache {
+    fn cache_arguments(&self) -> Vec<String> {
+        let (direct, invalidate) = match self.cache_mode {
             CacheMode::Bypass => (1, 0),
             CacheMode::Drop => (0, 1),
             CacheMode::Keep => (0, 0),
@@ -224,7 +228,7 @@ impl FioJob {
             format!("--direct={direct}"),
             format!("--invalidate={invalidate}"),
         ];
-        match self.sync {
+        match self.sync_mode {
             SyncMode::None => {}
             SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
             SyncMode::Sync => words.push("--sync=sync".to_owned()),
@@ -232,11 +236,11 @@ impl FioJob {
         words
     }
 
-    fn data_words(&self) -> Vec<String> {
-        match self.data {
+    fn data_arguments(&self) -> Vec<String> {
+        match self.data_kind {
             DataKind::Random => vec!["--refill_buffers".to_owned()],
             DataKind::Zero => vec!["--zero_buffers".to_owned()],
-            DataKind::Repeat => vec!["--dedupe_percentage=100".to_owned()],
+            DataKind::Repeated => vec!["--dedupe_percentage=100".to_owned()],
             DataKind::Compressible(percent) => vec![
                 "--refill_buffers".to_owned(),
                 format!("--buffer_compress_percentage={percent}"),
@@ -247,7 +251,7 @@ impl FioJob {
 }
 
 /// A path as fio's `filename`: a colon would begin another file.
-fn escaped(path: &Path) -> Vec<u8> {
+fn escaped_filename(path: &Path) -> Vec<u8> {
     let mut name = Vec::new();
     for byte in path.as_os_str().as_encoded_bytes() {
         if *byte == b':' {
@@ -259,7 +263,7 @@ fn escaped(path: &Path) -> Vec<u8> {
 }
 
 /// A time as fio takes it, exact to the microsecond.
-fn time(time: Duration) -> String {
+fn runtime_argument(time: Duration) -> String {
     let (whole, micros) = (time.as_secs(), time.as_micros());
     if time == Duration::from_secs(whole) {
         format!("{whole}")

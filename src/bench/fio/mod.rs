@@ -19,14 +19,14 @@ use std::time::Duration;
 pub use line::FioFile;
 
 use crate::drive::Target;
-use crate::engine::{BlockSize, CacheMode, DataKind, Operation, Pattern, Plan, SyncMode};
+use crate::engine::{AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, SyncMode};
 use crate::session::document::FioGap;
 
 /// A job of fio: what it does, without the file that it does it to.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioJob {
     /// Reads, writes, or both.
-    pub operation: Operation,
+    pub operation: IoOperation,
     /// In ascending order, or at random.
     pub sequential: bool,
     /// Exponent of a skewed distribution.
@@ -34,11 +34,11 @@ pub struct FioJob {
     /// `--bs` or `--bsrange`.
     pub block_size: BlockSize,
     /// `--blockalign`, where it is not the block size.
-    pub align: Option<u64>,
+    pub block_align: Option<u64>,
     /// `--iodepth` of each job.
     pub depth: u32,
     /// `--numjobs`.
-    pub jobs: u32,
+    pub numjobs: u32,
     /// First byte.
     pub offset: u64,
     /// Bytes from there on within which all requests lie.
@@ -50,11 +50,11 @@ pub struct FioJob {
     /// `--ramp_time`.
     pub ramp: Duration,
     /// `--direct` and `--invalidate`.
-    pub cache: CacheMode,
+    pub cache_mode: CacheMode,
     /// `--sync`.
-    pub sync: SyncMode,
+    pub sync_mode: SyncMode,
     /// What is written.
-    pub data: DataKind,
+    pub data_kind: DataKind,
     /// `--randseed`.
     pub seed: u64,
 }
@@ -63,9 +63,9 @@ pub struct FioJob {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FioZones {
     /// Bytes that are read or written from the beginning of each zone on.
-    pub bytes: u64,
+    pub zone_bytes: u64,
     /// Bytes from the beginning of one zone to the next.
-    pub stride: u64,
+    pub zone_stride: u64,
 }
 
 /// When each of the jobs ends; whichever comes first.
@@ -84,36 +84,38 @@ impl FioJob {
     ///
     /// # Errors
     /// What fio cannot do of it.
-    pub fn random(plan: &Plan, target: &Target) -> Result<Self, FioGap> {
+    pub fn random_job(plan: &Plan, target: &Target) -> Result<Self, FioGap> {
         let zipf = match &plan.pattern {
-            Pattern::Random => None,
+            AccessPattern::Random => None,
             // fio refuses 1 itself.
-            Pattern::Zipf { theta } if (theta - 1.0).abs() < 1e-6 => {
+            AccessPattern::Zipf { theta } if (theta - 1.0).abs() < 1e-6 => {
                 return Err(FioGap::ZipfExponent);
             }
-            Pattern::Zipf { theta } => Some(*theta),
-            Pattern::Sequential | Pattern::Zones { .. } | Pattern::Addresses(_) => {
-                return Err(FioGap::RequestOrder);
+            AccessPattern::Zipf { theta } => Some(*theta),
+            AccessPattern::Sequential
+            | AccessPattern::Zones { .. }
+            | AccessPattern::AddressList(_) => {
+                return Err(FioGap::ListedAddresses);
             }
         };
-        if plan.rate.is_some() {
+        if plan.arrival_rate.is_some() {
             return Err(FioGap::OpenLoopLatency);
         }
-        let limits = per_job(plan)?;
+        let limits = limits_per_job(plan)?;
         if limits == FioLimits::default() {
             return Err(FioGap::NoLimit);
         }
-        let (offset, size) = region(plan, target)?;
-        check_sizes(plan)?;
-        let block = u64::from(plan.block_size.smallest());
+        let (offset, size) = offset_and_size(plan, target)?;
+        check_block_sizes(plan)?;
+        let block = u64::from(plan.block_size.min_bytes());
         Ok(Self {
             zipf,
             sequential: false,
-            align: (plan.align != block).then_some(plan.align),
+            block_align: (plan.alignment != block).then_some(plan.alignment),
             offset,
             size,
             limits,
-            ..Self::of(plan)?
+            ..Self::from_plan(plan)?
         })
     }
 
@@ -121,7 +123,7 @@ impl FioJob {
     ///
     /// # Errors
     /// What fio cannot do of it.
-    pub fn ascending(plan: &Plan, ranges: &[std::ops::Range<u64>]) -> Result<Self, FioGap> {
+    pub fn sequential_job(plan: &Plan, ranges: &[std::ops::Range<u64>]) -> Result<Self, FioGap> {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return Err(FioGap::Parameters);
         };
@@ -134,18 +136,18 @@ impl FioJob {
                 bytes: Some(bytes),
                 ..FioLimits::default()
             },
-            ..Self::of(plan)?
+            ..Self::from_plan(plan)?
         };
         if ranges.windows(2).all(|pair| pair[0].end == pair[1].start) {
             return Ok(job);
         }
         let zones = FioZones {
-            bytes: first.end - first.start,
-            stride: ranges[1].start - first.start,
+            zone_bytes: first.end - first.start,
+            zone_stride: ranges[1].start - first.start,
         };
         let even = ranges.iter().enumerate().all(|(number, range)| {
-            range.start == first.start + number as u64 * zones.stride
-                && range.end - range.start == zones.bytes
+            range.start == first.start + number as u64 * zones.zone_stride
+                && range.end - range.start == zones.zone_bytes
         });
         if !even {
             return Err(FioGap::UnevenZones);
@@ -155,42 +157,42 @@ impl FioJob {
     }
 
     /// What all jobs take over from a plan as it is.
-    fn of(plan: &Plan) -> Result<Self, FioGap> {
-        if let Operation::Mixed { reads } = plan.operation
+    fn from_plan(plan: &Plan) -> Result<Self, FioGap> {
+        if let IoOperation::Mixed { reads } = plan.operation
             && (reads * 100.0 - (reads * 100.0).round()).abs() > 1e-6
         {
-            return Err(FioGap::ReadShare);
+            return Err(FioGap::FractionalReadPercentage);
         }
         Ok(Self {
             operation: plan.operation,
             sequential: false,
             zipf: None,
             block_size: plan.block_size,
-            align: None,
+            block_align: None,
             depth: plan.depth,
-            jobs: plan.workers,
+            numjobs: plan.workers,
             offset: plan.window.start,
             size: plan.window.end - plan.window.start,
             zones: None,
             limits: FioLimits::default(),
-            ramp: plan.ramp,
-            cache: plan.cache,
-            sync: plan.sync,
-            data: plan.data,
+            ramp: plan.ramp_time,
+            cache_mode: plan.cache_mode,
+            sync_mode: plan.sync_mode,
+            data_kind: plan.data_kind,
             seed: plan.seed,
         })
     }
 
     /// Whether it writes.
     #[must_use]
-    pub fn writes(&self) -> bool {
+    pub fn is_write(&self) -> bool {
         self.operation.writes()
     }
 
     /// The most bytes that all jobs together read and write; `None` where only time limits them.
     #[must_use]
-    pub fn most_bytes(&self) -> Option<u64> {
-        let largest = u64::from(self.block_size.largest());
+    pub fn max_bytes(&self) -> Option<u64> {
+        let largest = u64::from(self.block_size.max_bytes());
         let of_requests = self.limits.requests.map(|requests| requests * largest);
         let of_bytes = self.limits.bytes.map(|bytes| match self.block_size {
             BlockSize::Fixed(_) => bytes,
@@ -198,21 +200,21 @@ impl FioJob {
             BlockSize::Range(..) => bytes + largest - 1,
         });
         let each = [of_requests, of_bytes].into_iter().flatten().min()?;
-        Some(each.saturating_mul(u64::from(self.jobs)))
+        Some(each.saturating_mul(u64::from(self.numjobs)))
     }
 
     /// The most bytes of the target that are not any more what they were; 0 where it only reads.
     #[must_use]
-    pub fn overwritten_bytes(&self) -> u64 {
-        if !self.writes() {
+    pub fn max_overwritten_bytes(&self) -> u64 {
+        if !self.is_write() {
             return 0;
         }
-        self.most_bytes().unwrap_or(u64::MAX).min(self.size)
+        self.max_bytes().unwrap_or(u64::MAX).min(self.size)
     }
 }
 
 /// The limits of each job, where those of all jobs together can be divided evenly.
-fn per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
+fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
     let jobs = u64::from(plan.workers);
     let even = |amount: u64| {
         amount
@@ -235,7 +237,7 @@ fn per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
             requests: None,
         });
     }
-    if plan.limits.requests.is_some() && !plan.ramp.is_zero() {
+    if plan.limits.requests.is_some() && !plan.ramp_time.is_zero() {
         return Err(FioGap::RampLimit);
     }
     Ok(FioLimits {
@@ -246,14 +248,14 @@ fn per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
 }
 
 /// Offset and size such that fio has the same places to choose from.
-fn region(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
-    let align = plan.align.max(1);
-    let block = u64::from(plan.block_size.smallest());
+fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
+    let align = plan.alignment.max(1);
+    let block = u64::from(plan.block_size.min_bytes());
     let first = plan.window.start.next_multiple_of(align);
     let room = plan.window.end.checked_sub(first + block);
     let places = room.ok_or(FioGap::Parameters)? / align + 1;
     if align <= block {
-        if plan.block_size != BlockSize::Fixed(plan.block_size.smallest()) {
+        if plan.block_size != BlockSize::Fixed(plan.block_size.min_bytes()) {
             return Ok((first, (plan.window.end - first) / align * align));
         }
         // fio's requests end within the size, whatever their alignment.
@@ -262,22 +264,24 @@ fn region(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     // fio counts whole units of the alignment: the last must be whole as well, although a request
     // takes only its beginning.
     let size = places * align;
-    if first + size > target.size {
+    if first + size > target.size_bytes {
         return Err(FioGap::Alignment);
     }
     Ok((first, size))
 }
 
 /// Whether fio draws the same sizes, and places them alike.
-fn check_sizes(plan: &Plan) -> Result<(), FioGap> {
-    let zipf = matches!(plan.pattern, Pattern::Zipf { .. });
+fn check_block_sizes(plan: &Plan) -> Result<(), FioGap> {
+    let zipf = matches!(plan.pattern, AccessPattern::Zipf { .. });
     match plan.block_size {
-        BlockSize::Fixed(size) if zipf && plan.align != u64::from(size) => Err(FioGap::Alignment),
+        BlockSize::Fixed(size) if zipf && plan.alignment != u64::from(size) => {
+            Err(FioGap::Alignment)
+        }
         BlockSize::Fixed(_) => Ok(()),
         // fio draws multiples of the smallest size, and keeps to them only for powers of two.
         BlockSize::Range(from, to) => {
             let same = !zipf
-                && plan.align == u64::from(from)
+                && plan.alignment == u64::from(from)
                 && from.is_power_of_two()
                 && to.is_multiple_of(from);
             same.then_some(()).ok_or(FioGap::BlockSizes)

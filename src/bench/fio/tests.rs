@@ -5,54 +5,56 @@ use std::path::Path;
 
 use super::*;
 use crate::bench::tests::fake;
-use crate::bench::{TESTS, find};
+use crate::bench::{BENCHMARKS, find_benchmark};
 use crate::drive::TargetKind;
 
-fn job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
-    let target = fake::target(64 << 20);
-    let test = find(name).unwrap();
+fn fio_job(name: &str, set: &[(&str, &str)]) -> Result<FioJob, FioGap> {
+    let target = fake::simulated_target(64 << 20);
+    let test = find_benchmark(name).unwrap();
     test.fio(&target, &fake::parameters(test, &target, set))
 }
 
-fn line(name: &str, set: &[(&str, &str)]) -> String {
+fn fio_command_line(name: &str, set: &[(&str, &str)]) -> String {
     let file = FioFile::Existing("/dev/sdx".into());
-    job(name, set).unwrap().command_lines(&file)
+    fio_job(name, set).unwrap().command_lines(&file)
 }
 
 #[test]
-fn writing_line_says_first_what_it_overwrites() {
+fn fio_line_that_writes_begins_with_overwrite_comment() {
     for (set, bytes) in [
         (&[("bytes", "5000")][..], 8192),
         (&[("bytes", "8GiB")], 64 << 20),
         (&[("bytes", "8GiB"), ("window-end", "1MiB")], 1 << 20),
         (&[("requests", "10")], 40960),
     ] {
-        let line = line("random-write", set);
+        let line = fio_command_line("random-write", set);
         let (comment, command) = line.split_once('\n').unwrap();
         let wanted = format!("# overwrites {bytes} bytes of /dev/sdx at most, ");
         assert!(comment.starts_with(&wanted), "{comment}");
         assert!(command.starts_with("fio "), "{command}");
     }
-    assert!(line("random-read", &[]).starts_with("fio "));
-    assert!(line("random-read", &[]).contains(" --readonly "));
+    assert!(fio_command_line("random-read", &[]).starts_with("fio "));
+    assert!(fio_command_line("random-read", &[]).contains(" --readonly "));
 }
 
 #[test]
-fn time_based_line_has_no_other_limit() {
+fn fio_line_with_time_limit_has_no_other_limit() {
     for (set, timed) in [
         (&[("bytes", "1MiB"), ("duration", "2s")][..], false),
         (&[("requests", "5"), ("duration", "2s")], false),
         (&[("duration", "2500ms")], true),
     ] {
-        let line = line("random-read", set);
+        let line = fio_command_line("random-read", set);
         assert_eq!(line.contains("--time_based"), timed, "{line}");
         assert_eq!(line.contains("--io_size"), !timed, "{line}");
     }
-    assert!(line("random-read", &[("duration", "2500ms")]).contains("--runtime=2500ms"));
+    assert!(
+        fio_command_line("random-read", &[("duration", "2500ms")]).contains("--runtime=2500ms")
+    );
 }
 
 #[test]
-fn gap_names_what_fio_cannot_do() {
+fn fio_gap_names_unsupported_feature() {
     for (name, set, gap) in [
         (
             "random-read",
@@ -69,7 +71,11 @@ fn gap_names_what_fio_cannot_do() {
             &[("pattern", "zipf"), ("zipf", "1")],
             FioGap::ZipfExponent,
         ),
-        ("mixed", &[("reads", "33.3%")], FioGap::ReadShare),
+        (
+            "mixed",
+            &[("reads", "33.3%")],
+            FioGap::FractionalReadPercentage,
+        ),
         (
             "random-read",
             &[("block-size", "4KiB-10KiB")],
@@ -78,24 +84,24 @@ fn gap_names_what_fio_cannot_do() {
         (
             "sequential-write",
             &[("duration", "2s")],
-            FioGap::TimedZones,
+            FioGap::TimeLimitedZones,
         ),
         ("quartet", &[], FioGap::SeveralPoints),
     ] {
-        assert_eq!(job(name, set), Err(gap), "{name} {set:?}");
+        assert_eq!(fio_job(name, set), Err(gap), "{name} {set:?}");
     }
 }
 
 #[test]
-fn every_benchmark_has_a_job_or_a_gap_on_its_defaults() {
-    let target = fake::target(64 << 20);
+fn fio_conversion_of_every_default_benchmark_yields_job_or_gap() {
+    let target = fake::simulated_target(64 << 20);
     let mut with_job = Vec::new();
-    for test in TESTS {
+    for test in BENCHMARKS {
         let parameters = fake::parameters(*test, &target, &[]);
         if let Ok(job) = test.fio(&target, &parameters) {
             with_job.push(test.description().name);
             assert_eq!(
-                job.writes(),
+                job.is_write(),
                 test.writes(&parameters),
                 "{}",
                 test.description().name
@@ -115,27 +121,27 @@ fn every_benchmark_has_a_job_or_a_gap_on_its_defaults() {
 
 #[test]
 fn name_that_fio_would_cut_has_no_line() {
-    let simulated = fake::target(1 << 20);
+    let simulated = fake::simulated_target(1 << 20);
     let mut target = simulated.clone();
     target.kind = TargetKind::BlockDevice;
     for name in ["/srv/a#b", "/srv/a;b", "/srv/a ", "/srv/a\n"] {
         assert_eq!(
-            FioFile::of(&target, Path::new(name)),
+            FioFile::from_target(&target, Path::new(name)),
             Err(FioGap::TargetName),
             "{name:?}"
         );
     }
-    assert!(FioFile::of(&target, Path::new("/srv/a b:c")).is_ok());
+    assert!(FioFile::from_target(&target, Path::new("/srv/a b:c")).is_ok());
     assert_eq!(
-        FioFile::of(&simulated, Path::new("sim:hdd")),
+        FioFile::from_target(&simulated, Path::new("sim:hdd")),
         Err(FioGap::SimulatedDrive)
     );
 }
 
 #[test]
-fn comment_cannot_be_left_by_a_line_break_in_the_name() {
+fn fio_comment_escapes_line_break_in_path() {
     let file = FioFile::Existing(Path::new("/srv/a\nreboot\n#b").to_owned());
-    let lines = job("random-write", &[]).unwrap().command_lines(&file);
+    let lines = fio_job("random-write", &[]).unwrap().command_lines(&file);
     assert_eq!(lines.lines().count(), 2, "{lines}");
     assert!(
         lines
@@ -145,9 +151,9 @@ fn comment_cannot_be_left_by_a_line_break_in_the_name() {
 }
 
 #[test]
-fn ranges_at_unequal_distances_have_no_line() {
-    let plan = Plan::reading(Pattern::Sequential, 4096, 0..1 << 20);
-    let job = |ranges: &[std::ops::Range<u64>]| FioJob::ascending(&plan, ranges);
+fn fio_conversion_of_unevenly_spaced_ranges_yields_gap() {
+    let plan = Plan::single_depth_reads(AccessPattern::Sequential, 4096, 0..1 << 20);
+    let job = |ranges: &[std::ops::Range<u64>]| FioJob::sequential_job(&plan, ranges);
     assert!(job(&[0..4096, 8192..12_288, 16_384..20_480]).is_ok());
     let uneven = job(&[0..4096, 8192..12_288, 20_480..24_576]);
     assert_eq!(uneven, Err(FioGap::UnevenZones));

@@ -1,47 +1,47 @@
 //! Zones: stretches of addresses whose tracks are equally long.
 
-use super::layout::Layout;
+use super::layout::TrackLayout;
 
 /// Tracks of the same zone differ by no more than this share.
-const SAME: f64 = 0.006;
+const MAX_ZONE_VARIATION: f64 = 0.006;
 /// A step this many standard errors high is no chance.
-const CERTAIN: f64 = 4.0;
+const MIN_SIGMAS: f64 = 4.0;
 
 /// The length of tracks at one place.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct TrackLengthSample {
     /// Byte address.
     pub address: f64,
     /// Sectors of a track there.
     pub sectors_per_track: f64,
     /// Its standard error.
-    pub error: f64,
+    pub standard_error: f64,
 }
 
-impl Place {
+impl TrackLengthSample {
     /// The tracks below an address.
     #[must_use]
-    pub fn of(top: u64, layout: &Layout) -> Self {
+    pub fn from_layout(top: u64, layout: &TrackLayout) -> Self {
         Self {
             address: top as f64,
             sectors_per_track: layout.sectors_per_track,
-            error: layout.error,
+            standard_error: layout.standard_error,
         }
     }
 
     /// Whether the tracks of another place are certainly of another length.
     #[must_use]
-    pub fn is_other_zone(&self, other: &Self) -> bool {
-        step(self, other) > 0.0
+    pub fn is_in_other_zone(&self, other: &Self) -> bool {
+        step_height(self, other) > 0.0
     }
 }
 
 /// How high the step from one place to another is, as a share; 0 where it may be chance.
-fn step(left: &Place, right: &Place) -> f64 {
+fn step_height(left: &TrackLengthSample, right: &TrackLengthSample) -> f64 {
     let difference = (left.sectors_per_track - right.sectors_per_track).abs();
-    let error = left.error.hypot(right.error);
+    let error = left.standard_error.hypot(right.standard_error);
     let share = difference / left.sectors_per_track;
-    if difference > CERTAIN * error && share > SAME {
+    if difference > MIN_SIGMAS * error && share > MAX_ZONE_VARIATION {
         share
     } else {
         0.0
@@ -51,12 +51,12 @@ fn step(left: &Place, right: &Place) -> f64 {
 /// The middle of the widest interval that still hides a boundary, wider than `finest` bytes;
 /// `None` when all boundaries are known as finely as that. Places in ascending order.
 #[must_use]
-pub fn widest_step(places: &[Place], finest: f64) -> Option<f64> {
+pub fn widest_boundary_interval(places: &[TrackLengthSample], finest: f64) -> Option<f64> {
     places
         .windows(2)
-        .filter(|two| two[1].address - two[0].address > finest && two[0].is_other_zone(&two[1]))
+        .filter(|two| two[1].address - two[0].address > finest && two[0].is_in_other_zone(&two[1]))
         .max_by(|left, right| {
-            let width = |two: &[Place]| two[1].address - two[0].address;
+            let width = |two: &[TrackLengthSample]| two[1].address - two[0].address;
             width(left).total_cmp(&width(right))
         })
         .map(|two| 0.5 * (two[0].address + two[1].address))
@@ -66,23 +66,23 @@ pub fn widest_step(places: &[Place], finest: f64) -> Option<f64> {
 /// with neighbours nearer than `finest` lies across a boundary and is none of its own; nor is one
 /// between two neighbours that are alike.
 #[must_use]
-pub fn group(places: &[Place], finest: f64) -> Vec<(f64, f64)> {
+pub fn group_zones(places: &[TrackLengthSample], finest: f64) -> Vec<(f64, f64)> {
     let astray = |index: usize| {
         let neighbours = index.checked_sub(1).and_then(|before| {
             let (before, after) = (places.get(before)?, places.get(index + 1)?);
             Some((before, after))
         });
         neighbours.is_some_and(|(before, after)| {
-            !before.is_other_zone(after)
-                && places[index].is_other_zone(before)
-                && places[index].is_other_zone(after)
+            !before.is_in_other_zone(after)
+                && places[index].is_in_other_zone(before)
+                && places[index].is_in_other_zone(after)
         })
     };
-    let mut zones: Vec<Vec<Place>> = Vec::new();
+    let mut zones: Vec<Vec<TrackLengthSample>> = Vec::new();
     for index in (0..places.len()).filter(|index| !astray(*index)) {
         let place = places[index];
         match zones.last_mut() {
-            Some(zone) if !mean(zone).is_other_zone(&place) => zone.push(place),
+            Some(zone) if !mean_track_length(zone).is_in_other_zone(&place) => zone.push(place),
             _ => zones.push(vec![place]),
         }
     }
@@ -98,19 +98,19 @@ pub fn group(places: &[Place], finest: f64) -> Vec<(f64, f64)> {
         .map(|index| {
             (
                 zones[index][0].address,
-                mean(&zones[index]).sectors_per_track,
+                mean_track_length(&zones[index]).sectors_per_track,
             )
         })
         .collect()
 }
 
-fn mean(zone: &[Place]) -> Place {
+fn mean_track_length(zone: &[TrackLengthSample]) -> TrackLengthSample {
     let count = zone.len() as f64;
-    let sum = |of: fn(&Place) -> f64| zone.iter().map(of).sum::<f64>();
-    Place {
+    let sum = |of: fn(&TrackLengthSample) -> f64| zone.iter().map(of).sum::<f64>();
+    TrackLengthSample {
         address: zone[0].address,
         sectors_per_track: sum(|place| place.sectors_per_track) / count,
-        error: sum(|place| place.error * place.error).sqrt() / count,
+        standard_error: sum(|place| place.standard_error * place.standard_error).sqrt() / count,
     }
 }
 
@@ -118,37 +118,37 @@ fn mean(zone: &[Place]) -> Place {
 mod tests {
     use super::*;
 
-    fn places(lengths: &[f64]) -> Vec<Place> {
+    fn samples_of_lengths(lengths: &[f64]) -> Vec<TrackLengthSample> {
         lengths
             .iter()
             .enumerate()
-            .map(|(index, length)| Place {
+            .map(|(index, length)| TrackLengthSample {
                 address: index as f64,
                 sectors_per_track: *length,
-                error: 1.0,
+                standard_error: 1.0,
             })
             .collect()
     }
 
     #[test]
-    fn steps_are_zones_and_noise_is_none() {
-        let places = places(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
-        let zones = group(&places, 0.1);
+    fn zones_are_found_at_steps_and_not_in_noise() {
+        let places = samples_of_lengths(&[1000.0, 1002.0, 999.0, 950.0, 951.0, 800.0]);
+        let zones = group_zones(&places, 0.1);
         assert_eq!(
             zones.iter().map(|zone| zone.0).collect::<Vec<_>>(),
             [0.0, 3.0, 5.0]
         );
-        assert_eq!(group(&places[3..], 1.5).len(), 2);
-        assert_eq!(group(&places, 1.5).len(), 3);
-        assert_eq!(widest_step(&places, 0.5), Some(4.5));
-        assert_eq!(widest_step(&places, 1.0), None);
-        assert!(group(&[], 0.1).is_empty());
+        assert_eq!(group_zones(&places[3..], 1.5).len(), 2);
+        assert_eq!(group_zones(&places, 1.5).len(), 3);
+        assert_eq!(widest_boundary_interval(&places, 0.5), Some(4.5));
+        assert_eq!(widest_boundary_interval(&places, 1.0), None);
+        assert!(group_zones(&[], 0.1).is_empty());
     }
 
     #[test]
-    fn a_single_place_that_went_astray_is_no_zone() {
-        let places = places(&[1000.0, 1000.0, 640.0, 1000.0, 1000.0, 900.0, 900.0]);
-        let zones = group(&places, 0.1);
+    fn zone_of_single_outlier_is_rejected() {
+        let places = samples_of_lengths(&[1000.0, 1000.0, 640.0, 1000.0, 1000.0, 900.0, 900.0]);
+        let zones = group_zones(&places, 0.1);
         assert_eq!(zones, [(0.0, 1000.0), (5.0, 900.0)]);
     }
 }

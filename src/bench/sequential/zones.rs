@@ -2,14 +2,14 @@
 
 use std::time::Duration;
 
-use super::Zone;
-use crate::engine::{Moved, Outcome, Plan, Tally, ZoneMap};
-use crate::stats::timeline::Timeline;
+use super::MeasuredZone;
+use crate::engine::{ExecutionOutcome, IoCounts, IoStats, Plan, ZoneMap};
+use crate::stats::timeline::RunTimeline;
 
 /// Requests that are logged at most; of more requests only one of several.
-const MOST_LOGGED: u64 = 1 << 17;
+const MAX_LOGGED_REQUESTS: u64 = 1 << 17;
 /// Room for the log: the threads of one worker do not all make the same number of requests.
-const ROOM: u64 = 4;
+const LOG_HEADROOM: u64 = 4;
 /// Pieces of a zone that are timed on their own, at most, and completions in each at least.
 const PIECES: usize = 16;
 const LEAST_IN_PIECE: f64 = 4.0;
@@ -20,9 +20,11 @@ const LEFT_OUT: usize = 4;
 
 /// How the completions of so many requests are logged: room, and one of how many.
 #[must_use]
-pub fn log_for(requests: u64) -> (usize, u32) {
-    let every = requests.div_ceil(MOST_LOGGED).max(1);
-    let room = requests.min(MOST_LOGGED).saturating_mul(ROOM);
+pub fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
+    let every = requests.div_ceil(MAX_LOGGED_REQUESTS).max(1);
+    let room = requests
+        .min(MAX_LOGGED_REQUESTS)
+        .saturating_mul(LOG_HEADROOM);
     (
         usize::try_from(room).unwrap_or(usize::MAX),
         u32::try_from(every).unwrap_or(u32::MAX),
@@ -30,10 +32,10 @@ pub fn log_for(requests: u64) -> (usize, u32) {
 }
 
 /// When how many requests were complete: `[nanoseconds, requests]`, ascending.
-type Curve = Vec<[f64; 2]>;
+type CompletionCurve = Vec<[f64; 2]>;
 
 /// From the log of an execution, in which every `every`-th request is. Pauses are left out.
-fn logged(outcome: &Outcome, every: u32) -> Curve {
+fn curve_from_log(outcome: &ExecutionOutcome, every: u32) -> CompletionCurve {
     let paused = |at: u64| -> u64 {
         let pauses = outcome.pauses.iter();
         pauses
@@ -41,18 +43,18 @@ fn logged(outcome: &Outcome, every: u32) -> Curve {
             .sum()
     };
     let mut ends: Vec<u64> = outcome
-        .log
+        .request_log
         .iter()
         .map(|request| request.end_ns.saturating_sub(paused(request.end_ns)))
         .collect();
     ends.sort_unstable();
-    let mut curve: Curve = ends
+    let mut curve: CompletionCurve = ends
         .iter()
         .zip(1_u32..)
         .map(|(end, number)| [*end as f64, f64::from(number) * f64::from(every)])
         .collect();
-    let moved = outcome.tally.moved();
-    let all = (moved.reads + moved.writes) as f64;
+    let moved = outcome.stats.all_counts();
+    let all = (moved.read_ios + moved.write_ios) as f64;
     if curve.last().is_none_or(|last| last[1] < all) {
         curve.push([outcome.elapsed.as_nanos() as f64, all]);
     }
@@ -60,7 +62,7 @@ fn logged(outcome: &Outcome, every: u32) -> Curve {
 }
 
 /// From the counts over time: as fine as their buckets.
-fn counted(timeline: &Timeline, now_ns: f64) -> Curve {
+fn curve_from_timeline(timeline: &RunTimeline, now_ns: f64) -> CompletionCurve {
     let mut sum = 0.0;
     let buckets = timeline.buckets().iter().zip(1_u32..);
     buckets
@@ -73,7 +75,7 @@ fn counted(timeline: &Timeline, now_ns: f64) -> Curve {
 }
 
 /// The moment at which that many requests were complete; `None` where that never was.
-fn moment(curve: &Curve, requests: f64) -> Option<f64> {
+fn time_of_completion(curve: &CompletionCurve, requests: f64) -> Option<f64> {
     if requests <= 0.0 {
         return Some(0.0);
     }
@@ -89,14 +91,14 @@ fn moment(curve: &Curve, requests: f64) -> Option<f64> {
 /// Requests per nanosecond between two numbers of completions, without the slowest quarter of the
 /// pieces: these hold the seek to the zone and its outliers, which say nothing about the medium. One of
 /// 60 ms takes a fifth off the rate of a zone that is read for 0.3 s.
-fn typical(curve: &Curve, (from, to): (f64, f64), every: f64) -> Option<f64> {
+fn typical(curve: &CompletionCurve, (from, to): (f64, f64), every: f64) -> Option<f64> {
     let pieces = ((to - from) / (LEAST_IN_PIECE * every)) as usize;
     let pieces = pieces.min(PIECES);
     if pieces < ENOUGH_PIECES {
         return None;
     }
     let size = (to - from) / pieces as f64;
-    let edges = (0..=pieces).map(|edge| moment(curve, from + size * edge as f64));
+    let edges = (0..=pieces).map(|edge| time_of_completion(curve, from + size * edge as f64));
     let edges: Vec<f64> = edges.collect::<Option<_>>()?;
     let mut times: Vec<f64> = edges.windows(2).map(|pair| pair[1] - pair[0]).collect();
     times.sort_by(f64::total_cmp);
@@ -109,12 +111,12 @@ fn typical(curve: &Curve, (from, to): (f64, f64), every: f64) -> Option<f64> {
 /// between the completion that made the zones before it complete and its own: requests are sent in
 /// order, the queue is full at either, and a single slow request near the boundary moves no time from
 /// one zone to its neighbour.
-fn complete(
+fn completed_zones(
     map: &ZoneMap,
     (block, every): (u64, u32),
-    curve: &Curve,
+    curve: &CompletionCurve,
     requests: impl IntoIterator<Item = f64>,
-) -> Vec<Zone> {
+) -> Vec<MeasuredZone> {
     let mut zones = Vec::new();
     let (mut first, mut before, mut began) = (None, 0.0, 0.0);
     let mut done = 0.0;
@@ -124,7 +126,7 @@ fn complete(
         }
         done += requests;
         let begin = *first.get_or_insert(zone);
-        let Some(ended) = moment(curve, done) else {
+        let Some(ended) = time_of_completion(curve, done) else {
             break;
         };
         // Completions that came all at once do not tell neighbours apart: these are one zone.
@@ -132,10 +134,10 @@ fn complete(
             let bytes = (done - before) * block as f64;
             let rate = bytes / ((ended - began) / 1e9);
             let typical = typical(curve, (before, done), f64::from(every));
-            zones.push(Zone {
-                offset: map.address_of_zone(begin),
+            zones.push(MeasuredZone {
+                offset: map.zone_begin(begin),
                 bytes: bytes as u64,
-                rate,
+                bytes_per_second: rate,
                 typical: typical.map_or(rate, |typical| typical * block as f64 * 1e9),
             });
             (first, before, began) = (None, done, ended);
@@ -145,22 +147,22 @@ fn complete(
 }
 
 /// The requests of each zone where nothing but their number ends it.
-fn all_requests(map: &ZoneMap) -> impl Iterator<Item = f64> {
+fn requests_per_zone(map: &ZoneMap) -> impl Iterator<Item = f64> {
     (0..map.zones()).map(|zone| (map.requests_before(zone + 1) - map.requests_before(zone)) as f64)
 }
 
 /// The requests of each zone as the log shows them, in which every `every`-th request is.
-fn logged_requests(map: &ZoneMap, outcome: &Outcome, every: u32) -> Vec<f64> {
+fn requests_per_logged_zone(map: &ZoneMap, outcome: &ExecutionOutcome, every: u32) -> Vec<f64> {
     let mut counts = vec![0.0; map.zones() as usize];
-    for request in &outcome.log {
-        counts[map.zone_at(request.address) as usize] += f64::from(every);
+    for request in &outcome.request_log {
+        counts[map.zone_of_address(request.address) as usize] += f64::from(every);
     }
     counts
 }
 
 /// The requests of each zone under a time limit, from the completions so far: a zone ends with its
 /// last request or with its time. As exact as a queue is short against a zone.
-fn timed_requests(map: &ZoneMap, curve: &Curve, duration: Duration) -> Vec<f64> {
+fn requests_per_timed_zone(map: &ZoneMap, curve: &CompletionCurve, duration: Duration) -> Vec<f64> {
     let share = duration.as_nanos() as f64 / map.zones() as f64;
     let last = curve.last().copied().unwrap_or([0.0, 0.0]);
     let until = |time: f64| -> f64 {
@@ -186,51 +188,60 @@ fn timed_requests(map: &ZoneMap, curve: &Curve, duration: Duration) -> Vec<f64> 
         done += requests;
         requests
     };
-    all_requests(map).zip(1..).map(&mut one).collect()
+    requests_per_zone(map).zip(1..).map(&mut one).collect()
 }
 
 /// The zones of an execution that has ended. One that ended in its first zone has that one as far
 /// as it went.
 #[must_use]
-pub fn of_outcome(map: &ZoneMap, block: u64, outcome: &Outcome, plan: &Plan) -> Vec<Zone> {
-    let every = plan.log_every;
-    let curve = logged(outcome, every);
+pub fn zones_of_outcome(
+    map: &ZoneMap,
+    block: u64,
+    outcome: &ExecutionOutcome,
+    plan: &Plan,
+) -> Vec<MeasuredZone> {
+    let every = plan.log_interval;
+    let curve = curve_from_log(outcome, every);
     let zones = match plan.limits.duration {
-        None => complete(map, (block, every), &curve, all_requests(map)),
-        Some(_) => complete(
+        None => completed_zones(map, (block, every), &curve, requests_per_zone(map)),
+        Some(_) => completed_zones(
             map,
             (block, every),
             &curve,
-            logged_requests(map, outcome, every),
+            requests_per_logged_zone(map, outcome, every),
         ),
     };
     if !zones.is_empty() {
         return zones;
     }
-    let first = super::zone_of(map.address_of_zone(0), outcome);
+    let first = super::zone_of_outcome(map.zone_begin(0), outcome);
     first.into_iter().collect()
 }
 
 /// The zones that are complete so far, roughly, while an execution lasts that may take `duration`.
 #[must_use]
-pub fn so_far(
+pub fn zones_in_progress(
     map: &ZoneMap,
     block: u64,
-    tally: &Tally,
+    tally: &IoStats,
     elapsed_ns: f64,
     duration: Option<Duration>,
-) -> Vec<Zone> {
-    let mut timeline = tally.read.timeline.clone();
-    timeline.merge(&tally.write.timeline);
-    let mut curve = counted(&timeline, elapsed_ns);
-    let Moved { reads, writes, .. } = tally.ramp;
+) -> Vec<MeasuredZone> {
+    let mut timeline = tally.read.counts_over_time.clone();
+    timeline.merge(&tally.write.counts_over_time);
+    let mut curve = curve_from_timeline(&timeline, elapsed_ns);
+    let IoCounts {
+        read_ios: reads,
+        write_ios: writes,
+        ..
+    } = tally.ramp_counts;
     let lost = (reads + writes) as f64;
     curve.iter_mut().for_each(|point| point[1] += lost);
     match duration {
-        None => complete(map, (block, 1), &curve, all_requests(map)),
+        None => completed_zones(map, (block, 1), &curve, requests_per_zone(map)),
         Some(duration) => {
-            let requests = timed_requests(map, &curve, duration);
-            complete(map, (block, 1), &curve, requests)
+            let requests = requests_per_timed_zone(map, &curve, duration);
+            completed_zones(map, (block, 1), &curve, requests)
         }
     }
 }
@@ -238,19 +249,19 @@ pub fn so_far(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::engine::{Pattern, Plan};
+    use crate::engine::{AccessPattern, Plan};
 
     const MIB: u64 = 1 << 20;
 
-    fn map(zones: u64, requests: u64) -> ZoneMap {
-        let plan = Plan::reading(Pattern::Sequential, 1 << 20, 0..1000 * MIB);
+    fn zone_map(zones: u64, requests: u64) -> ZoneMap {
+        let plan = Plan::single_depth_reads(AccessPattern::Sequential, 1 << 20, 0..1000 * MIB);
         ZoneMap::new(&plan, zones, requests)
     }
 
     #[test]
-    fn slow_request_at_a_boundary_leaves_the_zones_their_rates() {
+    fn zone_rates_are_unaffected_by_slow_request_at_boundary() {
         // Four in flight, a completion each millisecond; the tenth request completes 3 ms late.
-        let mut curve: Curve = (1..=20_u32)
+        let mut curve: CompletionCurve = (1..=20_u32)
             .map(|number| [f64::from(number) * 1e6, f64::from(number)])
             .collect();
         curve[9][0] = 13e6;
@@ -258,8 +269,11 @@ mod tests {
         for (point, number) in curve.iter_mut().zip(1_u32..) {
             point[1] = f64::from(number);
         }
-        let zones = complete(&map(2, 20), (MIB, 1), &curve, [10.0, 10.0]);
-        let rates: Vec<f64> = zones.iter().map(|zone| zone.rate / MIB as f64).collect();
+        let zones = completed_zones(&zone_map(2, 20), (MIB, 1), &curve, [10.0, 10.0]);
+        let rates: Vec<f64> = zones
+            .iter()
+            .map(|zone| zone.bytes_per_second / MIB as f64)
+            .collect();
         assert!(
             rates.iter().all(|rate| (rate / 1000.0 - 1.0).abs() < 0.12),
             "{rates:?}"
@@ -267,30 +281,41 @@ mod tests {
     }
 
     #[test]
-    fn completions_at_one_moment_join_their_zones() {
+    fn zones_with_simultaneous_completions_are_merged() {
         let curve = vec![[1e6, 1.0], [1e6, 2.0], [1e6, 3.0], [2e6, 4.0]];
-        let zones = complete(&map(4, 4), (MIB, 1), &curve, [1.0; 4]);
+        let zones = completed_zones(&zone_map(4, 4), (MIB, 1), &curve, [1.0; 4]);
         let bytes: Vec<u64> = zones.iter().map(|zone| zone.bytes / MIB).collect();
         assert_eq!(bytes, [1, 3]);
     }
 
     #[test]
-    fn unfinished_zones_are_left_out() {
+    fn zones_unfinished_are_excluded() {
         let curve = vec![[1e6, 2.0], [2e6, 5.0]];
-        assert_eq!(complete(&map(4, 8), (MIB, 1), &curve, [2.0; 4]).len(), 2);
+        assert_eq!(
+            completed_zones(&zone_map(4, 8), (MIB, 1), &curve, [2.0; 4]).len(),
+            2
+        );
     }
 
     #[test]
-    fn zone_under_a_time_limit_ends_with_its_time_or_with_its_requests() {
+    fn zone_with_time_limit_ends_by_time_or_by_requests() {
         // A completion each millisecond; zones of 10 requests, or of 5 ms.
-        let curve: Curve = (1..=20_u32)
+        let curve: CompletionCurve = (1..=20_u32)
             .map(|number| [f64::from(number) * 1e6, f64::from(number)])
             .collect();
-        let timed =
-            |milliseconds| timed_requests(&map(4, 40), &curve, Duration::from_millis(milliseconds));
+        let timed = |milliseconds| {
+            requests_per_timed_zone(
+                &zone_map(4, 40),
+                &curve,
+                Duration::from_millis(milliseconds),
+            )
+        };
         assert_eq!(timed(20), [5.0; 4]);
         // 20 ms each: two zones are complete, the others are not yet.
         assert_eq!(timed(80), [10.0; 4]);
-        assert_eq!(complete(&map(4, 40), (MIB, 1), &curve, timed(80)).len(), 2);
+        assert_eq!(
+            completed_zones(&zone_map(4, 40), (MIB, 1), &curve, timed(80)).len(),
+            2
+        );
     }
 }

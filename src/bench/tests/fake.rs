@@ -8,21 +8,22 @@ use std::path::Path;
 use std::sync::Mutex;
 use std::time::Duration;
 
-use crate::drive::random::{Random, below, unit};
-use crate::drive::{Settings, Target, TargetKind};
+use crate::drive::random::{Xoshiro256, scale_to_bound, unit_interval};
+use crate::drive::{SettingsManager, Target, TargetKind};
 use crate::engine::{
-    self, Control, CpuTime, End, Engine, EngineError, FinishTimes, Operation, Outcome, Pattern,
-    Plan, Request, Snapshot, Tally, ZoneMap,
+    self, AccessPattern, CancellationToken, CpuTime, EndReason, Engine, EngineError,
+    ExecutionOutcome, ExecutionSnapshot, FinishTimes, IoOperation, IoStats, LoggedRequest, Plan,
+    ZoneMap,
 };
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 use crate::session::document::Findings;
 
-use crate::bench::runner::{self, Finished};
-use crate::bench::{Job, Observer, Parameters, Progress, Test};
+use crate::bench::context::{self, FinishedRun};
+use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet, RunObserver, RunProgress};
 
 /// What a request is asked its response time for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct FakeRequest<'a> {
     /// The plan that it belongs to.
     pub plan: &'a Plan,
     /// Where.
@@ -30,58 +31,58 @@ pub struct Asked<'a> {
     /// How much.
     pub bytes: u32,
     /// Whether it writes.
-    pub writes: bool,
+    pub is_write: bool,
 }
 
 /// A drive whose response times (nanoseconds) a closure says. Requests in flight are served in
 /// parallel.
-pub struct Fake<F> {
-    latency: F,
+pub struct FakeDrive<F> {
+    latency_of: F,
     /// Plans that were executed.
-    pub plans: Mutex<Vec<Plan>>,
+    pub executed_plans: Mutex<Vec<Plan>>,
 }
 
-impl<F> std::fmt::Debug for Fake<F> {
+impl<F> std::fmt::Debug for FakeDrive<F> {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         f.write_str("Fake")
     }
 }
 
-impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
+impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
     /// A drive that answers after what `latency` says; `None` is a failure.
     pub fn new(latency: F) -> Self {
         Self {
-            latency,
-            plans: Mutex::new(Vec::new()),
+            latency_of: latency,
+            executed_plans: Mutex::new(Vec::new()),
         }
     }
 }
 
 /// Addresses in the plan's order.
-struct Walk<'a> {
+struct PlannedAddresses<'a> {
     plan: &'a Plan,
-    random: Random,
+    random: Xoshiro256,
     next: u64,
     index: usize,
 }
 
-impl Walk<'_> {
+impl PlannedAddresses<'_> {
     fn next(&mut self, now_ns: u64) -> Option<(u64, u32, bool)> {
         let plan = self.plan;
-        let bytes = plan.block_size.largest();
-        let start = plan.window.start.next_multiple_of(plan.align);
-        let blocks = ((plan.window.end - start - u64::from(bytes)) / plan.align) + 1;
+        let bytes = plan.block_size.max_bytes();
+        let start = plan.window.start.next_multiple_of(plan.alignment);
+        let blocks = ((plan.window.end - start - u64::from(bytes)) / plan.alignment) + 1;
         let address = match &plan.pattern {
-            Pattern::Addresses(list) => *list.get(self.index)?,
-            Pattern::Sequential => {
-                let limited = plan.limits != crate::engine::Limits::default();
+            AccessPattern::AddressList(list) => *list.get(self.index)?,
+            AccessPattern::Sequential => {
+                let limited = plan.limits != crate::engine::PlanLimits::default();
                 if !limited && self.next >= blocks {
                     return None;
                 }
                 self.next += 1;
-                start + (self.next - 1) % blocks * plan.align
+                start + (self.next - 1) % blocks * plan.alignment
             }
-            Pattern::Zones { zones, requests } => {
+            AccessPattern::Zones { zones, requests } => {
                 let map = ZoneMap::new(plan, *zones, *requests);
                 if let Some(duration) = plan.limits.duration {
                     let share = now_ns as f64 / duration.as_nanos() as f64;
@@ -89,21 +90,21 @@ impl Walk<'_> {
                     self.next = self.next.max(map.requests_before(zone));
                 }
                 self.next += 1;
-                map.address(self.next - 1)?
+                map.request_address(self.next - 1)?
             }
-            _ => start + below(self.random.word(), blocks) * plan.align,
+            _ => start + scale_to_bound(self.random.next_u64(), blocks) * plan.alignment,
         };
         self.index += 1;
         let writes = match plan.operation {
-            Operation::Read => false,
-            Operation::Write => true,
-            Operation::Mixed { reads } => unit(self.random.word()) >= reads,
+            IoOperation::Read => false,
+            IoOperation::Write => true,
+            IoOperation::Mixed { reads } => unit_interval(self.random.next_u64()) >= reads,
         };
         Some((address, bytes, writes))
     }
 }
 
-impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Engine for Fake<F> {
+impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<F> {
     fn name(&self) -> &'static str {
         "simulated"
     }
@@ -115,26 +116,26 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Engine for Fake<F> {
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError> {
-        self.plans.lock().unwrap().push(plan.clone());
-        let mut walk = Walk {
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
+        self.executed_plans.lock().unwrap().push(plan.clone());
+        let mut walk = PlannedAddresses {
             plan,
-            random: Random::new(plan.seed),
+            random: Xoshiro256::new(plan.seed),
             next: 0,
             index: 0,
         };
-        let mut outcome = Outcome {
-            end: End::Done,
+        let mut outcome = ExecutionOutcome {
+            end_reason: EndReason::Completed,
             elapsed: Duration::ZERO,
-            tally: Tally::default(),
-            log: Vec::new(),
+            stats: IoStats::default(),
+            request_log: Vec::new(),
             pauses: Vec::new(),
-            cpu: CpuTime::default(),
-            finish: plan.finish.map(|_| FinishTimes {
-                sync: Duration::from_millis(20),
-                close: Duration::from_micros(10),
+            cpu_time: CpuTime::default(),
+            finish_times: plan.end_fsync.map(|_| FinishTimes {
+                sync_time: Duration::from_millis(20),
+                close_time: Duration::from_micros(10),
             }),
         };
         // When each slot of the queue is free again.
@@ -142,20 +143,20 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Engine for Fake<F> {
             (0..plan.depth * plan.workers).map(|_| Reverse(0)).collect();
         let mut observed = 0;
         while let Some(Reverse(start_ns)) = slots.pop() {
-            let Some(request) = self.request(plan, &mut walk, start_ns, &mut outcome) else {
+            let Some(request) = self.add_request(plan, &mut walk, start_ns, &mut outcome) else {
                 break;
             };
             slots.push(Reverse(request.end_ns));
             if request.start_ns >= observed {
                 observed = request.start_ns + 100_000_000;
-                observe(&Snapshot {
+                observe(&ExecutionSnapshot {
                     elapsed: Duration::from_nanos(request.start_ns),
-                    tally: outcome.tally.clone(),
-                    ..Snapshot::default()
+                    stats: outcome.stats.clone(),
+                    ..ExecutionSnapshot::default()
                 });
             }
             if control.is_cancelled() {
-                outcome.end = End::Cancelled;
+                outcome.end_reason = EndReason::Cancelled;
                 break;
             }
         }
@@ -163,17 +164,17 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Engine for Fake<F> {
     }
 }
 
-impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
+impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
     /// One more request, unless a limit is reached.
-    fn request(
+    fn add_request(
         &self,
         plan: &Plan,
-        walk: &mut Walk<'_>,
+        walk: &mut PlannedAddresses<'_>,
         start_ns: u64,
-        outcome: &mut Outcome,
-    ) -> Option<Request> {
+        outcome: &mut ExecutionOutcome,
+    ) -> Option<LoggedRequest> {
         let limits = &plan.limits;
-        let tally = &mut outcome.tally;
+        let tally = &mut outcome.stats;
         let over = limits.requests.is_some_and(|most| tally.requests() >= most)
             || limits.bytes.is_some_and(|most| tally.bytes() >= most)
             || limits
@@ -183,14 +184,14 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
             return None;
         }
         let (address, bytes, writes) = walk.next(start_ns)?;
-        let asked = Asked {
+        let asked = FakeRequest {
             plan,
             address,
             bytes,
-            writes,
+            is_write: writes,
         };
-        let Some(latency) = (self.latency)(&asked) else {
-            outcome.end = End::Failed(EngineError::Request {
+        let Some(latency) = (self.latency_of)(&asked) else {
+            outcome.end_reason = EndReason::Failed(EngineError::RequestFailed {
                 operation: if writes { "write" } else { "read" },
                 target: "the fake".to_owned(),
                 address,
@@ -207,75 +208,84 @@ impl<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync> Fake<F> {
         };
         direction.latency.record(latency);
         direction.bytes += u64::from(bytes);
-        direction.timeline.record(end_ns, u64::from(bytes), latency);
+        direction
+            .counts_over_time
+            .record(end_ns, u64::from(bytes), latency);
         outcome.elapsed = outcome.elapsed.max(Duration::from_nanos(end_ns));
-        let request = Request {
+        let request = LoggedRequest {
             address,
             bytes,
-            wrote: writes,
+            is_write: writes,
             start_ns,
             end_ns,
         };
         let due = outcome
-            .tally
+            .stats
             .requests()
-            .is_multiple_of(u64::from(plan.log_every));
-        if due && outcome.log.len() < plan.log {
-            outcome.log.push(request);
+            .is_multiple_of(u64::from(plan.log_interval));
+        if due && outcome.request_log.len() < plan.log_capacity {
+            outcome.request_log.push(request);
         }
         Some(request)
     }
 }
 
 /// Nobody looks.
-pub struct Nobody;
+pub struct SilentObserver;
 
-impl Observer for Nobody {
-    fn progress(&mut self, _: &Progress) {}
+impl RunObserver for SilentObserver {
+    fn progress(&mut self, _: &RunProgress) {}
     fn phase_finished(&mut self, _: &Findings) {}
 }
 
 /// A drive of that many bytes with 4 KiB blocks.
-pub fn target(size: u64) -> Target {
+pub fn simulated_target(size: u64) -> Target {
     Target {
         name: "sim:fake".to_owned(),
         kind: TargetKind::Simulated,
-        size,
-        ..Target::ordinary()
+        size_bytes: size,
+        ..Target::example_drive()
     }
 }
 
 /// Runs a test on a fake with some parameters as the user would write them.
-pub fn run<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
-    test: &'static dyn Test,
+pub fn run_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
+    test: &'static dyn Benchmark,
     target: &Target,
     set: &[(&str, &str)],
-    fake: &Fake<F>,
-) -> Finished {
+    fake: &FakeDrive<F>,
+) -> FinishedRun {
     let parameters = parameters(test, target, set);
-    let control = Control::default();
-    runner::run(test, target, &parameters, fake, &control, &mut Nobody)
+    let control = CancellationToken::default();
+    context::run_benchmark(
+        test,
+        target,
+        &parameters,
+        fake,
+        &control,
+        &mut SilentObserver,
+    )
 }
 
 /// Lets a function measure on a fake, and returns what it found.
-pub fn bench<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
-    fake: &Fake<F>,
+pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
+    fake: &FakeDrive<F>,
     target: &Target,
-    measure: impl FnOnce(&mut runner::Bench<'_>),
+    measure: impl FnOnce(&mut context::RunContext<'_>),
 ) -> Findings {
-    let parameters = Parameters::default();
-    let settings = Settings::default();
-    let control = Control::default();
-    let mut bench = runner::Bench {
+    let parameters = ParameterSet::default();
+    let settings = SettingsManager::default();
+    let control = CancellationToken::default();
+    let mut bench = context::RunContext {
         target,
         parameters: &parameters,
         settings: &settings,
         engine: fake,
         control: &control,
-        observer: &mut Nobody,
-        began: std::time::Instant::now(),
-        done: 0.0,
-        effort: crate::bench::effort::Effort::default(),
+        observer: &mut SilentObserver,
+        started_at: std::time::Instant::now(),
+        completed_fraction: 0.0,
+        cpu_usage: crate::bench::cpu_usage::CpuUsage::default(),
         failure: None,
         only_ramp: false,
         findings: Findings::default(),
@@ -285,8 +295,12 @@ pub fn bench<F: Fn(&Asked<'_>) -> Option<u64> + Send + Sync>(
 }
 
 /// A test's parameters, some of them as the user would write them.
-pub fn parameters(test: &'static dyn Test, target: &Target, set: &[(&str, &str)]) -> Parameters {
-    let mut job = Job::new(test, &target.name);
+pub fn parameters(
+    test: &'static dyn Benchmark,
+    target: &Target,
+    set: &[(&str, &str)],
+) -> ParameterSet {
+    let mut job = BenchmarkSpec::new(test, &target.name);
     for (name, text) in set {
         job.set(name, text).unwrap();
     }
@@ -294,31 +308,36 @@ pub fn parameters(test: &'static dyn Test, target: &Target, set: &[(&str, &str)]
 }
 
 /// Runs a test on one of the engine's simulated drives, by its name.
-pub fn simulate(test: &'static dyn Test, name: &str, set: &[(&str, &str)]) -> Finished {
-    let opened = engine::open(&Roots::default(), name, engine::Choice::Auto, None).unwrap();
+pub fn run_on_simulated(
+    test: &'static dyn Benchmark,
+    name: &str,
+    set: &[(&str, &str)],
+) -> FinishedRun {
+    let opened =
+        engine::open_target(&SysPaths::default(), name, engine::EngineChoice::Auto, None).unwrap();
     let parameters = parameters(test, &opened.target, set);
-    let control = Control::default();
+    let control = CancellationToken::default();
     let engine = opened.engine();
-    runner::run(
+    context::run_benchmark(
         test,
         &opened.target,
         &parameters,
         engine,
         &control,
-        &mut Nobody,
+        &mut SilentObserver,
     )
 }
 
 /// A figure of a finished test.
-pub fn value(finished: &Finished, name: &str) -> f64 {
-    let figure = finished.findings.figure(name);
+pub fn metric_value(finished: &FinishedRun, name: &str) -> f64 {
+    let figure = finished.findings.metric(name);
     figure
         .unwrap_or_else(|| panic!("no {name} in {:?}", finished.findings))
         .value
 }
 
 /// Codes of a finished test's verdicts.
-pub fn codes(finished: &Finished) -> Vec<&str> {
+pub fn check_codes(finished: &FinishedRun) -> Vec<&str> {
     let verdicts = &finished.findings.verdicts;
     verdicts
         .iter()
@@ -327,7 +346,7 @@ pub fn codes(finished: &Finished) -> Vec<&str> {
 }
 
 /// The settings of a system in a directory, which has the simulated device `sim:constant`.
-pub fn settings(root: &Path) -> Settings {
+pub fn settings_below(root: &Path) -> SettingsManager {
     let device = root.join("sys/class/block/sim:constant");
     fs::create_dir_all(&device).unwrap();
     fs::write(device.join("dev"), "7:0\n").unwrap();
@@ -335,5 +354,5 @@ pub fn settings(root: &Path) -> Settings {
     fs::create_dir_all(&random).unwrap();
     let boot = "01234567-89ab-cdef-0123-456789abcdef\n";
     fs::write(random.join("boot_id"), boot).unwrap();
-    Settings::new(Roots::below(root), &root.join("records"))
+    SettingsManager::new(SysPaths::under_root(root), &root.join("records"))
 }

@@ -5,43 +5,46 @@ mod forecast;
 
 use std::collections::BTreeSet;
 
-use self::fake::simulate;
-use super::{TESTS, find, metrics};
-use crate::engine::Operation;
-use crate::session::document::{RunState, Unit};
-use crate::session::goal::Wanted;
+use self::fake::run_on_simulated;
+use super::{BENCHMARKS, find_benchmark, metric_names};
+use crate::engine::IoOperation;
+use crate::session::document::{MetricUnit, RunState};
+use crate::session::slo::SloSpec;
 
 /// A drive on which every test is quick.
-const DRIVE: &str = "sim:constant,latency=100us,throughput=1GB,size=64MiB,parallel=4";
+const QUICK_DRIVE: &str = "sim:constant,latency=100us,throughput=1GB,size=64MiB,parallel=4";
 
 /// Makes any test short.
-const SHORT: [(&str, &str); 4] = [
+const SHORT_LIMITS: [(&str, &str); 4] = [
     ("duration", "2s"),
     ("zone-bytes", "1MiB"),
     ("round-time", "200ms"),
     ("file-bytes", "16MiB"),
 ];
 
-fn short(test: &dyn super::Test) -> Vec<(&'static str, &'static str)> {
+fn short_parameters(test: &dyn super::Benchmark) -> Vec<(&'static str, &'static str)> {
     let known = test.description().parameters;
     let has = |(name, _): &(&str, &str)| known.iter().any(|parameter| parameter.name == *name);
-    SHORT.into_iter().filter(has).collect()
+    SHORT_LIMITS.into_iter().filter(has).collect()
 }
 
 #[test]
-fn names_and_aliases_are_told_apart() {
+fn benchmark_names_and_aliases_are_unique() {
     let mut seen = BTreeSet::new();
-    for test in TESTS {
+    for test in BENCHMARKS {
         let description = test.description();
         for name in std::iter::once(&description.name).chain(description.aliases) {
             assert!(seen.insert(*name), "{name} twice");
-            assert_eq!(find(name).unwrap().description().name, description.name);
+            assert_eq!(
+                find_benchmark(name).unwrap().description().name,
+                description.name
+            );
         }
     }
 }
 
 #[test]
-fn every_name_of_the_contract_is_there() {
+fn benchmark_names_of_contract_all_exist() {
     for name in [
         "sequential-read",
         "seqread",
@@ -70,15 +73,15 @@ fn every_name_of_the_contract_is_there() {
         "quartet",
         "survey",
     ] {
-        assert!(find(name).is_some(), "{name}");
+        assert!(find_benchmark(name).is_some(), "{name}");
     }
 }
 
 #[test]
-fn every_test_runs_on_a_simulated_drive_and_keeps_its_word() {
-    for test in TESTS {
+fn every_benchmark_runs_on_simulated_drive_as_described() {
+    for test in BENCHMARKS {
         let description = test.description();
-        let finished = simulate(*test, DRIVE, &short(*test));
+        let finished = run_on_simulated(*test, QUICK_DRIVE, &short_parameters(*test));
         let name = description.name;
         assert_eq!(
             finished.state,
@@ -90,24 +93,24 @@ fn every_test_runs_on_a_simulated_drive_and_keeps_its_word() {
         let said = findings
             .figures
             .iter()
-            .any(|figure| description.headline.contains(&&*figure.name));
+            .any(|figure| description.headline_metrics.contains(&&*figure.name));
         assert!(said || !findings.verdicts.is_empty(), "{name} says nothing");
         for figure in &findings.figures {
             assert!(figure.value.is_finite(), "{name}: {figure:?}");
             assert!(
-                metrics::includes(description.metrics, &figure.name),
+                metric_names::matches_any(description.metrics, &figure.name),
                 "{name} does not declare its metric {}",
                 figure.name
             );
             // A goal can be set for it, by a limit in its own unit where one can be written.
             let limit = match figure.unit {
-                Unit::PerSecond => "1/s",
-                Unit::BytesPerSecond => "1MB/s",
-                Unit::Nanoseconds => "1ms",
-                Unit::Bytes => "1KiB",
+                MetricUnit::PerSecond => "1/s",
+                MetricUnit::BytesPerSecond => "1MB/s",
+                MetricUnit::Nanoseconds => "1ms",
+                MetricUnit::Bytes => "1KiB",
                 _ => "1",
             };
-            let goal = Wanted::parse(&format!("{}>={limit}", figure.name));
+            let goal = SloSpec::parse(&format!("{}>={limit}", figure.name));
             assert!(goal.is_ok(), "{name}: {goal:?}");
         }
         for point in findings.series.iter().flat_map(|series| &series.points) {
@@ -120,19 +123,19 @@ fn every_test_runs_on_a_simulated_drive_and_keeps_its_word() {
 }
 
 #[test]
-fn a_reading_test_never_writes_and_a_writing_one_says_how_much() {
-    for test in TESTS {
+fn every_benchmark_writes_only_what_its_forecast_states() {
+    for test in BENCHMARKS {
         let description = test.description();
-        let fake = fake::Fake::new(|_| Some(100_000));
-        let target = fake::target(64 << 20);
-        let parameters = fake::parameters(*test, &target, &short(*test));
-        fake::run(*test, &target, &short(*test), &fake);
-        let plans = fake.plans.lock().unwrap();
-        let wrote = plans.iter().any(|plan| plan.operation != Operation::Read);
+        let fake = fake::FakeDrive::new(|_| Some(100_000));
+        let target = fake::simulated_target(64 << 20);
+        let parameters = fake::parameters(*test, &target, &short_parameters(*test));
+        fake::run_on_fake(*test, &target, &short_parameters(*test), &fake);
+        let plans = fake.executed_plans.lock().unwrap();
+        let wrote = plans.iter().any(|plan| plan.operation != IoOperation::Read);
         assert_eq!(wrote, test.writes(&parameters), "{}", description.name);
         let forecast = test.forecast(&target, &parameters).unwrap();
         assert_eq!(
-            forecast.writes.is_some(),
+            forecast.max_written_bytes.is_some(),
             wrote,
             "{}: {forecast:?}",
             description.name
@@ -141,10 +144,15 @@ fn a_reading_test_never_writes_and_a_writing_one_says_how_much() {
 }
 
 #[test]
-fn every_test_survives_a_drive_that_fails_at_once() {
-    for test in TESTS {
-        let fake = fake::Fake::new(|_| None);
-        let finished = fake::run(*test, &fake::target(64 << 20), &short(*test), &fake);
+fn every_benchmark_handles_immediately_failing_drive() {
+    for test in BENCHMARKS {
+        let fake = fake::FakeDrive::new(|_| None);
+        let finished = fake::run_on_fake(
+            *test,
+            &fake::simulated_target(64 << 20),
+            &short_parameters(*test),
+            &fake,
+        );
         assert_eq!(
             finished.state,
             RunState::Failed,
@@ -152,7 +160,7 @@ fn every_test_survives_a_drive_that_fails_at_once() {
             test.description().name
         );
         assert_eq!(
-            fake.plans.lock().unwrap().len(),
+            fake.executed_plans.lock().unwrap().len(),
             1,
             "{}",
             test.description().name

@@ -2,35 +2,35 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::bench::common::written_share;
-use crate::bench::{Forecast, Progress};
+use crate::bench::common::describe_written_bytes;
+use crate::bench::{Forecast, RunProgress};
 use crate::drive::Inspection;
-use crate::engine::Snapshot;
+use crate::engine::ExecutionSnapshot;
 use crate::printable::printable_str;
-use crate::runtime::benchmark::{Beside, Start, Watcher};
+use crate::runtime::benchmark::{KernelStats, RunStart, RunWatcher};
 use crate::units;
 
-use super::super::say;
+use super::super::print_status_line;
 
 /// Characters of the bar.
-const BAR: usize = 24;
+const BAR_WIDTH: usize = 24;
 
 /// One line that is written over and over; silent when stderr is no terminal.
-pub(in crate::cli) struct Line {
-    terminal: bool,
+pub(in crate::cli) struct ProgressLine {
+    is_terminal: bool,
     width: usize,
 }
 
-impl Line {
+impl ProgressLine {
     pub(in crate::cli) fn new() -> Self {
         Self {
-            terminal: io::stderr().is_terminal(),
+            is_terminal: io::stderr().is_terminal(),
             width: 0,
         }
     }
 
-    fn draw(&mut self, text: &str) {
-        if self.terminal {
+    fn draw_line(&mut self, text: &str) {
+        if self.is_terminal {
             let text = printable_str(text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
@@ -42,58 +42,63 @@ impl Line {
     }
 
     /// Whether what is planned is printed: what will be written also to whoever keeps the log.
-    fn is_verbose(&self, forecast: &Forecast) -> bool {
-        self.terminal || forecast.writes.is_some()
+    fn prints_forecast(&self, forecast: &Forecast) -> bool {
+        self.is_terminal || forecast.max_written_bytes.is_some()
     }
 
     /// Takes the line away.
-    pub(in crate::cli) fn clear(&mut self) {
+    pub(in crate::cli) fn clear_line(&mut self) {
         if self.width > 0 {
-            self.draw("");
+            self.draw_line("");
             let _ = write!(io::stderr().lock(), "\r");
             self.width = 0;
         }
     }
 }
 
-fn bar(fraction: f64) -> String {
-    let full = (fraction.clamp(0.0, 1.0) * BAR as f64).round() as usize;
+fn progress_bar(fraction: f64) -> String {
+    let full = (fraction.clamp(0.0, 1.0) * BAR_WIDTH as f64).round() as usize;
     format!(
         "[{}{}] {:>3.0} %",
         "#".repeat(full),
-        "-".repeat(BAR - full),
+        "-".repeat(BAR_WIDTH - full),
         fraction * 100.0
     )
 }
 
 /// Rate of the present phase: requests and bytes per second.
-fn rates(snapshot: &Snapshot) -> String {
+fn phase_rates(snapshot: &ExecutionSnapshot) -> String {
     let seconds = snapshot.elapsed.as_secs_f64();
-    if snapshot.ramping || seconds <= 0.0 {
+    if snapshot.in_ramp_time || seconds <= 0.0 {
         return "ramp".to_owned();
     }
     let (requests, bytes) = (
-        snapshot.tally.requests() as f64,
-        snapshot.tally.bytes() as f64,
+        snapshot.stats.requests() as f64,
+        snapshot.stats.bytes() as f64,
     );
     format!(
         "{} IOPS  {}",
-        units::count(requests / seconds),
-        units::throughput(bytes / seconds)
+        units::format_count(requests / seconds),
+        units::format_throughput(bytes / seconds)
     )
 }
 
 /// What is about to be overwritten, how much of it, and how long that takes: lines of one block.
-fn overwriting(inspection: &Inspection, start: &Start) -> Vec<String> {
-    let mut lines = inspection.about();
+fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
+    let mut lines = inspection.summary_lines();
     if let Some(first) = lines.first_mut() {
         first.insert_str(0, "overwriting ");
     }
-    let writes = start.forecast.writes.map_or_else(
+    let writes = start.forecast.max_written_bytes.map_or_else(
         || "writes an unknown number of bytes".to_owned(),
-        |bytes| format!("writes up to {}", written_share(bytes, &start.target)),
+        |bytes| {
+            format!(
+                "writes up to {}",
+                describe_written_bytes(bytes, &start.target)
+            )
+        },
     );
-    let time = start.forecast.time.describe();
+    let time = start.forecast.run_time.describe();
     lines.push(format!("{writes}, takes {time}"));
     for line in lines.iter_mut().skip(1) {
         line.insert_str(0, "  ");
@@ -101,50 +106,50 @@ fn overwriting(inspection: &Inspection, start: &Start) -> Vec<String> {
     lines
 }
 
-impl Watcher for Line {
-    fn ended(&mut self) {
-        self.clear();
+impl RunWatcher for ProgressLine {
+    fn on_end(&mut self) {
+        self.clear_line();
     }
 
-    fn announced(&mut self, test: &'static str, forecast: &Forecast) {
-        if self.is_verbose(forecast) {
-            let time = forecast.time.describe();
-            say(&format!("{test}: {}; takes {time}", forecast.sentence));
+    fn on_forecast(&mut self, test: &'static str, forecast: &Forecast) {
+        if self.prints_forecast(forecast) {
+            let time = forecast.run_time.describe();
+            print_status_line(&format!("{test}: {}; takes {time}", forecast.sentence));
         }
     }
 
-    fn preparing(&mut self, done: u64, total: u64) {
+    fn on_scratch_fill(&mut self, done: u64, total: u64) {
         let share = done as f64 / total.max(1) as f64;
-        self.draw(&format!(
+        self.draw_line(&format!(
             "{}  filling the scratch file, {}",
-            bar(share),
-            units::size(total)
+            progress_bar(share),
+            units::format_size(total)
         ));
     }
 
-    fn started(&mut self, start: &Start) {
-        self.clear();
-        if let Some(inspection) = &start.overwritten {
-            overwriting(inspection, start)
+    fn on_start(&mut self, start: &RunStart) {
+        self.clear_line();
+        if let Some(inspection) = &start.overwritten_target {
+            overwrite_notice(inspection, start)
                 .iter()
-                .for_each(|line| say(line));
+                .for_each(|line| print_status_line(line));
         }
-        if self.is_verbose(&start.forecast)
+        if self.prints_forecast(&start.forecast)
             && let Some(reason) = &start.engine.reason
         {
-            say(&format!("engine {}: {reason}", start.engine.name));
+            print_status_line(&format!("engine {}: {reason}", start.engine.name));
         }
     }
 
-    fn progress(&mut self, progress: &Progress, _: Beside<'_>) {
-        let bar = progress.fraction.map_or_else(String::new, bar);
-        let left = progress.left().map_or_else(String::new, |left| {
-            format!("  {} left", units::waiting(left))
+    fn on_progress(&mut self, progress: &RunProgress, _: KernelStats<'_>) {
+        let bar = progress.fraction.map_or_else(String::new, progress_bar);
+        let left = progress.remaining_time().map_or_else(String::new, |left| {
+            format!("  {} left", units::format_wait(left))
         });
-        self.draw(&format!(
+        self.draw_line(&format!(
             "{bar}  {}  {}{left}",
             progress.phase,
-            rates(&progress.snapshot)
+            phase_rates(&progress.snapshot)
         ));
     }
 }

@@ -1,10 +1,10 @@
 //! Advice for drives made by hand: what is given, and what is not.
 
 use super::*;
-use crate::drive::identity::Details;
+use crate::drive::identity::DeviceDetails;
 
-fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
-    Drive {
+fn drive(kind: DriveKind, transport: &str, rotational: bool) -> BlockDevice {
+    BlockDevice {
         name: "sda".to_owned(),
         path: "/dev/sda".to_owned(),
         number: (8, 0),
@@ -32,14 +32,14 @@ fn drive(kind: DriveKind, transport: &str, rotational: bool) -> Drive {
         backing_file: None,
         aligned: None,
         users: Vec::new(),
-        details: Details {
+        details: DeviceDetails {
             schedulers: ["none", "mq-deadline", "bfq"].map(str::to_owned).to_vec(),
-            ..Details::default()
+            ..DeviceDetails::default()
         },
     }
 }
 
-fn commands(advice: &[Advice]) -> Vec<&str> {
+fn commands(advice: &[TuningAdvice]) -> Vec<&str> {
     advice
         .iter()
         .map(|advice| advice.command.as_str())
@@ -47,56 +47,65 @@ fn commands(advice: &[Advice]) -> Vec<&str> {
 }
 
 #[test]
-fn a_disk_wants_its_requests_sorted() {
+fn rotational_disk_gets_scheduler_advice() {
     let mut disk = drive(DriveKind::Disk, "sata", true);
     assert_eq!(
-        commands(&advise(&disk, &[], None)),
+        commands(&tuning_advice(&disk, &[], None)),
         ["echo mq-deadline > /sys/block/sda/queue/scheduler"]
     );
     disk.scheduler = Some("bfq".to_owned());
-    assert!(advise(&disk, &[], None).is_empty());
+    assert!(tuning_advice(&disk, &[], None).is_empty());
     disk.scheduler = Some("none".to_owned());
     disk.details.schedulers = vec!["none".to_owned()];
-    assert!(advise(&disk, &[], None).is_empty(), "it is not offered");
+    assert!(
+        tuning_advice(&disk, &[], None).is_empty(),
+        "it is not offered"
+    );
     // What a virtual machine calls rotational need not be.
-    assert!(advise(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
+    assert!(tuning_advice(&drive(DriveKind::Disk, "virtio", true), &[], None).is_empty());
 }
 
 #[test]
-fn what_is_parallel_wants_none() {
+fn parallel_device_is_advised_scheduler_none() {
     let mut nvme = drive(DriveKind::Disk, "nvme", false);
-    assert!(advise(&nvme, &[], None).is_empty());
+    assert!(tuning_advice(&nvme, &[], None).is_empty());
     nvme.scheduler = Some("mq-deadline".to_owned());
-    let advice = advise(&nvme, &[], None);
+    let advice = tuning_advice(&nvme, &[], None);
     assert_eq!(advice[0].code, "scheduler");
     assert!(advice[0].command.starts_with("echo none > "));
 }
 
 #[test]
-fn read_ahead_matters_only_under_a_sequential_load() {
+fn read_ahead_advice_requires_sequential_load() {
     let mut disk = drive(DriveKind::Disk, "sata", false);
     let load = |mb: f64, kib: f64| {
-        Some(Load {
+        Some(ObservedLoad {
             read_bytes_per_s: mb * 1e6,
             read_request_bytes: kib * 1024.0,
         })
     };
-    assert!(advise(&disk, &[], load(150.0, 16.0)).is_empty(), "random");
-    assert!(advise(&disk, &[], load(1.0, 128.0)).is_empty(), "little");
-    let advice = advise(&disk, &[], load(150.0, 127.0));
+    assert!(
+        tuning_advice(&disk, &[], load(150.0, 16.0)).is_empty(),
+        "random"
+    );
+    assert!(
+        tuning_advice(&disk, &[], load(1.0, 128.0)).is_empty(),
+        "little"
+    );
+    let advice = tuning_advice(&disk, &[], load(150.0, 127.0));
     assert_eq!(commands(&advice), ["blockdev --setra 8192 /dev/sda"]);
     disk.read_ahead_kib = Some(4096);
-    assert!(advise(&disk, &[], load(150.0, 4096.0)).is_empty());
+    assert!(tuning_advice(&disk, &[], load(150.0, 4096.0)).is_empty());
 }
 
 #[test]
-fn a_partition_that_straddles_blocks() {
+fn misaligned_partition_gets_advice() {
     let mut part = drive(DriveKind::Partition, "sata", true);
     part.name = "nvme0n1p12".to_owned();
     part.parent = Some("nvme0n1".to_owned());
     part.aligned = Some(false);
     part.details.start_bytes = Some(63 * 512);
-    let advice = advise(&part, &[], None);
+    let advice = tuning_advice(&part, &[], None);
     assert_eq!(advice[0].code, "misaligned-partition");
     assert!(advice[0].reason.contains("32256") && advice[0].reason.contains("4096"));
     assert_eq!(
@@ -104,56 +113,65 @@ fn a_partition_that_straddles_blocks() {
         "parted /dev/nvme0n1 align-check minimal 12"
     );
     part.aligned = None;
-    assert!(advise(&part, &[], None).is_empty(), "unknown is no fault");
+    assert!(
+        tuning_advice(&part, &[], None).is_empty(),
+        "unknown is no fault"
+    );
 }
 
 #[test]
-fn a_cache_that_is_off_and_a_loop_that_caches_twice() {
+fn disabled_write_cache_and_buffered_loop_device_get_advice() {
     let mut disk = drive(DriveKind::Disk, "sata", true);
     disk.scheduler = Some("mq-deadline".to_owned());
     disk.write_cache = Some("write through".to_owned());
     assert_eq!(
-        commands(&advise(&disk, &[], None)),
+        commands(&tuning_advice(&disk, &[], None)),
         ["hdparm -W 1 /dev/sda"]
     );
     disk.rotational = Some(false);
-    assert!(advise(&disk, &[], None).is_empty(), "it may need none");
+    assert!(
+        tuning_advice(&disk, &[], None).is_empty(),
+        "it may need none"
+    );
 
     let mut looped = drive(DriveKind::Loop, "loop", false);
     looped.name = "loop0".to_owned();
     looped.backing_file = Some("/a".to_owned());
     looped.details.direct_io = Some(false);
     assert_eq!(
-        commands(&advise(&looped, &[], None)),
+        commands(&tuning_advice(&looped, &[], None)),
         ["losetup --direct-io=on /dev/loop0"]
     );
     looped.details.direct_io = Some(true);
-    assert!(advise(&looped, &[], None).is_empty());
+    assert!(tuning_advice(&looped, &[], None).is_empty());
 }
 
 #[test]
-fn strict_times_of_access_cost_writes() {
+fn strictatime_mount_gets_advice() {
     let disk = drive(DriveKind::Disk, "nvme", false);
-    let mut file_system = FileSystem {
-        number: (8, 0),
-        device: (8, 0),
-        at: "/srv/it's".to_owned(),
-        at_is_exact: true,
+    let mut file_system = MountedFileSystem {
+        device_id: (8, 0),
+        block_device: (8, 0),
+        mount_point: "/srv/it's".to_owned(),
+        mount_point_is_exact: true,
         kind: "xfs".to_owned(),
         options: vec!["rw".to_owned()],
         usage: None,
     };
-    let advice = advise(&disk, std::slice::from_ref(&file_system), None);
+    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(
         commands(&advice),
         ["mount -o remount,relatime \"/srv/it's\""]
     );
-    file_system.at_is_exact = false;
-    let advice = advise(&disk, std::slice::from_ref(&file_system), None);
+    file_system.mount_point_is_exact = false;
+    let advice = tuning_advice(&disk, std::slice::from_ref(&file_system), None);
     assert_eq!(commands(&advice), ["findmnt --real --options strictatime"]);
     file_system.options.push("noatime".to_owned());
-    assert!(advise(&disk, std::slice::from_ref(&file_system), None).is_empty());
-    file_system.device = (8, 16);
+    assert!(tuning_advice(&disk, std::slice::from_ref(&file_system), None).is_empty());
+    file_system.block_device = (8, 16);
     file_system.options = vec!["rw".to_owned()];
-    assert!(advise(&disk, &[file_system], None).is_empty(), "another's");
+    assert!(
+        tuning_advice(&disk, &[file_system], None).is_empty(),
+        "another's"
+    );
 }

@@ -47,14 +47,14 @@ impl std::fmt::Display for ReadFailure {
 }
 
 /// Reads a medium; keeps the first failure and a digest of all that it has read.
-pub(super) struct Reader<'a> {
+pub(super) struct RegionReader<'a> {
     source: &'a dyn ReadAt,
     size: u64,
     failure: Cell<Option<ReadFailure>>,
     digest: Cell<u64>,
 }
 
-impl<'a> Reader<'a> {
+impl<'a> RegionReader<'a> {
     pub(super) fn new(source: &'a dyn ReadAt, size: u64) -> Self {
         Self {
             source,
@@ -76,14 +76,14 @@ impl<'a> Reader<'a> {
     }
 
     /// All of the medium.
-    pub(super) fn whole(&self) -> Region<'_, 'a> {
+    pub(super) fn whole_medium(&self) -> MediumRegion<'_, 'a> {
         self.region(0, self.size)
     }
 
     /// A part of it, cut off at the end of the medium.
-    pub(super) fn region(&self, start: u64, length: u64) -> Region<'_, 'a> {
+    pub(super) fn region(&self, start: u64, length: u64) -> MediumRegion<'_, 'a> {
         let start = start.min(self.size);
-        Region {
+        MediumRegion {
             reader: self,
             start,
             length: length.min(self.size - start),
@@ -124,15 +124,15 @@ impl<'a> Reader<'a> {
 
 /// A part of a medium, with offsets of its own.
 #[derive(Clone, Copy)]
-pub(super) struct Region<'r, 'a> {
-    reader: &'r Reader<'a>,
+pub(super) struct MediumRegion<'r, 'a> {
+    reader: &'r RegionReader<'a>,
     /// First byte on the medium.
     pub(super) start: u64,
     /// Bytes.
     pub(super) length: u64,
 }
 
-impl Region<'_, '_> {
+impl MediumRegion<'_, '_> {
     /// Up to `length` bytes from `offset` on; fewer at the end or where reading fails.
     pub(super) fn read(&self, offset: u64, length: usize) -> Vec<u8> {
         let left = self.length.saturating_sub(offset);
@@ -148,9 +148,9 @@ impl Region<'_, '_> {
 mod tests {
     use super::*;
 
-    struct Broken;
+    struct FailingMedium;
 
-    impl ReadAt for Broken {
+    impl ReadAt for FailingMedium {
         fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
             if offset < 8 {
                 let count = buffer.len().min(8 - offset as usize);
@@ -163,7 +163,7 @@ mod tests {
     #[test]
     fn region_reads_its_own_bytes_and_no_others() {
         let bytes: &[u8] = b"0123456789";
-        let reader = Reader::new(&bytes, 10);
+        let reader = RegionReader::new(&bytes, 10);
         let region = reader.region(2, 3);
         assert_eq!(region.read(0, 100), b"234");
         assert_eq!(region.read(1, 1), b"3");
@@ -174,9 +174,9 @@ mod tests {
 
     #[test]
     fn reader_keeps_the_first_failure() {
-        let reader = Reader::new(&Broken, 1 << 20);
-        assert_eq!(reader.whole().read(0, 16).len(), 8);
-        assert_eq!(reader.whole().read(100, 16).len(), 0);
+        let reader = RegionReader::new(&FailingMedium, 1 << 20);
+        assert_eq!(reader.whole_medium().read(0, 16).len(), 8);
+        assert_eq!(reader.whole_medium().read(100, 16).len(), 0);
         let failure = reader.failure().unwrap();
         assert_eq!((failure.offset, failure.errno), (8, Some(libc::EIO)));
         assert!(failure.to_string().starts_with("byte 8 cannot be read: "));
@@ -185,8 +185,8 @@ mod tests {
     #[test]
     fn digest_depends_on_what_was_read() {
         let digest = |bytes: &[u8]| {
-            let reader = Reader::new(&bytes, 4);
-            reader.whole().read(0, 4);
+            let reader = RegionReader::new(&bytes, 4);
+            reader.whole_medium().read(0, 4);
             reader.digest()
         };
         assert_eq!(digest(b"abcd"), digest(b"abcd"));

@@ -5,13 +5,15 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use super::contents::Contents;
+use super::contents::MediumContents;
 use super::{Inspection, Refusal, inspect};
-use crate::drive::identity::harmless;
-use crate::drive::target::{FileId, IdentityChange, Medium, MediumIdentity, without_slash};
+use crate::drive::identity::sanitized;
+use crate::drive::medium::{
+    FileId, IdentityChange, MediumIdentity, OpenMedium, strip_trailing_slash,
+};
 use crate::named_file;
-use crate::printable::printable;
-use crate::roots::Roots;
+use crate::printable::printable_bytes;
+use crate::roots::SysPaths;
 
 /// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
 ///
@@ -19,25 +21,25 @@ use crate::roots::Roots;
 /// through this descriptor and no other: what the path leads to meanwhile has no influence.
 #[derive(Debug)]
 pub struct InspectedMedium {
-    medium: Arc<Medium>,
+    medium: Arc<OpenMedium>,
     identity: MediumIdentity,
-    contents: Contents,
+    contents: MediumContents,
 }
 
 impl InspectedMedium {
     /// A medium with what is on it now.
     #[must_use]
-    pub fn read(roots: &Roots, medium: Arc<Medium>) -> Self {
+    pub fn read(roots: &SysPaths, medium: Arc<OpenMedium>) -> Self {
         Self {
             identity: medium.identity().clone(),
-            contents: Contents::read(roots, &medium),
+            contents: MediumContents::read(roots, &medium),
             medium,
         }
     }
 
     /// The medium.
     #[must_use]
-    pub fn medium(&self) -> &Arc<Medium> {
+    pub fn medium(&self) -> &Arc<OpenMedium> {
         &self.medium
     }
 
@@ -45,13 +47,13 @@ impl InspectedMedium {
     ///
     /// # Errors
     /// When it cannot be found out who uses it.
-    pub fn describe(&self, roots: &Roots) -> Result<Inspection, Refusal> {
-        inspect::describe(roots, &self.medium, self.contents.clone())
+    pub fn describe(&self, roots: &SysPaths) -> Result<Inspection, Refusal> {
+        inspect::describe_medium(roots, &self.medium, self.contents.clone())
     }
 
     /// What was recognised on it.
     #[must_use]
-    pub fn contents(&self) -> &Contents {
+    pub fn contents(&self) -> &MediumContents {
         &self.contents
     }
 }
@@ -68,7 +70,7 @@ impl Consent {
     /// Consent by path, as the command line gives it: the medium is opened afterwards.
     /// File systems and other recognised formats on it are not included.
     #[must_use]
-    pub fn to_path(path: impl Into<PathBuf>) -> Self {
+    pub fn for_path(path: impl Into<PathBuf>) -> Self {
         Self {
             path: path.into(),
             signatures: false,
@@ -78,7 +80,7 @@ impl Consent {
 
     /// Includes whatever file systems and other formats are on it.
     #[must_use]
-    pub fn with_signatures(self) -> Self {
+    pub fn including_signatures(self) -> Self {
         Self {
             signatures: true,
             ..self
@@ -88,7 +90,7 @@ impl Consent {
     /// Consent of somebody who saw the medium with its signatures and typed its path below them:
     /// it includes these signatures, and holds for this medium as it was shown only.
     #[must_use]
-    pub fn to_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
+    pub fn for_inspected(inspected: impl Into<Arc<InspectedMedium>>) -> Self {
         let inspected = inspected.into();
         Self {
             path: PathBuf::from(&inspected.medium.target.name),
@@ -111,21 +113,21 @@ impl Consent {
 
     /// The medium that was shown; `None` where the consent names a path only.
     #[must_use]
-    pub fn medium(&self) -> Option<&Arc<Medium>> {
+    pub fn medium(&self) -> Option<&Arc<OpenMedium>> {
         self.inspected.as_deref().map(InspectedMedium::medium)
     }
 }
 
 /// Why a medium is not the one that the consent was given for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Change {
+pub enum MediumChange {
     /// It is another medium.
     Identity(IdentityChange),
     /// It is the same, and what is on it was changed.
     Contents,
 }
 
-impl std::fmt::Display for Change {
+impl std::fmt::Display for MediumChange {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Identity(change) => change.fmt(f),
@@ -135,33 +137,36 @@ impl std::fmt::Display for Change {
 }
 
 /// Whether the consent names this medium: by the same text, and by what the text leads to now.
-pub(super) fn check_path(medium: &Medium, consent: Option<&Consent>) -> Result<(), Refusal> {
+pub(super) fn check_path(medium: &OpenMedium, consent: Option<&Consent>) -> Result<(), Refusal> {
     let name = medium.target.name.clone();
     let Some(consent) = consent else {
         return Err(Refusal::NoConsent { name });
     };
-    let path = &without_slash(&consent.path);
-    if printable(path.as_os_str().as_bytes()) != name {
-        return Err(Refusal::OtherPath {
+    let path = &strip_trailing_slash(&consent.path);
+    if printable_bytes(path.as_os_str().as_bytes()) != name {
+        return Err(Refusal::ConsentPathMismatch {
             name,
-            given: harmless(&consent.path.to_string_lossy()),
+            given: sanitized(&consent.path.to_string_lossy()),
         });
     }
     if let Some(reason) = named_file::distrust(path) {
         return Err(Refusal::Untrusted { name, reason });
     }
-    let named = fs::metadata(path).map(|metadata| FileId::of(&metadata));
-    if named.is_ok_and(|id| id == medium.id()) {
+    let named = fs::metadata(path).map(|metadata| FileId::of_metadata(&metadata));
+    if named.is_ok_and(|id| id == medium.file_id()) {
         return Ok(());
     }
-    Err(changed(medium, Change::Identity(IdentityChange::File)))
+    Err(medium_changed(
+        medium,
+        MediumChange::Identity(IdentityChange::FileIdentity),
+    ))
 }
 
 /// Whether the medium and what is on it are still what was consented to. `held` is another
 /// descriptor of it, through which it is held against others, where there is one.
 pub(super) fn check_medium(
-    roots: &Roots,
-    medium: &Medium,
+    roots: &SysPaths,
+    medium: &OpenMedium,
     consent: &Consent,
     held: Option<&File>,
 ) -> Result<(), Refusal> {
@@ -169,19 +174,19 @@ pub(super) fn check_medium(
         .changed_since_opened()
         .or_else(|| medium.difference_to(held?));
     if let Some(change) = change {
-        return Err(changed(medium, Change::Identity(change)));
+        return Err(medium_changed(medium, MediumChange::Identity(change)));
     }
-    let contents = Contents::read(roots, medium);
+    let contents = MediumContents::read(roots, medium);
     if let Some(shown) = &consent.inspected {
-        if let Some(change) = shown.identity.difference(medium.identity()) {
-            return Err(changed(medium, Change::Identity(change)));
+        if let Some(change) = shown.identity.first_difference(medium.identity()) {
+            return Err(medium_changed(medium, MediumChange::Identity(change)));
         }
         if shown.contents != contents {
-            return Err(changed(medium, Change::Contents));
+            return Err(medium_changed(medium, MediumChange::Contents));
         }
     }
     if contents.needs_acknowledgement() && !consent.signatures {
-        return Err(Refusal::Signatures {
+        return Err(Refusal::SignaturesNotIncluded {
             name: medium.target.name.clone(),
             found: contents.summary(),
         });
@@ -189,8 +194,8 @@ pub(super) fn check_medium(
     Ok(())
 }
 
-fn changed(medium: &Medium, change: Change) -> Refusal {
-    Refusal::Changed {
+fn medium_changed(medium: &OpenMedium, change: MediumChange) -> Refusal {
+    Refusal::MediumChanged {
         name: medium.target.name.clone(),
         change,
     }

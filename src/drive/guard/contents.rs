@@ -2,20 +2,20 @@
 
 use std::fs;
 
-use super::bytes::{ReadAt, ReadFailure, Reader};
+use super::bytes::{ReadAt, ReadFailure, RegionReader};
 use super::medium_reader::MediumReader;
 use super::partition_table::{self, PartitionRange, PartitionTable};
 use super::siblings;
 use super::signatures::{self, Signature};
-use crate::drive::target::Medium;
-use crate::roots::Roots;
+use crate::drive::medium::OpenMedium;
+use crate::roots::SysPaths;
 
 /// What the bytes of a medium hold, as far as they were recognised.
 ///
 /// Two values are equal only if the same bytes were read: a file system that was made anew, or
 /// only mounted, in between makes a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Contents {
+pub struct MediumContents {
     /// Formats on the medium and on its partitions, in that order.
     pub signatures: Vec<Signature>,
     /// Partitions by the table in its bytes, or by the kernel where it knows more.
@@ -23,17 +23,17 @@ pub struct Contents {
     /// Whether the table names more partitions than were looked at.
     pub truncated: bool,
     /// The first place that could not be read: what lies there is unknown.
-    pub failure: Option<ReadFailure>,
+    pub read_failure: Option<ReadFailure>,
     /// Digest of all bytes that were read.
     digest: u64,
 }
 
-impl Contents {
+impl MediumContents {
     /// Examines the bytes on a medium, past the page cache where that is possible.
-    pub(super) fn read(roots: &Roots, medium: &Medium) -> Self {
-        siblings::write_back(roots, medium);
+    pub(super) fn read(roots: &SysPaths, medium: &OpenMedium) -> Self {
+        siblings::write_back_aliases(roots, medium);
         let size = medium.identity().size_bytes;
-        let sector = u64::from(medium.target.logical_block);
+        let sector = u64::from(medium.target.logical_block_bytes);
         let is_device = medium.device_number().is_some();
         let known = if is_device {
             kernel_partitions(roots, medium)
@@ -41,10 +41,10 @@ impl Contents {
             Vec::new()
         };
         let sector = if is_device { sector } else { 512 };
-        let mut contents = Self::of(&MediumReader::new(medium), size, sector, &known);
+        let mut contents = Self::inspect(&MediumReader::new(medium), size, sector, &known);
         let drive = medium.target.drive.as_ref().filter(|_| is_device);
         let by_udev = drive.and_then(|drive| drive.signature.clone());
-        if let Some(name) = by_udev.filter(|name| !contents.holds(name)) {
+        if let Some(name) = by_udev.filter(|name| !contents.has_format(name)) {
             contents.signatures.push(Signature {
                 name,
                 offset: None,
@@ -56,18 +56,18 @@ impl Contents {
 
     /// Examines bytes in memory, as those of an image file.
     #[must_use]
-    pub fn of_bytes(bytes: &[u8]) -> Self {
-        Self::of(&bytes, bytes.len() as u64, 512, &[])
+    pub fn inspect_bytes(bytes: &[u8]) -> Self {
+        Self::inspect(&bytes, bytes.len() as u64, 512, &[])
     }
 
-    fn of(source: &dyn ReadAt, size: u64, sector: u64, known: &[PartitionRange]) -> Self {
-        let reader = Reader::new(source, size);
-        let whole = reader.whole();
-        let own = signatures::find(whole);
+    fn inspect(source: &dyn ReadAt, size: u64, sector: u64, known: &[PartitionRange]) -> Self {
+        let reader = RegionReader::new(source, size);
+        let whole = reader.whole_medium();
+        let own = signatures::find_signatures(whole);
         let has = |wanted: &str| own.iter().any(|(name, _)| *name == wanted);
         let mut table = match (has("gpt"), has("dos")) {
-            (true, _) => partition_table::gpt(&whole),
-            (false, true) => partition_table::mbr(&whole, sector),
+            (true, _) => partition_table::read_gpt(&whole),
+            (false, true) => partition_table::read_mbr(&whole, sector),
             (false, false) => PartitionTable::default(),
         };
         for range in known {
@@ -88,20 +88,20 @@ impl Contents {
         };
         let mut signatures: Vec<_> = own.into_iter().map(signature(None)).collect();
         for part in &table.partitions {
-            let found = signatures::find(reader.region(part.start, part.length));
+            let found = signatures::find_signatures(reader.region(part.start, part.length));
             signatures.extend(found.into_iter().map(signature(Some(*part))));
         }
         Self {
             signatures,
             partitions: table.partitions,
             truncated: table.truncated,
-            failure: reader.failure(),
+            read_failure: reader.failure(),
             digest: reader.digest(),
         }
     }
 
     /// Whether the medium itself holds a format of that name.
-    fn holds(&self, name: &str) -> bool {
+    fn has_format(&self, name: &str) -> bool {
         let own = |signature: &&Signature| signature.partition.is_none();
         let mut names = self.signatures.iter().filter(own).map(|one| &one.name);
         names.any(|known| known == name)
@@ -109,7 +109,7 @@ impl Contents {
 
     /// Names of the formats on a partition that begins at that byte.
     #[must_use]
-    pub fn on_partition(&self, start: u64) -> Vec<&str> {
+    pub fn formats_on_partition(&self, start: u64) -> Vec<&str> {
         let part = self.partitions.iter().find(|part| part.start == start);
         let on_it = |signature: &&Signature| {
             part.is_some() && signature.partition == part.map(|part| part.number)
@@ -124,7 +124,7 @@ impl Contents {
     /// could be examined.
     #[must_use]
     pub fn needs_acknowledgement(&self) -> bool {
-        !self.signatures.is_empty() || self.truncated || self.failure.is_some()
+        !self.signatures.is_empty() || self.truncated || self.read_failure.is_some()
     }
 
     /// What would be lost, one item for each format and for what could not be examined, such as
@@ -137,18 +137,21 @@ impl Contents {
                 names.push(&signature.name);
             }
         }
-        let mut items: Vec<String> = names.iter().map(|name| self.item(name)).collect();
+        let mut items: Vec<String> = names
+            .iter()
+            .map(|name| self.describe_format(name))
+            .collect();
         if self.truncated {
             items.push("unknown contents of further partitions".to_owned());
         }
-        if let Some(failure) = self.failure {
+        if let Some(failure) = self.read_failure {
             items.push(format!("unknown contents ({failure})"));
         }
         items
     }
 
     /// One format and where it lies.
-    fn item(&self, name: &str) -> String {
+    fn describe_format(&self, name: &str) -> String {
         let named = self.signatures.iter().filter(|one| one.name == name);
         let places: Vec<Option<u32>> = named.map(|one| one.partition).collect();
         let numbers: Vec<u32> = places.iter().flatten().copied().collect();
@@ -156,14 +159,17 @@ impl Contents {
         match (own, numbers.as_slice()) {
             (_, []) => name.to_owned(),
             (false, [number]) => format!("{name} (partition {number})"),
-            (false, numbers) => format!("{name} (partitions {})", ranges(numbers)),
-            (true, numbers) => format!("{name} (also on partition {})", ranges(numbers)),
+            (false, numbers) => format!("{name} (partitions {})", format_number_ranges(numbers)),
+            (true, numbers) => format!(
+                "{name} (also on partition {})",
+                format_number_ranges(numbers)
+            ),
         }
     }
 }
 
 /// Numbers with neighbours joined: `1-3, 7`.
-fn ranges(numbers: &[u32]) -> String {
+fn format_number_ranges(numbers: &[u32]) -> String {
     let mut sorted = numbers.to_vec();
     sorted.sort_unstable();
     sorted.dedup();
@@ -183,7 +189,7 @@ fn ranges(numbers: &[u32]) -> String {
 }
 
 /// The partitions that the kernel shows of a whole device, in bytes from its start.
-fn kernel_partitions(roots: &Roots, medium: &Medium) -> Vec<PartitionRange> {
+fn kernel_partitions(roots: &SysPaths, medium: &OpenMedium) -> Vec<PartitionRange> {
     let Some(drive) = &medium.target.drive else {
         return Vec::new();
     };
@@ -198,7 +204,7 @@ fn kernel_partitions(roots: &Roots, medium: &Medium) -> Vec<PartitionRange> {
             length: number(part.join("size"))?.checked_mul(512)?,
         })
     };
-    let names = crate::drive::identity::entries(&directory);
+    let names = crate::drive::identity::directory_entries(&directory);
     let mut found: Vec<_> = names.into_iter().filter_map(range).collect();
     found.sort_by_key(|part| part.number);
     found

@@ -3,28 +3,30 @@
 use jiff::Timestamp;
 
 use super::bytes::ReadAt;
-use crate::printable::printable;
+use crate::printable::printable_bytes;
 
 /// Where the superblock of ext2, 3 and 4 begins (kernel Documentation/filesystems/ext4/super.rst).
-const SUPERBLOCK: u64 = 1024;
+const EXT_SUPERBLOCK_OFFSET: u64 = 1024;
 /// As much of it as is looked at.
-const LENGTH: usize = 0xc8;
+const EXT_SUPERBLOCK_BYTES: usize = 0xc8;
 /// Longest mount point that it keeps.
-const LAST_MOUNTED: std::ops::Range<usize> = 0x88..0xc8;
+const LAST_MOUNTED_FIELD: std::ops::Range<usize> = 0x88..0xc8;
 
 /// What is remembered of mounting the file system that begins at this byte: how often, when, and
 /// where. `None` where there is no ext file system; the others keep no such record.
 #[must_use]
-pub(super) fn last_mount(medium: &dyn ReadAt, offset: u64) -> Option<String> {
-    let mut block = [0_u8; LENGTH];
-    let count = medium.read_at(&mut block, offset + SUPERBLOCK).ok()?;
-    if count < LENGTH {
+pub(super) fn read_last_mount(medium: &dyn ReadAt, offset: u64) -> Option<String> {
+    let mut block = [0_u8; EXT_SUPERBLOCK_BYTES];
+    let count = medium
+        .read_at(&mut block, offset + EXT_SUPERBLOCK_OFFSET)
+        .ok()?;
+    if count < EXT_SUPERBLOCK_BYTES {
         return None;
     }
-    (block[0x38..0x3a] == [0x53, 0xef]).then(|| describe(&block))
+    (block[0x38..0x3a] == [0x53, 0xef]).then(|| describe_last_mount(&block))
 }
 
-fn describe(block: &[u8; LENGTH]) -> String {
+fn describe_last_mount(block: &[u8; EXT_SUPERBLOCK_BYTES]) -> String {
     let short = |at: usize| u16::from_le_bytes([block[at], block[at + 1]]);
     let seconds = u32::from_le_bytes([block[0x2c], block[0x2d], block[0x2e], block[0x2f]]);
     let when = Timestamp::from_second(i64::from(seconds))
@@ -33,14 +35,14 @@ fn describe(block: &[u8; LENGTH]) -> String {
     let Some(when) = when else {
         return "never mounted".to_owned();
     };
-    let place: Vec<u8> = block[LAST_MOUNTED]
+    let place: Vec<u8> = block[LAST_MOUNTED_FIELD]
         .iter()
         .copied()
         .take_while(|byte| *byte != 0)
         .collect();
     let at = match place.as_slice() {
         [] => String::new(),
-        place => format!(" at {}", printable(place)),
+        place => format!(" at {}", printable_bytes(place)),
     };
     format!(
         "last mounted {}{at}, {} times since it was checked",
@@ -66,25 +68,25 @@ mod tests {
     }
 
     #[test]
-    fn the_superblock_remembers_when_and_where() {
+    fn ext_superblock_gives_last_mount_time_and_path() {
         let file = medium(|block| {
             block[0x2c..0x30].copy_from_slice(&1_700_000_000_u32.to_le_bytes());
             block[0x34] = 7;
             block[0x88..0x8c].copy_from_slice(b"/srv");
         });
         assert_eq!(
-            last_mount(&file, 0).as_deref(),
+            read_last_mount(&file, 0).as_deref(),
             Some("last mounted 2023-11-14 22:13 UTC at /srv, 7 times since it was checked")
         );
     }
 
     #[test]
-    fn what_was_never_mounted_says_so_and_what_is_no_ext_says_nothing() {
+    fn last_mount_distinguishes_never_mounted_from_non_ext() {
         assert_eq!(
-            last_mount(&medium(|_| {}), 0).as_deref(),
+            read_last_mount(&medium(|_| {}), 0).as_deref(),
             Some("never mounted")
         );
-        assert_eq!(last_mount(&medium(|block| block[0x38] = 0), 0), None);
-        assert_eq!(last_mount(&tempfile::tempfile().unwrap(), 0), None);
+        assert_eq!(read_last_mount(&medium(|block| block[0x38] = 0), 0), None);
+        assert_eq!(read_last_mount(&tempfile::tempfile().unwrap(), 0), None);
     }
 }

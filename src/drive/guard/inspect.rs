@@ -1,19 +1,19 @@
 //! The facts that stand next to the question whether a medium may be overwritten.
 
-use super::conflicts::{Conflict, Depth};
+use super::conflicts::{SearchDepth, UseConflict};
 use super::medium_reader::MediumReader;
-use super::{Contents, PartitionRange, Refusal, conflicts, history};
-use crate::drive::identity::{self, Drive, DriveKind, Use, harmless};
-use crate::drive::target::Medium;
-use crate::roots::Roots;
+use super::{MediumContents, PartitionRange, Refusal, conflicts, history};
+use crate::drive::identity::{self, BlockDevice, DeviceUse, DriveKind, sanitized};
+use crate::drive::medium::OpenMedium;
+use crate::roots::SysPaths;
 use crate::units;
 
 /// Partitions that are listed where space is short.
-const MOST_LISTED: usize = 8;
+const MAX_LISTED_PARTITIONS: usize = 8;
 
 /// A partition of a target.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Part {
+pub struct TargetPartition {
     /// Kernel's name, such as `sda1`, or `partition 1` where the kernel does not show it.
     pub name: String,
     /// Size in bytes.
@@ -42,28 +42,28 @@ pub struct Inspection {
     /// Size in bytes.
     pub size_bytes: u64,
     /// Partitions on it.
-    pub partitions: Vec<Part>,
+    pub partitions: Vec<TargetPartition>,
     /// File systems, volumes and tables found in its bytes or by udev.
-    pub contents: Contents,
+    pub contents: MediumContents,
     /// When and where a file system on the whole of it was last mounted, where that remembers.
     pub last_mount: Option<String>,
     /// Who uses it: with any of these, writing is refused.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<UseConflict>,
 }
 
 /// Collects the facts about a medium.
 ///
 /// # Errors
 /// When it cannot be found out who uses it.
-pub fn inspect(roots: &Roots, medium: &Medium) -> Result<Inspection, Refusal> {
-    describe(roots, medium, Contents::read(roots, medium))
+pub fn inspect_target(roots: &SysPaths, medium: &OpenMedium) -> Result<Inspection, Refusal> {
+    describe_medium(roots, medium, MediumContents::read(roots, medium))
 }
 
 /// The same for a medium whose contents are known.
-pub(super) fn describe(
-    roots: &Roots,
-    medium: &Medium,
-    contents: Contents,
+pub(super) fn describe_medium(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    contents: MediumContents,
 ) -> Result<Inspection, Refusal> {
     let target = &medium.target;
     let itself = medium.device_number().and(target.drive.as_ref());
@@ -71,39 +71,39 @@ pub(super) fn describe(
     let number = medium.device_number();
     let reader = MediumReader::new(medium);
     let partitions = partitions(roots, &reader, itself, &contents);
-    let last_mount = history::last_mount(&reader, 0);
+    let last_mount = history::read_last_mount(&reader, 0);
     // A second descriptor of a file would count as somebody who reads it.
     drop(reader);
     Ok(Inspection {
-        name: harmless(&target.name),
+        name: sanitized(&target.name),
         resolved: resolved
             .filter(|path| *path != target.name)
-            .map(|path| harmless(&path)),
+            .map(|path| sanitized(&path)),
         device: itself.map(|drive| drive.name.clone()).zip(number),
         model: itself.and_then(|drive| drive.model.clone()),
         serial: itself.and_then(|drive| drive.serial.clone()),
-        size_bytes: target.size,
+        size_bytes: target.size_bytes,
         partitions,
         last_mount,
         contents,
-        conflicts: conflicts::find(roots, medium, Depth::Full, &[])?.conflicts,
+        conflicts: conflicts::find_medium_usage(roots, medium, SearchDepth::Full, &[])?.conflicts,
     })
 }
 
 /// The partitions in a medium's bytes, by the kernel's names where it has any.
 fn partitions(
-    roots: &Roots,
+    roots: &SysPaths,
     reader: &MediumReader<'_>,
-    whole: Option<&Drive>,
-    contents: &Contents,
-) -> Vec<Part> {
-    let known = whole.map_or_else(Vec::new, |whole| of_kernel(roots, whole));
+    whole: Option<&BlockDevice>,
+    contents: &MediumContents,
+) -> Vec<TargetPartition> {
+    let known = whole.map_or_else(Vec::new, |whole| kernel_partitions(roots, whole));
     let part = |range: &PartitionRange| {
         let known = known.iter().find(|(number, _)| *number == range.number);
         let drive = known.map(|(_, drive)| drive);
-        let signatures = contents.on_partition(range.start).join(", ");
+        let signatures = contents.formats_on_partition(range.start).join(", ");
         let signature = Some(signatures).filter(|text| !text.is_empty());
-        Part {
+        TargetPartition {
             name: drive.map_or_else(
                 || format!("partition {}", range.number),
                 |drive| format!("partition {}", drive.name),
@@ -111,32 +111,32 @@ fn partitions(
             size_bytes: range.length,
             signature: signature.or_else(|| drive?.signature.clone()),
             mounted_at: drive.map_or_else(Vec::new, |drive| {
-                drive.users.iter().filter_map(mount_point).collect()
+                drive.users.iter().filter_map(use_mount_point).collect()
             }),
-            last_mount: history::last_mount(reader, range.start),
+            last_mount: history::read_last_mount(reader, range.start),
         }
     };
     contents.partitions.iter().map(part).collect()
 }
 
 /// The partitions that the kernel shows, with their numbers.
-fn of_kernel(roots: &Roots, whole: &Drive) -> Vec<(u32, Drive)> {
+fn kernel_partitions(roots: &SysPaths, whole: &BlockDevice) -> Vec<(u32, BlockDevice)> {
     let directory = roots.sys.join("class/block").join(&whole.name);
     let numbered = |name: String| {
         let number = std::fs::read_to_string(directory.join(&name).join("partition")).ok()?;
-        let drive = identity::read(roots, &name)?;
+        let drive = identity::read_block_device(roots, &name)?;
         let number = number.trim().parse().ok()?;
         (drive.kind == DriveKind::Partition).then_some((number, drive))
     };
-    let names = identity::entries(&directory);
+    let names = identity::directory_entries(&directory);
     names.into_iter().filter_map(numbered).collect()
 }
 
 impl Inspection {
     /// The facts as lines for a person who has to decide, and who uses it.
     #[must_use]
-    pub fn facts(&self) -> Vec<String> {
-        let mut lines = self.about();
+    pub fn description_lines(&self) -> Vec<String> {
+        let mut lines = self.summary_lines();
         lines.extend(self.conflicts.iter().map(ToString::to_string));
         lines
     }
@@ -144,15 +144,20 @@ impl Inspection {
     /// What it is and what is on it, as lines for a person who has to decide: the most important
     /// first, and of many partitions the first few.
     #[must_use]
-    pub fn about(&self) -> Vec<String> {
+    pub fn summary_lines(&self) -> Vec<String> {
         let what = match &self.resolved {
-            Some(_) => format!("{} {}", self.name, self.what()),
-            None => self.what(),
+            Some(_) => format!("{} {}", self.name, self.location_line()),
+            None => self.location_line(),
         };
-        let mut lines = vec![what, self.who(), self.holds()];
+        let mut lines = vec![what, self.drive_line(), self.contents_line()];
         lines.extend(self.last_mount.clone());
-        lines.extend(self.partitions.iter().take(MOST_LISTED).map(partition));
-        if let Some(more @ 1..) = self.partitions.len().checked_sub(MOST_LISTED) {
+        lines.extend(
+            self.partitions
+                .iter()
+                .take(MAX_LISTED_PARTITIONS)
+                .map(partition_line),
+        );
+        if let Some(more @ 1..) = self.partitions.len().checked_sub(MAX_LISTED_PARTITIONS) {
             lines.push(format!("+{more} more partitions"));
         }
         lines
@@ -161,16 +166,16 @@ impl Inspection {
     /// The same below a heading that tells the name, with all partitions, and without the line
     /// that lists the signatures.
     #[must_use]
-    pub fn facts_below_name(&self) -> Vec<String> {
-        let mut lines = vec![self.what(), self.who()];
+    pub fn detail_lines(&self) -> Vec<String> {
+        let mut lines = vec![self.location_line(), self.drive_line()];
         lines.extend(self.last_mount.clone());
-        lines.extend(self.partitions.iter().map(partition));
+        lines.extend(self.partitions.iter().map(partition_line));
         lines
     }
 
     /// What the name leads to where that is another path, the device, and the size.
-    fn what(&self) -> String {
-        let size = units::size(self.size_bytes);
+    fn location_line(&self) -> String {
+        let size = units::format_size(self.size_bytes);
         let path = match &self.resolved {
             Some(path) => format!("-> {path}"),
             None => self.name.clone(),
@@ -183,7 +188,7 @@ impl Inspection {
     }
 
     /// Model and serial number of a device; a file has none.
-    fn who(&self) -> String {
+    fn drive_line(&self) -> String {
         let known = |what: &Option<String>| what.clone().unwrap_or_else(|| "unknown".to_owned());
         match self.device {
             Some(_) => format!(
@@ -195,7 +200,7 @@ impl Inspection {
         }
     }
 
-    fn holds(&self) -> String {
+    fn contents_line(&self) -> String {
         match self.contents.summary().as_slice() {
             [] => "no known signature in its bytes".to_owned(),
             items => format!("holds {}", items.join("; ")),
@@ -204,17 +209,17 @@ impl Inspection {
 }
 
 /// A partition on a line.
-fn partition(part: &Part) -> String {
-    let size = units::size(part.size_bytes);
+fn partition_line(part: &TargetPartition) -> String {
+    let size = units::format_size(part.size_bytes);
     let words = [part.signature.as_ref(), part.last_mount.as_ref()];
     let words = words.into_iter().flatten();
     let words: String = words.map(|word| format!(", {word}")).collect();
     format!("{}, {size}{words}", part.name)
 }
 
-fn mount_point(user: &Use) -> Option<String> {
+fn use_mount_point(user: &DeviceUse) -> Option<String> {
     match user {
-        Use::Mounted { at, .. } => Some(at.clone()),
-        Use::Swap | Use::HeldBy { .. } => None,
+        DeviceUse::Mounted { at, .. } => Some(at.clone()),
+        DeviceUse::Swap | DeviceUse::HeldBy { .. } => None,
     }
 }

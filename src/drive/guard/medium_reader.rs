@@ -12,10 +12,10 @@ use rustix::fs::Advice;
 
 use super::bytes::ReadAt;
 use crate::drive::ioctl;
-use crate::drive::target::{Access, Medium};
+use crate::drive::medium::{MediumAccess, OpenMedium};
 
 /// Alignment that satisfies every drive in use, unless it says otherwise.
-const SAFE_ALIGNMENT: u32 = 4096;
+const FALLBACK_ALIGNMENT: u32 = 4096;
 
 /// Reads a medium with `O_DIRECT`; where that is not possible through the page cache, after what it
 /// held was dropped.
@@ -24,26 +24,26 @@ pub(super) struct MediumReader<'m> {
     direct: Option<File>,
     alignment: usize,
     /// `O_DIRECT` was refused for a request: it is not tried again.
-    refused: Cell<bool>,
+    direct_refused: Cell<bool>,
     /// A request failed: one block at a time from now on, so that what can be read is.
-    single: Cell<bool>,
+    block_by_block: Cell<bool>,
 }
 
 impl<'m> MediumReader<'m> {
     /// A reader with a descriptor of its own, which leads to the same inode as the anchor.
-    pub(super) fn new(medium: &'m Medium) -> Self {
-        let access = Access {
+    pub(super) fn new(medium: &'m OpenMedium) -> Self {
+        let access = MediumAccess {
             direct: true,
-            ..Access::default()
+            ..MediumAccess::default()
         };
         let target = &medium.target;
-        let alignment = target.logical_block.max(target.memory_alignment);
+        let alignment = target.logical_block_bytes.max(target.buffer_alignment);
         Self {
             buffered: medium.anchor(),
             direct: medium.open(access).ok().map(File::from),
-            alignment: alignment.max(SAFE_ALIGNMENT).next_power_of_two() as usize,
-            refused: Cell::new(false),
-            single: Cell::new(false),
+            alignment: alignment.max(FALLBACK_ALIGNMENT).next_power_of_two() as usize,
+            direct_refused: Cell::new(false),
+            block_by_block: Cell::new(false),
         }
     }
 
@@ -52,7 +52,7 @@ impl<'m> MediumReader<'m> {
         let block = self.alignment;
         let begin = offset - offset % block as u64;
         let skipped = (offset - begin) as usize;
-        let length = match self.single.get() {
+        let length = match self.block_by_block.get() {
             true => block,
             false => (skipped + buffer.len()).next_multiple_of(block),
         };
@@ -69,11 +69,11 @@ impl<'m> MediumReader<'m> {
     /// Pages that somebody has mapped stay, and so does what a file system keeps in memory only.
     fn read_buffered(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
         let length = buffer.len() as u64;
-        let whole_pages = offset - offset % u64::from(SAFE_ALIGNMENT);
-        let until = (offset + length).next_multiple_of(u64::from(SAFE_ALIGNMENT));
+        let whole_pages = offset - offset % u64::from(FALLBACK_ALIGNMENT);
+        let until = (offset + length).next_multiple_of(u64::from(FALLBACK_ALIGNMENT));
         let range = std::num::NonZeroU64::new(until - whole_pages);
         // What fails here leaves pages as they are; reading says the rest.
-        let _ = ioctl::write_back(self.buffered);
+        let _ = ioctl::sync_file_data(self.buffered);
         let _ = rustix::fs::fadvise(self.buffered, whole_pages, range, Advice::DontNeed);
         FileExt::read_at(self.buffered, buffer, offset)
     }
@@ -81,23 +81,23 @@ impl<'m> MediumReader<'m> {
 
 impl ReadAt for MediumReader<'_> {
     fn read_at(&self, buffer: &mut [u8], offset: u64) -> io::Result<usize> {
-        let Some(file) = self.direct.as_ref().filter(|_| !self.refused.get()) else {
+        let Some(file) = self.direct.as_ref().filter(|_| !self.direct_refused.get()) else {
             return self.read_buffered(buffer, offset);
         };
         match self.read_direct(file, buffer, offset) {
-            Err(error) if is_refusal(&error) => {
-                self.refused.set(true);
+            Err(error) if is_direct_io_unsupported(&error) => {
+                self.direct_refused.set(true);
                 self.read_buffered(buffer, offset)
             }
             // The medium itself failed: the cache may hold what is there no longer.
-            Err(_) if !self.single.replace(true) => self.read_direct(file, buffer, offset),
+            Err(_) if !self.block_by_block.replace(true) => self.read_direct(file, buffer, offset),
             answer => answer,
         }
     }
 }
 
 /// Whether the kernel or the file system does not take the request as such.
-fn is_refusal(error: &io::Error) -> bool {
+fn is_direct_io_unsupported(error: &io::Error) -> bool {
     matches!(
         error.raw_os_error(),
         Some(libc::EINVAL | libc::EOPNOTSUPP | libc::ENOSYS)

@@ -23,20 +23,20 @@ use std::fs::File;
 use std::io;
 use std::sync::Arc;
 
-use super::room::Room;
-use super::target::{FileId, Medium, TargetKind};
+use super::free_space::FreeSpace;
+use super::medium::{FileId, OpenMedium, TargetKind};
 use super::{DriveError, ErrorKind};
 use crate::privilege;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
-use conflicts::{Alias, Depth, Usage};
-use hold::Hold;
+use conflicts::{Alias, MediumUsage, SearchDepth};
+use hold::ExclusiveHold;
 
 pub use bytes::ReadFailure;
-pub use conflicts::{Conflict, Unresolved};
-pub use consent::{Change, Consent, InspectedMedium};
-pub use contents::Contents;
-pub use inspect::{Inspection, Part, inspect};
+pub use conflicts::{UnresolvedUse, UseConflict};
+pub use consent::{Consent, InspectedMedium, MediumChange};
+pub use contents::MediumContents;
+pub use inspect::{Inspection, TargetPartition, inspect_target};
 pub use obstacles::Obstacle;
 pub use partition_table::PartitionRange;
 pub use signatures::Signature;
@@ -53,7 +53,7 @@ pub enum Refusal {
     },
     /// The consent names something else.
     #[error("the consent names {given}, but the target is {name}")]
-    OtherPath {
+    ConsentPathMismatch {
         /// The target.
         name: String,
         /// What the consent names.
@@ -61,15 +61,15 @@ pub enum Refusal {
     },
     /// It is not what the consent was given for any more.
     #[error("{name} has changed since it was opened: {change}")]
-    Changed {
+    MediumChanged {
         /// The target.
         name: String,
         /// What is different.
-        change: Change,
+        change: MediumChange,
     },
     /// File systems or other formats on it are not included in the consent.
     #[error("{name} holds {}", .found.join("; "))]
-    Signatures {
+    SignaturesNotIncluded {
         /// The target.
         name: String,
         /// What would be lost; never empty.
@@ -87,9 +87,9 @@ pub enum Refusal {
     #[error(
         "{name} lies in a lower directory of an overlay: writing copies all {size} of it, and {free} \
          are free of which {reserve} must stay free",
-        size = crate::units::capacity(*.size as f64),
-        free = crate::units::capacity(*.free as f64),
-        reserve = crate::units::capacity(*.reserve as f64)
+        size = crate::units::format_capacity(*.size as f64),
+        free = crate::units::format_capacity(*.free as f64),
+        reserve = crate::units::format_capacity(*.reserve as f64)
     )]
     NoRoomForCopy {
         /// The target.
@@ -102,12 +102,12 @@ pub enum Refusal {
         reserve: u64,
     },
     /// It is in use.
-    #[error("{name} is in use: {}", sentence(.conflicts))]
+    #[error("{name} is in use: {}", conflicts_text(.conflicts))]
     InUse {
         /// The target.
         name: String,
         /// By whom, the most telling first; never empty.
-        conflicts: Vec<Conflict>,
+        conflicts: Vec<UseConflict>,
     },
     /// It cannot be written at all.
     #[error("{name} {obstacle}")]
@@ -118,16 +118,16 @@ pub enum Refusal {
         obstacle: Obstacle,
     },
     /// Some of the questions about its use have no answer, and that counts as a use.
-    #[error("cannot find out whether {name} is in use: {}", questions(.unresolved))]
+    #[error("cannot find out whether {name} is in use: {}", unresolved_text(.unresolved))]
     Unresolved {
         /// The target.
         name: String,
         /// What could not be found out; never empty.
-        unresolved: Vec<Unresolved>,
+        unresolved: Vec<UnresolvedUse>,
     },
     /// Whether it is in use cannot be found out.
     #[error("cannot find out who uses {name}: {tried}: {source}")]
-    Unknown {
+    UseUnknown {
         /// The target.
         name: String,
         /// What was tried.
@@ -138,13 +138,13 @@ pub enum Refusal {
 }
 
 /// Conflicts one after the other.
-fn sentence(conflicts: &[Conflict]) -> String {
+fn conflicts_text(conflicts: &[UseConflict]) -> String {
     let words: Vec<String> = conflicts.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
 
 /// Questions one after the other.
-fn questions(unresolved: &[Unresolved]) -> String {
+fn unresolved_text(unresolved: &[UnresolvedUse]) -> String {
     let words: Vec<String> = unresolved.iter().map(ToString::to_string).collect();
     words.join("; ")
 }
@@ -164,13 +164,13 @@ impl Refusal {
                 "everything on it would be lost; if that is meant, add --overwrite {name}, else \
                  name a directory: a scratch file is made there"
             ),
-            Self::OtherPath { name, .. } => {
+            Self::ConsentPathMismatch { name, .. } => {
                 format!("--overwrite must name the target itself: --overwrite {name}")
             }
-            Self::Changed { .. } => {
+            Self::MediumChanged { .. } => {
                 "nothing was written; look again what is there now, then start again".to_owned()
             }
-            Self::Signatures { name, .. } => format!(
+            Self::SignaturesNotIncluded { name, .. } => format!(
                 "all of that would be lost; if that is meant, add --overwrite-signatures beside \
                  --overwrite {name}"
             ),
@@ -185,13 +185,13 @@ impl Refusal {
                                    really go; no option overrides this"
                 .to_owned(),
             Self::NotWritable { obstacle, .. } => obstacle.advice().to_owned(),
-            Self::Unresolved { .. } => privilege::as_root_or(
+            Self::Unresolved { .. } => privilege::root_advice(
                 " on the host, with /proc and /sys mounted, or name a directory: a scratch file is \
                  made there",
                 "run it on the host, with /proc and /sys mounted, or name a directory: a scratch \
                  file is made there",
             ),
-            Self::Unknown { .. } => privilege::as_root_or(
+            Self::UseUnknown { .. } => privilege::root_advice(
                 ", with /proc and /sys mounted",
                 "mount /proc and /sys, then start again",
             ),
@@ -203,9 +203,9 @@ impl Refusal {
 #[derive(Debug)]
 pub struct WritePermit {
     id: FileId,
-    known: Arc<KnownUse>,
+    known_use: Arc<KnownUse>,
     /// What keeps others off it meanwhile; nothing for a scratch file.
-    _hold: Option<Hold>,
+    _hold: Option<ExclusiveHold>,
 }
 
 impl WritePermit {
@@ -217,7 +217,7 @@ impl WritePermit {
 
     /// What was known of its users when it was given.
     pub(crate) fn known(&self) -> &Arc<KnownUse> {
-        &self.known
+        &self.known_use
     }
 }
 
@@ -226,7 +226,7 @@ impl WritePermit {
 pub(crate) struct KnownUse {
     /// Questions that were open and did not matter: the kernel proved that nobody else had the file
     /// open.
-    questions: Vec<Unresolved>,
+    unresolved: Vec<UnresolvedUse>,
     /// Other devices with the same bytes, which the permit holds.
     aliases: Vec<String>,
 }
@@ -236,10 +236,10 @@ pub(crate) struct KnownUse {
 ///
 /// # Errors
 /// When it is in use or read-only.
-pub fn check_free(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
-    check_use(roots, medium)?;
+pub fn check_not_in_use(roots: &SysPaths, medium: &OpenMedium) -> Result<(), Refusal> {
+    check_writable_and_unused(roots, medium)?;
     match medium.target.kind {
-        TargetKind::BlockDevice => Hold::is_free(medium),
+        TargetKind::BlockDevice => ExclusiveHold::check_available(medium),
         _ => Ok(()),
     }
 }
@@ -249,55 +249,59 @@ pub fn check_free(roots: &Roots, medium: &Medium) -> Result<(), Refusal> {
 /// # Errors
 /// Without consent, with consent to something else or to less than would be lost, or when the
 /// medium is in use or read-only.
-pub fn permit(
-    roots: &Roots,
-    medium: &Medium,
+pub fn permit_writing(
+    roots: &SysPaths,
+    medium: &OpenMedium,
     consent: Option<&Consent>,
 ) -> Result<WritePermit, Refusal> {
-    if medium.target.kind == TargetKind::Scratch {
-        return Ok(unheld(medium));
+    if medium.target.kind == TargetKind::ScratchFile {
+        return Ok(permit_without_hold(medium));
     }
     let mut known = KnownUse {
-        questions: check_use(roots, medium)?.questions,
+        unresolved: check_writable_and_unused(roots, medium)?.initially_unresolved,
         aliases: Vec::new(),
     };
     consent::check_path(medium, consent)?;
     check_copy(roots, medium, consent)?;
-    let mut hold = Hold::take(medium)?;
+    let mut hold = ExclusiveHold::acquire(medium)?;
     // Whoever came between the first look and the hold is seen now.
-    let held = check(roots, medium, Depth::Held, &known)?;
+    let held = check_unused(roots, medium, SearchDepth::HeldMedium, &known)?;
     known.aliases = held.aliases.into_iter().map(|one| one.name).collect();
-    let others = held.holds;
-    siblings::write_back_held(&others);
-    hold.add(others);
+    let others = held.alias_holds;
+    siblings::write_back_held_aliases(&others);
+    hold.add_aliases(others);
     // Nobody can make a file system known to the kernel from here on, neither on the medium nor on
     // another device with its bytes: what is there now stays.
     if let Some(consent) = consent {
         consent::check_medium(roots, medium, consent, Some(hold.file()))?;
     }
     Ok(WritePermit {
-        id: medium.id(),
-        known: Arc::new(known),
+        id: medium.file_id(),
+        known_use: Arc::new(known),
         _hold: Some(hold),
     })
 }
 
 /// Opening a file of a lower directory of an overlay for writing copies it to the upper one, which is
 /// not taken back: what can be refused is refused before, and all of it must fit.
-fn check_copy(roots: &Roots, medium: &Medium, consent: Option<&Consent>) -> Result<(), Refusal> {
+fn check_copy(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    consent: Option<&Consent>,
+) -> Result<(), Refusal> {
     if !conflicts::is_copied_when_opened(roots, medium) {
         return Ok(());
     }
     if let Some(consent) = consent {
         consent::check_medium(roots, medium, consent, None)?;
     }
-    let (name, size) = (&medium.target.name, medium.target.size);
-    match Room::around(roots, medium.anchor(), name) {
-        Ok(room) if room.usable() < size => Err(Refusal::NoRoomForCopy {
+    let (name, size) = (&medium.target.name, medium.target.size_bytes);
+    match FreeSpace::of_file(roots, medium.anchor(), name) {
+        Ok(room) if room.usable_bytes() < size => Err(Refusal::NoRoomForCopy {
             name: name.clone(),
             size,
-            free: room.free,
-            reserve: room.reserve,
+            free: room.free_bytes,
+            reserve: room.reserve_bytes,
         }),
         _ => Ok(()),
     }
@@ -307,9 +311,9 @@ fn check_copy(roots: &Roots, medium: &Medium, consent: Option<&Consent>) -> Resu
 #[derive(Debug, Default)]
 pub struct FileUses {
     /// Its bytes are those of a loop device, a mounted file system, swap or an export.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<UseConflict>,
     /// What leaves open whether they are.
-    pub unresolved: Vec<Unresolved>,
+    pub unresolved: Vec<UnresolvedUse>,
 }
 
 /// How the kernel uses a regular file as a medium. Nothing for an ordinary file, and where /proc and
@@ -317,14 +321,14 @@ pub struct FileUses {
 ///
 /// # Errors
 /// When the tables of the kernel cannot be read.
-pub fn uses_of_file(
-    roots: &Roots,
+pub fn find_file_uses(
+    roots: &SysPaths,
     id: FileId,
     name: &str,
     written: Option<&File>,
 ) -> Result<FileUses, Refusal> {
-    match conflicts::find_for_file(roots, id, name, written) {
-        Err(Refusal::Unknown { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+    match conflicts::find_file_usage(roots, id, name, written) {
+        Err(Refusal::UseUnknown { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
             Ok(FileUses::default())
         }
         found => found.map(|usage| FileUses {
@@ -335,51 +339,64 @@ pub fn uses_of_file(
 }
 
 /// The permit that every scratch file carries: nobody else can ever have opened it.
-pub(super) fn scratch_permit(medium: &Medium) -> Result<WritePermit, Refusal> {
-    if medium.target.kind == TargetKind::Scratch {
-        return Ok(unheld(medium));
+pub(super) fn scratch_permit(medium: &OpenMedium) -> Result<WritePermit, Refusal> {
+    if medium.target.kind == TargetKind::ScratchFile {
+        return Ok(permit_without_hold(medium));
     }
     Err(Refusal::NoConsent {
         name: medium.target.name.clone(),
     })
 }
 
-fn unheld(medium: &Medium) -> WritePermit {
+fn permit_without_hold(medium: &OpenMedium) -> WritePermit {
     WritePermit {
-        id: medium.id(),
-        known: Arc::default(),
+        id: medium.file_id(),
+        known_use: Arc::default(),
         _hold: None,
     }
 }
 
 /// What is asked again as soon as a descriptor that writes is open.
-pub(super) fn check_opened(
-    roots: &Roots,
-    medium: &Medium,
+pub(super) fn check_after_open(
+    roots: &SysPaths,
+    medium: &OpenMedium,
     permit: &WritePermit,
 ) -> Result<(), DriveError> {
-    if medium.target.kind != TargetKind::Scratch {
-        check(roots, medium, Depth::Tables, &permit.known)?;
+    if medium.target.kind != TargetKind::ScratchFile {
+        check_unused(
+            roots,
+            medium,
+            SearchDepth::KernelTablesOnly,
+            &permit.known_use,
+        )?;
     }
     Ok(())
 }
 
 /// Whether it is read-only or used by anybody, as far as the kernel tells.
-fn check_use(roots: &Roots, medium: &Medium) -> Result<Usage, Refusal> {
-    if let Some(obstacle) = obstacles::known(medium) {
+fn check_writable_and_unused(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+) -> Result<MediumUsage, Refusal> {
+    if let Some(obstacle) = obstacles::find_obstacle(medium) {
         return Err(Refusal::NotWritable {
             name: medium.target.name.clone(),
             obstacle,
         });
     }
-    check(roots, medium, Depth::Full, &KnownUse::default())
+    check_unused(roots, medium, SearchDepth::Full, &KnownUse::default())
 }
 
 /// Whether anybody uses it; other devices with the same bytes are held as long as the result lives.
-fn check(roots: &Roots, medium: &Medium, depth: Depth, known: &KnownUse) -> Result<Usage, Refusal> {
+fn check_unused(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    depth: SearchDepth,
+    known: &KnownUse,
+) -> Result<MediumUsage, Refusal> {
     let name = medium.target.name.clone();
-    let mut usage = conflicts::find(roots, medium, depth, &known.questions)?;
-    if depth == Depth::Tables {
+    let mut usage = conflicts::find_medium_usage(roots, medium, depth, &known.unresolved)?;
+    if depth == SearchDepth::KernelTablesOnly {
         // Nobody holds it: it could be mounted in any mount namespace.
         let new = usage
             .aliases

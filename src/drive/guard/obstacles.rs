@@ -5,12 +5,12 @@ use std::fmt;
 use rustix::io::Errno;
 
 use crate::drive::ioctl;
-use crate::drive::target::Medium;
+use crate::drive::medium::OpenMedium;
 
 /// `FS_IMMUTABLE_FL` (ioctl_iflags(2)).
-const IMMUTABLE: u32 = 0x10;
+const FS_IMMUTABLE_FL: u32 = 0x10;
 /// `FS_APPEND_FL`.
-const APPEND_ONLY: u32 = 0x20;
+const FS_APPEND_FL: u32 = 0x20;
 
 /// Why a medium cannot be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -24,20 +24,20 @@ pub enum Obstacle {
     /// The file may only be appended to.
     AppendOnly,
     /// A program is being executed from it, or the kernel swaps to it.
-    Executed,
+    TextBusy,
     /// The kernel forbids it.
-    Forbidden,
+    PermissionDenied,
 }
 
 impl Obstacle {
     /// What the kernel meant when it refused to open a medium for writing; `None` where it says
     /// something else than that it is protected.
-    pub(crate) fn of_error(medium: &Medium, error: Errno) -> Option<Self> {
+    pub(crate) fn from_open_error(medium: &OpenMedium, error: Errno) -> Option<Self> {
         match error {
             Errno::ROFS if medium.device_number().is_some() => Some(Self::ReadOnlyDevice),
             Errno::ROFS => Some(Self::ReadOnlyMount),
-            Errno::TXTBSY => Some(Self::Executed),
-            Errno::PERM => Some(of_attributes(medium).unwrap_or(Self::Forbidden)),
+            Errno::TXTBSY => Some(Self::TextBusy),
+            Errno::PERM => Some(obstacle_from_attributes(medium).unwrap_or(Self::PermissionDenied)),
             _ => None,
         }
     }
@@ -53,8 +53,8 @@ impl Obstacle {
             Self::ReadOnlyMount => "name it below a mount that may be written",
             Self::Immutable => "chattr -i lifts that, if its content may really go",
             Self::AppendOnly => "chattr -a lifts that, if its content may really go",
-            Self::Executed => "end the program that runs from it (see fuser FILE) first",
-            Self::Forbidden => {
+            Self::TextBusy => "end the program that runs from it (see fuser FILE) first",
+            Self::PermissionDenied => {
                 "some virtual machines guard their root disk like this: name a directory, a scratch \
                  file is made there"
             }
@@ -69,14 +69,14 @@ impl fmt::Display for Obstacle {
             Self::ReadOnlyMount => "lies on a file system that is mounted read-only",
             Self::Immutable => "is immutable (chattr +i)",
             Self::AppendOnly => "may only be appended to (chattr +a)",
-            Self::Executed => "is being executed, or swapped to",
-            Self::Forbidden => "may not be opened for writing",
+            Self::TextBusy => "is being executed, or swapped to",
+            Self::PermissionDenied => "may not be opened for writing",
         })
     }
 }
 
 /// What can be told without opening it for writing.
-pub(super) fn known(medium: &Medium) -> Option<Obstacle> {
+pub(super) fn find_obstacle(medium: &OpenMedium) -> Option<Obstacle> {
     if medium.device_number().is_some() {
         let read_only = ioctl::is_read_only(medium.anchor()).unwrap_or(false);
         return read_only.then_some(Obstacle::ReadOnlyDevice);
@@ -85,16 +85,16 @@ pub(super) fn known(medium: &Medium) -> Option<Obstacle> {
     if mount.is_ok_and(|facts| facts.f_flag.contains(rustix::fs::StatVfsMountFlags::RDONLY)) {
         return Some(Obstacle::ReadOnlyMount);
     }
-    of_attributes(medium)
+    obstacle_from_attributes(medium)
 }
 
-fn of_attributes(medium: &Medium) -> Option<Obstacle> {
+fn obstacle_from_attributes(medium: &OpenMedium) -> Option<Obstacle> {
     if medium.device_number().is_some() {
         return None;
     }
-    let attributes = ioctl::attributes(medium.anchor()).ok()?;
-    if attributes & IMMUTABLE != 0 {
+    let attributes = ioctl::inode_flags(medium.anchor()).ok()?;
+    if attributes & FS_IMMUTABLE_FL != 0 {
         return Some(Obstacle::Immutable);
     }
-    (attributes & APPEND_ONLY != 0).then_some(Obstacle::AppendOnly)
+    (attributes & FS_APPEND_FL != 0).then_some(Obstacle::AppendOnly)
 }

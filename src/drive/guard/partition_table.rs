@@ -5,14 +5,14 @@
 //! 5.2, and the usual layout of DOS (types 05, 0f, 85). Everything read is bounded: neither a
 //! damaged nor a malicious table makes this slow.
 
-use super::bytes::Region;
+use super::bytes::MediumRegion;
 
 /// Entries of a GPT that are looked at.
-const MOST_ENTRIES: u32 = 1024;
+const MAX_GPT_ENTRIES: u32 = 1024;
 /// Partitions that are listed; more count as "not fully examined".
-const MOST_PARTITIONS: usize = 256;
+const MAX_PARTITIONS: usize = 256;
 /// Extended boot records that are followed.
-const MOST_EXTENDED: usize = 128;
+const MAX_EXTENDED_RECORDS: usize = 128;
 /// Size of a sector in bytes.
 const SECTOR_SIZES: [u64; 2] = [512, 4096];
 
@@ -38,7 +38,13 @@ pub(super) struct PartitionTable {
 
 impl PartitionTable {
     /// Adds a partition given in sectors; one that begins beyond the medium is left out.
-    fn add(&mut self, medium: &Region<'_, '_>, number: u32, sectors: (u64, u64), size: u64) {
+    fn add_partition(
+        &mut self,
+        medium: &MediumRegion<'_, '_>,
+        number: u32,
+        sectors: (u64, u64),
+        size: u64,
+    ) {
         let (Some(start), Some(length)) =
             (sectors.0.checked_mul(size), sectors.1.checked_mul(size))
         else {
@@ -47,7 +53,7 @@ impl PartitionTable {
         if length == 0 || start == 0 || start >= medium.length {
             return;
         }
-        if self.partitions.len() == MOST_PARTITIONS {
+        if self.partitions.len() == MAX_PARTITIONS {
             self.truncated = true;
             return;
         }
@@ -71,11 +77,11 @@ fn u64_at(bytes: &[u8], at: usize) -> Option<u64> {
 
 /// The GPT of a medium: the first that has entries of the two at its start (sectors of 512 and of
 /// 4096 bytes) and the two at its end.
-pub(super) fn gpt(medium: &Region<'_, '_>) -> PartitionTable {
+pub(super) fn read_gpt(medium: &MediumRegion<'_, '_>) -> PartitionTable {
     for size in SECTOR_SIZES {
         let last = (medium.length / size).saturating_sub(1);
         for header in [1, last] {
-            let table = gpt_at(medium, header, size).unwrap_or_default();
+            let table = read_gpt_header(medium, header, size).unwrap_or_default();
             if !table.partitions.is_empty() || table.truncated {
                 return table;
             }
@@ -85,7 +91,11 @@ pub(super) fn gpt(medium: &Region<'_, '_>) -> PartitionTable {
 }
 
 /// The GPT whose header lies in that sector.
-fn gpt_at(medium: &Region<'_, '_>, sector: u64, size: u64) -> Option<PartitionTable> {
+fn read_gpt_header(
+    medium: &MediumRegion<'_, '_>,
+    sector: u64,
+    size: u64,
+) -> Option<PartitionTable> {
     let header = medium.read(sector.checked_mul(size)?, 92);
     if !header.starts_with(b"EFI PART") {
         return None;
@@ -96,7 +106,7 @@ fn gpt_at(medium: &Region<'_, '_>, sector: u64, size: u64) -> Option<PartitionTa
     if !(128..=4096).contains(&entry) {
         return None;
     }
-    let looked_at = count.min(MOST_ENTRIES);
+    let looked_at = count.min(MAX_GPT_ENTRIES);
     let bytes = medium.read(first, looked_at as usize * entry as usize);
     let mut table = PartitionTable {
         truncated: count > looked_at,
@@ -108,7 +118,7 @@ fn gpt_at(medium: &Region<'_, '_>, sector: u64, size: u64) -> Option<PartitionTa
         };
         if entry[..16].iter().any(|byte| *byte != 0) && end >= start {
             let sectors = (end - start).saturating_add(1);
-            table.add(medium, index as u32 + 1, (start, sectors), size);
+            table.add_partition(medium, index as u32 + 1, (start, sectors), size);
         }
     }
     Some(table)
@@ -116,39 +126,39 @@ fn gpt_at(medium: &Region<'_, '_>, sector: u64, size: u64) -> Option<PartitionTa
 
 /// An entry of a boot record.
 #[derive(Debug, Clone, Copy)]
-struct Entry {
+struct BootRecordEntry {
     /// 0 is unused.
-    kind: u8,
+    partition_type: u8,
     /// First sector; of an extended boot record relative to that.
-    start: u32,
+    start_sector: u32,
     sectors: u32,
 }
 
-impl Entry {
+impl BootRecordEntry {
     fn is_used(&self) -> bool {
-        self.kind != 0 && self.sectors > 0
+        self.partition_type != 0 && self.sectors > 0
     }
 
     fn is_extended(&self) -> bool {
-        self.is_used() && matches!(self.kind, 0x05 | 0x0f | 0x85)
+        self.is_used() && matches!(self.partition_type, 0x05 | 0x0f | 0x85)
     }
 
     /// The whole medium as GPT protects it from programs that know none.
     fn is_protective(&self) -> bool {
-        self.kind == 0xee
+        self.partition_type == 0xee
     }
 }
 
 /// The four entries of a boot record; `None` when its mark is missing or a flag is none.
-fn entries(record: &[u8]) -> Option<[Entry; 4]> {
+fn boot_record_entries(record: &[u8]) -> Option<[BootRecordEntry; 4]> {
     if record.get(510..512)? != [0x55, 0xaa] {
         return None;
     }
     let entry = |index: usize| {
         let bytes = record.get(446 + index * 16..462 + index * 16)?;
-        (bytes[0] & 0x7f == 0).then_some(Entry {
-            kind: bytes[4],
-            start: u32_at(bytes, 8)?,
+        (bytes[0] & 0x7f == 0).then_some(BootRecordEntry {
+            partition_type: bytes[4],
+            start_sector: u32_at(bytes, 8)?,
             sectors: u32_at(bytes, 12)?,
         })
     };
@@ -157,46 +167,51 @@ fn entries(record: &[u8]) -> Option<[Entry; 4]> {
 
 /// Whether a boot record holds a table with at least one partition (and is not the boot sector of
 /// a file system, which carries the same mark).
-pub(super) fn is_mbr(record: &[u8]) -> bool {
-    let used = |entry: &Entry| entry.is_used() && !entry.is_protective();
-    entries(record).is_some_and(|entries| entries.iter().any(used))
+pub(super) fn is_partitioned_mbr(record: &[u8]) -> bool {
+    let used = |entry: &BootRecordEntry| entry.is_used() && !entry.is_protective();
+    boot_record_entries(record).is_some_and(|entries| entries.iter().any(used))
 }
 
 /// The MBR of a medium whose sectors have that size in bytes, with its logical partitions.
-pub(super) fn mbr(medium: &Region<'_, '_>, size: u64) -> PartitionTable {
+pub(super) fn read_mbr(medium: &MediumRegion<'_, '_>, size: u64) -> PartitionTable {
     let mut table = PartitionTable::default();
-    let Some(primary) = entries(&medium.read(0, 512)) else {
+    let Some(primary) = boot_record_entries(&medium.read(0, 512)) else {
         return table;
     };
     for (number, entry) in (1..).zip(primary) {
-        let (start, sectors) = (u64::from(entry.start), u64::from(entry.sectors));
+        let (start, sectors) = (u64::from(entry.start_sector), u64::from(entry.sectors));
         if entry.is_extended() {
-            logical(medium, start, size, &mut table);
+            read_logical_partitions(medium, start, size, &mut table);
         } else if entry.is_used() && !entry.is_protective() {
-            table.add(medium, number, (start, sectors), size);
+            table.add_partition(medium, number, (start, sectors), size);
         }
     }
     table
 }
 
 /// The logical partitions of the extended partition that begins in that sector.
-fn logical(medium: &Region<'_, '_>, extended: u64, size: u64, table: &mut PartitionTable) {
+fn read_logical_partitions(
+    medium: &MediumRegion<'_, '_>,
+    extended: u64,
+    size: u64,
+    table: &mut PartitionTable,
+) {
     let mut record = extended;
     let mut number = 5;
-    for _ in 0..MOST_EXTENDED {
+    for _ in 0..MAX_EXTENDED_RECORDS {
         let Some(offset) = record.checked_mul(size) else {
             return;
         };
-        let Some(entries) = entries(&medium.read(offset, 512)) else {
+        let Some(entries) = boot_record_entries(&medium.read(offset, 512)) else {
             return;
         };
         let mut next = None;
         for entry in &entries[..2] {
-            let (start, sectors) = (u64::from(entry.start), u64::from(entry.sectors));
+            let (start, sectors) = (u64::from(entry.start_sector), u64::from(entry.sectors));
             if entry.is_extended() {
                 next = next.or(Some(extended + start));
             } else if entry.is_used() {
-                table.add(medium, number, (record + start, sectors), size);
+                table.add_partition(medium, number, (record + start, sectors), size);
                 number += 1;
             }
         }

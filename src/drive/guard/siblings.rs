@@ -6,45 +6,47 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
 
-use crate::drive::identity::entries;
+use crate::drive::identity::directory_entries;
 use crate::drive::ioctl;
-use crate::drive::mounts::split_number;
-use crate::drive::target::Medium;
-use crate::roots::Roots;
+use crate::drive::medium::OpenMedium;
+use crate::drive::mounts::split_device_number;
+use crate::roots::SysPaths;
 
 /// Has every other device with bytes of a medium write what only its page cache holds, so that
 /// reading the medium finds it.
 ///
 /// What cannot be opened or written back is left out: it may be another user's.
-pub(super) fn write_back(roots: &Roots, medium: &Medium) {
+pub(super) fn write_back_aliases(roots: &SysPaths, medium: &OpenMedium) {
     let itself = medium.target.drive.as_ref();
     let Some(drive) = itself.filter(|_| medium.device_number().is_some()) else {
         return;
     };
-    for name in names(roots, &drive.name, medium.anchor()) {
-        if let Some(file) = open(roots, &name) {
-            let _ = ioctl::write_back(&file);
+    for name in alias_names(roots, &drive.name, medium.anchor()) {
+        if let Some(file) = open_device_by_name(roots, &name) {
+            let _ = ioctl::sync_file_data(&file);
         }
     }
 }
 
 /// The same for devices that are open already, among them other paths of the disk.
-pub(super) fn write_back_held(held: &[OwnedFd]) {
+pub(super) fn write_back_held_aliases(held: &[OwnedFd]) {
     for file in held {
-        let _ = ioctl::write_back(file);
+        let _ = ioctl::sync_file_data(file);
     }
 }
 
 /// What a device lies on, what lies on that, and all loop devices on the same file. More than
 /// overlaps it may be among them: that does no harm.
-fn names(roots: &Roots, name: &str, device: &File) -> Vec<String> {
+fn alias_names(roots: &SysPaths, name: &str, device: &File) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let mut below = vec![name.to_owned()];
     let mut next = 0;
     while let Some(name) = below.get(next).cloned() {
         let own = directory.join(&name);
-        let lower = entries(&own.join("slaves")).into_iter();
-        let lower = lower.chain(disk_of(&own)).chain(backing_device(&own));
+        let lower = directory_entries(&own.join("slaves")).into_iter();
+        let lower = lower
+            .chain(whole_disk_name(&own))
+            .chain(backing_device(&own));
         for name in lower {
             if !below.contains(&name) {
                 below.push(name);
@@ -53,13 +55,13 @@ fn names(roots: &Roots, name: &str, device: &File) -> Vec<String> {
         next += 1;
     }
     let mut found = below;
-    found.extend(same_image(roots, &directory, device));
+    found.extend(loop_devices_on_same_file(roots, &directory, device));
     let mut next = 0;
     while let Some(name) = found.get(next).cloned() {
         let own = directory.join(&name);
-        let partitions = entries(&own).into_iter();
+        let partitions = directory_entries(&own).into_iter();
         let partitions = partitions.filter(|part| own.join(part).join("partition").exists());
-        for name in partitions.chain(entries(&own.join("holders"))) {
+        for name in partitions.chain(directory_entries(&own.join("holders"))) {
             if !found.contains(&name) {
                 found.push(name);
             }
@@ -71,7 +73,7 @@ fn names(roots: &Roots, name: &str, device: &File) -> Vec<String> {
 }
 
 /// The whole disk of a partition.
-fn disk_of(directory: &Path) -> Option<String> {
+fn whole_disk_name(directory: &Path) -> Option<String> {
     if !directory.join("partition").exists() {
         return None;
     }
@@ -87,30 +89,33 @@ fn backing_device(directory: &Path) -> Option<String> {
 }
 
 /// Other loop devices on the file that a loop device is attached to.
-fn same_image(roots: &Roots, directory: &Path, device: &File) -> Vec<String> {
+fn loop_devices_on_same_file(roots: &SysPaths, directory: &Path, device: &File) -> Vec<String> {
     let Ok(own) = ioctl::loop_backing(device) else {
         return Vec::new();
     };
     let attached = |name: &String| {
         name.starts_with("loop")
             && directory.join(name).join("loop").exists()
-            && open(roots, name).is_some_and(|file| {
+            && open_device_by_name(roots, name).is_some_and(|file| {
                 ioctl::loop_backing(&file)
                     .is_ok_and(|other| (other.device, other.inode) == (own.device, own.inode))
             })
     };
-    entries(directory).into_iter().filter(attached).collect()
+    directory_entries(directory)
+        .into_iter()
+        .filter(attached)
+        .collect()
 }
 
 /// The usual node of a device, if it leads to the device of that name.
-fn open(roots: &Roots, name: &str) -> Option<File> {
+fn open_device_by_name(roots: &SysPaths, name: &str) -> Option<File> {
     use std::os::unix::fs::{FileTypeExt, MetadataExt};
     let number = std::fs::read_to_string(roots.sys.join("class/block").join(name).join("dev"));
     let (major, minor) = number.as_ref().ok()?.trim().split_once(':')?;
     let number = (major.parse().ok()?, minor.parse().ok()?);
     let path: PathBuf = roots.dev.join(name.replace('!', "/"));
     let is_it = |facts: &std::fs::Metadata| {
-        facts.file_type().is_block_device() && split_number(facts.rdev()) == number
+        facts.file_type().is_block_device() && split_device_number(facts.rdev()) == number
     };
     std::fs::metadata(&path).ok().filter(|facts| is_it(facts))?;
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;

@@ -4,14 +4,14 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::link::{self, Link};
-use super::read::{Place, entries, flag, number, word};
-use super::{Drive, DriveKind};
-use crate::roots::Roots;
+use super::link::{self, HostLink};
+use super::read::{SysfsLocation, directory_entries, read_flag, read_line, read_number};
+use super::{BlockDevice, DriveKind};
+use crate::roots::SysPaths;
 
 /// The lesser known facts of a block device (kernel Documentation/ABI/stable/sysfs-block).
 #[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub struct Details {
+pub struct DeviceDetails {
     /// I/O schedulers that may be chosen.
     pub schedulers: Vec<String>,
     /// Requests that the kernel queues for it.
@@ -31,7 +31,7 @@ pub struct Details {
     /// Where a partition begins on its drive, in bytes.
     pub start_bytes: Option<u64>,
     /// The way to the host.
-    pub link: Option<Link>,
+    pub link: Option<HostLink>,
     /// Degrees Celsius (kernel Documentation/hwmon/drivetemp.rst; the composite temperature of
     /// NVMe).
     pub temperature_celsius: Option<f64>,
@@ -39,36 +39,38 @@ pub struct Details {
     pub direct_io: Option<bool>,
 }
 
-impl Details {
-    pub(super) fn read(place: &Place, kind: DriveKind, transport: Option<&str>) -> Self {
-        let schedulers = word(&place.queue("scheduler")).unwrap_or_default();
+impl DeviceDetails {
+    pub(super) fn read(place: &SysfsLocation, kind: DriveKind, transport: Option<&str>) -> Self {
+        let schedulers = read_line(&place.queue_attribute("scheduler")).unwrap_or_default();
         Self {
             schedulers: schedulers
                 .split_whitespace()
                 .map(|name| name.trim_matches(['[', ']']).to_owned())
                 .collect(),
-            queue_requests: number(&place.queue("nr_requests")),
-            max_hardware_request_kib: number(&place.queue("max_hw_sectors_kb")),
-            minimum_io_bytes: number(&place.queue("minimum_io_size")),
-            optimal_io_bytes: number(&place.queue("optimal_io_size")).filter(|size| *size > 0),
-            discard_max_bytes: number(&place.queue("discard_max_bytes")),
-            zoned: word(&place.queue("zoned")),
-            fua: flag(&place.queue("fua")),
+            queue_requests: read_number(&place.queue_attribute("nr_requests")),
+            max_hardware_request_kib: read_number(&place.queue_attribute("max_hw_sectors_kb")),
+            minimum_io_bytes: read_number(&place.queue_attribute("minimum_io_size")),
+            optimal_io_bytes: read_number(&place.queue_attribute("optimal_io_size"))
+                .filter(|size| *size > 0),
+            discard_max_bytes: read_number(&place.queue_attribute("discard_max_bytes")),
+            zoned: read_line(&place.queue_attribute("zoned")),
+            fua: read_flag(&place.queue_attribute("fua")),
             start_bytes: place
                 .parent
                 .as_ref()
-                .and_then(|_| number::<u64>(&place.own.join("start")))
+                .and_then(|_| read_number::<u64>(&place.device_directory.join("start")))
                 .and_then(|sectors| sectors.checked_mul(512)),
-            link: link::of(transport, &place.whole),
-            temperature_celsius: of_device(&place.whole.join("device")).map(|it| it.celsius),
+            link: link::find_host_link(transport, &place.disk_directory),
+            temperature_celsius: device_temperature(&place.disk_directory.join("device"))
+                .map(|it| it.celsius),
             direct_io: (kind == DriveKind::Loop)
-                .then(|| flag(&place.own.join("loop/dio")))
+                .then(|| read_flag(&place.device_directory.join("loop/dio")))
                 .flatten(),
         }
     }
 }
 
-impl Drive {
+impl BlockDevice {
     /// 512n, 512e or 4Kn: sectors as the kernel addresses them and as the medium holds them.
     #[must_use]
     pub fn sector_kind(&self) -> Option<String> {
@@ -85,31 +87,35 @@ impl Drive {
 
 /// What a drive's sensor says, in degrees Celsius.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Warmth {
+pub struct ThermalReading {
     /// Now.
     pub celsius: f64,
     /// From where on the drive may slow down: `temp1_max`, of NVMe its warning threshold (NVM
     /// Express Base Specification, WCTEMP), else `temp1_crit`.
-    pub limit: Option<f64>,
+    pub throttle_threshold: Option<f64>,
 }
 
 /// The temperature of the drive with the kernel's name, now; `None` where it has no sensor, or the
 /// kernel no driver for it (drivetemp).
 #[must_use]
-pub fn warmth(roots: &Roots, name: &str) -> Option<Warmth> {
-    of_device(&Place::find(roots, name)?.whole.join("device"))
+pub fn read_temperature(roots: &SysPaths, name: &str) -> Option<ThermalReading> {
+    device_temperature(
+        &SysfsLocation::find(roots, name)?
+            .disk_directory
+            .join("device"),
+    )
 }
 
 /// The first sensor of a device; hwmon counts in thousandths (kernel
 /// Documentation/hwmon/sysfs-interface.rst).
-fn of_device(device: &Path) -> Option<Warmth> {
-    let sensors = |directory: &Path| -> Option<Warmth> {
-        let names = entries(directory).into_iter();
+fn device_temperature(device: &Path) -> Option<ThermalReading> {
+    let sensors = |directory: &Path| -> Option<ThermalReading> {
+        let names = directory_entries(directory).into_iter();
         let mut sensors = names.filter(|name| name.starts_with("hwmon"));
-        sensors.find_map(|name| of_sensor(&directory.join(name)))
+        sensors.find_map(|name| sensor_temperature(&directory.join(name)))
     };
     let controllers = || {
-        entries(device)
+        directory_entries(device)
             .into_iter()
             .filter(|name| name.starts_with("nvme"))
             .find_map(|name| sensors(&device.join(name)))
@@ -119,13 +125,13 @@ fn of_device(device: &Path) -> Option<Warmth> {
         .or_else(controllers)
 }
 
-fn of_sensor(sensor: &Path) -> Option<Warmth> {
-    let celsius = |file: &str| Some(number::<f64>(&sensor.join(file))? / 1000.0);
+fn sensor_temperature(sensor: &Path) -> Option<ThermalReading> {
+    let celsius = |file: &str| Some(read_number::<f64>(&sensor.join(file))? / 1000.0);
     // A drive that names no threshold is given absurd ones.
     let sane = |limit: &f64| (1.0..200.0).contains(limit);
     let limit = |file: &str| celsius(file).filter(sane);
-    Some(Warmth {
+    Some(ThermalReading {
         celsius: celsius("temp1_input")?,
-        limit: limit("temp1_max").or_else(|| limit("temp1_crit")),
+        throttle_threshold: limit("temp1_max").or_else(|| limit("temp1_crit")),
     })
 }

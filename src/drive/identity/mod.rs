@@ -11,11 +11,11 @@ mod udev;
 
 use serde::Serialize;
 
-pub use details::{Details, Warmth, warmth};
-pub use link::Link;
-pub use read::{by_number, list, read};
-pub(crate) use read::{entries, name_of};
-pub use text::harmless;
+pub use details::{DeviceDetails, ThermalReading, read_temperature};
+pub use link::HostLink;
+pub use read::{block_device_by_number, list_block_devices, read_block_device};
+pub(crate) use read::{block_device_name, directory_entries};
+pub use text::sanitized;
 
 /// What stands behind a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
@@ -30,9 +30,9 @@ pub enum DriveKind {
     /// Linux software RAID.
     Raid,
     /// Device mapper: a logical volume, encryption, multipath.
-    Mapped,
+    DeviceMapper,
     /// Memory: brd, zram.
-    Memory,
+    RamDisk,
     /// An optical drive.
     Optical,
 }
@@ -40,7 +40,7 @@ pub enum DriveKind {
 /// Who uses a block device.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize)]
 #[serde(rename_all = "kebab-case", tag = "use")]
-pub enum Use {
+pub enum DeviceUse {
     /// A file system on it is mounted.
     Mounted {
         /// Where.
@@ -61,7 +61,7 @@ pub enum Use {
 ///
 /// What the kernel does not tell is `None`.
 #[derive(Debug, Clone, PartialEq, Serialize)]
-pub struct Drive {
+pub struct BlockDevice {
     /// Kernel's name, such as `nvme0n1`.
     pub name: String,
     /// Device node, such as `/dev/nvme0n1`.
@@ -115,13 +115,13 @@ pub struct Drive {
     /// Whether a partition begins on a boundary of the physical blocks.
     pub aligned: Option<bool>,
     /// Who uses it.
-    pub users: Vec<Use>,
+    pub users: Vec<DeviceUse>,
     /// What its queue and its hardware are capable of.
     #[serde(flatten)]
-    pub details: Details,
+    pub details: DeviceDetails,
 }
 
-impl Drive {
+impl BlockDevice {
     /// What to call it in a list: vendor and model, the backing file, or what kind it is.
     #[must_use]
     pub fn label(&self) -> String {
@@ -136,8 +136,8 @@ impl Drive {
                 DriveKind::Partition => "partition",
                 DriveKind::Loop => "loop device",
                 DriveKind::Raid => "software RAID",
-                DriveKind::Mapped => "device mapper",
-                DriveKind::Memory => "memory",
+                DriveKind::DeviceMapper => "device mapper",
+                DriveKind::RamDisk => "memory",
                 DriveKind::Optical => "optical drive",
             }
             .to_owned(),

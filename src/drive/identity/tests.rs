@@ -5,21 +5,21 @@ use std::os::unix::fs::symlink;
 use std::path::Path;
 
 use super::*;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// A tree of literal files below a directory of its own.
-struct Tree(tempfile::TempDir);
+struct IdentityTree(tempfile::TempDir);
 
-impl Tree {
+impl IdentityTree {
     fn new() -> Self {
         Self(tempfile::tempdir().unwrap())
     }
 
-    fn roots(&self) -> Roots {
-        Roots::below(self.0.path())
+    fn roots(&self) -> SysPaths {
+        SysPaths::under_root(self.0.path())
     }
 
-    fn file(&self, path: &str, text: &str) -> &Self {
+    fn write_file(&self, path: &str, text: &str) -> &Self {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
@@ -27,12 +27,12 @@ impl Tree {
     }
 
     /// A device at its place in the tree of devices, its link, and files of it.
-    fn device(&self, place: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
+    fn add_device(&self, place: &str, dev: &str, sectors: u64, files: &[(&str, &str)]) -> &Self {
         let own = format!("sys/devices/{place}");
-        self.file(&format!("{own}/dev"), &format!("{dev}\n"));
-        self.file(&format!("{own}/size"), &format!("{sectors}\n"));
+        self.write_file(&format!("{own}/dev"), &format!("{dev}\n"));
+        self.write_file(&format!("{own}/size"), &format!("{sectors}\n"));
         for (name, text) in files {
-            self.file(&format!("{own}/{name}"), text);
+            self.write_file(&format!("{own}/{name}"), text);
         }
         let class = self.0.path().join("sys/class/block");
         fs::create_dir_all(&class).unwrap();
@@ -41,8 +41,8 @@ impl Tree {
         self
     }
 
-    fn read(&self, name: &str) -> Drive {
-        read(&self.roots(), name).unwrap()
+    fn read_device(&self, name: &str) -> BlockDevice {
+        read_block_device(&self.roots(), name).unwrap()
     }
 }
 
@@ -65,39 +65,39 @@ const QUEUE_512E: &[(&str, &str)] = &[
 
 const SDA: &str = "pci0000:00/0000:00:17.0/ata1/host0/target0:0:0/0:0:0:0/block/sda";
 
-fn hard_disk() -> Tree {
-    let tree = Tree::new();
-    tree.device(SDA, "8:0", 7_814_037_168, QUEUE_512E)
-        .device(
+fn hard_disk() -> IdentityTree {
+    let tree = IdentityTree::new();
+    tree.add_device(SDA, "8:0", 7_814_037_168, QUEUE_512E)
+        .add_device(
             &format!("{SDA}/sda1"),
             "8:1",
             2048,
             &[("partition", "1\n"), ("start", "2048\n"), ("ro", "0\n")],
         )
-        .device(
+        .add_device(
             &format!("{SDA}/sda2"),
             "8:2",
             4096,
             &[("partition", "2\n"), ("start", "63\n"), ("ro", "0\n")],
         )
-        .file(
+        .write_file(
             "run/udev/data/b8:0",
             "E:ID_BUS=ata\nE:ID_MODEL=WDC_WD40EFRX-68N32N0\n\
              E:ID_MODEL_ENC=WDC\\x20WD40EFRX-68N32N0\\x20\\x20\nE:ID_SERIAL_SHORT=WD-WCC7K1\n\
              E:ID_REVISION=82.00A82\nE:ID_PART_TABLE_TYPE=gpt\n",
         )
-        .file("run/udev/data/b8:1", "E:ID_FS_TYPE=ext4\n")
-        .file(
+        .write_file("run/udev/data/b8:1", "E:ID_FS_TYPE=ext4\n")
+        .write_file(
             "proc/self/mountinfo",
             "22 1 8:1 / / rw - ext4 /dev/sda1 rw\n30 22 8:1 /srv /mnt/a\\040b rw - ext4 /dev/sda1 rw\n",
         )
-        .file("proc/swaps", "Filename Type Size Used Priority\n");
+        .write_file("proc/swaps", "Filename Type Size Used Priority\n");
     tree
 }
 
 #[test]
-fn a_hard_disk_on_sata() {
-    let drive = hard_disk().read("sda");
+fn sata_hard_disk_identity_is_read() {
+    let drive = hard_disk().read_device("sda");
     assert_eq!(drive.kind, DriveKind::Disk);
     assert_eq!(drive.number, (8, 0));
     assert_eq!(drive.size_bytes, 4_000_787_030_016);
@@ -124,33 +124,33 @@ fn a_hard_disk_on_sata() {
 }
 
 #[test]
-fn a_partition_shares_the_drives_facts_and_has_its_own_place_and_users() {
+fn partition_inherits_disk_identity_and_has_own_offset_and_users() {
     let tree = hard_disk();
-    let first = tree.read("sda1");
+    let first = tree.read_device("sda1");
     assert_eq!(first.kind, DriveKind::Partition);
     assert_eq!(first.parent.as_deref(), Some("sda"));
     assert_eq!(first.aligned, Some(true));
     assert_eq!(first.physical_block_bytes, Some(4096));
     assert_eq!(first.signature.as_deref(), Some("ext4"));
-    let at = |path: &str| Use::Mounted {
+    let at = |path: &str| DeviceUse::Mounted {
         at: path.to_owned(),
         file_system: "ext4".to_owned(),
     };
     assert_eq!(first.users, [at("/"), at("/mnt/a b")]);
-    let second = tree.read("sda2");
+    let second = tree.read_device("sda2");
     assert_eq!(second.aligned, Some(false), "starts at sector 63");
     assert_eq!(second.signature, None);
 }
 
 #[test]
-fn without_udev_the_serial_comes_from_the_drives_page() {
+fn serial_without_udev_comes_from_vpd_page() {
     let tree = hard_disk();
     fs::remove_dir_all(tree.0.path().join("run")).unwrap();
-    tree.file(
+    tree.write_file(
         &format!("sys/devices/{SDA}/device/vpd_pg80"),
         "\0\u{1}\0\u{8}WD-WCC7K1 ",
     );
-    let drive = tree.read("sda");
+    let drive = tree.read_device("sda");
     assert_eq!(drive.serial.as_deref(), Some("WD-WCC7K1"));
     assert_eq!(drive.model.as_deref(), Some("WDC WD40EFRX-68N"));
     assert_eq!(drive.firmware.as_deref(), Some("0A82"));
@@ -158,7 +158,7 @@ fn without_udev_the_serial_comes_from_the_drives_page() {
 }
 
 #[test]
-fn the_rotation_rate_comes_from_the_drives_page() {
+fn rotation_rate_comes_from_vpd_page() {
     let tree = hard_disk();
     for (rate, expected) in [
         ("\u{15}\u{18}", Some(5400)),
@@ -166,15 +166,15 @@ fn the_rotation_rate_comes_from_the_drives_page() {
         ("\0\0", None),
     ] {
         let page = format!("\0\u{7f}\0\u{3c}{rate}\0\0");
-        tree.file(&format!("sys/devices/{SDA}/device/vpd_pgb1"), &page);
-        assert_eq!(tree.read("sda").rotation_rate, expected);
+        tree.write_file(&format!("sys/devices/{SDA}/device/vpd_pgb1"), &page);
+        assert_eq!(tree.read_device("sda").rotation_rate, expected);
     }
 }
 
 #[test]
-fn an_nvme_drive_whose_name_is_hostile() {
-    let tree = Tree::new();
-    tree.device(
+fn nvme_drive_with_hostile_model_name_is_escaped() {
+    let tree = IdentityTree::new();
+    tree.add_device(
         "pci0000:00/0000:00:1d.0/0000:3d:00.0/nvme/nvme0/nvme0n1",
         "259:0",
         1_953_525_168,
@@ -186,7 +186,7 @@ fn an_nvme_drive_whose_name_is_hostile() {
             ("device/firmware_rev", "2B4QFXO7\n"),
         ],
     );
-    let drive = tree.read("nvme0n1");
+    let drive = tree.read_device("nvme0n1");
     assert_eq!(drive.model.as_deref(), Some("Fast?[31mSSD"));
     assert_eq!(drive.serial.as_deref(), Some("S64DNF0R"));
     assert_eq!(drive.firmware.as_deref(), Some("2B4QFXO7"));
@@ -197,29 +197,29 @@ fn an_nvme_drive_whose_name_is_hostile() {
 }
 
 #[test]
-fn a_virtual_drive_of_virtio() {
-    let tree = Tree::new();
-    tree.device(
+fn virtio_drive_identity_is_read() {
+    let tree = IdentityTree::new();
+    tree.add_device(
         "pci0000:00/0000:00:02.0/virtio1/block/vda",
         "254:0",
         536_870_912,
         &[("device/vendor", "0x1af4\n"), ("serial", "vol-0a1b\n")],
     );
-    let drive = tree.read("vda");
+    let drive = tree.read_device("vda");
     assert_eq!(drive.transport.as_deref(), Some("virtio"));
     assert_eq!((drive.vendor, drive.model), (None, None));
     assert_eq!(drive.serial.as_deref(), Some("vol-0a1b"));
 }
 
 #[test]
-fn a_stack_of_device_mapper_on_raid_on_two_disks() {
-    let tree = Tree::new();
+fn device_mapper_on_raid_on_two_disks_lists_slaves_and_holders() {
+    let tree = IdentityTree::new();
     let virtual_place = "virtual/block";
     for (name, dev) in [("sdb", "8:16"), ("sdc", "8:32")] {
         let place = format!("pci0/ata2/host1/{name}");
-        tree.device(&place, dev, 2048, &[("holders/md0", "")]);
+        tree.add_device(&place, dev, 2048, &[("holders/md0", "")]);
     }
-    tree.device(
+    tree.add_device(
         &format!("{virtual_place}/md0"),
         "9:0",
         4096,
@@ -230,42 +230,42 @@ fn a_stack_of_device_mapper_on_raid_on_two_disks() {
             ("holders/dm-0", ""),
         ],
     )
-    .device(
+    .add_device(
         &format!("{virtual_place}/dm-0"),
         "252:0",
         4000,
         &[("dm/name", "vg-root\n"), ("slaves/md0", "")],
     )
-    .file("proc/swaps", "Filename Type Size Used Priority\n");
-    let held = |device: &str| Use::HeldBy {
+    .write_file("proc/swaps", "Filename Type Size Used Priority\n");
+    let held = |device: &str| DeviceUse::HeldBy {
         device: device.to_owned(),
     };
-    assert_eq!(tree.read("sdb").users, [held("md0")]);
-    let raid = tree.read("md0");
+    assert_eq!(tree.read_device("sdb").users, [held("md0")]);
+    let raid = tree.read_device("md0");
     assert_eq!(raid.kind, DriveKind::Raid);
     assert_eq!(raid.slaves, ["sdb", "sdc"]);
     assert_eq!(raid.users, [held("dm-0")]);
-    let mapped = tree.read("dm-0");
-    assert_eq!(mapped.kind, DriveKind::Mapped);
+    let mapped = tree.read_device("dm-0");
+    assert_eq!(mapped.kind, DriveKind::DeviceMapper);
     assert_eq!(mapped.slaves, ["md0"]);
     assert!(mapped.users.is_empty());
 }
 
 #[test]
-fn the_list_holds_empty_slots_and_follows_the_kernels_order() {
+fn device_list_includes_empty_slots_in_kernel_order() {
     let tree = hard_disk();
-    tree.device("virtual/block/loop10", "7:10", 0, &[])
-        .device(
+    tree.add_device("virtual/block/loop10", "7:10", 0, &[])
+        .add_device(
             "virtual/block/loop9",
             "7:9",
             2048,
             &[("loop/backing_file", "/srv/image \n")],
         )
-        .file(
+        .write_file(
             "proc/diskstats",
             "7 9 loop9 0\n7 10 loop10 0\n8 0 sda 1\n8 1 sda1 1\n8 2 sda2 1\n",
         );
-    let drives = list(&tree.roots());
+    let drives = list_block_devices(&tree.roots());
     let names: Vec<&str> = drives.iter().map(|drive| drive.name.as_str()).collect();
     assert_eq!(names, ["loop9", "loop10", "sda", "sda1", "sda2"]);
     assert_eq!(drives[0].backing_file.as_deref(), Some("/srv/image"));
@@ -274,60 +274,60 @@ fn the_list_holds_empty_slots_and_follows_the_kernels_order() {
 }
 
 #[test]
-fn what_is_not_there_is_none() {
-    assert_eq!(read(&Tree::new().roots(), "sdz"), None);
-    assert!(list(&Tree::new().roots()).is_empty());
+fn missing_device_reads_as_none() {
+    assert_eq!(read_block_device(&IdentityTree::new().roots(), "sdz"), None);
+    assert!(list_block_devices(&IdentityTree::new().roots()).is_empty());
 }
 
 #[test]
-fn the_way_to_a_drive_has_a_ceiling() {
-    let tree = Tree::new();
+fn host_link_reports_maximum_throughput() {
+    let tree = IdentityTree::new();
     let port = "pci0000:00/0000:00:17.0/ata1";
-    tree.file(
+    tree.write_file(
         &format!("sys/devices/{port}/link1/ata_link/link1/sata_spd"),
         "6.0 Gbps\n",
     );
     let disk = format!("{port}/host0/target0:0:0/0:0:0:0/block/sda");
-    tree.device(&disk, "8:0", 1 << 20, QUEUE_512E);
-    tree.file(
+    tree.add_device(&disk, "8:0", 1 << 20, QUEUE_512E);
+    tree.write_file(
         &format!("sys/devices/{disk}/device/hwmon/hwmon2/temp1_input"),
         "41500\n",
     );
-    let sda = tree.read("sda");
+    let sda = tree.read_device("sda");
     let link = sda.details.link.unwrap();
     assert_eq!(
-        (link.name.as_str(), link.ceiling_bytes_per_s),
+        (link.name.as_str(), link.max_bytes_per_s),
         ("SATA 6.0 Gbps", 600_000_000)
     );
-    assert_eq!(link.parallel_requests, Some(32));
+    assert_eq!(link.max_queue_depth, Some(32));
     assert_eq!(sda.details.temperature_celsius, Some(41.5));
     assert_eq!(sda.details.schedulers, ["none", "mq-deadline", "kyber"]);
 
     let slot = "pci0000:00/0000:01:00.0";
-    tree.file(
+    tree.write_file(
         &format!("sys/devices/{slot}/current_link_speed"),
         "16.0 GT/s PCIe\n",
     );
-    tree.file(&format!("sys/devices/{slot}/current_link_width"), "4\n");
-    tree.device(&format!("{slot}/nvme/nvme0/nvme0n1"), "259:0", 1 << 20, &[]);
-    let link = tree.read("nvme0n1").details.link.unwrap();
+    tree.write_file(&format!("sys/devices/{slot}/current_link_width"), "4\n");
+    tree.add_device(&format!("{slot}/nvme/nvme0/nvme0n1"), "259:0", 1 << 20, &[]);
+    let link = tree.read_device("nvme0n1").details.link.unwrap();
     assert_eq!(
-        (link.name.as_str(), link.ceiling_bytes_per_s),
+        (link.name.as_str(), link.max_bytes_per_s),
         ("PCIe 16.0 GT/s x4", 7_876_000_000)
     );
 }
 
 #[test]
-fn a_stick_on_usb_2_takes_one_request() {
-    let tree = Tree::new();
+fn usb_2_stick_has_queue_depth_one() {
+    let tree = IdentityTree::new();
     let port = "pci0000:00/0000:00:14.0/usb1/1-2";
-    tree.file(&format!("sys/devices/{port}/bMaxPacketSize0"), "64\n");
-    tree.file(&format!("sys/devices/{port}/speed"), "480\n");
+    tree.write_file(&format!("sys/devices/{port}/bMaxPacketSize0"), "64\n");
+    tree.write_file(&format!("sys/devices/{port}/speed"), "480\n");
     let disk = format!("{port}/1-2:1.0/host6/target6:0:0/6:0:0:0/block/sdb");
-    tree.device(&disk, "8:16", 1 << 20, &[]);
-    let link = tree.read("sdb").details.link.unwrap();
+    tree.add_device(&disk, "8:16", 1 << 20, &[]);
+    let link = tree.read_device("sdb").details.link.unwrap();
     assert_eq!(
-        (link.ceiling_bytes_per_s, link.parallel_requests),
+        (link.max_bytes_per_s, link.max_queue_depth),
         (35_000_000, Some(1))
     );
 }

@@ -5,7 +5,7 @@ use crate::printable::is_invisible;
 /// Text without its surrounding space and with everything replaced that could move the cursor,
 /// change colours or turn the writing direction: a drive may call itself whatever it likes.
 #[must_use]
-pub fn harmless(text: &str) -> String {
+pub fn sanitized(text: &str) -> String {
     text.trim_matches(|letter: char| letter.is_whitespace() || letter == '\0')
         .chars()
         .map(|letter| {
@@ -23,10 +23,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn nothing_reaches_the_terminal_that_moves_it() {
-        assert_eq!(harmless("  Samsung SSD 980 \n"), "Samsung SSD 980");
-        assert_eq!(harmless("evil\x1b[2Jdisk\u{9b}1m"), "evil?[2Jdisk?1m");
-        assert_eq!(harmless("right\u{202e}left"), "right?left");
-        assert_eq!(harmless("padded\0\0\0"), "padded");
+    fn sanitized_text_contains_no_control_characters() {
+        assert_eq!(sanitized("  Samsung SSD 980 \n"), "Samsung SSD 980");
+        assert_eq!(sanitized("evil\x1b[2Jdisk\u{9b}1m"), "evil?[2Jdisk?1m");
+        assert_eq!(sanitized("right\u{202e}left"), "right?left");
+        assert_eq!(sanitized("padded\0\0\0"), "padded");
     }
 }

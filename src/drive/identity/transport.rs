@@ -7,7 +7,7 @@ use super::DriveKind;
 
 /// Beginning of a directory's name in the device tree, and the transport that it stands for. The
 /// first that fits wins: a USB bridge has a SCSI host below it, not the other way round.
-const SIGNS: [(&str, &str); 10] = [
+const TRANSPORT_PREFIXES: [(&str, &str); 10] = [
     ("usb", "usb"),
     ("ata", "sata"),
     ("end_device-", "sas"),
@@ -21,7 +21,7 @@ const SIGNS: [(&str, &str); 10] = [
 ];
 
 /// How a device is attached, where its place says so; `whole` is its resolved directory in sysfs.
-pub(super) fn of(kind: DriveKind, whole: &Path, bus: Option<&str>) -> Option<String> {
+pub(super) fn find_transport(kind: DriveKind, whole: &Path, bus: Option<&str>) -> Option<String> {
     if kind == DriveKind::Loop {
         return Some("loop".to_owned());
     }
@@ -39,7 +39,7 @@ pub(super) fn of(kind: DriveKind, whole: &Path, bus: Option<&str>) -> Option<Str
             })
         })
     };
-    SIGNS
+    TRANSPORT_PREFIXES
         .iter()
         .find(|(sign, _)| fits(sign))
         .map(|(_, transport)| *transport)

@@ -3,15 +3,15 @@
 use std::collections::HashMap;
 use std::fs;
 
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// Properties of one device from `/run/udev/data/bMAJOR:MINOR`; empty where there is no udev.
 #[derive(Debug, Clone, Default)]
-pub(super) struct Udev(HashMap<String, String>);
+pub(super) struct UdevProperties(HashMap<String, String>);
 
-impl Udev {
+impl UdevProperties {
     /// Reads the properties of a block device.
-    pub(super) fn read(roots: &Roots, (major, minor): (u32, u32)) -> Self {
+    pub(super) fn read(roots: &SysPaths, (major, minor): (u32, u32)) -> Self {
         let path = roots.run.join(format!("udev/data/b{major}:{minor}"));
         Self::parse(&String::from_utf8_lossy(
             &fs::read(path).unwrap_or_default(),
@@ -23,7 +23,7 @@ impl Udev {
         Self(
             text.lines()
                 .filter_map(|line| line.strip_prefix("E:")?.split_once('='))
-                .map(|(name, value)| (name.to_owned(), decode(value)))
+                .map(|(name, value)| (name.to_owned(), decode_udev_value(value)))
                 .collect(),
         )
     }
@@ -32,7 +32,7 @@ impl Udev {
     pub(super) fn get(&self, name: &str) -> Option<String> {
         self.0
             .get(name)
-            .map(|value| super::text::harmless(value))
+            .map(|value| super::text::sanitized(value))
             .filter(|value| !value.is_empty())
     }
 
@@ -44,7 +44,7 @@ impl Udev {
 }
 
 /// udev writes bytes that it does not trust as `\xHH`.
-fn decode(value: &str) -> String {
+fn decode_udev_value(value: &str) -> String {
     let mut parts = value.split("\\x");
     let mut bytes = parts.next().unwrap_or_default().as_bytes().to_vec();
     for part in parts {
@@ -67,12 +67,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn properties_are_decoded() {
-        let udev =
-            Udev::parse("S:disk/by-id/x\nE:ID_MODEL_ENC=WDC\\x20WD40EFRX\\x20\nE:ID_BUS=ata\n");
+    fn udev_properties_are_decoded() {
+        let udev = UdevProperties::parse(
+            "S:disk/by-id/x\nE:ID_MODEL_ENC=WDC\\x20WD40EFRX\\x20\nE:ID_BUS=ata\n",
+        );
         assert_eq!(udev.model().as_deref(), Some("WDC WD40EFRX"));
         assert_eq!(udev.get("ID_BUS").as_deref(), Some("ata"));
         assert_eq!(udev.get("ID_FS_TYPE"), None);
-        assert_eq!(decode("a\\xZZ\\x1b[2J"), "aZZ\u{1b}[2J");
+        assert_eq!(decode_udev_value("a\\xZZ\\x1b[2J"), "aZZ\u{1b}[2J");
     }
 }

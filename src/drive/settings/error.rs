@@ -3,7 +3,7 @@
 use std::io;
 use std::path::{Path, PathBuf};
 
-use super::setting::Setting;
+use super::setting::SystemSetting;
 use crate::private_directory::PrivateDirectoryError;
 use crate::privilege;
 
@@ -25,13 +25,13 @@ pub enum SettingError {
         "none of XDG_RUNTIME_DIR, XDG_STATE_HOME and HOME is set: there is no place to note the \
          old value"
     )]
-    NoPlace,
+    NoRecordDirectory,
     /// The place of the records, or a record, cannot be trusted or used.
     #[error("the noted settings are ignored: {0}")]
-    Directory(#[from] PrivateDirectoryError),
+    RecordDirectory(#[from] PrivateDirectoryError),
     /// A record that this program has not written.
     #[error("{} is ignored: {reason}", path.display())]
-    Record {
+    InvalidRecord {
         /// Its file.
         path: PathBuf,
         /// What is wrong with it.
@@ -39,29 +39,29 @@ pub enum SettingError {
     },
     /// No name of a block device.
     #[error("{name:?} is not the name of a block device")]
-    Device {
+    InvalidDeviceName {
         /// The name.
         name: String,
     },
     /// Not a value that the setting can have.
     #[error("{setting} cannot be {value:?}")]
-    Value {
+    InvalidValue {
         /// The setting.
-        setting: Setting,
+        setting: SystemSetting,
         /// The value.
         value: String,
     },
     /// Another process changes the setting.
     #[error("another process{} is changing {setting}", .holder.map(|id| format!(" ({id})")).unwrap_or_default())]
-    Held {
+    LockedByProcess {
         /// The setting.
-        setting: Setting,
+        setting: SystemSetting,
         /// Which process, where it is known.
         holder: Option<u32>,
     },
     /// Where the kernel's file should be is another one.
     #[error("{} is not a file of the kernel's", path.display())]
-    NotKernel {
+    NotKernelFile {
         /// Where.
         path: PathBuf,
     },
@@ -75,27 +75,27 @@ pub enum RecordError {
     Json(#[from] serde_json::Error),
     /// A value that the setting cannot have.
     #[error("{setting} cannot be {value:?}")]
-    Value {
+    InvalidValue {
         /// The setting.
-        setting: Setting,
+        setting: SystemSetting,
         /// The value.
         value: String,
     },
     /// The setting is another one than the name of the file says.
     #[error("it is about {found}, its name about something else")]
-    Name {
+    NameMismatch {
         /// What it is about.
-        found: Setting,
+        found: SystemSetting,
     },
     /// A device's identity where there is no device, or none where there is one.
     #[error("the device's identity does not fit {0}")]
-    Identity(Setting),
+    UnexpectedIdentity(SystemSetting),
     /// Larger or with more values than any that this program writes.
     #[error("it is too large")]
-    Size,
+    TooLarge,
     /// Of another version of this program.
     #[error("its version is {0}")]
-    Version(u32),
+    UnsupportedVersion(u32),
 }
 
 impl SettingError {
@@ -105,7 +105,7 @@ impl SettingError {
         match self {
             Self::Io { source, .. } => match source.kind() {
                 io::ErrorKind::PermissionDenied => {
-                    return privilege::as_root_or(
+                    return privilege::root_advice(
                         " (sudo)",
                         "a container or a security module forbids it: run it on the host",
                     );
@@ -114,34 +114,36 @@ impl SettingError {
                 _ => "the kernel or the drive does not let it be changed",
             }
             .to_owned(),
-            Self::NoPlace => "set HOME or XDG_STATE_HOME".to_owned(),
-            Self::Directory(error) => error.advice(),
-            Self::Record { path, .. } => {
+            Self::NoRecordDirectory => "set HOME or XDG_STATE_HOME".to_owned(),
+            Self::RecordDirectory(error) => error.advice(),
+            Self::InvalidRecord { path, .. } => {
                 format!("find out who wrote {}, and remove it", path.display())
             }
-            Self::Device { .. } => "`diskscope devices` lists the block devices".to_owned(),
-            Self::Value { setting, .. } => format!("look at what {setting} is now"),
-            Self::Held { holder, .. } => match holder {
+            Self::InvalidDeviceName { .. } => {
+                "`diskscope devices` lists the block devices".to_owned()
+            }
+            Self::InvalidValue { setting, .. } => format!("look at what {setting} is now"),
+            Self::LockedByProcess { holder, .. } => match holder {
                 Some(id) => format!("wait until process {id} has ended"),
                 None => "wait until it has ended; lslocks lists who locks what".to_owned(),
             },
-            Self::NotKernel { .. } => "mount sysfs on /sys and procfs on /proc".to_owned(),
+            Self::NotKernelFile { .. } => "mount sysfs on /sys and procfs on /proc".to_owned(),
         }
     }
 
     /// Whether another process changes the setting now.
     #[must_use]
-    pub fn is_held(&self) -> bool {
-        matches!(self, Self::Held { .. })
+    pub fn is_locked_by_process(&self) -> bool {
+        matches!(self, Self::LockedByProcess { .. })
     }
 
     pub(super) fn is_not_found(&self) -> bool {
-        matches!(self, Self::Io { source, .. } if is_gone(source))
+        matches!(self, Self::Io { source, .. } if is_device_gone(source))
     }
 }
 
 /// Whether an error says that a device is not there (any more).
-fn is_gone(error: &io::Error) -> bool {
+fn is_device_gone(error: &io::Error) -> bool {
     error.kind() == io::ErrorKind::NotFound
         || matches!(error.raw_os_error(), Some(libc::ENODEV | libc::ENXIO))
 }

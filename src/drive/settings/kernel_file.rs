@@ -11,36 +11,36 @@ use rustix::fs::{FlockOperation, Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
 use super::error::{SettingError, io_error};
-use super::setting::{KernelTree, Setting};
-use crate::roots::Roots;
+use super::setting::{KernelTree, SystemSetting};
+use crate::roots::SysPaths;
 
 /// How long opening a setting is tried again where renames elsewhere interrupt it.
-const PATIENCE: Duration = Duration::from_secs(1);
-const PAUSE: Duration = Duration::from_micros(100);
+const OPEN_TIMEOUT: Duration = Duration::from_secs(1);
+const OPEN_RETRY_INTERVAL: Duration = Duration::from_micros(100);
 /// As many symbolic links as the kernel follows (path_resolution(7)).
 const MAX_LINKS: u32 = 40;
 /// Bytes of the longest value.
-const LONGEST: usize = 4096;
+const MAX_VALUE_BYTES: usize = 4096;
 
 /// The open file of a setting. It belongs to the device that had the name when it was opened:
 /// once that is gone, the kernel refuses to read and write (ENODEV).
 #[derive(Debug)]
-pub(super) struct KernelFile {
+pub(super) struct SettingFile {
     file: File,
     path: PathBuf,
 }
 
-impl KernelFile {
+impl SettingFile {
     /// Opens a setting to read and change it. The path is anchored: no link leads out of the tree.
-    pub(super) fn open(roots: &Roots, setting: &Setting) -> Result<Self, SettingError> {
-        let (tree, relative) = setting.locate(roots)?;
+    pub(super) fn open(roots: &SysPaths, setting: &SystemSetting) -> Result<Self, SettingError> {
+        let (tree, relative) = setting.file_path(roots)?;
         let root = tree.root(roots);
         let path = root.join(&relative);
         let file =
-            open_below(root, &relative).map_err(|error| io_error("open", &path)(error.into()))?;
+            open_beneath(root, &relative).map_err(|error| io_error("open", &path)(error.into()))?;
         // A test describes another kernel in ordinary files.
-        if *roots == Roots::default() && !is_of(&file, tree) {
-            return Err(SettingError::NotKernel { path });
+        if *roots == SysPaths::default() && !is_in_tree(&file, tree) {
+            return Err(SettingError::NotKernelFile { path });
         }
         Ok(Self { file, path })
     }
@@ -51,13 +51,13 @@ impl KernelFile {
 
     /// Locks the file itself: it is the same one for all users, whatever their directories.
     /// `false` when another process has the lock.
-    pub(super) fn lock(&self) -> Result<bool, SettingError> {
-        lock(&self.file).map_err(io_error("lock", &self.path))
+    pub(super) fn try_lock(&self) -> Result<bool, SettingError> {
+        try_lock_file(&self.file).map_err(io_error("lock", &self.path))
     }
 
     /// What the setting is; of a choice such as `[none] mq-deadline` the word in brackets.
     pub(super) fn read(&self) -> Result<String, SettingError> {
-        let mut buffer = [0; LONGEST];
+        let mut buffer = [0; MAX_VALUE_BYTES];
         let length = self
             .file
             .read_at(&mut buffer, 0)
@@ -83,7 +83,7 @@ impl KernelFile {
 
 /// Takes the lock of an open file, if nobody has it: it goes with the last descriptor, however the
 /// process ends.
-pub(super) fn lock(file: &File) -> io::Result<bool> {
+pub(super) fn try_lock_file(file: &File) -> io::Result<bool> {
     match rustix::fs::flock(file, FlockOperation::NonBlockingLockExclusive) {
         Ok(()) => Ok(true),
         Err(Errno::WOULDBLOCK) => Ok(false),
@@ -91,8 +91,8 @@ pub(super) fn lock(file: &File) -> io::Result<bool> {
     }
 }
 
-fn open_below(root: &Path, relative: &Path) -> rustix::io::Result<File> {
-    let relative = without_links(root, relative);
+fn open_beneath(root: &Path, relative: &Path) -> rustix::io::Result<File> {
+    let relative = resolve_links(root, relative);
     let anchor = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let root = rustix::fs::open(root, anchor, Mode::empty())?;
     let flags = OFlags::RDWR | OFlags::NOFOLLOW | OFlags::NOCTTY | OFlags::CLOEXEC;
@@ -101,7 +101,9 @@ fn open_below(root: &Path, relative: &Path) -> rustix::io::Result<File> {
     let opened = loop {
         match rustix::fs::openat2(&root, &relative, flags, Mode::empty(), beneath) {
             // Somebody renamed or mounted something anywhere while a `..` was followed (openat2(2)).
-            Err(Errno::AGAIN) if began.elapsed() < PATIENCE => std::thread::sleep(PAUSE),
+            Err(Errno::AGAIN) if began.elapsed() < OPEN_TIMEOUT => {
+                std::thread::sleep(OPEN_RETRY_INTERVAL)
+            }
             // Before kernel 5.6, or behind a filter of system calls that does not know it. The path
             // is one of ours all the same.
             Err(Errno::NOSYS | Errno::PERM) => {
@@ -116,7 +118,7 @@ fn open_below(root: &Path, relative: &Path) -> rustix::io::Result<File> {
 /// The same path with its links resolved, so that no `..` is left in it: every rename on the machine
 /// interrupts the kernel at one. Where that leads out of the tree the path stays as it is, and is
 /// refused when it is opened.
-fn without_links(root: &Path, relative: &Path) -> PathBuf {
+fn resolve_links(root: &Path, relative: &Path) -> PathBuf {
     let mut pending: Vec<OsString> = relative.iter().rev().map(OsString::from).collect();
     let mut resolved = PathBuf::new();
     let mut links = 0;
@@ -141,6 +143,6 @@ fn without_links(root: &Path, relative: &Path) -> PathBuf {
     resolved
 }
 
-fn is_of(file: &File, tree: KernelTree) -> bool {
-    rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type as u64 == tree.magic())
+fn is_in_tree(file: &File, tree: KernelTree) -> bool {
+    rustix::fs::fstatfs(file).is_ok_and(|about| about.f_type as u64 == tree.file_system_magic())
 }

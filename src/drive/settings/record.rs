@@ -3,22 +3,22 @@
 use serde::{Deserialize, Serialize};
 
 use super::error::RecordError;
-use super::setting::{DeviceName, Setting};
-use crate::roots::Roots;
+use super::setting::{DeviceName, SystemSetting};
+use crate::roots::SysPaths;
 
 /// Version of the format.
-const VERSION: u32 = 1;
+const RECORD_VERSION: u32 = 1;
 /// Bytes of the largest record that is read.
-pub(super) const LARGEST: u64 = 64 * 1024;
+pub(super) const MAX_RECORD_BYTES: u64 = 64 * 1024;
 /// Values that one run sets at most.
-const MOST_VALUES: usize = 256;
+const MAX_VALUES: usize = 256;
 
 /// The old value of one setting, as long as it is changed.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct Record {
+pub struct SettingRecord {
     version: u32,
-    setting: Setting,
+    setting: SystemSetting,
     /// The kernel's run in which it was changed: a setting does not outlive it.
     boot: BootId,
     /// Whose setting it is: a name may be given to another device.
@@ -30,23 +30,23 @@ pub struct Record {
     changed_to: Vec<String>,
 }
 
-impl Record {
+impl SettingRecord {
     /// A record of a setting that is not changed yet.
     pub(super) fn new(
-        setting: Setting,
+        setting: SystemSetting,
         boot: BootId,
         device: Option<DeviceIdentity>,
         original: String,
     ) -> Result<Self, RecordError> {
         let record = Self {
-            version: VERSION,
+            version: RECORD_VERSION,
             setting,
             boot,
             device,
             original,
             changed_to: Vec::new(),
         };
-        record.checked()
+        record.validated()
     }
 
     /// Reads a record, refusing whatever this program would not write.
@@ -54,25 +54,25 @@ impl Record {
     /// # Errors
     /// When it is damaged, or its setting or values are none that the program changes.
     pub fn parse(bytes: &[u8]) -> Result<Self, RecordError> {
-        if bytes.len() as u64 > LARGEST {
-            return Err(RecordError::Size);
+        if bytes.len() as u64 > MAX_RECORD_BYTES {
+            return Err(RecordError::TooLarge);
         }
-        serde_json::from_slice::<Self>(bytes)?.checked()
+        serde_json::from_slice::<Self>(bytes)?.validated()
     }
 
-    fn checked(self) -> Result<Self, RecordError> {
-        if self.version != VERSION {
-            return Err(RecordError::Version(self.version));
+    fn validated(self) -> Result<Self, RecordError> {
+        if self.version != RECORD_VERSION {
+            return Err(RecordError::UnsupportedVersion(self.version));
         }
-        if self.changed_to.len() > MOST_VALUES {
-            return Err(RecordError::Size);
+        if self.changed_to.len() > MAX_VALUES {
+            return Err(RecordError::TooLarge);
         }
         if self.device.is_some() != self.setting.device().is_some() {
-            return Err(RecordError::Identity(self.setting));
+            return Err(RecordError::UnexpectedIdentity(self.setting));
         }
         let mut values = std::iter::once(&self.original).chain(&self.changed_to);
         if let Some(value) = values.find(|value| !self.setting.accepts(value)) {
-            return Err(RecordError::Value {
+            return Err(RecordError::InvalidValue {
                 value: value.clone(),
                 setting: self.setting.clone(),
             });
@@ -82,7 +82,7 @@ impl Record {
 
     /// The setting.
     #[must_use]
-    pub fn setting(&self) -> &Setting {
+    pub fn setting(&self) -> &SystemSetting {
         &self.setting
     }
 
@@ -94,18 +94,18 @@ impl Record {
 
     /// Whether a value is one that it was changed to.
     #[must_use]
-    pub fn is_ours(&self, value: &str) -> bool {
+    pub fn was_set_by_us(&self, value: &str) -> bool {
         self.changed_to.iter().any(|ours| ours == value)
     }
 
     /// Notes what it is going to be.
-    pub(super) fn add(&mut self, value: &str) -> Result<(), RecordError> {
-        for reading in self.setting.readings(value) {
-            if !self.is_ours(&reading) {
+    pub(super) fn add_value(&mut self, value: &str) -> Result<(), RecordError> {
+        for reading in self.setting.possible_readback_values(value) {
+            if !self.was_set_by_us(&reading) {
                 self.changed_to.push(reading);
             }
         }
-        self.clone().checked().map(|_| ())
+        self.clone().validated().map(|_| ())
     }
 
     pub(super) fn boot(&self) -> &BootId {
@@ -124,7 +124,7 @@ pub struct BootId(String);
 
 impl BootId {
     /// That of the kernel that runs; `None` where it cannot be read.
-    pub(super) fn read(roots: &Roots) -> Option<Self> {
+    pub(super) fn read(roots: &SysPaths) -> Option<Self> {
         let text = std::fs::read_to_string(roots.proc.join("sys/kernel/random/boot_id")).ok()?;
         Self::try_from(text.trim_end().to_owned()).ok()
     }
@@ -158,7 +158,7 @@ pub struct DeviceIdentity {
 
 impl DeviceIdentity {
     /// That of the device that has the name now; `None` where there is none.
-    pub(super) fn read(roots: &Roots, name: &DeviceName) -> Option<Self> {
+    pub(super) fn read(roots: &SysPaths, name: &DeviceName) -> Option<Self> {
         let device = roots.sys.join("class/block").join(name.as_str());
         let text = |file: &str| {
             let text = std::fs::read_to_string(device.join(file)).ok()?;

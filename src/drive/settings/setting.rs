@@ -7,11 +7,11 @@ use std::str::FromStr;
 use serde::{Deserialize, Serialize};
 
 use super::error::{SettingError, io_error};
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// Longest name of a device that is accepted; the kernel's are shorter (DISK_NAME_LEN, 32, and a
 /// partition's number).
-const LONGEST_NAME: usize = 64;
+const MAX_DEVICE_NAME_BYTES: usize = 64;
 /// What `cache_type` offers (drivers/scsi/sd.c, `sd_cache_types`).
 const CACHE_TYPES: [&str; 4] = [
     "write through",
@@ -37,13 +37,13 @@ impl DeviceName {
     pub fn new(name: &str) -> Result<Self, SettingError> {
         let allowed = |byte: u8| byte.is_ascii_alphanumeric() || b"!._:-".contains(&byte);
         if !name.is_empty()
-            && name.len() <= LONGEST_NAME
+            && name.len() <= MAX_DEVICE_NAME_BYTES
             && !name.starts_with('.')
             && name.bytes().all(allowed)
         {
             Ok(Self(name.to_owned()))
         } else {
-            Err(SettingError::Device {
+            Err(SettingError::InvalidDeviceName {
                 name: name.to_owned(),
             })
         }
@@ -60,7 +60,7 @@ impl DeviceName {
 /// these, and its file's path is built here.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(into = "String", try_from = "String")]
-pub enum Setting {
+pub enum SystemSetting {
     /// The read-ahead of a whole block device in KiB (kernel Documentation/ABI/stable/sysfs-block).
     ReadAhead(DeviceName),
     /// The write cache of a SCSI or SATA drive (drivers/scsi/sd.c, `cache_type`).
@@ -78,7 +78,7 @@ pub(super) enum KernelTree {
 }
 
 impl KernelTree {
-    pub(super) fn root(self, roots: &Roots) -> &Path {
+    pub(super) fn root(self, roots: &SysPaths) -> &Path {
         match self {
             Self::Sysfs => &roots.sys,
             Self::Procfs => &roots.proc,
@@ -86,7 +86,7 @@ impl KernelTree {
     }
 
     /// `f_type` of its files (include/uapi/linux/magic.h).
-    pub(super) fn magic(self) -> u64 {
+    pub(super) fn file_system_magic(self) -> u64 {
         match self {
             Self::Sysfs => 0x6265_6572,
             Self::Procfs => 0x9fa0,
@@ -94,7 +94,7 @@ impl KernelTree {
     }
 }
 
-impl Setting {
+impl SystemSetting {
     /// The read-ahead of a whole device.
     ///
     /// # Errors
@@ -134,7 +134,7 @@ impl Setting {
     }
 
     /// What the kernel may make of a value that is written: it rounds read-ahead to pages.
-    pub(super) fn readings(&self, value: &str) -> Vec<String> {
+    pub(super) fn possible_readback_values(&self, value: &str) -> Vec<String> {
         let mut readings = vec![value.to_owned()];
         if let (Self::ReadAhead(_), Ok(kib)) = (self, value.parse::<u64>()) {
             let page = rustix::param::page_size() as u64 / 1024;
@@ -147,7 +147,10 @@ impl Setting {
     }
 
     /// Its file: in which tree, and the path below that tree's root.
-    pub(super) fn locate(&self, roots: &Roots) -> Result<(KernelTree, PathBuf), SettingError> {
+    pub(super) fn file_path(
+        &self,
+        roots: &SysPaths,
+    ) -> Result<(KernelTree, PathBuf), SettingError> {
         let device = |device: &DeviceName| Path::new("class/block").join(device.as_str());
         match self {
             Self::ReadAhead(name) => {
@@ -192,7 +195,7 @@ fn scsi_address(disks: &Path) -> Result<String, SettingError> {
         .ok_or_else(|| io_error("find a drive in", disks)(std::io::ErrorKind::NotFound.into()))
 }
 
-impl FromStr for Setting {
+impl FromStr for SystemSetting {
     type Err = SettingError;
 
     fn from_str(text: &str) -> Result<Self, SettingError> {
@@ -200,14 +203,14 @@ impl FromStr for Setting {
             Some((READ_AHEAD, device)) => Self::read_ahead(device),
             Some((WRITE_CACHE, device)) => Self::write_cache(device),
             None if text == DELAY_ACCOUNTING => Ok(Self::DelayAccounting),
-            _ => Err(SettingError::Device {
+            _ => Err(SettingError::InvalidDeviceName {
                 name: text.to_owned(),
             }),
         }
     }
 }
 
-impl TryFrom<String> for Setting {
+impl TryFrom<String> for SystemSetting {
     type Error = String;
 
     fn try_from(text: String) -> Result<Self, String> {
@@ -216,13 +219,13 @@ impl TryFrom<String> for Setting {
     }
 }
 
-impl From<Setting> for String {
-    fn from(setting: Setting) -> Self {
+impl From<SystemSetting> for String {
+    fn from(setting: SystemSetting) -> Self {
         setting.name()
     }
 }
 
-impl Display for Setting {
+impl Display for SystemSetting {
     fn fmt(&self, out: &mut Formatter<'_>) -> fmt::Result {
         match self {
             Self::ReadAhead(device) => write!(out, "the read-ahead of {}", device.as_str()),

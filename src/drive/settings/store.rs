@@ -6,25 +6,25 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use super::error::{RecordError, SettingError, io_error};
-use super::kernel_file::{self, KernelFile};
-use super::record::{self, Record};
-use super::setting::Setting;
-use crate::private_directory::{Access, PrivateDirectory};
+use super::kernel_file::{self, SettingFile};
+use super::record::{self, SettingRecord};
+use super::setting::SystemSetting;
+use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 
 /// Ending of a record's name.
-pub(super) const RECORD: &str = ".json";
+pub(super) const RECORD_SUFFIX: &str = ".json";
 /// Ending of a lock's name. Locks are never removed: two processes could hold two of one name.
-const LOCK: &str = ".lock";
+const LOCK_SUFFIX: &str = ".lock";
 
 /// Takes the lock of a setting, and leaves in it who has it.
-pub(super) fn lock_of(
+pub(super) fn take_setting_lock(
     directory: &PrivateDirectory,
-    setting: &Setting,
+    setting: &SystemSetting,
 ) -> Result<File, SettingError> {
-    let name = OsString::from(setting.name() + LOCK);
+    let name = OsString::from(setting.name() + LOCK_SUFFIX);
     let file = directory.open_or_create(&name)?;
     let failed = || io_error("lock", &directory.path().join(&name));
-    if kernel_file::lock(&file).map_err(failed())? {
+    if kernel_file::try_lock_file(&file).map_err(failed())? {
         let holder = format!("{}\n", std::process::id());
         let noted = file
             .set_len(0)
@@ -35,45 +35,48 @@ pub(super) fn lock_of(
     let mut text = [0; 16];
     let length = file.read_at(&mut text, 0).unwrap_or(0);
     let holder = std::str::from_utf8(&text[..length]).ok();
-    Err(SettingError::Held {
+    Err(SettingError::LockedByProcess {
         setting: setting.clone(),
         holder: holder.and_then(|text| text.trim_end().parse().ok()),
     })
 }
 
-pub(super) fn record_name(setting: &Setting) -> OsString {
-    OsString::from(setting.name() + RECORD)
+pub(super) fn record_name(setting: &SystemSetting) -> OsString {
+    OsString::from(setting.name() + RECORD_SUFFIX)
 }
 
 /// The record of a setting; `None` where there is none.
 pub(super) fn read_record(
     directory: &PrivateDirectory,
-    setting: &Setting,
-) -> Result<Option<Record>, SettingError> {
+    setting: &SystemSetting,
+) -> Result<Option<SettingRecord>, SettingError> {
     let name = record_name(setting);
-    let file = match directory.open_file(&name, Access::Read) {
+    let file = match directory.open_file(&name, PrivateFileAccess::Read) {
         Err(error) if error.is_not_found() => return Ok(None),
         opened => opened?,
     };
     let path = directory.path().join(&name);
     let mut bytes = Vec::new();
-    file.take(record::LARGEST + 1)
+    file.take(record::MAX_RECORD_BYTES + 1)
         .read_to_end(&mut bytes)
         .map_err(io_error("read", &path))?;
-    let parsed = Record::parse(&bytes).and_then(|record| {
+    let parsed = SettingRecord::parse(&bytes).and_then(|record| {
         if record.setting() == setting {
             return Ok(record);
         }
         let found = record.setting().clone();
-        Err(RecordError::Name { found })
+        Err(RecordError::NameMismatch { found })
     });
     parsed
         .map(Some)
-        .map_err(|reason| SettingError::Record { path, reason })
+        .map_err(|reason| SettingError::InvalidRecord { path, reason })
 }
 
 /// Removes a record.
-pub(super) fn forget(directory: &PrivateDirectory, setting: &Setting) -> Result<(), SettingError> {
+pub(super) fn remove_record(
+    directory: &PrivateDirectory,
+    setting: &SystemSetting,
+) -> Result<(), SettingError> {
     match directory.unlink(&record_name(setting)) {
         Err(error) if !error.is_not_found() => Err(error.into()),
         _ => Ok(()),
@@ -82,13 +85,13 @@ pub(super) fn forget(directory: &PrivateDirectory, setting: &Setting) -> Result<
 
 /// Puts a setting back and removes its record. `false` where there was nothing to put back: the
 /// device is gone, or somebody else has set it since.
-pub(super) fn restore(
+pub(super) fn restore_from_record(
     directory: &PrivateDirectory,
-    record: &Record,
-    file: &KernelFile,
+    record: &SettingRecord,
+    file: &SettingFile,
 ) -> Result<bool, SettingError> {
     let put_back = file.read().and_then(|now| {
-        let ours = record.is_ours(&now) && now != record.original();
+        let ours = record.was_set_by_us(&now) && now != record.original();
         if ours {
             file.write(record.original())?;
         }
@@ -98,6 +101,6 @@ pub(super) fn restore(
         Err(error) if error.is_not_found() => false,
         put_back => put_back?,
     };
-    forget(directory, record.setting())?;
+    remove_record(directory, record.setting())?;
     Ok(ours)
 }

@@ -4,18 +4,18 @@ use std::os::unix::fs::{PermissionsExt, symlink};
 
 use crate::requirement::{self, Requirement};
 
-const BOOT: &str = "01234567-89ab-cdef-0123-456789abcdef";
-const OTHER_BOOT: &str = "fedcba98-89ab-cdef-0123-456789abcdef";
+const BOOT_ID: &str = "01234567-89ab-cdef-0123-456789abcdef";
+const OTHER_BOOT_ID: &str = "fedcba98-89ab-cdef-0123-456789abcdef";
 
-struct Place {
+struct TestLocation {
     directory: tempfile::TempDir,
-    settings: Settings,
+    settings: SettingsManager,
     /// The read-ahead of sda, 128 at the beginning.
     setting: PathBuf,
     records: PathBuf,
 }
 
-impl Place {
+impl TestLocation {
     fn new() -> Self {
         let directory = tempfile::tempdir().unwrap();
         let root = directory.path();
@@ -26,26 +26,26 @@ impl Place {
         write("sys/class/block/sda/queue/read_ahead_kb", "128\n");
         write("sys/class/block/sda/dev", "8:0\n");
         write("sys/class/block/sda/diskseq", "3\n");
-        write("proc/sys/kernel/random/boot_id", BOOT);
+        write("proc/sys/kernel/random/boot_id", BOOT_ID);
         write("proc/sys/kernel/task_delayacct", "0\n");
         write("victim", "precious");
         Self {
             setting: device.join("queue/read_ahead_kb"),
             records: root.join("records"),
-            settings: Settings::new(Roots::below(root), &root.join("records")),
+            settings: SettingsManager::new(SysPaths::under_root(root), &root.join("records")),
             directory,
         }
     }
 
-    fn read_ahead(&self) -> Setting {
-        Setting::read_ahead("sda").unwrap()
+    fn read_ahead(&self) -> SystemSetting {
+        SystemSetting::read_ahead("sda").unwrap()
     }
 
-    fn guard(&self) -> Guard {
-        self.settings.guard(self.read_ahead()).unwrap()
+    fn guard(&self) -> SettingLock {
+        self.settings.lock_setting(self.read_ahead()).unwrap()
     }
 
-    fn value(&self) -> String {
+    fn current_value(&self) -> String {
         fs::read_to_string(&self.setting).unwrap().trim().to_owned()
     }
 
@@ -62,7 +62,7 @@ impl Place {
     }
 
     /// Sets a value and leaves as a kill does: the locks go, the record stays.
-    fn kill_after(&self, value: &str) {
+    fn set_and_simulate_kill(&self, value: &str) {
         let mut guard = self.guard();
         guard.set(value).unwrap();
         let copy = self.directory.path().join("copy");
@@ -77,14 +77,14 @@ impl Place {
     }
 
     /// A record in the place of records, and nothing else.
-    fn plant(&self, name: &str, text: &str) {
+    fn write_record(&self, name: &str, text: &str) {
         fs::create_dir_all(&self.records).unwrap();
         fs::set_permissions(&self.records, fs::Permissions::from_mode(0o700)).unwrap();
         fs::write(self.records.join(name), text).unwrap();
     }
 
     /// Every file but the records, with its content.
-    fn files(&self) -> Vec<(PathBuf, String)> {
+    fn files_outside_records(&self) -> Vec<(PathBuf, String)> {
         fn collect(directory: &Path, files: &mut Vec<(PathBuf, String)>) {
             for entry in fs::read_dir(directory).unwrap().flatten() {
                 let path = entry.path();
@@ -104,11 +104,11 @@ impl Place {
 }
 
 /// A record of sda's read-ahead, as it would be written after 128 was changed to 4.
-fn record() -> serde_json::Value {
+fn read_ahead_record() -> serde_json::Value {
     serde_json::json!({
         "version": 1,
         "setting": "read-ahead@sda",
-        "boot": BOOT,
+        "boot": BOOT_ID,
         "device": { "number": "8:0", "diskseq": 3, "wwid": null, "serial": null },
         "original": "128",
         "changed_to": ["4"],
@@ -116,28 +116,28 @@ fn record() -> serde_json::Value {
 }
 
 #[test]
-fn guard_puts_the_setting_back() {
-    let place = Place::new();
+fn setting_lock_drop_restores_original_value() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     for value in ["4", "8192"] {
         guard.set(value).unwrap();
-        assert_eq!(place.value(), value);
+        assert_eq!(place.current_value(), value);
         assert_eq!(place.records(), 1);
     }
     drop(guard);
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
     assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn guard_refuses_a_setting_that_another_guard_changes() {
-    let place = Place::new();
+fn setting_locked_by_another_process_is_refused() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     guard.set("4").unwrap();
-    let error = place.settings.guard(place.read_ahead()).unwrap_err();
+    let error = place.settings.lock_setting(place.read_ahead()).unwrap_err();
     let own = std::process::id();
     assert!(
-        matches!(error, SettingError::Held { holder: Some(id), .. } if id == own),
+        matches!(error, SettingError::LockedByProcess { holder: Some(id), .. } if id == own),
         "{error}"
     );
     assert!(
@@ -145,191 +145,201 @@ fn guard_refuses_a_setting_that_another_guard_changes() {
         "{error}"
     );
     // Another setting is another lock.
-    place.settings.guard(Setting::DelayAccounting).unwrap();
+    place
+        .settings
+        .lock_setting(SystemSetting::DelayAccounting)
+        .unwrap();
     drop(guard);
-    assert_eq!(place.guard().original(), "128");
+    assert_eq!(place.guard().original_value(), "128");
 }
 
 #[test]
-fn guard_refuses_a_setting_that_another_user_changes() {
-    let place = Place::new();
+fn setting_locked_by_another_user_is_refused() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     guard.set("4").unwrap();
-    let roots = Roots::below(place.directory.path());
-    let other = Settings::new(roots, &place.directory.path().join("other"));
-    let error = other.guard(place.read_ahead()).unwrap_err();
-    assert!(matches!(error, SettingError::Held { holder: None, .. }));
+    let roots = SysPaths::under_root(place.directory.path());
+    let other = SettingsManager::new(roots, &place.directory.path().join("other"));
+    let error = other.lock_setting(place.read_ahead()).unwrap_err();
+    assert!(matches!(
+        error,
+        SettingError::LockedByProcess { holder: None, .. }
+    ));
 }
 
 #[test]
-fn guard_inherits_the_original_of_a_killed_process() {
-    let place = Place::new();
-    place.kill_after("4");
+fn setting_lock_after_kill_keeps_original_value() {
+    let place = TestLocation::new();
+    place.set_and_simulate_kill("4");
     let mut guard = place.guard();
-    assert_eq!(guard.original(), "128");
+    assert_eq!(guard.original_value(), "128");
     guard.set("64").unwrap();
     drop(guard);
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
 }
 
 #[test]
-fn next_start_puts_back_what_a_kill_left() {
-    let place = Place::new();
-    place.kill_after("4");
+fn next_start_restores_setting_of_killed_process() {
+    let place = TestLocation::new();
+    place.set_and_simulate_kill("4");
     let restored = place.settings.restore_leftovers();
     assert!(
-        matches!(&restored[..], [Ok(Leftover::PutBack { path, value })] if *path == place.setting && value == "128"),
+        matches!(&restored[..], [Ok(LeftoverSetting::Restored { path, value })] if *path == place.setting && value == "128"),
         "{restored:?}"
     );
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
     assert!(place.settings.restore_leftovers().is_empty());
 }
 
 #[test]
-fn next_start_leaves_alone_what_a_running_process_changes() {
-    let place = Place::new();
+fn next_start_keeps_setting_of_running_process() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     guard.set("4").unwrap();
     assert!(place.settings.restore_leftovers().is_empty());
-    assert_eq!(place.value(), "4");
+    assert_eq!(place.current_value(), "4");
     assert_eq!(place.records(), 1);
 }
 
 #[test]
-fn value_that_the_kernel_rounds_is_put_back() {
-    let place = Place::new();
-    place.kill_after("65");
+fn setting_rounded_by_kernel_is_restored() {
+    let place = TestLocation::new();
+    place.set_and_simulate_kill("65");
     // As with pages of 4 KiB, before the process could note what has become of 65.
     let page = rustix::param::page_size() as u64 / 1024;
     fs::write(&place.setting, (65 - 65 % page).to_string()).unwrap();
     assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
 }
 
 #[test]
-fn value_that_somebody_else_set_meanwhile_stays() {
-    let place = Place::new();
+fn setting_changed_by_others_is_not_restored() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     guard.set("4").unwrap();
     fs::write(&place.setting, "512\n").unwrap();
-    guard.put_back().unwrap();
-    assert_eq!(place.value(), "512");
+    guard.restore_original().unwrap();
+    assert_eq!(place.current_value(), "512");
     assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn device_that_is_gone_leaves_no_record() {
-    let place = Place::new();
-    place.kill_after("4");
+fn record_of_removed_device_is_deleted() {
+    let place = TestLocation::new();
+    place.set_and_simulate_kill("4");
     fs::remove_dir_all(place.directory.path().join("sys/class/block/sda")).unwrap();
     assert!(place.settings.restore_leftovers().is_empty());
     assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn record_of_another_boot_is_dropped() {
-    let place = Place::new();
-    place.kill_after("4");
-    place.write_to_root("proc/sys/kernel/random/boot_id", OTHER_BOOT);
+fn record_of_another_boot_is_discarded() {
+    let place = TestLocation::new();
+    place.set_and_simulate_kill("4");
+    place.write_to_root("proc/sys/kernel/random/boot_id", OTHER_BOOT_ID);
     assert!(place.settings.restore_leftovers().is_empty());
-    assert_eq!(place.value(), "4");
+    assert_eq!(place.current_value(), "4");
     assert_eq!(place.records(), 0);
 }
 
 #[test]
-fn record_of_another_device_of_that_name_is_dropped_and_reported() {
+fn record_of_reused_device_name_is_discarded_and_reported() {
     for (file, text) in [
         ("dev", "8:16\n"),
         ("diskseq", "4\n"),
         ("wwid", "naa.5000c500a1b2c3d5\n"),
         ("device/serial", "B\n"),
     ] {
-        let place = Place::new();
+        let place = TestLocation::new();
         let device = "sys/class/block/sda";
         fs::create_dir_all(place.directory.path().join(device).join("device")).unwrap();
         place.write_to_root(&format!("{device}/wwid"), "naa.5000c500a1b2c3d4\n");
         place.write_to_root(&format!("{device}/device/serial"), "A\n");
-        place.kill_after("4");
+        place.set_and_simulate_kill("4");
         place.write_to_root(&format!("{device}/{file}"), text);
         let restored = place.settings.restore_leftovers();
         assert!(
-            matches!(&restored[..], [Ok(Leftover::OtherDevice { .. })]),
+            matches!(&restored[..], [Ok(LeftoverSetting::OtherDevice { .. })]),
             "{file}: {restored:?}"
         );
-        assert_eq!(place.value(), "4");
+        assert_eq!(place.current_value(), "4");
         assert_eq!(place.records(), 0);
     }
 }
 
 #[test]
-fn serial_number_that_cannot_be_read_now_is_no_other_device() {
-    let place = Place::new();
+fn unreadable_serial_number_still_matches_device() {
+    let place = TestLocation::new();
     let serial = "sys/class/block/sda/serial";
     place.write_to_root(serial, "A\n");
-    place.kill_after("4");
+    place.set_and_simulate_kill("4");
     fs::remove_file(place.directory.path().join(serial)).unwrap();
     assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
 }
 
 #[test]
-fn choice_is_the_word_in_brackets() {
-    let place = Place::new();
+fn bracketed_word_is_read_as_active_choice() {
+    let place = TestLocation::new();
     fs::write(&place.setting, "none [mq-deadline] bfq\n").unwrap();
-    let file = KernelFile::open(&place.settings.roots, &place.read_ahead()).unwrap();
+    let file = SettingFile::open(&place.settings.sys_paths, &place.read_ahead()).unwrap();
     assert_eq!(file.read().unwrap(), "mq-deadline");
 }
 
 #[test]
 fn setting_is_not_changed_without_a_record() {
-    let place = Place::new();
+    let place = TestLocation::new();
     fs::write(&place.records, "no directory").unwrap();
-    assert!(place.settings.guard(place.read_ahead()).is_err());
-    assert_eq!(place.value(), "128");
+    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
+    assert_eq!(place.current_value(), "128");
 }
 
 #[test]
-fn setting_of_a_boot_that_has_no_id_is_not_changed() {
-    let place = Place::new();
+fn setting_without_boot_id_is_not_changed() {
+    let place = TestLocation::new();
     place.write_to_root("proc/sys/kernel/random/boot_id", "");
-    assert!(place.settings.guard(place.read_ahead()).is_err());
+    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
 }
 
 #[test]
-fn value_that_the_setting_cannot_have_is_not_written() {
-    let place = Place::new();
+fn invalid_setting_value_is_not_written() {
+    let place = TestLocation::new();
     let mut guard = place.guard();
     for value in ["", "-1", "4\n", "04", "0x4", "four", "99999999999"] {
         let error = guard.set(value).unwrap_err();
         assert!(
-            matches!(error, SettingError::Value { .. }),
+            matches!(error, SettingError::InvalidValue { .. }),
             "{value:?}: {error}"
         );
-        assert_eq!(place.value(), "128");
+        assert_eq!(place.current_value(), "128");
     }
 }
 
 #[test]
-fn write_cache_takes_the_words_of_the_kernel_only() {
-    let place = Place::new();
+fn write_cache_accepts_only_kernel_values() {
+    let place = TestLocation::new();
     let disk = "sys/class/block/sda/device/scsi_disk/2:0:0:0";
     fs::create_dir_all(place.directory.path().join(disk)).unwrap();
     let file = format!("{disk}/cache_type");
     place.write_to_root(&file, "write back\n");
-    let setting = Setting::write_cache("sda").unwrap();
+    let setting = SystemSetting::write_cache("sda").unwrap();
     assert!(place.settings.exists(&setting));
-    let mut guard = place.settings.guard(setting.clone()).unwrap();
+    let mut guard = place.settings.lock_setting(setting.clone()).unwrap();
     guard.set("write through").unwrap();
     // Would leave the drive's own setting as it is.
     assert!(guard.set("temporary write back").is_err());
     drop(guard);
     let value = fs::read_to_string(place.directory.path().join(&file)).unwrap();
     assert_eq!(value, "write back");
-    assert!(!place.settings.exists(&Setting::write_cache("sdb").unwrap()));
+    assert!(
+        !place
+            .settings
+            .exists(&SystemSetting::write_cache("sdb").unwrap())
+    );
 }
 
 #[test]
-fn device_name_that_is_no_single_name_is_refused() {
+fn device_name_with_path_components_is_refused() {
     for name in [
         "",
         ".",
@@ -343,10 +353,13 @@ fn device_name_that_is_no_single_name_is_refused() {
         "sdä",
         "a@b",
     ] {
-        let error = Setting::read_ahead(name).unwrap_err();
-        assert!(matches!(error, SettingError::Device { .. }), "{name:?}");
+        let error = SystemSetting::read_ahead(name).unwrap_err();
+        assert!(
+            matches!(error, SettingError::InvalidDeviceName { .. }),
+            "{name:?}"
+        );
     }
-    assert!(Setting::read_ahead(&"a".repeat(65)).is_err());
+    assert!(SystemSetting::read_ahead(&"a".repeat(65)).is_err());
     for name in [
         "sda",
         "nvme0n1p2",
@@ -355,18 +368,18 @@ fn device_name_that_is_no_single_name_is_refused() {
         "dm-0",
         "etherd!e0.0",
     ] {
-        let setting = Setting::read_ahead(name).unwrap();
-        assert_eq!(setting.name().parse::<Setting>().unwrap(), setting);
+        let setting = SystemSetting::read_ahead(name).unwrap();
+        assert_eq!(setting.name().parse::<SystemSetting>().unwrap(), setting);
     }
 }
 
 #[test]
-fn record_that_this_program_writes_is_read() {
-    let place = Place::new();
-    place.plant("read-ahead@sda.json", &record().to_string());
+fn written_record_is_parsed_back() {
+    let place = TestLocation::new();
+    place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
     fs::write(&place.setting, "4\n").unwrap();
     assert_eq!(place.settings.restore_leftovers().len(), 1);
-    assert_eq!(place.value(), "128");
+    assert_eq!(place.current_value(), "128");
 }
 
 /// A record that is not from this program: one change of a good one each.
@@ -400,18 +413,18 @@ fn planted_record_changes_nothing() {
         ),
     ];
     for (key, what, value) in changes {
-        let place = Place::new();
+        let place = TestLocation::new();
         fs::write(&place.setting, "4\n").unwrap();
-        let mut planted = record();
+        let mut planted = read_ahead_record();
         planted[key] = value;
-        place.plant("read-ahead@sda.json", &planted.to_string());
-        let before = place.files();
+        place.write_record("read-ahead@sda.json", &planted.to_string());
+        let before = place.files_outside_records();
         let restored = place.settings.restore_leftovers();
         assert!(
-            matches!(&restored[..], [Err(SettingError::Record { .. })]),
+            matches!(&restored[..], [Err(SettingError::InvalidRecord { .. })]),
             "{key} ({what}): {restored:?}"
         );
-        assert_eq!(place.files(), before, "{key} ({what})");
+        assert_eq!(place.files_outside_records(), before, "{key} ({what})");
         // It is in nobody's way.
         drop(place.guard());
     }
@@ -419,7 +432,7 @@ fn planted_record_changes_nothing() {
 
 #[test]
 fn planted_file_of_another_name_is_ignored() {
-    let text = record().to_string();
+    let text = read_ahead_record().to_string();
     for name in [
         "4711-0.setting.json",
         "read-ahead@..json",
@@ -430,33 +443,36 @@ fn planted_file_of_another_name_is_ignored() {
         "@.json",
         ".json",
     ] {
-        let place = Place::new();
+        let place = TestLocation::new();
         fs::write(&place.setting, "4\n").unwrap();
-        place.plant(name, &text);
-        let before = place.files();
+        place.write_record(name, &text);
+        let before = place.files_outside_records();
         assert!(place.settings.restore_leftovers().is_empty(), "{name}");
-        assert_eq!(place.files(), before);
+        assert_eq!(place.files_outside_records(), before);
     }
 }
 
 #[test]
-fn damaged_or_endless_record_is_ignored() {
-    let good = record().to_string();
+fn damaged_or_oversized_record_is_ignored() {
+    let good = read_ahead_record().to_string();
     let half = &good[..good.len() / 2];
     let endless = format!("{good}{}", " ".repeat(70_000));
     for text in ["", "{", half, "null", "[]", &endless] {
-        let place = Place::new();
+        let place = TestLocation::new();
         fs::write(&place.setting, "4\n").unwrap();
-        place.plant("read-ahead@sda.json", text);
+        place.write_record("read-ahead@sda.json", text);
         let restored = place.settings.restore_leftovers();
-        assert!(matches!(&restored[..], [Err(SettingError::Record { .. })]));
-        assert_eq!(place.value(), "4");
+        assert!(matches!(
+            &restored[..],
+            [Err(SettingError::InvalidRecord { .. })]
+        ));
+        assert_eq!(place.current_value(), "4");
     }
 }
 
 #[test]
-fn record_or_directory_that_others_could_have_written_is_ignored() {
-    type Tamper = fn(&Place);
+fn record_or_directory_writable_by_others_is_ignored() {
+    type Tamper = fn(&TestLocation);
     let cases: [(&str, Tamper); 6] = [
         ("symlinked record", |place| {
             let elsewhere = place.directory.path().join("elsewhere");
@@ -485,16 +501,16 @@ fn record_or_directory_that_others_could_have_written_is_ignored() {
         }),
     ];
     for (what, tamper) in cases {
-        let place = Place::new();
+        let place = TestLocation::new();
         fs::write(&place.setting, "4\n").unwrap();
-        place.plant("read-ahead@sda.json", &record().to_string());
+        place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
         tamper(&place);
         let restored = place.settings.restore_leftovers();
         assert!(
-            matches!(&restored[..], [Err(SettingError::Directory(_))]),
+            matches!(&restored[..], [Err(SettingError::RecordDirectory(_))]),
             "{what}: {restored:?}"
         );
-        assert_eq!(place.value(), "4", "{what}");
+        assert_eq!(place.current_value(), "4", "{what}");
     }
 }
 
@@ -503,23 +519,26 @@ fn record_or_directory_of_another_user_is_ignored() {
     if !rustix::process::geteuid().is_root() {
         return requirement::skip(Requirement::Root, "chown needs root");
     }
-    let own = |place: &Place, path: &Path| {
+    let own = |place: &TestLocation, path: &Path| {
         std::os::unix::fs::chown(path, Some(1000), Some(1000)).unwrap();
         let restored = place.settings.restore_leftovers();
-        assert!(matches!(&restored[..], [Err(SettingError::Directory(_))]));
-        assert_eq!(place.value(), "4");
+        assert!(matches!(
+            &restored[..],
+            [Err(SettingError::RecordDirectory(_))]
+        ));
+        assert_eq!(place.current_value(), "4");
     };
-    let place = Place::new();
+    let place = TestLocation::new();
     fs::write(&place.setting, "4\n").unwrap();
-    place.plant("read-ahead@sda.json", &record().to_string());
+    place.write_record("read-ahead@sda.json", &read_ahead_record().to_string());
     own(&place, &place.record_path());
     own(&place, &place.records);
-    assert!(place.settings.guard(place.read_ahead()).is_err());
+    assert!(place.settings.lock_setting(place.read_ahead()).is_err());
 }
 
 #[test]
-fn link_in_the_tree_that_leads_out_of_it_is_not_followed() {
-    let place = Place::new();
+fn symlink_leaving_kernel_tree_is_not_followed() {
+    let place = TestLocation::new();
     fs::remove_file(&place.setting).unwrap();
     let queue = place.setting.parent().unwrap();
     // An absolute link, and one at the end of the path.
@@ -532,20 +551,20 @@ fn link_in_the_tree_that_leads_out_of_it_is_not_followed() {
         fs::write(outside.join("read_ahead_kb"), "128\n").unwrap();
         let _ = fs::remove_dir_all(&link);
         symlink(&target, &link).unwrap();
-        assert!(place.settings.guard(place.read_ahead()).is_err());
+        assert!(place.settings.lock_setting(place.read_ahead()).is_err());
         fs::remove_file(&link).unwrap();
         fs::create_dir_all(queue).unwrap();
     }
 }
 
 #[test]
-fn temporary_file_of_a_killed_process_is_removed_later() {
-    let place = Place::new();
-    place.plant(".0123456789abcdef.tmp", "{");
+fn stale_temporary_file_of_killed_process_is_removed() {
+    let place = TestLocation::new();
+    place.write_record(".0123456789abcdef.tmp", "{");
     assert!(place.settings.restore_leftovers().is_empty());
     let path = place.records.join(".0123456789abcdef.tmp");
     assert!(path.exists(), "its process may be about to rename it");
-    let old = std::time::SystemTime::now() - 2 * TEMPORARY_AGE;
+    let old = std::time::SystemTime::now() - 2 * STALE_TEMPORARY_AGE;
     fs::File::open(&path).unwrap().set_modified(old).unwrap();
     assert!(place.settings.restore_leftovers().is_empty());
     assert!(!path.exists());
@@ -554,9 +573,9 @@ fn temporary_file_of_a_killed_process_is_removed_later() {
 /// Every rename of a directory interrupts the kernel where it follows a `..`; links of /sys have
 /// them.
 #[test]
-fn setting_is_opened_while_others_rename_directories() {
+fn setting_opens_despite_concurrent_renames() {
     use std::sync::atomic::{AtomicBool, Ordering};
-    let place = Place::new();
+    let place = TestLocation::new();
     let root = place.directory.path();
     let (real, name) = (
         root.join("sys/devices/pci0/block/sda"),
@@ -566,7 +585,7 @@ fn setting_is_opened_while_others_rename_directories() {
     fs::rename(&name, &real).unwrap();
     symlink("../../devices/pci0/block/sda", &name).unwrap();
     let setting = place.read_ahead();
-    let roots = Roots::below(root);
+    let roots = SysPaths::under_root(root);
     let ended = AtomicBool::new(false);
     std::thread::scope(|scope| {
         for number in 0..2 {
@@ -582,7 +601,7 @@ fn setting_is_opened_while_others_rename_directories() {
             });
         }
         let failed: Vec<_> = (0..5000)
-            .filter_map(|_| kernel_file::KernelFile::open(&roots, &setting).err())
+            .filter_map(|_| kernel_file::SettingFile::open(&roots, &setting).err())
             .map(|error| error.to_string())
             .collect();
         ended.store(true, Ordering::Relaxed);
@@ -591,8 +610,8 @@ fn setting_is_opened_while_others_rename_directories() {
 }
 
 #[test]
-fn link_that_leads_out_of_sysfs_is_not_followed() {
-    let place = Place::new();
+fn symlink_leaving_sysfs_is_not_followed() {
+    let place = TestLocation::new();
     let root = place.directory.path();
     fs::create_dir_all(root.join("elsewhere/queue")).unwrap();
     fs::write(root.join("elsewhere/queue/read_ahead_kb"), "1").unwrap();
@@ -601,8 +620,8 @@ fn link_that_leads_out_of_sysfs_is_not_followed() {
         ("sdc", root.join("elsewhere").display().to_string()),
     ] {
         symlink(target, root.join("sys/class/block").join(device)).unwrap();
-        let setting = Setting::read_ahead(device).unwrap();
-        let opened = kernel_file::KernelFile::open(&Roots::below(root), &setting);
+        let setting = SystemSetting::read_ahead(device).unwrap();
+        let opened = kernel_file::SettingFile::open(&SysPaths::under_root(root), &setting);
         assert!(opened.is_err(), "{device}");
     }
 }

@@ -13,45 +13,45 @@ use std::sync::Arc;
 pub use self::zones::ZoneMap;
 
 use self::zipf::Zipf;
-use super::plan::{BlockSize, Operation, Pattern, Plan};
-use crate::drive::random::{below, scatter, unit};
+use super::plan::{AccessPattern, BlockSize, IoOperation, Plan};
+use crate::drive::random::{scale_to_bound, splitmix64, unit_interval};
 
 /// One request, before it has a time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Job {
+pub struct IoRequest {
     /// Byte address on the medium.
-    pub address: u64,
+    pub offset: u64,
     /// Length in bytes.
-    pub bytes: u32,
+    pub length: u32,
     /// Whether it writes.
     pub writes: bool,
 }
 
 /// The random words of one request.
-struct Draws(u64);
+struct CounterRng(u64);
 
-impl Draws {
-    fn word(&mut self) -> u64 {
+impl CounterRng {
+    fn next_word(&mut self) -> u64 {
         self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        scatter(self.0)
+        splitmix64(self.0)
     }
 }
 
 /// All requests of one worker, by number.
 #[derive(Debug, Clone)]
-pub struct Schedule {
+pub struct RequestSchedule {
     key: u64,
-    operation: Operation,
-    sizes: Sizes,
-    places: Places,
+    operation: IoOperation,
+    sizes: SizePattern,
+    addresses: AddressPattern,
 }
 
 /// How long requests are.
 #[derive(Debug, Clone, Copy)]
-enum Sizes {
+enum SizePattern {
     Fixed(u32),
     /// `first`, `first + step`, ... , `count` of them.
-    Steps {
+    Stepped {
         first: u32,
         step: u32,
         count: u64,
@@ -60,13 +60,13 @@ enum Sizes {
 
 /// Where requests go.
 #[derive(Debug, Clone)]
-enum Places {
+enum AddressPattern {
     /// `count` places from `first` on, `step` apart.
-    Ascending { first: u64, step: u64, count: u64 },
+    Sequential { first: u64, step: u64, count: u64 },
     /// Any multiple of `align` from `first` on at which the request ends by `end`.
     Uniform { first: u64, align: u64, end: u64 },
     /// A few of `count` places, `step` apart, get most.
-    Skewed {
+    Zipf {
         first: u64,
         step: u64,
         stride: u64,
@@ -79,32 +79,34 @@ enum Places {
         count: u64,
     },
     /// Every `workers`-th of a list, from `worker` on.
-    Listed {
+    AddressList {
         list: Arc<[u64]>,
         worker: u64,
         workers: u64,
     },
 }
 
-impl Schedule {
+impl RequestSchedule {
     /// The requests of worker number `worker` of a plan that was validated.
     #[must_use]
     pub fn new(plan: &Plan, worker: u32) -> Self {
         Self {
-            key: scatter(scatter(plan.seed) ^ u64::from(worker)),
+            key: splitmix64(splitmix64(plan.seed) ^ u64::from(worker)),
             operation: plan.operation,
-            sizes: Sizes::new(plan),
-            places: Places::new(plan, worker),
+            sizes: SizePattern::new(plan),
+            addresses: AddressPattern::new(plan, worker),
         }
     }
 
     /// How many requests one pass has: over the list, or the worker's part of the window. `None`
     /// where requests are drawn and there is no end.
     #[must_use]
-    pub fn pass(&self) -> Option<u64> {
-        match &self.places {
-            Places::Ascending { count, .. } | Places::Zones { count, .. } => Some(*count),
-            Places::Listed {
+    pub fn requests_per_pass(&self) -> Option<u64> {
+        match &self.addresses {
+            AddressPattern::Sequential { count, .. } | AddressPattern::Zones { count, .. } => {
+                Some(*count)
+            }
+            AddressPattern::AddressList {
                 list,
                 worker,
                 workers,
@@ -113,21 +115,24 @@ impl Schedule {
                     .saturating_sub(*worker)
                     .div_ceil(*workers),
             ),
-            Places::Uniform { .. } | Places::Skewed { .. } => None,
+            AddressPattern::Uniform { .. } | AddressPattern::Zipf { .. } => None,
         }
     }
 
     /// Whether requests end with the first pass, whatever the limits say.
     #[must_use]
-    pub fn ends_with_pass(&self) -> bool {
-        matches!(self.places, Places::Listed { .. } | Places::Zones { .. })
+    pub fn ends_after_one_pass(&self) -> bool {
+        matches!(
+            self.addresses,
+            AddressPattern::AddressList { .. } | AddressPattern::Zones { .. }
+        )
     }
 
     /// The zones, and the number of this worker's first request in them; `None` without zones.
     #[must_use]
-    pub fn zones(&self) -> Option<(ZoneMap, u64)> {
-        match &self.places {
-            Places::Zones { map, first, .. } => Some((*map, *first)),
+    pub fn zone_map(&self) -> Option<(ZoneMap, u64)> {
+        match &self.addresses {
+            AddressPattern::Zones { map, first, .. } => Some((*map, *first)),
             _ => None,
         }
     }
@@ -136,48 +141,50 @@ impl Schedule {
     /// none at all.
     #[inline]
     #[must_use]
-    pub fn job(&self, number: u64) -> Option<Job> {
-        let mut draws = Draws(scatter(self.key.wrapping_add(number)));
+    pub fn request(&self, number: u64) -> Option<IoRequest> {
+        let mut draws = CounterRng(splitmix64(self.key.wrapping_add(number)));
         let writes = match self.operation {
-            Operation::Read => false,
-            Operation::Write => true,
-            Operation::Mixed { reads } => unit(draws.word()) >= reads,
+            IoOperation::Read => false,
+            IoOperation::Write => true,
+            IoOperation::Mixed { reads } => unit_interval(draws.next_word()) >= reads,
         };
-        let bytes = self.sizes.draw(&mut draws);
-        Some(Job {
-            address: self.places.draw(number, bytes, &mut draws)?,
-            bytes,
+        let bytes = self.sizes.draw_size(&mut draws);
+        Some(IoRequest {
+            offset: self.addresses.draw_offset(number, bytes, &mut draws)?,
+            length: bytes,
             writes,
         })
     }
 }
 
-impl Sizes {
+impl SizePattern {
     fn new(plan: &Plan) -> Self {
         match plan.block_size {
             BlockSize::Fixed(size) => Self::Fixed(size),
             BlockSize::Range(from, to) => {
-                let step = u32::try_from(plan.align).unwrap_or(u32::MAX).max(1);
+                let step = u32::try_from(plan.alignment).unwrap_or(u32::MAX).max(1);
                 let first = from.checked_next_multiple_of(step).unwrap_or(from).max(1);
                 let count = u64::from(to.saturating_sub(first) / step) + 1;
-                Self::Steps { first, step, count }
+                Self::Stepped { first, step, count }
             }
         }
     }
 
     #[inline]
-    fn draw(self, draws: &mut Draws) -> u32 {
+    fn draw_size(self, draws: &mut CounterRng) -> u32 {
         match self {
             Self::Fixed(size) => size,
-            Self::Steps { first, step, count } => first + step * below(draws.word(), count) as u32,
+            Self::Stepped { first, step, count } => {
+                first + step * scale_to_bound(draws.next_word(), count) as u32
+            }
         }
     }
 }
 
-impl Places {
+impl AddressPattern {
     fn new(plan: &Plan, worker: u32) -> Self {
-        let align = plan.align.max(1);
-        let largest = u64::from(plan.block_size.largest());
+        let align = plan.alignment.max(1);
+        let largest = u64::from(plan.block_size.max_bytes());
         let end = plan.window.end;
         let first = plan.window.start.next_multiple_of(align);
         let step = largest.next_multiple_of(align);
@@ -186,17 +193,17 @@ impl Places {
             .map_or(0, |room| room / step + 1);
         let (worker, workers) = (u64::from(worker), u64::from(plan.workers.max(1)));
         match &plan.pattern {
-            Pattern::Sequential => {
+            AccessPattern::Sequential => {
                 let part = |index: u64| {
                     (u128::from(count) * u128::from(index) / u128::from(workers)) as u64
                 };
-                Self::Ascending {
+                Self::Sequential {
                     first: first + part(worker) * step,
                     step,
                     count: part(worker + 1) - part(worker),
                 }
             }
-            Pattern::Zones { zones, requests } => {
+            AccessPattern::Zones { zones, requests } => {
                 let map = ZoneMap::new(plan, *zones, *requests);
                 let part = |index: u64| {
                     (u128::from(map.requests()) * u128::from(index) / u128::from(workers)) as u64
@@ -207,14 +214,14 @@ impl Places {
                     count: part(worker + 1) - part(worker),
                 }
             }
-            Pattern::Random => Self::Uniform { first, align, end },
-            Pattern::Zipf { theta } => Self::Skewed {
+            AccessPattern::Random => Self::Uniform { first, align, end },
+            AccessPattern::Zipf { theta } => Self::Zipf {
                 first,
                 step,
                 stride: coprime_stride(count),
                 law: Zipf::new(count, *theta),
             },
-            Pattern::Addresses(list) => Self::Listed {
+            AccessPattern::AddressList(list) => Self::AddressList {
                 list: Arc::clone(list),
                 worker,
                 workers,
@@ -223,29 +230,29 @@ impl Places {
     }
 
     #[inline]
-    fn draw(&self, number: u64, bytes: u32, draws: &mut Draws) -> Option<u64> {
+    fn draw_offset(&self, number: u64, bytes: u32, draws: &mut CounterRng) -> Option<u64> {
         match self {
-            Self::Ascending { count: 0, .. } => None,
-            Self::Ascending { first, step, count } => Some(first + number % count * step),
+            Self::Sequential { count: 0, .. } => None,
+            Self::Sequential { first, step, count } => Some(first + number % count * step),
             Self::Zones { map, first, count } => match number < *count {
-                true => map.address(first + number),
+                true => map.request_address(first + number),
                 false => None,
             },
             Self::Uniform { first, align, end } => {
                 let room = end.checked_sub(first + u64::from(bytes))?;
-                Some(first + below(draws.word(), room / align + 1) * align)
+                Some(first + scale_to_bound(draws.next_word(), room / align + 1) * align)
             }
-            Self::Skewed {
+            Self::Zipf {
                 first,
                 step,
                 stride,
                 law,
             } => {
-                let rank = law.draw(|| unit(draws.word()))?;
+                let rank = law.draw_rank(|| unit_interval(draws.next_word()))?;
                 let place = u128::from(rank) * u128::from(*stride) % u128::from(law.count());
                 Some(first + place as u64 * step)
             }
-            Self::Listed {
+            Self::AddressList {
                 list,
                 worker,
                 workers,

@@ -7,29 +7,29 @@ use proptest::prelude::*;
 use super::*;
 use crate::engine::plan::Plan;
 
-fn plan(pattern: Pattern, window: std::ops::Range<u64>) -> Plan {
-    Plan::reading(pattern, 4096, window)
+fn plan_of_pattern(pattern: AccessPattern, window: std::ops::Range<u64>) -> Plan {
+    Plan::single_depth_reads(pattern, 4096, window)
 }
 
-fn addresses(plan: &Plan, worker: u32, count: u64) -> Vec<u64> {
-    let schedule = Schedule::new(plan, worker);
+fn first_addresses(plan: &Plan, worker: u32, count: u64) -> Vec<u64> {
+    let schedule = RequestSchedule::new(plan, worker);
     (0..count)
-        .filter_map(|number| schedule.job(number))
-        .map(|job| job.address)
+        .filter_map(|number| schedule.request(number))
+        .map(|job| job.offset)
         .collect()
 }
 
-fn any_pattern() -> impl Strategy<Value = Pattern> {
+fn any_pattern() -> impl Strategy<Value = AccessPattern> {
     prop_oneof![
-        Just(Pattern::Sequential),
-        Just(Pattern::Random),
-        (0.1..2.5_f64).prop_map(|theta| Pattern::Zipf { theta }),
+        Just(AccessPattern::Sequential),
+        Just(AccessPattern::Random),
+        (0.1..2.5_f64).prop_map(|theta| AccessPattern::Zipf { theta }),
     ]
 }
 
 proptest! {
     #[test]
-    fn every_request_lies_aligned_inside_the_window(
+    fn request_addresses_are_aligned_and_inside_window(
         pattern in any_pattern(),
         start in 0_u64..1 << 40,
         blocks in 1_u64..5000,
@@ -46,19 +46,19 @@ proptest! {
         let window = start..start.next_multiple_of(align) + u64::from(to) * blocks + extra;
         let plan = Plan {
             block_size: BlockSize::Range(from, to),
-            align,
+            alignment: align,
             workers,
             seed,
-            ..plan(pattern, window.clone())
+            ..plan_of_pattern(pattern, window.clone())
         };
         let mut found = 0;
         for worker in 0..workers {
-            if let Some(job) = Schedule::new(&plan, worker).job(number) {
-                prop_assert!(job.address >= window.start);
-                prop_assert!(job.address + u64::from(job.bytes) <= window.end);
-                prop_assert_eq!(job.address % align, 0);
-                prop_assert!((from..=to).contains(&job.bytes));
-                prop_assert_eq!(u64::from(job.bytes) % align, 0);
+            if let Some(job) = RequestSchedule::new(&plan, worker).request(number) {
+                prop_assert!(job.offset >= window.start);
+                prop_assert!(job.offset + u64::from(job.length) <= window.end);
+                prop_assert_eq!(job.offset % align, 0);
+                prop_assert!((from..=to).contains(&job.length));
+                prop_assert_eq!(u64::from(job.length) % align, 0);
                 found += 1;
             }
         }
@@ -66,25 +66,25 @@ proptest! {
     }
 
     #[test]
-    fn workers_share_a_sequence_without_gap_or_overlap(blocks in 1_u64..200, workers in 1_u32..9) {
-        let plan = Plan { workers, ..plan(Pattern::Sequential, 0..blocks * 4096 + 7) };
+    fn sequential_addresses_of_workers_have_no_gap_or_overlap(blocks in 1_u64..200, workers in 1_u32..9) {
+        let plan = Plan { workers, ..plan_of_pattern(AccessPattern::Sequential, 0..blocks * 4096 + 7) };
         let all: Vec<u64> = (0..workers)
             .flat_map(|worker| {
-                let pass = Schedule::new(&plan, worker).pass().unwrap();
-                addresses(&plan, worker, pass)
+                let pass = RequestSchedule::new(&plan, worker).requests_per_pass().unwrap();
+                first_addresses(&plan, worker, pass)
             })
             .collect();
         prop_assert_eq!(all, (0..blocks).map(|block| block * 4096).collect::<Vec<_>>());
     }
 
     #[test]
-    fn workers_share_a_list(length in 0_usize..50, workers in 1_u32..9) {
+    fn address_list_is_divided_among_workers(length in 0_usize..50, workers in 1_u32..9) {
         let list: Vec<u64> = (0..length as u64).map(|index| index * 4096).collect();
-        let plan = Plan { workers, ..plan(Pattern::Addresses(list.clone().into()), 0..1 << 30) };
+        let plan = Plan { workers, ..plan_of_pattern(AccessPattern::AddressList(list.clone().into()), 0..1 << 30) };
         let mut all = Vec::new();
         for worker in 0..workers {
-            let pass = Schedule::new(&plan, worker).pass().unwrap();
-            let mine = addresses(&plan, worker, pass + 3);
+            let pass = RequestSchedule::new(&plan, worker).requests_per_pass().unwrap();
+            let mine = first_addresses(&plan, worker, pass + 3);
             prop_assert_eq!(mine.len() as u64, pass);
             all.extend(mine);
         }
@@ -94,18 +94,18 @@ proptest! {
 }
 
 #[test]
-fn a_sequence_begins_again_at_its_end() {
-    let plan = plan(Pattern::Sequential, 4096..3 * 4096);
-    assert_eq!(addresses(&plan, 0, 5), [4096, 8192, 4096, 8192, 4096]);
+fn sequential_addresses_wrap_at_window_end() {
+    let plan = plan_of_pattern(AccessPattern::Sequential, 4096..3 * 4096);
+    assert_eq!(first_addresses(&plan, 0, 5), [4096, 8192, 4096, 8192, 4096]);
 }
 
 #[test]
 fn random_addresses_are_uniform() {
     const BLOCKS: u64 = 64;
     const DRAWS: u64 = 64_000;
-    let plan = plan(Pattern::Random, 0..BLOCKS * 4096);
+    let plan = plan_of_pattern(AccessPattern::Random, 0..BLOCKS * 4096);
     let mut counts = [0_f64; BLOCKS as usize];
-    for address in addresses(&plan, 0, DRAWS) {
+    for address in first_addresses(&plan, 0, DRAWS) {
         counts[(address / 4096) as usize] += 1.0;
     }
     let expected = (DRAWS / BLOCKS) as f64;
@@ -118,31 +118,34 @@ fn random_addresses_are_uniform() {
 }
 
 #[test]
-fn random_addresses_reach_every_block() {
-    let plan = plan(Pattern::Random, 0..100 * 4096);
-    let seen: HashSet<u64> = addresses(&plan, 0, 2000).into_iter().collect();
+fn random_addresses_cover_every_block() {
+    let plan = plan_of_pattern(AccessPattern::Random, 0..100 * 4096);
+    let seen: HashSet<u64> = first_addresses(&plan, 0, 2000).into_iter().collect();
     assert_eq!(seen.len(), 100);
 }
 
 #[test]
-fn seed_and_worker_decide() {
-    let plan = plan(Pattern::Random, 0..1 << 40);
-    assert_eq!(addresses(&plan, 0, 50), addresses(&plan, 0, 50));
-    assert_ne!(addresses(&plan, 0, 50), addresses(&plan, 1, 50));
+fn random_addresses_depend_on_seed_and_worker() {
+    let plan = plan_of_pattern(AccessPattern::Random, 0..1 << 40);
+    assert_eq!(first_addresses(&plan, 0, 50), first_addresses(&plan, 0, 50));
+    assert_ne!(first_addresses(&plan, 0, 50), first_addresses(&plan, 1, 50));
     let other = Plan {
         seed: 2,
         ..plan.clone()
     };
-    assert_ne!(addresses(&plan, 0, 50), addresses(&other, 0, 50));
+    assert_ne!(
+        first_addresses(&plan, 0, 50),
+        first_addresses(&other, 0, 50)
+    );
 }
 
 #[test]
-fn zipf_follows_its_law_and_is_scattered() {
+fn zipf_addresses_follow_distribution_and_are_scattered() {
     const BLOCKS: u64 = 1000;
     const DRAWS: u64 = 100_000;
-    let plan = plan(Pattern::Zipf { theta: 1.0 }, 0..BLOCKS * 4096);
+    let plan = plan_of_pattern(AccessPattern::Zipf { theta: 1.0 }, 0..BLOCKS * 4096);
     let mut counts: HashMap<u64, u64> = HashMap::new();
-    for address in addresses(&plan, 0, DRAWS) {
+    for address in first_addresses(&plan, 0, DRAWS) {
         *counts.entry(address / 4096).or_default() += 1;
     }
     let mut ranked: Vec<(u64, u64)> = counts.into_iter().collect();
@@ -157,14 +160,14 @@ fn zipf_follows_its_law_and_is_scattered() {
 }
 
 #[test]
-fn shares_of_reads_are_kept() {
+fn mixed_requests_keep_read_fraction() {
     let plan = Plan {
-        operation: Operation::Mixed { reads: 0.7 },
-        ..plan(Pattern::Random, 0..1 << 30)
+        operation: IoOperation::Mixed { reads: 0.7 },
+        ..plan_of_pattern(AccessPattern::Random, 0..1 << 30)
     };
-    let schedule = Schedule::new(&plan, 0);
+    let schedule = RequestSchedule::new(&plan, 0);
     let writes = (0..100_000)
-        .filter_map(|number| schedule.job(number))
+        .filter_map(|number| schedule.request(number))
         .filter(|job| job.writes)
         .count();
     assert!((29_300..30_700).contains(&writes), "{writes}");

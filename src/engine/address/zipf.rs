@@ -8,10 +8,10 @@ pub(super) struct Zipf {
     count: u64,
     theta: f64,
     /// The area under the hat up to the first rank, and up to the last.
-    first: f64,
-    last: f64,
+    hat_area_first: f64,
+    hat_area_last: f64,
     /// Points nearer to their rank than this need no further look.
-    shortcut: f64,
+    acceptance_distance: f64,
 }
 
 impl Zipf {
@@ -20,13 +20,13 @@ impl Zipf {
         let mut law = Self {
             count,
             theta,
-            first: 0.0,
-            last: 0.0,
-            shortcut: 0.0,
+            hat_area_first: 0.0,
+            hat_area_last: 0.0,
+            acceptance_distance: 0.0,
         };
-        law.first = law.area(1.5) - 1.0;
-        law.last = law.area(count as f64 + 0.5);
-        law.shortcut = 2.0 - law.point(law.area(2.5) - law.density(2.0));
+        law.hat_area_first = law.hat_area(1.5) - 1.0;
+        law.hat_area_last = law.hat_area(count as f64 + 0.5);
+        law.acceptance_distance = 2.0 - law.inverse_hat_area(law.hat_area(2.5) - law.density(2.0));
         law
     }
 
@@ -36,15 +36,17 @@ impl Zipf {
     }
 
     /// Draws a rank with numbers from 0 to below 1; `None` where there is no place.
-    pub(super) fn draw(&self, mut random: impl FnMut() -> f64) -> Option<u64> {
+    pub(super) fn draw_rank(&self, mut random: impl FnMut() -> f64) -> Option<u64> {
         if self.count == 0 {
             return None;
         }
         loop {
-            let area = self.last + random() * (self.first - self.last);
-            let point = self.point(area);
+            let area = self.hat_area_last + random() * (self.hat_area_first - self.hat_area_last);
+            let point = self.inverse_hat_area(area);
             let rank = point.round().clamp(1.0, self.count as f64);
-            if rank - point <= self.shortcut || area >= self.area(rank + 0.5) - self.density(rank) {
+            if rank - point <= self.acceptance_distance
+                || area >= self.hat_area(rank + 0.5) - self.density(rank)
+            {
                 return Some(rank as u64 - 1);
             }
         }
@@ -55,7 +57,7 @@ impl Zipf {
     }
 
     /// Integral of the density from 1 to x.
-    fn area(&self, x: f64) -> f64 {
+    fn hat_area(&self, x: f64) -> f64 {
         let logarithm = x.ln();
         let exponent = (1.0 - self.theta) * logarithm;
         // (e^t - 1) / t is 1 in the limit: theta is 1.
@@ -68,7 +70,7 @@ impl Zipf {
     }
 
     /// The x up to which the integral is that large.
-    fn point(&self, area: f64) -> f64 {
+    fn inverse_hat_area(&self, area: f64) -> f64 {
         let product = (area * (1.0 - self.theta)).max(-1.0);
         let ratio = if product.abs() > 1e-8 {
             product.ln_1p() / product

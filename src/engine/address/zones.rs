@@ -9,11 +9,11 @@ use crate::engine::plan::Plan;
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZoneMap {
     /// Address of the first block.
-    first: u64,
+    first_address: u64,
     /// Bytes of a block.
-    step: u64,
+    block_bytes: u64,
     /// Blocks of all zones together.
-    blocks: u64,
+    block_count: u64,
     zones: u64,
     requests: u64,
 }
@@ -23,8 +23,8 @@ impl ZoneMap {
     /// none of a zone's blocks twice, and either all blocks of the window or equally many of each zone.
     #[must_use]
     pub fn new(plan: &Plan, zones: u64, requests: u64) -> Self {
-        let align = plan.align.max(1);
-        let largest = u64::from(plan.block_size.largest());
+        let align = plan.alignment.max(1);
+        let largest = u64::from(plan.block_size.max_bytes());
         let first = plan.window.start.next_multiple_of(align);
         let step = largest.next_multiple_of(align);
         let blocks = plan
@@ -41,9 +41,9 @@ impl ZoneMap {
             false => (blocks, requests),
         };
         Self {
-            first,
-            step,
-            blocks,
+            first_address: first,
+            block_bytes: step,
+            block_count: blocks,
             zones,
             requests,
         }
@@ -64,29 +64,29 @@ impl ZoneMap {
     /// Requests of the zones before this one; of all of them for the number of zones.
     #[must_use]
     pub fn requests_before(&self, zone: u64) -> u64 {
-        part(self.requests, zone, self.zones)
+        part_begin(self.requests, zone, self.zones)
     }
 
     /// Address of the first block of a zone.
     #[must_use]
-    pub fn address_of_zone(&self, zone: u64) -> u64 {
-        self.first + part(self.blocks, zone, self.zones) * self.step
+    pub fn zone_begin(&self, zone: u64) -> u64 {
+        self.first_address + part_begin(self.block_count, zone, self.zones) * self.block_bytes
     }
 
     /// The zone that an address lies in.
     #[must_use]
-    pub fn zone_at(&self, address: u64) -> u64 {
+    pub fn zone_of_address(&self, address: u64) -> u64 {
         // The last zone that begins at this block or before it.
-        let block = address.saturating_sub(self.first) / self.step;
+        let block = address.saturating_sub(self.first_address) / self.block_bytes;
         let next = (u128::from(block) + 1) * u128::from(self.zones);
-        let zone = next.div_ceil(u128::from(self.blocks.max(1))) as u64 - 1;
+        let zone = next.div_ceil(u128::from(self.block_count.max(1))) as u64 - 1;
         zone.min(self.zones - 1)
     }
 
     /// Address of a request; `None` after the last.
     #[inline]
     #[must_use]
-    pub fn address(&self, number: u64) -> Option<u64> {
+    pub fn request_address(&self, number: u64) -> Option<u64> {
         if number >= self.requests {
             return None;
         }
@@ -94,12 +94,12 @@ impl ZoneMap {
         let next = (u128::from(number) + 1) * u128::from(self.zones);
         let zone = next.div_ceil(u128::from(self.requests)) as u64 - 1;
         let within = number - self.requests_before(zone);
-        Some(self.address_of_zone(zone) + within * self.step)
+        Some(self.zone_begin(zone) + within * self.block_bytes)
     }
 }
 
 /// Where the part of that number begins when a whole is divided into that many parts.
-fn part(whole: u64, number: u64, parts: u64) -> u64 {
+fn part_begin(whole: u64, number: u64, parts: u64) -> u64 {
     (u128::from(whole) * u128::from(number) / u128::from(parts)) as u64
 }
 
@@ -108,12 +108,12 @@ mod tests {
     use proptest::prelude::*;
 
     use super::*;
-    use crate::engine::plan::Pattern;
+    use crate::engine::plan::AccessPattern;
 
-    fn map(blocks: u64, zones: u64, requests: u64) -> ZoneMap {
+    fn zone_map(blocks: u64, zones: u64, requests: u64) -> ZoneMap {
         let window = 100..8192 + blocks * 4096 + 5;
         ZoneMap::new(
-            &Plan::reading(Pattern::Sequential, 4096, window),
+            &Plan::single_depth_reads(AccessPattern::Sequential, 4096, window),
             zones,
             requests,
         )
@@ -121,33 +121,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn requests_ascend_in_their_zones_and_none_comes_twice(
+        fn zone_map_requests_ascend_without_duplicates(
             blocks in 1_u64..700,
             zones in 1_u64..120,
             requests in 1_u64..800,
         ) {
-            let map = map(blocks, zones, requests);
-            let all: Vec<u64> = (0..map.requests()).filter_map(|number| map.address(number)).collect();
+            let map = zone_map(blocks, zones, requests);
+            let all: Vec<u64> = (0..map.requests()).filter_map(|number| map.request_address(number)).collect();
             prop_assert_eq!(all.len() as u64, map.requests());
             prop_assert!(all.windows(2).all(|pair| pair[0] < pair[1]), "{:?}", all);
             for zone in 0..map.zones() {
                 let own = map.requests_before(zone)..map.requests_before(zone + 1);
                 prop_assert!(!own.is_empty());
-                prop_assert_eq!(map.address(own.start), Some(map.address_of_zone(zone)));
+                prop_assert_eq!(map.request_address(own.start), Some(map.zone_begin(zone)));
                 for number in own.clone() {
-                    prop_assert_eq!(map.address(number).map(|at| map.zone_at(at)), Some(zone));
+                    prop_assert_eq!(map.request_address(number).map(|at| map.zone_of_address(at)), Some(zone));
                 }
-                prop_assert!(map.address(own.end - 1) < Some(map.address_of_zone(zone + 1)));
+                prop_assert!(map.request_address(own.end - 1) < Some(map.zone_begin(zone + 1)));
             }
-            prop_assert_eq!(map.address(map.requests()), None);
-            prop_assert!(map.address_of_zone(map.zones()) <= 8192 + blocks * 4096);
+            prop_assert_eq!(map.request_address(map.requests()), None);
+            prop_assert!(map.zone_begin(map.zones()) <= 8192 + blocks * 4096);
         }
 
         #[test]
-        fn requests_for_every_block_leave_none_out(blocks in 1_u64..500, zones in 1_u64..120) {
-            let map = map(blocks, zones, u64::MAX);
-            prop_assert_eq!(map.requests(), map.blocks);
-            let step = |number: u64| map.address(number).unwrap_or(0);
+        fn zone_map_with_request_per_block_covers_every_block(blocks in 1_u64..500, zones in 1_u64..120) {
+            let map = zone_map(blocks, zones, u64::MAX);
+            prop_assert_eq!(map.requests(), map.block_count);
+            let step = |number: u64| map.request_address(number).unwrap_or(0);
             prop_assert!((1..map.requests()).all(|number| step(number) == step(number - 1) + 4096));
         }
     }

@@ -1,11 +1,11 @@
 //! Where the sectors of a simulated hard disk lie: zones, cylinders, heads, tracks, skew.
 
 /// Bytes of a sector of the simulated medium.
-pub const SECTOR: u64 = 512;
+pub const SECTOR_BYTES: u64 = 512;
 
 /// What a simulated medium looks like.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Shape {
+pub struct DiskShape {
     /// Size in bytes, about: the last zone ends with a whole cylinder.
     pub capacity: u64,
     /// Surfaces.
@@ -25,7 +25,7 @@ pub struct Shape {
 
 /// Cylinders with the same number of sectors per track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Zone {
+pub struct RecordingZone {
     /// Its first sector.
     pub first_sector: u64,
     /// Its first cylinder.
@@ -38,13 +38,13 @@ pub struct Zone {
 
 /// Where a sector lies.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub struct Place {
+pub struct SectorLocation {
     /// Cylinder, 0 is the outermost.
     pub cylinder: u32,
     /// Surface.
     pub head: u32,
     /// Sectors from here to the end of the track, this one included.
-    pub left_on_track: u32,
+    pub sectors_to_track_end: u32,
     /// Sectors of the track.
     pub sectors_per_track: u32,
     /// Angle at which the sector begins, 0 to 1.
@@ -53,18 +53,18 @@ pub struct Place {
 
 /// The layout of a simulated medium.
 #[derive(Debug, Clone)]
-pub struct Geometry {
-    zones: Vec<Zone>,
-    shape: Shape,
+pub struct DiskGeometry {
+    zones: Vec<RecordingZone>,
+    shape: DiskShape,
     sectors: u64,
 }
 
-impl Geometry {
+impl DiskGeometry {
     /// Lays the sectors out: zones from the outside in, sectors per track falling evenly.
     #[must_use]
-    pub fn new(shape: Shape) -> Self {
+    pub fn new(shape: DiskShape) -> Self {
         let tracks = f64::from(shape.cylinders) * f64::from(shape.heads);
-        let mean = (shape.capacity / SECTOR) as f64 / tracks;
+        let mean = (shape.capacity / SECTOR_BYTES) as f64 / tracks;
         let outer = mean * 2.0 / (1.0 + shape.inner_ratio);
         let inner = outer * shape.inner_ratio;
         let (mut first_sector, mut first_cylinder) = (0, 0);
@@ -77,7 +77,7 @@ impl Geometry {
                 several => f64::from(zone) / f64::from(several - 1),
             };
             let sectors_per_track = ((outer + (inner - outer) * inwards).round() as u32).max(1);
-            zones.push(Zone {
+            zones.push(RecordingZone {
                 first_sector,
                 first_cylinder,
                 cylinders,
@@ -103,13 +103,13 @@ impl Geometry {
 
     /// Its zones, the outermost first.
     #[must_use]
-    pub fn zones(&self) -> &[Zone] {
+    pub fn zones(&self) -> &[RecordingZone] {
         &self.zones
     }
 
     /// Where a sector lies.
     #[must_use]
-    pub fn place(&self, sector: u64) -> Place {
+    pub fn locate(&self, sector: u64) -> SectorLocation {
         let index = self
             .zones
             .partition_point(|zone| zone.first_sector <= sector);
@@ -120,18 +120,18 @@ impl Geometry {
         let heads = u64::from(self.shape.heads);
         let cylinder = zone.first_cylinder + (track / heads) as u32;
         let head = (track % heads) as u32;
-        let angle = self.track_begin(cylinder, head) + on_track as f64 / per_track as f64;
-        Place {
+        let angle = self.track_start_angle(cylinder, head) + on_track as f64 / per_track as f64;
+        SectorLocation {
             cylinder,
             head,
-            left_on_track: zone.sectors_per_track - on_track as u32,
+            sectors_to_track_end: zone.sectors_per_track - on_track as u32,
             sectors_per_track: zone.sectors_per_track,
             angle: angle.fract(),
         }
     }
 
     /// Angle at which a track begins.
-    fn track_begin(&self, cylinder: u32, head: u32) -> f64 {
+    fn track_start_angle(&self, cylinder: u32, head: u32) -> f64 {
         let shape = &self.shape;
         let per_cylinder = f64::from(shape.heads - 1) * shape.head_skew + shape.cylinder_skew;
         (f64::from(head) * shape.head_skew + f64::from(cylinder) * per_cylinder).fract()
@@ -143,9 +143,9 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn shape() -> Shape {
-        Shape {
-            capacity: 1_000_000 * SECTOR,
+    fn shape() -> DiskShape {
+        DiskShape {
+            capacity: 1_000_000 * SECTOR_BYTES,
             heads: 2,
             cylinders: 1000,
             zones: 3,
@@ -156,31 +156,31 @@ mod tests {
     }
 
     #[test]
-    fn the_first_tracks_of_a_literal_drive() {
-        let geometry = Geometry::new(shape());
+    fn disk_geometry_first_tracks_match_literal_values() {
+        let geometry = DiskGeometry::new(shape());
         let outer = geometry.zones()[0].sectors_per_track;
         assert_eq!((outer, geometry.zones()[2].sectors_per_track), (667, 333));
-        let first = geometry.place(0);
+        let first = geometry.locate(0);
         assert_eq!(
-            (first.cylinder, first.head, first.left_on_track),
+            (first.cylinder, first.head, first.sectors_to_track_end),
             (0, 0, 667)
         );
-        let second = geometry.place(667);
+        let second = geometry.locate(667);
         assert_eq!((second.cylinder, second.head, second.angle), (0, 1, 0.125));
-        let third = geometry.place(2 * 667);
+        let third = geometry.locate(2 * 667);
         assert_eq!((third.cylinder, third.head, third.angle), (1, 0, 0.375));
     }
 
     proptest! {
         #[test]
-        fn neighbours_are_neighbours(sector in 0..999_000_u64) {
-            let geometry = Geometry::new(shape());
-            let (here, next) = (geometry.place(sector), geometry.place(sector + 1));
-            if here.left_on_track > 1 {
+        fn disk_geometry_adjacent_sectors_are_adjacent(sector in 0..999_000_u64) {
+            let geometry = DiskGeometry::new(shape());
+            let (here, next) = (geometry.locate(sector), geometry.locate(sector + 1));
+            if here.sectors_to_track_end > 1 {
                 prop_assert_eq!((here.cylinder, here.head), (next.cylinder, next.head));
-                prop_assert_eq!(here.left_on_track, next.left_on_track + 1);
+                prop_assert_eq!(here.sectors_to_track_end, next.sectors_to_track_end + 1);
             } else {
-                prop_assert_eq!(next.left_on_track, next.sectors_per_track);
+                prop_assert_eq!(next.sectors_to_track_end, next.sectors_per_track);
                 prop_assert!(next.cylinder - here.cylinder + next.head.abs_diff(here.head) > 0);
             }
         }

@@ -6,127 +6,127 @@
 
 use std::collections::VecDeque;
 
-use super::geometry::{Geometry, Place, SECTOR};
-pub use super::hdd_settings::Settings;
-use crate::drive::random::Random;
+use super::geometry::{DiskGeometry, SECTOR_BYTES, SectorLocation};
+pub use super::hdd_settings::HardDiskSettings;
+use crate::drive::random::Xoshiro256;
 
 /// A request as the drive sees it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Access {
+pub struct DriveAccess {
     /// First byte.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
     /// Whether it writes.
-    pub write: bool,
+    pub is_write: bool,
 }
 
-impl Access {
+impl DriveAccess {
     fn sectors(&self) -> std::ops::Range<u64> {
         let end = self.address + u64::from(self.bytes);
-        self.address / SECTOR..end.div_ceil(SECTOR)
+        self.address / SECTOR_BYTES..end.div_ceil(SECTOR_BYTES)
     }
 }
 
 /// The drive's answer.
 #[derive(Debug, Clone, Copy, PartialEq)]
-pub enum Answer {
+pub enum DriveAnswer {
     /// Done at this time.
-    Done(f64),
+    Completed(f64),
     /// Given up at this time: the medium cannot be read or written there.
     Failed(f64),
 }
 
 /// What the drive reads on its own after a request.
 #[derive(Debug, Clone, Copy)]
-struct Stream {
+struct PrefetchStream {
     /// First sector that is in the cache.
-    from: u64,
+    first_cached: u64,
     /// Sector that comes next under the head.
-    next: u64,
+    next_sector: u64,
     /// When it could begin.
-    at: f64,
+    start_time: f64,
     /// Sector at which it stops.
-    stop: u64,
+    end_sector: u64,
 }
 
 /// A simulated hard disk: answers one request after the other.
 #[derive(Debug)]
-pub struct Hdd {
-    settings: Settings,
-    geometry: Geometry,
-    random: Random,
+pub struct HardDisk {
+    settings: HardDiskSettings,
+    geometry: DiskGeometry,
+    random: Xoshiro256,
     cylinder: u32,
     head: u32,
     free_at: f64,
-    stream: Option<Stream>,
-    cached: VecDeque<std::ops::Range<u64>>,
-    dirty: f64,
-    drained_at: f64,
+    prefetch_stream: Option<PrefetchStream>,
+    cached_ranges: VecDeque<std::ops::Range<u64>>,
+    dirty_bytes: f64,
+    last_drain: f64,
 }
 
-impl Hdd {
+impl HardDisk {
     /// A drive with its arm on the outermost cylinder and nothing in its cache.
     #[must_use]
-    pub fn new(settings: Settings) -> Self {
+    pub fn new(settings: HardDiskSettings) -> Self {
         Self {
-            geometry: Geometry::new(settings.shape()),
-            random: Random::new(settings.seed),
+            geometry: DiskGeometry::new(settings.disk_shape()),
+            random: Xoshiro256::new(settings.seed),
             cylinder: 0,
             head: 0,
             free_at: 0.0,
-            stream: None,
-            cached: VecDeque::new(),
-            dirty: 0.0,
-            drained_at: 0.0,
+            prefetch_stream: None,
+            cached_ranges: VecDeque::new(),
+            dirty_bytes: 0.0,
+            last_drain: 0.0,
             settings,
         }
     }
 
     /// What it is like: the truth that a test has to find.
     #[must_use]
-    pub fn settings(&self) -> &Settings {
+    pub fn settings(&self) -> &HardDiskSettings {
         &self.settings
     }
 
     /// Where its sectors lie.
     #[must_use]
-    pub fn geometry(&self) -> &Geometry {
+    pub fn geometry(&self) -> &DiskGeometry {
         &self.geometry
     }
 
     /// Size in bytes.
     #[must_use]
     pub fn size(&self) -> u64 {
-        self.geometry.sectors() * SECTOR
+        self.geometry.sectors() * SECTOR_BYTES
     }
 
     /// Answers a request that arrives at `at`; it begins when the one before is done. The
     /// electronics decode what waits in the queue while arm and platter still work for the request
     /// before it: only answers of the cache take the whole command one after the other.
-    pub fn serve(&mut self, access: &Access, at: f64) -> Answer {
-        let begin = self.free_at.max(at) + self.settings.overhead;
-        let decoded = self.decoded(at);
-        let failing = &self.settings.failing;
+    pub fn serve(&mut self, access: &DriveAccess, at: f64) -> DriveAnswer {
+        let begin = self.free_at.max(at) + self.settings.command_overhead;
+        let decoded = self.command_ready_at(at);
+        let failing = &self.settings.failing_range;
         let end = access.address + u64::from(access.bytes);
         if access.address < failing.end && end > failing.start {
             // The drive tries again and again before it gives up.
-            self.free_at = begin + 5.0 * self.settings.revolution();
-            return Answer::Failed(self.free_at);
+            self.free_at = begin + 5.0 * self.settings.revolution_time();
+            return DriveAnswer::Failed(self.free_at);
         }
-        let wire = f64::from(access.bytes) / self.settings.interface * 1e9;
-        let done = if access.write {
+        let wire = f64::from(access.bytes) / self.settings.interface_rate * 1e9;
+        let done = if access.is_write {
             self.write(access, (begin, decoded), wire)
         } else {
             self.read(access, (begin, decoded), wire)
         };
         self.free_at = done;
-        Answer::Done(done)
+        DriveAnswer::Completed(done)
     }
 
     /// When the arm can begin with a request that arrived at `at`.
-    fn decoded(&self, at: f64) -> f64 {
-        self.free_at.max(at + self.settings.overhead)
+    fn command_ready_at(&self, at: f64) -> f64 {
+        self.free_at.max(at + self.settings.command_overhead)
     }
 
     /// Which of the waiting requests (each with its arrival) it takes next: the one that it
@@ -134,20 +134,20 @@ impl Hdd {
     /// reaches before anything else, in the order of addresses. Requests that continue another one that
     /// waits come after it. `None` when none waits.
     #[must_use]
-    pub fn choose(&self, waiting: &[(Access, f64)]) -> Option<usize> {
-        let known = &waiting[..waiting.len().min(self.settings.ncq.max(1))];
-        let reach = |(access, at): &(Access, f64)| {
+    pub fn choose_next(&self, waiting: &[(DriveAccess, f64)]) -> Option<usize> {
+        let known = &waiting[..waiting.len().min(self.settings.ncq_depth.max(1))];
+        let reach = |(access, at): &(DriveAccess, f64)| {
             let sectors = access.sectors();
-            if !access.write && self.is_at_hand(&sectors) {
+            if !access.is_write && self.is_cached_or_prefetched(&sectors) {
                 return (0, sectors.start as f64);
             }
-            let place = self.geometry.place(sectors.start);
-            let ready = self.decoded(*at) + self.seek_to(&place);
-            (1, self.arrival(&place, ready))
+            let place = self.geometry.locate(sectors.start);
+            let ready = self.command_ready_at(*at) + self.seek_time(&place);
+            (1, self.next_passage(&place, ready))
         };
-        let continues = |access: &Access| {
+        let continues = |access: &DriveAccess| {
             known.iter().any(|(other, _)| {
-                other.write == access.write
+                other.is_write == access.is_write
                     && other.address < access.address
                     && other.address + u64::from(other.bytes) == access.address
             })
@@ -160,139 +160,154 @@ impl Hdd {
     }
 
     /// Whether sectors are in the cache, or come next in the stream that is being read.
-    fn is_at_hand(&self, sectors: &std::ops::Range<u64>) -> bool {
+    fn is_cached_or_prefetched(&self, sectors: &std::ops::Range<u64>) -> bool {
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
-        let streamed = |stream: &Stream| {
-            stream.from <= sectors.start
-                && sectors.start <= stream.next
-                && sectors.end <= stream.stop
+        let streamed = |stream: &PrefetchStream| {
+            stream.first_cached <= sectors.start
+                && sectors.start <= stream.next_sector
+                && sectors.end <= stream.end_sector
         };
-        self.cached.iter().any(within) || self.stream.as_ref().is_some_and(streamed)
+        self.cached_ranges.iter().any(within) || self.prefetch_stream.as_ref().is_some_and(streamed)
     }
 
     /// Empties the write cache: when it is done.
     pub fn flush(&mut self, at: f64) -> f64 {
-        self.drain(at);
-        let begin = self.free_at.max(at) + self.settings.overhead;
-        self.free_at = begin + self.dirty / self.settings.drain * 1e9;
-        self.dirty = 0.0;
-        self.drained_at = self.free_at;
+        self.drain_write_cache(at);
+        let begin = self.free_at.max(at) + self.settings.command_overhead;
+        self.free_at = begin + self.dirty_bytes / self.settings.drain_rate * 1e9;
+        self.dirty_bytes = 0.0;
+        self.last_drain = self.free_at;
         self.free_at
     }
 
-    fn read(&mut self, access: &Access, (begin, decoded): (f64, f64), wire: f64) -> f64 {
+    fn read(&mut self, access: &DriveAccess, (begin, decoded): (f64, f64), wire: f64) -> f64 {
         let sectors = access.sectors();
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
-        if self.cached.iter().any(within) || self.random.share() < self.settings.cache_hits {
+        if self.cached_ranges.iter().any(within)
+            || self.random.uniform() < self.settings.random_hit_fraction
+        {
             return begin + wire;
         }
-        if let Some(done) = self.stream_ahead(&sectors, begin) {
+        if let Some(done) = self.prefetched_at(&sectors, begin) {
             return done.max(begin + wire);
         }
-        let done = self.reach_medium(&sectors, decoded);
-        let done = done + self.misfortune();
-        self.stream = Some(Stream {
-            from: sectors.start,
-            next: sectors.end,
-            at: done,
-            stop: (sectors.end + self.settings.read_ahead / SECTOR).min(self.geometry.sectors()),
+        let done = self.access_medium(&sectors, decoded);
+        let done = done + self.outlier_delay();
+        self.prefetch_stream = Some(PrefetchStream {
+            first_cached: sectors.start,
+            next_sector: sectors.end,
+            start_time: done,
+            end_sector: (sectors.end + self.settings.read_ahead / SECTOR_BYTES)
+                .min(self.geometry.sectors()),
         });
         done
     }
 
     /// When the drive has it that read on by itself; `None` when this request is not on its way.
-    fn stream_ahead(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
-        let mut stream = self.stream?;
-        if sectors.start < stream.from || sectors.end > stream.stop || stream.stop <= stream.next {
+    fn prefetched_at(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
+        let mut stream = self.prefetch_stream?;
+        if sectors.start < stream.first_cached
+            || sectors.end > stream.end_sector
+            || stream.end_sector <= stream.next_sector
+        {
             return None;
         }
-        if sectors.end > stream.next {
-            stream.at = self.pass(&(stream.next..sectors.end), stream.at);
-            stream.next = sectors.end;
+        if sectors.end > stream.next_sector {
+            stream.start_time =
+                self.transfer_sectors(&(stream.next_sector..sectors.end), stream.start_time);
+            stream.next_sector = sectors.end;
         }
-        let ahead = self.settings.read_ahead / SECTOR;
-        stream.stop = (sectors.end + ahead)
+        let ahead = self.settings.read_ahead / SECTOR_BYTES;
+        stream.end_sector = (sectors.end + ahead)
             .min(self.geometry.sectors())
-            .max(stream.stop);
+            .max(stream.end_sector);
         // A segment of the cache holds so much and no more: what was read long ago gives way.
         let segment = 2 * ahead.max(sectors.end - sectors.start);
-        stream.from = stream.from.max(stream.next.saturating_sub(segment));
-        self.stream = Some(stream);
-        Some(stream.at.max(begin))
+        stream.first_cached = stream
+            .first_cached
+            .max(stream.next_sector.saturating_sub(segment));
+        self.prefetch_stream = Some(stream);
+        Some(stream.start_time.max(begin))
     }
 
-    fn write(&mut self, access: &Access, (begin, decoded): (f64, f64), wire: f64) -> f64 {
+    fn write(&mut self, access: &DriveAccess, (begin, decoded): (f64, f64), wire: f64) -> f64 {
         let sectors = access.sectors();
-        self.cached
+        self.cached_ranges
             .retain(|piece| piece.end <= sectors.start || sectors.end <= piece.start);
         if self.settings.write_cache > 0 {
-            self.drain(begin);
-            let room = self.settings.write_cache as f64 - self.dirty;
+            self.drain_write_cache(begin);
+            let room = self.settings.write_cache as f64 - self.dirty_bytes;
             let missing = (f64::from(access.bytes) - room).max(0.0);
-            let begin = begin + missing / self.settings.drain * 1e9;
-            self.drain(begin);
-            self.dirty += f64::from(access.bytes);
+            let begin = begin + missing / self.settings.drain_rate * 1e9;
+            self.drain_write_cache(begin);
+            self.dirty_bytes += f64::from(access.bytes);
             return begin + wire;
         }
-        self.reach_medium(&sectors, decoded) + self.misfortune()
+        self.access_medium(&sectors, decoded) + self.outlier_delay()
     }
 
     /// What the write cache gave to the medium since it was asked last.
-    fn drain(&mut self, at: f64) {
-        let written = (at - self.drained_at).max(0.0) * self.settings.drain / 1e9;
-        self.dirty = (self.dirty - written).max(0.0);
-        self.drained_at = at;
+    fn drain_write_cache(&mut self, at: f64) {
+        let written = (at - self.last_drain).max(0.0) * self.settings.drain_rate / 1e9;
+        self.dirty_bytes = (self.dirty_bytes - written).max(0.0);
+        self.last_drain = at;
     }
 
     /// Moves the arm and waits for the sectors: when the last one has passed.
-    fn reach_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
-        self.keep_what_was_read(begin);
-        let place = self.geometry.place(sectors.start);
-        let seek = self.seek_to(&place);
+    fn access_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
+        self.end_prefetch(begin);
+        let place = self.geometry.locate(sectors.start);
+        let seek = self.seek_time(&place);
         let jitter = if seek > 0.0 {
-            self.random.normal().abs() * self.settings.jitter
+            self.random.normal().abs() * self.settings.seek_jitter
         } else {
             0.0
         };
-        self.pass(sectors, begin + seek + jitter)
+        self.transfer_sectors(sectors, begin + seek + jitter)
     }
 
     /// The stream ends here: what it had read by now stays in a segment of the cache.
-    fn keep_what_was_read(&mut self, now: f64) {
-        let Some(mut stream) = self.stream.take() else {
+    fn end_prefetch(&mut self, now: f64) {
+        let Some(mut stream) = self.prefetch_stream.take() else {
             return;
         };
-        while stream.next < stream.stop {
-            let left = u64::from(self.geometry.place(stream.next).left_on_track);
-            let end = (stream.next + left).min(stream.stop);
-            let track_done = self.pass(&(stream.next..end), stream.at);
+        while stream.next_sector < stream.end_sector {
+            let left = u64::from(
+                self.geometry
+                    .locate(stream.next_sector)
+                    .sectors_to_track_end,
+            );
+            let end = (stream.next_sector + left).min(stream.end_sector);
+            let track_done = self.transfer_sectors(&(stream.next_sector..end), stream.start_time);
             if track_done > now {
                 // The part of the track that had passed; the arm was called away in its middle.
-                let share = ((now - stream.at) / (track_done - stream.at)).clamp(0.0, 1.0);
-                stream.next += ((end - stream.next) as f64 * share) as u64;
+                let share =
+                    ((now - stream.start_time) / (track_done - stream.start_time)).clamp(0.0, 1.0);
+                stream.next_sector += ((end - stream.next_sector) as f64 * share) as u64;
                 break;
             }
-            (stream.next, stream.at) = (end, track_done);
+            (stream.next_sector, stream.start_time) = (end, track_done);
         }
-        self.cached.push_back(stream.from..stream.next);
-        while self.cached.len() > self.settings.segments {
-            self.cached.pop_front();
+        self.cached_ranges
+            .push_back(stream.first_cached..stream.next_sector);
+        while self.cached_ranges.len() > self.settings.cache_segments {
+            self.cached_ranges.pop_front();
         }
     }
 
     /// When the last of the sectors has passed under the head, which can begin at `begin`.
-    fn pass(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
+    fn transfer_sectors(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         let (mut next, mut time) = (sectors.start, begin);
         while next < sectors.end {
-            let place = self.geometry.place(next);
+            let place = self.geometry.locate(next);
             if next != sectors.start {
-                time += self.seek_to(&place);
+                time += self.seek_time(&place);
             }
-            let count = u64::from(place.left_on_track).min(sectors.end - next);
+            let count = u64::from(place.sectors_to_track_end).min(sectors.end - next);
             let share = count as f64 / f64::from(place.sectors_per_track);
-            time = self.arrival(&place, time) + share * self.settings.revolution();
+            time = self.next_passage(&place, time) + share * self.settings.revolution_time();
             (self.cylinder, self.head) = (place.cylinder, place.head);
             next += count;
         }
@@ -300,28 +315,28 @@ impl Hdd {
     }
 
     /// Time that arm or heads need to be on a place's track.
-    fn seek_to(&self, place: &Place) -> f64 {
+    fn seek_time(&self, place: &SectorLocation) -> f64 {
         match place.cylinder.abs_diff(self.cylinder) {
             0 if place.head == self.head => 0.0,
             0 => self.settings.head_switch,
-            distance => self.settings.seek(distance),
+            distance => self.settings.seek_time(distance),
         }
     }
 
     /// When the sector comes under the head next, from `time` on.
-    fn arrival(&self, place: &Place, time: f64) -> f64 {
-        let turns = time / self.settings.revolution();
+    fn next_passage(&self, place: &SectorLocation, time: f64) -> f64 {
+        let turns = time / self.settings.revolution_time();
         let mut wait = place.angle - turns.fract();
         // The sector that is there just now counts as there: rounding must not cost a revolution.
         if wait < -1e-9 {
             wait += 1.0;
         }
-        time + wait.max(0.0) * self.settings.revolution()
+        time + wait.max(0.0) * self.settings.revolution_time()
     }
 
-    fn misfortune(&mut self) -> f64 {
-        if self.random.share() < self.settings.outliers {
-            self.settings.outlier * (0.3 + self.random.share())
+    fn outlier_delay(&mut self) -> f64 {
+        if self.random.uniform() < self.settings.outlier_fraction {
+            self.settings.mean_outlier_delay * (0.3 + self.random.uniform())
         } else {
             0.0
         }

@@ -1,16 +1,16 @@
 //! `sim:hdd`: the hard disk made of arithmetic behind a queue.
 
-use super::hdd::{Access, Answer, Hdd, Settings as Disk};
+use super::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings as Disk};
 use super::lateness::Lateness;
-use super::model::{Completion, Model, SimRequest};
-use super::{Kind, Settings, SimError, Simulation};
+use super::model::{DriveModel, SimCompletion, SimRequest};
+use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 
 /// A request that was passed over this many times for each place of the drive's queue is served next,
 /// wherever it lies. A limit in time would turn every long queue into one that keeps its order.
-const PATIENCE: usize = 4;
+const MAX_TIMES_OVERTAKEN: usize = 4;
 
 /// `sim:hdd`: a hard disk that spins.
-pub const HDD: Kind = Kind {
+pub const HDD: SimulatedKind = SimulatedKind {
     name: "hdd",
     summary: "a hard disk: seeks, rotation, zones, read-ahead, cache, command queueing",
     parameters: &[
@@ -41,20 +41,22 @@ pub const HDD: Kind = Kind {
     build,
 };
 
-fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
-    let disk = read(settings)?;
+fn build(settings: &mut SimParameters) -> Result<SimulatedDrive, SimError> {
+    let disk = read_disk_parameters(settings)?;
     let rate = disk.rpm.round() as u32;
-    let drive = Hdd::new(disk);
+    let drive = HardDisk::new(disk);
     let size = drive.size();
-    let mut simulation = settings.finish(Box::new(Queue::new(drive)))?.rotating(true);
+    let mut simulation = settings
+        .build_around(Box::new(HardDiskQueue::new(drive)))?
+        .with_rotational(true);
     // The geometry decides how much fits exactly.
-    simulation.target.size = size;
+    simulation.target.size_bytes = size;
     if let Some(drive) = &mut simulation.target.drive {
         drive.size_bytes = size;
         drive.rotation_rate = Some(rate);
     }
     // Made to be watched: a second of this drive takes a second, unless something else is asked.
-    simulation.real_time |= !settings.is_given("clock");
+    simulation.is_real_time |= !settings.is_given("clock");
     Ok(simulation)
 }
 
@@ -62,7 +64,7 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
 ///
 /// # Errors
 /// When a value cannot be read, or no disk can be like that.
-pub fn read(settings: &Settings) -> Result<Disk, SimError> {
+pub fn read_disk_parameters(settings: &SimParameters) -> Result<Disk, SimError> {
     let default = Disk::default();
     let time = |key: &str, default: f64| {
         settings
@@ -75,31 +77,31 @@ pub fn read(settings: &Settings) -> Result<Disk, SimError> {
         track_to_track: time("t2t", default.track_to_track)?,
         full_stroke: time("full", default.full_stroke)?,
         head_switch: time("head-switch", default.head_switch)?,
-        overhead: time("overhead", default.overhead)?,
-        interface: settings.size("interface", default.interface as u64)? as f64,
+        command_overhead: time("overhead", default.command_overhead)?,
+        interface_rate: settings.size("interface", default.interface_rate as u64)? as f64,
         heads: settings.count("heads", default.heads)?,
         cylinders: settings.count("cylinders", default.cylinders)?,
         zones: settings.count("zones", default.zones)?,
-        inner_ratio: settings.share("inner", default.inner_ratio)?,
-        jitter: time("jitter", default.jitter)?,
-        outliers: settings.share("outliers", default.outliers)?,
-        outlier: time("outlier", default.outlier)?,
-        cache_hits: settings.share("cache-hits", default.cache_hits)?,
+        inner_ratio: settings.fraction("inner", default.inner_ratio)?,
+        seek_jitter: time("jitter", default.seek_jitter)?,
+        outlier_fraction: settings.fraction("outliers", default.outlier_fraction)?,
+        mean_outlier_delay: time("outlier", default.mean_outlier_delay)?,
+        random_hit_fraction: settings.fraction("cache-hits", default.random_hit_fraction)?,
         read_ahead: settings.size("read-ahead", default.read_ahead)?,
-        segments: settings.count("segments", default.segments as u32)? as usize,
+        cache_segments: settings.count("segments", default.cache_segments as u32)? as usize,
         write_cache: settings.size("write-cache", default.write_cache)?,
-        drain: settings.size("drain", default.drain as u64)? as f64,
-        ncq: settings.count("ncq", default.ncq as u32)? as usize,
-        failing: settings.size("fail-from", 0)?..settings.size("fail-to", 0)?,
-        lateness: time("lateness", default.lateness)?,
+        drain_rate: settings.size("drain", default.drain_rate as u64)? as f64,
+        ncq_depth: settings.count("ncq", default.ncq_depth as u32)? as usize,
+        failing_range: settings.size("fail-from", 0)?..settings.size("fail-to", 0)?,
+        completion_delay: time("lateness", default.completion_delay)?,
         seed: u64::from(settings.count("seed", 1)?),
     };
-    check(&disk)?;
+    check_disk_parameters(&disk)?;
     Ok(disk)
 }
 
 /// Refuses what no disk can be.
-fn check(disk: &Disk) -> Result<(), SimError> {
+fn check_disk_parameters(disk: &Disk) -> Result<(), SimError> {
     let tracks = u64::from(disk.heads) * u64::from(disk.cylinders);
     let wrong = if !(60.0..=100_000.0).contains(&disk.rpm) {
         "rpm must be from 60 to 100000"
@@ -111,7 +113,7 @@ fn check(disk: &Disk) -> Result<(), SimError> {
         "inner must be above 0%"
     } else if disk.capacity / tracks.max(1) < 8 * 512 {
         "size must hold 8 sectors on every track: choose fewer cylinders or heads"
-    } else if disk.interface <= 0.0 || disk.drain <= 0.0 {
+    } else if disk.interface_rate <= 0.0 || disk.drain_rate <= 0.0 {
         "interface and drain must be above 0"
     } else {
         return Ok(());
@@ -121,103 +123,107 @@ fn check(disk: &Disk) -> Result<(), SimError> {
 
 /// A request in the drive's queue.
 #[derive(Debug, Clone, Copy)]
-struct Waiting {
-    since_ns: u64,
+struct QueuedRequest {
+    queued_at_ns: u64,
     id: u64,
     request: SimRequest,
     /// How often the drive, which knew of it, served another one.
-    passed_over: usize,
+    times_overtaken: usize,
 }
 
 /// One disk and the queue from which it chooses.
 #[derive(Debug)]
-struct Queue {
-    drive: Hdd,
-    waiting: Vec<Waiting>,
-    done: Option<Completion>,
+struct HardDiskQueue {
+    drive: HardDisk,
+    waiting: Vec<QueuedRequest>,
+    done: Option<SimCompletion>,
     free_ns: u64,
-    lateness: Lateness,
+    completion_delay: Lateness,
     /// When the host saw the last answer.
-    seen_ns: u64,
+    last_seen_ns: u64,
 }
 
-impl Queue {
-    fn new(drive: Hdd) -> Self {
+impl HardDiskQueue {
+    fn new(drive: HardDisk) -> Self {
         let settings = drive.settings();
         Self {
-            lateness: Lateness::new(settings.lateness, settings.seed),
+            completion_delay: Lateness::new(settings.completion_delay, settings.seed),
             drive,
             waiting: Vec::new(),
             done: None,
             free_ns: 0,
-            seen_ns: 0,
+            last_seen_ns: 0,
         }
     }
 
     /// When the next service begins; `None` while nothing waits.
-    fn begin(&self) -> Option<u64> {
-        let first = self.waiting.iter().map(|waiting| waiting.since_ns).min()?;
+    fn next_start(&self) -> Option<u64> {
+        let first = self
+            .waiting
+            .iter()
+            .map(|waiting| waiting.queued_at_ns)
+            .min()?;
         Some(first.max(self.free_ns))
     }
 
-    fn serve(&mut self, begin_ns: u64) -> Option<Completion> {
+    fn serve(&mut self, begin_ns: u64) -> Option<SimCompletion> {
         let here: Vec<usize> = (0..self.waiting.len())
-            .filter(|index| self.waiting[*index].since_ns <= begin_ns)
+            .filter(|index| self.waiting[*index].queued_at_ns <= begin_ns)
             .collect();
-        let queue = self.drive.settings().ncq.max(1);
+        let queue = self.drive.settings().ncq_depth.max(1);
         let impatient = here
             .iter()
-            .position(|index| self.waiting[*index].passed_over > PATIENCE * queue);
-        let accesses: Vec<(Access, f64)> = here
+            .position(|index| self.waiting[*index].times_overtaken > MAX_TIMES_OVERTAKEN * queue);
+        let accesses: Vec<(DriveAccess, f64)> = here
             .iter()
             .map(|index| &self.waiting[*index])
-            .map(|waiting| (access(&waiting.request), waiting.since_ns as f64))
+            .map(|waiting| (drive_access(&waiting.request), waiting.queued_at_ns as f64))
             .collect();
-        let chosen = impatient.or_else(|| self.drive.choose(&accesses))?;
+        let chosen = impatient.or_else(|| self.drive.choose_next(&accesses))?;
         for index in here.iter().take(queue) {
-            self.waiting[*index].passed_over += 1;
+            self.waiting[*index].times_overtaken += 1;
         }
-        let Waiting { id, request, .. } = self.waiting.remove(here[chosen]);
+        let QueuedRequest { id, request, .. } = self.waiting.remove(here[chosen]);
         let (access, since) = &accesses[chosen];
         let (at, result) = match self.drive.serve(access, *since) {
-            Answer::Done(at) => (at, Ok(request.bytes)),
-            Answer::Failed(at) => (at, Err(libc::EIO)),
+            DriveAnswer::Completed(at) => (at, Ok(request.bytes)),
+            DriveAnswer::Failed(at) => (at, Err(libc::EIO)),
         };
         self.free_ns = at.ceil() as u64;
-        let late = self.lateness.of(at, at - since);
-        self.seen_ns = self.seen_ns.max((at + late).ceil() as u64);
-        Some(Completion {
-            at_ns: self.seen_ns,
+        let late = self.completion_delay.delay_of(at, at - since);
+        self.last_seen_ns = self.last_seen_ns.max((at + late).ceil() as u64);
+        Some(SimCompletion {
+            completed_at_ns: self.last_seen_ns,
             id,
             result,
         })
     }
 }
 
-fn access(request: &SimRequest) -> Access {
-    Access {
+fn drive_access(request: &SimRequest) -> DriveAccess {
+    DriveAccess {
         address: request.address,
         bytes: request.bytes,
-        write: request.writes,
+        is_write: request.is_write,
     }
 }
 
-impl Model for Queue {
+impl DriveModel for HardDiskQueue {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
-        self.waiting.push(Waiting {
-            since_ns: now_ns,
+        self.waiting.push(QueuedRequest {
+            queued_at_ns: now_ns,
             id,
             request,
-            passed_over: 0,
+            times_overtaken: 0,
         });
     }
 
-    fn advance(&mut self, until_ns: u64) -> Option<Completion> {
+    fn advance(&mut self, until_ns: u64) -> Option<SimCompletion> {
         if self.done.is_none() {
-            let begin_ns = self.begin().filter(|begin| *begin <= until_ns)?;
+            let begin_ns = self.next_start().filter(|begin| *begin <= until_ns)?;
             self.done = self.serve(begin_ns);
         }
-        self.done.take_if(|done| done.at_ns <= until_ns)
+        self.done.take_if(|done| done.completed_at_ns <= until_ns)
     }
 }
 
@@ -226,17 +232,22 @@ mod tests {
     use super::*;
     use crate::engine::plan::DataKind;
 
-    fn simulation(name: &str) -> Result<Simulation, SimError> {
-        Settings::parse(name)?.build()
+    fn build_simulation(name: &str) -> Result<SimulatedDrive, SimError> {
+        SimParameters::parse(name)?.build()
     }
 
     #[test]
-    fn parameters_have_units_and_bounds() {
-        let drive = simulation("sim:hdd,rpm=5400,full=25ms,size=250GB,cache-hits=20%").unwrap();
-        assert!(drive.real_time);
-        assert_eq!(drive.target.rotational(), Some(true));
-        assert!((drive.target.size as f64 / 250e9 - 1.0).abs() < 0.01);
-        assert!(!simulation("sim:hdd,clock=virtual").unwrap().real_time);
+    fn simulated_disk_parameters_check_units_and_bounds() {
+        let drive =
+            build_simulation("sim:hdd,rpm=5400,full=25ms,size=250GB,cache-hits=20%").unwrap();
+        assert!(drive.is_real_time);
+        assert_eq!(drive.target.is_rotational(), Some(true));
+        assert!((drive.target.size_bytes as f64 / 250e9 - 1.0).abs() < 0.01);
+        assert!(
+            !build_simulation("sim:hdd,clock=virtual")
+                .unwrap()
+                .is_real_time
+        );
         for (name, hint) in [
             ("sim:hdd,rpm=0", "rpm"),
             ("sim:hdd,heads=0", "heads"),
@@ -244,23 +255,23 @@ mod tests {
             ("sim:hdd,size=1MB", "size"),
             ("sim:hdd,cache-hits=120%", "0% to 100%"),
         ] {
-            let error = simulation(name).unwrap_err().to_string();
+            let error = build_simulation(name).unwrap_err().to_string();
             assert!(error.contains(hint), "{error}");
         }
     }
 
     #[test]
-    fn the_queue_serves_what_is_near_first_and_nobody_starves() {
+    fn simulated_disk_queue_serves_nearest_first_without_starvation() {
         let disk = Disk {
-            outliers: 0.0,
-            jitter: 0.0,
+            outlier_fraction: 0.0,
+            seek_jitter: 0.0,
             ..Disk::default()
         };
-        let mut queue = Queue::new(Hdd::new(disk));
+        let mut queue = HardDiskQueue::new(HardDisk::new(disk));
         let request = |address: u64| SimRequest {
             address,
             bytes: 4096,
-            writes: false,
+            is_write: false,
             data: DataKind::Random,
         };
         queue.submit(0, 0, request(900_000_000_000));

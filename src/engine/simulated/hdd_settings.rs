@@ -1,10 +1,10 @@
 //! What a simulated hard disk is like.
 
-use super::geometry::Shape;
+use super::geometry::DiskShape;
 
 /// What a simulated hard disk is like. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Settings {
+pub struct HardDiskSettings {
     /// Size in bytes.
     pub capacity: u64,
     /// Revolutions per minute.
@@ -16,9 +16,9 @@ pub struct Settings {
     /// Change to another head of the same cylinder.
     pub head_switch: f64,
     /// What every command costs, cache answers too.
-    pub overhead: f64,
+    pub command_overhead: f64,
     /// Bytes per second between drive and host.
-    pub interface: f64,
+    pub interface_rate: f64,
     /// Surfaces.
     pub heads: u32,
     /// Tracks of a surface.
@@ -28,33 +28,33 @@ pub struct Settings {
     /// Sectors per track, inner over outer.
     pub inner_ratio: f64,
     /// Spread of the seek's duration.
-    pub jitter: f64,
+    pub seek_jitter: f64,
     /// Share of requests that take much longer (retries, thermal recalibration).
-    pub outliers: f64,
+    pub outlier_fraction: f64,
     /// How much longer, on the average.
-    pub outlier: f64,
+    pub mean_outlier_delay: f64,
     /// Share of reads that the cache answers although nobody could know why.
-    pub cache_hits: f64,
+    pub random_hit_fraction: f64,
     /// Bytes that the drive reads on after a request as long as nobody calls the arm away.
     pub read_ahead: u64,
     /// Pieces that the read cache holds.
-    pub segments: usize,
+    pub cache_segments: usize,
     /// Bytes of volatile write cache; 0 writes through.
     pub write_cache: u64,
     /// Bytes per second at which the write cache empties.
-    pub drain: f64,
+    pub drain_rate: f64,
     /// Requests among which the drive chooses (native command queueing); 1 keeps their order.
-    pub ncq: usize,
+    pub ncq_depth: usize,
     /// Bytes that cannot be read or written.
-    pub failing: std::ops::Range<u64>,
+    pub failing_range: std::ops::Range<u64>,
     /// How late the host sees an answer: median of the part that differs with every answer; 0 sees
     /// all at once.
-    pub lateness: f64,
+    pub completion_delay: f64,
     /// Seed of jitter, outliers and cache hits.
     pub seed: u64,
 }
 
-impl Default for Settings {
+impl Default for HardDiskSettings {
     fn default() -> Self {
         Self {
             capacity: 1_000_000_000_000,
@@ -62,32 +62,32 @@ impl Default for Settings {
             track_to_track: 1.2e6,
             full_stroke: 18e6,
             head_switch: 0.9e6,
-            overhead: 120e3,
-            interface: 550e6,
+            command_overhead: 120e3,
+            interface_rate: 550e6,
             heads: 4,
             cylinders: 150_000,
             zones: 16,
             inner_ratio: 0.5,
-            jitter: 15e3,
-            outliers: 0.005,
-            outlier: 60e6,
-            cache_hits: 0.0,
+            seek_jitter: 15e3,
+            outlier_fraction: 0.005,
+            mean_outlier_delay: 60e6,
+            random_hit_fraction: 0.0,
             read_ahead: 2 << 20,
-            segments: 32,
+            cache_segments: 32,
             write_cache: 0,
-            drain: 60e6,
-            ncq: 32,
-            failing: 0..0,
-            lateness: 0.0,
+            drain_rate: 60e6,
+            ncq_depth: 32,
+            failing_range: 0..0,
+            completion_delay: 0.0,
             seed: 1,
         }
     }
 }
 
-impl Settings {
+impl HardDiskSettings {
     /// One revolution.
     #[must_use]
-    pub fn revolution(&self) -> f64 {
+    pub fn revolution_time(&self) -> f64 {
         60e9 / self.rpm
     }
 
@@ -95,7 +95,7 @@ impl Settings {
     /// distance, as long as the arm accelerates, and ends nearly straight (Ruemmler and Wilkes,
     /// "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
     #[must_use]
-    pub fn seek(&self, cylinders: u32) -> f64 {
+    pub fn seek_time(&self, cylinders: u32) -> f64 {
         if cylinders == 0 {
             return 0.0;
         }
@@ -105,11 +105,11 @@ impl Settings {
         self.track_to_track + (self.full_stroke - self.track_to_track) * way
     }
 
-    pub(super) fn shape(&self) -> Shape {
+    pub(super) fn disk_shape(&self) -> DiskShape {
         // A head that has switched finds the next sector just before it: a little more than the
         // switch takes, or a sequential read would lose a revolution on every track.
-        let skew = |switch: f64| switch / self.revolution() + 0.004;
-        Shape {
+        let skew = |switch: f64| switch / self.revolution_time() + 0.004;
+        DiskShape {
             capacity: self.capacity,
             heads: self.heads,
             cylinders: self.cylinders,

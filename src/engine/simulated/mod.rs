@@ -20,16 +20,16 @@ mod timeline;
 use std::fmt;
 use std::sync::{Mutex, PoisonError};
 
-use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot};
+use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan};
 use crate::drive::Target;
 
-pub use hdd_model::read as hard_disk;
-pub use model::{Completion, Model, SimRequest};
-pub use settings::{PREFIX, Settings, SimError};
-pub use station::{Service, Station};
+pub use hdd_model::read_disk_parameters as hard_disk;
+pub use model::{DriveModel, SimCompletion, SimRequest};
+pub use settings::{NAME_PREFIX, SimError, SimParameters};
+pub use station::{ServerQueue, ServiceTime};
 
 /// A kind of simulated drive.
-pub struct Kind {
+pub struct SimulatedKind {
     /// `sim:NAME`.
     pub name: &'static str,
     /// What is special about it.
@@ -37,17 +37,17 @@ pub struct Kind {
     /// Its own parameters; all take `size`, `block`, `physical` and `clock` besides.
     pub parameters: &'static [&'static str],
     /// Builds it from its parameters.
-    pub build: fn(&mut Settings) -> Result<Simulation, SimError>,
+    pub build: fn(&mut SimParameters) -> Result<SimulatedDrive, SimError>,
 }
 
-impl fmt::Debug for Kind {
+impl fmt::Debug for SimulatedKind {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "sim:{}", self.name)
     }
 }
 
 /// All kinds of simulated drives.
-pub const KINDS: &[Kind] = &[
+pub const SIMULATED_KINDS: &[SimulatedKind] = &[
     drives::CONSTANT,
     drives::BIMODAL,
     drives::CLIFF,
@@ -59,29 +59,29 @@ pub const KINDS: &[Kind] = &[
 ];
 
 /// A simulated drive, ready to be measured.
-pub struct Simulation {
+pub struct SimulatedDrive {
     /// What it is to a test.
     pub target: Target,
     /// How it behaves.
-    pub model: Box<dyn Model>,
+    pub model: Box<dyn DriveModel>,
     /// Whether a second of the drive takes a second.
-    pub real_time: bool,
+    pub is_real_time: bool,
 }
 
-impl fmt::Debug for Simulation {
+impl fmt::Debug for SimulatedDrive {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter
             .debug_struct("Simulation")
             .field("target", &self.target)
-            .field("real_time", &self.real_time)
+            .field("real_time", &self.is_real_time)
             .finish_non_exhaustive()
     }
 }
 
-impl Simulation {
+impl SimulatedDrive {
     /// The same drive, saying that it rotates or does not.
     #[must_use]
-    pub fn rotating(mut self, rotational: bool) -> Self {
+    pub fn with_rotational(mut self, rotational: bool) -> Self {
         if let Some(drive) = &mut self.target.drive {
             drive.rotational = Some(rotational);
         }
@@ -90,46 +90,46 @@ impl Simulation {
 }
 
 /// A drive that was switched on, and how long ago.
-struct Powered {
-    model: Box<dyn Model>,
-    now_ns: u64,
+struct PoweredDrive {
+    model: Box<dyn DriveModel>,
+    power_on_ns: u64,
 }
 
 /// The engine that needs no drive.
-pub struct Simulated {
+pub struct SimulatedEngine {
     target: Target,
-    real_time: bool,
-    powered: Mutex<Powered>,
+    is_real_time: bool,
+    powered_drive: Mutex<PoweredDrive>,
 }
 
-impl fmt::Debug for Simulated {
+impl fmt::Debug for SimulatedEngine {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "Simulated({})", self.target.name)
     }
 }
 
-impl Simulated {
+impl SimulatedEngine {
     /// Switches a drive on.
     #[must_use]
-    pub fn new(simulation: Simulation) -> Self {
+    pub fn new(simulation: SimulatedDrive) -> Self {
         Self {
             target: simulation.target,
-            real_time: simulation.real_time,
-            powered: Mutex::new(Powered {
+            is_real_time: simulation.is_real_time,
+            powered_drive: Mutex::new(PoweredDrive {
                 model: simulation.model,
-                now_ns: 0,
+                power_on_ns: 0,
             }),
         }
     }
 }
 
-impl Engine for Simulated {
+impl Engine for SimulatedEngine {
     fn name(&self) -> &'static str {
         "simulated"
     }
 
     fn features(&self) -> Vec<String> {
-        let clock = if self.real_time {
+        let clock = if self.is_real_time {
             "real-time"
         } else {
             "virtual-time"
@@ -138,20 +138,28 @@ impl Engine for Simulated {
     }
 
     fn has_virtual_time(&self) -> bool {
-        !self.real_time
+        !self.is_real_time
     }
 
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError> {
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
         plan.validate(&self.target)?;
-        let mut powered = self.powered.lock().unwrap_or_else(PoisonError::into_inner);
-        let run = timeline::Run::new(plan, &self.target.name, powered.now_ns, self.real_time);
+        let mut powered = self
+            .powered_drive
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        let run = timeline::SimExecution::new(
+            plan,
+            &self.target.name,
+            powered.power_on_ns,
+            self.is_real_time,
+        );
         let (outcome, now_ns) = run.execute(powered.model.as_mut(), control, observe)?;
-        powered.now_ns = now_ns;
+        powered.power_on_ns = now_ns;
         Ok(outcome)
     }
 }

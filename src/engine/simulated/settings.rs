@@ -1,15 +1,15 @@
 //! Reads `sim:NAME,key=value,...`.
 
-use super::model::Model;
-use super::{KINDS, Kind, Simulation};
-use crate::drive::identity::Details;
-use crate::drive::{Drive, DriveKind, Target, TargetKind};
+use super::model::DriveModel;
+use super::{SIMULATED_KINDS, SimulatedDrive, SimulatedKind};
+use crate::drive::identity::DeviceDetails;
+use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::units;
 
 /// What begins the name of every simulated drive.
-pub const PREFIX: &str = "sim:";
+pub const NAME_PREFIX: &str = "sim:";
 /// Parameters that every simulated drive takes.
-const COMMON: [&str; 4] = ["size", "block", "physical", "clock"];
+const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
 
 /// Why a simulated drive cannot be built: one sentence that names the parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,22 +18,22 @@ pub struct SimError(pub String);
 
 /// The parameters of a simulated drive, as the user wrote them.
 #[derive(Debug)]
-pub struct Settings {
+pub struct SimParameters {
     name: String,
-    kind: &'static Kind,
-    values: Vec<(String, String)>,
+    kind: &'static SimulatedKind,
+    parameters: Vec<(String, String)>,
 }
 
-impl Settings {
+impl SimParameters {
     /// Splits the name of a simulated drive into its parts and checks the names of the parameters.
     ///
     /// # Errors
     /// When the drive or a parameter is not known; the sentence lists those that are.
     pub fn parse(name: &str) -> Result<Self, SimError> {
-        let mut parts = name.strip_prefix(PREFIX).unwrap_or(name).split(',');
+        let mut parts = name.strip_prefix(NAME_PREFIX).unwrap_or(name).split(',');
         let wanted = parts.next().unwrap_or_default();
-        let Some(kind) = KINDS.iter().find(|kind| kind.name == wanted) else {
-            let known: Vec<&str> = KINDS.iter().map(|kind| kind.name).collect();
+        let Some(kind) = SIMULATED_KINDS.iter().find(|kind| kind.name == wanted) else {
+            let known: Vec<&str> = SIMULATED_KINDS.iter().map(|kind| kind.name).collect();
             return Err(SimError(format!(
                 "there is no simulated drive {wanted:?}; there are {}",
                 known.join(", ")
@@ -42,12 +42,12 @@ impl Settings {
         let mut values = Vec::new();
         for part in parts {
             let (key, value) = part.split_once('=').unwrap_or((part, ""));
-            if !COMMON.contains(&key) && !kind.parameters.contains(&key) {
+            if !COMMON_PARAMETERS.contains(&key) && !kind.parameters.contains(&key) {
                 return Err(SimError(format!(
                     "sim:{} has no parameter {key:?}; it has {}, {}",
                     kind.name,
                     kind.parameters.join(", "),
-                    COMMON.join(", ")
+                    COMMON_PARAMETERS.join(", ")
                 )));
             }
             values.push((key.to_owned(), value.to_owned()));
@@ -55,7 +55,7 @@ impl Settings {
         Ok(Self {
             name: name.to_owned(),
             kind,
-            values,
+            parameters: values,
         })
     }
 
@@ -63,17 +63,17 @@ impl Settings {
     ///
     /// # Errors
     /// When a value cannot be read.
-    pub fn build(mut self) -> Result<Simulation, SimError> {
+    pub fn build(mut self) -> Result<SimulatedDrive, SimError> {
         (self.kind.build)(&mut self)
     }
 
     /// The last value given for a parameter, read by `read`.
-    fn value<T, E: std::fmt::Display>(
+    fn parse_value<T, E: std::fmt::Display>(
         &self,
         key: &str,
         read: impl FnOnce(&str) -> Result<T, E>,
     ) -> Result<Option<T>, SimError> {
-        let Some((_, text)) = self.values.iter().rev().find(|(name, _)| name == key) else {
+        let Some((_, text)) = self.parameters.iter().rev().find(|(name, _)| name == key) else {
             return Ok(None);
         };
         match read(text) {
@@ -87,7 +87,7 @@ impl Settings {
     /// # Errors
     /// When it cannot be read.
     pub fn optional_size(&self, key: &str) -> Result<Option<u64>, SimError> {
-        self.value(key, |text| units::parse_size(text.trim_end_matches("/s")))
+        self.parse_value(key, |text| units::parse_size(text.trim_end_matches("/s")))
     }
 
     /// A size or, per second, a throughput in bytes.
@@ -103,8 +103,11 @@ impl Settings {
     /// # Errors
     /// When it cannot be read.
     pub fn duration_ns(&self, key: &str, default: u64) -> Result<u64, SimError> {
-        let duration = self.value(key, units::parse_duration)?;
-        Ok(duration.map_or(default, crate::engine::feeder::nanoseconds))
+        let duration = self.parse_value(key, units::parse_duration)?;
+        Ok(duration.map_or(
+            default,
+            crate::engine::request_generator::saturating_nanoseconds,
+        ))
     }
 
     /// A whole number.
@@ -112,7 +115,7 @@ impl Settings {
     /// # Errors
     /// When it cannot be read.
     pub fn count(&self, key: &str, default: u32) -> Result<u32, SimError> {
-        Ok(self.value(key, str::parse::<u32>)?.unwrap_or(default))
+        Ok(self.parse_value(key, str::parse::<u32>)?.unwrap_or(default))
     }
 
     /// A number.
@@ -120,14 +123,14 @@ impl Settings {
     /// # Errors
     /// When it cannot be read.
     pub fn number(&self, key: &str, default: f64) -> Result<f64, SimError> {
-        Ok(self.value(key, str::parse::<f64>)?.unwrap_or(default))
+        Ok(self.parse_value(key, str::parse::<f64>)?.unwrap_or(default))
     }
 
     /// A share from 0 to 1, written `0.2` or `20%`.
     ///
     /// # Errors
     /// When it cannot be read.
-    pub fn share(&self, key: &str, default: f64) -> Result<f64, SimError> {
+    pub fn fraction(&self, key: &str, default: f64) -> Result<f64, SimError> {
         let read = |text: &str| {
             let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
             let share = number.trim().parse::<f64>().map(|value| value / whole).ok();
@@ -135,13 +138,13 @@ impl Settings {
                 .filter(|share| (0.0..=1.0).contains(share))
                 .ok_or("write a share from 0% to 100%")
         };
-        Ok(self.value(key, read)?.unwrap_or(default))
+        Ok(self.parse_value(key, read)?.unwrap_or(default))
     }
 
     /// Whether a parameter was given.
     #[must_use]
     pub fn is_given(&self, key: &str) -> bool {
-        self.values.iter().any(|(name, _)| name == key)
+        self.parameters.iter().any(|(name, _)| name == key)
     }
 
     /// Size of the drive in bytes.
@@ -156,7 +159,7 @@ impl Settings {
     ///
     /// # Errors
     /// When a common parameter cannot be read.
-    pub fn finish(&self, model: Box<dyn Model>) -> Result<Simulation, SimError> {
+    pub fn build_around(&self, model: Box<dyn DriveModel>) -> Result<SimulatedDrive, SimError> {
         let size = self.drive_size()?;
         let logical = u32::try_from(self.size("block", 512)?).unwrap_or(u32::MAX);
         let physical = u32::try_from(self.size("physical", 4096)?).unwrap_or(u32::MAX);
@@ -166,32 +169,32 @@ impl Settings {
                 self.name
             )));
         }
-        let real_time = self.value("clock", |text| match text {
+        let real_time = self.parse_value("clock", |text| match text {
             "virtual" => Ok(false),
             "real" => Ok(true),
             _ => Err("write clock=virtual or clock=real"),
         })?;
-        Ok(Simulation {
+        Ok(SimulatedDrive {
             target: Target {
                 name: self.name.clone(),
                 kind: TargetKind::Simulated,
-                size,
-                logical_block: logical,
-                physical_block: physical.max(logical),
-                memory_alignment: logical,
-                direct: true,
-                drive: Some(self.drive(size, logical, physical)),
+                size_bytes: size,
+                logical_block_bytes: logical,
+                physical_block_bytes: physical.max(logical),
+                buffer_alignment: logical,
+                supports_direct_io: true,
+                drive: Some(self.drive_identity(size, logical, physical)),
                 file_system: None,
             },
             model,
-            real_time: real_time.unwrap_or(false),
+            is_real_time: real_time.unwrap_or(false),
         })
     }
 
     /// What the drive says of itself.
-    fn drive(&self, size: u64, logical: u32, physical: u32) -> Drive {
-        Drive {
-            name: format!("{PREFIX}{}", self.kind.name),
+    fn drive_identity(&self, size: u64, logical: u32, physical: u32) -> BlockDevice {
+        BlockDevice {
+            name: format!("{NAME_PREFIX}{}", self.kind.name),
             path: self.name.clone(),
             number: (0, 0),
             kind: DriveKind::Disk,
@@ -218,7 +221,7 @@ impl Settings {
             backing_file: None,
             aligned: None,
             users: Vec::new(),
-            details: Details::default(),
+            details: DeviceDetails::default(),
         }
     }
 }

@@ -3,14 +3,14 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::hdd::{Access, Answer};
-use super::model::{Completion, Model, SimRequest};
-use super::ssd::{Settings as Flash, Ssd};
-use super::{Kind, Settings, SimError, Simulation};
+use super::hdd::{DriveAccess, DriveAnswer};
+use super::model::{DriveModel, SimCompletion, SimRequest};
+use super::ssd::{SolidStateDrive, SsdSettings as Flash};
+use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 use crate::engine::plan::DataKind;
 
 /// `sim:ssd`: a solid state drive.
-pub const SSD: Kind = Kind {
+pub const SSD: SimulatedKind = SimulatedKind {
     name: "ssd",
     summary: "an SSD: parallel units, a write buffer that fills, stalls for erasing, compression",
     parameters: &[
@@ -29,7 +29,7 @@ pub const SSD: Kind = Kind {
     build,
 };
 
-fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
+fn build(settings: &mut SimParameters) -> Result<SimulatedDrive, SimError> {
     let default = Flash::default();
     let time = |key: &str, default: f64| {
         settings
@@ -41,56 +41,62 @@ fn build(settings: &mut Settings) -> Result<Simulation, SimError> {
         units: settings
             .count("units", default.units as u32)?
             .clamp(1, 4096) as usize,
-        read: time("read", default.read)?,
-        program: time("program", default.program)?.max(1.0),
-        erase: time("erase", default.erase)?,
-        erase_every: settings.size("erase-every", default.erase_every)?,
-        overhead: time("overhead", default.overhead)?,
-        interface: settings.size("interface", default.interface as u64)?.max(1) as f64,
+        page_read_time: time("read", default.page_read_time)?,
+        page_program_time: time("program", default.page_program_time)?.max(1.0),
+        block_erase_time: time("erase", default.block_erase_time)?,
+        bytes_per_erase: settings.size("erase-every", default.bytes_per_erase)?,
+        command_overhead: time("overhead", default.command_overhead)?,
+        interface_rate: settings
+            .size("interface", default.interface_rate as u64)?
+            .max(1) as f64,
         write_buffer: settings.size("buffer", default.write_buffer)?,
-        compression: settings.count("compression", 0)? > 0,
-        jitter: time("jitter", default.jitter)?,
+        compresses: settings.count("compression", 0)? > 0,
+        read_jitter: time("jitter", default.read_jitter)?,
         seed: u64::from(settings.count("seed", 1)?),
     };
-    let model = Queue {
-        drive: Ssd::new(flash),
-        done: BinaryHeap::new(),
+    let model = SsdQueue {
+        drive: SolidStateDrive::new(flash),
+        scheduled_completions: BinaryHeap::new(),
         submitted: 0,
     };
-    Ok(settings.finish(Box::new(model))?.rotating(false))
+    Ok(settings
+        .build_around(Box::new(model))?
+        .with_rotational(false))
 }
 
 /// One drive, and what it has begun.
 #[derive(Debug)]
-struct Queue {
-    drive: Ssd,
+struct SsdQueue {
+    drive: SolidStateDrive,
     /// What is decided: time, order of submission, number, bytes.
-    done: BinaryHeap<Reverse<(u64, u64, u64, u32)>>,
+    scheduled_completions: BinaryHeap<Reverse<(u64, u64, u64, u32)>>,
     submitted: u64,
 }
 
 /// Share of the data that cannot be compressed away.
-fn entropy(data: DataKind) -> f64 {
+fn incompressible_fraction(data: DataKind) -> f64 {
     match data {
         DataKind::Random => 1.0,
-        DataKind::Zero | DataKind::Repeat => 0.0,
+        DataKind::Zero | DataKind::Repeated => 0.0,
         DataKind::Compressible(zeros) => 1.0 - f64::from(zeros.min(100)) / 100.0,
     }
 }
 
-impl Model for Queue {
+impl DriveModel for SsdQueue {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
-        let access = Access {
+        let access = DriveAccess {
             address: request.address,
             bytes: request.bytes,
-            write: request.writes,
+            is_write: request.is_write,
         };
         // The units serve in the order of submission: nothing that comes later changes it.
-        let answer = self
-            .drive
-            .serve(&access, now_ns as f64, entropy(request.data));
-        let (Answer::Done(at) | Answer::Failed(at)) = answer;
-        self.done.push(Reverse((
+        let answer = self.drive.serve(
+            &access,
+            now_ns as f64,
+            incompressible_fraction(request.data),
+        );
+        let (DriveAnswer::Completed(at) | DriveAnswer::Failed(at)) = answer;
+        self.scheduled_completions.push(Reverse((
             at.ceil() as u64,
             self.submitted,
             id,
@@ -99,13 +105,13 @@ impl Model for Queue {
         self.submitted += 1;
     }
 
-    fn advance(&mut self, until_ns: u64) -> Option<Completion> {
-        if self.done.peek()?.0.0 > until_ns {
+    fn advance(&mut self, until_ns: u64) -> Option<SimCompletion> {
+        if self.scheduled_completions.peek()?.0.0 > until_ns {
             return None;
         }
-        let Reverse((at_ns, _, id, bytes)) = self.done.pop()?;
-        Some(Completion {
-            at_ns,
+        let Reverse((at_ns, _, id, bytes)) = self.scheduled_completions.pop()?;
+        Some(SimCompletion {
+            completed_at_ns: at_ns,
             id,
             result: Ok(bytes),
         })

@@ -3,57 +3,61 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
-use super::model::{Completion, Model, SimRequest};
+use super::model::{DriveModel, SimCompletion, SimRequest};
 
 /// How long one request takes, and how it ends.
-pub trait Service: Send {
+pub trait ServiceTime: Send {
     /// Serves a request from that moment on: nanoseconds that it takes, and its result.
     fn serve(&mut self, start_ns: u64, request: SimRequest) -> (u64, Result<u32, i32>);
 }
 
 /// What is decided: time of the end, order of submission, number, result.
-type Decided = (u64, u64, u64, Result<u32, i32>);
+type ServedRequest = (u64, u64, u64, Result<u32, i32>);
 
 /// A queue in front of equal servers.
 #[derive(Debug)]
-pub struct Station<S> {
+pub struct ServerQueue<S> {
     service: S,
     /// When each server is free.
-    servers: BinaryHeap<Reverse<u64>>,
-    done: BinaryHeap<Reverse<Decided>>,
+    server_free_times: BinaryHeap<Reverse<u64>>,
+    scheduled_completions: BinaryHeap<Reverse<ServedRequest>>,
     submitted: u64,
 }
 
-impl<S: Service> Station<S> {
+impl<S: ServiceTime> ServerQueue<S> {
     /// That many servers, at least one.
     pub fn new(service: S, parallel: u32) -> Self {
         Self {
             service,
-            servers: (0..parallel.max(1)).map(|_| Reverse(0)).collect(),
-            done: BinaryHeap::new(),
+            server_free_times: (0..parallel.max(1)).map(|_| Reverse(0)).collect(),
+            scheduled_completions: BinaryHeap::new(),
             submitted: 0,
         }
     }
 }
 
-impl<S: Service> Model for Station<S> {
+impl<S: ServiceTime> DriveModel for ServerQueue<S> {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
         // First come, first served: nothing that comes later changes this request's place.
-        let Reverse(free_ns) = self.servers.pop().unwrap_or_default();
+        let Reverse(free_ns) = self.server_free_times.pop().unwrap_or_default();
         let start_ns = free_ns.max(now_ns);
         let (takes_ns, result) = self.service.serve(start_ns, request);
         let end_ns = start_ns.saturating_add(takes_ns);
-        self.servers.push(Reverse(end_ns));
-        self.done
+        self.server_free_times.push(Reverse(end_ns));
+        self.scheduled_completions
             .push(Reverse((end_ns, self.submitted, id, result)));
         self.submitted += 1;
     }
 
-    fn advance(&mut self, until_ns: u64) -> Option<Completion> {
-        if self.done.peek()?.0.0 > until_ns {
+    fn advance(&mut self, until_ns: u64) -> Option<SimCompletion> {
+        if self.scheduled_completions.peek()?.0.0 > until_ns {
             return None;
         }
-        let Reverse((at_ns, _, id, result)) = self.done.pop()?;
-        Some(Completion { at_ns, id, result })
+        let Reverse((at_ns, _, id, result)) = self.scheduled_completions.pop()?;
+        Some(SimCompletion {
+            completed_at_ns: at_ns,
+            id,
+            result,
+        })
     }
 }

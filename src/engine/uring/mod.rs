@@ -8,55 +8,60 @@ use std::os::fd::OwnedFd;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 
-use self::queue::Queue;
-pub use self::ring::Setup;
+use self::queue::UringWorker;
+pub use self::ring::CompletionMode;
+use super::execution::{self, Submitter, WorkerFactory};
+use super::io_target::IoTarget;
 use super::plan::CacheMode;
-use super::run::{self, Maker, Work};
-use super::source::Source;
-use super::{Control, Engine, EngineError, Outcome, Plan, Snapshot, finish};
-use crate::roots::Roots;
+use super::{
+    CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan, end_fsync,
+};
+use crate::roots::SysPaths;
 
 /// The engine on io_uring.
 #[derive(Debug)]
-pub struct Uring {
-    source: Source,
-    setup: Setup,
+pub struct UringEngine {
+    source: IoTarget,
+    setup: CompletionMode,
     /// Whether requests are `IORING_OP_NOP`.
-    nop: bool,
-    used: Arc<Used>,
+    is_nop: bool,
+    used: Arc<UringFeatures>,
 }
 
 /// What the last execution could make use of.
 #[derive(Debug, Default)]
-struct Used {
-    no_file: AtomicBool,
-    no_buffers: AtomicBool,
+struct UringFeatures {
+    file_not_registered: AtomicBool,
+    buffers_not_registered: AtomicBool,
     buffered_writes: AtomicBool,
 }
 
-impl Uring {
+impl UringEngine {
     /// For a medium.
     ///
     /// # Errors
     /// When this kernel, container or sysctl allows no ring; [`reason`] puts it into words.
-    pub fn new(source: Source) -> io::Result<Self> {
+    pub fn new(source: IoTarget) -> io::Result<Self> {
         Ok(Self {
             source,
-            setup: Setup::probe()?,
-            nop: false,
+            setup: CompletionMode::probe_best()?,
+            is_nop: false,
             used: Arc::default(),
         })
     }
 
     /// The same with `IORING_OP_NOP` in place of reads and writes: nothing reaches the target.
-    pub fn without_transfer(self) -> Self {
-        Self { nop: true, ..self }
+    pub fn with_nop_requests(self) -> Self {
+        Self {
+            is_nop: true,
+            ..self
+        }
     }
 }
 
 /// Why there is no io_uring, one sentence.
 #[must_use]
-pub fn reason(roots: &Roots, error: &io::Error) -> String {
+pub fn unavailable_reason(roots: &SysPaths, error: &io::Error) -> String {
     let path = roots.proc.join("sys/kernel/io_uring_disabled");
     let switch = std::fs::read_to_string(path).unwrap_or_default();
     match (error.raw_os_error(), switch.trim()) {
@@ -77,23 +82,23 @@ pub fn reason(roots: &Roots, error: &io::Error) -> String {
     }
 }
 
-impl Engine for Uring {
+impl Engine for UringEngine {
     fn name(&self) -> &'static str {
         "uring"
     }
 
     fn features(&self) -> Vec<String> {
         let mut features = self.setup.features().to_vec();
-        if !self.used.no_file.load(Ordering::Relaxed) {
+        if !self.used.file_not_registered.load(Ordering::Relaxed) {
             features.push("registered-files");
         }
-        if !self.used.no_buffers.load(Ordering::Relaxed) {
+        if !self.used.buffers_not_registered.load(Ordering::Relaxed) {
             features.push("registered-buffers");
         }
         features.into_iter().map(str::to_owned).collect()
     }
 
-    fn reason(&self) -> Option<String> {
+    fn selection_reason(&self) -> Option<String> {
         self.used.buffered_writes.load(Ordering::Relaxed).then(|| {
             "the kernel hands buffered writes of io_uring to threads of its own (io-wq): their \
              time includes the hand-over; --engine auto uses write(2)"
@@ -104,30 +109,35 @@ impl Engine for Uring {
     fn execute(
         &self,
         plan: &Plan,
-        control: &Control,
-        observe: &mut dyn FnMut(&Snapshot),
-    ) -> Result<Outcome, EngineError> {
+        control: &CancellationToken,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> Result<ExecutionOutcome, EngineError> {
         let file: Arc<OwnedFd> = Arc::new(self.source.open(plan)?);
-        self.used.no_file.store(false, Ordering::Relaxed);
-        self.used.no_buffers.store(false, Ordering::Relaxed);
-        if plan.operation.writes() && plan.cache != CacheMode::Bypass {
+        self.used
+            .file_not_registered
+            .store(false, Ordering::Relaxed);
+        self.used
+            .buffers_not_registered
+            .store(false, Ordering::Relaxed);
+        if plan.operation.writes() && plan.cache_mode != CacheMode::Bypass {
             self.used.buffered_writes.store(true, Ordering::Relaxed);
         }
-        let (setup, nop, used) = (self.setup, self.nop, Arc::clone(&self.used));
+        let (setup, nop, used) = (self.setup, self.is_nop, Arc::clone(&self.used));
         let (source, shared_plan) = (self.source.clone(), plan.clone());
         let lanes_file = Arc::clone(&file);
-        let maker: Maker = Arc::new(move |_| {
+        let maker: WorkerFactory = Arc::new(move |_| {
             let file = Arc::clone(&lanes_file);
-            let queue = Queue::new(setup, nop, &shared_plan, &source, file)?;
+            let queue = UringWorker::new(setup, nop, &shared_plan, &source, file)?;
             // Said once for all workers: what one could not have is not listed.
-            used.no_file.fetch_or(!queue.has_file(), Ordering::Relaxed);
-            used.no_buffers
+            used.file_not_registered
+                .fetch_or(!queue.has_file(), Ordering::Relaxed);
+            used.buffers_not_registered
                 .fetch_or(!queue.has_buffers(), Ordering::Relaxed);
-            Ok(Box::new(queue) as Box<dyn Work>)
+            Ok(Box::new(queue) as Box<dyn Submitter>)
         });
-        let mut outcome = run::execute(plan, 1, &maker, control, &self.source, observe)?;
+        let mut outcome = execution::execute_plan(plan, 1, &maker, control, &self.source, observe)?;
         drop(maker);
-        finish::finish(plan, file, &self.source.medium.target.name, &mut outcome);
+        end_fsync::flush_and_close(plan, file, &self.source.medium.target.name, &mut outcome);
         Ok(outcome)
     }
 }

@@ -4,14 +4,14 @@ use std::borrow::Cow;
 
 use serde::{Deserialize, Deserializer, Serialize, Serializer};
 
-use super::operation::Operation;
-use super::request::{Actor, Request, Stages, Times};
-use crate::probe::trace::event::{Flags, Name, Number};
+use super::operation::RequestOperation;
+use super::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+use crate::probe::trace::event::{DeviceNumber, RwbsFlags, ThreadName};
 use crate::safe_text::SafeText;
 
 /// A request as a line of `trace --json`.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
-pub struct Line<'r> {
+pub struct RequestLine<'r> {
     /// When it was first seen, since the trace began.
     time_ns: u64,
     /// Thread that it is charged to.
@@ -19,7 +19,7 @@ pub struct Line<'r> {
     /// Its name.
     command: Option<SafeText>,
     /// Why to that one.
-    charged: Charged,
+    charge_reason: ChargeReason,
     /// Thread that handed it over.
     submitter_pid: Option<u32>,
     /// Its name.
@@ -27,25 +27,25 @@ pub struct Line<'r> {
     /// The drive.
     device: Cow<'r, str>,
     /// What it did.
-    operation: Operation,
+    operation: RequestOperation,
     /// In the kernel's letters.
     #[serde(with = "letters")]
-    flags: Flags,
+    flags: RwbsFlags,
     /// First sector of 512 bytes.
     sector: u64,
     /// Length.
     bytes: u64,
     #[serde(flatten)]
-    stages: Stages,
+    stages: StageTimes,
     /// How many others joined it.
-    merged: u32,
+    merged_count: u32,
     /// Whether it is a part of something larger.
-    split: bool,
+    is_split: bool,
     /// How often the driver gave it back.
-    requeued: u32,
+    requeue_count: u32,
     /// `MAJOR:MINOR` and sector that it was sent on from.
     #[serde(with = "origin")]
-    from: Option<(Number, u64)>,
+    remapped_from: Option<(DeviceNumber, u64)>,
     /// 0 or a negative error number.
     error: i32,
 }
@@ -53,27 +53,27 @@ pub struct Line<'r> {
 /// Why a request is charged to a thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Charged {
+enum ChargeReason {
     /// It handed it over.
     Submitter,
     /// It made the pages dirty.
     Dirtied,
 }
 
-impl<'r> Line<'r> {
+impl<'r> RequestLine<'r> {
     /// The line of a request; `device` is the drive's name, `began` the time at which the trace
     /// began on its own clock.
     #[must_use]
-    pub fn new(request: &Request, device: &'r str, began: u64) -> Self {
-        let name = |actor: Actor| SafeText::of_bytes(actor.name.bytes());
-        let charged = request.charged();
+    pub fn new(request: &TracedRequest, device: &'r str, began: u64) -> Self {
+        let name = |actor: RequestActor| SafeText::from_bytes(actor.name.as_bytes());
+        let charged = request.charged_actor();
         Self {
-            time_ns: request.times.first().saturating_sub(began),
+            time_ns: request.timestamps.first_timestamp().saturating_sub(began),
             pid: charged.map(|actor| actor.pid),
             command: charged.map(name),
-            charged: match request.dirtied_by {
-                Some(_) => Charged::Dirtied,
-                None => Charged::Submitter,
+            charge_reason: match request.dirtied_by {
+                Some(_) => ChargeReason::Dirtied,
+                None => ChargeReason::Submitter,
             },
             submitter_pid: request.submitter.map(|actor| actor.pid),
             submitter: request.submitter.map(name),
@@ -82,11 +82,11 @@ impl<'r> Line<'r> {
             flags: request.flags,
             sector: request.sector,
             bytes: request.bytes,
-            stages: request.times.stages(),
-            merged: request.merged,
-            split: request.split,
-            requeued: request.requeued,
-            from: request.from,
+            stages: request.timestamps.stages(),
+            merged_count: request.merged_count,
+            is_split: request.is_split,
+            requeue_count: request.requeue_count,
+            remapped_from: request.remapped_from,
             error: request.error,
         }
     }
@@ -100,37 +100,37 @@ impl<'r> Line<'r> {
     /// The request, as far as its line tells of it: its times count from the trace's beginning,
     /// and the drive's number is not known (0:0).
     #[must_use]
-    pub fn request(&self) -> Request {
+    pub fn request(&self) -> TracedRequest {
         let actor = |pid: Option<u32>, name: &Option<SafeText>| {
-            pid.map(|pid| Actor {
+            pid.map(|pid| RequestActor {
                 pid,
-                name: Name::of(name.as_deref().unwrap_or_default().as_bytes()),
+                name: ThreadName::from_field(name.as_deref().unwrap_or_default().as_bytes()),
             })
         };
         let submitter = actor(self.submitter_pid, &self.submitter);
-        Request {
+        TracedRequest {
             device: (0, 0),
             operation: self.operation,
             flags: self.flags,
             sector: self.sector,
             bytes: self.bytes,
             submitter,
-            dirtied_by: match self.charged {
-                Charged::Dirtied => actor(self.pid, &self.command),
-                Charged::Submitter => None,
+            dirtied_by: match self.charge_reason {
+                ChargeReason::Dirtied => actor(self.pid, &self.command),
+                ChargeReason::Submitter => None,
             },
-            from: self.from,
-            times: self.times(),
-            merged: self.merged,
-            split: self.split,
-            requeued: self.requeued,
+            remapped_from: self.remapped_from,
+            timestamps: self.timestamps(),
+            merged_count: self.merged_count,
+            is_split: self.is_split,
+            requeue_count: self.requeue_count,
             error: self.error,
         }
     }
 
     /// The points between which the stages lie, from the first one on.
-    fn times(&self) -> Times {
-        let Stages {
+    fn timestamps(&self) -> RequestTimestamps {
+        let StageTimes {
             q2g,
             g2i,
             i2d,
@@ -158,7 +158,7 @@ impl<'r> Line<'r> {
             None => after(allocated, g2i),
         };
         let completed = after(queued, q2c).or(after(issued, d2c));
-        Times {
+        RequestTimestamps {
             queued,
             allocated,
             inserted,
@@ -170,15 +170,15 @@ impl<'r> Line<'r> {
 
 /// The kernel's letters as text.
 mod letters {
-    use super::{Deserialize, Deserializer, Flags, Serializer};
+    use super::{Deserialize, Deserializer, RwbsFlags, Serializer};
 
-    pub(super) fn serialize<S: Serializer>(flags: &Flags, to: S) -> Result<S::Ok, S::Error> {
-        to.serialize_str(&String::from_utf8_lossy(flags.bytes()))
+    pub(super) fn serialize<S: Serializer>(flags: &RwbsFlags, to: S) -> Result<S::Ok, S::Error> {
+        to.serialize_str(&String::from_utf8_lossy(flags.as_bytes()))
     }
 
-    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<Flags, D::Error> {
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(from: D) -> Result<RwbsFlags, D::Error> {
         let text: std::borrow::Cow<'de, str> = Deserialize::deserialize(from)?;
-        Ok(Flags::of(text.as_bytes()))
+        Ok(RwbsFlags::from_field(text.as_bytes()))
     }
 }
 
@@ -186,9 +186,9 @@ mod letters {
 mod origin {
     use serde::de::Error;
 
-    use super::{Deserialize, Deserializer, Number, Serializer};
+    use super::{Deserialize, Deserializer, DeviceNumber, Serializer};
 
-    type Origin = Option<(Number, u64)>;
+    type Origin = Option<(DeviceNumber, u64)>;
 
     pub(super) fn serialize<S: Serializer>(origin: &Origin, to: S) -> Result<S::Ok, S::Error> {
         match origin {
@@ -205,7 +205,7 @@ mod origin {
             .transpose()
     }
 
-    fn parse(text: &str) -> Option<(Number, u64)> {
+    fn parse(text: &str) -> Option<(DeviceNumber, u64)> {
         let (number, sector) = text.split_once(' ')?;
         let (major, minor) = number.split_once(':')?;
         let number = (major.parse().ok()?, minor.parse().ok()?);
@@ -219,21 +219,21 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn a_line_has_every_field_that_scripts_rely_on() {
-        let request = Request {
-            dirtied_by: Some(Actor {
+    fn request_line_has_every_documented_field() {
+        let request = TracedRequest {
+            dirtied_by: Some(RequestActor {
                 pid: 4711,
-                name: Name::of(b"d\x1bd"),
+                name: ThreadName::from_field(b"d\x1bd"),
             }),
-            from: Some(((8, 1), 0)),
-            times: Times {
+            remapped_from: Some(((8, 1), 0)),
+            timestamps: RequestTimestamps {
                 queued: Some(1100),
                 completed: 1500,
-                ..Times::default()
+                ..RequestTimestamps::default()
             },
-            ..Request::written_back()
+            ..TracedRequest::writeback_write()
         };
-        let line = serde_json::to_value(Line::new(&request, "sda", 1000)).unwrap();
+        let line = serde_json::to_value(RequestLine::new(&request, "sda", 1000)).unwrap();
         let expected = serde_json::json!({
             "time_ns": 100, "pid": 4711, "command": "d\\x1bd", "charged": "dirtied",
             "submitter_pid": 9, "submitter": "kworker/u8:1", "device": "sda",
@@ -246,7 +246,7 @@ mod tests {
     }
 
     /// Any points that were passed, in order.
-    fn times() -> impl Strategy<Value = Times> {
+    fn times() -> impl Strategy<Value = RequestTimestamps> {
         let step = || proptest::option::of(0_u64..1 << 40);
         (step(), step(), step(), step(), 0_u64..1 << 40).prop_map(|(q, g, i, d, c)| {
             let mut at = 0;
@@ -256,7 +256,7 @@ mod tests {
                     at
                 })
             };
-            Times {
+            RequestTimestamps {
                 queued: pass(q),
                 allocated: pass(g),
                 inserted: pass(i),
@@ -268,24 +268,24 @@ mod tests {
 
     proptest! {
         #[test]
-        fn a_line_that_is_read_says_the_same_again(
+        fn request_line_survives_serialization_round_trip(
             times in times(),
             dirtied in any::<bool>(),
             from in proptest::option::of((any::<(u32, u32)>(), any::<u64>())),
         ) {
-            let plain = Request::written_back();
-            let request = Request {
+            let plain = TracedRequest::writeback_write();
+            let request = TracedRequest {
                 dirtied_by: plain.dirtied_by.filter(|_| dirtied),
-                from,
-                times,
-                requeued: 2,
+                remapped_from: from,
+                timestamps: times,
+                requeue_count: 2,
                 error: -5,
                 ..plain
             };
-            let text = serde_json::to_string(&Line::new(&request, "sda", 0)).unwrap();
-            let line: Line<'_> = serde_json::from_str(&text).unwrap();
+            let text = serde_json::to_string(&RequestLine::new(&request, "sda", 0)).unwrap();
+            let line: RequestLine<'_> = serde_json::from_str(&text).unwrap();
             prop_assert_eq!(line.device(), "sda");
-            let again = serde_json::to_string(&Line::new(&line.request(), "sda", 0)).unwrap();
+            let again = serde_json::to_string(&RequestLine::new(&line.request(), "sda", 0)).unwrap();
             prop_assert_eq!(again, text);
         }
     }

@@ -2,373 +2,396 @@
 
 use std::collections::HashMap;
 
-use super::charge::Charge;
-use super::flight::{Bio, Key, Open, adopt, new_request};
-use super::operation::Kind;
-use super::pending::Pending;
-use super::request::Request;
-use crate::probe::trace::event::{BlockEvent, Number, Step};
+use super::flight::{OpenRequest, PendingBio, RequestKey, apply_bio, new_request};
+use super::operation::MatchKind;
+use super::pending::PendingMap;
+use super::request::TracedRequest;
+use super::writeback_attribution::WritebackAttribution;
+use crate::probe::trace::event::{BlockEvent, DeviceNumber, RequestStep};
 
 /// What has had no event for this long is given up: longer than any driver's time limit with
 /// its retries.
-const PATIENCE_NS: u64 = 600_000_000_000;
+const ABANDON_AFTER_NS: u64 = 600_000_000_000;
 /// How often that is looked for.
-const TIDY_EVERY_NS: u64 = 10_000_000_000;
+const CLEANUP_INTERVAL_NS: u64 = 10_000_000_000;
 
 /// What could not be put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Gaps {
+pub struct MatchErrors {
     /// Completions of requests whose issue was not seen: they were under way when the trace
     /// began, or events were lost.
-    pub unseen: u64,
+    pub unmatched_completions: u64,
     /// Requests that were given up, because their completion was not seen.
-    pub abandoned: u64,
+    pub abandoned_requests: u64,
 }
 
 /// Puts events together to requests: pure, and in bounded memory.
 #[derive(Debug, Default)]
-pub struct Matcher {
-    drives: HashMap<Number, Number>,
-    bios: Pending<Key, Bio>,
-    open: Pending<Key, Open>,
+pub struct RequestMatcher {
+    drive_by_device: HashMap<DeviceNumber, DeviceNumber>,
+    pending_bios: PendingMap<RequestKey, PendingBio>,
+    open_requests: PendingMap<RequestKey, OpenRequest>,
     /// Where waiting requests end, and where those begin: what may be merged with what follows.
-    ends: HashMap<Key, u64>,
-    remapped: HashMap<(Number, u64), (Number, u64)>,
-    charge: Charge,
-    gaps: Gaps,
-    tidied: u64,
+    start_by_end: HashMap<RequestKey, u64>,
+    remap_origins: HashMap<(DeviceNumber, u64), (DeviceNumber, u64)>,
+    writeback_attribution: WritebackAttribution,
+    match_errors: MatchErrors,
+    last_cleanup: u64,
 }
 
-impl Matcher {
+impl RequestMatcher {
     /// A matcher that knows of these partitions which drive they are part of. Events of bios name
     /// the partition, those of requests the drive, and the sectors of both count from the
     /// beginning of the drive.
     #[must_use]
-    pub fn new(drives: HashMap<Number, Number>) -> Self {
+    pub fn new(drives: HashMap<DeviceNumber, DeviceNumber>) -> Self {
         Self {
-            drives,
+            drive_by_device: drives,
             ..Self::default()
         }
     }
 
     /// Takes the next event, and hands over the request that it completes.
-    pub fn feed(&mut self, event: &BlockEvent, mut done: impl FnMut(Request)) {
-        match event.step {
-            Step::Dirtied | Step::WritebackBegins | Step::WritebackEnds => self.charge.note(event),
-            Step::Lost => {
-                self.gaps.abandoned += self.open.len() as u64;
-                self.forget();
+    pub fn add_event(&mut self, event: &BlockEvent, mut done: impl FnMut(TracedRequest)) {
+        match event.request_step {
+            RequestStep::Dirtied
+            | RequestStep::WritebackStarted
+            | RequestStep::WritebackFinished => self.writeback_attribution.record_event(event),
+            RequestStep::EventsLost => {
+                self.match_errors.abandoned_requests += self.open_requests.len() as u64;
+                self.clear_in_flight();
             }
-            Step::Resumed => self.forget(),
-            Step::Remapped => self.remap(event),
-            Step::Queued => self.queue(event),
-            Step::Split => self.split(event),
-            Step::Allocated => self.allocate(event),
-            Step::BackMerged => self.merge_behind(event),
-            Step::FrontMerged => self.merge_before(event),
-            Step::RequestMerged => self.merge_request(event),
-            Step::Inserted => self.insert(event),
-            Step::Issued => self.issue(event),
-            Step::Requeued => self.requeue(event),
-            Step::Completed => {
-                if let Some(request) = self.complete(event) {
+            RequestStep::RecordingResumed => self.clear_in_flight(),
+            RequestStep::Remapped => self.on_remap(event),
+            RequestStep::Queued => self.on_queue(event),
+            RequestStep::Split => self.on_split(event),
+            RequestStep::Allocated => self.on_allocate(event),
+            RequestStep::BackMerged => self.on_back_merge(event),
+            RequestStep::FrontMerged => self.on_front_merge(event),
+            RequestStep::RequestMerged => self.on_request_merge(event),
+            RequestStep::Inserted => self.on_insert(event),
+            RequestStep::Issued => self.on_issue(event),
+            RequestStep::Requeued => self.on_requeue(event),
+            RequestStep::Completed => {
+                if let Some(request) = self.on_complete(event) {
                     done(request);
                 }
             }
-            Step::BioCompleted => {
-                if let Some(request) = self.complete_bio(event) {
+            RequestStep::BioCompleted => {
+                if let Some(request) = self.on_bio_complete(event) {
                     done(request);
                 }
             }
         }
-        if event.at.saturating_sub(self.tidied) > TIDY_EVERY_NS {
-            self.tidy(event.at);
+        if event.timestamp_ns.saturating_sub(self.last_cleanup) > CLEANUP_INTERVAL_NS {
+            self.abandon_expired(event.timestamp_ns);
         }
     }
 
     /// What could not be put together so far.
     #[must_use]
-    pub fn gaps(&self) -> Gaps {
-        self.gaps
+    pub fn gaps(&self) -> MatchErrors {
+        self.match_errors
     }
 
     /// Requests under way.
     #[must_use]
-    pub fn under_way(&self) -> usize {
-        self.open.len()
+    pub fn in_flight(&self) -> usize {
+        self.open_requests.len()
     }
 
     /// When the oldest of those under way that were seen to be queued was.
     #[must_use]
     pub fn oldest_queued(&self) -> Option<u64> {
-        let requests = self.open.values();
-        let requests = requests.filter_map(|open| open.request.times.queued);
+        let requests = self.open_requests.values();
+        let requests = requests.filter_map(|open| open.request.timestamps.queued);
         requests
-            .chain(self.bios.values().map(|bio| bio.queued))
+            .chain(self.pending_bios.values().map(|bio| bio.queued_at))
             .min()
     }
 
-    fn drive(&self, device: Number) -> Number {
-        self.drives.get(&device).copied().unwrap_or(device)
+    fn drive_of(&self, device: DeviceNumber) -> DeviceNumber {
+        self.drive_by_device.get(&device).copied().unwrap_or(device)
     }
 
-    fn key(&self, event: &BlockEvent) -> Key {
-        let kind = Kind::of(event.flags, event.sectors);
+    fn request_key(&self, event: &BlockEvent) -> RequestKey {
+        let kind = MatchKind::from_flags(event.flags, event.sectors);
         // The kernel gives a flush no place: its sector is 0 in one event and -1 in the next.
         let sector = match kind {
-            Kind::FlushCommand => 0,
+            MatchKind::FlushCommand => 0,
             _ => event.sector,
         };
-        (self.drive(event.device), kind, sector)
+        (self.drive_of(event.device), kind, sector)
     }
 
-    fn remap(&mut self, event: &BlockEvent) {
-        let to = self.drive(event.device);
+    fn on_remap(&mut self, event: &BlockEvent) {
+        let to = self.drive_of(event.device);
         // Where a partition is remapped and both names mean the drive, the partition is told.
         let from = (event.other_device, event.other_sector);
-        self.remapped.insert((to, event.sector), from);
+        self.remap_origins.insert((to, event.sector), from);
         // Seldom: what was remapped is queued next.
-        if self.remapped.len() > 4096 {
-            self.remapped.clear();
+        if self.remap_origins.len() > 4096 {
+            self.remap_origins.clear();
         }
     }
 
-    fn queue(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
-        let bio = Bio {
+    fn on_queue(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
+        let bio = PendingBio {
             sectors: u64::from(event.sectors),
-            queued: event.at,
+            queued_at: event.timestamp_ns,
             event: *event,
             dirtied_by: match key.1 {
-                Kind::On(super::Operation::Write) => self.charge.of(event.pid),
+                MatchKind::DataOperation(super::RequestOperation::Write) => {
+                    self.writeback_attribution.charged_actor(event.pid)
+                }
                 _ => None,
             },
-            from: self.remapped.remove(&(key.0, event.sector)),
-            split: false,
+            remapped_from: self.remap_origins.remove(&(key.0, event.sector)),
+            is_split: false,
         };
-        self.bios.push(key, bio);
+        self.pending_bios.push_value(key, bio);
     }
 
-    fn split(&mut self, event: &BlockEvent) {
+    fn on_split(&mut self, event: &BlockEvent) {
         // The event does not tell the length; anything but a wanted flush has one.
-        let kind = Kind::of(event.flags, 1);
-        let drive = self.drive(event.device);
+        let kind = MatchKind::from_flags(event.flags, 1);
+        let drive = self.drive_of(event.device);
         let (first, second) = (event.sector, event.other_sector);
-        let Some(mut bio) = self.bios.take((drive, kind, first), |_| true) else {
+        let Some(mut bio) = self
+            .pending_bios
+            .take_oldest((drive, kind, first), |_| true)
+        else {
             return;
         };
-        bio.split = true;
+        bio.is_split = true;
         let Some(length) = second.checked_sub(first).filter(|l| *l < bio.sectors) else {
-            self.bios.push((drive, kind, first), bio);
+            self.pending_bios.push_value((drive, kind, first), bio);
             return;
         };
-        let rest = Bio {
+        let rest = PendingBio {
             sectors: bio.sectors - length,
             ..bio
         };
         bio.sectors = length;
-        self.bios.push((drive, kind, first), bio);
-        self.bios.push((drive, kind, second), rest);
+        self.pending_bios.push_value((drive, kind, first), bio);
+        self.pending_bios.push_value((drive, kind, second), rest);
     }
 
-    fn take_bio(&mut self, key: Key, sectors: u32) -> Option<Bio> {
+    fn take_bio(&mut self, key: RequestKey, sectors: u32) -> Option<PendingBio> {
         let sectors = u64::from(sectors);
-        self.bios
-            .take(key, |bio| bio.sectors == sectors)
-            .or_else(|| self.bios.take(key, |_| true))
+        self.pending_bios
+            .take_oldest(key, |bio| bio.sectors == sectors)
+            .or_else(|| self.pending_bios.take_oldest(key, |_| true))
     }
 
-    fn allocate(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
+    fn on_allocate(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
         let mut open = new_request(key, event);
-        open.request.times.allocated = Some(event.at);
+        open.request.timestamps.allocated = Some(event.timestamp_ns);
         if let Some(bio) = self.take_bio(key, event.sectors) {
-            adopt(&mut open.request, &bio);
+            apply_bio(&mut open.request, &bio);
         }
-        self.push(key, open);
+        self.push_open(key, open);
     }
 
-    fn push(&mut self, key: Key, open: Open) {
-        if open.sectors > 0 && !open.is_issued {
-            self.ends.insert((key.0, key.1, open.end()), open.rest);
+    fn push_open(&mut self, key: RequestKey, open: OpenRequest) {
+        if open.remaining_sectors > 0 && !open.is_issued {
+            self.start_by_end
+                .insert((key.0, key.1, open.end_sector()), open.remaining_sector);
         }
-        if !self.open.push(key, open) {
-            self.gaps.abandoned += 1;
+        if !self.open_requests.push_value(key, open) {
+            self.match_errors.abandoned_requests += 1;
         }
     }
 
     /// Takes out the waiting request that ends at a sector.
-    fn take_ending_at(&mut self, (drive, kind, end): Key) -> Option<(Key, Open)> {
-        let begin = self.ends.remove(&(drive, kind, end))?;
+    fn take_ending_at(
+        &mut self,
+        (drive, kind, end): RequestKey,
+    ) -> Option<(RequestKey, OpenRequest)> {
+        let begin = self.start_by_end.remove(&(drive, kind, end))?;
         let key = (drive, kind, begin);
         let open = self
-            .open
-            .take(key, |open| !open.is_issued && open.end() == end)?;
+            .open_requests
+            .take_oldest(key, |open| !open.is_issued && open.end_sector() == end)?;
         Some((key, open))
     }
 
-    fn merge_behind(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
+    fn on_back_merge(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
         let bio = self.take_bio(key, event.sectors);
         if let Some((at, mut open)) = self.take_ending_at(key) {
-            open.join(event, bio.as_ref());
-            self.push(at, open);
+            open.merge(event, bio.as_ref());
+            self.push_open(at, open);
         }
     }
 
-    fn merge_before(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
+    fn on_front_merge(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
         let bio = self.take_bio(key, event.sectors);
         let behind = (key.0, key.1, event.sector + u64::from(event.sectors));
-        if let Some(mut open) = self.open.take(behind, |open| !open.is_issued) {
-            self.ends.remove(&(key.0, key.1, open.end()));
-            open.join(event, bio.as_ref());
-            open.rest = event.sector;
+        if let Some(mut open) = self
+            .open_requests
+            .take_oldest(behind, |open| !open.is_issued)
+        {
+            self.start_by_end.remove(&(key.0, key.1, open.end_sector()));
+            open.merge(event, bio.as_ref());
+            open.remaining_sector = event.sector;
             open.request.sector = event.sector;
-            self.push(key, open);
+            self.push_open(key, open);
         }
     }
 
     /// The request of the event disappears in the one that ends where it begins.
-    fn merge_request(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
-        let Some(next) = self.open.take(key, |open| !open.is_issued) else {
+    fn on_request_merge(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
+        let Some(next) = self.open_requests.take_oldest(key, |open| !open.is_issued) else {
             return;
         };
-        self.ends.remove(&(key.0, key.1, next.end()));
+        self.start_by_end.remove(&(key.0, key.1, next.end_sector()));
         match self.take_ending_at(key) {
             Some((at, mut open)) => {
-                open.join(event, None);
-                open.request.merged += next.request.merged;
-                self.push(at, open);
+                open.merge(event, None);
+                open.request.merged_count += next.request.merged_count;
+                self.push_open(at, open);
             }
             // The one before was not seen; this one will not be seen to complete.
-            None => self.gaps.abandoned += 1,
+            None => self.match_errors.abandoned_requests += 1,
         }
     }
 
-    fn insert(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
-        if let Some(open) = self.open.find(key, |open| !open.is_issued) {
-            open.request.times.inserted.get_or_insert(event.at);
-            open.last = event.at;
+    fn on_insert(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
+        if let Some(open) = self.open_requests.find_oldest(key, |open| !open.is_issued) {
+            open.request
+                .timestamps
+                .inserted
+                .get_or_insert(event.timestamp_ns);
+            open.last_event_at = event.timestamp_ns;
         }
     }
 
-    fn issue(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
+    fn on_issue(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
         let sectors = u64::from(event.sectors);
         let mut open = self
-            .open
-            .take(key, |open| !open.is_issued && open.sectors == sectors)
-            .or_else(|| self.open.take(key, |open| !open.is_issued))
-            .unwrap_or_else(|| self.unannounced(key, event));
-        self.ends.remove(&(key.0, key.1, open.end()));
-        open.sectors = sectors;
+            .open_requests
+            .take_oldest(key, |open| {
+                !open.is_issued && open.remaining_sectors == sectors
+            })
+            .or_else(|| self.open_requests.take_oldest(key, |open| !open.is_issued))
+            .unwrap_or_else(|| self.new_unallocated(key, event));
+        self.start_by_end.remove(&(key.0, key.1, open.end_sector()));
+        open.remaining_sectors = sectors;
         open.is_issued = true;
-        open.last = event.at;
+        open.last_event_at = event.timestamp_ns;
         open.request.flags = event.flags;
         open.request.bytes = u64::from(event.bytes);
-        open.request.times.issued = Some(event.at);
-        self.push(key, open);
+        open.request.timestamps.issued = Some(event.timestamp_ns);
+        self.push_open(key, open);
     }
 
     /// A request that was not seen to be allocated.
-    fn unannounced(&mut self, key: Key, event: &BlockEvent) -> Open {
+    fn new_unallocated(&mut self, key: RequestKey, event: &BlockEvent) -> OpenRequest {
         let mut open = new_request(key, event);
         if let Some(bio) = self.take_bio(key, event.sectors) {
-            adopt(&mut open.request, &bio);
+            apply_bio(&mut open.request, &bio);
         }
         open
     }
 
-    fn requeue(&mut self, event: &BlockEvent) {
-        let key = self.key(event);
-        if let Some(mut open) = self.open.take(key, |open| open.is_issued) {
+    fn on_requeue(&mut self, event: &BlockEvent) {
+        let key = self.request_key(event);
+        if let Some(mut open) = self.open_requests.take_oldest(key, |open| open.is_issued) {
             open.is_issued = false;
-            open.last = event.at;
-            open.request.requeued += 1;
-            open.request.times.issued = None;
-            self.push(key, open);
+            open.last_event_at = event.timestamp_ns;
+            open.request.requeue_count += 1;
+            open.request.timestamps.issued = None;
+            self.push_open(key, open);
         }
     }
 
-    fn complete(&mut self, event: &BlockEvent) -> Option<Request> {
-        let key = self.key(event);
+    fn on_complete(&mut self, event: &BlockEvent) -> Option<TracedRequest> {
+        let key = self.request_key(event);
         let sectors = u64::from(event.sectors);
         let taken = match key.1 {
             // It is served by another request and never issued itself.
-            Kind::FlushWanted => self.open.take(key, |_| true),
+            MatchKind::FlushRequest => self.open_requests.take_oldest(key, |_| true),
             _ => self
-                .open
-                .take(key, |open| open.is_issued && open.sectors == sectors)
-                .or_else(|| self.open.take(key, |open| open.is_issued)),
+                .open_requests
+                .take_oldest(key, |open| {
+                    open.is_issued && open.remaining_sectors == sectors
+                })
+                .or_else(|| self.open_requests.take_oldest(key, |open| open.is_issued)),
         };
         let Some(mut open) = taken else {
             // A write with a flush is told to be complete twice, the second time without sectors.
             if event.sectors > 0 {
-                self.gaps.unseen += 1;
+                self.match_errors.unmatched_completions += 1;
             }
             return None;
         };
         if event.error != 0 {
             open.request.error = event.error;
         }
-        if sectors > 0 && sectors < open.sectors {
-            open.rest += sectors;
-            open.sectors -= sectors;
-            open.last = event.at;
-            let rest = (key.0, key.1, open.rest);
-            self.push(rest, open);
+        if sectors > 0 && sectors < open.remaining_sectors {
+            open.remaining_sector += sectors;
+            open.remaining_sectors -= sectors;
+            open.last_event_at = event.timestamp_ns;
+            let rest = (key.0, key.1, open.remaining_sector);
+            self.push_open(rest, open);
             return None;
         }
-        open.request.times.completed = event.at;
+        open.request.timestamps.completed = event.timestamp_ns;
         Some(open.request)
     }
 
     /// A device that makes no requests: all that is known is when it began and when it ended.
-    fn complete_bio(&mut self, event: &BlockEvent) -> Option<Request> {
-        let key = self.key(event);
+    fn on_bio_complete(&mut self, event: &BlockEvent) -> Option<TracedRequest> {
+        let key = self.request_key(event);
         let bio = self.take_bio(key, event.sectors)?;
         let mut covered = bio.sectors;
         // Cut in parts, and complete as a whole.
         while covered < u64::from(event.sectors) {
             match self
-                .bios
-                .take((key.0, key.1, key.2 + covered), |bio| bio.split)
+                .pending_bios
+                .take_oldest((key.0, key.1, key.2 + covered), |bio| bio.is_split)
             {
                 Some(part) => covered += part.sectors.max(1),
                 None => break,
             }
         }
         let mut open = new_request(key, event);
-        adopt(&mut open.request, &bio);
-        open.request.times.completed = event.at;
+        apply_bio(&mut open.request, &bio);
+        open.request.timestamps.completed = event.timestamp_ns;
         open.request.error = event.error;
         Some(open.request)
     }
 
     /// Forgets what is under way: its next event may be among those not seen, and an event of a
     /// later request in the same place would be taken for it.
-    fn forget(&mut self) {
-        self.open = Pending::default();
-        self.bios = Pending::default();
-        self.ends.clear();
-        self.remapped.clear();
-        self.charge.lose();
+    fn clear_in_flight(&mut self) {
+        self.open_requests = PendingMap::default();
+        self.pending_bios = PendingMap::default();
+        self.start_by_end.clear();
+        self.remap_origins.clear();
+        self.writeback_attribution.clear_writeback();
     }
 
     /// Gives up what waits in vain.
-    fn tidy(&mut self, now: u64) {
-        self.tidied = now;
-        let begin = now.saturating_sub(PATIENCE_NS);
-        let before = self.open.len();
-        self.open.retain(|open| open.last >= begin);
-        self.gaps.abandoned += (before - self.open.len()) as u64;
-        self.bios.retain(|bio| bio.queued >= begin);
-        let open = &mut self.open;
-        self.ends.retain(|(drive, kind, _), begin| {
-            open.find((*drive, *kind, *begin), |_| true).is_some()
+    fn abandon_expired(&mut self, now: u64) {
+        self.last_cleanup = now;
+        let begin = now.saturating_sub(ABANDON_AFTER_NS);
+        let before = self.open_requests.len();
+        self.open_requests
+            .retain(|open| open.last_event_at >= begin);
+        self.match_errors.abandoned_requests += (before - self.open_requests.len()) as u64;
+        self.pending_bios.retain(|bio| bio.queued_at >= begin);
+        let open = &mut self.open_requests;
+        self.start_by_end.retain(|(drive, kind, _), begin| {
+            open.find_oldest((*drive, *kind, *begin), |_| true)
+                .is_some()
         });
     }
 }

@@ -2,12 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::probe::trace::event::Flags;
+use crate::probe::trace::event::RwbsFlags;
 
 /// What a request does (kernel `blk_fill_rwbs`, kernel/trace/blktrace.c).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord, Serialize, Deserialize)]
 #[serde(rename_all = "kebab-case")]
-pub enum Operation {
+pub enum RequestOperation {
     /// Reads.
     Read,
     /// Writes, also zeroes.
@@ -22,7 +22,7 @@ pub enum Operation {
     Other,
 }
 
-impl Operation {
+impl RequestOperation {
     /// All of them, in the order of their listing.
     pub const ALL: [Self; 6] = [
         Self::Read,
@@ -35,7 +35,7 @@ impl Operation {
 
     /// The word for it.
     #[must_use]
-    pub fn word(self) -> &'static str {
+    pub fn name(self) -> &'static str {
         match self {
             Self::Read => "read",
             Self::Write => "write",
@@ -49,20 +49,20 @@ impl Operation {
 
 /// Which events may belong together, beside having the same device and sector.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub(super) enum Kind {
+pub(super) enum MatchKind {
     /// An operation on sectors.
-    On(Operation),
+    DataOperation(RequestOperation),
     /// A flush that somebody asked for. Its parts are called FWS when it is queued and WS when it
     /// is complete, and it is never issued itself.
-    FlushWanted,
+    FlushRequest,
     /// The command that empties the cache, on behalf of any number of the above.
     FlushCommand,
 }
 
-impl Kind {
+impl MatchKind {
     /// Sorts an event by its letters and length.
-    pub(super) fn of(flags: Flags, sectors: u32) -> Self {
-        let letters = flags.bytes();
+    pub(super) fn from_flags(flags: RwbsFlags, sectors: u32) -> Self {
+        let letters = flags.as_bytes();
         // A first F says that the cache has to be emptied before.
         let operation = match letters {
             [b'F', b'F', ..] => return Self::FlushCommand,
@@ -71,20 +71,20 @@ impl Kind {
             [] => b'N',
         };
         match operation {
-            b'W' if sectors == 0 => Self::FlushWanted,
-            b'W' => Self::On(Operation::Write),
-            b'R' => Self::On(Operation::Read),
-            b'D' => Self::On(Operation::Discard),
-            b'Z' => Self::On(Operation::Zone),
+            b'W' if sectors == 0 => Self::FlushRequest,
+            b'W' => Self::DataOperation(RequestOperation::Write),
+            b'R' => Self::DataOperation(RequestOperation::Read),
+            b'D' => Self::DataOperation(RequestOperation::Discard),
+            b'Z' => Self::DataOperation(RequestOperation::Zone),
             b'F' => Self::FlushCommand,
-            _ => Self::On(Operation::Other),
+            _ => Self::DataOperation(RequestOperation::Other),
         }
     }
 
-    pub(super) fn operation(self) -> Operation {
+    pub(super) fn operation(self) -> RequestOperation {
         match self {
-            Self::On(operation) => operation,
-            Self::FlushWanted | Self::FlushCommand => Operation::Flush,
+            Self::DataOperation(operation) => operation,
+            Self::FlushRequest | Self::FlushCommand => RequestOperation::Flush,
         }
     }
 }
@@ -94,20 +94,43 @@ mod tests {
     use super::*;
 
     #[test]
-    fn letters_of_all_kinds_of_requests() {
-        let of = |letters: &str, sectors| Kind::of(Flags::of(letters.as_bytes()), sectors);
-        assert_eq!(of("RA", 8), Kind::On(Operation::Read));
-        assert_eq!(of("WSM", 8), Kind::On(Operation::Write));
+    fn rwbs_flags_map_to_match_kinds() {
+        let of = |letters: &str, sectors| {
+            MatchKind::from_flags(RwbsFlags::from_field(letters.as_bytes()), sectors)
+        };
+        assert_eq!(
+            of("RA", 8),
+            MatchKind::DataOperation(RequestOperation::Read)
+        );
+        assert_eq!(
+            of("WSM", 8),
+            MatchKind::DataOperation(RequestOperation::Write)
+        );
         // Flush before, and force unit access after.
-        assert_eq!(of("FWFSM", 8), Kind::On(Operation::Write));
-        assert_eq!(of("DS", 8), Kind::On(Operation::Discard));
-        assert_eq!(of("DE", 8), Kind::On(Operation::Discard));
-        assert_eq!(of("ZR", 8), Kind::On(Operation::Zone));
-        assert_eq!(of("N", 0), Kind::On(Operation::Other));
-        assert_eq!(of("", 0), Kind::On(Operation::Other));
-        assert_eq!(of("FF", 0), Kind::FlushCommand);
-        assert_eq!(of("FWS", 0), Kind::FlushWanted);
-        assert_eq!(of("WS", 0), Kind::FlushWanted);
-        assert_eq!(of("WS", 0).operation(), Operation::Flush);
+        assert_eq!(
+            of("FWFSM", 8),
+            MatchKind::DataOperation(RequestOperation::Write)
+        );
+        assert_eq!(
+            of("DS", 8),
+            MatchKind::DataOperation(RequestOperation::Discard)
+        );
+        assert_eq!(
+            of("DE", 8),
+            MatchKind::DataOperation(RequestOperation::Discard)
+        );
+        assert_eq!(
+            of("ZR", 8),
+            MatchKind::DataOperation(RequestOperation::Zone)
+        );
+        assert_eq!(
+            of("N", 0),
+            MatchKind::DataOperation(RequestOperation::Other)
+        );
+        assert_eq!(of("", 0), MatchKind::DataOperation(RequestOperation::Other));
+        assert_eq!(of("FF", 0), MatchKind::FlushCommand);
+        assert_eq!(of("FWS", 0), MatchKind::FlushRequest);
+        assert_eq!(of("WS", 0), MatchKind::FlushRequest);
+        assert_eq!(of("WS", 0).operation(), RequestOperation::Flush);
     }
 }

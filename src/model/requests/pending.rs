@@ -4,23 +4,23 @@ use std::collections::HashMap;
 use std::hash::Hash;
 
 /// More than this cannot be under way on any machine: the rest are remains of lost events.
-const MOST: usize = 1 << 18;
+const MAX_ENTRIES: usize = 1 << 18;
 
 /// A map from keys to any number of values, the oldest first. Several requests may have the same
 /// sector at once; most have their own, and cost no allocation.
 #[derive(Debug)]
-pub(super) struct Pending<K, V> {
-    entries: HashMap<K, Entry<V>>,
+pub(super) struct PendingMap<K, V> {
+    entries: HashMap<K, PendingEntry<V>>,
     count: usize,
 }
 
 #[derive(Debug)]
-struct Entry<V> {
-    first: V,
-    others: Vec<V>,
+struct PendingEntry<V> {
+    oldest: V,
+    newer: Vec<V>,
 }
 
-impl<K, V> Default for Pending<K, V> {
+impl<K, V> Default for PendingMap<K, V> {
     fn default() -> Self {
         Self {
             entries: HashMap::new(),
@@ -29,19 +29,19 @@ impl<K, V> Default for Pending<K, V> {
     }
 }
 
-impl<K: Eq + Hash + Copy, V> Pending<K, V> {
+impl<K: Eq + Hash + Copy, V> PendingMap<K, V> {
     /// Adds a value; false when there is no room.
-    pub(super) fn push(&mut self, key: K, value: V) -> bool {
-        if self.count >= MOST {
+    pub(super) fn push_value(&mut self, key: K, value: V) -> bool {
+        if self.count >= MAX_ENTRIES {
             return false;
         }
         self.count += 1;
         match self.entries.get_mut(&key) {
-            Some(entry) => entry.others.push(value),
+            Some(entry) => entry.newer.push(value),
             None => {
-                let entry = Entry {
-                    first: value,
-                    others: Vec::new(),
+                let entry = PendingEntry {
+                    oldest: value,
+                    newer: Vec::new(),
                 };
                 self.entries.insert(key, entry);
             }
@@ -50,25 +50,25 @@ impl<K: Eq + Hash + Copy, V> Pending<K, V> {
     }
 
     /// The oldest value that fits.
-    pub(super) fn find(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<&mut V> {
+    pub(super) fn find_oldest(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<&mut V> {
         let entry = self.entries.get_mut(&key)?;
-        std::iter::once(&mut entry.first)
-            .chain(&mut entry.others)
+        std::iter::once(&mut entry.oldest)
+            .chain(&mut entry.newer)
             .find(|value| fits(value))
     }
 
     /// Takes out the oldest value that fits.
-    pub(super) fn take(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<V> {
+    pub(super) fn take_oldest(&mut self, key: K, fits: impl Fn(&V) -> bool) -> Option<V> {
         let entry = self.entries.get_mut(&key)?;
-        let taken = if fits(&entry.first) {
-            if entry.others.is_empty() {
-                self.entries.remove(&key)?.first
+        let taken = if fits(&entry.oldest) {
+            if entry.newer.is_empty() {
+                self.entries.remove(&key)?.oldest
             } else {
-                std::mem::replace(&mut entry.first, entry.others.remove(0))
+                std::mem::replace(&mut entry.oldest, entry.newer.remove(0))
             }
         } else {
-            let index = entry.others.iter().position(fits)?;
-            entry.others.remove(index)
+            let index = entry.newer.iter().position(fits)?;
+            entry.newer.remove(index)
         };
         self.count -= 1;
         Some(taken)
@@ -78,7 +78,7 @@ impl<K: Eq + Hash + Copy, V> Pending<K, V> {
     pub(super) fn values(&self) -> impl Iterator<Item = &V> {
         self.entries
             .values()
-            .flat_map(|entry| std::iter::once(&entry.first).chain(&entry.others))
+            .flat_map(|entry| std::iter::once(&entry.oldest).chain(&entry.newer))
     }
 
     /// How many there are.
@@ -89,20 +89,20 @@ impl<K: Eq + Hash + Copy, V> Pending<K, V> {
     /// Keeps only what fits.
     pub(super) fn retain(&mut self, fits: impl Fn(&V) -> bool) {
         self.entries.retain(|_, entry| {
-            entry.others.retain(&fits);
-            if fits(&entry.first) {
+            entry.newer.retain(&fits);
+            if fits(&entry.oldest) {
                 return true;
             }
-            if entry.others.is_empty() {
+            if entry.newer.is_empty() {
                 return false;
             }
-            entry.first = entry.others.remove(0);
+            entry.oldest = entry.newer.remove(0);
             true
         });
         self.count = self
             .entries
             .values()
-            .map(|entry| 1 + entry.others.len())
+            .map(|entry| 1 + entry.newer.len())
             .sum();
     }
 }
@@ -113,33 +113,36 @@ mod tests {
     use proptest::prelude::*;
 
     #[test]
-    fn values_come_out_as_they_went_in() {
-        let mut pending = Pending::default();
+    fn pending_map_returns_values_oldest_first() {
+        let mut pending = PendingMap::default();
         for value in 1..=3 {
-            assert!(pending.push("a", value));
+            assert!(pending.push_value("a", value));
         }
-        assert_eq!(pending.find("a", |value| *value > 1), Some(&mut 2));
-        assert_eq!(pending.take("a", |_| true), Some(1));
-        assert_eq!(pending.take("a", |value| *value == 3), Some(3));
-        assert_eq!(pending.take("b", |_| true), None);
+        assert_eq!(pending.find_oldest("a", |value| *value > 1), Some(&mut 2));
+        assert_eq!(pending.take_oldest("a", |_| true), Some(1));
+        assert_eq!(pending.take_oldest("a", |value| *value == 3), Some(3));
+        assert_eq!(pending.take_oldest("b", |_| true), None);
         assert_eq!(pending.len(), 1);
         pending.retain(|_| false);
-        assert_eq!((pending.len(), pending.take("a", |_| true)), (0, None));
+        assert_eq!(
+            (pending.len(), pending.take_oldest("a", |_| true)),
+            (0, None)
+        );
     }
 
     proptest! {
         #[test]
-        fn it_keeps_count(actions in proptest::collection::vec((0_u8..4, any::<bool>()), 0..200)) {
-            let mut pending = Pending::default();
+        fn pending_map_matches_reference_model(actions in proptest::collection::vec((0_u8..4, any::<bool>()), 0..200)) {
+            let mut pending = PendingMap::default();
             let mut expected: Vec<(u8, usize)> = Vec::new();
             for (index, (key, push)) in actions.into_iter().enumerate() {
                 if push {
-                    pending.push(key, index);
+                    pending.push_value(key, index);
                     expected.push((key, index));
                 } else {
                     let oldest = expected.iter().position(|(known, _)| *known == key);
                     let oldest = oldest.map(|place| expected.remove(place).1);
-                    prop_assert_eq!(pending.take(key, |_| true), oldest);
+                    prop_assert_eq!(pending.take_oldest(key, |_| true), oldest);
                 }
                 prop_assert_eq!(pending.len(), expected.len());
             }

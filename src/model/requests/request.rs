@@ -2,22 +2,22 @@
 
 use serde::{Deserialize, Serialize};
 
-use super::operation::Operation;
-use crate::probe::trace::event::{Flags, Name, Number};
+use super::operation::RequestOperation;
+use crate::probe::trace::event::{DeviceNumber, RwbsFlags, ThreadName};
 
 /// Who.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, PartialOrd, Ord)]
-pub struct Actor {
+pub struct RequestActor {
     /// Thread id.
     pub pid: u32,
     /// The thread's name; empty where it was not to be found out.
-    pub name: Name,
+    pub name: ThreadName,
 }
 
 /// Lengths of the stages in nanoseconds, as blktrace's btt defines them (btt(1)). `None`: the
 /// request did not pass that point, or did before the trace began.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Stages {
+pub struct StageTimes {
     /// From the block layer's entrance until a request was allocated: splitting, merging, and
     /// waiting for a free request.
     #[serde(rename = "q2g_ns")]
@@ -41,7 +41,7 @@ pub struct Stages {
 
 /// When a request passed which point, in nanoseconds on the trace's clock.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Times {
+pub struct RequestTimestamps {
     /// Q.
     pub queued: Option<u64>,
     /// G.
@@ -54,13 +54,13 @@ pub struct Times {
     pub completed: u64,
 }
 
-impl Times {
+impl RequestTimestamps {
     /// The stages between them.
     #[must_use]
-    pub fn stages(&self) -> Stages {
+    pub fn stages(&self) -> StageTimes {
         let between = |from: Option<u64>, to: Option<u64>| to?.checked_sub(from?);
         let completed = Some(self.completed);
-        Stages {
+        StageTimes {
             q2g: between(self.queued, self.allocated),
             g2i: between(self.allocated, self.inserted),
             i2d: between(self.inserted, self.issued),
@@ -72,7 +72,7 @@ impl Times {
 
     /// The first point that is known.
     #[must_use]
-    pub fn first(&self) -> u64 {
+    pub fn first_timestamp(&self) -> u64 {
         self.queued
             .or(self.allocated)
             .or(self.inserted)
@@ -83,42 +83,42 @@ impl Times {
 
 /// A request that is complete.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Request {
+pub struct TracedRequest {
     /// The drive; never a partition.
-    pub device: Number,
+    pub device: DeviceNumber,
     /// What it did.
-    pub operation: Operation,
+    pub operation: RequestOperation,
     /// The same in the kernel's letters, as it was issued or queued.
-    pub flags: Flags,
+    pub flags: RwbsFlags,
     /// First sector of 512 bytes, on the drive.
     pub sector: u64,
     /// Length in bytes.
     pub bytes: u64,
     /// Who handed it to the block layer; `None` when that was before the trace began.
-    pub submitter: Option<Actor>,
+    pub submitter: Option<RequestActor>,
     /// Who made the pages dirty that are written, where a thread of the kernel wrote them back
     /// and that was seen.
-    pub dirtied_by: Option<Actor>,
+    pub dirtied_by: Option<RequestActor>,
     /// The device and sector that it was sent on from: a partition, a volume.
-    pub from: Option<(Number, u64)>,
+    pub remapped_from: Option<(DeviceNumber, u64)>,
     /// When.
-    pub times: Times,
+    pub timestamps: RequestTimestamps,
     /// How many others joined it.
-    pub merged: u32,
+    pub merged_count: u32,
     /// Whether it is a part of something larger.
-    pub split: bool,
+    pub is_split: bool,
     /// How often the driver gave it back.
-    pub requeued: u32,
+    pub requeue_count: u32,
     /// 0 or a negative error number.
     pub error: i32,
 }
 
-impl Request {
+impl TracedRequest {
     /// A request of which no more is known yet than what it is for.
     pub(super) fn new(
-        device: Number,
-        operation: Operation,
-        flags: Flags,
+        device: DeviceNumber,
+        operation: RequestOperation,
+        flags: RwbsFlags,
         sector: u64,
         bytes: u64,
     ) -> Self {
@@ -130,46 +130,52 @@ impl Request {
             bytes,
             submitter: None,
             dirtied_by: None,
-            from: None,
-            times: Times::default(),
-            merged: 0,
-            split: false,
-            requeued: 0,
+            remapped_from: None,
+            timestamps: RequestTimestamps::default(),
+            merged_count: 0,
+            is_split: false,
+            requeue_count: 0,
             error: 0,
         }
     }
 
     /// Whom it is charged to: who made the pages dirty, else who handed it over.
     #[must_use]
-    pub fn charged(&self) -> Option<Actor> {
+    pub fn charged_actor(&self) -> Option<RequestActor> {
         self.dirtied_by.or(self.submitter)
     }
 }
 
 /// Requests that tests begin with.
 #[cfg(test)]
-impl Request {
+impl TracedRequest {
     /// A block read at the beginning of a drive, by nobody known, at no time.
-    pub(crate) fn plain() -> Self {
-        Self::new((8, 0), Operation::Read, Flags::default(), 0, 4096)
+    pub(crate) fn block_read() -> Self {
+        Self::new(
+            (8, 0),
+            RequestOperation::Read,
+            RwbsFlags::default(),
+            0,
+            4096,
+        )
     }
 
     /// A block that a thread of the kernel wrote back for a process.
-    pub(crate) fn written_back() -> Self {
+    pub(crate) fn writeback_write() -> Self {
         let actor = |pid, name| {
-            Some(Actor {
+            Some(RequestActor {
                 pid,
-                name: Name::of(name),
+                name: ThreadName::from_field(name),
             })
         };
         Self {
-            operation: Operation::Write,
-            flags: Flags::of(b"WS"),
+            operation: RequestOperation::Write,
+            flags: RwbsFlags::from_field(b"WS"),
             sector: 2048,
             submitter: actor(9, b"kworker/u8:1"),
             dirtied_by: actor(4711, b"dd"),
-            merged: 1,
-            ..Self::plain()
+            merged_count: 1,
+            ..Self::block_read()
         }
     }
 }
@@ -179,8 +185,8 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stages_are_known_where_both_ends_are() {
-        let times = Times {
+    fn stage_time_is_known_when_both_timestamps_are() {
+        let times = RequestTimestamps {
             queued: Some(100),
             allocated: Some(130),
             inserted: None,
@@ -194,7 +200,7 @@ mod tests {
             (Some(100), Some(800), Some(900))
         );
         // A clock that went backwards yields nothing rather than something huge.
-        let backwards = Times {
+        let backwards = RequestTimestamps {
             queued: Some(2000),
             ..times
         };

@@ -2,15 +2,15 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-use super::matcher::Gaps;
-use super::operation::Operation;
-use super::request::{Actor, Request};
-use crate::probe::trace::event::Number;
-use crate::stats::latency::Latency;
+use super::matcher::MatchErrors;
+use super::operation::RequestOperation;
+use super::request::{RequestActor, TracedRequest};
+use crate::probe::trace::event::DeviceNumber;
+use crate::stats::latency::LatencyHistogram;
 
 /// Threads that are told apart. The requests of those that come when there are more are summed
 /// up under one name.
-const ACTORS: usize = 4096;
+const MAX_THREADS: usize = 4096;
 
 /// One stage's length over many requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
@@ -34,32 +34,32 @@ impl StageLatency {
 
     /// The mean in nanoseconds, if there was any.
     #[must_use]
-    pub fn mean(&self) -> Option<f64> {
+    pub fn mean_ns(&self) -> Option<f64> {
         (self.count > 0).then(|| self.total_ns as f64 / self.count as f64)
     }
 }
 
 /// The requests of one operation on one device.
 #[derive(Debug, Clone, Default)]
-pub struct Distribution {
+pub struct OperationLatency {
     /// How many.
     pub requests: u64,
     /// Their bytes.
     pub bytes: u64,
     /// How many others joined them.
-    pub merged: u64,
+    pub merged_count: u64,
     /// How many are parts of something larger.
-    pub split: u64,
+    pub split_requests: u64,
     /// How often a driver gave one back.
-    pub requeued: u64,
+    pub requeue_count: u64,
     /// How many failed.
-    pub failed: u64,
+    pub failed_requests: u64,
     /// From the block layer's entrance to completion.
-    pub q2c: Latency,
+    pub q2c: LatencyHistogram,
     /// Before the driver.
-    pub q2d: Latency,
+    pub q2d: LatencyHistogram,
     /// In the driver and the drive.
-    pub d2c: Latency,
+    pub d2c: LatencyHistogram,
     /// Until a request was allocated.
     pub q2g: StageLatency,
     /// From there into the scheduler's queue.
@@ -68,15 +68,15 @@ pub struct Distribution {
     pub i2d: StageLatency,
 }
 
-impl Distribution {
-    fn record(&mut self, request: &Request) {
-        let stages = request.times.stages();
+impl OperationLatency {
+    fn record(&mut self, request: &TracedRequest) {
+        let stages = request.timestamps.stages();
         self.requests += 1;
         self.bytes += request.bytes;
-        self.merged += u64::from(request.merged);
-        self.split += u64::from(request.split);
-        self.requeued += u64::from(request.requeued);
-        self.failed += u64::from(request.error != 0);
+        self.merged_count += u64::from(request.merged_count);
+        self.split_requests += u64::from(request.is_split);
+        self.requeue_count += u64::from(request.requeue_count);
+        self.failed_requests += u64::from(request.error != 0);
         for (latency, length) in [
             (&mut self.q2c, stages.q2c),
             (&mut self.q2d, stages.q2d),
@@ -94,7 +94,7 @@ impl Distribution {
 
 /// What one thread's requests cost.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Toll {
+pub struct PerThreadStats {
     /// How many.
     pub requests: u64,
     /// Bytes read.
@@ -102,61 +102,64 @@ pub struct Toll {
     /// Bytes written.
     pub written_bytes: u64,
     /// How many were charged because of pages made dirty, not because of having been handed over.
-    pub written_back: u64,
+    pub writeback_requests: u64,
     /// Times from entrance to completion, summed over requests.
-    pub taken: StageLatency,
+    pub q2c: StageLatency,
 }
 
-impl Toll {
-    fn record(&mut self, request: &Request) {
+impl PerThreadStats {
+    fn record(&mut self, request: &TracedRequest) {
         self.requests += 1;
         match request.operation {
-            Operation::Read => self.read_bytes += request.bytes,
-            Operation::Write => self.written_bytes += request.bytes,
+            RequestOperation::Read => self.read_bytes += request.bytes,
+            RequestOperation::Write => self.written_bytes += request.bytes,
             _ => {}
         }
-        self.written_back += u64::from(request.dirtied_by.is_some());
-        self.taken.record(request.times.stages().q2c);
+        self.writeback_requests += u64::from(request.dirtied_by.is_some());
+        self.q2c.record(request.timestamps.stages().q2c);
     }
 }
 
 /// Many requests summed up.
 #[derive(Debug, Clone, Default)]
-pub struct Summary {
+pub struct RequestSummary {
     /// How many.
     pub requests: u64,
     /// By device and operation.
-    pub distributions: BTreeMap<(Number, Operation), Distribution>,
+    pub operation_latencies: BTreeMap<(DeviceNumber, RequestOperation), OperationLatency>,
     /// By thread; `None` is everybody else: threads that are not known, and those beyond the
     /// number that are told apart.
-    pub tolls: HashMap<Option<Actor>, Toll>,
+    pub thread_stats: HashMap<Option<RequestActor>, PerThreadStats>,
     /// Events that the kernel lost.
-    pub lost: u64,
+    pub lost_events: u64,
     /// What could not be put together.
-    pub gaps: Gaps,
+    pub match_errors: MatchErrors,
     /// Requests that were not complete when the trace ended.
-    pub under_way: u64,
+    pub in_flight: u64,
 }
 
-impl Summary {
+impl RequestSummary {
     /// Takes note of a request.
-    pub fn record(&mut self, request: &Request) {
+    pub fn record(&mut self, request: &TracedRequest) {
         self.requests += 1;
-        self.distributions
+        self.operation_latencies
             .entry((request.device, request.operation))
             .or_default()
             .record(request);
-        let charged = request
-            .charged()
-            .filter(|actor| self.tolls.len() < ACTORS || self.tolls.contains_key(&Some(*actor)));
-        self.tolls.entry(charged).or_default().record(request);
+        let charged = request.charged_actor().filter(|actor| {
+            self.thread_stats.len() < MAX_THREADS || self.thread_stats.contains_key(&Some(*actor))
+        });
+        self.thread_stats
+            .entry(charged)
+            .or_default()
+            .record(request);
     }
 
     /// Threads, those that moved most bytes first.
     #[must_use]
-    pub fn top(&self) -> Vec<(Option<Actor>, Toll)> {
+    pub fn top_threads(&self) -> Vec<(Option<RequestActor>, PerThreadStats)> {
         let mut tolls: Vec<_> = self
-            .tolls
+            .thread_stats
             .iter()
             .map(|(actor, toll)| (*actor, *toll))
             .collect();
@@ -174,53 +177,57 @@ impl Summary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::Times;
+    use super::super::request::RequestTimestamps;
     use super::*;
-    use crate::probe::trace::event::Name;
+    use crate::probe::trace::event::ThreadName;
 
-    fn request(pid: u32, operation: Operation, bytes: u64) -> Request {
-        Request {
+    fn request(pid: u32, operation: RequestOperation, bytes: u64) -> TracedRequest {
+        TracedRequest {
             operation,
             bytes,
-            submitter: Some(Actor {
+            submitter: Some(RequestActor {
                 pid,
-                name: Name::of(b"x"),
+                name: ThreadName::from_field(b"x"),
             }),
-            times: Times {
+            timestamps: RequestTimestamps {
                 queued: Some(0),
                 issued: Some(10),
                 completed: 100,
-                ..Times::default()
+                ..RequestTimestamps::default()
             },
-            ..Request::plain()
+            ..TracedRequest::block_read()
         }
     }
 
     #[test]
-    fn requests_are_counted_by_device_operation_and_thread() {
-        let mut summary = Summary::default();
-        summary.record(&request(1, Operation::Read, 4096));
-        summary.record(&request(1, Operation::Write, 512));
-        summary.record(&request(2, Operation::Read, 8192));
+    fn summary_counts_requests_by_device_operation_and_thread() {
+        let mut summary = RequestSummary::default();
+        summary.record(&request(1, RequestOperation::Read, 4096));
+        summary.record(&request(1, RequestOperation::Write, 512));
+        summary.record(&request(2, RequestOperation::Read, 8192));
         assert_eq!(summary.requests, 3);
-        let reads = &summary.distributions[&((8, 0), Operation::Read)];
+        let reads = &summary.operation_latencies[&((8, 0), RequestOperation::Read)];
         assert_eq!((reads.requests, reads.bytes), (2, 12_288));
         assert_eq!(reads.d2c.max(), Some(90));
         assert_eq!(reads.q2d.max(), Some(10));
-        assert_eq!((reads.i2d.count, reads.i2d.mean()), (0, None));
-        let top = summary.top();
+        assert_eq!((reads.i2d.count, reads.i2d.mean_ns()), (0, None));
+        let top = summary.top_threads();
         assert_eq!(top[0].0.unwrap().pid, 2);
         assert_eq!((top[1].1.read_bytes, top[1].1.written_bytes), (4096, 512));
     }
 
     #[test]
-    fn threads_beyond_the_limit_are_summed_up() {
-        let mut summary = Summary::default();
-        for pid in 0..2 * ACTORS as u32 {
-            summary.record(&request(pid, Operation::Read, 1));
+    fn summary_merges_threads_beyond_the_limit() {
+        let mut summary = RequestSummary::default();
+        for pid in 0..2 * MAX_THREADS as u32 {
+            summary.record(&request(pid, RequestOperation::Read, 1));
         }
-        assert!(summary.tolls.len() <= ACTORS + 1);
-        let counted: u64 = summary.tolls.values().map(|toll| toll.requests).sum();
+        assert!(summary.thread_stats.len() <= MAX_THREADS + 1);
+        let counted: u64 = summary
+            .thread_stats
+            .values()
+            .map(|toll| toll.requests)
+            .sum();
         assert_eq!(counted, summary.requests);
     }
 }

@@ -3,7 +3,7 @@
 /// Where dd stops: the end of its input and the end of its output as offsets in bytes. `None`
 /// without `count`, for then the input's own end decides.
 #[must_use]
-pub fn limits(arguments: &[u8]) -> Option<Limits> {
+pub fn dd_limits(arguments: &[u8]) -> Option<DdLimits> {
     let value = |name: &str| {
         arguments
             .split(|byte| *byte == 0)
@@ -18,11 +18,11 @@ pub fn limits(arguments: &[u8]) -> Option<Limits> {
         })
     };
     let block = |own: &str| match value("bs").or_else(|| value(own)) {
-        Some(text) => size(text),
+        Some(text) => parse_size(text),
         None => Some(512),
     };
     let (input_block, output_block) = (block("ibs")?, block("obs")?);
-    let (count, count_in_bytes) = amount(value("count")?)?;
+    let (count, count_in_bytes) = parse_count(value("count")?)?;
     let unit = if count_in_bytes || has_flag("iflag", "count_bytes") {
         1
     } else {
@@ -33,7 +33,7 @@ pub fn limits(arguments: &[u8]) -> Option<Limits> {
         let Some(text) = names.into_iter().find_map(value) else {
             return Some(0);
         };
-        let (number, in_bytes) = amount(text)?;
+        let (number, in_bytes) = parse_count(text)?;
         if in_bytes || has_flag(flag, bytes_flag) {
             Some(number)
         } else {
@@ -42,7 +42,7 @@ pub fn limits(arguments: &[u8]) -> Option<Limits> {
     };
     let skipped = offset(["skip", "iseek"], "iflag", "skip_bytes", input_block)?;
     let sought = offset(["seek", "oseek"], "oflag", "seek_bytes", output_block)?;
-    Some(Limits {
+    Some(DdLimits {
         input_end: skipped.checked_add(bytes)?,
         output_end: sought.checked_add(bytes)?,
     })
@@ -50,7 +50,7 @@ pub fn limits(arguments: &[u8]) -> Option<Limits> {
 
 /// Offsets at which dd stops.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct DdLimits {
     /// In its input.
     pub input_end: u64,
     /// In its output.
@@ -59,20 +59,22 @@ pub struct Limits {
 
 /// A number of dd, and whether it ends in `B`: then it counts bytes instead of blocks
 /// (coreutils 9.1).
-fn amount(text: &[u8]) -> Option<(u64, bool)> {
+fn parse_count(text: &[u8]) -> Option<(u64, bool)> {
     let in_bytes = matches!(text, [.., b'0'..=b'9', b'B']);
-    Some((size(text)?, in_bytes))
+    Some((parse_size(text)?, in_bytes))
 }
 
 /// Factors joined by `x`, each a number with a suffix.
-fn size(text: &[u8]) -> Option<u64> {
+fn parse_size(text: &[u8]) -> Option<u64> {
     std::str::from_utf8(text)
         .ok()?
         .split('x')
-        .try_fold(1_u64, |product, factor| product.checked_mul(one(factor)?))
+        .try_fold(1_u64, |product, factor| {
+            product.checked_mul(parse_number(factor)?)
+        })
 }
 
-fn one(text: &str) -> Option<u64> {
+fn parse_number(text: &str) -> Option<u64> {
     let digits = text.bytes().take_while(u8::is_ascii_digit).count();
     let (number, suffix) = text.split_at(digits);
     let number: u64 = number.parse().ok()?;
@@ -80,13 +82,13 @@ fn one(text: &str) -> Option<u64> {
         "" | "c" | "B" => 1,
         "w" => 2,
         "b" => 512,
-        _ => power(suffix)?,
+        _ => suffix_factor(suffix)?,
     };
     number.checked_mul(factor)
 }
 
 /// `k`, `KiB`, `MB`, `G` ...: alone and with `iB` binary, with `B` decimal.
-fn power(suffix: &str) -> Option<u64> {
+fn suffix_factor(suffix: &str) -> Option<u64> {
     let letter = suffix.chars().next()?;
     let exponent = "KMGTPE".find(letter.to_ascii_uppercase())? as u32 + 1;
     match &suffix[1..] {
@@ -102,11 +104,11 @@ mod tests {
 
     fn of(line: &str) -> Option<(u64, u64)> {
         let words = line.replace(' ', "\0");
-        limits(words.as_bytes()).map(|limits| (limits.input_end, limits.output_end))
+        dd_limits(words.as_bytes()).map(|limits| (limits.input_end, limits.output_end))
     }
 
     #[test]
-    fn count_and_block_size_say_where_it_ends() {
+    fn dd_end_is_computed_from_count_and_block_size() {
         assert_eq!(
             of("dd if=/dev/zero of=x bs=1M count=200"),
             Some((200 << 20, 200 << 20))
@@ -122,7 +124,7 @@ mod tests {
     }
 
     #[test]
-    fn without_a_count_the_input_decides() {
+    fn dd_without_count_has_no_limit() {
         assert_eq!(of("dd if=a of=b bs=1M"), None);
         assert_eq!(of("dd bs=1M count=what"), None);
         assert_eq!(of("dd bs=9E count=9E"), None);

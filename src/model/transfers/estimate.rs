@@ -3,31 +3,31 @@
 use std::collections::VecDeque;
 use std::time::Duration;
 
-use crate::model::live::TransferState;
+use crate::model::snapshot::TransferState;
 
 /// Observations older than about this hardly count.
 const TIME_CONSTANT: Duration = Duration::from_secs(5);
 /// Without movement for this long it is stalled.
 const STALLED_AFTER: Duration = Duration::from_secs(3);
 /// Rates of single intervals that are kept for the range.
-const RECENT: usize = 20;
+const MAX_RECENT_RATES: usize = 20;
 /// Fewer rates than this say nothing about how they vary.
-const LEAST_FOR_RANGE: usize = 3;
+const MIN_RATES_FOR_RANGE: usize = 3;
 
 /// Follows a position through time.
 #[derive(Debug, Clone, Default)]
-pub struct Estimate {
-    first: Option<(Duration, u64)>,
-    last: Option<(Duration, u64)>,
-    last_moved: Option<Duration>,
-    weighted_rates: f64,
-    weights: f64,
-    recent: VecDeque<f64>,
+pub struct RateEstimator {
+    first_observation: Option<(Duration, u64)>,
+    last_observation: Option<(Duration, u64)>,
+    last_movement: Option<Duration>,
+    weighted_rate_sum: f64,
+    weight_sum: f64,
+    recent_rates: VecDeque<f64>,
 }
 
 /// Time left.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Left {
+pub struct Eta {
     /// At the smoothed rate.
     pub likely: Option<Duration>,
     /// At the best of the recent rates (their 90th percentile).
@@ -36,13 +36,13 @@ pub struct Left {
     pub high: Option<Duration>,
 }
 
-impl Estimate {
+impl RateEstimator {
     /// Takes note of a position. A position before the last one starts all over.
-    pub fn observe(&mut self, at: Duration, position: u64) {
-        let Some((before, was)) = self.last else {
-            self.first = Some((at, position));
-            self.last = self.first;
-            self.last_moved = Some(at);
+    pub fn observe_position(&mut self, at: Duration, position: u64) {
+        let Some((before, was)) = self.last_observation else {
+            self.first_observation = Some((at, position));
+            self.last_observation = self.first_observation;
+            self.last_movement = Some(at);
             return;
         };
         let Some(elapsed) = at.checked_sub(before).filter(|time| !time.is_zero()) else {
@@ -50,111 +50,114 @@ impl Estimate {
         };
         let Some(moved) = position.checked_sub(was) else {
             *self = Self::default();
-            self.observe(at, position);
+            self.observe_position(at, position);
             return;
         };
-        self.last = Some((at, position));
+        self.last_observation = Some((at, position));
         if moved > 0 {
-            self.last_moved = Some(at);
+            self.last_movement = Some(at);
         }
-        self.take(moved as f64 / elapsed.as_secs_f64(), elapsed);
+        self.add_rate(moved as f64 / elapsed.as_secs_f64(), elapsed);
     }
 
     /// Exponentially weighted mean for intervals of any length, the bias of the beginning taken
     /// out by dividing by the sum of the weights.
-    fn take(&mut self, rate: f64, elapsed: Duration) {
+    fn add_rate(&mut self, rate: f64, elapsed: Duration) {
         let kept = (-elapsed.as_secs_f64() / TIME_CONSTANT.as_secs_f64()).exp();
-        self.weighted_rates = self.weighted_rates * kept + rate * (1.0 - kept);
-        self.weights = self.weights * kept + (1.0 - kept);
-        if self.recent.len() == RECENT {
-            self.recent.pop_front();
+        self.weighted_rate_sum = self.weighted_rate_sum * kept + rate * (1.0 - kept);
+        self.weight_sum = self.weight_sum * kept + (1.0 - kept);
+        if self.recent_rates.len() == MAX_RECENT_RATES {
+            self.recent_rates.pop_front();
         }
-        self.recent.push_back(rate);
+        self.recent_rates.push_back(rate);
     }
 
     /// Smoothed rate in bytes per second; `None` until two positions were seen.
     #[must_use]
-    pub fn rate(&self) -> Option<f64> {
-        (self.weights > 0.0).then(|| self.weighted_rates / self.weights)
+    pub fn smoothed_rate(&self) -> Option<f64> {
+        (self.weight_sum > 0.0).then(|| self.weighted_rate_sum / self.weight_sum)
     }
 
     /// Mean rate in bytes per second since the first position.
     #[must_use]
-    pub fn average(&self) -> Option<f64> {
-        let ((from, first), (to, last)) = (self.first?, self.last?);
+    pub fn mean_rate(&self) -> Option<f64> {
+        let ((from, first), (to, last)) = (self.first_observation?, self.last_observation?);
         let elapsed = to.checked_sub(from).filter(|time| !time.is_zero())?;
         Some(last.checked_sub(first)? as f64 / elapsed.as_secs_f64())
     }
 
     /// What a transfer shows: once finished the mean, before that the smoothed rate.
     #[must_use]
-    pub fn shown(&self, state: TransferState) -> Option<f64> {
+    pub fn displayed_rate(&self, state: TransferState) -> Option<f64> {
         match state {
-            TransferState::Finished => self.average(),
-            _ => self.rate(),
+            TransferState::Finished => self.mean_rate(),
+            _ => self.smoothed_rate(),
         }
     }
 
     /// The last position.
     #[must_use]
-    pub fn position(&self) -> Option<u64> {
-        self.last.map(|(_, position)| position)
+    pub fn last_position(&self) -> Option<u64> {
+        self.last_observation.map(|(_, position)| position)
     }
 
     /// For how long it has not moved.
     #[must_use]
-    pub fn still_for(&self, at: Duration) -> Duration {
-        self.last_moved
+    pub fn time_without_movement(&self, at: Duration) -> Duration {
+        self.last_movement
             .map_or(Duration::ZERO, |moved| at.saturating_sub(moved))
     }
 
     /// Whether it has not moved for a while.
     #[must_use]
     pub fn is_stalled(&self, at: Duration) -> bool {
-        self.still_for(at) >= STALLED_AFTER
+        self.time_without_movement(at) >= STALLED_AFTER
     }
 
     /// Time until `size` is reached. `low <= likely <= high` where they are known; unknown while
     /// it is stalled.
     #[must_use]
-    pub fn left(&self, at: Duration, size: u64) -> Left {
-        let Some(position) = self.position() else {
-            return Left::default();
+    pub fn eta(&self, at: Duration, size: u64) -> Eta {
+        let Some(position) = self.last_position() else {
+            return Eta::default();
         };
         let remaining = size.saturating_sub(position);
         if remaining == 0 {
             let none = Some(Duration::ZERO);
-            return Left {
+            return Eta {
                 likely: none,
                 low: none,
                 high: none,
             };
         }
         if self.is_stalled(at) {
-            return Left::default();
+            return Eta::default();
         }
-        let Some(likely) = self.rate().and_then(|rate| time_for(remaining, rate)) else {
-            return Left::default();
+        let Some(likely) = self
+            .smoothed_rate()
+            .and_then(|rate| time_to_transfer(remaining, rate))
+        else {
+            return Eta::default();
         };
-        let mut left = Left {
+        let mut left = Eta {
             likely: Some(likely),
             low: None,
             high: None,
         };
-        if self.recent.len() >= LEAST_FOR_RANGE {
-            let mut rates: Vec<f64> = self.recent.iter().copied().collect();
+        if self.recent_rates.len() >= MIN_RATES_FOR_RANGE {
+            let mut rates: Vec<f64> = self.recent_rates.iter().copied().collect();
             rates.sort_by(f64::total_cmp);
             let last = rates.len() - 1;
-            left.low =
-                time_for(remaining, rates[(last * 9).div_ceil(10)]).map(|low| low.min(likely));
-            left.high = time_for(remaining, rates[last / 10]).map(|high| high.max(likely));
+            left.low = time_to_transfer(remaining, rates[(last * 9).div_ceil(10)])
+                .map(|low| low.min(likely));
+            left.high = time_to_transfer(remaining, rates[last / 10]).map(|high| high.max(likely));
         }
         left
     }
 }
 
 /// `None` when it will never be done, or not within any time worth naming (a hundred years).
-fn time_for(bytes: u64, rate: f64) -> Option<Duration> {
+fn time_to_transfer(bytes: u64, rate: f64) -> Option<Duration> {
     const CENTURY: f64 = 100.0 * 365.25 * 86_400.0;
     let seconds = bytes as f64 / rate;
     (rate > 0.0 && seconds < CENTURY).then(|| Duration::from_secs_f64(seconds))
@@ -170,79 +173,79 @@ mod tests {
     }
 
     #[test]
-    fn a_steady_copy_ends_when_it_should() {
-        let mut estimate = Estimate::default();
-        assert_eq!(estimate.rate(), None);
+    fn eta_of_steady_copy_is_exact() {
+        let mut estimate = RateEstimator::default();
+        assert_eq!(estimate.smoothed_rate(), None);
         for index in 0..5 {
-            estimate.observe(second(index), index * 100);
+            estimate.observe_position(second(index), index * 100);
         }
-        assert!((estimate.rate().unwrap() - 100.0).abs() < 1e-9);
-        let left = estimate.left(second(4), 1400);
+        assert!((estimate.smoothed_rate().unwrap() - 100.0).abs() < 1e-9);
+        let left = estimate.eta(second(4), 1400);
         assert_eq!(left.likely, Some(second(10)));
         assert_eq!((left.low, left.high), (Some(second(10)), Some(second(10))));
     }
 
     #[test]
-    fn two_positions_suffice_for_a_likely_end_but_not_for_a_range() {
-        let mut estimate = Estimate::default();
-        estimate.observe(second(1), 0);
-        estimate.observe(second(2), 50);
-        let left = estimate.left(second(2), 100);
+    fn two_positions_yield_eta_without_range() {
+        let mut estimate = RateEstimator::default();
+        estimate.observe_position(second(1), 0);
+        estimate.observe_position(second(2), 50);
+        let left = estimate.eta(second(2), 100);
         assert_eq!(left.likely, Some(second(1)));
         assert_eq!((left.low, left.high), (None, None));
     }
 
     #[test]
-    fn the_rate_follows_a_change_within_a_few_seconds() {
-        let mut estimate = Estimate::default();
+    fn smoothed_rate_follows_a_change_within_seconds() {
+        let mut estimate = RateEstimator::default();
         let mut position = 0;
         for index in 0..30 {
-            estimate.observe(second(index), position);
+            estimate.observe_position(second(index), position);
             position += if index < 15 { 1000 } else { 100 };
         }
-        let rate = estimate.rate().unwrap();
+        let rate = estimate.smoothed_rate().unwrap();
         assert!((100.0..200.0).contains(&rate), "{rate}");
     }
 
     #[test]
-    fn what_does_not_move_is_stalled_and_has_no_end() {
-        let mut estimate = Estimate::default();
+    fn estimator_without_movement_is_stalled_without_eta() {
+        let mut estimate = RateEstimator::default();
         for (at, position) in [(0, 0), (1, 10), (2, 10), (3, 10), (4, 10)] {
-            estimate.observe(second(at), position);
+            estimate.observe_position(second(at), position);
         }
         assert!(estimate.is_stalled(second(4)));
-        assert_eq!(estimate.left(second(4), 100), Left::default());
-        estimate.observe(second(5), 20);
+        assert_eq!(estimate.eta(second(4), 100), Eta::default());
+        estimate.observe_position(second(5), 20);
         assert!(!estimate.is_stalled(second(5)));
     }
 
     #[test]
-    fn a_position_that_went_back_starts_all_over() {
-        let mut estimate = Estimate::default();
-        estimate.observe(second(0), 100);
-        estimate.observe(second(1), 200);
-        estimate.observe(second(2), 50);
-        assert_eq!(estimate.rate(), None);
-        assert_eq!(estimate.position(), Some(50));
+    fn estimator_restarts_when_position_goes_back() {
+        let mut estimate = RateEstimator::default();
+        estimate.observe_position(second(0), 100);
+        estimate.observe_position(second(1), 200);
+        estimate.observe_position(second(2), 50);
+        assert_eq!(estimate.smoothed_rate(), None);
+        assert_eq!(estimate.last_position(), Some(50));
     }
 
     proptest! {
         #[test]
-        fn estimates_are_ordered_and_finite(
+        fn eta_bounds_are_ordered_and_rates_finite(
             steps in proptest::collection::vec((0_u64..1 << 36, 0_u64..1 << 50), 0..60),
             size in any::<u64>(),
         ) {
             let (mut at, mut position) = (Duration::ZERO, 0_u64);
-            let mut estimate = Estimate::default();
+            let mut estimate = RateEstimator::default();
             for (time, bytes) in steps {
                 at += Duration::from_nanos(time);
                 position = position.wrapping_add(bytes);
-                estimate.observe(at, position);
+                estimate.observe_position(at, position);
             }
-            if let Some(rate) = estimate.rate() {
+            if let Some(rate) = estimate.smoothed_rate() {
                 prop_assert!(rate.is_finite() && rate >= 0.0);
             }
-            let left = estimate.left(at, size);
+            let left = estimate.eta(at, size);
             if let (Some(low), Some(likely)) = (left.low, left.likely) {
                 prop_assert!(low <= likely);
             }

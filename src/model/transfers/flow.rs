@@ -2,50 +2,54 @@
 
 use std::time::Duration;
 
-use crate::model::interval::{Interval, Pair};
-use crate::probe::sample::{FileKind, OpenFile, Process, ProcessIo};
+use crate::model::interval::{ProcessPair, SampleInterval};
+use crate::probe::sample::{FileKind, OpenFile, ProcessIo, ProcessSample};
 
 /// Number of the descriptor for messages (stdin(3)).
 const STANDARD_ERROR: u32 = 2;
 
 /// A benchmark moves through a file up and down without an end: it has a screen of its own.
-const OWN_NAME: &[u8] = b"diskscope";
+const OWN_PROGRAM_NAME: &[u8] = b"diskscope";
 
 /// A file that a process has open, and what happened to it since the sample before.
 #[derive(Debug, Clone, Copy)]
-pub struct Flow<'s> {
+pub struct FileFlow<'s> {
     /// As it is now.
     pub file: &'s OpenFile,
     /// As it was; `None` when it was not seen before.
-    pub earlier: Option<&'s OpenFile>,
+    pub previous: Option<&'s OpenFile>,
 }
 
-impl Flow<'_> {
+impl FileFlow<'_> {
     /// Bytes by which the position advanced.
     #[must_use]
-    pub fn advanced(&self) -> u64 {
-        self.earlier.map_or(0, |earlier| {
+    pub fn advanced_bytes(&self) -> u64 {
+        self.previous.map_or(0, |earlier| {
             self.file.position.saturating_sub(earlier.position)
         })
     }
 
     /// Bytes by which the file, or the part of it that has a place on the medium, grew.
     #[must_use]
-    pub fn grown(&self) -> u64 {
-        let Some(earlier) = self.earlier else {
+    pub fn grown_bytes(&self) -> u64 {
+        let Some(earlier) = self.previous else {
             return 0;
         };
         let longer = match (self.file.size, earlier.size) {
             (Some(now), Some(before)) => now.saturating_sub(before),
             _ => 0,
         };
-        longer.max(self.file.allocated.saturating_sub(earlier.allocated))
+        longer.max(
+            self.file
+                .allocated_bytes
+                .saturating_sub(earlier.allocated_bytes),
+        )
     }
 
     /// Whether it grew without its position: written by copy_file_range(2), pwrite(2), mmap(2).
     #[must_use]
     pub fn grew_unpositioned(&self) -> bool {
-        self.file.writable && self.advanced() == 0 && self.grown() > 0
+        self.file.writable && self.advanced_bytes() == 0 && self.grown_bytes() > 0
     }
 
     /// Whether somebody wrote to it through this descriptor, as far as can be seen.
@@ -55,7 +59,7 @@ impl Flow<'_> {
         self.file.descriptor != STANDARD_ERROR
             && self.file.writable
             && self.file.kind != FileKind::Pipe
-            && (self.grown() > 0 || (self.advanced() > 0 && !self.is_source_like()))
+            && (self.grown_bytes() > 0 || (self.advanced_bytes() > 0 && !self.is_source_like()))
     }
 
     /// Open for both and moving without growth: more likely read than written.
@@ -77,33 +81,35 @@ impl Flow<'_> {
 #[derive(Debug)]
 pub struct ProcessFlows<'s> {
     /// The process.
-    pub process: &'s Process,
+    pub process: &'s ProcessSample,
     /// Its files, by ascending descriptor.
-    pub flows: Vec<Flow<'s>>,
+    pub flows: Vec<FileFlow<'s>>,
     /// What it moved in the interval.
-    pub moved: Option<(ProcessIo, Duration)>,
+    pub io_delta: Option<(ProcessIo, Duration)>,
 }
 
 /// The processes of which open files are known.
 #[must_use]
-pub fn collect<'s>(interval: &Interval<'s>) -> Vec<ProcessFlows<'s>> {
-    let flows = |pair: &Pair<'s>| {
-        let files = pair.now.files.iter();
+pub fn collect_flows<'s>(interval: &SampleInterval<'s>) -> Vec<ProcessFlows<'s>> {
+    let flows = |pair: &ProcessPair<'s>| {
+        let files = pair.current.files.iter();
         files
-            .map(|file| Flow {
+            .map(|file| FileFlow {
                 file,
-                earlier: pair.file_before(file),
+                previous: pair.previous_file(file),
             })
             .collect()
     };
     interval
-        .pairs
+        .process_pairs
         .iter()
-        .filter(|pair| !pair.now.files.is_empty() && pair.now.identity.name != OWN_NAME)
+        .filter(|pair| {
+            !pair.current.files.is_empty() && pair.current.identity.name != OWN_PROGRAM_NAME
+        })
         .map(|pair| ProcessFlows {
-            process: pair.now,
+            process: pair.current,
             flows: flows(pair),
-            moved: pair.moved(),
+            io_delta: pair.io_delta(),
         })
         .collect()
 }

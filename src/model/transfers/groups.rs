@@ -1,34 +1,34 @@
 //! Whether a transfer is as fast as its control group lets it be.
 
-use crate::model::live::{Bottleneck, DeviceView};
+use crate::model::snapshot::{Bottleneck, DeviceView};
 use crate::probe::sample::IoLimit;
 
-use super::ends::Scene;
+use super::bottleneck::BottleneckInput;
 
 /// Within these shares of a limit it is the limit that holds: what is slower is held up by something
 /// else, and what is faster comes from the cache, which nothing limits.
-const AT_LIMIT: std::ops::RangeInclusive<f64> = 0.7..=1.3;
+const AT_LIMIT_FRACTIONS: std::ops::RangeInclusive<f64> = 0.7..=1.3;
 /// More layers than this are a circle.
-const DEEPEST: usize = 16;
+const MAX_DEPTH: usize = 16;
 
 /// The end at which a limit holds a process back; `rate` is the transfer's in bytes per second.
 pub(super) fn limited_end(
     pid: u32,
     rate: f64,
     (source, destination): (Option<&DeviceView>, Option<&DeviceView>),
-    scene: &Scene<'_>,
+    scene: &BottleneckInput<'_>,
 ) -> Option<Bottleneck> {
-    let processes = &scene.now.processes;
+    let processes = &scene.sample.processes;
     let place = processes
         .binary_search_by_key(&pid, |process| process.identity.pid)
         .ok()?;
-    let limits = &processes[place].limits;
+    let limits = &processes[place].io_limits;
     if limits.is_empty() {
         return None;
     }
     let holds = |device: Option<&DeviceView>, by: fn(&IoLimit, &DeviceView, f64) -> bool| {
         device.is_some_and(|device| {
-            layers(device, scene)
+            underlying_layers(device, scene)
                 .iter()
                 .any(|layer| limit_of(limits, layer, scene).is_some_and(|it| by(it, layer, rate)))
         })
@@ -41,27 +41,33 @@ pub(super) fn limited_end(
 }
 
 fn limits_reading(limit: &IoLimit, device: &DeviceView, rate: f64) -> bool {
-    is_at(limit.read_bytes_per_s, Some(rate)) || is_at(limit.read_ios_per_s, device.read_ios_per_s)
+    is_at_limit(limit.read_bytes_per_s, Some(rate))
+        || is_at_limit(limit.read_ios_per_s, device.read_ios_per_s)
 }
 
 fn limits_writing(limit: &IoLimit, device: &DeviceView, rate: f64) -> bool {
-    is_at(limit.write_bytes_per_s, Some(rate))
-        || is_at(limit.write_ios_per_s, device.write_ios_per_s)
+    is_at_limit(limit.write_bytes_per_s, Some(rate))
+        || is_at_limit(limit.write_ios_per_s, device.write_ios_per_s)
 }
 
-fn is_at(limit: Option<u64>, rate: Option<f64>) -> bool {
+fn is_at_limit(limit: Option<u64>, rate: Option<f64>) -> bool {
     match (limit, rate) {
-        (Some(limit), Some(rate)) if limit > 0 => AT_LIMIT.contains(&(rate / limit as f64)),
+        (Some(limit), Some(rate)) if limit > 0 => {
+            AT_LIMIT_FRACTIONS.contains(&(rate / limit as f64))
+        }
         _ => false,
     }
 }
 
 /// A device and all that it lies on: a limit is set for any of them, but never for a partition.
-fn layers<'a>(device: &'a DeviceView, scene: &Scene<'a>) -> Vec<&'a DeviceView> {
+fn underlying_layers<'a>(
+    device: &'a DeviceView,
+    scene: &BottleneckInput<'a>,
+) -> Vec<&'a DeviceView> {
     let mut layers = vec![device];
     let mut next = 0;
-    while next < layers.len().min(DEEPEST) {
-        let below = &layers[next].lies_on;
+    while next < layers.len().min(MAX_DEPTH) {
+        let below = &layers[next].underlying;
         layers.extend(scene.devices.iter().filter(|it| below.contains(&it.name)));
         next += 1;
     }
@@ -71,10 +77,16 @@ fn layers<'a>(device: &'a DeviceView, scene: &Scene<'a>) -> Vec<&'a DeviceView> 
 fn limit_of<'l>(
     limits: &'l [IoLimit],
     device: &DeviceView,
-    scene: &Scene<'_>,
+    scene: &BottleneckInput<'_>,
 ) -> Option<&'l IoLimit> {
-    let disk = scene.now.disks.iter().find(|it| it.name == device.name)?;
-    limits.iter().find(|limit| limit.device == disk.number)
+    let disk = scene
+        .sample
+        .disks
+        .iter()
+        .find(|it| it.name == device.name)?;
+    limits
+        .iter()
+        .find(|limit| limit.device == disk.device_number)
 }
 
 #[cfg(test)]
@@ -82,42 +94,42 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::probe::Sample;
-    use crate::probe::sample::{Disk, Identity, Process};
+    use crate::probe::SystemSample;
+    use crate::probe::sample::{DiskCounters, ProcessIdentity, ProcessSample};
 
     fn device(name: &str, lies_on: &[&str]) -> DeviceView {
         DeviceView {
             name: name.into(),
-            lies_on: lies_on.iter().map(|it| (*it).into()).collect(),
+            underlying: lies_on.iter().map(|it| (*it).into()).collect(),
             read_ios_per_s: Some(100.0),
             ..DeviceView::default()
         }
     }
 
     #[test]
-    fn a_limit_of_the_drive_holds_back_a_copy_from_its_partition() {
+    fn cgroup_limit_of_drive_throttles_copy_from_its_partition() {
         let devices = [device("sda", &[]), device("sda1", &["sda"])];
-        let disk = |name: &str, minor| Disk {
+        let disk = |name: &str, minor| DiskCounters {
             name: name.to_owned(),
-            number: (8, minor),
-            ..Disk::default()
+            device_number: (8, minor),
+            ..DiskCounters::default()
         };
         let end = |limit: IoLimit, rate: f64| {
-            let process = Process {
-                identity: Arc::new(Identity {
+            let process = ProcessSample {
+                identity: Arc::new(ProcessIdentity {
                     pid: 7,
-                    ..Identity::default()
+                    ..ProcessIdentity::default()
                 }),
-                limits: vec![limit].into(),
-                ..Process::default()
+                io_limits: vec![limit].into(),
+                ..ProcessSample::default()
             };
-            let now = Sample {
+            let now = SystemSample {
                 disks: vec![disk("sda", 0), disk("sda1", 1)],
                 processes: vec![process],
-                ..Sample::default()
+                ..SystemSample::default()
             };
-            let scene = Scene {
-                now: &now,
+            let scene = BottleneckInput {
+                sample: &now,
                 devices: &devices,
                 processes: &[],
             };

@@ -2,92 +2,92 @@
 
 use std::time::Duration;
 
-use crate::model::live::{Throttle, TransferState, TransferView};
-use crate::probe::Sample;
-use crate::probe::jobs::arguments::Order;
-use crate::probe::jobs::{JobCount, Measure};
-use crate::probe::sample::Process;
+use crate::model::snapshot::{Throttle, TransferState, TransferView};
+use crate::probe::SystemSample;
+use crate::probe::copy_jobs::arguments::CopyOrder;
+use crate::probe::copy_jobs::{CountMethod, JobCount};
+use crate::probe::sample::ProcessSample;
 use crate::safe_text::SafeText;
 
-use super::SHOWN_AFTERWARDS;
-use super::estimate::{Estimate, Left};
-use super::limits::is_limited;
+use super::FINISHED_DISPLAY_TIME;
+use super::estimate::{Eta, RateEstimator};
+use super::limits::is_rate_limited;
 
 /// The jobs that are being followed.
 #[derive(Debug, Default)]
-pub struct Jobs(Vec<Followed>);
+pub struct FollowedJobs(Vec<FollowedJob>);
 
 #[derive(Debug)]
-struct Followed {
+struct FollowedJob {
     pid: u32,
     start_ticks: u64,
     command: SafeText,
     source: SafeText,
     destination: Option<SafeText>,
-    limited: bool,
-    last: JobCount,
-    estimate: Estimate,
-    finished: Option<Duration>,
+    is_rate_limited: bool,
+    last_count: JobCount,
+    estimator: RateEstimator,
+    finished_at: Option<Duration>,
 }
 
-impl Jobs {
+impl FollowedJobs {
     /// Takes note of a sample.
-    pub fn update(&mut self, now: &Sample) {
+    pub fn update_jobs(&mut self, now: &SystemSample) {
         for followed in &mut self.0 {
             followed.observe(now);
         }
         for process in &now.processes {
             let identity = &process.identity;
-            let Some(job) = process.job.as_ref().filter(|job| job.count.files > 1) else {
+            let Some(job) = process.job_count.as_ref().filter(|job| job.count.files > 1) else {
                 continue;
             };
-            let known = |followed: &Followed| {
+            let known = |followed: &FollowedJob| {
                 followed.pid == identity.pid && followed.start_ticks == identity.start_ticks
             };
             if !self.0.iter().any(known) {
-                let mut followed = Followed::new(process, job);
+                let mut followed = FollowedJob::new(process, job);
                 followed.observe(now);
                 self.0.push(followed);
             }
         }
         self.0.retain(|followed| {
             followed
-                .finished
-                .is_none_or(|at| now.at.saturating_sub(at) < SHOWN_AFTERWARDS)
+                .finished_at
+                .is_none_or(|at| now.boot_time.saturating_sub(at) < FINISHED_DISPLAY_TIME)
         });
     }
 
     /// What is shown of them, those that go on first.
     #[must_use]
-    pub fn views(&self, at: Duration) -> Vec<TransferView> {
+    pub fn transfer_views(&self, at: Duration) -> Vec<TransferView> {
         let mut views: Vec<TransferView> = self.0.iter().map(|job| job.view(at)).collect();
         views.sort_by_key(|view| view.state == TransferState::Finished);
         views
     }
 }
 
-impl Followed {
-    fn new(process: &Process, job: &JobCount) -> Self {
+impl FollowedJob {
+    fn new(process: &ProcessSample, job: &JobCount) -> Self {
         let identity = &process.identity;
         Self {
             pid: identity.pid,
             start_ticks: identity.start_ticks,
-            command: SafeText::of_bytes(&identity.name),
-            source: sources(&job.order).into(),
+            command: SafeText::from_bytes(&identity.name),
+            source: describe_sources(&job.order).into(),
             destination: job
                 .order
                 .destination
                 .as_ref()
-                .map(|path| SafeText::of_path(path)),
-            limited: is_limited(&identity.name, &identity.arguments),
-            last: job.clone(),
-            estimate: Estimate::default(),
-            finished: None,
+                .map(|path| SafeText::from_path(path)),
+            is_rate_limited: is_rate_limited(&identity.name, &identity.arguments),
+            last_count: job.clone(),
+            estimator: RateEstimator::default(),
+            finished_at: None,
         }
     }
 
-    fn observe(&mut self, now: &Sample) {
-        if self.finished.is_some() {
+    fn observe(&mut self, now: &SystemSample) {
+        if self.finished_at.is_some() {
             return;
         }
         let process = now
@@ -96,36 +96,37 @@ impl Followed {
             .ok()
             .map(|place| &now.processes[place])
             .filter(|process| process.identity.start_ticks == self.start_ticks);
-        let Some((process, job)) = process.and_then(|it| Some((it, it.job.as_ref()?))) else {
-            self.finished = Some(now.at);
+        let Some((process, job)) = process.and_then(|it| Some((it, it.job_count.as_ref()?))) else {
+            self.finished_at = Some(now.boot_time);
             return;
         };
-        self.last = job.clone();
-        let position = match job.order.measure {
-            Measure::Arrived => job.count.bytes_done,
-            Measure::Read => process.io.value().map(|io| io.asked_read),
+        self.last_count = job.clone();
+        let position = match job.order.count_method {
+            CountMethod::DestinationFiles => job.count.bytes_done,
+            CountMethod::ReadBytes => process.io.value().map(|io| io.rchar),
         };
         if let Some(position) = position {
             // What was read beside the files: libraries, directories.
-            self.estimate.observe(now.at, position.min(job.count.bytes));
+            self.estimator
+                .observe_position(now.boot_time, position.min(job.count.bytes));
         }
     }
 
     fn view(&self, at: Duration) -> TransferView {
-        let count = &self.last.count;
-        let size = count.complete.then_some(count.bytes);
-        let position = self.estimate.position();
-        let state = match (self.finished, position) {
+        let count = &self.last_count.count;
+        let size = count.is_complete.then_some(count.bytes);
+        let position = self.estimator.last_position();
+        let state = match (self.finished_at, position) {
             (Some(_), _) => TransferState::Finished,
-            (None, None) => TransferState::NoPosition,
-            (None, Some(_)) if self.estimate.is_stalled(at) && position != size => {
+            (None, None) => TransferState::UnknownPosition,
+            (None, Some(_)) if self.estimator.is_stalled(at) && position != size => {
                 TransferState::Stalled
             }
             (None, Some(_)) => TransferState::Moving,
         };
         let left = match (state, size) {
-            (TransferState::Moving, Some(size)) => self.estimate.left(at, size),
-            _ => Left::default(),
+            (TransferState::Moving, Some(size)) => self.estimator.eta(at, size),
+            _ => Eta::default(),
         };
         TransferView {
             pid: self.pid,
@@ -134,14 +135,14 @@ impl Followed {
             destination: self.destination.clone(),
             position_bytes: position,
             size_bytes: size,
-            rate_bytes_per_s: self.estimate.shown(state),
+            rate_bytes_per_s: self.estimator.displayed_rate(state),
             eta: left.likely,
             eta_low: left.low,
             eta_high: left.high,
             state,
             files_done: count.files_done,
             files_total: Some(count.files),
-            throttled: (self.limited && state != TransferState::Finished)
+            throttle: (self.is_rate_limited && state != TransferState::Finished)
                 .then_some(Throttle::OwnLimit),
             ..TransferView::default()
         }
@@ -149,9 +150,9 @@ impl Followed {
 }
 
 /// The first source, and how many there are beside it.
-fn sources(order: &Order) -> String {
+fn describe_sources(order: &CopyOrder) -> String {
     let first = order.sources.first().map_or_else(String::new, |path| {
-        SafeText::of_bytes(path.as_os_str().as_encoded_bytes()).into()
+        SafeText::from_bytes(path.as_os_str().as_encoded_bytes()).into()
     });
     match order.sources.len() {
         0 | 1 => first,

@@ -1,7 +1,7 @@
 //! Whether a program was told to be slow.
 
 /// Programs with the options that limit their rate: a word, or the beginning of one.
-const LIMITS: [(&[u8], &[&str]); 7] = [
+const RATE_LIMIT_OPTIONS: [(&[u8], &[&str]); 7] = [
     (b"rsync", &["--bwlimit"]),
     (b"pv", &["-L", "--rate-limit"]),
     (b"scp", &["-l"]),
@@ -13,8 +13,8 @@ const LIMITS: [(&[u8], &[&str]); 7] = [
 
 /// Whether the arguments, each ended by a zero byte, limit the rate of the program of this name.
 #[must_use]
-pub fn is_limited(name: &[u8], arguments: &[u8]) -> bool {
-    let options = LIMITS
+pub fn is_rate_limited(name: &[u8], arguments: &[u8]) -> bool {
+    let options = RATE_LIMIT_OPTIONS
         .iter()
         .find(|(program, _)| *program == name)
         .map_or(&[][..], |(_, options)| options);
@@ -30,10 +30,13 @@ mod tests {
     use super::*;
 
     #[test]
-    fn options_that_slow_down_are_seen() {
-        assert!(is_limited(b"rsync", b"rsync\0-a\0--bwlimit=8m\0a\0b\0"));
-        assert!(is_limited(b"pv", b"pv\0-L\x001m\0"));
-        assert!(!is_limited(b"rsync", b"rsync\0-a\0a\0b\0"));
-        assert!(!is_limited(b"cp", b"cp\0--bwlimit=8m\0"));
+    fn rate_limit_options_are_recognized() {
+        assert!(is_rate_limited(
+            b"rsync",
+            b"rsync\0-a\0--bwlimit=8m\0a\0b\0"
+        ));
+        assert!(is_rate_limited(b"pv", b"pv\0-L\x001m\0"));
+        assert!(!is_rate_limited(b"rsync", b"rsync\0-a\0a\0b\0"));
+        assert!(!is_rate_limited(b"cp", b"cp\0--bwlimit=8m\0"));
     }
 }

@@ -2,16 +2,16 @@
 
 use crate::probe::sample::{FileKind, OpenFile};
 
-use super::flow::{Flow, ProcessFlows};
+use super::flow::{FileFlow, ProcessFlows};
 
 /// Messages go there, often into a file that others make longer; no copy ever does.
 const STANDARD_ERROR: u32 = 2;
 /// A pipeline longer than this is not followed to its end.
-const LONGEST_PIPELINE: usize = 4;
+const MAX_PIPELINE_LENGTH: usize = 4;
 
 /// A file in the hands of a process, by their places in the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Place {
+pub struct FileIndex {
     /// Index of the process.
     pub process: usize,
     /// Index of the file among the process's.
@@ -21,25 +21,25 @@ pub struct Place {
 /// Looks for the file that what is read from `source` is written to: in the same process, at the
 /// other end of a pipe, or in a relative of the same name (rsync has a process for either end).
 #[must_use]
-pub fn destination(all: &[ProcessFlows<'_>], source: Place) -> Option<Place> {
+pub fn find_destination(all: &[ProcessFlows<'_>], source: FileIndex) -> Option<FileIndex> {
     let file = all[source.process].flows[source.flow].file;
-    written_by(all, source.process, file)
-        .or_else(|| down_the_pipe(all, source.process, file, LONGEST_PIPELINE))
-        .or_else(|| in_a_namesake(all, source.process, file))
+    destination_in_process(all, source.process, file)
+        .or_else(|| destination_through_pipe(all, source.process, file, MAX_PIPELINE_LENGTH))
+        .or_else(|| destination_in_related_process(all, source.process, file))
 }
 
 /// The file that a copy without positions (copy_file_range(2)) takes its bytes from: open for
 /// reading only, not moving, and the only one of its kind or of the same name.
 #[must_use]
-pub fn unmoved_source(
+pub fn find_unmoved_source(
     process: &ProcessFlows<'_>,
     destination: &OpenFile,
     smallest: u64,
 ) -> Option<usize> {
-    let fits = |flow: &Flow<'_>| {
+    let fits = |flow: &FileFlow<'_>| {
         flow.can_be_source(smallest)
             && !flow.file.writable
-            && flow.advanced() == 0
+            && flow.advanced_bytes() == 0
             && flow.file.inode != destination.inode
             && flow.file.size >= destination.size
     };
@@ -55,7 +55,11 @@ pub fn unmoved_source(
 
 /// What one process writes: of several files the one of the same name, else the one that took the
 /// most.
-fn written_by(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Option<Place> {
+fn destination_in_process(
+    all: &[ProcessFlows<'_>],
+    process: usize,
+    source: &OpenFile,
+) -> Option<FileIndex> {
     let flows = &all[process].flows;
     (0..flows.len())
         .filter(|index| {
@@ -67,17 +71,17 @@ fn written_by(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Op
         .max_by_key(|index| {
             let flow = &flows[*index];
             let same_name = base_name(&flow.file.path) == base_name(&source.path);
-            (same_name, flow.advanced().max(flow.grown()))
+            (same_name, flow.advanced_bytes().max(flow.grown_bytes()))
         })
-        .map(|flow| Place { process, flow })
+        .map(|flow| FileIndex { process, flow })
 }
 
-fn down_the_pipe(
+fn destination_through_pipe(
     all: &[ProcessFlows<'_>],
     process: usize,
     source: &OpenFile,
     further: usize,
-) -> Option<Place> {
+) -> Option<FileIndex> {
     let further = further.checked_sub(1)?;
     let pipes = all[process]
         .flows
@@ -93,8 +97,8 @@ fn down_the_pipe(
                 })
         });
         for reader in readers {
-            let found = written_by(all, reader, source)
-                .or_else(|| down_the_pipe(all, reader, source, further));
+            let found = destination_in_process(all, reader, source)
+                .or_else(|| destination_through_pipe(all, reader, source, further));
             if found.is_some() {
                 return found;
             }
@@ -103,7 +107,11 @@ fn down_the_pipe(
     None
 }
 
-fn in_a_namesake(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) -> Option<Place> {
+fn destination_in_related_process(
+    all: &[ProcessFlows<'_>],
+    process: usize,
+    source: &OpenFile,
+) -> Option<FileIndex> {
     let wanted = base_name(&source.path);
     let name = &all[process].process.identity.name;
     for (other, candidate) in all.iter().enumerate() {
@@ -117,7 +125,7 @@ fn in_a_namesake(all: &[ProcessFlows<'_>], process: usize, source: &OpenFile) ->
                 && (own == wanted || without_temporary_suffix(own) == Some(wanted))
         });
         if let Some(flow) = found {
-            return Some(Place {
+            return Some(FileIndex {
                 process: other,
                 flow,
             });
@@ -153,7 +161,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn temporary_names_of_rsync_lose_dot_and_suffix() {
+    fn rsync_temporary_name_maps_to_final_name() {
         assert_eq!(final_path(b"/b/.vm.raw.aB3dE9"), b"/b/vm.raw");
         assert_eq!(final_path(b"/b/vm.raw"), b"/b/vm.raw");
         assert_eq!(final_path(b"/b/.hidden"), b"/b/.hidden");

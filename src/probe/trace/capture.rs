@@ -6,70 +6,70 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::decode::{Decoder, WANTED, Wanted};
-use super::drain::{Drain, SETTLED};
+use super::decode::{ENABLED_EVENTS, EnabledEvent, EventDecoder};
 use super::error::TraceError;
-use super::event::{BlockEvent, Number};
-use super::instance::Instance;
-use super::names::Names;
+use super::event::{BlockEvent, DeviceNumber};
+use super::instance::TraceInstance;
+use super::names::ThreadNames;
 use super::page::PageFormat;
-use super::tracefs::Tracefs;
-use crate::probe::collector::now;
-use crate::roots::Roots;
+use super::ring_reader::{RingReader, SETTLE_TIME_NS};
+use super::tracefs::TracefsMount;
+use crate::probe::collector::boot_time;
+use crate::roots::SysPaths;
 
 /// Buffer of each processor: at 300,000 events a second of 64 bytes it lasts 400 ms.
 const BUFFER_KIB: u32 = 8 * 1024;
 /// How long the thread sleeps after it found something.
-const SHORTEST_NAP: Duration = Duration::from_millis(5);
+const MIN_SLEEP: Duration = Duration::from_millis(5);
 /// How long it sleeps at most while nothing happens.
-const LONGEST_NAP: Duration = Duration::from_millis(40);
+const MAX_SLEEP: Duration = Duration::from_millis(40);
 /// How often the kernel's counts of lost events are read.
-const COUNT_EVERY: Duration = Duration::from_secs(1);
+const LOST_COUNT_INTERVAL: Duration = Duration::from_secs(1);
 
 /// What is captured.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Settings {
+pub struct CaptureSettings {
     /// Devices, of a drive also its partitions: the numbers in whose name events come. Empty: all.
-    pub devices: Vec<Number>,
+    pub devices: Vec<DeviceNumber>,
     /// Leaves out all events that are not needed to tell the kernel's queue from the drive, so as
     /// to cost little beside a benchmark.
-    pub coarse: bool,
+    pub queue_and_drive_only: bool,
 }
 
 /// What the thread hands over.
 #[derive(Debug, Clone, Copy)]
-pub struct Batch<'e> {
+pub struct EventBatch<'e> {
     /// Events in order of time, also from one batch to the next.
     pub events: &'e [BlockEvent],
     /// Events lost since the beginning.
-    pub lost: u64,
+    pub lost_events: u64,
     /// Since when everything is handed over, on the events' clock: the capture's beginning, or
     /// the end of its last rest.
-    pub since: u64,
+    pub complete_since: u64,
     /// Up to when everything was handed over, on the events' clock.
-    pub until: u64,
+    pub complete_until: u64,
     /// Why nothing follows, where the kernel ended the capture.
-    pub ended: Option<&'e io::Error>,
+    pub end_error: Option<&'e io::Error>,
 }
 
 /// What a capture does after a batch.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Then {
+pub enum CaptureControl {
     /// It goes on.
-    Follow,
+    Continue,
     /// It has the kernel record nothing for this long, at no cost to anybody's requests, and then
     /// goes on. What is under way meanwhile is not seen to its end.
-    Rest(Duration),
+    Pause(Duration),
 }
 
 /// Follows requests until it is stopped or dropped; nothing of it stays behind in the kernel.
 #[derive(Debug)]
-pub struct Capture {
+pub struct TraceCapture {
     stop: Arc<AtomicBool>,
     thread: Option<JoinHandle<()>>,
 }
 
-impl Capture {
+impl TraceCapture {
     /// Begins. `sink` is called on the capture's own thread, about every 5 ms while there is
     /// something to tell and once more at the end; what it takes is taken from the time in which
     /// the buffers may fill. It says how to go on.
@@ -77,41 +77,46 @@ impl Capture {
     /// # Errors
     /// When requests cannot be followed here, and why.
     pub fn start(
-        roots: &Roots,
-        settings: &Settings,
-        sink: impl FnMut(Batch<'_>) -> Then + Send + 'static,
+        roots: &SysPaths,
+        settings: &CaptureSettings,
+        sink: impl FnMut(EventBatch<'_>) -> CaptureControl + Send + 'static,
     ) -> Result<Self, TraceError> {
-        let tracefs = Tracefs::open(roots)?;
+        let tracefs = TracefsMount::open(roots)?;
         let events = tracefs.root().join("events");
-        let (decoder, missing) = Decoder::read(&events);
-        let is_wanted =
-            |one: &&Wanted| !missing.contains(one) && (!settings.coarse || one.is_coarse());
+        let (decoder, missing) = EventDecoder::from_format_files(&events);
+        let is_wanted = |one: &&EnabledEvent| {
+            !missing.contains(one)
+                && (!settings.queue_and_drive_only || one.is_for_queue_and_drive())
+        };
         if let Some(one) = missing.iter().find(|one| one.required) {
-            return Err(TraceError::NoEvents { event: one.path });
+            return Err(TraceError::NoBlockEvents { event: one.path });
         }
         let header = events.join("header_page");
         let format = PageFormat::read(&header)
-            .map_err(TraceError::of("reading", &header))?
-            .ok_or(TraceError::Format { path: header })?;
-        let instance = Instance::create(roots, tracefs, BUFFER_KIB)?;
-        let names = Names::new(&roots.proc, instance.tracefs());
-        let drain = Drain::open(&instance.processors()?, decoder, format, names)?;
-        let events: Vec<Wanted> = WANTED.iter().filter(is_wanted).copied().collect();
-        instance.restrict(&events, &settings.devices)?;
-        instance.begin(&events)?;
+            .map_err(TraceError::from_io_error("reading", &header))?
+            .ok_or(TraceError::UnknownFormat { path: header })?;
+        let instance = TraceInstance::create(roots, tracefs, BUFFER_KIB)?;
+        let names = ThreadNames::new(&roots.proc, instance.tracefs());
+        let drain = RingReader::open(&instance.processor_directories()?, decoder, format, names)?;
+        let events: Vec<EnabledEvent> = ENABLED_EVENTS.iter().filter(is_wanted).copied().collect();
+        instance.set_filters(&events, &settings.devices)?;
+        instance.start_recording(&events)?;
         let stop = Arc::new(AtomicBool::new(false));
-        let worker = Worker {
-            drain,
+        let worker = CaptureWorker {
+            ring_reader: drain,
             instance,
-            events,
+            enabled_events: events,
             stop: Arc::clone(&stop),
-            lost: 0,
-            since: nanoseconds(now()),
+            lost_events: 0,
+            complete_since: nanoseconds(boot_time()),
         };
         let thread = thread::Builder::new()
             .name("requests".to_owned())
             .spawn(move || worker.run(sink))
-            .map_err(TraceError::of("starting a thread for", &roots.tracing))?;
+            .map_err(TraceError::from_io_error(
+                "starting a thread for",
+                &roots.tracing,
+            ))?;
         Ok(Self {
             stop,
             thread: Some(thread),
@@ -121,10 +126,10 @@ impl Capture {
     /// Ends after everything recorded until now was handed over. Returns when the instance is
     /// gone.
     pub fn stop(mut self) {
-        self.end();
+        self.join_thread();
     }
 
-    fn end(&mut self) {
+    fn join_thread(&mut self) {
         self.stop.store(true, Ordering::Relaxed);
         if let Some(thread) = self.thread.take() {
             thread.thread().unpark();
@@ -134,95 +139,100 @@ impl Capture {
     }
 }
 
-impl Drop for Capture {
+impl Drop for TraceCapture {
     fn drop(&mut self) {
-        self.end();
+        self.join_thread();
     }
 }
 
 /// What the thread works on. The order matters: the buffers have to be closed before the
 /// instance can be removed.
-struct Worker {
-    drain: Drain,
-    instance: Instance,
-    events: Vec<Wanted>,
+struct CaptureWorker {
+    ring_reader: RingReader,
+    instance: TraceInstance,
+    enabled_events: Vec<EnabledEvent>,
     stop: Arc<AtomicBool>,
-    lost: u64,
-    since: u64,
+    lost_events: u64,
+    complete_since: u64,
 }
 
-impl Worker {
-    fn run(mut self, mut sink: impl FnMut(Batch<'_>) -> Then) {
-        let followed = self.follow(&mut sink);
+impl CaptureWorker {
+    fn run(mut self, mut sink: impl FnMut(EventBatch<'_>) -> CaptureControl) {
+        let followed = self.capture_loop(&mut sink);
         // Without this the reading might never come to an end on a busy machine.
-        let _ = self.instance.pause();
-        let ended = followed.and(self.drain.read().map(|_| ())).err();
-        self.lost = self.drain.lost();
-        self.hand_over(None, ended.as_ref(), &mut sink);
+        let _ = self.instance.stop_recording();
+        let ended = followed
+            .and(self.ring_reader.read_events().map(|_| ()))
+            .err();
+        self.lost_events = self.ring_reader.lost_events();
+        self.deliver_batch(None, ended.as_ref(), &mut sink);
     }
 
     /// Until it is stopped or the kernel refuses.
-    fn follow(&mut self, sink: &mut impl FnMut(Batch<'_>) -> Then) -> io::Result<()> {
-        let mut nap = SHORTEST_NAP;
+    fn capture_loop(
+        &mut self,
+        sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
+    ) -> io::Result<()> {
+        let mut nap = MIN_SLEEP;
         let mut counted = Instant::now();
         while !self.stop.load(Ordering::Relaxed) {
-            let started = nanoseconds(now());
-            nap = match self.drain.read()? {
-                0 => (nap * 2).min(LONGEST_NAP),
-                _ => SHORTEST_NAP,
+            let started = nanoseconds(boot_time());
+            nap = match self.ring_reader.read_events()? {
+                0 => (nap * 2).min(MAX_SLEEP),
+                _ => MIN_SLEEP,
             };
-            if counted.elapsed() >= COUNT_EVERY {
-                self.lost = self.drain.lost();
+            if counted.elapsed() >= LOST_COUNT_INTERVAL {
+                self.lost_events = self.ring_reader.lost_events();
                 counted = Instant::now();
             }
-            match self.hand_over(Some(started), None, sink) {
-                Then::Follow => thread::park_timeout(nap),
-                Then::Rest(time) => self.rest(time)?,
+            match self.deliver_batch(Some(started), None, sink) {
+                CaptureControl::Continue => thread::park_timeout(nap),
+                CaptureControl::Pause(time) => self.pause_recording(time)?,
             }
         }
         Ok(())
     }
 
     /// Has nothing recorded for a while, or until it is stopped.
-    fn rest(&mut self, time: Duration) -> io::Result<()> {
+    fn pause_recording(&mut self, time: Duration) -> io::Result<()> {
         self.instance
-            .silence(&self.events)
+            .disable_events(&self.enabled_events)
             .map_err(io::Error::other)?;
-        self.drain.read()?;
+        self.ring_reader.read_events()?;
         let end = Instant::now() + time;
         while !self.stop.load(Ordering::Relaxed) {
             let left = end.saturating_duration_since(Instant::now());
             if left.is_zero() {
                 self.instance
-                    .begin(&self.events)
+                    .start_recording(&self.enabled_events)
                     .map_err(io::Error::other)?;
                 break;
             }
             thread::park_timeout(left);
         }
-        self.since = nanoseconds(now());
-        self.drain.resume(self.since);
+        self.complete_since = nanoseconds(boot_time());
+        self.ring_reader.resume_at(self.complete_since);
         Ok(())
     }
 
-    fn hand_over(
+    fn deliver_batch(
         &mut self,
         started: Option<u64>,
         ended: Option<&io::Error>,
-        sink: &mut impl FnMut(Batch<'_>) -> Then,
-    ) -> Then {
-        let (lost, since) = (self.lost, self.since);
+        sink: &mut impl FnMut(EventBatch<'_>) -> CaptureControl,
+    ) -> CaptureControl {
+        let (lost, since) = (self.lost_events, self.complete_since);
         let until = started.map_or_else(
-            || nanoseconds(now()),
-            |started| started.saturating_sub(SETTLED).max(since),
+            || nanoseconds(boot_time()),
+            |started| started.saturating_sub(SETTLE_TIME_NS).max(since),
         );
-        self.drain.settle(started, |events| {
-            sink(Batch {
+        self.ring_reader.deliver_settled(started, |events| {
+            sink(EventBatch {
                 events,
-                lost,
-                since,
-                until,
-                ended,
+                lost_events: lost,
+                complete_since: since,
+                complete_until: until,
+                end_error: ended,
             })
         })
     }
@@ -238,7 +248,7 @@ mod tests {
     use std::fs;
 
     #[test]
-    fn a_capture_that_the_kernel_ends_says_so() {
+    fn capture_reports_read_error_as_end() {
         let directory = tempfile::tempdir().unwrap();
         // A directory can be opened, but refuses to be read.
         let processor = directory.path().join("per_cpu/cpu0");
@@ -248,19 +258,20 @@ mod tests {
             "/tests/traces/6.18/events/header_page"
         );
         let format = PageFormat::read(header.as_ref()).unwrap().unwrap();
-        let names = Names::new(directory.path(), directory.path());
-        let worker = Worker {
-            drain: Drain::open(&[processor], Decoder::default(), format, names).unwrap(),
-            instance: Instance::of_a_test(directory.path().to_owned()),
-            events: Vec::new(),
+        let names = ThreadNames::new(directory.path(), directory.path());
+        let worker = CaptureWorker {
+            ring_reader: RingReader::open(&[processor], EventDecoder::default(), format, names)
+                .unwrap(),
+            instance: TraceInstance::at_path(directory.path().to_owned()),
+            enabled_events: Vec::new(),
             stop: Arc::default(),
-            lost: 0,
-            since: 0,
+            lost_events: 0,
+            complete_since: 0,
         };
         let mut ended = Vec::new();
         worker.run(|batch| {
-            ended.push(batch.ended.map(io::Error::kind));
-            Then::Follow
+            ended.push(batch.end_error.map(io::Error::kind));
+            CaptureControl::Continue
         });
         assert_eq!(ended, [Some(io::ErrorKind::IsADirectory)]);
     }

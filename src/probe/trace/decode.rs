@@ -3,118 +3,128 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use super::event::{BlockEvent, FileKey, Flags, Name, Number, Step, Word};
-use super::format::{Field, Format};
+use super::event::{
+    BlockEvent, DeviceNumber, FileKey, FixedText, RequestStep, RwbsFlags, ThreadName,
+};
+use super::format::{EventFormat, FieldFormat};
 
 /// An event that is switched on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Wanted {
+pub struct EnabledEvent {
     /// The directory below `events/`.
     pub path: &'static str,
     /// What it means.
-    pub step: Step,
+    pub step: RequestStep,
     /// Whether requests cannot be followed without it. The others are missing from some kernels,
     /// or from kernels built without them, and only a stage is unknown then.
     pub required: bool,
     /// What restricts it to some devices; [`Scope::Writeback`] events name none.
-    pub scope: Scope,
+    pub filter_scope: FilterScope,
 }
 
-impl Wanted {
+impl EnabledEvent {
     /// Whether it is needed to tell the kernel's queue from the drive.
     #[must_use]
-    pub fn is_coarse(&self) -> bool {
-        self.scope == Scope::Device && !matches!(self.step, Step::Allocated | Step::Inserted)
+    pub fn is_for_queue_and_drive(&self) -> bool {
+        self.filter_scope == FilterScope::Device
+            && !matches!(self.step, RequestStep::Allocated | RequestStep::Inserted)
     }
 }
 
 /// What an event's filter may ask for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Scope {
+pub enum FilterScope {
     /// It has a field `dev`.
     Device,
     /// Pages of a file that had none dirty: one event per file and round of writeback, where
     /// without a filter there would be one per page.
-    FirstDirty,
+    FirstDirtyPage,
     /// All of them.
     Writeback,
 }
 
-const fn block(path: &'static str, step: Step) -> Wanted {
-    Wanted {
+const fn block_event(path: &'static str, step: RequestStep) -> EnabledEvent {
+    EnabledEvent {
         path,
         step,
-        required: matches!(step, Step::Queued | Step::Issued | Step::Completed),
-        scope: Scope::Device,
+        required: matches!(
+            step,
+            RequestStep::Queued | RequestStep::Issued | RequestStep::Completed
+        ),
+        filter_scope: FilterScope::Device,
     }
 }
 
-const fn writeback(path: &'static str, step: Step, scope: Scope) -> Wanted {
-    Wanted {
+const fn writeback_event(
+    path: &'static str,
+    step: RequestStep,
+    scope: FilterScope,
+) -> EnabledEvent {
+    EnabledEvent {
         path,
         step,
         required: false,
-        scope,
+        filter_scope: scope,
     }
 }
 
 /// The events that make up a request's life. Plugging is left out: it delays requests between G
 /// and I or D, where it is seen anyway, and its events name no device.
-pub const WANTED: &[Wanted] = &[
-    block("block/block_bio_queue", Step::Queued),
-    block("block/block_split", Step::Split),
-    block("block/block_bio_remap", Step::Remapped),
-    block("block/block_bio_backmerge", Step::BackMerged),
-    block("block/block_bio_frontmerge", Step::FrontMerged),
-    block("block/block_getrq", Step::Allocated),
-    block("block/block_rq_insert", Step::Inserted),
-    block("block/block_rq_merge", Step::RequestMerged),
-    block("block/block_rq_issue", Step::Issued),
-    block("block/block_rq_requeue", Step::Requeued),
-    block("block/block_rq_complete", Step::Completed),
-    block("block/block_bio_complete", Step::BioCompleted),
-    writeback(
+pub const ENABLED_EVENTS: &[EnabledEvent] = &[
+    block_event("block/block_bio_queue", RequestStep::Queued),
+    block_event("block/block_split", RequestStep::Split),
+    block_event("block/block_bio_remap", RequestStep::Remapped),
+    block_event("block/block_bio_backmerge", RequestStep::BackMerged),
+    block_event("block/block_bio_frontmerge", RequestStep::FrontMerged),
+    block_event("block/block_getrq", RequestStep::Allocated),
+    block_event("block/block_rq_insert", RequestStep::Inserted),
+    block_event("block/block_rq_merge", RequestStep::RequestMerged),
+    block_event("block/block_rq_issue", RequestStep::Issued),
+    block_event("block/block_rq_requeue", RequestStep::Requeued),
+    block_event("block/block_rq_complete", RequestStep::Completed),
+    block_event("block/block_bio_complete", RequestStep::BioCompleted),
+    writeback_event(
         "writeback/writeback_mark_inode_dirty",
-        Step::Dirtied,
-        Scope::FirstDirty,
+        RequestStep::Dirtied,
+        FilterScope::FirstDirtyPage,
     ),
-    writeback(
+    writeback_event(
         "writeback/writeback_single_inode_start",
-        Step::WritebackBegins,
-        Scope::Writeback,
+        RequestStep::WritebackStarted,
+        FilterScope::Writeback,
     ),
-    writeback(
+    writeback_event(
         "writeback/writeback_single_inode",
-        Step::WritebackEnds,
-        Scope::Writeback,
+        RequestStep::WritebackFinished,
+        FilterScope::Writeback,
     ),
 ];
 
 /// Where the fields of one event lie.
 #[derive(Debug, Clone)]
-struct Layout {
-    step: Step,
-    pid: Field,
-    device: Option<Field>,
-    sector: Option<Field>,
-    sectors: Option<Field>,
-    bytes: Option<Field>,
-    flags: Option<Field>,
-    name: Option<Field>,
-    error: Option<Field>,
-    other_sector: Option<Field>,
-    other_device: Option<Field>,
-    backing: Option<Field>,
-    inode: Option<Field>,
+struct EventLayout {
+    step: RequestStep,
+    pid: FieldFormat,
+    device: Option<FieldFormat>,
+    sector: Option<FieldFormat>,
+    sectors: Option<FieldFormat>,
+    bytes: Option<FieldFormat>,
+    flags: Option<FieldFormat>,
+    name: Option<FieldFormat>,
+    error: Option<FieldFormat>,
+    other_sector: Option<FieldFormat>,
+    other_device: Option<FieldFormat>,
+    backing: Option<FieldFormat>,
+    inode: Option<FieldFormat>,
 }
 
-impl Layout {
+impl EventLayout {
     /// `None` where the format lacks what an event of that kind needs.
-    fn new(step: Step, format: &Format) -> Option<Self> {
+    fn from_format(step: RequestStep, format: &EventFormat) -> Option<Self> {
         let field = |name| format.field(name);
         let is_of_file = matches!(
             step,
-            Step::Dirtied | Step::WritebackBegins | Step::WritebackEnds
+            RequestStep::Dirtied | RequestStep::WritebackStarted | RequestStep::WritebackFinished
         );
         let layout = Self {
             step,
@@ -140,31 +150,31 @@ impl Layout {
         complete.then_some(layout)
     }
 
-    fn decode(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
-        let number = |field: Option<Field>| field.and_then(|field| field.number(record));
-        let bytes = |field: Option<Field>| {
+    fn decode_record(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
+        let number = |field: Option<FieldFormat>| field.and_then(|field| field.read_number(record));
+        let bytes = |field: Option<FieldFormat>| {
             field
-                .and_then(|field| record.get(field.range()))
+                .and_then(|field| record.get(field.byte_range()))
                 .unwrap_or_default()
         };
         let short = |field| number(field).unwrap_or(0) as u32;
         let sectors = short(self.sectors);
         Some(BlockEvent {
-            at,
-            step: self.step,
-            pid: self.pid.number(record)? as u32,
-            name: Name::of(bytes(self.name)),
+            timestamp_ns: at,
+            request_step: self.step,
+            pid: self.pid.read_number(record)? as u32,
+            thread_name: ThreadName::from_field(bytes(self.name)),
             device: device_number(short(self.device)),
             sector: number(self.sector).unwrap_or(0),
             sectors,
             bytes: number(self.bytes).map_or(sectors.saturating_mul(512), |bytes| bytes as u32),
-            flags: Flags::of(bytes(self.flags)),
+            flags: RwbsFlags::from_field(bytes(self.flags)),
             other_sector: number(self.other_sector).unwrap_or(0),
             other_device: device_number(short(self.other_device)),
             // The field is a signed 32-bit number.
             error: short(self.error) as i32,
             file: FileKey {
-                backing: Word::of(bytes(self.backing)),
+                backing_device: FixedText::from_field(bytes(self.backing)),
                 inode: number(self.inode).unwrap_or(0),
             },
         })
@@ -173,32 +183,32 @@ impl Layout {
 
 /// Splits a device number as the kernel keeps it inside: 12 bits major, 20 bits minor
 /// (kernel include/linux/kdev_t.h).
-fn device_number(number: u32) -> Number {
+fn device_number(number: u32) -> DeviceNumber {
     (number >> 20, number & 0xf_ffff)
 }
 
 /// Joins a device number as the kernel keeps it inside.
 #[must_use]
-pub fn kernel_number((major, minor): Number) -> u32 {
+pub fn kernel_number((major, minor): DeviceNumber) -> u32 {
     (major << 20) | (minor & 0xf_ffff)
 }
 
 /// Understands the records of one kernel.
 #[derive(Debug, Clone, Default)]
-pub struct Decoder {
-    layouts: HashMap<u16, Layout>,
+pub struct EventDecoder {
+    layouts: HashMap<u16, EventLayout>,
 }
 
-impl Decoder {
+impl EventDecoder {
     /// Reads the formats below `events`. Returns also the events that this kernel lacks.
     #[must_use]
-    pub fn read(events: &Path) -> (Self, Vec<Wanted>) {
+    pub fn from_format_files(events: &Path) -> (Self, Vec<EnabledEvent>) {
         let mut decoder = Self::default();
         let mut missing = Vec::new();
-        for wanted in WANTED {
+        for wanted in ENABLED_EVENTS {
             let known = std::fs::read_to_string(events.join(wanted.path).join("format"))
                 .ok()
-                .is_some_and(|text| decoder.learn(wanted.step, &text));
+                .is_some_and(|text| decoder.add_format(wanted.step, &text));
             if !known {
                 missing.push(*wanted);
             }
@@ -207,9 +217,9 @@ impl Decoder {
     }
 
     /// Takes up a format; false where it cannot be understood.
-    pub fn learn(&mut self, step: Step, format: &str) -> bool {
-        let layout =
-            Format::parse(format).and_then(|format| Some((format.id, Layout::new(step, &format)?)));
+    pub fn add_format(&mut self, step: RequestStep, format: &str) -> bool {
+        let layout = EventFormat::parse(format)
+            .and_then(|format| Some((format.id, EventLayout::from_format(step, &format)?)));
         match layout {
             Some((id, layout)) => {
                 self.layouts.insert(id, layout);
@@ -222,9 +232,9 @@ impl Decoder {
     /// The event in a record; `None` for a kind that nobody asked for and a record that is too
     /// short. Every record begins with its kind in 16 bits.
     #[must_use]
-    pub fn decode(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
+    pub fn decode_record(&self, at: u64, record: &[u8]) -> Option<BlockEvent> {
         let id = u16::from_ne_bytes(record.get(..2)?.try_into().ok()?);
-        self.layouts.get(&id)?.decode(at, record)
+        self.layouts.get(&id)?.decode_record(at, record)
     }
 }
 

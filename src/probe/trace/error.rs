@@ -24,13 +24,13 @@ pub enum TraceError {
     },
     /// The kernel has no events of the block layer.
     #[error("single requests: n/a, this kernel has no event {event}")]
-    NoEvents {
+    NoBlockEvents {
         /// The one that was looked for.
         event: &'static str,
     },
     /// The kernel describes its buffer in a way that cannot be understood.
     #[error("single requests: n/a, {} cannot be understood", path.display())]
-    Format {
+    UnknownFormat {
         /// The description.
         path: PathBuf,
     },
@@ -48,7 +48,10 @@ pub enum TraceError {
 
 impl TraceError {
     /// Sorts what the kernel said about a path.
-    pub(super) fn of(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Self {
+    pub(super) fn from_io_error(
+        tried: &'static str,
+        path: &Path,
+    ) -> impl FnOnce(io::Error) -> Self {
         let path = path.to_owned();
         move |source| match source.kind() {
             io::ErrorKind::PermissionDenied => Self::NotPermitted { tried, path },
@@ -65,7 +68,7 @@ impl TraceError {
     pub fn advice(&self) -> String {
         let text = match self {
             Self::NotPermitted { .. } => {
-                return privilege::as_root_or(
+                return privilege::root_advice(
                     "; rates, transfers and benchmarks work without it",
                     "a container or kernel lockdown forbids it: run it on the host; rates, transfers \
                      and benchmarks work without it",
@@ -75,11 +78,13 @@ impl TraceError {
                 "mount it (mount -t tracefs none /sys/kernel/tracing), or use a kernel with CONFIG_FTRACE; \
                  in a container it has to be passed in; rates, transfers and benchmarks work without it"
             }
-            Self::NoEvents { .. } => {
+            Self::NoBlockEvents { .. } => {
                 "use a kernel with CONFIG_BLK_DEV_IO_TRACE or CONFIG_EVENT_TRACING; rates, transfers \
                  and benchmarks work without it"
             }
-            Self::Format { .. } => "report the file's content together with the kernel's version",
+            Self::UnknownFormat { .. } => {
+                "report the file's content together with the kernel's version"
+            }
             Self::Io { .. } => "rates, transfers and benchmarks work without it",
         };
         text.to_owned()

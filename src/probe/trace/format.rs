@@ -5,25 +5,25 @@ use std::ops::Range;
 
 /// Where a field lies in an event's record.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Field {
+pub struct FieldFormat {
     /// First byte.
     pub offset: usize,
     /// Length in bytes.
     pub size: usize,
 }
 
-impl Field {
+impl FieldFormat {
     /// The bytes of it. No record is so long that the end would not fit.
     #[must_use]
-    pub fn range(self) -> Range<usize> {
+    pub fn byte_range(self) -> Range<usize> {
         self.offset..self.offset.saturating_add(self.size)
     }
 
     /// Its value as an unsigned number, zero-extended; `None` where the record is too short or
     /// the field is no number.
     #[must_use]
-    pub fn number(self, record: &[u8]) -> Option<u64> {
-        let bytes = record.get(self.range())?;
+    pub fn read_number(self, record: &[u8]) -> Option<u64> {
+        let bytes = record.get(self.byte_range())?;
         Some(match bytes.len() {
             1 => u64::from(bytes[0]),
             2 => u64::from(u16::from_ne_bytes(bytes.try_into().ok()?)),
@@ -36,13 +36,13 @@ impl Field {
 
 /// An event's number and fields.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Format {
+pub struct EventFormat {
     /// What `common_type` holds in its records.
     pub id: u16,
-    fields: Vec<(String, Field)>,
+    fields: Vec<(String, FieldFormat)>,
 }
 
-impl Format {
+impl EventFormat {
     /// Reads a format file; `None` where it has no number.
     #[must_use]
     pub fn parse(text: &str) -> Option<Self> {
@@ -60,7 +60,7 @@ impl Format {
 
     /// The field of that name.
     #[must_use]
-    pub fn field(&self, name: &str) -> Option<Field> {
+    pub fn field(&self, name: &str) -> Option<FieldFormat> {
         self.fields
             .iter()
             .find(|(known, _)| known == name)
@@ -70,7 +70,7 @@ impl Format {
 
 /// `field:char rwbs[8]; offset:32; size:8; signed:1;`: the name is the last word of the
 /// declaration, without what is in brackets.
-pub fn parse_field(line: &str) -> Option<(String, Field)> {
+pub fn parse_field(line: &str) -> Option<(String, FieldFormat)> {
     let (declaration, places) = line.trim().strip_prefix("field:")?.split_once(';')?;
     let name = declaration.split_whitespace().last()?;
     let name = name.split('[').next()?.trim_start_matches('*');
@@ -81,7 +81,7 @@ pub fn parse_field(line: &str) -> Option<(String, Field)> {
             .parse()
             .ok()
     };
-    let field = Field {
+    let field = FieldFormat {
         offset: place("offset:")?,
         size: place("size:")?,
     };
@@ -93,10 +93,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn fields_are_found_by_name_whatever_surrounds_it() {
+    fn format_field_name_is_parsed_from_any_declaration() {
         let of = |line| parse_field(line).unwrap();
         let (name, field) = of("\tfield:char rwbs[10];\toffset:34;\tsize:10;\tsigned:0;");
-        assert_eq!((name.as_str(), field.range()), ("rwbs", 34..44));
+        assert_eq!((name.as_str(), field.byte_range()), ("rwbs", 34..44));
         let (name, _) = of("field:__data_loc char[] cmd; offset:60; size:4; signed:0;");
         assert_eq!(name, "cmd");
         let (name, _) = of("field: u64 timestamp;\toffset:0;\tsize:8;\tsigned:0;");
@@ -108,16 +108,19 @@ mod tests {
     }
 
     #[test]
-    fn numbers_are_read_only_where_the_record_reaches() {
-        let field = Field { offset: 2, size: 4 };
-        assert_eq!(field.number(&[0, 0, 1, 0, 0, 0]), Some(1));
-        assert_eq!(field.number(&[0, 0, 1, 0, 0]), None);
-        assert_eq!(Field { offset: 0, size: 3 }.number(&[0; 8]), None);
+    fn field_beyond_record_end_yields_none() {
+        let field = FieldFormat { offset: 2, size: 4 };
+        assert_eq!(field.read_number(&[0, 0, 1, 0, 0, 0]), Some(1));
+        assert_eq!(field.read_number(&[0, 0, 1, 0, 0]), None);
+        assert_eq!(
+            FieldFormat { offset: 0, size: 3 }.read_number(&[0; 8]),
+            None
+        );
     }
 
     #[test]
-    fn a_file_without_a_number_is_no_format() {
-        assert_eq!(Format::parse("name: x\nformat:\n"), None);
-        assert_eq!(Format::parse("ID: many\n"), None);
+    fn format_without_id_is_rejected() {
+        assert_eq!(EventFormat::parse("name: x\nformat:\n"), None);
+        assert_eq!(EventFormat::parse("ID: many\n"), None);
     }
 }

@@ -4,65 +4,71 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use super::decode::{Scope, Wanted, kernel_number};
+use super::decode::{EnabledEvent, FilterScope, kernel_number};
 use super::error::TraceError;
-use super::event::Number;
+use super::event::DeviceNumber;
 use super::leftovers;
-use super::tracefs::Tracefs;
-use crate::roots::Roots;
+use super::tracefs::TracefsMount;
+use crate::roots::SysPaths;
 
 /// Clocks by preference: the first is that of the samples; all of them agree between processors.
-const CLOCKS: &[&str] = &["boot", "mono", "global"];
+const PREFERRED_CLOCKS: &[&str] = &["boot", "mono", "global"];
 /// Bits of I_DIRTY_PAGES: 2 until kernel 6.11, 6 afterwards (include/linux/fs.h). The other of
 /// the two is never set in `flags`, and in `state` only of inodes that nobody writes to.
-const DIRTY_PAGES: u32 = 1 << 2 | 1 << 6;
+const DIRTY_PAGES_BITS: u32 = 1 << 2 | 1 << 6;
 
 /// An instance; removed when it is dropped. What a kill left is removed at the next start.
 #[derive(Debug)]
-pub struct Instance {
+pub struct TraceInstance {
     path: PathBuf,
     // Its paths lead through the mount, which has to live as long.
-    tracefs: Tracefs,
-    roots: Roots,
+    tracefs: TracefsMount,
+    roots: SysPaths,
 }
 
-impl Instance {
+impl TraceInstance {
     /// Makes an instance that records nothing yet, after removing those of processes that are no
     /// more.
     ///
     /// # Errors
     /// When it is not permitted or the kernel has no instances (before 3.10).
-    pub fn create(roots: &Roots, tracefs: Tracefs, buffer_kib: u32) -> Result<Self, TraceError> {
+    pub fn create(
+        roots: &SysPaths,
+        tracefs: TracefsMount,
+        buffer_kib: u32,
+    ) -> Result<Self, TraceError> {
         let instances = tracefs.root().join("instances");
-        leftovers::remove_from(roots, &instances);
-        let name = leftovers::next_name(roots);
+        leftovers::remove_leftovers_from(roots, &instances);
+        let name = leftovers::next_instance_name(roots);
         let path = instances.join(&name);
-        leftovers::note(roots, name.as_ref());
+        leftovers::write_note(roots, name.as_ref());
         if let Err(error) = fs::create_dir(&path) {
-            leftovers::forget(roots, name.as_ref());
-            return Err(TraceError::of("making", &path)(error));
+            leftovers::remove_note(roots, name.as_ref());
+            return Err(TraceError::from_io_error("making", &path)(error));
         }
         let instance = Self {
             path,
             tracefs,
             roots: roots.clone(),
         };
-        instance.write("tracing_on", "0")?;
-        instance.write("buffer_size_kb", &buffer_kib.to_string())?;
-        let clock = CLOCKS
+        instance.write_file("tracing_on", "0")?;
+        instance.write_file("buffer_size_kb", &buffer_kib.to_string())?;
+        let clock = PREFERRED_CLOCKS
             .iter()
-            .find(|clock| instance.write("trace_clock", clock).is_ok());
+            .find(|clock| instance.write_file("trace_clock", clock).is_ok());
         match clock {
             Some(_) => Ok(instance),
-            None => instance.write("trace_clock", CLOCKS[0]).map(|()| instance),
+            None => instance
+                .write_file("trace_clock", PREFERRED_CLOCKS[0])
+                .map(|()| instance),
         }
     }
 
     /// A directory that a test has made.
     #[cfg(test)]
-    pub(super) fn of_a_test(path: PathBuf) -> Self {
-        let tracefs = Tracefs::of_a_test(&path);
-        let roots = Roots::below(&path);
+    pub(super) fn at_path(path: PathBuf) -> Self {
+        let tracefs = TracefsMount::at_path(&path);
+        let roots = SysPaths::under_root(&path);
         Self {
             path,
             tracefs,
@@ -74,10 +80,14 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn restrict(&self, events: &[Wanted], devices: &[Number]) -> Result<(), TraceError> {
+    pub fn set_filters(
+        &self,
+        events: &[EnabledEvent],
+        devices: &[DeviceNumber],
+    ) -> Result<(), TraceError> {
         for wanted in events {
-            if let Some(filter) = filter(wanted.scope, devices) {
-                self.write(&format!("events/{}/filter", wanted.path), &filter)?;
+            if let Some(filter) = filter_expression(wanted.filter_scope, devices) {
+                self.write_file(&format!("events/{}/filter", wanted.path), &filter)?;
             }
         }
         Ok(())
@@ -87,9 +97,9 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn begin(&self, events: &[Wanted]) -> Result<(), TraceError> {
-        self.switch(events, "1")?;
-        self.write("tracing_on", "1")
+    pub fn start_recording(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
+        self.set_events_enabled(events, "1")?;
+        self.write_file("tracing_on", "1")
     }
 
     /// Stops recording and switches events off: unlike after [`Instance::pause`] requests do not
@@ -97,14 +107,14 @@ impl Instance {
     ///
     /// # Errors
     /// When the kernel refuses.
-    pub fn silence(&self, events: &[Wanted]) -> Result<(), TraceError> {
-        self.pause()?;
-        self.switch(events, "0")
+    pub fn disable_events(&self, events: &[EnabledEvent]) -> Result<(), TraceError> {
+        self.stop_recording()?;
+        self.set_events_enabled(events, "0")
     }
 
-    fn switch(&self, events: &[Wanted], to: &str) -> Result<(), TraceError> {
+    fn set_events_enabled(&self, events: &[EnabledEvent], to: &str) -> Result<(), TraceError> {
         for wanted in events {
-            self.write(&format!("events/{}/enable", wanted.path), to)?;
+            self.write_file(&format!("events/{}/enable", wanted.path), to)?;
         }
         Ok(())
     }
@@ -113,18 +123,18 @@ impl Instance {
     ///
     /// # Errors
     /// What the kernel said.
-    pub fn pause(&self) -> Result<(), TraceError> {
-        self.write("tracing_on", "0")
+    pub fn stop_recording(&self) -> Result<(), TraceError> {
+        self.write_file("tracing_on", "0")
     }
 
     /// The directories of the processors.
     ///
     /// # Errors
     /// When they cannot be listed.
-    pub fn processors(&self) -> Result<Vec<PathBuf>, TraceError> {
+    pub fn processor_directories(&self) -> Result<Vec<PathBuf>, TraceError> {
         let directory = self.path.join("per_cpu");
         let mut paths: Vec<PathBuf> = fs::read_dir(&directory)
-            .map_err(TraceError::of("listing", &directory))?
+            .map_err(TraceError::from_io_error("listing", &directory))?
             .filter_map(|entry| Some(entry.ok()?.path()))
             .collect();
         paths.sort();
@@ -137,36 +147,36 @@ impl Instance {
         self.tracefs.root()
     }
 
-    fn write(&self, name: &str, text: &str) -> Result<(), TraceError> {
+    fn write_file(&self, name: &str, text: &str) -> Result<(), TraceError> {
         let path = self.path.join(name);
-        fs::write(&path, text).map_err(TraceError::of("writing to", &path))
+        fs::write(&path, text).map_err(TraceError::from_io_error("writing to", &path))
     }
 }
 
-impl Drop for Instance {
+impl Drop for TraceInstance {
     fn drop(&mut self) {
         // It takes its events and buffer with it. There is nobody left to tell of a failure, and
         // the next start tries again.
         if let (Ok(()), Some(name)) = (fs::remove_dir(&self.path), self.path.file_name()) {
-            leftovers::forget(&self.roots, name);
+            leftovers::remove_note(&self.roots, name);
         }
     }
 }
 
 /// A filter expression (kernel Documentation/trace/events.rst, section 5).
-fn filter(scope: Scope, devices: &[Number]) -> Option<String> {
+fn filter_expression(scope: FilterScope, devices: &[DeviceNumber]) -> Option<String> {
     match scope {
-        Scope::Device => {
+        FilterScope::Device => {
             let terms: Vec<String> = devices
                 .iter()
                 .map(|number| format!("dev == {}", kernel_number(*number)))
                 .collect();
             (!terms.is_empty()).then(|| terms.join(" || "))
         }
-        Scope::FirstDirty => Some(format!(
-            "(flags & {DIRTY_PAGES}) && !(state & {DIRTY_PAGES})"
+        FilterScope::FirstDirtyPage => Some(format!(
+            "(flags & {DIRTY_PAGES_BITS}) && !(state & {DIRTY_PAGES_BITS})"
         )),
-        Scope::Writeback => None,
+        FilterScope::Writeback => None,
     }
 }
 
@@ -175,14 +185,14 @@ mod tests {
     use super::*;
 
     #[test]
-    fn filters_name_the_devices_as_the_kernel_keeps_them() {
-        assert_eq!(filter(Scope::Device, &[]), None);
+    fn trace_filters_use_kernel_device_numbers() {
+        assert_eq!(filter_expression(FilterScope::Device, &[]), None);
         assert_eq!(
-            filter(Scope::Device, &[(8, 0), (8, 1)]).unwrap(),
+            filter_expression(FilterScope::Device, &[(8, 0), (8, 1)]).unwrap(),
             "dev == 8388608 || dev == 8388609"
         );
         assert_eq!(
-            filter(Scope::FirstDirty, &[(8, 0)]).unwrap(),
+            filter_expression(FilterScope::FirstDirtyPage, &[(8, 0)]).unwrap(),
             "(flags & 68) && !(state & 68)"
         );
     }

@@ -9,36 +9,36 @@ use std::io;
 use std::path::Path;
 use std::sync::atomic::{AtomicU32, Ordering};
 
-use super::tracefs::Tracefs;
+use super::tracefs::TracefsMount;
 use crate::private_directory::PrivateDirectory;
 use crate::probe::process;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// What the names of our instances begin with.
-const PREFIX: &str = "diskscope-";
+const INSTANCE_PREFIX: &str = "diskscope-";
 /// Directory of the notes, below `/run`: empty files with the instances' names.
-const NOTES: &str = "diskscope/tracing";
+const NOTES_DIRECTORY: &str = "diskscope/tracing";
 /// The first PID namespace, in which every process has a number (include/linux/proc_ns.h,
 /// PROC_PID_INIT_INO).
-const FIRST_NAMESPACE: u64 = 0xEFFF_FFFC;
+const INITIAL_PID_NAMESPACE: u64 = 0xEFFF_FFFC;
 
 /// Distinguishes instances of one process.
-static MADE: AtomicU32 = AtomicU32::new(0);
+static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
 
 /// Who made an instance, as its name says: `diskscope-PID-START-NAMESPACE-NUMBER`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Maker {
+struct InstanceMaker {
     pid: u32,
     /// When it began, in ticks since boot: the number alone is given anew.
-    start: u64,
+    start_ticks: u64,
     /// Inode of its PID namespace; `None` in names of earlier versions.
     namespace: Option<u64>,
 }
 
-impl Maker {
+impl InstanceMaker {
     fn parse(name: &str) -> Option<Self> {
         let words: Option<Vec<u64>> = name
-            .strip_prefix(PREFIX)?
+            .strip_prefix(INSTANCE_PREFIX)?
             .split('-')
             .map(|word| word.parse().ok())
             .collect();
@@ -49,64 +49,64 @@ impl Maker {
         };
         Some(Self {
             pid: u32::try_from(pid).ok()?,
-            start,
+            start_ticks: start,
             namespace,
         })
     }
 
     /// Whether it certainly is no more.
-    fn is_gone(self, roots: &Roots) -> bool {
-        let own = namespace(roots, "self");
+    fn is_gone(self, roots: &SysPaths) -> bool {
+        let own = pid_namespace(roots, "self");
         match self.namespace {
             Some(other) if own != Some(other) => {
-                own == Some(FIRST_NAMESPACE) && is_empty(roots, other)
+                own == Some(INITIAL_PID_NAMESPACE) && is_namespace_empty(roots, other)
             }
             // Another process may have been given the number since.
-            _ => began(roots, self.pid) != Some(self.start),
+            _ => process_start_ticks(roots, self.pid) != Some(self.start_ticks),
         }
     }
 }
 
 /// The name of the next instance of this process.
-pub(super) fn next_name(roots: &Roots) -> String {
+pub(super) fn next_instance_name(roots: &SysPaths) -> String {
     let pid = std::process::id();
     format!(
-        "{PREFIX}{pid}-{}-{}-{}",
-        began(roots, pid).unwrap_or(0),
-        namespace(roots, "self").unwrap_or(0),
-        MADE.fetch_add(1, Ordering::Relaxed)
+        "{INSTANCE_PREFIX}{pid}-{}-{}-{}",
+        process_start_ticks(roots, pid).unwrap_or(0),
+        pid_namespace(roots, "self").unwrap_or(0),
+        INSTANCE_COUNT.fetch_add(1, Ordering::Relaxed)
     )
 }
 
 /// Notes an instance that is going to be made. Without the note, which needs a place below `/run`,
 /// the next tracing run still removes what a kill leaves.
-pub(super) fn note(roots: &Roots, name: &OsStr) {
-    let notes = PrivateDirectory::create(&roots.run, Path::new(NOTES));
+pub(super) fn write_note(roots: &SysPaths, name: &OsStr) {
+    let notes = PrivateDirectory::create(&roots.run, Path::new(NOTES_DIRECTORY));
     let _ = notes.and_then(|notes| notes.create_new(name));
 }
 
 /// Forgets an instance that is no more.
-pub(super) fn forget(roots: &Roots, name: &OsStr) {
-    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES));
+pub(super) fn remove_note(roots: &SysPaths, name: &OsStr) {
+    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY));
     let _ = notes.and_then(|notes| notes.unlink(name));
 }
 
 /// Removes the instances of processes that are no more. tracefs is mounted for that, out of
 /// everybody's sight, only where such an instance is noted.
-pub fn remove_leftovers(roots: &Roots) {
-    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES)).ok();
-    let names = notes.as_ref().and_then(|notes| notes.names().ok());
+pub fn remove_leftovers(roots: &SysPaths) {
+    let notes = PrivateDirectory::open(&roots.run, Path::new(NOTES_DIRECTORY)).ok();
+    let names = notes.as_ref().and_then(|notes| notes.entry_names().ok());
     let mut gone = names.unwrap_or_default();
     gone.retain(|name| name.to_str().is_some_and(|name| is_leftover(roots, name)));
-    let tracefs = match Tracefs::mounted(roots) {
-        None if !gone.is_empty() => Tracefs::open(roots).ok(),
+    let tracefs = match TracefsMount::find_mounted(roots) {
+        None if !gone.is_empty() => TracefsMount::open(roots).ok(),
         mounted => mounted,
     };
     let Some(tracefs) = tracefs else {
         return;
     };
     let instances = tracefs.root().join("instances");
-    remove_from(roots, &instances);
+    remove_leftovers_from(roots, &instances);
     for name in gone {
         if let (Some(notes), false) = (&notes, instances.join(&name).exists()) {
             // One that stays is looked at again at the next start.
@@ -117,7 +117,7 @@ pub fn remove_leftovers(roots: &Roots) {
 
 /// Removes the instances of processes that are no more. The kernel itself protects those whose
 /// buffers are open.
-pub(super) fn remove_from(roots: &Roots, instances: &Path) {
+pub(super) fn remove_leftovers_from(roots: &SysPaths, instances: &Path) {
     let Ok(entries) = fs::read_dir(instances) else {
         return;
     };
@@ -129,20 +129,20 @@ pub(super) fn remove_from(roots: &Roots, instances: &Path) {
     }
 }
 
-fn is_leftover(roots: &Roots, name: &str) -> bool {
-    Maker::parse(name).is_some_and(|maker| maker.is_gone(roots))
+fn is_leftover(roots: &SysPaths, name: &str) -> bool {
+    InstanceMaker::parse(name).is_some_and(|maker| maker.is_gone(roots))
 }
 
 /// When a process began, in ticks since boot.
-fn began(roots: &Roots, pid: u32) -> Option<u64> {
+fn process_start_ticks(roots: &SysPaths, pid: u32) -> Option<u64> {
     let text = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
-    let stat = process::stat(&text)?;
+    let stat = process::parse_stat(&text)?;
     // One that has ended and waits for its parent records nothing any more.
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.start_ticks)
 }
 
 /// Inode of a process's PID namespace.
-fn namespace(roots: &Roots, process: &str) -> Option<u64> {
+fn pid_namespace(roots: &SysPaths, process: &str) -> Option<u64> {
     let link = fs::read_link(roots.proc.join(process).join("ns/pid")).ok()?;
     let text = link.to_str()?.strip_prefix("pid:[")?.strip_suffix(']')?;
     text.parse().ok()
@@ -150,7 +150,7 @@ fn namespace(roots: &Roots, process: &str) -> Option<u64> {
 
 /// Whether no process is in a PID namespace, as far as the first one sees: it sees all. What
 /// cannot be looked at counts as in it.
-fn is_empty(roots: &Roots, other: u64) -> bool {
+fn is_namespace_empty(roots: &SysPaths, other: u64) -> bool {
     let Ok(entries) = fs::read_dir(&roots.proc) else {
         return false;
     };
@@ -173,7 +173,7 @@ mod tests {
     use std::os::unix::fs::symlink;
 
     /// A machine with this process in a namespace, and another process.
-    fn machine(own: u64, other: u64) -> (tempfile::TempDir, Roots) {
+    fn fake_proc(own: u64, other: u64) -> (tempfile::TempDir, SysPaths) {
         let directory = tempfile::tempdir().unwrap();
         let stat = "7 (a) b) S 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15 16 17 18 4711 20";
         for (process, inode) in [("self", own), ("7", own), ("8", other)] {
@@ -182,16 +182,16 @@ mod tests {
             fs::write(process.join("stat"), stat).unwrap();
             symlink(format!("pid:[{inode}]"), process.join("ns/pid")).unwrap();
         }
-        let roots = Roots::below(directory.path());
+        let roots = SysPaths::under_root(directory.path());
         (directory, roots)
     }
 
     #[test]
-    fn instance_is_left_over_when_its_process_is_no_more() {
-        let roots = Roots::default();
+    fn trace_instance_of_ended_process_is_leftover() {
+        let roots = SysPaths::default();
         let pid = std::process::id();
-        let start = began(&roots, pid).unwrap();
-        assert!(!is_leftover(&roots, &next_name(&roots)));
+        let start = process_start_ticks(&roots, pid).unwrap();
+        assert!(!is_leftover(&roots, &next_instance_name(&roots)));
         assert!(!is_leftover(&roots, &format!("diskscope-{pid}-{start}-0")));
         let later = start + 1;
         assert!(is_leftover(&roots, &format!("diskscope-{pid}-{later}-0")));
@@ -202,34 +202,37 @@ mod tests {
     }
 
     #[test]
-    fn instance_of_another_namespace_is_left_over_when_that_is_empty() {
+    fn trace_instance_of_empty_pid_namespace_is_leftover() {
         let name = |namespace: u64| format!("diskscope-9-1-{namespace}-0");
-        let (_directory, roots) = machine(FIRST_NAMESPACE, 4_026_532_001);
+        let (_directory, roots) = fake_proc(INITIAL_PID_NAMESPACE, 4_026_532_001);
         assert!(
             !is_leftover(&roots, &name(4_026_532_001)),
             "process 8 is in it"
         );
         assert!(is_leftover(&roots, &name(4_026_532_002)));
-        assert!(is_leftover(&roots, &name(FIRST_NAMESPACE)), "no process 9");
-        let running = format!("diskscope-7-4711-{FIRST_NAMESPACE}-0");
+        assert!(
+            is_leftover(&roots, &name(INITIAL_PID_NAMESPACE)),
+            "no process 9"
+        );
+        let running = format!("diskscope-7-4711-{INITIAL_PID_NAMESPACE}-0");
         assert!(!is_leftover(&roots, &running));
     }
 
     #[test]
-    fn instance_of_another_namespace_stays_where_not_all_processes_are_seen() {
-        let (_directory, roots) = machine(4_026_532_003, 4_026_532_001);
+    fn trace_instance_of_foreign_namespace_is_kept_outside_initial_one() {
+        let (_directory, roots) = fake_proc(4_026_532_003, 4_026_532_001);
         assert!(!is_leftover(&roots, "diskscope-9-1-4026532002-0"));
         assert!(is_leftover(&roots, "diskscope-9-1-4026532003-0"));
     }
 
     #[test]
-    fn note_lives_as_long_as_its_instance() {
-        let (_directory, roots) = machine(FIRST_NAMESPACE, 1);
-        let name = next_name(&roots);
-        note(&roots, name.as_ref());
-        let path = roots.run.join(NOTES).join(&name);
+    fn instance_note_is_written_and_removed() {
+        let (_directory, roots) = fake_proc(INITIAL_PID_NAMESPACE, 1);
+        let name = next_instance_name(&roots);
+        write_note(&roots, name.as_ref());
+        let path = roots.run.join(NOTES_DIRECTORY).join(&name);
         assert!(path.exists());
-        forget(&roots, name.as_ref());
+        remove_note(&roots, name.as_ref());
         assert!(!path.exists());
     }
 }

@@ -6,7 +6,6 @@
 
 mod capture;
 pub mod decode;
-mod drain;
 mod error;
 pub mod event;
 pub mod format;
@@ -14,9 +13,10 @@ mod instance;
 mod leftovers;
 mod names;
 pub mod page;
+mod ring_reader;
 mod tracefs;
 
-pub use capture::{Batch, Capture, Settings, Then};
+pub use capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
 pub use error::TraceError;
-pub use event::{BlockEvent, Step};
+pub use event::{BlockEvent, RequestStep};
 pub use leftovers::remove_leftovers;

@@ -4,59 +4,60 @@ use std::collections::HashMap;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::event::Name;
-use crate::probe::text::{lines, number, read};
+use super::event::ThreadName;
+use crate::probe::text::{nonempty_lines, parse_number, read_file};
 
 /// A number may be given to another thread after a while.
-const KEPT: Duration = Duration::from_secs(1);
+const CACHE_LIFETIME: Duration = Duration::from_secs(1);
 
 /// Finds names and keeps them for a short time.
 #[derive(Debug)]
-pub struct Names {
+pub struct ThreadNames {
     proc: PathBuf,
-    saved: PathBuf,
-    known: HashMap<u32, Name>,
-    since: Instant,
+    saved_cmdlines: PathBuf,
+    cached_names: HashMap<u32, ThreadName>,
+    cache_started_at: Instant,
 }
 
-impl Names {
+impl ThreadNames {
     /// Looks in procfs first and then in what tracefs keeps of threads that ended.
     #[must_use]
     pub fn new(proc: &Path, tracefs: &Path) -> Self {
         Self {
             proc: proc.to_owned(),
-            saved: tracefs.join("saved_cmdlines"),
-            known: HashMap::new(),
-            since: Instant::now(),
+            saved_cmdlines: tracefs.join("saved_cmdlines"),
+            cached_names: HashMap::new(),
+            cache_started_at: Instant::now(),
         }
     }
 
     /// The name of a thread; empty where nobody knows it any more.
-    pub fn of(&mut self, pid: u32) -> Name {
-        if self.since.elapsed() > KEPT {
-            self.known.clear();
-            self.since = Instant::now();
+    pub fn name_of(&mut self, pid: u32) -> ThreadName {
+        if self.cache_started_at.elapsed() > CACHE_LIFETIME {
+            self.cached_names.clear();
+            self.cache_started_at = Instant::now();
         }
-        if let Some(name) = self.known.get(&pid) {
+        if let Some(name) = self.cached_names.get(&pid) {
             return *name;
         }
-        let name = self.look_up(pid).unwrap_or_default();
-        self.known.insert(pid, name);
+        let name = self.find_name(pid).unwrap_or_default();
+        self.cached_names.insert(pid, name);
         name
     }
 
-    fn look_up(&self, pid: u32) -> Option<Name> {
-        if let Some(text) = read(&self.proc.join(pid.to_string()).join("comm")) {
-            return Some(Name::of(text.trim_ascii_end()));
+    fn find_name(&self, pid: u32) -> Option<ThreadName> {
+        if let Some(text) = read_file(&self.proc.join(pid.to_string()).join("comm")) {
+            return Some(ThreadName::from_field(text.trim_ascii_end()));
         }
-        let saved = read(&self.saved)?;
-        lines(&saved).find_map(|line| {
+        let saved = read_file(&self.saved_cmdlines)?;
+        nonempty_lines(&saved).find_map(|line| {
             let (word, name) = line.trim_ascii_start().split_at_checked(
                 line.trim_ascii_start()
                     .iter()
                     .position(|byte| *byte == b' ')?,
             )?;
-            (number(word) == Some(u64::from(pid))).then(|| Name::of(name.get(1..).unwrap_or(b"")))
+            (parse_number(word) == Some(u64::from(pid)))
+                .then(|| ThreadName::from_field(name.get(1..).unwrap_or(b"")))
         })
     }
 }
@@ -66,7 +67,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_thread_that_ended_is_looked_up_where_the_kernel_keeps_names() {
+    fn name_of_ended_thread_is_read_from_saved_cmdlines() {
         let directory = tempfile::tempdir().unwrap();
         let proc = directory.path().join("proc");
         std::fs::create_dir_all(proc.join("7")).unwrap();
@@ -76,10 +77,10 @@ mod tests {
             "17 other\n4711 my dd\n 9 x\n",
         )
         .unwrap();
-        let mut names = Names::new(&proc, directory.path());
-        assert_eq!(names.of(7).bytes(), b"still here");
-        assert_eq!(names.of(4711).bytes(), b"my dd");
-        assert_eq!(names.of(9).bytes(), b"x");
-        assert_eq!(names.of(8).bytes(), b"");
+        let mut names = ThreadNames::new(&proc, directory.path());
+        assert_eq!(names.name_of(7).as_bytes(), b"still here");
+        assert_eq!(names.name_of(4711).as_bytes(), b"my dd");
+        assert_eq!(names.name_of(9).as_bytes(), b"x");
+        assert_eq!(names.name_of(8).as_bytes(), b"");
     }
 }

@@ -6,18 +6,18 @@ use std::fs::File;
 use std::io::{self, Read};
 use std::path::Path;
 
-use super::format::{Field, parse_field};
+use super::format::{FieldFormat, parse_field};
 
 /// In the page's length: events before it were lost.
-const MISSED: u64 = 1 << 31;
+const MISSED_FLAG: u64 = 1 << 31;
 /// In the page's length: their number follows the data.
-const MISSED_STORED: u64 = 1 << 30;
+const MISSED_COUNT_STORED_FLAG: u64 = 1 << 30;
 /// Event header: 5 bits of kind or length, 27 bits of time since the event before.
 const KIND_BITS: u32 = 5;
 const DELTA_BITS: u32 = 27;
 /// The kernel's pages are 4 to 64 KiB, and sub-buffers of several pages at most this
 /// (`buffer_subbuf_size_kb`, kernel Documentation/trace/ftrace.rst).
-const LARGEST: usize = 16 << 20;
+const MAX_PAGE_BYTES: usize = 16 << 20;
 /// Kinds beyond the lengths 1..=28, which are in words of 4 bytes.
 const PADDING: u32 = 29;
 const TIME_EXTEND: u32 = 30;
@@ -28,9 +28,9 @@ const STAMP_BITS: u32 = DELTA_BITS + 32;
 /// How the kernel lays out a page.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct PageFormat {
-    timestamp: Field,
-    commit: Field,
-    data: Field,
+    timestamp: FieldFormat,
+    commit: FieldFormat,
+    data: FieldFormat,
 }
 
 impl PageFormat {
@@ -48,7 +48,7 @@ impl PageFormat {
             commit: field("commit")?,
             data: field("data")?,
         };
-        (format.size() <= LARGEST).then_some(format)
+        (format.size() <= MAX_PAGE_BYTES).then_some(format)
     }
 
     /// Reads a file like that. It must be read at once: the kernel takes a second read for one
@@ -65,95 +65,98 @@ impl PageFormat {
     /// Size of a whole page in bytes.
     #[must_use]
     pub fn size(&self) -> usize {
-        self.data.range().end
+        self.data.byte_range().end
     }
 
     /// Goes through a page; `None` where it is too short to be one.
     #[must_use]
-    pub fn open<'p>(&self, page: &'p [u8]) -> Option<Page<'p>> {
-        let time = self.timestamp.number(page)?;
-        let commit = self.commit.number(page)?;
-        let length = (commit & (MISSED_STORED - 1)) as usize;
+    pub fn open_page<'p>(&self, page: &'p [u8]) -> Option<RingPage<'p>> {
+        let time = self.timestamp.read_number(page)?;
+        let commit = self.commit.read_number(page)?;
+        let length = (commit & (MISSED_COUNT_STORED_FLAG - 1)) as usize;
         let data = page.get(self.data.offset..)?;
         let stored = data
             .get(length..)
             .and_then(|rest| rest.get(..8))
             .and_then(|bytes| bytes.try_into().ok())
             .map(u64::from_ne_bytes);
-        let lost = match (commit & MISSED != 0, commit & MISSED_STORED != 0) {
-            (false, _) => Lost::Nothing,
-            (true, true) => stored.map_or(Lost::Some, Lost::Count),
-            (true, false) => Lost::Some,
+        let lost = match (
+            commit & MISSED_FLAG != 0,
+            commit & MISSED_COUNT_STORED_FLAG != 0,
+        ) {
+            (false, _) => LostEvents::Nothing,
+            (true, true) => stored.map_or(LostEvents::UnknownCount, LostEvents::Count),
+            (true, false) => LostEvents::UnknownCount,
         };
-        Some(Page {
-            rest: &data[..length.min(data.len())],
+        Some(RingPage {
+            remaining: &data[..length.min(data.len())],
             time,
-            lost,
+            lost_events: lost,
         })
     }
 }
 
 /// Whether events are missing between a page and the one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Lost {
+pub enum LostEvents {
     /// None is.
     Nothing,
     /// Some are; the kernel had no room to say how many.
-    Some,
+    UnknownCount,
     /// So many are.
     Count(u64),
 }
 
 /// The records of one page, in order: time and bytes of each.
 #[derive(Debug, Clone)]
-pub struct Page<'p> {
-    rest: &'p [u8],
+pub struct RingPage<'p> {
+    remaining: &'p [u8],
     time: u64,
-    lost: Lost,
+    lost_events: LostEvents,
 }
 
-impl<'p> Page<'p> {
+impl<'p> RingPage<'p> {
     /// Whether events are missing before it.
     #[must_use]
-    pub fn lost(&self) -> Lost {
-        self.lost
+    pub fn lost(&self) -> LostEvents {
+        self.lost_events
     }
 
     /// The time that its events are counted from.
     #[must_use]
-    pub fn begins(&self) -> u64 {
+    pub fn start_time(&self) -> u64 {
         self.time
     }
 
     /// Takes four bytes.
-    fn word(&mut self) -> Option<u32> {
-        let (word, rest) = self.rest.split_first_chunk()?;
-        self.rest = rest;
+    fn next_word(&mut self) -> Option<u32> {
+        let (word, rest) = self.remaining.split_first_chunk()?;
+        self.remaining = rest;
         Some(u32::from_ne_bytes(*word))
     }
 
-    fn bytes(&mut self, length: usize) -> Option<&'p [u8]> {
-        let (bytes, rest) = self.rest.split_at_checked(length)?;
-        self.rest = rest;
+    fn next_bytes(&mut self, length: usize) -> Option<&'p [u8]> {
+        let (bytes, rest) = self.remaining.split_at_checked(length)?;
+        self.remaining = rest;
         Some(bytes)
     }
 
     /// A page that makes no sense must not stop the program.
-    fn advance(&mut self, delta: u64) {
+    fn advance_time(&mut self, delta: u64) {
         self.time = self.time.wrapping_add(delta);
     }
 
     /// Padding: the end of a page, or an event that was reserved and given up. The kernel makes
     /// a delta of 0 into 1 when it gives one up, so that 1 does not count.
-    fn skip(&mut self, delta: u64) -> Option<()> {
+    fn skip_padding(&mut self, delta: u64) -> Option<()> {
         if delta == 0 {
-            self.rest = &[];
+            self.remaining = &[];
             return Some(());
         }
-        let length = self.word()? as usize;
-        self.bytes(length)?;
+        let length = self.next_word()? as usize;
+        self.next_bytes(length)?;
         if delta > 1 {
-            self.advance(delta);
+            self.advance_time(delta);
         }
         Some(())
     }
@@ -169,8 +172,8 @@ impl<'p> Page<'p> {
         };
     }
 
-    fn step(&mut self) -> Option<Option<(u64, &'p [u8])>> {
-        let header = self.word()?;
+    fn next_record(&mut self) -> Option<Option<(u64, &'p [u8])>> {
+        let header = self.next_word()?;
         // The header is a C bit field: the first member is in the low bits on little-endian
         // machines and in the high bits on big-endian ones.
         let (kind, delta) = if cfg!(target_endian = "little") {
@@ -181,43 +184,45 @@ impl<'p> Page<'p> {
         let delta = u64::from(delta);
         match kind {
             PADDING => {
-                self.skip(delta)?;
+                self.skip_padding(delta)?;
                 Some(None)
             }
             TIME_EXTEND => {
-                let more = u64::from(self.word()?) << DELTA_BITS;
-                self.advance(more + delta);
+                let more = u64::from(self.next_word()?) << DELTA_BITS;
+                self.advance_time(more + delta);
                 Some(None)
             }
             TIME_STAMP => {
-                let stamp = (u64::from(self.word()?) << DELTA_BITS) + delta;
+                let stamp = (u64::from(self.next_word()?) << DELTA_BITS) + delta;
                 self.set_time(stamp);
                 Some(None)
             }
             _ => {
                 let length = match kind {
                     // The length word counts itself, and records are filled up to whole words.
-                    0 => (self.word()? as usize).checked_sub(4)?.next_multiple_of(4),
+                    0 => (self.next_word()? as usize)
+                        .checked_sub(4)?
+                        .next_multiple_of(4),
                     words => words as usize * 4,
                 };
-                self.advance(delta);
-                let record = self.bytes(length)?;
+                self.advance_time(delta);
+                let record = self.next_bytes(length)?;
                 Some(Some((self.time, record)))
             }
         }
     }
 }
 
-impl<'p> Iterator for Page<'p> {
+impl<'p> Iterator for RingPage<'p> {
     type Item = (u64, &'p [u8]);
 
     fn next(&mut self) -> Option<Self::Item> {
-        while !self.rest.is_empty() {
-            match self.step() {
+        while !self.remaining.is_empty() {
+            match self.next_record() {
                 Some(Some(record)) => return Some(record),
                 Some(None) => {}
                 // A page that breaks off: nothing after this can be trusted.
-                None => self.rest = &[],
+                None => self.remaining = &[],
             }
         }
         None
@@ -247,14 +252,14 @@ mod tests {
     }
 
     #[test]
-    fn the_kernel_says_how_long_a_page_is() {
+    fn ring_page_size_is_parsed_from_header_page() {
         assert_eq!(format().size(), 4096);
         assert_eq!(PageFormat::parse("nonsense"), None);
     }
 
     #[test]
     #[cfg(target_endian = "little")]
-    fn times_add_up_over_every_kind_of_entry() {
+    fn ring_page_timestamps_accumulate_over_all_entry_kinds() {
         let mut data = Vec::new();
         data.extend(header(1, 5));
         data.extend(*b"one.");
@@ -279,8 +284,8 @@ mod tests {
         data.extend(header(PADDING, 0));
         data.extend([0xee; 16]);
         let page = page(1000, 0, &data);
-        let opened = format().open(&page).unwrap();
-        assert_eq!(opened.lost(), Lost::Nothing);
+        let opened = format().open_page(&page).unwrap();
+        assert_eq!(opened.lost(), LostEvents::Nothing);
         let extended = 1005 + (2 << DELTA_BITS) + 1 + 3;
         let records: Vec<_> = opened.collect();
         assert_eq!(
@@ -295,11 +300,11 @@ mod tests {
     }
 
     #[test]
-    fn an_absolute_time_keeps_the_bits_that_do_not_fit() {
-        let mut page = Page {
-            rest: &[],
+    fn absolute_timestamp_keeps_upper_bits() {
+        let mut page = RingPage {
+            remaining: &[],
             time: (3 << STAMP_BITS) + 100,
-            lost: Lost::Nothing,
+            lost_events: LostEvents::Nothing,
         };
         page.set_time(200);
         assert_eq!(page.time, (3 << STAMP_BITS) + 200);
@@ -308,28 +313,34 @@ mod tests {
     }
 
     #[test]
-    fn lost_events_are_counted_where_the_kernel_does() {
-        let mut stored = page(0, MISSED | MISSED_STORED, b"");
+    fn ring_page_reports_lost_event_count() {
+        let mut stored = page(0, MISSED_FLAG | MISSED_COUNT_STORED_FLAG, b"");
         stored.extend(42_u64.to_ne_bytes());
-        assert_eq!(format().open(&stored).unwrap().lost(), Lost::Count(42));
-        let unknown = page(0, MISSED, b"");
-        assert_eq!(format().open(&unknown).unwrap().lost(), Lost::Some);
-        assert!(format().open(&[0; 12]).is_none());
+        assert_eq!(
+            format().open_page(&stored).unwrap().lost(),
+            LostEvents::Count(42)
+        );
+        let unknown = page(0, MISSED_FLAG, b"");
+        assert_eq!(
+            format().open_page(&unknown).unwrap().lost(),
+            LostEvents::UnknownCount
+        );
+        assert!(format().open_page(&[0; 12]).is_none());
     }
 
     proptest! {
         #[test]
-        fn no_page_makes_it_stumble(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
-            if let Some(page) = format().open(&bytes) {
+        fn ring_page_parser_accepts_any_bytes(bytes in proptest::collection::vec(any::<u8>(), 0..300)) {
+            if let Some(page) = format().open_page(&bytes) {
                 let length: usize = page.map(|(_, record)| record.len()).sum();
                 prop_assert!(length <= bytes.len());
             }
         }
 
         #[test]
-        fn data_of_any_kind_ends(data in proptest::collection::vec(any::<u8>(), 0..300)) {
+        fn ring_page_parser_terminates_for_any_data(data in proptest::collection::vec(any::<u8>(), 0..300)) {
             let page = page(u64::from(u32::MAX), 0, &data);
-            let length: usize = format().open(&page).unwrap().map(|(_, record)| record.len()).sum();
+            let length: usize = format().open_page(&page).unwrap().map(|(_, record)| record.len()).sum();
             prop_assert!(length <= data.len());
         }
     }

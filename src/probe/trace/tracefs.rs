@@ -7,10 +7,10 @@ use std::path::{Path, PathBuf};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags, fsconfig_create, fsmount, fsopen};
 
 use super::error::TraceError;
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// `f_type` of tracefs (include/uapi/linux/magic.h).
-const MAGIC: u64 = 0x7472_6163;
+const TRACEFS_MAGIC: u64 = 0x7472_6163;
 
 /// A way into tracefs.
 ///
@@ -18,15 +18,15 @@ const MAGIC: u64 = 0x7472_6163;
 /// (fsmount(2), kernel 5.2): nobody else sees that mount, and it is gone with the last descriptor,
 /// whatever ends this process.
 #[derive(Debug)]
-pub struct Tracefs {
+pub struct TracefsMount {
     root: PathBuf,
     _mount: Option<OwnedFd>,
 }
 
-impl Tracefs {
+impl TracefsMount {
     /// Where the administrator has mounted it; not below debugfs, where looking mounts it.
     #[must_use]
-    pub fn mounted(roots: &Roots) -> Option<Self> {
+    pub fn find_mounted(roots: &SysPaths) -> Option<Self> {
         let root = roots.tracing.clone();
         is_tracefs(&root).then_some(Self { root, _mount: None })
     }
@@ -35,7 +35,7 @@ impl Tracefs {
     ///
     /// # Errors
     /// When it is not mounted and cannot be.
-    pub fn open(roots: &Roots) -> Result<Self, TraceError> {
+    pub fn open(roots: &SysPaths) -> Result<Self, TraceError> {
         let places = [
             roots.tracing.clone(),
             roots.sys.join("kernel/debug/tracing"),
@@ -44,11 +44,11 @@ impl Tracefs {
             return Ok(Self { root, _mount: None });
         }
         // A mount reaches the kernel that runs, which is not the one that a test describes.
-        if *roots != Roots::default() {
+        if *roots != SysPaths::default() {
             let source = io::Error::from(io::ErrorKind::NotFound);
             return Err(TraceError::NoTracefs { source });
         }
-        let mount = mount().map_err(|error| match error {
+        let mount = mount_detached().map_err(|error| match error {
             rustix::io::Errno::PERM | rustix::io::Errno::ACCESS => TraceError::NotPermitted {
                 tried: "mounting",
                 path: roots.tracing.clone(),
@@ -65,7 +65,7 @@ impl Tracefs {
 
     /// A directory that a test has made.
     #[cfg(test)]
-    pub(super) fn of_a_test(root: &Path) -> Self {
+    pub(super) fn at_path(root: &Path) -> Self {
         Self {
             root: root.to_owned(),
             _mount: None,
@@ -80,10 +80,10 @@ impl Tracefs {
 }
 
 fn is_tracefs(place: &Path) -> bool {
-    rustix::fs::statfs(place).is_ok_and(|about| about.f_type as u64 == MAGIC)
+    rustix::fs::statfs(place).is_ok_and(|about| about.f_type as u64 == TRACEFS_MAGIC)
 }
 
-fn mount() -> rustix::io::Result<OwnedFd> {
+fn mount_detached() -> rustix::io::Result<OwnedFd> {
     let context = fsopen("tracefs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     fsconfig_create(&context)?;
     let attributes = MountAttrFlags::MOUNT_ATTR_NOSUID

@@ -1,16 +1,19 @@
 use super::*;
-use crate::session::compare::sample::{run, session};
-use crate::session::compare::{Input, compare, fleet as fleet_of};
-use crate::session::document::{Axis, Figure, Series, Session, Unit};
+use crate::session::compare::sample::{sample_run, sample_session};
+use crate::session::compare::{ComparisonInput, compare_sessions, fleet::compare_fleet};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Session};
 
-fn with_curve(value: f64, margin: f64) -> crate::session::document::Run {
-    let mut run = run("iops", value, margin);
-    run.findings
-        .put_figure(Figure::new("latency_p99", 1e11 / value, Unit::Nanoseconds));
-    run.findings.put_series(Series {
+fn run_with_curve(value: f64, margin: f64) -> crate::session::document::BenchmarkRun {
+    let mut run = sample_run("iops", value, margin);
+    run.findings.set_metric(Metric::new(
+        "latency_p99",
+        1e11 / value,
+        MetricUnit::Nanoseconds,
+    ));
+    run.findings.set_series(Series {
         name: "iops-over-time".into(),
-        x: Axis::new("time", Unit::Nanoseconds),
-        y: Axis::new("IOPS", Unit::PerSecond),
+        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::new("IOPS", MetricUnit::PerSecond),
         points: (0..20)
             .map(|second| [f64::from(second) * 1e9, value])
             .collect(),
@@ -19,14 +22,14 @@ fn with_curve(value: f64, margin: f64) -> crate::session::document::Run {
     run
 }
 
-fn inputs<'a>(named: &'a [(&'a str, Session)]) -> Vec<Input<'a>> {
+fn comparison_inputs<'a>(named: &'a [(&'a str, Session)]) -> Vec<ComparisonInput<'a>> {
     named
         .iter()
-        .map(|(name, session)| Input { name, session })
+        .map(|(name, session)| ComparisonInput { name, session })
         .collect()
 }
 
-fn fits(text: &str) {
+fn assert_fits_width(text: &str) {
     for line in text.lines() {
         assert!(line.chars().count() <= 80, "{line}");
         assert!(!line.chars().any(char::is_control), "{line:?}");
@@ -34,25 +37,25 @@ fn fits(text: &str) {
 }
 
 #[test]
-fn two_sessions_as_text() {
-    let mut other = with_curve(91_200.0, 400.0);
+fn comparison_of_two_sessions_is_formatted_as_text() {
+    let mut other = run_with_curve(91_200.0, 400.0);
     other.target.model = Some("evil\u{1b}[2Jname".into());
-    let mut alone = run("iops", 1.0, 0.1);
+    let mut alone = sample_run("iops", 1.0, 0.1);
     alone.parameters.insert("depth".into(), 1.into());
     let named = [
         (
             "before.json",
-            session("web-07", vec![with_curve(83_900.0, 300.0), alone]),
+            sample_session("web-07", vec![run_with_curve(83_900.0, 300.0), alone]),
         ),
-        ("after.json", session("web-08", vec![other])),
+        ("after.json", sample_session("web-08", vec![other])),
     ];
-    let text = comparison(&compare(&inputs(&named), &[]));
-    fits(&text);
+    let text = comparison_text(&compare_sessions(&comparison_inputs(&named), &[]));
+    assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn a_fleet_as_text() {
+fn fleet_comparison_is_formatted_as_text() {
     let values = [1000.0, 1010.0, 620.0, 990.0, 1005.0, 1020.0];
     let hosts: Vec<String> = (0..6)
         .map(|index| format!("storage-rack-7-node-{index:02}"))
@@ -60,16 +63,25 @@ fn a_fleet_as_text() {
     let mut named: Vec<(&str, Session)> = hosts
         .iter()
         .zip(values)
-        .map(|(host, value)| (host.as_str(), session(host, vec![run("iops", value, 10.0)])))
+        .map(|(host, value)| {
+            (
+                host.as_str(),
+                sample_session(host, vec![sample_run("iops", value, 10.0)]),
+            )
+        })
         .collect();
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
-    named.push(("empty.json", session("empty", Vec::new())));
-    let text = super::super::fleet::fleet(&fleet_of(&inputs(&named), "iops", &[]));
-    fits(&text);
+    named.push(("empty.json", sample_session("empty", Vec::new())));
+    let text =
+        super::super::fleet::fleet_text(&compare_fleet(&comparison_inputs(&named), "iops", &[]));
+    assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }
 
 #[test]
-fn sides_beyond_the_alphabet_have_numbers() {
-    assert_eq!([letter(0), letter(25), letter(26)], ["A", "Z", "#27"]);
+fn comparison_text_numbers_sessions_beyond_26() {
+    assert_eq!(
+        [session_letter(0), session_letter(25), session_letter(26)],
+        ["A", "Z", "#27"]
+    );
 }

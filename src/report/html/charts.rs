@@ -1,34 +1,42 @@
 //! The charts of a run: those that its test describes, and whatever else it left.
 
-use super::plot::{Curve, Plot, distribution};
-use crate::session::chart::{Chart, Shape};
-use crate::session::document::{Axis, Figure, Findings, Series, Unit, is_part};
+use super::plot::{HtmlCurve, HtmlPlot, distribution_chart};
+use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series, is_nested_name};
 
 /// How a series is drawn that no chart asks for.
-fn plain(series: &Series) -> Chart {
-    let around = series.x.unit == Unit::Revolution;
-    Chart::new("", if around { Shape::Polar } else { Shape::Line }, &[])
+fn default_chart(series: &Series) -> ChartSpec {
+    let around = series.x.unit == MetricUnit::Revolution;
+    ChartSpec::new(
+        "",
+        if around {
+            ChartShape::Polar
+        } else {
+            ChartShape::Line
+        },
+        &[],
+    )
 }
 
 /// All charts of a run: what the test finds most telling, the distributions of response times, the
 /// test's other charts, the rest.
-pub(super) fn of(findings: &Findings, charts: &[Chart]) -> String {
+pub(super) fn run_charts(findings: &Findings, charts: &[ChartSpec]) -> String {
     let (first, others) = charts.split_at(charts.len().min(1));
     let mut body = String::new();
-    body.extend(first.iter().map(|chart| described(findings, chart)));
-    body.push_str(&distributions(findings));
-    body.extend(others.iter().map(|chart| described(findings, chart)));
+    body.extend(first.iter().map(|chart| specified_chart(findings, chart)));
+    body.push_str(&distribution_charts(findings));
+    body.extend(others.iter().map(|chart| specified_chart(findings, chart)));
     for series in findings
         .series
         .iter()
-        .filter(|series| !is_part(&series.name))
+        .filter(|series| !is_nested_name(&series.name))
     {
-        let asked_for = |chart: &Chart| chart.series.contains(&series.name.as_str());
+        let asked_for = |chart: &ChartSpec| chart.series.contains(&series.name.as_str());
         if !charts.iter().any(asked_for) {
-            body.push_str(&plot(
+            body.push_str(&plot_chart(
                 findings,
-                &plain(series),
-                &heading(&series.y, &series.x),
+                &default_chart(series),
+                &chart_heading(&series.y, &series.x),
                 &[series],
             ));
         }
@@ -41,7 +49,7 @@ pub(super) fn of(findings: &Findings, charts: &[Chart]) -> String {
 }
 
 /// The heading of a chart that has none of its own.
-pub(super) fn heading(y: &Axis, x: &Axis) -> String {
+pub(super) fn chart_heading(y: &ChartAxis, x: &ChartAxis) -> String {
     let words = format!("{} against {}", y.name, x.name);
     let mut letters = words.chars();
     let first = letters
@@ -50,7 +58,7 @@ pub(super) fn heading(y: &Axis, x: &Axis) -> String {
     format!("{}{}", first.unwrap_or_default(), letters.as_str())
 }
 
-fn distributions(findings: &Findings) -> String {
+fn distribution_charts(findings: &Findings) -> String {
     let latency = &findings.latency;
     [
         ("Response times of reads", "c0", &latency.read),
@@ -59,13 +67,13 @@ fn distributions(findings: &Findings) -> String {
     .into_iter()
     .filter_map(|(title, class, summary)| Some((title, class, summary.as_ref()?)))
     .filter(|(.., summary)| !summary.histogram.is_empty())
-    .map(|(title, class, summary)| distribution(title, class, summary))
+    .map(|(title, class, summary)| distribution_chart(title, class, summary))
     .collect()
 }
 
 /// A chart that the test describes. Series in other units than the first get a picture of their
 /// own: two scales on one paper invite wrong conclusions.
-fn described(findings: &Findings, chart: &Chart) -> String {
+fn specified_chart(findings: &Findings, chart: &ChartSpec) -> String {
     let known = |name: &&str| findings.series(name);
     let series: Vec<&Series> = chart.series.iter().filter_map(known).collect();
     let same = |left: &&Series, right: &&Series| {
@@ -73,23 +81,23 @@ fn described(findings: &Findings, chart: &Chart) -> String {
     };
     series
         .chunk_by(same)
-        .map(|alike| plot(findings, chart, chart.title, alike))
+        .map(|alike| plot_chart(findings, chart, chart.title, alike))
         .collect()
 }
 
-fn plot(findings: &Findings, chart: &Chart, title: &str, series: &[&Series]) -> String {
+fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Series]) -> String {
     let Some(first) = series.first() else {
         return String::new();
     };
-    let mark = |figure: &Figure| {
+    let mark = |figure: &Metric| {
         (
-            format!("{} {}", figure.label(), figure.text()),
+            format!("{} {}", figure.label(), figure.value_text()),
             figure.value,
         )
     };
-    let unnamed = Axis::new("", first.y.unit);
+    let unnamed = ChartAxis::new("", first.y.unit);
     let alike = series.iter().all(|series| series.y.name == first.y.name);
-    Plot {
+    HtmlPlot {
         title,
         x: &first.x,
         y: if alike { &first.y } else { &unnamed },
@@ -97,26 +105,29 @@ fn plot(findings: &Findings, chart: &Chart, title: &str, series: &[&Series]) -> 
         log_x: chart.log_x,
         log_y: chart.log_y,
         from_zero: chart.from_zero,
-        curves: series.iter().map(|series| curve(series, alike)).collect(),
-        marks: chart
-            .marks
+        curves: series
             .iter()
-            .filter_map(|name| findings.figure(name))
+            .map(|series| legend_curve(series, alike))
+            .collect(),
+        marked_values: chart
+            .marked_metrics
+            .iter()
+            .filter_map(|name| findings.metric(name))
             .filter(|figure| figure.unit == first.x.unit)
             .map(mark)
             .collect(),
     }
-    .figure()
+    .render_figure()
 }
 
 /// A series for the legend: by its own name where its quantity does not tell it from the others.
-fn curve(series: &Series, quantities_alike: bool) -> Curve {
+fn legend_curve(series: &Series, quantities_alike: bool) -> HtmlCurve {
     let name = if quantities_alike {
         series.name.replace('-', " ")
     } else {
         series.y.name.clone().into()
     };
-    Curve {
+    HtmlCurve {
         name,
         points: series.points.clone(),
         intervals: series.intervals.clone(),

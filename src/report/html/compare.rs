@@ -1,43 +1,43 @@
 //! A comparison of the sessions of a page: ratios with their limits, and charts with the curves of
 //! all sides.
 
-use super::charts::heading;
-use super::escape::text;
-use super::parts::table;
-use super::plot::{Curve, Plot};
-use super::{Presentations, moment};
+use super::charts::chart_heading;
+use super::escape::escape_html;
+use super::parts::html_table;
+use super::plot::{HtmlCurve, HtmlPlot};
+use super::{PresentationLookup, format_timestamp};
 use crate::safe_text::SafeText;
-use crate::session::chart::{Chart, Shape};
+use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::compare::{
-    Against, ComparedFigure, ComparedTest, Comparison, DifferingParameter, Judgement, Mismatch,
-    Overlay, Sample,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, Comparison, DifferingParameter,
+    MetricSample, RatioJudgement, UnmatchedMeasurement,
 };
 
 /// The comparison's part of the page, below a title that is escaped already.
-pub(super) fn section(
+pub(super) fn comparison_section(
     comparison: &Comparison,
     title: &str,
-    presentations: &Presentations<'_>,
+    presentations: &PresentationLookup<'_>,
 ) -> String {
-    let side = |(index, side): (usize, &crate::session::compare::Side)| {
+    let side = |(index, side): (usize, &crate::session::compare::ComparedSession)| {
         format!(
             "<li class=\"c{}\">{} <span>{}, {}</span></li>",
             index % 6,
-            text(&side.name),
-            text(side.host.as_deref().unwrap_or("unknown host")),
-            text(&moment(&side.started)),
+            escape_html(&side.name),
+            escape_html(side.host.as_deref().unwrap_or("unknown host")),
+            escape_html(&format_timestamp(&side.started)),
         )
     };
-    let sides: String = comparison.sides.iter().enumerate().map(side).collect();
+    let sides: String = comparison.sessions.iter().enumerate().map(side).collect();
     let tests: String = comparison
-        .tests
+        .benchmarks
         .iter()
-        .map(|test| compared(test, comparison, presentations))
+        .map(|test| benchmark_section(test, comparison, presentations))
         .collect();
     let mismatches: String = comparison
         .mismatches
         .iter()
-        .map(|it| refused(it, comparison))
+        .map(|it| mismatch_notice(it, comparison))
         .collect();
     let refused = if mismatches.is_empty() {
         mismatches
@@ -50,102 +50,107 @@ pub(super) fn section(
     )
 }
 
-fn compared(
-    test: &ComparedTest,
+fn benchmark_section(
+    test: &ComparedBenchmark,
     comparison: &Comparison,
-    presentations: &Presentations<'_>,
+    presentations: &PresentationLookup<'_>,
 ) -> String {
-    let presentation = presentations(&test.test).unwrap_or_default();
+    let presentation = presentations(&test.benchmark).unwrap_or_default();
     let charts: String = test
         .charts
         .iter()
-        .map(|overlay| chart(overlay, comparison, presentation.charts))
+        .map(|overlay| overlay_chart(overlay, comparison, presentation.charts))
         .collect();
     format!(
         "<h2>{}</h2>\n<p class=\"soft\">{}</p>\n{}{}{}<div class=\"charts\">\n{charts}</div>\n",
-        text(&test.test),
-        text(&test.parameters.join(", ")),
-        differing(test, comparison),
-        cautions(test, comparison),
-        figures(test, comparison),
+        escape_html(&test.benchmark),
+        escape_html(&test.parameters.join(", ")),
+        differing_parameters(test, comparison),
+        cautions_section(test, comparison),
+        metrics_table(test, comparison),
     )
 }
 
 /// The ignored parameters with the values of every side.
-fn differing(test: &ComparedTest, comparison: &Comparison) -> String {
+fn differing_parameters(test: &ComparedBenchmark, comparison: &Comparison) -> String {
     let values = |index: usize, parameter: &DifferingParameter| {
-        let side = comparison.sides.get(index)?;
-        let value = parameter.of(index)?;
+        let side = comparison.sessions.get(index)?;
+        let value = parameter.value_of(index)?;
         Some(format!("{value} ({})", side.name))
     };
     test.differing
         .iter()
         .map(|parameter| {
-            let sides = 0..comparison.sides.len();
+            let sides = 0..comparison.sessions.len();
             let values: Vec<String> = sides.filter_map(|side| values(side, parameter)).collect();
             let words = format!("ignored: {}", values.join(", "));
-            format!("<p class=\"soft\">{}</p>\n", text(&words))
+            format!("<p class=\"soft\">{}</p>\n", escape_html(&words))
         })
         .collect()
 }
 
-fn cautions(test: &ComparedTest, comparison: &Comparison) -> String {
-    let sides = test.measured.iter().zip(&comparison.sides);
+fn cautions_section(test: &ComparedBenchmark, comparison: &Comparison) -> String {
+    let sides = test.targets.iter().zip(&comparison.sessions);
     let known = sides.filter_map(|(measured, side)| Some((measured.as_ref()?, side)));
     known
         .flat_map(|(measured, side)| measured.cautions.iter().map(move |caution| (caution, side)))
         .map(|(caution, side)| {
             format!(
                 "<div class=\"verdict warning\"><p><b>{}: {}</b> {}</p></div>\n",
-                text(&side.name),
-                text(&caution.code),
-                text(&caution.evidence),
+                escape_html(&side.name),
+                escape_html(&caution.code),
+                escape_html(&caution.evidence),
             )
         })
         .collect()
 }
 
-fn figures(test: &ComparedTest, comparison: &Comparison) -> String {
-    let name =
-        |side: &crate::session::compare::Side| format!("<th class=\"n\">{}</th>", text(&side.name));
+fn metrics_table(test: &ComparedBenchmark, comparison: &Comparison) -> String {
+    let name = |side: &crate::session::compare::ComparedSession| {
+        format!("<th class=\"n\">{}</th>", escape_html(&side.name))
+    };
     let mut head = String::from("<th>figure</th>");
-    for (index, side) in comparison.sides.iter().enumerate() {
+    for (index, side) in comparison.sessions.iter().enumerate() {
         head.push_str(&name(side));
         if index > 0 {
             head.push_str("<th class=\"n\">ratio, 95 % CI</th><th></th>");
         }
     }
-    let rows: String = test.figures.iter().map(|it| row(it, comparison)).collect();
-    let baseline = comparison.sides.get(test.baseline);
+    let rows: String = test
+        .metrics
+        .iter()
+        .map(|it| metric_row(it, comparison))
+        .collect();
+    let baseline = comparison.sessions.get(test.baseline);
     let baseline = baseline.map_or("", |side| side.name.as_str());
     let note = format!("Ratios are to {baseline}, or to the first side that has the figure.");
     format!(
         "{}<p class=\"soft\">{}</p>\n",
-        table("Figures", &head, &rows),
-        text(&note)
+        html_table("Figures", &head, &rows),
+        escape_html(&note)
     )
 }
 
-fn row(figure: &ComparedFigure, comparison: &Comparison) -> String {
-    let cell = |(index, sample): (usize, &Option<Sample>)| {
+fn metric_row(figure: &ComparedMetric, comparison: &Comparison) -> String {
+    let cell = |(index, sample): (usize, &Option<MetricSample>)| {
         let value = sample
             .as_ref()
-            .map_or_else(|| "n/a".to_owned(), |it| figure.of(it).text());
+            .map_or_else(|| "n/a".to_owned(), |it| figure.metric_of(it).value_text());
         let against = sample
             .as_ref()
             .and_then(|sample| sample.against_baseline.as_ref());
         let ratio = if index == 0 {
             String::new()
         } else {
-            ratio(against, comparison)
+            ratio_cell(against, comparison)
         };
         format!("<td class=\"n\">{value}</td>{ratio}")
     };
-    let cells: String = figure.sides.iter().enumerate().map(cell).collect();
-    format!("<tr><td>{}</td>{cells}</tr>", text(&figure.label()))
+    let cells: String = figure.samples.iter().enumerate().map(cell).collect();
+    format!("<tr><td>{}</td>{cells}</tr>", escape_html(&figure.label()))
 }
 
-fn ratio(against: Option<&Against>, comparison: &Comparison) -> String {
+fn ratio_cell(against: Option<&BaselineRatio>, comparison: &Comparison) -> String {
     let Some(against) = against else {
         return "<td></td><td></td>".to_owned();
     };
@@ -154,55 +159,63 @@ fn ratio(against: Option<&Against>, comparison: &Comparison) -> String {
         _ => String::new(),
     };
     let class = match against.judgement {
-        Some(Judgement::Faster) => "good",
-        Some(Judgement::Slower) => "trouble",
-        Some(Judgement::NoSignificantDifference | Judgement::NotDetermined) | None => "soft",
+        Some(RatioJudgement::Faster) => "good",
+        Some(RatioJudgement::Slower) => "trouble",
+        Some(RatioJudgement::NoSignificantDifference | RatioJudgement::NotDetermined) | None => {
+            "soft"
+        }
     };
-    let mut words = against.judgement.map_or("", Judgement::words).to_owned();
+    let mut words = against
+        .judgement
+        .map_or("", RatioJudgement::description)
+        .to_owned();
     for it in &against.not_determined {
-        let side = comparison.sides.get(it.side);
+        let side = comparison.sessions.get(it.session);
         let name = side.map_or("", |side| side.name.as_str());
-        words.push_str(&format!("; {name}: {}", it.reason.words()));
+        words.push_str(&format!(
+            "; {name}: {}",
+            it.missing_interval_of.description()
+        ));
     }
     format!(
         "<td class=\"n\">{:.3}{limits}</td><td class=\"{class}\">{}</td>",
         against.ratio,
-        text(&words)
+        escape_html(&words)
     )
 }
 
-fn chart(overlay: &Overlay, comparison: &Comparison, charts: &[Chart]) -> String {
-    let fallback = Chart::new("", Shape::Line, &[]);
+fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[ChartSpec]) -> String {
+    let fallback = ChartSpec::new("", ChartShape::Line, &[]);
     let described = charts
         .iter()
         .find(|chart| chart.series.contains(&overlay.name.as_str()));
     let style = described.unwrap_or(&fallback);
     let title = match described {
         Some(chart) => chart.title.to_owned(),
-        None => heading(&overlay.y, &overlay.x),
+        None => chart_heading(&overlay.y, &overlay.x),
     };
     // The colour goes by the place among the sides, also where one of them has no such curve.
     let curves = comparison
-        .sides
+        .sessions
         .iter()
         .enumerate()
-        .map(|(index, side)| Curve {
+        .map(|(index, side)| HtmlCurve {
             name: side.name.clone().into(),
             intervals: Vec::new(),
             points: overlay
                 .curves
                 .iter()
-                .find(|curve| curve.side == index)
+                .find(|curve| curve.session == index)
                 .map(|curve| curve.points.clone())
                 .unwrap_or_default(),
         });
-    Plot {
+    HtmlPlot {
         title: &title,
         x: &overlay.x,
         y: &overlay.y,
         // Parts that lie one on the other cannot be set beside those of another side.
-        shape: if style.shape == Shape::StackedBars {
-            Shape::Bars
+        shape: if style.shape == ChartShape::StackedBars {
+            ChartShape::Bars
         } else {
             style.shape
         },
@@ -210,14 +223,16 @@ fn chart(overlay: &Overlay, comparison: &Comparison, charts: &[Chart]) -> String
         log_y: style.log_y,
         from_zero: style.from_zero,
         curves: curves.collect(),
-        marks: Vec::new(),
+        marked_values: Vec::new(),
     }
-    .figure()
+    .render_figure()
 }
 
-fn refused(mismatch: &Mismatch, comparison: &Comparison) -> String {
+fn mismatch_notice(mismatch: &UnmatchedMeasurement, comparison: &Comparison) -> String {
     let names = |sides: &[usize]| {
-        let known = sides.iter().filter_map(|side| comparison.sides.get(*side));
+        let known = sides
+            .iter()
+            .filter_map(|side| comparison.sessions.get(*side));
         let names: Vec<&str> = known.map(|side| side.name.as_str()).collect();
         names.join(", ")
     };
@@ -230,12 +245,16 @@ fn refused(mismatch: &Mismatch, comparison: &Comparison) -> String {
             format!("{} is {first}, not {other}", it.parameter)
         })
         .collect();
-    let lacking = names(&mismatch.lacking);
+    let lacking = names(&mismatch.missing_in);
     let reason = if differences.is_empty() {
         format!("no run of it in {lacking}")
     } else {
         format!("against {lacking}: {}", differences.join(", "))
     };
-    let words = format!("{} of {}: {reason}", mismatch.test, names(&mismatch.sides));
-    format!("<li>{}</li>", text(&words))
+    let words = format!(
+        "{} of {}: {reason}",
+        mismatch.benchmark,
+        names(&mismatch.present_in)
+    );
+    format!("<li>{}</li>", escape_html(&words))
 }

@@ -1,13 +1,13 @@
 //! Text from outside, made harmless for HTML.
 
-use crate::printable::printable;
+use crate::printable::printable_bytes;
 
 /// The text as it may stand between tags and within quoted attributes: markup is escaped, and what
 /// would move a cursor or turn the direction of writing around is shown as an escape.
 #[must_use]
-pub fn text(outside: &str) -> String {
+pub fn escape_html(outside: &str) -> String {
     let mut safe = String::with_capacity(outside.len());
-    for character in printable(outside.as_bytes()).chars() {
+    for character in printable_bytes(outside.as_bytes()).chars() {
         match character {
             '&' => safe.push_str("&amp;"),
             '<' => safe.push_str("&lt;"),
@@ -27,17 +27,17 @@ mod tests {
     use super::*;
 
     #[test]
-    fn markup_stays_text() {
+    fn markup_is_escaped_as_text() {
         assert_eq!(
-            text("<script>\"a\" & 'b'</script>\u{202e}"),
+            escape_html("<script>\"a\" & 'b'</script>\u{202e}"),
             "&lt;script&gt;&quot;a&quot; &amp; &#39;b&#39;&lt;/script&gt;\\u{202e}"
         );
     }
 
     proptest! {
         #[test]
-        fn nothing_opens_a_tag_or_ends_an_attribute(outside in ".*") {
-            prop_assert!(!text(&outside).contains(['<', '>', '"', '\'']));
+        fn escaped_text_contains_no_markup_characters(outside in ".*") {
+            prop_assert!(!escape_html(&outside).contains(['<', '>', '"', '\'']));
         }
     }
 }

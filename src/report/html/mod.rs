@@ -3,8 +3,8 @@
 
 use std::fmt::Write as _;
 
-use crate::session::chart::Presentation;
-use crate::session::compare::{Comparison, Input};
+use crate::session::chart::ResultPresentation;
+use crate::session::compare::{Comparison, ComparisonInput};
 
 mod charts;
 mod compare;
@@ -16,32 +16,36 @@ mod title;
 
 /// Says how the result of the test of that name wants to be presented; `None` for a test that
 /// this program does not know.
-pub type Presentations<'a> = dyn Fn(&str) -> Option<Presentation> + 'a;
+pub type PresentationLookup<'a> = dyn Fn(&str) -> Option<ResultPresentation> + 'a;
 
-const STYLE: &str = include_str!("style.css");
+const STYLE_SHEET: &str = include_str!("style.css");
 
 /// The page. Where there is a comparison of the sessions it comes first.
 #[must_use]
-pub fn page(
-    inputs: &[Input<'_>],
+pub fn html_page(
+    inputs: &[ComparisonInput<'_>],
     comparison: Option<&Comparison>,
-    presentations: &Presentations<'_>,
+    presentations: &PresentationLookup<'_>,
 ) -> String {
-    let title = escape::text(&title::title(inputs));
-    let labels = title::labels(inputs);
+    let title = escape::escape_html(&title::page_title(inputs));
+    let labels = title::session_labels(inputs);
     let mut body = String::new();
     if let Some(comparison) = comparison {
-        body.push_str(&compare::section(comparison, &title, presentations));
+        body.push_str(&compare::comparison_section(
+            comparison,
+            &title,
+            presentations,
+        ));
     }
-    body.push_str(&contents(inputs, &labels));
+    body.push_str(&table_of_contents(inputs, &labels));
     let mut number = 0;
     for (input, label) in inputs.iter().zip(&labels) {
         let label = (inputs.len() > 1).then_some(label.as_str());
         body.push_str(&session_heading(input, label));
-        body.push_str(&parts::repeated(&input.session.runs));
+        body.push_str(&parts::repeated_runs_table(&input.session.runs));
         for one in &input.session.runs {
             number += 1;
-            body.push_str(&run::section(one, number, presentations));
+            body.push_str(&run::run_section(one, number, presentations));
         }
         if input.session.runs.is_empty() {
             body.push_str("<p class=\"soft\">There is no run in it.</p>\n");
@@ -53,7 +57,7 @@ pub fn page(
          <meta name=\"color-scheme\" content=\"light dark\">\n\
          <meta http-equiv=\"Content-Security-Policy\" \
          content=\"default-src 'none'; style-src 'unsafe-inline'\">\n\
-         <title>{title}</title>\n<style>\n{STYLE}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
+         <title>{title}</title>\n<style>\n{STYLE_SHEET}</style>\n</head>\n<body>\n<main>\n{body}</main>\n\
          </body>\n</html>\n"
     )
 }
@@ -61,7 +65,7 @@ pub fn page(
 /// Who was measured, when, by what.
 ///
 /// Of several sessions the heading is what tells this one apart.
-fn session_heading(input: &Input<'_>, label: Option<&str>) -> String {
+fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
     let session = input.session;
     let host = &session.host;
     let name = host.name.as_deref().unwrap_or("unknown host");
@@ -72,24 +76,28 @@ fn session_heading(input: &Input<'_>, label: Option<&str>) -> String {
         host.kernel.as_ref().map(|kernel| format!("Linux {kernel}")),
         host.architecture.clone().map(String::from),
         host.processors.map(|count| format!("{count} processors")),
-        host.memory_bytes
-            .map(|bytes| format!("{} of memory", crate::units::block_size(bytes as f64))),
+        host.memory_bytes.map(|bytes| {
+            format!(
+                "{} of memory",
+                crate::units::format_block_size(bytes as f64)
+            )
+        }),
         host.virtualization.clone().map(String::from),
     ];
     let facts: Vec<String> = facts.into_iter().flatten().collect();
     format!(
         "<header class=\"session\"><h1>{}</h1><p class=\"when\">{}</p><p class=\"soft\">{}</p>\
          <p class=\"soft\">{} &middot; {}</p></header>\n",
-        escape::text(label.unwrap_or(name)),
-        escape::text(&moment(&session.started)),
-        escape::text(&facts.join(", ")),
-        escape::text(&session.program),
-        escape::text(input.name),
+        escape::escape_html(label.unwrap_or(name)),
+        escape::escape_html(&format_timestamp(&session.started)),
+        escape::escape_html(&facts.join(", ")),
+        escape::escape_html(&session.program),
+        escape::escape_html(input.name),
     )
 }
 
 /// `2026-01-02 03:04:05+00:00` for what RFC 3339 writes with a `T` and many decimals.
-fn moment(rfc3339: &str) -> String {
+fn format_timestamp(rfc3339: &str) -> String {
     let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
         return rfc3339.to_owned();
     };
@@ -102,7 +110,7 @@ fn moment(rfc3339: &str) -> String {
 }
 
 /// Links to the runs, where there are several.
-fn contents(inputs: &[Input<'_>], labels: &[String]) -> String {
+fn table_of_contents(inputs: &[ComparisonInput<'_>], labels: &[String]) -> String {
     let runs = || {
         let sessions = inputs.iter().zip(labels);
         sessions.flat_map(|(input, label)| input.session.runs.iter().map(move |run| (label, run)))
@@ -114,14 +122,14 @@ fn contents(inputs: &[Input<'_>], labels: &[String]) -> String {
     for (index, (label, run)) in runs().enumerate() {
         let label = Some(label).filter(|label| inputs.len() > 1 && run.target.path != **label);
         let label = label.map_or_else(String::new, |label| {
-            format!(" <span>{}</span>", escape::text(label))
+            format!(" <span>{}</span>", escape::escape_html(label))
         });
         let _ = write!(
             list,
             "<li><a href=\"#run-{}\">{} <span>{}</span>{label}</a></li>",
             index + 1,
-            escape::text(&run.test),
-            escape::text(&run.target.path),
+            escape::escape_html(&run.test),
+            escape::escape_html(&run.target.path),
         );
     }
     format!("<nav><ol>{list}</ol></nav>\n")

@@ -2,22 +2,22 @@
 
 use std::fmt::Write as _;
 
-use super::escape::text;
-use crate::report::repeated::{COLUMNS, tables as tables_of_repeated};
-use crate::report::text::{severity, with_margin};
+use super::escape::escape_html;
+use crate::report::repeated::{METRIC_COLUMNS, repeated_tables as tables_of_repeated};
+use crate::report::text::{severity_word, value_with_margin};
 use crate::report::{again, evidence};
 use crate::safe_text::SafeText;
 use crate::session::document::{
-    Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection, Run, Severity, StageSplit,
-    TableRow, Verdict,
+    BenchmarkRun, Findings, KernelCounts, LatencyByDirection, Metric, MetricTableRow, RunEvidence,
+    Severity, SloResult, StageBreakdown, Verdict,
 };
 use crate::units;
 
 /// Cards at the top of a run whose test does not say which figures come first.
-const CARDS: usize = 4;
+const MAX_DEFAULT_CARDS: usize = 4;
 
 /// Names and values; unknown ones are left out. Values are HTML already.
-pub(super) fn facts(title: &str, facts: &[(&str, Option<String>)]) -> String {
+pub(super) fn fact_list(title: &str, facts: &[(&str, Option<String>)]) -> String {
     let rows = facts.iter().filter_map(|(name, value)| {
         let value = value.as_deref().filter(|value| !value.is_empty())?;
         Some(format!("<dt>{name}</dt><dd>{value}</dd>"))
@@ -31,68 +31,68 @@ pub(super) fn facts(title: &str, facts: &[(&str, Option<String>)]) -> String {
 }
 
 /// What stopped the run.
-pub(super) fn error(run: &Run) -> String {
+pub(super) fn error_section(run: &BenchmarkRun) -> String {
     run.error.as_ref().map_or_else(String::new, |error| {
         format!(
             "<div class=\"verdict invalid\"><p><b>failed</b> {}</p><p class=\"soft\">{}</p></div>\n",
-            text(&error.message),
-            text(&error.advice),
+            escape_html(&error.message),
+            escape_html(&error.advice),
         )
     })
 }
 
 /// What keeps the figures from being believed, the gravest first.
-pub(super) fn verdicts(verdicts: &[Verdict]) -> String {
+pub(super) fn problems_section(verdicts: &[Verdict]) -> String {
     let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
     let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
     sorted.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     let block = |verdict: &Verdict| {
-        let class = severity(verdict.severity).to_lowercase();
+        let class = severity_word(verdict.severity).to_lowercase();
         format!(
             "<div class=\"verdict {class}\"><p><b>{class}: {}</b> {}</p>\
              <p class=\"soft\">{}</p></div>\n",
-            text(&verdict.code),
-            text(&verdict.evidence),
-            text(&verdict.advice),
+            escape_html(&verdict.code),
+            escape_html(&verdict.evidence),
+            escape_html(&verdict.advice),
         )
     };
     sorted.into_iter().map(block).collect()
 }
 
 /// What is good to know besides.
-pub(super) fn notes(verdicts: &[Verdict]) -> String {
+pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
         format!(
             "<tr><td>{}</td><td><p>{}</p><p class=\"soft\">{}</p></td></tr>",
-            text(&verdict.code),
-            text(&verdict.evidence),
-            text(&verdict.advice),
+            escape_html(&verdict.code),
+            escape_html(&verdict.evidence),
+            escape_html(&verdict.advice),
         )
     };
-    table("Notes", "", &notes.map(row).collect::<String>())
+    html_table("Notes", "", &notes.map(row).collect::<String>())
 }
 
 /// The figures that are to be seen first, large.
-pub(super) fn cards(figures: &[Figure], headline: &[&str]) -> String {
-    let named: Vec<&Figure> = headline
+pub(super) fn metric_cards(figures: &[Metric], headline: &[&str]) -> String {
+    let named: Vec<&Metric> = headline
         .iter()
         .filter_map(|name| figures.iter().find(|it| it.name == *name))
         .collect();
     let first = if named.is_empty() {
-        figures.iter().take(CARDS).collect()
+        figures.iter().take(MAX_DEFAULT_CARDS).collect()
     } else {
         named
     };
-    let card = |figure: &&Figure| {
-        let rendered = figure.text();
-        let (value, unit) = split(&rendered);
-        let limits = figure.limits_text().map_or_else(String::new, |limits| {
+    let card = |figure: &&Metric| {
+        let rendered = figure.value_text();
+        let (value, unit) = split_value_and_unit(&rendered);
+        let limits = figure.interval_text().map_or_else(String::new, |limits| {
             format!("<p class=\"soft\">95 %: {limits}</p>")
         });
         format!(
             "<div class=\"card\"><h3>{}</h3><p class=\"value\">{value}<span>{unit}</span></p>{limits}</div>",
-            text(&figure.label()),
+            escape_html(&figure.label()),
         )
     };
     let cards: String = first.iter().map(card).collect();
@@ -104,34 +104,34 @@ pub(super) fn cards(figures: &[Figure], headline: &[&str]) -> String {
 }
 
 /// A rendered figure as its number and its unit.
-fn split(rendered: &str) -> (&str, &str) {
+fn split_value_and_unit(rendered: &str) -> (&str, &str) {
     rendered.split_once(' ').unwrap_or((rendered, ""))
 }
 
 /// Goals and whether they were met.
-pub(super) fn goals(goals: &[Goal]) -> String {
-    let row = |goal: &Goal| {
+pub(super) fn goals_table(goals: &[SloResult]) -> String {
+    let row = |goal: &SloResult| {
         let class = match goal.met {
             Some(true) => "good",
             Some(false) => "trouble",
             None => "soft",
         };
-        let word = goal.word();
+        let word = goal.status();
         let measured = goal.measured_text().map_or_else(
-            || goal.reason().unwrap_or_default().to_owned(),
+            || goal.undetermined_reason().unwrap_or_default().to_owned(),
             |value| format!("{value} measured"),
         );
-        let margin = goal.margin().unwrap_or_default();
+        let margin = goal.margin_text().unwrap_or_default();
         format!(
             "<tr><td>{}</td><td class=\"{class}\">{word}</td><td>{measured}</td><td>{margin}</td></tr>",
-            text(&goal.goal),
+            escape_html(&goal.goal),
         )
     };
-    table("Goals", "", &goals.iter().map(row).collect::<String>())
+    html_table("Goals", "", &goals.iter().map(row).collect::<String>())
 }
 
 /// Every figure with its limits and what it rests on; a column that would be empty is left out.
-pub(super) fn figures(figures: &[&Figure]) -> String {
+pub(super) fn metrics_table(figures: &[&Metric]) -> String {
     let bounded = figures.iter().any(|figure| figure.low.is_some());
     let counted = figures.iter().any(|figure| figure.observations.is_some());
     let column = |shown: bool, tag: &str, class: &str, text: &str| {
@@ -141,13 +141,15 @@ pub(super) fn figures(figures: &[&Figure]) -> String {
             String::new()
         }
     };
-    let row = |figure: &&Figure| {
-        let limits = figure.limits_text().unwrap_or_default();
-        let count = figure.observations.map_or_else(String::new, grouped);
+    let row = |figure: &&Metric| {
+        let limits = figure.interval_text().unwrap_or_default();
+        let count = figure
+            .observations
+            .map_or_else(String::new, group_thousands);
         format!(
             "<tr><td>{}</td><td class=\"n\">{}</td>{}{}</tr>",
-            text(&figure.label()),
-            figure.text(),
+            escape_html(&figure.label()),
+            figure.value_text(),
             column(bounded, "td", " soft", &limits),
             column(counted, "td", " soft", &count),
         )
@@ -158,36 +160,36 @@ pub(super) fn figures(figures: &[&Figure]) -> String {
         column(counted, "th", "", "observations"),
     );
     let rows: String = figures.iter().map(row).collect();
-    format!("<div>{}</div>\n", table("Figures", &head, &rows))
+    format!("<div>{}</div>\n", html_table("Figures", &head, &rows))
 }
 
 /// Figures that are best read side by side; what the run lacks is n/a.
-pub(super) fn tables(findings: &Findings) -> String {
-    let own = findings.own_tables();
+pub(super) fn metric_tables(findings: &Findings) -> String {
+    let own = findings.top_level_tables();
     let figures = findings.index();
     own.map(|crossed| {
         let headings = crossed.columns.iter();
         let head: String = std::iter::once("<th></th>".to_owned())
-            .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", text(name))))
+            .chain(headings.map(|name| format!("<th class=\"n\">{}</th>", escape_html(name))))
             .collect();
         let cell = |name: &SafeText| {
             let figure = figures
                 .get(name)
-                .map_or_else(|| "n/a".to_owned(), |figure| with_margin(figure));
+                .map_or_else(|| "n/a".to_owned(), |figure| value_with_margin(figure));
             format!("<td class=\"n\">{figure}</td>")
         };
-        let row = |row: &TableRow| {
+        let row = |row: &MetricTableRow| {
             let cells: String = row.cells.iter().map(cell).collect();
-            format!("<tr><td>{}</td>{cells}</tr>", text(&row.name))
+            format!("<tr><td>{}</td>{cells}</tr>", escape_html(&row.name))
         };
         let rows: String = crossed.rows.iter().map(row).collect();
-        table(&text(&crossed.name), &head, &rows)
+        html_table(&escape_html(&crossed.name), &head, &rows)
     })
     .collect()
 }
 
 /// Where the traced requests spent their time.
-pub(super) fn stages(stages: Option<&StageSplit>) -> String {
+pub(super) fn stages_table(stages: Option<&StageBreakdown>) -> String {
     let Some(stages) = stages else {
         return String::new();
     };
@@ -196,31 +198,32 @@ pub(super) fn stages(stages: Option<&StageSplit>) -> String {
         let known = each.filter_map(|(word, summary)| {
             Some(format!(
                 "{word} {} on average",
-                units::latency(summary.as_ref()?.mean_ns)
+                units::format_latency(summary.as_ref()?.mean_ns)
             ))
         });
         Some(known.collect::<Vec<_>>().join(", "))
     };
-    facts(
+    fact_list(
         "Where requests spent their time",
         &[
-            ("device", Some(text(&stages.device))),
+            ("device", Some(escape_html(&stages.device))),
             (
                 "followed",
-                Some(format!("{} requests", grouped(stages.requests))),
+                Some(format!("{} requests", group_thousands(stages.requests))),
             ),
             (
                 "lost",
-                (stages.lost > 0).then(|| format!("{} events", grouped(stages.lost))),
+                (stages.lost_events > 0)
+                    .then(|| format!("{} events", group_thousands(stages.lost_events))),
             ),
-            ("queued", words(&stages.queue)),
-            ("in the drive", words(&stages.drive)),
+            ("queued", words(&stages.q2d)),
+            ("in the drive", words(&stages.d2c)),
         ],
     )
 }
 
 /// A number with its thousands set apart by thin spaces.
-fn grouped(number: u64) -> String {
+fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
     for (index, digit) in digits.chars().enumerate() {
@@ -233,7 +236,7 @@ fn grouped(number: u64) -> String {
 }
 
 /// A table with a heading; nothing without rows. Head and rows are HTML already.
-pub(super) fn table(title: &str, head: &str, rows: &str) -> String {
+pub(super) fn html_table(title: &str, head: &str, rows: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
@@ -248,7 +251,7 @@ pub(super) fn table(title: &str, head: &str, rows: &str) -> String {
 }
 
 /// What the kernel counted of the same device.
-pub(super) fn kernel(kernel: Option<&KernelCounts>) -> String {
+pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
     let Some(kernel) = kernel else {
         return String::new();
     };
@@ -256,18 +259,18 @@ pub(super) fn kernel(kernel: Option<&KernelCounts>) -> String {
         (count > 0).then(|| {
             format!(
                 "{}, {}, mean size {}, {} merged",
-                grouped(count),
-                units::capacity(bytes as f64),
-                units::block_size((bytes as f64 / count as f64).round()),
-                grouped(merged),
+                group_thousands(count),
+                units::format_capacity(bytes as f64),
+                units::format_block_size((bytes as f64 / count as f64).round()),
+                group_thousands(merged),
             )
         })
     };
-    let time = |nanoseconds: u64| units::waiting(std::time::Duration::from_nanos(nanoseconds));
-    facts(
+    let time = |nanoseconds: u64| units::format_wait(std::time::Duration::from_nanos(nanoseconds));
+    fact_list(
         "Kernel's own counts",
         &[
-            ("device", Some(text(&kernel.device))),
+            ("device", Some(escape_html(&kernel.device))),
             (
                 "reads",
                 direction(kernel.reads, kernel.reads_merged, kernel.read_bytes),
@@ -278,11 +281,17 @@ pub(super) fn kernel(kernel: Option<&KernelCounts>) -> String {
             ),
             (
                 "discards",
-                kernel.discards.filter(|count| *count > 0).map(grouped),
+                kernel
+                    .discards
+                    .filter(|count| *count > 0)
+                    .map(group_thousands),
             ),
             (
                 "flushes",
-                kernel.flushes.filter(|count| *count > 0).map(grouped),
+                kernel
+                    .flushes
+                    .filter(|count| *count > 0)
+                    .map(group_thousands),
             ),
             (
                 "busy",
@@ -296,20 +305,20 @@ pub(super) fn kernel(kernel: Option<&KernelCounts>) -> String {
 }
 
 /// Figures of repeated runs over all of them; empty where nothing was repeated.
-pub(super) fn repeated(runs: &[Run]) -> String {
+pub(super) fn repeated_runs_table(runs: &[BenchmarkRun]) -> String {
     let head: String = std::iter::once("<th>figure</th>".to_owned())
-        .chain(COLUMNS.map(|name| format!("<th class=\"n\">{name}</th>")))
+        .chain(METRIC_COLUMNS.map(|name| format!("<th class=\"n\">{name}</th>")))
         .collect();
     let row = |[name, values @ ..]: &[String; 5]| {
         let values = values.iter();
         let values: String = values
-            .map(|it| format!("<td class=\"n\">{}</td>", text(it)))
+            .map(|it| format!("<td class=\"n\">{}</td>", escape_html(it)))
             .collect();
-        format!("<tr><td>{}</td>{values}</tr>", text(name))
+        format!("<tr><td>{}</td>{values}</tr>", escape_html(name))
     };
     let drawn = tables_of_repeated(runs).into_iter().map(|(heading, rows)| {
-        table(
-            &text(&heading),
+        html_table(
+            &escape_html(&heading),
             &head,
             &rows.iter().map(row).collect::<String>(),
         )
@@ -318,20 +327,20 @@ pub(super) fn repeated(runs: &[Run]) -> String {
 }
 
 /// What was seen around the run.
-pub(super) fn surroundings(evidence: &Evidence) -> String {
-    let told = evidence::facts(evidence);
+pub(super) fn evidence_section(evidence: &RunEvidence) -> String {
+    let told = evidence::evidence_lines(evidence);
     let rows: Vec<(&str, Option<String>)> = told
         .iter()
-        .map(|(name, value)| (*name, Some(text(value))))
+        .map(|(name, value)| (*name, Some(escape_html(value))))
         .collect();
-    facts("Around it", &rows)
+    fact_list("Around it", &rows)
 }
 
 /// The command lines that do the same.
-pub(super) fn commands(run: &Run) -> String {
+pub(super) fn commands(run: &BenchmarkRun) -> String {
     let mut lines = String::new();
     for line in again::lines(run) {
-        let _ = writeln!(lines, "{}", text(&line));
+        let _ = writeln!(lines, "{}", escape_html(&line));
     }
     if lines.is_empty() {
         lines

@@ -2,52 +2,56 @@
 
 use std::time::Duration;
 
-use super::escape::text;
-use super::{Presentations, charts, parts};
+use super::escape::escape_html;
+use super::{PresentationLookup, charts, parts};
 use crate::safe_text::SafeText;
-use crate::session::chart::Presentation;
-use crate::session::compare::align::parameters;
-use crate::session::document::{Figure, Findings, Run, RunState, Series, TargetRecord};
+use crate::session::chart::ResultPresentation;
+use crate::session::compare::align::format_parameters;
+use crate::session::document::{BenchmarkRun, Findings, Metric, RunState, Series, TargetRecord};
 use crate::units;
 
 /// A run's part of the page.
-pub(super) fn section(run: &Run, number: usize, presentations: &Presentations<'_>) -> String {
+pub(super) fn run_section(
+    run: &BenchmarkRun,
+    number: usize,
+    presentations: &PresentationLookup<'_>,
+) -> String {
     let presentation = presentations(&run.test).unwrap_or_default();
     let findings = &run.findings;
     [
         format!("<section class=\"run\" id=\"run-{number}\">\n"),
-        heading(run, &presentation),
-        parts::error(run),
-        parts::verdicts(&findings.verdicts),
-        parts::cards(&findings.figures, presentation.headline),
-        parts::goals(&findings.goals),
-        charts::of(findings, presentation.charts),
-        parts::tables(findings),
-        parts::notes(&findings.verdicts),
+        run_heading(run, &presentation),
+        parts::error_section(run),
+        parts::problems_section(&findings.verdicts),
+        parts::metric_cards(&findings.figures, presentation.headline),
+        parts::goals_table(&findings.goals),
+        charts::run_charts(findings, presentation.charts),
+        parts::metric_tables(findings),
+        parts::notes_section(&findings.verdicts),
         "<div class=\"details\">\n".to_owned(),
-        parts::figures(&findings.listed()),
+        parts::metrics_table(&findings.metrics_outside_tables()),
         "<div>\n".to_owned(),
-        drive(&run.target),
-        conduct(run),
-        parts::kernel(run.kernel.as_ref()),
-        parts::stages(run.stages.as_ref()),
-        parts::surroundings(&run.evidence),
+        drive_description(&run.target),
+        execution_facts(run),
+        parts::kernel_counts_table(run.kernel.as_ref()),
+        parts::stages_table(run.stages.as_ref()),
+        parts::evidence_section(&run.evidence),
         "</div>\n</div>\n".to_owned(),
         parts::commands(run),
-        of_parts(findings, presentations),
+        nested_sections(findings, presentations),
         "</section>\n".to_owned(),
     ]
     .concat()
 }
 
-fn heading(run: &Run, presentation: &Presentation) -> String {
+fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> String {
     let (class, word) = match run.state {
         RunState::Finished => ("good", "finished"),
         RunState::Interrupted => ("trouble", "interrupted"),
         RunState::Failed => ("trouble", "failed"),
         RunState::Running => ("soft", "running"),
     };
-    let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
+    let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
     let mut subject = match run.target.kind.as_str() {
         "scratch" => format!("a scratch file in {}", run.target.path),
         _ => run.target.path.clone().into(),
@@ -58,15 +62,15 @@ fn heading(run: &Run, presentation: &Presentation) -> String {
     format!(
         "<h2>{} <span class=\"state {class}\">{word} after {elapsed}</span></h2>\n\
          <p class=\"subject\">{}, {}</p>\n<p class=\"soft\">{}</p>\n",
-        text(&run.test),
-        text(&subject),
-        units::size(run.target.size_bytes),
-        text(presentation.summary),
+        escape_html(&run.test),
+        escape_html(&subject),
+        units::format_size(run.target.size_bytes),
+        escape_html(presentation.summary),
     )
 }
 
 /// What the parts of a larger test found, each like a test of its own.
-fn of_parts(findings: &Findings, presentations: &Presentations<'_>) -> String {
+fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> String {
     let figures = findings.figures.iter().map(|figure| &figure.name);
     let all = figures.chain(findings.series.iter().map(|series| &series.name));
     let mut names: Vec<&str> = Vec::new();
@@ -76,23 +80,23 @@ fn of_parts(findings: &Findings, presentations: &Presentations<'_>) -> String {
         }
     }
     let shown = names.into_iter().map(|name| {
-        let part = part(findings, name);
+        let part = nested_findings(findings, name);
         let presentation = presentations(name).unwrap_or_default();
         format!(
             "<div class=\"part\"><h2>{}</h2>\n{}{}</div>\n",
-            text(name),
-            charts::of(&part, presentation.charts),
-            parts::figures(&part.figures.iter().collect::<Vec<_>>()),
+            escape_html(name),
+            charts::run_charts(&part, presentation.charts),
+            parts::metrics_table(&part.figures.iter().collect::<Vec<_>>()),
         )
     });
     shown.collect()
 }
 
 /// The findings of one part under the names that they have in its own test.
-fn part(findings: &Findings, prefix: &str) -> Findings {
+fn nested_findings(findings: &Findings, prefix: &str) -> Findings {
     let own = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('/')?.to_owned());
     let figures = findings.figures.iter().filter_map(|figure| {
-        Some(Figure {
+        Some(Metric {
             name: own(&figure.name)?.into(),
             ..figure.clone()
         })
@@ -110,8 +114,8 @@ fn part(findings: &Findings, prefix: &str) -> Findings {
     }
 }
 
-fn drive(target: &TargetRecord) -> String {
-    let word = |value: &Option<SafeText>| value.as_deref().map(text);
+fn drive_description(target: &TargetRecord) -> String {
+    let word = |value: &Option<SafeText>| value.as_deref().map(escape_html);
     let rotational = target.rotational.map(|rotational| {
         if rotational {
             "says that it rotates"
@@ -120,16 +124,16 @@ fn drive(target: &TargetRecord) -> String {
         }
         .to_owned()
     });
-    parts::facts(
+    parts::fact_list(
         "Drive",
         &[
-            ("target", Some(text(&target.path))),
-            ("kind", Some(text(&target.kind))),
+            ("target", Some(escape_html(&target.path))),
+            ("kind", Some(escape_html(&target.kind))),
             (
                 "size",
                 Some(format!(
                     "{} ({} bytes)",
-                    units::size(target.size_bytes),
+                    units::format_size(target.size_bytes),
                     target.size_bytes
                 )),
             ),
@@ -144,8 +148,8 @@ fn drive(target: &TargetRecord) -> String {
                 "blocks",
                 Some(format!(
                     "{} logical, {} physical",
-                    units::block_size(f64::from(target.logical_block_bytes)),
-                    units::block_size(f64::from(target.physical_block_bytes)),
+                    units::format_block_size(f64::from(target.logical_block_bytes)),
+                    units::format_block_size(f64::from(target.physical_block_bytes)),
                 )),
             ),
         ],
@@ -153,7 +157,7 @@ fn drive(target: &TargetRecord) -> String {
 }
 
 /// How the test was carried out.
-fn conduct(run: &Run) -> String {
+fn execution_facts(run: &BenchmarkRun) -> String {
     let mut engine = run.engine.name.clone();
     if !run.engine.features.is_empty() {
         engine = format!("{engine}: {}", run.engine.features.join(", ")).into();
@@ -162,7 +166,7 @@ fn conduct(run: &Run) -> String {
         engine = format!("{engine} ({reason})").into();
     }
     let processor = run.cpu.map(|cpu| {
-        let time = |nanoseconds| units::waiting(Duration::from_nanos(nanoseconds));
+        let time = |nanoseconds| units::format_wait(Duration::from_nanos(nanoseconds));
         let machine = cpu.machine_busy_ns.map_or_else(String::new, |busy| {
             format!("; whole machine busy {}", time(busy))
         });
@@ -172,12 +176,18 @@ fn conduct(run: &Run) -> String {
             time(cpu.system_ns)
         )
     });
-    parts::facts(
+    parts::fact_list(
         "Conduct",
         &[
-            ("started", Some(text(&super::moment(&run.started)))),
-            ("parameters", Some(text(&parameters(run).join(", ")))),
-            ("engine", Some(text(&engine))),
+            (
+                "started",
+                Some(escape_html(&super::format_timestamp(&run.started))),
+            ),
+            (
+                "parameters",
+                Some(escape_html(&format_parameters(run).join(", "))),
+            ),
+            ("engine", Some(escape_html(&engine))),
             ("processor time", processor),
         ],
     )

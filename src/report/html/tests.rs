@@ -1,48 +1,48 @@
 use std::path::Path;
 
 use super::*;
-use crate::session::chart::{Chart, Shape};
-use crate::session::compare::{Input, compare};
-use crate::session::document::{Axis, RunError, RunState, Series, Session, Unit};
+use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::compare::{ComparisonInput, compare_sessions};
+use crate::session::document::{ChartAxis, MetricUnit, RunError, RunState, Series, Session};
 use crate::session::store;
 
-const CHARTS: &[Chart] = &[
-    Chart::new("IOPS over the run", Shape::Line, &["iops-over-time"]),
-    Chart::new(
+const TEST_CHARTS: &[ChartSpec] = &[
+    ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]),
+    ChartSpec::new(
         "Throughput against address",
-        Shape::Steps,
+        ChartShape::Steps,
         &["throughput-over-address"],
     ),
 ];
 
-fn sample(name: &str) -> Session {
+fn load_sample_session(name: &str) -> Session {
     let path = Path::new(env!("CARGO_MANIFEST_DIR"))
         .join("tests/sessions")
         .join(name);
-    store::load(&path).unwrap()
+    store::load_session(&path).unwrap()
 }
 
-fn present(_: &str) -> Option<Presentation> {
-    Some(Presentation {
+fn test_presentation(_: &str) -> Option<ResultPresentation> {
+    Some(ResultPresentation {
         summary: "what it measures",
         headline: &["iops", "throughput_mean"],
-        charts: CHARTS,
+        charts: TEST_CHARTS,
     })
 }
 
 fn page_of(session: &Session) -> String {
-    page(
-        &[Input {
+    html_page(
+        &[ComparisonInput {
             name: "one.json",
             session,
         }],
         None,
-        &present,
+        &test_presentation,
     )
 }
 
 /// Every tag is closed by its own kind in order, and nothing is fetched or executed.
-fn is_whole_and_harmless(html: &str) {
+fn assert_well_formed_and_inert(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     for piece in html.split('<').skip(1) {
         let (tag, _) = piece
@@ -76,9 +76,9 @@ fn is_whole_and_harmless(html: &str) {
 }
 
 #[test]
-fn everything_of_a_run_is_on_the_page() {
-    let html = page_of(&sample("nvme-random.json"));
-    is_whole_and_harmless(&html);
+fn html_page_contains_all_run_results() {
+    let html = page_of(&load_sample_session("nvme-random.json"));
+    assert_well_formed_and_inert(&html);
     for part in [
         "web-07",
         "SAMSUNG MZQL2960HCJR-00A07",
@@ -98,9 +98,9 @@ fn everything_of_a_run_is_on_the_page() {
 }
 
 #[test]
-fn the_curve_of_a_hard_disk_is_drawn_in_steps() {
-    let html = page_of(&sample("hdd-sequential.json"));
-    is_whole_and_harmless(&html);
+fn hard_disk_throughput_is_drawn_as_steps() {
+    let html = page_of(&load_sample_session("hdd-sequential.json"));
+    assert_well_formed_and_inert(&html);
     let steps = html
         .split("aria-label=\"Throughput against address\"")
         .nth(1)
@@ -117,9 +117,9 @@ fn the_curve_of_a_hard_disk_is_drawn_in_steps() {
 }
 
 #[test]
-fn hostile_names_stay_text() {
+fn hostile_names_are_escaped_in_html() {
     let hostile = "</title><script>alert(1)</script>\"'><img src=x onerror=y>\u{202e}&";
-    let mut session = sample("hdd-sequential.json");
+    let mut session = load_sample_session("hdd-sequential.json");
     session.host.name = Some(hostile.into());
     session.program = hostile.into();
     session.started = hostile.into();
@@ -143,32 +143,34 @@ fn hostile_names_stay_text() {
     run.kernel.as_mut().unwrap().device = hostile.into();
     let percentiles = &mut run.findings.latency.read.as_mut().unwrap().percentiles;
     percentiles.insert(hostile.to_owned(), 1);
-    is_whole_and_harmless(&page_of(&session));
-    let inputs = [Input {
+    assert_well_formed_and_inert(&page_of(&session));
+    let inputs = [ComparisonInput {
         name: hostile,
         session: &session,
     }; 2];
-    let comparison = compare(&inputs, &[]);
-    is_whole_and_harmless(&page(&inputs, Some(&comparison), &present));
+    let comparison = compare_sessions(&inputs, &[]);
+    assert_well_formed_and_inert(&html_page(&inputs, Some(&comparison), &test_presentation));
 }
 
 #[test]
-fn every_shape_draws_odd_points_without_odd_places() {
-    static ODD: &[Chart] = &[
-        Chart::new("a", Shape::Line, &["odd"]).log_x().log_y(),
-        Chart::new("b", Shape::Steps, &["odd"]),
-        Chart::new("c", Shape::Bars, &["odd"]).log_x(),
-        Chart::new("d", Shape::StackedBars, &["odd", "other"]),
-        Chart::new("e", Shape::Scatter, &["odd"]).marked(&["throughput_mean"]),
-        Chart::new("f", Shape::Polar, &["odd"]),
+fn every_chart_shape_draws_extreme_points_within_bounds() {
+    static ODD_CHARTS: &[ChartSpec] = &[
+        ChartSpec::new("a", ChartShape::Line, &["odd"])
+            .log_x()
+            .log_y(),
+        ChartSpec::new("b", ChartShape::Steps, &["odd"]),
+        ChartSpec::new("c", ChartShape::Bars, &["odd"]).log_x(),
+        ChartSpec::new("d", ChartShape::StackedBars, &["odd", "other"]),
+        ChartSpec::new("e", ChartShape::Scatter, &["odd"]).with_marks(&["throughput_mean"]),
+        ChartSpec::new("f", ChartShape::Polar, &["odd"]),
     ];
     let odd = |_: &str| {
-        Some(Presentation {
-            charts: ODD,
-            ..Presentation::default()
+        Some(ResultPresentation {
+            charts: ODD_CHARTS,
+            ..ResultPresentation::default()
         })
     };
-    let mut session = sample("hdd-sequential.json");
+    let mut session = load_sample_session("hdd-sequential.json");
     for points in [
         vec![],
         vec![[0.0, 0.0]],
@@ -180,16 +182,16 @@ fn every_shape_draws_odd_points_without_odd_places() {
         ],
     ] {
         for name in ["odd", "other"] {
-            session.runs[0].findings.put_series(Series {
+            session.runs[0].findings.set_series(Series {
                 name: name.into(),
-                x: Axis::new("x", Unit::BytesPerSecond),
-                y: Axis::new("y", Unit::Bytes),
+                x: ChartAxis::new("x", MetricUnit::BytesPerSecond),
+                y: ChartAxis::new("y", MetricUnit::Bytes),
                 points: points.clone(),
                 intervals: Vec::new(),
             });
         }
-        is_whole_and_harmless(&page(
-            &[Input {
+        assert_well_formed_and_inert(&html_page(
+            &[ComparisonInput {
                 name: "odd",
                 session: &session,
             }],
@@ -202,21 +204,25 @@ fn every_shape_draws_odd_points_without_odd_places() {
 #[test]
 fn several_sessions_are_listed_and_compared() {
     let (first, other) = (
-        sample("nvme-random.json"),
-        sample("nvme-random-slower.json"),
+        load_sample_session("nvme-random.json"),
+        load_sample_session("nvme-random-slower.json"),
     );
     let inputs = [
-        Input {
+        ComparisonInput {
             name: "first.json",
             session: &first,
         },
-        Input {
+        ComparisonInput {
             name: "other.json",
             session: &other,
         },
     ];
-    let html = page(&inputs, Some(&compare(&inputs, &[])), &present);
-    is_whole_and_harmless(&html);
+    let html = html_page(
+        &inputs,
+        Some(&compare_sessions(&inputs, &[])),
+        &test_presentation,
+    );
+    assert_well_formed_and_inert(&html);
     for part in [
         "<h1>Comparison of web-07, web-11</h1>",
         "0.841",
@@ -230,14 +236,16 @@ fn several_sessions_are_listed_and_compared() {
 }
 
 #[test]
-fn the_parts_of_a_larger_test_have_charts_of_their_own() {
-    let part = sample("nvme-random.json").runs[0].findings.clone();
-    let mut session = sample("nvme-random.json");
+fn nested_benchmarks_have_separate_charts() {
+    let part = load_sample_session("nvme-random.json").runs[0]
+        .findings
+        .clone();
+    let mut session = load_sample_session("nvme-random.json");
     let findings = &mut session.runs[0].findings;
     *findings = Default::default();
-    findings.absorb("random-read", &part);
+    findings.merge_nested("random-read", &part);
     let html = page_of(&session);
-    is_whole_and_harmless(&html);
+    assert_well_formed_and_inert(&html);
     assert!(html.contains("<div class=\"part\"><h2>random-read</h2>"));
     assert!(html.contains("IOPS over the run"));
 }

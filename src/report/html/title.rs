@@ -3,23 +3,27 @@
 use std::path::Path;
 
 use crate::safe_text::SafeText;
-use crate::session::compare::Input;
+use crate::session::compare::ComparisonInput;
 
 /// Sessions that the title names; more are counted.
-const NAMED: usize = 3;
+const MAX_NAMED_SESSIONS: usize = 3;
 
 /// The page's title.
-pub(super) fn title(inputs: &[Input<'_>]) -> String {
-    let hosts = hosts(inputs);
+pub(super) fn page_title(inputs: &[ComparisonInput<'_>]) -> String {
+    let hosts = host_labels(inputs);
     let [_, _, ..] = inputs else {
         return match hosts.first() {
             Some(host) => format!("Drive report of {host}"),
             None => "Drive report".to_owned(),
         };
     };
-    let labels = labels(inputs);
-    let mut names: Vec<&str> = labels.iter().take(NAMED).map(String::as_str).collect();
-    let more = labels.len().saturating_sub(NAMED);
+    let labels = session_labels(inputs);
+    let mut names: Vec<&str> = labels
+        .iter()
+        .take(MAX_NAMED_SESSIONS)
+        .map(String::as_str)
+        .collect();
+    let more = labels.len().saturating_sub(MAX_NAMED_SESSIONS);
     let counted = format!("{more} more");
     if more > 0 {
         names.push(&counted);
@@ -34,8 +38,9 @@ pub(super) fn title(inputs: &[Input<'_>]) -> String {
 
 /// What tells the sessions apart, one label for each: their hosts, or else the drives' models, the
 /// targets, the serial numbers, or else the names of the files.
-pub(super) fn labels(inputs: &[Input<'_>]) -> Vec<String> {
-    let candidates: [fn(&Input<'_>) -> Option<String>; 4] = [host, models, targets, serials];
+pub(super) fn session_labels(inputs: &[ComparisonInput<'_>]) -> Vec<String> {
+    let candidates: [fn(&ComparisonInput<'_>) -> Option<String>; 4] =
+        [host_name, model_names, target_names, serial_numbers];
     let labels = candidates
         .into_iter()
         .filter_map(|candidate| {
@@ -53,34 +58,34 @@ fn are_distinct(labels: &[String]) -> bool {
     labels.iter().all(|label| seen.insert(label))
 }
 
-fn hosts(inputs: &[Input<'_>]) -> Vec<String> {
-    let mut hosts: Vec<String> = inputs.iter().filter_map(host).collect();
+fn host_labels(inputs: &[ComparisonInput<'_>]) -> Vec<String> {
+    let mut hosts: Vec<String> = inputs.iter().filter_map(host_name).collect();
     hosts.sort();
     hosts.dedup();
     hosts
 }
 
-fn host(input: &Input<'_>) -> Option<String> {
+fn host_name(input: &ComparisonInput<'_>) -> Option<String> {
     input.session.host.name.clone().map(String::from)
 }
 
-fn models(input: &Input<'_>) -> Option<String> {
+fn model_names(input: &ComparisonInput<'_>) -> Option<String> {
     let runs = input.session.runs.iter();
-    each_once(runs.map(|run| run.target.model.as_ref()))
+    join_distinct(runs.map(|run| run.target.model.as_ref()))
 }
 
-fn targets(input: &Input<'_>) -> Option<String> {
+fn target_names(input: &ComparisonInput<'_>) -> Option<String> {
     let runs = input.session.runs.iter();
-    each_once(runs.map(|run| Some(&run.target.path)))
+    join_distinct(runs.map(|run| Some(&run.target.path)))
 }
 
-fn serials(input: &Input<'_>) -> Option<String> {
+fn serial_numbers(input: &ComparisonInput<'_>) -> Option<String> {
     let runs = input.session.runs.iter();
-    each_once(runs.map(|run| run.target.serial.as_ref()))
+    join_distinct(runs.map(|run| run.target.serial.as_ref()))
 }
 
 /// The texts, each once; `None` where one is unknown or there are none.
-fn each_once<'t>(texts: impl Iterator<Item = Option<&'t SafeText>>) -> Option<String> {
+fn join_distinct<'t>(texts: impl Iterator<Item = Option<&'t SafeText>>) -> Option<String> {
     let mut known: Vec<&str> = Vec::new();
     for text in texts {
         let text = text?;
@@ -92,8 +97,8 @@ fn each_once<'t>(texts: impl Iterator<Item = Option<&'t SafeText>>) -> Option<St
 }
 
 /// The names of the files without their directories, unless these alone tell them apart.
-fn file_names(inputs: &[Input<'_>]) -> Vec<String> {
-    let name = |input: &Input<'_>| {
+fn file_names(inputs: &[ComparisonInput<'_>]) -> Vec<String> {
+    let name = |input: &ComparisonInput<'_>| {
         let name = Path::new(input.name).file_name();
         name.map_or_else(
             || input.name.to_owned(),
@@ -110,45 +115,57 @@ fn file_names(inputs: &[Input<'_>]) -> Vec<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::compare::sample::{run, session};
+    use crate::session::compare::sample::{sample_run, sample_session};
     use crate::session::document::Session;
 
-    fn on(host: &str, model: Option<&str>, path: &str) -> Session {
-        let mut run = run("iops", 1.0, 0.1);
+    fn session_on_host(host: &str, model: Option<&str>, path: &str) -> Session {
+        let mut run = sample_run("iops", 1.0, 0.1);
         run.target.model = model.map(Into::into);
         run.target.path = path.into();
-        session(host, vec![run])
+        sample_session(host, vec![run])
     }
 
-    fn titled(sessions: &[(&str, Session)]) -> String {
-        let inputs: Vec<Input<'_>> = sessions
+    fn title_of_sessions(sessions: &[(&str, Session)]) -> String {
+        let inputs: Vec<ComparisonInput<'_>> = sessions
             .iter()
-            .map(|(name, session)| Input { name, session })
+            .map(|(name, session)| ComparisonInput { name, session })
             .collect();
-        title(&inputs)
+        page_title(&inputs)
     }
 
     #[test]
     fn title_of_one_session_names_its_host() {
-        let one = [("a.json", on("web-07", None, "/dev/sda"))];
-        assert_eq!(titled(&one), "Drive report of web-07");
+        let one = [("a.json", session_on_host("web-07", None, "/dev/sda"))];
+        assert_eq!(title_of_sessions(&one), "Drive report of web-07");
     }
 
     #[test]
     fn title_of_several_hosts_names_the_hosts() {
         let two = [
-            ("a.json", on("web-07", Some("PM9A3"), "/dev/sda")),
-            ("b.json", on("web-08", Some("PM9A3"), "/dev/sda")),
+            (
+                "a.json",
+                session_on_host("web-07", Some("PM9A3"), "/dev/sda"),
+            ),
+            (
+                "b.json",
+                session_on_host("web-08", Some("PM9A3"), "/dev/sda"),
+            ),
         ];
-        assert_eq!(titled(&two), "Comparison of web-07, web-08");
+        assert_eq!(title_of_sessions(&two), "Comparison of web-07, web-08");
     }
 
     #[test]
     fn title_of_one_host_names_what_differs_there() {
         let two = |models: [Option<&str>; 2], paths: [&str; 2]| {
-            titled(&[
-                ("runs/before.json", on("web-07", models[0], paths[0])),
-                ("runs/after.json", on("web-07", models[1], paths[1])),
+            title_of_sessions(&[
+                (
+                    "runs/before.json",
+                    session_on_host("web-07", models[0], paths[0]),
+                ),
+                (
+                    "runs/after.json",
+                    session_on_host("web-07", models[1], paths[1]),
+                ),
             ])
         };
         let (known, paths) = ([Some("PM9A3"), Some("ST8000")], ["/dev/sda", "/dev/sdb"]);
@@ -164,11 +181,14 @@ mod tests {
 
     #[test]
     fn title_of_many_sessions_counts_those_beyond_three() {
-        let host = |index: usize| on(&format!("web-{index}"), None, "/dev/sda");
+        let host = |index: usize| session_on_host(&format!("web-{index}"), None, "/dev/sda");
         let names = ["a", "b", "c", "d", "e"];
         let five: Vec<(&str, Session)> = (0..5).map(|index| (names[index], host(index))).collect();
-        assert_eq!(titled(&five), "Comparison of web-0, web-1, web-2, 2 more");
+        assert_eq!(
+            title_of_sessions(&five),
+            "Comparison of web-0, web-1, web-2, 2 more"
+        );
         let same: Vec<(&str, Session)> = vec![("x/a", host(1)), ("y/a", host(1))];
-        assert_eq!(titled(&same), "Comparison of x/a, y/a on web-1");
+        assert_eq!(title_of_sessions(&same), "Comparison of x/a, y/a on web-1");
     }
 }

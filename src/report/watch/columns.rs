@@ -2,36 +2,36 @@
 
 use unicode_width::UnicodeWidthChar;
 
-use crate::units::three_digits;
+use crate::units::format_three_digits;
 
 /// Columns of a terminal that has not been asked.
-pub(super) const WIDTH: usize = 80;
+pub(super) const DEFAULT_TERMINAL_WIDTH: usize = 80;
 /// Stands for what is not known.
-pub(super) const UNKNOWN: &str = "n/a";
+pub(super) const UNKNOWN_VALUE: &str = "n/a";
 
 /// A value as text, or that it is not known.
-pub(super) fn known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
-    value.map_or_else(|| UNKNOWN.to_owned(), format)
+pub(super) fn format_known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
+    value.map_or_else(|| UNKNOWN_VALUE.to_owned(), format)
 }
 
 /// Bytes per second in MB/s.
-pub(super) fn megabytes(bytes: Option<f64>) -> String {
-    known(bytes, |bytes| {
+pub(super) fn format_megabytes_per_s(bytes: Option<f64>) -> String {
+    format_known(bytes, |bytes| {
         if bytes == 0.0 {
             "0".to_owned()
         } else {
-            three_digits(bytes / 1e6)
+            format_three_digits(bytes / 1e6)
         }
     })
 }
 
 /// Columns that a terminal needs for it.
-pub(super) fn columns(text: &str) -> usize {
+pub(super) fn display_width(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
 /// Exactly so many columns: cut at the end, or filled with spaces.
-pub(super) fn fitted(text: &str, width: usize) -> String {
+pub(super) fn fit_to_width(text: &str, width: usize) -> String {
     let mut fitted = String::new();
     let mut used = 0;
     for letter in text.chars() {
@@ -47,8 +47,8 @@ pub(super) fn fitted(text: &str, width: usize) -> String {
 }
 
 /// At most so many columns: of a path the end says more than the beginning.
-pub(super) fn shortened(text: &str, width: usize) -> String {
-    if columns(text) <= width {
+pub(super) fn keep_end(text: &str, width: usize) -> String {
+    if display_width(text) <= width {
         return text.to_owned();
     }
     let mut kept: Vec<char> = Vec::new();

@@ -2,15 +2,15 @@
 
 use std::fmt::Write as _;
 
-use super::columns::{fitted, known, megabytes};
-use crate::model::live::DeviceView;
-use crate::units::{self, three_digits};
+use super::columns::{fit_to_width, format_known, format_megabytes_per_s};
+use crate::model::snapshot::DeviceView;
+use crate::units::{self, format_three_digits};
 
 /// Drives, and whatever else did something.
-pub(super) fn devices(text: &mut String, devices: &[DeviceView]) {
+pub(super) fn append_devices(text: &mut String, devices: &[DeviceView]) {
     let shown: Vec<&DeviceView> = devices
         .iter()
-        .filter(|view| is_worth_a_line(view))
+        .filter(|view| is_listed_device(view))
         .collect();
     if shown.is_empty() {
         return;
@@ -24,20 +24,20 @@ pub(super) fn devices(text: &mut String, devices: &[DeviceView]) {
         let _ = writeln!(
             text,
             "{} {:>7} {:>7} {:>7} {:>7} {:>8} {:>8} {:>5} {:>6}",
-            fitted(&view.name, 14),
-            per_second(view.read_ios_per_s),
-            per_second(view.write_ios_per_s),
-            megabytes(view.read_bytes_per_s),
-            megabytes(view.write_bytes_per_s),
-            milliseconds(view.read_await_ns, view.read_ios_per_s),
-            milliseconds(view.write_await_ns, view.write_ios_per_s),
-            known(view.queue_size, three_digits),
-            known(view.busy, |share| format!("{:.0}", share * 100.0)),
+            fit_to_width(&view.name, 14),
+            format_per_second(view.read_ios_per_s),
+            format_per_second(view.write_ios_per_s),
+            format_megabytes_per_s(view.read_bytes_per_s),
+            format_megabytes_per_s(view.write_bytes_per_s),
+            format_milliseconds(view.read_await_ns, view.read_ios_per_s),
+            format_milliseconds(view.write_await_ns, view.write_ios_per_s),
+            format_known(view.queue_size, format_three_digits),
+            format_known(view.busy, |share| format!("{:.0}", share * 100.0)),
         );
     }
 }
 
-fn is_worth_a_line(view: &DeviceView) -> bool {
+fn is_listed_device(view: &DeviceView) -> bool {
     let rates = [
         view.read_ios_per_s,
         view.write_ios_per_s,
@@ -48,20 +48,20 @@ fn is_worth_a_line(view: &DeviceView) -> bool {
     moved || drive || view.in_flight.is_some_and(|count| count > 0)
 }
 
-fn per_second(rate: Option<f64>) -> String {
-    known(rate, |rate| {
+fn format_per_second(rate: Option<f64>) -> String {
+    format_known(rate, |rate| {
         if rate < 100_000.0 {
             format!("{rate:.0}")
         } else {
-            units::count(rate)
+            units::format_count(rate)
         }
     })
 }
 
 /// A response time; a dash where nothing completed and so there is none.
-fn milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
+fn format_milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
     match rate {
         Some(0.0) => "-".to_owned(),
-        _ => known(nanoseconds, |ns| three_digits(ns / 1e6)),
+        _ => format_known(nanoseconds, |ns| format_three_digits(ns / 1e6)),
     }
 }

@@ -2,14 +2,17 @@
 
 use std::fmt::Write as _;
 
-use super::columns::{UNKNOWN, WIDTH, columns, fitted, known, megabytes};
-use crate::model::live::ProcessView;
+use super::columns::{
+    DEFAULT_TERMINAL_WIDTH, UNKNOWN_VALUE, display_width, fit_to_width, format_known,
+    format_megabytes_per_s,
+};
+use crate::model::snapshot::ProcessView;
 
 /// Processes listed, the busiest.
-const PROCESSES: usize = 10;
+const MAX_LISTED_PROCESSES: usize = 10;
 
 /// The busiest processes; `count` is how many there are in all.
-pub(super) fn processes(text: &mut String, processes: &[ProcessView], count: usize) {
+pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], count: usize) {
     if processes.is_empty() {
         return;
     }
@@ -24,21 +27,25 @@ pub(super) fn processes(text: &mut String, processes: &[ProcessView], count: usi
         "wait %",
         processes.len()
     );
-    let percent = |share: Option<f64>| known(share, |share| format!("{:.0}", share * 100.0));
-    for view in processes.iter().take(PROCESSES) {
+    let percent = |share: Option<f64>| format_known(share, |share| format!("{:.0}", share * 100.0));
+    for view in processes.iter().take(MAX_LISTED_PROCESSES) {
         let start = format!(
             "{:>8} {} {:>8} {:>8} {:>6} {:>6}  ",
             view.pid,
-            fitted(view.user.as_deref().unwrap_or(UNKNOWN), 8),
-            megabytes(view.read_bytes_per_s),
-            megabytes(view.write_bytes_per_s),
-            match view.asked_read_bytes_per_s {
+            fit_to_width(view.user.as_deref().unwrap_or(UNKNOWN_VALUE), 8),
+            format_megabytes_per_s(view.read_bytes_per_s),
+            format_megabytes_per_s(view.write_bytes_per_s),
+            match view.rchar_bytes_per_s {
                 Some(0.0) => "-".to_owned(),
-                _ => percent(view.cached),
+                _ => percent(view.cache_fraction),
             },
             percent(view.io_wait),
         );
-        let room = WIDTH.saturating_sub(columns(&start));
-        let _ = writeln!(text, "{start}{}", fitted(&view.command, room).trim_end());
+        let room = DEFAULT_TERMINAL_WIDTH.saturating_sub(display_width(&start));
+        let _ = writeln!(
+            text,
+            "{start}{}",
+            fit_to_width(&view.command, room).trim_end()
+        );
     }
 }

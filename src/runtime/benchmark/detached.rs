@@ -4,28 +4,28 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, Thread};
 use std::time::{Duration, Instant};
 
-use super::book::{Interrupted, SharedBook};
-use super::{Beside, Order, Refused, Report, Start, Watcher, run_into};
-use crate::bench::{BenchError, Forecast, Progress};
-use crate::engine::{Control, EngineError, simulated};
-use crate::roots::Roots;
+use super::session_recorder::{CloseOutcome, SharedRecorder};
+use super::{KernelStats, RunReport, RunSpec, RunStart, RunWatcher, StartError, run_recorded};
+use crate::bench::{BenchError, Forecast, RunProgress};
+use crate::engine::{CancellationToken, EngineError, simulated};
+use crate::roots::SysPaths;
 use crate::runtime::supervisor;
 
 /// How long a job may take to end after it was stopped, until it is left.
-const PATIENCE: Duration = Duration::from_millis(400);
+const STOP_TIMEOUT: Duration = Duration::from_millis(400);
 /// How often a job that was stopped is looked at.
-const LOOK: Duration = Duration::from_millis(5);
+const POLL_INTERVAL: Duration = Duration::from_millis(5);
 /// How long the watcher of a job that is left may take to return.
-const LAST_WORD: Duration = Duration::from_millis(50);
+const WATCHER_TIMEOUT: Duration = Duration::from_millis(50);
 
 /// What the two threads share.
 #[derive(Default)]
-struct Shared {
-    book: SharedBook,
+struct DetachedState {
+    recorder: SharedRecorder,
     /// What became of the job, once that is known.
-    result: Mutex<Option<Result<Report, Refused>>>,
+    result: Mutex<Option<Result<RunReport, StartError>>>,
     /// Gone when the job was left: nothing is shown of it any more.
-    watcher: Mutex<Option<Box<dyn Watcher + Send>>>,
+    watcher: Mutex<Option<Box<dyn RunWatcher + Send>>>,
 }
 
 /// Runs a job to its end, as [`run`](super::run) does, or until 0.4 s after it was
@@ -36,26 +36,26 @@ struct Shared {
 /// # Errors
 /// When it could not begin, or was stopped before it did: nothing was measured.
 pub fn run_detached(
-    order: Order,
-    roots: Roots,
-    control: &Arc<Control>,
-    watcher: Box<dyn Watcher + Send>,
-) -> Result<Report, Refused> {
-    let target = order.job.target.clone();
+    order: RunSpec,
+    roots: SysPaths,
+    control: &Arc<CancellationToken>,
+    watcher: Box<dyn RunWatcher + Send>,
+) -> Result<RunReport, StartError> {
+    let target = order.spec.target_name.clone();
     // A simulated drive always answers: what hangs then is a file.
-    if !target.starts_with(simulated::PREFIX) {
-        supervisor::uses(&target);
+    if !target.starts_with(simulated::NAME_PREFIX) {
+        supervisor::report_target(&target);
     }
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(DetachedState {
         watcher: Mutex::new(Some(watcher)),
-        ..Shared::default()
+        ..DetachedState::default()
     });
     let (theirs, switch, caller) = (Arc::clone(&shared), Arc::clone(control), thread::current());
     let job = thread::Builder::new()
         .name("measurement".to_owned())
-        .spawn(move || measure(&order, &roots, &switch, &theirs, &caller))
+        .spawn(move || run_on_thread(&order, &roots, &switch, &theirs, &caller))
         .map_err(|source| {
-            Refused::Bench(BenchError::Engine(EngineError::Start {
+            StartError::InvalidParameters(BenchError::Engine(EngineError::EngineStart {
                 tried: "start a thread for the benchmark".to_owned(),
                 source,
             }))
@@ -65,27 +65,42 @@ pub fn run_detached(
         if control.is_cancelled() {
             stopped.get_or_insert_with(Instant::now);
         }
-        if stopped.is_some_and(|at| at.elapsed() > PATIENCE) {
-            return shared.leave(&target);
+        if stopped.is_some_and(|at| at.elapsed() > STOP_TIMEOUT) {
+            return shared.take_partial_result(&target);
         }
         // The end of the job wakes this thread just before its thread has ended.
         match shared.has_result() || stopped.is_some() {
-            true => thread::park_timeout(LOOK),
+            true => thread::park_timeout(POLL_INTERVAL),
             false => thread::park(),
         }
     }
     let result = shared.take_result();
-    shared.end_watching();
-    result.unwrap_or(Err(Refused::Bench(BenchError::Engine(EngineError::Worker))))
+    shared.detach_watcher();
+    result.unwrap_or(Err(StartError::InvalidParameters(BenchError::Engine(
+        EngineError::WorkerPanicked,
+    ))))
 }
 
 /// The job's thread. The target is closed at its very end, for that may take as long as any request.
-fn measure(order: &Order, roots: &Roots, control: &Control, shared: &Shared, caller: &Thread) {
+fn run_on_thread(
+    order: &RunSpec,
+    roots: &SysPaths,
+    control: &CancellationToken,
+    shared: &DetachedState,
+    caller: &Thread,
+) {
     // Also after a panic.
     let _wake = WakeOnDrop(caller);
     let mut kept = None;
-    let mut relay = Relay(shared);
-    let result = run_into(order, roots, control, &mut relay, &shared.book, &mut kept);
+    let mut relay = EventRelay(shared);
+    let result = run_recorded(
+        order,
+        roots,
+        control,
+        &mut relay,
+        &shared.recorder,
+        &mut kept,
+    );
     *shared.result.lock().unwrap_or_else(PoisonError::into_inner) = Some(result);
     caller.unpark();
 }
@@ -98,68 +113,68 @@ impl Drop for WakeOnDrop<'_> {
     }
 }
 
-impl Shared {
+impl DetachedState {
     fn has_result(&self) -> bool {
         let result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         result.is_some()
     }
 
-    fn take_result(&self) -> Option<Result<Report, Refused>> {
+    fn take_result(&self) -> Option<Result<RunReport, StartError>> {
         let mut result = self.result.lock().unwrap_or_else(PoisonError::into_inner);
         result.take()
     }
 
     /// Takes what there is from a thread that does not come back.
-    fn leave(&self, target: &str) -> Result<Report, Refused> {
-        self.end_watching();
+    fn take_partial_result(&self, target: &str) -> Result<RunReport, StartError> {
+        self.detach_watcher();
         // Its thread may be in the middle of a line of the journal.
-        let deadline = Instant::now() + PATIENCE;
+        let deadline = Instant::now() + STOP_TIMEOUT;
         loop {
             // First the session: the other thread has a result only after it closed that.
-            let interrupted = self.book.interrupt();
-            if let Interrupted::Closed(report) = interrupted {
+            let interrupted = self.recorder.interrupt();
+            if let CloseOutcome::Closed(report) = interrupted {
                 return Ok(*report);
             }
             if let Some(result) = self.take_result() {
                 return result;
             }
-            let begun = !matches!(interrupted, Interrupted::NotBegun);
+            let begun = !matches!(interrupted, CloseOutcome::NotStarted);
             if !begun || Instant::now() > deadline {
                 return Err(match begun {
-                    true => Refused::NotSaved,
-                    false => Refused::NoAnswer {
-                        doing: self.book.doing(),
+                    true => StartError::JournalHangs,
+                    false => StartError::TargetHangs {
+                        doing: self.recorder.doing(),
                         target: target.to_owned(),
                     },
                 });
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 
     /// From now on nothing is shown of the job.
-    fn end_watching(&self) {
-        let deadline = Instant::now() + LAST_WORD;
+    fn detach_watcher(&self) {
+        let deadline = Instant::now() + WATCHER_TIMEOUT;
         loop {
             if let Ok(mut watcher) = self.watcher.try_lock() {
                 if let Some(mut watcher) = watcher.take() {
-                    watcher.ended();
+                    watcher.on_end();
                 }
                 return;
             }
             if Instant::now() > deadline {
                 return;
             }
-            thread::sleep(LOOK);
+            thread::sleep(POLL_INTERVAL);
         }
     }
 }
 
 /// Passes on what the job tells, as long as it is not left.
-struct Relay<'a>(&'a Shared);
+struct EventRelay<'a>(&'a DetachedState);
 
-impl Relay<'_> {
-    fn with(&self, tell: impl FnOnce(&mut dyn Watcher)) {
+impl EventRelay<'_> {
+    fn with_watcher(&self, tell: impl FnOnce(&mut dyn RunWatcher)) {
         let mut watcher = self
             .0
             .watcher
@@ -171,20 +186,20 @@ impl Relay<'_> {
     }
 }
 
-impl Watcher for Relay<'_> {
-    fn announced(&mut self, test: &'static str, forecast: &Forecast) {
-        self.with(|watcher| watcher.announced(test, forecast));
+impl RunWatcher for EventRelay<'_> {
+    fn on_forecast(&mut self, test: &'static str, forecast: &Forecast) {
+        self.with_watcher(|watcher| watcher.on_forecast(test, forecast));
     }
 
-    fn preparing(&mut self, done: u64, total: u64) {
-        self.with(|watcher| watcher.preparing(done, total));
+    fn on_scratch_fill(&mut self, done: u64, total: u64) {
+        self.with_watcher(|watcher| watcher.on_scratch_fill(done, total));
     }
 
-    fn started(&mut self, start: &Start) {
-        self.with(|watcher| watcher.started(start));
+    fn on_start(&mut self, start: &RunStart) {
+        self.with_watcher(|watcher| watcher.on_start(start));
     }
 
-    fn progress(&mut self, progress: &Progress, beside: Beside<'_>) {
-        self.with(|watcher| watcher.progress(progress, beside));
+    fn on_progress(&mut self, progress: &RunProgress, beside: KernelStats<'_>) {
+        self.with_watcher(|watcher| watcher.on_progress(progress, beside));
     }
 }

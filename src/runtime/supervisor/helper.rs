@@ -10,30 +10,30 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, waitpid};
 use super::system;
 
 /// Most that a helper process may print.
-const LARGEST: u64 = 1 << 20;
+const MAX_OUTPUT_BYTES: u64 = 1 << 20;
 
 /// What a helper process said, and whether it has ended.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Helped {
+pub struct HelperOutcome {
     /// Its lines.
     pub lines: Vec<String>,
     /// The process, when it was late and has been killed. In state D it ends when what it waits for
     /// answers.
-    pub late: Option<Pid>,
+    pub killed_helper: Option<Pid>,
 }
 
 /// Has a child process do some work, waits for it at most `limit`, and yields the lines that it
 /// yields. Where no process can be made the work is done by this one. Must be called while the
 /// process has one thread.
-pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> Helped {
+pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> HelperOutcome {
     let Ok((messages, to_parent)) = std::io::pipe() else {
-        return here(work);
+        return run_here(work);
     };
     match system::fork() {
-        Err(_) => here(work),
+        Err(_) => run_here(work),
         Ok(None) => {
             drop(messages);
-            let lines = match take_descriptors(to_parent) {
+            let lines = match replace_descriptors(to_parent) {
                 Ok(()) => work(),
                 Err(_) => Vec::new(),
             };
@@ -45,21 +45,21 @@ pub fn run_in_child(limit: Duration, work: impl FnOnce() -> Vec<String>) -> Help
         }
         Ok(Some(child)) => {
             drop(to_parent);
-            wait_for(child, messages, limit)
+            wait_for_child(child, messages, limit)
         }
     }
 }
 
-fn here(work: impl FnOnce() -> Vec<String>) -> Helped {
-    Helped {
+fn run_here(work: impl FnOnce() -> Vec<String>) -> HelperOutcome {
+    HelperOutcome {
         lines: work(),
-        late: None,
+        killed_helper: None,
     }
 }
 
 /// In the child: the pipe instead of all descriptors, so that nobody who reads the output of the
 /// program waits for the end of this process; and the end of the parent ends it.
-fn take_descriptors(to_parent: PipeWriter) -> std::io::Result<()> {
+fn replace_descriptors(to_parent: PipeWriter) -> std::io::Result<()> {
     let _ = rustix::process::set_parent_process_death_signal(Some(Signal::KILL));
     rustix::stdio::dup2_stdin(&to_parent)?;
     rustix::stdio::dup2_stdout(&to_parent)?;
@@ -69,8 +69,8 @@ fn take_descriptors(to_parent: PipeWriter) -> std::io::Result<()> {
     Ok(())
 }
 
-fn wait_for(child: Pid, messages: PipeReader, limit: Duration) -> Helped {
-    let text = read_until(messages, Instant::now() + limit);
+fn wait_for_child(child: Pid, messages: PipeReader, limit: Duration) -> HelperOutcome {
+    let text = read_until_deadline(messages, Instant::now() + limit);
     let (text, is_over) = match text {
         Ok(text) => (text, true),
         Err(text) => (text, false),
@@ -83,16 +83,16 @@ fn wait_for(child: Pid, messages: PipeReader, limit: Duration) -> Helped {
         let _ = waitpid(Some(child), WaitOptions::NOHANG);
     }
     let text = String::from_utf8_lossy(&text);
-    Helped {
+    HelperOutcome {
         lines: text.lines().map(str::to_owned).collect(),
-        late: (!is_over).then_some(child),
+        killed_helper: (!is_over).then_some(child),
     }
 }
 
 /// All that comes; an error with what came until the deadline.
-fn read_until(messages: PipeReader, deadline: Instant) -> Result<Vec<u8>, Vec<u8>> {
+fn read_until_deadline(messages: PipeReader, deadline: Instant) -> Result<Vec<u8>, Vec<u8>> {
     let mut text = Vec::new();
-    let mut messages = messages.take(LARGEST);
+    let mut messages = messages.take(MAX_OUTPUT_BYTES);
     loop {
         let left = deadline.saturating_duration_since(Instant::now());
         let Ok(limit) = Timespec::try_from(left) else {

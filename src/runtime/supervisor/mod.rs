@@ -22,17 +22,17 @@ use std::time::Duration;
 
 use rustix::process::{Pid, Signal, getpid, getppid, kill_process};
 
-pub use helper::{Helped, run_in_child};
+pub use helper::{HelperOutcome, run_in_child};
 
 /// A second signal within this time is the same wish by another way: a terminal sends it to both
 /// processes, timeout(1) to the process and to its group.
-pub const SAME_WISH: Duration = Duration::from_millis(300);
+pub const REPEATED_SIGNAL_WINDOW: Duration = Duration::from_millis(300);
 /// How often the worker looks whether its supervisor was stopped.
-const LOOK: Duration = Duration::from_millis(200);
+const SUPERVISOR_POLL_INTERVAL: Duration = Duration::from_millis(200);
 
 /// Which process this is after [`split`].
 #[derive(Debug)]
-pub enum Role {
+pub enum ProcessRole {
     /// The one that does the work; also where the program could not be split.
     Worker,
     /// The one that waited for the worker, which has ended or is left behind.
@@ -42,33 +42,33 @@ pub enum Role {
 /// The worker's end of the pipe to its supervisor; unset without one.
 static SUPERVISOR: OnceLock<Mutex<PipeWriter>> = OnceLock::new();
 /// Whether [`leaving`] was called.
-static LEAVING: AtomicBool = AtomicBool::new(false);
+static END_REQUESTED: AtomicBool = AtomicBool::new(false);
 
 /// Splits the program into supervisor and worker. Returns in both: in the supervisor when it is to
 /// end. Must be called while the process has one thread.
 #[must_use]
-pub fn split() -> Role {
+pub fn split_process() -> ProcessRole {
     let Ok((messages, to_supervisor)) = std::io::pipe() else {
-        return Role::Worker;
+        return ProcessRole::Worker;
     };
-    let Some(signals) = system::take_signals() else {
-        return Role::Worker;
+    let Some(signals) = system::block_signals() else {
+        return ProcessRole::Worker;
     };
     let supervisor = getpid();
     match system::fork() {
         Err(_) => {
-            signals.give_back();
-            Role::Worker
+            signals.restore_mask();
+            ProcessRole::Worker
         }
         Ok(None) => {
-            signals.give_back();
+            signals.restore_mask();
             drop(messages);
             become_worker(supervisor, to_supervisor);
-            Role::Worker
+            ProcessRole::Worker
         }
         Ok(Some(worker)) => {
             drop(to_supervisor);
-            Role::Supervisor(parent::supervise(worker, messages, &signals))
+            ProcessRole::Supervisor(parent::supervise(worker, messages, &signals))
         }
     }
 }
@@ -85,19 +85,19 @@ fn become_worker(supervisor: Pid, to_supervisor: PipeWriter) {
     // Without the thread a stopped supervisor does not stop the worker; nothing else is lost.
     let _ = std::thread::Builder::new()
         .name("stop-watch".to_owned())
-        .spawn(move || stop_with(supervisor));
+        .spawn(move || stop_with_supervisor(supervisor));
 }
 
 /// Stops this process whenever the supervisor is stopped (SIGSTOP, which nobody can catch): who
 /// stops the program means its load. The supervisor continues the worker when it goes on itself.
-fn stop_with(supervisor: Pid) {
+fn stop_with_supervisor(supervisor: Pid) {
     let path = format!("/proc/{}/stat", supervisor.as_raw_nonzero());
     let Ok(mut stat) = File::open(path) else {
         return;
     };
     let mut text = Vec::with_capacity(512);
     loop {
-        std::thread::sleep(LOOK);
+        std::thread::sleep(SUPERVISOR_POLL_INTERVAL);
         text.clear();
         if stat
             .rewind()
@@ -106,14 +106,14 @@ fn stop_with(supervisor: Pid) {
         {
             return;
         }
-        if system::state(&text) == Some(b'T') {
+        if system::process_state(&text) == Some(b'T') {
             // It cannot fail for this process itself.
             let _ = kill_process(getpid(), Signal::STOP);
         }
     }
 }
 
-fn tell(message: &str) {
+fn send_to_supervisor(message: &str) {
     if let Some(supervisor) = SUPERVISOR.get() {
         let mut pipe = supervisor.lock().unwrap_or_else(PoisonError::into_inner);
         // A supervisor that is gone has taken this process with it.
@@ -122,27 +122,27 @@ fn tell(message: &str) {
 }
 
 /// Says which target is used from now on: named if this process is left behind.
-pub fn uses(target: &str) {
-    tell(&format!("target {target}"));
+pub fn report_target(target: &str) {
+    send_to_supervisor(&format!("target {target}"));
 }
 
 /// Says that the program has been asked to end: from now on the supervisor waits for a bounded
 /// time only.
-pub fn leaving() {
-    if !LEAVING.swap(true, Ordering::AcqRel) {
-        tell("leaving");
+pub fn report_ending() {
+    if !END_REQUESTED.swap(true, Ordering::AcqRel) {
+        send_to_supervisor("leaving");
     }
 }
 
 /// Says that the result is printed and saved and that nothing follows but the end of the process.
 /// Where the end was asked for, this process lets go of the terminal or pipe, which whoever reads
 /// the other end waits for.
-pub fn delivered(exit: u8) {
-    if !LEAVING.load(Ordering::Acquire) || SUPERVISOR.get().is_none() {
+pub fn report_delivered(exit: u8) {
+    if !END_REQUESTED.load(Ordering::Acquire) || SUPERVISOR.get().is_none() {
         return;
     }
     let _ = std::io::stdout().flush();
-    tell(&format!("delivered {exit}"));
+    send_to_supervisor(&format!("delivered {exit}"));
     if let Ok(null) = File::options().read(true).write(true).open("/dev/null") {
         // What fails here only keeps a reader waiting until the process ends.
         let _ = rustix::stdio::dup2_stdin(&null);

@@ -8,75 +8,75 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
 
-use super::SAME_WISH;
-use super::system::{self, Signals};
+use super::REPEATED_SIGNAL_WINDOW;
+use super::system::{self, SignalDescriptor};
 use crate::printable::printable_str;
 
 /// How long a worker that has been asked to end may take, until it is left behind.
-const PATIENCE: Duration = Duration::from_millis(700);
+const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
 /// The first thread, which saves and prints, hangs when it is in state D for so long.
-const HANGS: Duration = Duration::from_millis(150);
+const HANG_THRESHOLD: Duration = Duration::from_millis(150);
 /// The worker may stop itself for a stop of this process that is over since this time.
-const JUST_NOW: Duration = Duration::from_secs(1);
+const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
 /// How often a worker is looked at that is late.
-const LOOK: Duration = Duration::from_millis(20);
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
 /// Exit status of a program that was interrupted.
-const INTERRUPTED: u8 = 130;
+const INTERRUPTED_STATUS: u8 = 130;
 /// Bytes of a `struct signalfd_siginfo`.
-const SIGNAL_BYTES: usize = 128;
+const SIGNALFD_INFO_BYTES: usize = 128;
 
 /// What the worker has said, and what was asked of it.
 struct Supervisor<'a> {
     worker: Pid,
     messages: Option<PipeReader>,
-    signals: &'a Signals,
+    signals: &'a SignalDescriptor,
     /// Part of a message.
-    unfinished: Vec<u8>,
+    partial_message: Vec<u8>,
     target: Option<String>,
-    leaving: Option<Instant>,
+    end_requested_at: Option<Instant>,
     /// Since when the worker's first thread is in state D.
-    hangs_since: Option<Instant>,
+    blocked_since: Option<Instant>,
     /// Exit status of a worker whose result is printed and saved.
-    delivered: Option<u8>,
+    delivered_status: Option<u8>,
     /// Whether the user asked a second time.
-    insisted: bool,
+    asked_twice: bool,
     /// When this process last went on after a stop.
-    continued: Option<Instant>,
+    continued_at: Option<Instant>,
 }
 
 /// Waits for the worker, or leaves it behind; yields the exit status.
-pub(super) fn supervise(worker: Pid, messages: PipeReader, signals: &Signals) -> ExitCode {
+pub(super) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescriptor) -> ExitCode {
     let mut supervisor = Supervisor {
         worker,
         messages: Some(messages),
         signals,
-        unfinished: Vec::new(),
+        partial_message: Vec::new(),
         target: None,
-        leaving: None,
-        hangs_since: None,
-        delivered: None,
-        insisted: false,
-        continued: None,
+        end_requested_at: None,
+        blocked_since: None,
+        delivered_status: None,
+        asked_twice: false,
+        continued_at: None,
     };
     loop {
-        supervisor.wait();
+        supervisor.wait_for_event();
         supervisor.read_messages();
         supervisor.read_signals();
-        if let Some(code) = supervisor.reap() {
+        if let Some(code) = supervisor.reap_worker() {
             return ExitCode::from(code);
         }
         if supervisor.is_late() {
-            return ExitCode::from(supervisor.leave_behind());
+            return ExitCode::from(supervisor.abandon_worker());
         }
     }
 }
 
 impl Supervisor<'_> {
     /// Waits until there is something to do.
-    fn wait(&self) {
-        let limit = self.leaving.map(|_| Timespec {
+    fn wait_for_event(&self) {
+        let limit = self.end_requested_at.map(|_| Timespec {
             tv_sec: 0,
-            tv_nsec: LOOK.subsec_nanos().into(),
+            tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
         });
         let mut sources = vec![PollFd::new(&self.signals.file, PollFlags::IN)];
         if let Some(messages) = &self.messages {
@@ -99,65 +99,65 @@ impl Supervisor<'_> {
         }
         let mut buffer = [0; 4096];
         match messages.read(&mut buffer) {
-            Ok(count) if count > 0 => self.unfinished.extend_from_slice(&buffer[..count]),
+            Ok(count) if count > 0 => self.partial_message.extend_from_slice(&buffer[..count]),
             _ => self.messages = None,
         }
-        while let Some(end) = self.unfinished.iter().position(|byte| *byte == b'\n') {
-            let line: Vec<u8> = self.unfinished.drain(..=end).collect();
-            self.take_message(String::from_utf8_lossy(&line[..end]).as_ref());
+        while let Some(end) = self.partial_message.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.partial_message.drain(..=end).collect();
+            self.handle_message(String::from_utf8_lossy(&line[..end]).as_ref());
         }
     }
 
-    fn take_message(&mut self, message: &str) {
+    fn handle_message(&mut self, message: &str) {
         match message.split_once(' ') {
             Some(("target", name)) => self.target = Some(name.to_owned()),
-            Some(("delivered", code)) => self.delivered = code.parse().ok(),
-            _ if message == "leaving" => self.begin_to_leave(),
+            Some(("delivered", code)) => self.delivered_status = code.parse().ok(),
+            _ if message == "leaving" => self.start_ending(),
             _ => {}
         }
     }
 
-    fn begin_to_leave(&mut self) {
-        self.leaving.get_or_insert_with(Instant::now);
+    fn start_ending(&mut self) {
+        self.end_requested_at.get_or_insert_with(Instant::now);
     }
 
     fn read_signals(&mut self) {
         let mut file = &self.signals.file;
-        let mut bytes = [0; SIGNAL_BYTES];
+        let mut bytes = [0; SIGNALFD_INFO_BYTES];
         while file
             .read(&mut bytes)
-            .is_ok_and(|count| count == SIGNAL_BYTES)
+            .is_ok_and(|count| count == SIGNALFD_INFO_BYTES)
         {
             let number = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
-            for signal in system::PASSED_ON {
+            for signal in system::FORWARDED_SIGNALS {
                 if signal.as_raw() == number {
-                    self.pass_on(signal);
+                    self.forward_signal(signal);
                 }
             }
         }
     }
 
     /// Passes a signal on to the worker, which may have got it too: a terminal sends it to both.
-    fn pass_on(&mut self, signal: Signal) {
+    fn forward_signal(&mut self, signal: Signal) {
         if signal == Signal::CONT {
-            self.continued = Some(Instant::now());
+            self.continued_at = Some(Instant::now());
         } else if signal != Signal::TSTP {
-            let again = |since: Instant| since.elapsed() > SAME_WISH;
-            self.insisted |= self.leaving.is_some_and(again);
-            self.begin_to_leave();
+            let again = |since: Instant| since.elapsed() > REPEATED_SIGNAL_WINDOW;
+            self.asked_twice |= self.end_requested_at.is_some_and(again);
+            self.start_ending();
         }
         // A worker that has just ended is reaped next.
         let _ = kill_process(self.worker, signal);
     }
 
     /// The exit status of a worker that has ended. Stops with a worker that the terminal stopped.
-    fn reap(&self) -> Option<u8> {
+    fn reap_worker(&self) -> Option<u8> {
         let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
         let (_, status) = match waitpid(Some(self.worker), options) {
             Ok(Some(ended)) => ended,
             Ok(None) | Err(rustix::io::Errno::INTR) => return None,
             // Somebody else has reaped it: there is nothing to wait for.
-            Err(_) => return Some(self.delivered.unwrap_or(1)),
+            Err(_) => return Some(self.delivered_status.unwrap_or(1)),
         };
         self.exit_status(status)
     }
@@ -168,11 +168,13 @@ impl Supervisor<'_> {
         }
         if let Some(number) = status.terminating_signal() {
             if let Some(signal) = Signal::from_named_raw(number) {
-                system::die_by(signal, self.signals);
+                system::end_by_signal(signal, self.signals);
             }
             return Some(u8::try_from(128 + number).unwrap_or(1));
         }
-        let just_continued = self.continued.is_some_and(|at| at.elapsed() < JUST_NOW);
+        let just_continued = self
+            .continued_at
+            .is_some_and(|at| at.elapsed() < RECENT_STOP_WINDOW);
         match status.stopping_signal() {
             Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
                 // Continued by the shell together with the worker.
@@ -189,59 +191,62 @@ impl Supervisor<'_> {
 
     /// Whether the worker was to end long ago.
     fn is_late(&mut self) -> bool {
-        let Some(since) = self.leaving else {
+        let Some(since) = self.end_requested_at else {
             return false;
         };
-        if self.insisted {
+        if self.asked_twice {
             return true;
         }
-        if self.delivered.is_some() {
-            return since.elapsed() >= PATIENCE;
+        if self.delivered_status.is_some() {
+            return since.elapsed() >= EXIT_TIMEOUT;
         }
         // The first thread saves and prints. As long as no device holds it, it gets on, or waits
         // for whoever reads its output.
         if self.first_thread_state() != Some(b'D') {
-            self.hangs_since = None;
+            self.blocked_since = None;
             return false;
         }
-        let hangs = self.hangs_since.get_or_insert_with(Instant::now).elapsed();
-        since.elapsed() >= PATIENCE && hangs >= HANGS
+        let hangs = self
+            .blocked_since
+            .get_or_insert_with(Instant::now)
+            .elapsed();
+        since.elapsed() >= EXIT_TIMEOUT && hangs >= HANG_THRESHOLD
     }
 
     fn first_thread_state(&self) -> Option<u8> {
         let worker = self.worker.as_raw_nonzero();
         let stat = fs::read(format!("/proc/{worker}/task/{worker}/stat")).ok()?;
-        system::state(&stat)
+        system::process_state(&stat)
     }
 
     /// Kills the worker, says what stays of it, and yields the exit status.
-    fn leave_behind(&self) -> u8 {
+    fn abandon_worker(&self) -> u8 {
         // What is left of it ends as soon as the kernel lets go of it.
         let _ = kill_process(self.worker, Signal::KILL);
         let mut lines = Vec::new();
-        if self.delivered.is_none() && self.target.is_some() {
+        if self.delivered_status.is_none() && self.target.is_some() {
             lines.push(
                 "diskscope: ended before the result was saved: the journal of the session holds \
                  what was measured until a second before (diskscope show)"
                     .to_owned(),
             );
         }
-        std::thread::sleep(LOOK);
+        std::thread::sleep(POLL_INTERVAL);
         let reaped = waitpid(Some(self.worker), WaitOptions::NOHANG);
         if matches!(reaped, Ok(None)) {
-            lines.push(self.left_behind());
+            lines.push(self.abandoned_message());
         }
         let mut stderr = std::io::stderr().lock();
         for line in lines {
             // Nobody listening is no error.
             let _ = writeln!(stderr, "{}", printable_str(&line));
         }
-        self.delivered.unwrap_or(INTERRUPTED)
+        self.delivered_status.unwrap_or(INTERRUPTED_STATUS)
     }
 
-    fn left_behind(&self) -> String {
+    fn abandoned_message(&self) -> String {
         let pid = self.worker.as_raw_nonzero();
-        let waits = match self.waiting_threads() {
+        let waits = match self.blocked_threads() {
             0 => "is still in the kernel".to_owned(),
             1 => "waits in the kernel (1 thread in state D)".to_owned(),
             count => format!("waits in the kernel ({count} threads in state D)"),
@@ -259,12 +264,12 @@ impl Supervisor<'_> {
     }
 
     /// Threads of the worker in uninterruptible sleep.
-    fn waiting_threads(&self) -> usize {
+    fn blocked_threads(&self) -> usize {
         let directory = format!("/proc/{}/task", self.worker.as_raw_nonzero());
         let tasks = fs::read_dir(directory).into_iter().flatten().flatten();
         let states = tasks.filter_map(|task| fs::read(task.path().join("stat")).ok());
         states
-            .filter(|stat| system::state(stat) == Some(b'D'))
+            .filter(|stat| system::process_state(stat) == Some(b'D'))
             .count()
     }
 }

@@ -7,10 +7,10 @@ use std::os::fd::{FromRawFd, OwnedFd};
 
 use rustix::process::{Pid, Signal, getpid, kill_process};
 
-use crate::probe::process::ignored_signals;
+use crate::probe::process::parse_ignored_signals;
 
 /// What the supervisor passes on to the worker.
-pub(super) const PASSED_ON: [Signal; 6] = [
+pub(super) const FORWARDED_SIGNALS: [Signal; 6] = [
     Signal::INT,
     Signal::TERM,
     Signal::HUP,
@@ -20,24 +20,24 @@ pub(super) const PASSED_ON: [Signal; 6] = [
 ];
 
 /// The supervisor's signals: blocked, and read from a descriptor instead (signalfd(2)).
-pub(super) struct Signals {
+pub(super) struct SignalDescriptor {
     /// Yields `struct signalfd_siginfo`.
     pub(super) file: File,
-    before: libc::sigset_t,
+    previous_mask: libc::sigset_t,
 }
 
 /// Blocks the signals that the supervisor waits for, except those that the program was started to
 /// ignore, as by nohup(1). `None` where the kernel refuses.
-pub(super) fn take_signals() -> Option<Signals> {
+pub(super) fn block_signals() -> Option<SignalDescriptor> {
     let status = std::fs::read("/proc/self/status").ok()?;
-    let ignored = ignored_signals(&status).unwrap_or(0);
+    let ignored = parse_ignored_signals(&status).unwrap_or(0);
     let mut set = MaybeUninit::<libc::sigset_t>::zeroed();
     // SAFETY: sigemptyset and sigaddset write to the one set that they are given, and a zeroed set
     // is a valid one. SIGCHLD gets its default action, without which a program that was started
     // with it ignored could not wait for its child. No other thread exists yet.
     unsafe {
         libc::sigemptyset(set.as_mut_ptr());
-        for signal in PASSED_ON {
+        for signal in FORWARDED_SIGNALS {
             if ignored >> (signal.as_raw() - 1) & 1 == 0 {
                 libc::sigaddset(set.as_mut_ptr(), signal.as_raw());
             }
@@ -56,18 +56,18 @@ pub(super) fn take_signals() -> Option<Signals> {
         }
         let file = File::from(OwnedFd::from_raw_fd(number));
         libc::sigprocmask(libc::SIG_BLOCK, &set, before.as_mut_ptr());
-        Some(Signals {
+        Some(SignalDescriptor {
             file,
-            before: before.assume_init(),
+            previous_mask: before.assume_init(),
         })
     }
 }
 
-impl Signals {
+impl SignalDescriptor {
     /// Lets the signals act again as they did before.
-    pub(super) fn give_back(&self) {
+    pub(super) fn restore_mask(&self) {
         // SAFETY: the set was filled by sigprocmask; no old set is asked for.
-        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.before, std::ptr::null_mut()) };
+        unsafe { libc::sigprocmask(libc::SIG_SETMASK, &self.previous_mask, std::ptr::null_mut()) };
     }
 }
 
@@ -89,14 +89,14 @@ pub(super) fn close_all_but_standard() {
 }
 
 /// Ends this process by that signal, so that the shell sees what ended the worker.
-pub(super) fn die_by(signal: Signal, signals: &Signals) {
+pub(super) fn end_by_signal(signal: Signal, signals: &SignalDescriptor) {
     let no_core = rustix::process::Rlimit {
         current: Some(0),
         maximum: Some(0),
     };
     // The worker has left a core file already, where one was wanted.
     let _ = rustix::process::setrlimit(rustix::process::Resource::Core, no_core);
-    signals.give_back();
+    signals.restore_mask();
     // SAFETY: the default action takes no function.
     unsafe { libc::signal(signal.as_raw(), libc::SIG_DFL) };
     let _ = kill_process(getpid(), signal);
@@ -104,7 +104,7 @@ pub(super) fn die_by(signal: Signal, signals: &Signals) {
 
 /// The state letter of a /proc/PID/stat (proc_pid_stat(5)): it follows the name in parentheses,
 /// which may hold any character.
-pub(super) fn state(stat: &[u8]) -> Option<u8> {
+pub(super) fn process_state(stat: &[u8]) -> Option<u8> {
     let end = stat.iter().rposition(|byte| *byte == b')')?;
     stat.get(end + 2).copied()
 }
@@ -114,10 +114,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn state_of_a_process_with_parentheses_in_its_name_is_found() {
-        assert_eq!(state(b"12 (a) R (b) D 1 2"), Some(b'D'));
-        assert_eq!(state(b"12 (sh) T 1"), Some(b'T'));
-        assert_eq!(state(b"12 (sh)"), None);
-        assert_eq!(state(b""), None);
+    fn process_state_with_parentheses_in_name_is_found() {
+        assert_eq!(process_state(b"12 (a) R (b) D 1 2"), Some(b'D'));
+        assert_eq!(process_state(b"12 (sh) T 1"), Some(b'T'));
+        assert_eq!(process_state(b"12 (sh)"), None);
+        assert_eq!(process_state(b""), None);
     }
 }

@@ -7,15 +7,15 @@ use serde::Serialize;
 use serde_json::Value;
 
 use crate::safe_text::SafeText;
-use crate::session::document::{Run, Unit};
+use crate::session::document::{BenchmarkRun, MetricUnit};
 use crate::units;
 
 /// Parameters that do not change what is measured, only which requests stand for it.
-const IRRELEVANT: [&str; 1] = ["seed"];
+const IGNORED_PARAMETERS: [&str; 1] = ["seed"];
 
 /// A parameter in which two runs of one test differ.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Difference {
+pub struct ParameterDifference {
     /// Its name, such as `depth`.
     pub parameter: SafeText,
     /// What it is on the first side, as the user writes it; null where it is unset.
@@ -26,67 +26,73 @@ pub struct Difference {
 
 /// Whether both runs are of the same test with the same parameters.
 #[must_use]
-pub fn same_measurement(left: &Run, right: &Run) -> bool {
-    left.test == right.test && differences(left, right, &[]).is_empty()
+pub fn is_same_measurement(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
+    left.test == right.test && parameter_differences(left, right, &[]).is_empty()
 }
 
 /// The parameters in which two runs differ, ignored ones left out.
 #[must_use]
-pub fn differences(first: &Run, other: &Run, ignored: &[String]) -> Vec<Difference> {
+pub fn parameter_differences(
+    first: &BenchmarkRun,
+    other: &BenchmarkRun,
+    ignored: &[String],
+) -> Vec<ParameterDifference> {
     let names: BTreeSet<&SafeText> = first
         .parameters
         .keys()
         .chain(other.parameters.keys())
         .collect();
     let matters = |name: &&SafeText| {
-        !IRRELEVANT.contains(&name.as_str())
+        !IGNORED_PARAMETERS.contains(&name.as_str())
             && !ignored.iter().any(|other| *name == other)
-            && set(first, name) != set(other, name)
+            && set_parameter(first, name) != set_parameter(other, name)
     };
     names
         .into_iter()
         .filter(matters)
-        .map(|name| Difference {
+        .map(|name| ParameterDifference {
             parameter: (*name).clone(),
-            first: written(name, &first.parameters, &first.parameter_units).map(Into::into),
-            other: written(name, &other.parameters, &other.parameter_units).map(Into::into),
+            first: format_parameter(name, &first.parameters, &first.parameter_units)
+                .map(Into::into),
+            other: format_parameter(name, &other.parameters, &other.parameter_units)
+                .map(Into::into),
         })
         .collect()
 }
 
 /// The value of a parameter; an older program that lacks it did as one that leaves it unset.
-fn set<'a>(run: &'a Run, name: &str) -> Option<&'a Value> {
+fn set_parameter<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a Value> {
     run.parameters.get(name).filter(|value| !value.is_null())
 }
 
 /// A parameter as the user writes it; `None` where it is unset.
 #[must_use]
-pub fn written(
+pub fn format_parameter(
     name: &str,
     parameters: &BTreeMap<SafeText, Value>,
-    parameter_units: &BTreeMap<SafeText, Unit>,
+    parameter_units: &BTreeMap<SafeText, MetricUnit>,
 ) -> Option<String> {
     let value = parameters.get(name)?;
     match (value, parameter_units.get(name), value.as_u64()) {
         (Value::Null, ..) => None,
         (Value::String(word), ..) => Some(word.clone()),
-        (_, Some(Unit::Bytes), Some(bytes)) => Some(units::exact_size(bytes)),
-        (_, Some(Unit::Nanoseconds), Some(time)) => {
+        (_, Some(MetricUnit::Bytes), Some(bytes)) => Some(units::format_exact_size(bytes)),
+        (_, Some(MetricUnit::Nanoseconds), Some(time)) => {
             let duration = std::time::Duration::from_nanos(time);
-            Some(units::exact_duration(duration))
+            Some(units::format_exact_duration(duration))
         }
-        (other, Some(Unit::PerSecond), _) => Some(format!("{other}/s")),
+        (other, Some(MetricUnit::PerSecond), _) => Some(format!("{other}/s")),
         (other, ..) => Some(other.to_string()),
     }
 }
 
 /// Every parameter that is set, as `name value`.
 #[must_use]
-pub fn parameters(run: &Run) -> Vec<String> {
+pub fn format_parameters(run: &BenchmarkRun) -> Vec<String> {
     let names = run.parameters.keys();
     names
         .filter_map(|name| {
-            let value = written(name, &run.parameters, &run.parameter_units)?;
+            let value = format_parameter(name, &run.parameters, &run.parameter_units)?;
             Some(format!("{name} {value}"))
         })
         .collect()
@@ -105,12 +111,15 @@ pub struct DifferingParameter {
 /// The parameters that are set and equal in all these runs, as `name value`, and those that differ.
 /// The seed is left out where it differs: it does not change what is measured.
 #[must_use]
-pub fn shared(groups: &[Option<Vec<&Run>>]) -> (Vec<SafeText>, Vec<DifferingParameter>) {
+pub fn split_parameters(
+    groups: &[Option<Vec<&BenchmarkRun>>],
+) -> (Vec<SafeText>, Vec<DifferingParameter>) {
     let runs = groups.iter().flatten().flatten();
     let names: BTreeSet<&SafeText> = runs.flat_map(|run| run.parameters.keys()).collect();
     let (mut equal, mut differing) = (Vec::new(), Vec::new());
     for name in names {
-        let of_group = |group: &Option<Vec<&Run>>| values(name, group.iter().flatten());
+        let of_group =
+            |group: &Option<Vec<&BenchmarkRun>>| distinct_values(name, group.iter().flatten());
         let values: Vec<Vec<Option<SafeText>>> = groups.iter().map(of_group).collect();
         let mut distinct: Vec<&Option<SafeText>> = Vec::new();
         for value in values.iter().flatten() {
@@ -121,7 +130,7 @@ pub fn shared(groups: &[Option<Vec<&Run>>]) -> (Vec<SafeText>, Vec<DifferingPara
         match distinct.as_slice() {
             [] | [None] => {}
             [Some(value)] => equal.push(format!("{name} {value}").into()),
-            _ if IRRELEVANT.contains(&name.as_str()) => {}
+            _ if IGNORED_PARAMETERS.contains(&name.as_str()) => {}
             _ => differing.push(DifferingParameter {
                 parameter: name.clone(),
                 values,
@@ -132,10 +141,14 @@ pub fn shared(groups: &[Option<Vec<&Run>>]) -> (Vec<SafeText>, Vec<DifferingPara
 }
 
 /// The values that a parameter has in these runs, each once.
-fn values<'r>(name: &str, runs: impl Iterator<Item = &'r &'r Run>) -> Vec<Option<SafeText>> {
+fn distinct_values<'r>(
+    name: &str,
+    runs: impl Iterator<Item = &'r &'r BenchmarkRun>,
+) -> Vec<Option<SafeText>> {
     let mut values = Vec::new();
     for run in runs {
-        let value = written(name, &run.parameters, &run.parameter_units).map(SafeText::from);
+        let value =
+            format_parameter(name, &run.parameters, &run.parameter_units).map(SafeText::from);
         if !values.contains(&value) {
             values.push(value);
         }
@@ -145,11 +158,14 @@ fn values<'r>(name: &str, runs: impl Iterator<Item = &'r &'r Run>) -> Vec<Option
 
 /// Runs of one session that measured the same, together, in the order of their first ones.
 #[must_use]
-pub fn grouped<'a>(runs: &'a [Run], ignored: &[String]) -> Vec<Vec<&'a Run>> {
-    let mut groups: Vec<Vec<&Run>> = Vec::new();
+pub fn group_repeated_runs<'a>(
+    runs: &'a [BenchmarkRun],
+    ignored: &[String],
+) -> Vec<Vec<&'a BenchmarkRun>> {
+    let mut groups: Vec<Vec<&BenchmarkRun>> = Vec::new();
     for run in runs {
         let known = groups.iter_mut().find(|group| {
-            group[0].test == run.test && differences(group[0], run, ignored).is_empty()
+            group[0].test == run.test && parameter_differences(group[0], run, ignored).is_empty()
         });
         match known {
             Some(group) => group.push(run),
@@ -161,12 +177,12 @@ pub fn grouped<'a>(runs: &'a [Run], ignored: &[String]) -> Vec<Vec<&'a Run>> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::run;
+    use super::super::sample::sample_run;
     use super::*;
 
     #[test]
-    fn differences_are_named_as_the_user_writes_them() {
-        let first = run("iops", 1.0, 0.1);
+    fn parameter_differences_use_command_line_notation() {
+        let first = sample_run("iops", 1.0, 0.1);
         let mut other = first.clone();
         other.parameters.insert("block-size".into(), 8192.into());
         other.parameters.insert("seed".into(), 99.into());
@@ -176,33 +192,40 @@ mod tests {
             .insert("ramp".into(), 2_000_000_000_u64.into());
         other
             .parameter_units
-            .insert("ramp".into(), Unit::Nanoseconds);
-        let difference = |parameter: &str, first: Option<&str>, other: &str| Difference {
+            .insert("ramp".into(), MetricUnit::Nanoseconds);
+        let difference = |parameter: &str, first: Option<&str>, other: &str| ParameterDifference {
             parameter: parameter.into(),
             first: first.map(Into::into),
             other: Some(other.into()),
         };
         assert_eq!(
-            differences(&first, &other, &[]),
+            parameter_differences(&first, &other, &[]),
             [
                 difference("block-size", Some("4KiB"), "8KiB"),
                 difference("ramp", None, "2s")
             ]
         );
-        assert_eq!(differences(&first, &other, &["ramp".to_owned()]).len(), 1);
-        assert!(!same_measurement(&first, &other));
+        assert_eq!(
+            parameter_differences(&first, &other, &["ramp".to_owned()]).len(),
+            1
+        );
+        assert!(!is_same_measurement(&first, &other));
     }
 
     #[test]
     fn repeated_runs_are_grouped() {
         let mut runs = vec![
-            run("iops", 1.0, 0.1),
-            run("iops", 2.0, 0.1),
-            run("iops", 3.0, 0.1),
+            sample_run("iops", 1.0, 0.1),
+            sample_run("iops", 2.0, 0.1),
+            sample_run("iops", 3.0, 0.1),
         ];
         runs[1].parameters.insert("depth".into(), 1.into());
-        let sizes = |groups: Vec<Vec<&Run>>| groups.iter().map(Vec::len).collect::<Vec<_>>();
-        assert_eq!(sizes(grouped(&runs, &[])), [2, 1]);
-        assert_eq!(sizes(grouped(&runs, &["depth".to_owned()])), [3]);
+        let sizes =
+            |groups: Vec<Vec<&BenchmarkRun>>| groups.iter().map(Vec::len).collect::<Vec<_>>();
+        assert_eq!(sizes(group_repeated_runs(&runs, &[])), [2, 1]);
+        assert_eq!(
+            sizes(group_repeated_runs(&runs, &["depth".to_owned()])),
+            [3]
+        );
     }
 }

@@ -4,45 +4,45 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::align;
-use super::ratio::{Better, better, pooled};
-use super::{Group, Input, cautions};
+use super::ratio::{BetterDirection, better_direction, pool_metrics};
+use super::{ComparisonInput, RepeatedRuns, collect_cautions};
 use crate::safe_text::SafeText;
-use crate::session::document::{Figure, Run, Unit, Verdict};
+use crate::session::document::{BenchmarkRun, Metric, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::robust::{median, median_absolute_deviation};
 
 /// What [`Fleet::schema`] always says.
-pub const SCHEMA: &str = "diskscope-fleet";
+pub const FLEET_SCHEMA: &str = "diskscope-fleet";
 /// Fewer drives of a model say nothing about what is usual.
-const LEAST_PEERS: usize = 5;
+const MIN_PEERS: usize = 5;
 /// A modified z-score beyond this stands out (Iglewicz and Hoaglin, How to Detect and Handle
 /// Outliers, 1993).
 const OUTLIER_SCORE: f64 = 3.5;
 /// For a normal law the median absolute deviation is 0.6745 of the standard deviation.
-const NORMAL_SHARE: f64 = 0.6745;
+const MAD_TO_SIGMA: f64 = 0.6745;
 /// What lies this close to the median does not stand out, however even the others are.
-const NEAR: f64 = 0.05;
+const MIN_OUTLIER_DISTANCE: f64 = 0.05;
 
 /// One figure of many sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Fleet {
+pub struct FleetComparison {
     /// Always `diskscope-fleet`.
     pub schema: SafeText,
     /// Version of the document's shape.
     pub version: u32,
     /// Name of the figure.
-    pub figure: SafeText,
+    pub metric: SafeText,
     /// One table for each test and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
-    pub left_out: Vec<LeftOut>,
+    pub excluded: Vec<ExcludedSession>,
     /// Drives that were measured more than once and did not give the same.
     pub unstable: Vec<Verdict>,
 }
 
 /// A session that is in no table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct LeftOut {
+pub struct ExcludedSession {
     /// Its name.
     pub name: SafeText,
     /// Why.
@@ -53,13 +53,13 @@ pub struct LeftOut {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetTable {
     /// Name of the test.
-    pub test: SafeText,
+    pub benchmark: SafeText,
     /// The parameters that are equal for all drives, as the user writes them.
     pub parameters: Vec<SafeText>,
     /// Unit of the figure.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Which way it is better; null where neither is.
-    pub better: Option<Better>,
+    pub better: Option<BetterDirection>,
     /// The drives, the best first; the lowest first where none is better.
     pub rows: Vec<FleetRow>,
 }
@@ -86,20 +86,20 @@ pub struct FleetRow {
     /// Upper 95 % limit; null where it cannot be had.
     pub high: Option<f64>,
     /// Against the other drives of its model; null where there are too few of them.
-    pub peers: Option<Peers>,
+    pub peers: Option<PeerGroup>,
     /// Codes of what keeps the figure from being believed.
     pub cautions: Vec<SafeText>,
 }
 
 /// A drive against all of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Peers {
+pub struct PeerGroup {
     /// How many they are, itself among them.
     pub count: usize,
     /// Their median.
     pub median: f64,
     /// How far it lies from the median, as a share of the median: -0.38 is 38 % below.
-    pub distance: f64,
+    pub relative_distance: f64,
     /// Whether it stands out: more than 3.5 deviations (estimated from the median absolute
     /// deviation) and more than 5 % from the median.
     pub outlier: bool,
@@ -107,13 +107,17 @@ pub struct Peers {
 
 /// One figure of all sessions. Parameters whose names are in `ignored` may differ.
 #[must_use]
-pub fn fleet(inputs: &[Input<'_>], figure: &str, ignored: &[String]) -> Fleet {
-    let mut tables: Vec<(FleetTable, Vec<Option<Group<'_>>>)> = Vec::new();
+pub fn compare_fleet(
+    inputs: &[ComparisonInput<'_>],
+    figure: &str,
+    ignored: &[String],
+) -> FleetComparison {
+    let mut tables: Vec<(FleetTable, Vec<Option<RepeatedRuns<'_>>>)> = Vec::new();
     let mut left_out = Vec::new();
     for input in inputs {
         let mut rows = 0;
-        for group in align::grouped(&input.session.runs, ignored) {
-            let Some((unit, row)) = row(input, &group, figure) else {
+        for group in align::group_repeated_runs(&input.session.runs, ignored) {
+            let Some((unit, row)) = fleet_row(input, &group, figure) else {
                 continue;
             };
             rows += 1;
@@ -122,35 +126,39 @@ pub fn fleet(inputs: &[Input<'_>], figure: &str, ignored: &[String]) -> Fleet {
             groups.push(Some(group));
         }
         if rows == 0 {
-            left_out.push(LeftOut {
+            left_out.push(ExcludedSession {
                 name: input.name.into(),
                 reason: format!("no run in it found {figure}").into(),
             });
         }
     }
     let tables = tables.into_iter().map(|(mut table, groups)| {
-        name_parameters(&mut table, &groups);
-        judge_peers(&mut table.rows);
-        sort(&mut table);
+        assign_parameters(&mut table, &groups);
+        compare_with_peers(&mut table.rows);
+        sort_rows(&mut table);
         table
     });
     let tables = tables.collect();
-    Fleet {
-        schema: SCHEMA.into(),
+    FleetComparison {
+        schema: FLEET_SCHEMA.into(),
         version: 1,
-        figure: figure.into(),
+        metric: figure.into(),
         tables,
-        left_out,
-        unstable: unstable(inputs),
+        excluded: left_out,
+        unstable: unstable_verdicts(inputs),
     }
 }
 
-fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, FleetRow)> {
-    let figures: Vec<&Figure> = group
+fn fleet_row(
+    input: &ComparisonInput<'_>,
+    group: &RepeatedRuns<'_>,
+    figure: &str,
+) -> Option<(MetricUnit, FleetRow)> {
+    let figures: Vec<&Metric> = group
         .iter()
-        .filter_map(|run| run.findings.figure(figure))
+        .filter_map(|run| run.findings.metric(figure))
         .collect();
-    let sample = pooled(&figures)?;
+    let sample = pool_metrics(&figures)?;
     let target = &group[0].target;
     let row = FleetRow {
         name: input.name.into(),
@@ -163,7 +171,7 @@ fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, Flee
         low: sample.low,
         high: sample.high,
         peers: None,
-        cautions: cautions(group)
+        cautions: collect_cautions(group)
             .into_iter()
             .map(|caution| caution.code)
             .collect(),
@@ -173,25 +181,26 @@ fn row(input: &Input<'_>, group: &Group<'_>, figure: &str) -> Option<(Unit, Flee
 
 /// The table in which runs of this kind are listed.
 fn table_for<'t, 'a>(
-    tables: &'t mut Vec<(FleetTable, Vec<Option<Group<'a>>>)>,
-    run: &Run,
-    (figure, unit): (&str, Unit),
+    tables: &'t mut Vec<(FleetTable, Vec<Option<RepeatedRuns<'a>>>)>,
+    run: &BenchmarkRun,
+    (figure, unit): (&str, MetricUnit),
     ignored: &[String],
-) -> &'t mut (FleetTable, Vec<Option<Group<'a>>>) {
+) -> &'t mut (FleetTable, Vec<Option<RepeatedRuns<'a>>>) {
     let known = tables.iter().position(|(table, groups)| {
         let first = groups.iter().flatten().flatten().next();
         table.unit == unit
             && first.is_some_and(|first| {
-                first.test == run.test && align::differences(first, run, ignored).is_empty()
+                first.test == run.test
+                    && align::parameter_differences(first, run, ignored).is_empty()
             })
     });
     let index = known.unwrap_or(tables.len());
     if known.is_none() {
         let table = FleetTable {
-            test: run.test.clone(),
+            benchmark: run.test.clone(),
             parameters: Vec::new(),
             unit,
-            better: better(figure, unit),
+            better: better_direction(figure, unit),
             rows: Vec::new(),
         };
         tables.push((table, Vec::new()));
@@ -200,25 +209,28 @@ fn table_for<'t, 'a>(
 }
 
 /// The parameters that all drives have in common head the table, the others stand with each drive.
-fn name_parameters(table: &mut FleetTable, groups: &[Option<Group<'_>>]) {
-    let (equal, differing) = align::shared(groups);
+fn assign_parameters(table: &mut FleetTable, groups: &[Option<RepeatedRuns<'_>>]) {
+    let (equal, differing) = align::split_parameters(groups);
     table.parameters = equal;
     for (index, row) in table.rows.iter_mut().enumerate() {
-        row.parameters = differing.iter().filter_map(|it| it.of(index)).collect();
+        row.parameters = differing
+            .iter()
+            .filter_map(|it| it.value_of(index))
+            .collect();
     }
 }
 
-fn sort(table: &mut FleetTable) {
+fn sort_rows(table: &mut FleetTable) {
     table
         .rows
         .sort_by(|left, right| left.value.total_cmp(&right.value));
-    if table.better == Some(Better::High) {
+    if table.better == Some(BetterDirection::HigherIsBetter) {
         table.rows.reverse();
     }
 }
 
 /// Sets every drive beside those of its model, where there are enough of them.
-fn judge_peers(rows: &mut [FleetRow]) {
+fn compare_with_peers(rows: &mut [FleetRow]) {
     let known: Vec<(Option<SafeText>, f64)> = rows
         .iter()
         .map(|row| (row.model.clone(), row.value))
@@ -229,39 +241,39 @@ fn judge_peers(rows: &mut [FleetRow]) {
             .filter(|(model, _)| *model == row.model)
             .map(|(_, value)| *value)
             .collect();
-        row.peers = peers(row.value, &values);
+        row.peers = peer_group(row.value, &values);
     }
 }
 
-fn peers(value: f64, all: &[f64]) -> Option<Peers> {
-    if all.len() < LEAST_PEERS {
+fn peer_group(value: f64, all: &[f64]) -> Option<PeerGroup> {
+    if all.len() < MIN_PEERS {
         return None;
     }
     let middle = median(all.iter().copied()).filter(|middle| *middle > 0.0)?;
     let deviation = median_absolute_deviation(all)?;
     let distance = value / middle - 1.0;
-    let far = NORMAL_SHARE * (value - middle).abs() > OUTLIER_SCORE * deviation;
-    Some(Peers {
+    let far = MAD_TO_SIGMA * (value - middle).abs() > OUTLIER_SCORE * deviation;
+    Some(PeerGroup {
         count: all.len(),
         median: middle,
-        distance,
-        outlier: far && distance.abs() > NEAR,
+        relative_distance: distance,
+        outlier: far && distance.abs() > MIN_OUTLIER_DISTANCE,
     })
 }
 
 /// Verdicts on drives that were measured in several sessions.
-fn unstable(inputs: &[Input<'_>]) -> Vec<Verdict> {
-    let runs: Vec<(Option<&str>, &Run)> = inputs
+fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
+    let runs: Vec<(Option<&str>, &BenchmarkRun)> = inputs
         .iter()
         .flat_map(|input| {
             let host = input.session.host.name.as_deref();
             input.session.runs.iter().map(move |run| (host, run))
         })
         .collect();
-    stability::repeats(&runs)
+    stability::group_repeats(&runs)
         .into_iter()
         .filter_map(|group| {
-            let mut verdict = stability::judge(&group)?;
+            let mut verdict = stability::stability_verdict(&group)?;
             verdict.evidence = format!("{}: {}", group[0].target.path, verdict.evidence).into();
             Some(verdict)
         })
@@ -270,37 +282,39 @@ fn unstable(inputs: &[Input<'_>]) -> Vec<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{run, session};
+    use super::super::sample::{sample_run, sample_session};
     use super::*;
     use crate::session::document::Session;
 
-    fn sessions(values: &[f64]) -> Vec<(String, Session)> {
+    fn fleet_sessions(values: &[f64]) -> Vec<(String, Session)> {
         let host = |index: usize| format!("web-{index:02}");
         values
             .iter()
             .enumerate()
             .map(|(index, value)| {
-                let mut run = run("iops", *value, 10.0);
+                let mut run = sample_run("iops", *value, 10.0);
                 run.target.serial = Some(format!("S{index}").into());
                 (
                     format!("{}.json", host(index)),
-                    session(&host(index), vec![run]),
+                    sample_session(&host(index), vec![run]),
                 )
             })
             .collect()
     }
 
-    fn of(sessions: &[(String, Session)]) -> Fleet {
-        let inputs: Vec<Input<'_>> = sessions
+    fn fleet_of(sessions: &[(String, Session)]) -> FleetComparison {
+        let inputs: Vec<ComparisonInput<'_>> = sessions
             .iter()
-            .map(|(name, session)| Input { name, session })
+            .map(|(name, session)| ComparisonInput { name, session })
             .collect();
-        fleet(&inputs, "iops", &[])
+        compare_fleet(&inputs, "iops", &[])
     }
 
     #[test]
-    fn the_slow_drive_stands_out_and_is_last() {
-        let fleet = of(&sessions(&[1000.0, 1010.0, 620.0, 990.0, 1005.0, 1020.0]));
+    fn slow_drive_in_fleet_is_outlier_and_sorted_last() {
+        let fleet = fleet_of(&fleet_sessions(&[
+            1000.0, 1010.0, 620.0, 990.0, 1005.0, 1020.0,
+        ]));
         let rows = &fleet.tables[0].rows;
         let outliers: Vec<_> = rows
             .iter()
@@ -310,50 +324,50 @@ mod tests {
         assert_eq!(outliers[0].host.as_deref(), Some("web-02"));
         assert_eq!(rows.last().unwrap().host.as_deref(), Some("web-02"));
         // The median of the six is 1002.5.
-        assert!((outliers[0].peers.as_ref().unwrap().distance + 0.381_5).abs() < 1e-3);
+        assert!((outliers[0].peers.as_ref().unwrap().relative_distance + 0.381_5).abs() < 1e-3);
     }
 
     #[test]
-    fn even_drives_and_few_drives_have_no_outliers() {
-        let even = of(&sessions(&[1000.0, 1000.0, 1000.0, 1000.0, 1030.0]));
+    fn uniform_or_small_fleet_has_no_outliers() {
+        let even = fleet_of(&fleet_sessions(&[1000.0, 1000.0, 1000.0, 1000.0, 1030.0]));
         assert!(
             even.tables[0]
                 .rows
                 .iter()
                 .all(|row| !row.peers.as_ref().unwrap().outlier)
         );
-        let few = of(&sessions(&[1000.0, 1000.0, 1000.0, 10.0]));
+        let few = fleet_of(&fleet_sessions(&[1000.0, 1000.0, 1000.0, 10.0]));
         assert!(few.tables[0].rows.iter().all(|row| row.peers.is_none()));
     }
 
     #[test]
-    fn drives_are_set_beside_their_own_model() {
-        let mut mixed = sessions(&[1000.0, 1001.0, 999.0, 1000.0, 1002.0, 100.0]);
+    fn fleet_drives_are_compared_with_same_model() {
+        let mut mixed = fleet_sessions(&[1000.0, 1001.0, 999.0, 1000.0, 1002.0, 100.0]);
         mixed[5].1.runs[0].target.model = Some("ST8000NM000A".into());
-        let fleet = of(&mixed);
+        let fleet = fleet_of(&mixed);
         assert!(fleet.tables[0].rows.last().unwrap().peers.is_none());
         assert_eq!(fleet.tables[0].rows[0].peers.as_ref().unwrap().count, 5);
     }
 
     #[test]
-    fn other_parameters_make_another_table_and_nothing_found_is_said() {
-        let mut all = sessions(&[1000.0, 900.0, 800.0]);
+    fn differing_parameters_split_fleet_tables_and_missing_metric_is_reported() {
+        let mut all = fleet_sessions(&[1000.0, 900.0, 800.0]);
         all[1].1.runs[0].parameters.insert("depth".into(), 1.into());
         all[2].1.runs.clear();
-        let fleet = of(&all);
+        let fleet = fleet_of(&all);
         assert_eq!(fleet.tables.len(), 2);
-        assert_eq!(fleet.left_out[0].name, "web-02.json");
+        assert_eq!(fleet.excluded[0].name, "web-02.json");
     }
 
     #[test]
-    fn ignored_parameters_stand_with_each_drive_and_not_in_the_heading() {
-        let mut all = sessions(&[1000.0, 900.0]);
+    fn ignored_parameters_are_listed_per_drive_not_in_heading() {
+        let mut all = fleet_sessions(&[1000.0, 900.0]);
         all[1].1.runs[0].parameters.insert("depth".into(), 1.into());
-        let inputs: Vec<Input<'_>> = all
+        let inputs: Vec<ComparisonInput<'_>> = all
             .iter()
-            .map(|(name, session)| Input { name, session })
+            .map(|(name, session)| ComparisonInput { name, session })
             .collect();
-        let fleet = fleet(&inputs, "iops", &["depth".to_owned()]);
+        let fleet = compare_fleet(&inputs, "iops", &["depth".to_owned()]);
         assert_eq!(fleet.tables[0].parameters, ["block-size 4KiB", "seed 1"]);
         let rows = fleet.tables[0].rows.iter();
         let own: Vec<_> = rows.map(|row| row.parameters.join(", ")).collect();
@@ -361,11 +375,11 @@ mod tests {
     }
 
     #[test]
-    fn a_drive_measured_twice_that_differs_is_unstable() {
-        let mut all = sessions(&[1000.0, 500.0]);
+    fn drive_with_differing_repeats_gets_unstable_verdict() {
+        let mut all = fleet_sessions(&[1000.0, 500.0]);
         all[1].1.host.name = all[0].1.host.name.clone();
         all[1].1.runs[0].target.serial = Some("S0".into());
-        assert_eq!(of(&all).unstable.len(), 1);
-        assert_eq!(of(&sessions(&[1000.0, 500.0])).unstable, []);
+        assert_eq!(fleet_of(&all).unstable.len(), 1);
+        assert_eq!(fleet_of(&fleet_sessions(&[1000.0, 500.0])).unstable, []);
     }
 }

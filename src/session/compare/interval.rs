@@ -3,10 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use crate::session::document::{Figure, Run};
+use crate::session::document::{BenchmarkRun, Metric};
 
 /// A mean needs this many tenths of a second, and so this many nanoseconds.
-const SHORTEST_NS: u64 = 2_000_000_000;
+const MIN_ELAPSED_NS: u64 = 2_000_000_000;
 
 /// Why a side has no 95 % interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
@@ -25,7 +25,7 @@ pub enum MissingInterval {
 impl MissingInterval {
     /// In a few words, of the run.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::TooShort => "run too short",
             Self::Drifting => "rate drifting",
@@ -39,13 +39,13 @@ impl MissingInterval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotDetermined {
     /// Index of the side.
-    pub side: usize,
+    pub session: usize,
     /// Why it has no interval.
-    pub reason: MissingInterval,
+    pub missing_interval_of: MissingInterval,
 }
 
 /// Why this figure of that run has no interval; `None` where it has one.
-pub(super) fn missing(run: &Run, figure: &Figure) -> Option<MissingInterval> {
+pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<MissingInterval> {
     if figure.low.is_some() && figure.high.is_some() {
         return None;
     }
@@ -58,9 +58,9 @@ pub(super) fn missing(run: &Run, figure: &Figure) -> Option<MissingInterval> {
     let drifts = verdicts
         .iter()
         .any(|verdict| verdict.code == "throughput-drifted");
-    let rate = ["iops", "throughput"].map(|name| run.findings.figure(name));
+    let rate = ["iops", "throughput"].map(|name| run.findings.metric(name));
     let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
-    Some(if rate_has_interval || run.elapsed_ns < SHORTEST_NS {
+    Some(if rate_has_interval || run.elapsed_ns < MIN_ELAPSED_NS {
         // The percentile alone lacks it: too few requests beyond it.
         MissingInterval::TooShort
     } else if drifts || rate.iter().any(Option::is_some) {
@@ -74,41 +74,41 @@ pub(super) fn missing(run: &Run, figure: &Figure) -> Option<MissingInterval> {
 mod tests {
     use super::super::sample;
     use super::*;
-    use crate::session::document::Unit;
+    use crate::session::document::MetricUnit;
 
-    fn without_interval(name: &str, elapsed_ns: u64) -> Run {
-        let mut run = sample::run(name, 1000.0, 1.0);
+    fn run_without_interval(name: &str, elapsed_ns: u64) -> BenchmarkRun {
+        let mut run = sample::sample_run(name, 1000.0, 1.0);
         run.elapsed_ns = elapsed_ns;
         run.findings.figures[0].low = None;
         run.findings.figures[0].high = None;
         run
     }
 
-    fn reason(run: &Run, name: &str) -> Option<MissingInterval> {
-        missing(run, run.findings.figure(name).unwrap())
+    fn reason(run: &BenchmarkRun, name: &str) -> Option<MissingInterval> {
+        missing_interval(run, run.findings.metric(name).unwrap())
     }
 
     #[test]
-    fn missing_interval_of_a_mean_is_too_short_or_drifting_by_the_length_of_the_run() {
-        let short = without_interval("iops", SHORTEST_NS - 1);
+    fn mean_without_interval_is_too_short_or_drifting_by_run_length() {
+        let short = run_without_interval("iops", MIN_ELAPSED_NS - 1);
         assert_eq!(reason(&short, "iops"), Some(MissingInterval::TooShort));
-        let long = without_interval("iops", 60_000_000_000);
+        let long = run_without_interval("iops", 60_000_000_000);
         assert_eq!(reason(&long, "iops"), Some(MissingInterval::Drifting));
-        assert_eq!(reason(&sample::run("iops", 1.0, 0.1), "iops"), None);
+        assert_eq!(reason(&sample::sample_run("iops", 1.0, 0.1), "iops"), None);
     }
 
     #[test]
-    fn missing_interval_of_a_percentile_alone_is_too_short() {
-        let mut run = sample::run("iops", 1000.0, 1.0);
-        let figure = Figure::new("latency_p99.9", 5e6, Unit::Nanoseconds);
-        run.findings.put_figure(figure);
+    fn percentile_without_interval_is_too_short() {
+        let mut run = sample::sample_run("iops", 1000.0, 1.0);
+        let figure = Metric::new("latency_p99.9", 5e6, MetricUnit::Nanoseconds);
+        run.findings.set_metric(figure);
         assert_eq!(
             reason(&run, "latency_p99.9"),
             Some(MissingInterval::TooShort)
         );
-        let mut drifting = without_interval("iops", 60_000_000_000);
-        let figure = Figure::new("latency_p99.9", 5e6, Unit::Nanoseconds);
-        drifting.findings.put_figure(figure);
+        let mut drifting = run_without_interval("iops", 60_000_000_000);
+        let figure = Metric::new("latency_p99.9", 5e6, MetricUnit::Nanoseconds);
+        drifting.findings.set_metric(figure);
         assert_eq!(
             reason(&drifting, "latency_p99.9"),
             Some(MissingInterval::Drifting)
@@ -116,10 +116,10 @@ mod tests {
     }
 
     #[test]
-    fn missing_interval_of_a_figure_that_never_has_one_is_not_estimated() {
-        let mut run = sample::run("iops", 1000.0, 1.0);
-        let figure = Figure::new("throughput_min", 5e6, Unit::BytesPerSecond);
-        run.findings.put_figure(figure);
+    fn metric_that_never_has_interval_is_not_estimated() {
+        let mut run = sample::sample_run("iops", 1000.0, 1.0);
+        let figure = Metric::new("throughput_min", 5e6, MetricUnit::BytesPerSecond);
+        run.findings.set_metric(figure);
         assert_eq!(
             reason(&run, "throughput_min"),
             Some(MissingInterval::NotEstimated)

@@ -7,7 +7,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::document::{Figure, FigureIndex, Run, RunState, Session, Severity, Unit, Verdict};
+use super::document::{
+    BenchmarkRun, FigureIndex, Metric, MetricUnit, RunState, Session, Severity, Verdict,
+};
 use super::stability;
 use crate::safe_text::SafeText;
 
@@ -21,23 +23,23 @@ pub mod ratio;
 pub(crate) mod sample;
 pub mod words;
 
-pub use align::{Difference, DifferingParameter};
-pub use fleet::{Fleet, fleet};
+pub use align::{DifferingParameter, ParameterDifference};
+pub use fleet::{FleetComparison, compare_fleet};
 pub use interval::{MissingInterval, NotDetermined};
-use measurement::Measurement;
-pub use overlay::Overlay;
-pub use ratio::{Against, Better, Judgement, Sample};
+use measurement::MatchedMeasurement;
+pub use overlay::ChartOverlay;
+pub use ratio::{BaselineRatio, BetterDirection, MetricSample, RatioJudgement};
 
 /// What [`Comparison::schema`] always says.
-pub const SCHEMA: &str = "diskscope-comparison";
+pub const COMPARISON_SCHEMA: &str = "diskscope-comparison";
 /// Version of the document's shape. 2: a baseline for each test and figure, the values of ignored
 /// parameters, mismatches once for all sides, `no-significant-difference` apart from
 /// `not-determined`.
-const VERSION: u32 = 2;
+const COMPARISON_VERSION: u32 = 2;
 
 /// A session to be compared, and the name that it goes by.
 #[derive(Debug, Clone, Copy)]
-pub struct Input<'a> {
+pub struct ComparisonInput<'a> {
     /// Such as the file's name.
     pub name: &'a str,
     /// What was measured.
@@ -52,16 +54,16 @@ pub struct Comparison {
     /// Version of the document's shape.
     pub version: u32,
     /// The sessions in their order.
-    pub sides: Vec<Side>,
+    pub sessions: Vec<ComparedSession>,
     /// What could be compared: one entry for each test and set of parameters.
-    pub tests: Vec<ComparedTest>,
+    pub benchmarks: Vec<ComparedBenchmark>,
     /// What could not, and why.
-    pub mismatches: Vec<Mismatch>,
+    pub mismatches: Vec<UnmatchedMeasurement>,
 }
 
 /// One session of a comparison.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Side {
+pub struct ComparedSession {
     /// Name, such as that of its file.
     pub name: SafeText,
     /// The host that it was measured on.
@@ -74,9 +76,9 @@ pub struct Side {
 
 /// One test with one set of parameters on several sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct ComparedTest {
+pub struct ComparedBenchmark {
     /// Name of the test.
-    pub test: SafeText,
+    pub benchmark: SafeText,
     /// The first side that has it: the others are compared with this one.
     pub baseline: usize,
     /// The parameters that are equal on all sides, as the user writes them.
@@ -84,16 +86,16 @@ pub struct ComparedTest {
     /// The ignored parameters that differ, with the values of each side.
     pub differing: Vec<DifferingParameter>,
     /// What was measured on each side; null where a side lacks the test.
-    pub measured: Vec<Option<Measured>>,
+    pub targets: Vec<Option<MeasuredTarget>>,
     /// The figures that at least two sides have.
-    pub figures: Vec<ComparedFigure>,
+    pub metrics: Vec<ComparedMetric>,
     /// The curves of all sides under one axis.
-    pub charts: Vec<Overlay>,
+    pub charts: Vec<ChartOverlay>,
 }
 
 /// What one side measured a test on.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Measured {
+pub struct MeasuredTarget {
     /// The target as it was named.
     pub target: SafeText,
     /// Model of the drive.
@@ -109,46 +111,46 @@ pub struct Measured {
 
 /// One figure on all sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct ComparedFigure {
+pub struct ComparedMetric {
     /// Its name.
     pub name: SafeText,
     /// Its unit.
-    pub unit: Unit,
+    pub unit: MetricUnit,
     /// Which way it is better; null where neither is.
-    pub better: Option<Better>,
+    pub better: Option<BetterDirection>,
     /// The first side that has the figure: the others are compared with this one.
     pub baseline: usize,
     /// Its value on each side; null where a side lacks it.
-    pub sides: Vec<Option<Sample>>,
+    pub samples: Vec<Option<MetricSample>>,
 }
 
-impl ComparedFigure {
+impl ComparedMetric {
     /// The name as people read it.
     #[must_use]
     pub fn label(&self) -> String {
-        Figure::new(&self.name, 0.0, self.unit).label()
+        Metric::new(&self.name, 0.0, self.unit).label()
     }
 
     /// The figure as one side has it, for rendering.
     #[must_use]
-    pub fn of(&self, sample: &Sample) -> Figure {
-        Figure {
+    pub fn metric_of(&self, sample: &MetricSample) -> Metric {
+        Metric {
             low: sample.low,
             high: sample.high,
-            ..Figure::new(&self.name, sample.value, self.unit)
+            ..Metric::new(&self.name, sample.value, self.unit)
         }
     }
 }
 
-impl ComparedTest {
+impl ComparedBenchmark {
     /// The pairs of sides that have a figure to compare: the baseline and the other one.
     #[must_use]
-    pub fn pairs(&self) -> Vec<(usize, usize)> {
+    pub fn compared_pairs(&self) -> Vec<(usize, usize)> {
         let pairs: BTreeSet<(usize, usize)> = self
-            .figures
+            .metrics
             .iter()
             .flat_map(|figure| {
-                let others = figure.sides.iter().enumerate().skip(figure.baseline + 1);
+                let others = figure.samples.iter().enumerate().skip(figure.baseline + 1);
                 let known = others.filter(|(_, sample)| sample.is_some());
                 known.map(|(other, _)| (figure.baseline, other))
             })
@@ -160,39 +162,39 @@ impl ComparedTest {
 /// A measurement that some sides have and others lack. Two measurements that differ from each other
 /// only in parameters are listed once.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Mismatch {
+pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
-    pub sides: Vec<usize>,
+    pub present_in: Vec<usize>,
     /// Indices of the sides that lack it: those with the nearest measurement of the same test, or
     /// with no run of that test.
-    pub lacking: Vec<usize>,
+    pub missing_in: Vec<usize>,
     /// Name of the test.
-    pub test: SafeText,
+    pub benchmark: SafeText,
     /// The parameters in which the nearest measurement of the same test differs, `first` being the
     /// value on `sides` and `other` that on `lacking`; empty where those have no run of the test.
-    pub differences: Vec<Difference>,
+    pub differences: Vec<ParameterDifference>,
 }
 
 /// Compares all sessions, test by test: runs of one test with the same parameters stand side by
 /// side, whichever files they are in, each against the first file that has them. Parameters whose
 /// names are in `ignored` may differ.
 #[must_use]
-pub fn compare(inputs: &[Input<'_>], ignored: &[String]) -> Comparison {
-    let measurements = measurement::measurements(inputs, ignored);
+pub fn compare_sessions(inputs: &[ComparisonInput<'_>], ignored: &[String]) -> Comparison {
+    let measurements = measurement::collect_measurements(inputs, ignored);
     let together = measurements
         .iter()
         .filter(|measurement| measurement.sides().count() > 1);
     Comparison {
-        schema: SCHEMA.into(),
-        version: VERSION,
-        sides: inputs.iter().map(side).collect(),
-        tests: together.map(compared).collect(),
-        mismatches: measurement::mismatches(&measurements, ignored),
+        schema: COMPARISON_SCHEMA.into(),
+        version: COMPARISON_VERSION,
+        sessions: inputs.iter().map(compared_session).collect(),
+        benchmarks: together.map(compare_measurement).collect(),
+        mismatches: measurement::find_mismatches(&measurements, ignored),
     }
 }
 
-fn side(input: &Input<'_>) -> Side {
-    Side {
+fn compared_session(input: &ComparisonInput<'_>) -> ComparedSession {
+    ComparedSession {
         name: input.name.into(),
         host: input.session.host.name.clone(),
         started: input.session.started.clone(),
@@ -201,12 +203,12 @@ fn side(input: &Input<'_>) -> Side {
 }
 
 /// Repeated runs of one side.
-type Group<'a> = Vec<&'a Run>;
+type RepeatedRuns<'a> = Vec<&'a BenchmarkRun>;
 
 /// The same with the figures of each by name.
-type Indexed<'a> = Vec<(&'a Run, FigureIndex<'a>)>;
+type Indexed<'a> = Vec<(&'a BenchmarkRun, FigureIndex<'a>)>;
 
-fn compared(measurement: &Measurement<'_>) -> ComparedTest {
+fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmark {
     let groups = &measurement.groups;
     let runs = || groups.iter().flatten().flatten();
     let indexed: Vec<Option<Indexed<'_>>> = groups
@@ -221,43 +223,43 @@ fn compared(measurement: &Measurement<'_>) -> ComparedTest {
             )
         })
         .collect();
-    let mut names: BTreeMap<&str, Unit> = BTreeMap::new();
+    let mut names: BTreeMap<&str, MetricUnit> = BTreeMap::new();
     let mut figures = Vec::new();
     for figure in runs().flat_map(|run| &run.findings.figures) {
         if names.insert(&figure.name, figure.unit).is_none() {
-            figures.extend(compared_figure(&figure.name, figure.unit, &indexed));
+            figures.extend(compare_metric(&figure.name, figure.unit, &indexed));
         }
     }
-    let (parameters, differing) = align::shared(groups);
-    ComparedTest {
-        test: measurement.test(),
+    let (parameters, differing) = align::split_parameters(groups);
+    ComparedBenchmark {
+        benchmark: measurement.test(),
         baseline: measurement.sides().next().unwrap_or(0),
         parameters,
         differing,
-        measured: groups
+        targets: groups
             .iter()
-            .map(|group| group.as_ref().map(measured))
+            .map(|group| group.as_ref().map(measured_target))
             .collect(),
-        figures,
-        charts: overlay::overlays(groups),
+        metrics: figures,
+        charts: overlay::chart_overlays(groups),
     }
 }
 
 /// One figure on all sides; `None` where fewer than two have it.
-fn compared_figure(
+fn compare_metric(
     name: &str,
-    unit: Unit,
+    unit: MetricUnit,
     groups: &[Option<Indexed<'_>>],
-) -> Option<ComparedFigure> {
+) -> Option<ComparedMetric> {
     let of_group = |group: &Indexed<'_>| {
         let found = group.iter().filter_map(|(run, figures)| {
             let figure = figures.get(name)?;
             (figure.unit == unit).then_some((*run, figure))
         });
-        ratio::pooled_of_runs(&found.collect::<Vec<_>>())
+        ratio::pool_metrics_of_runs(&found.collect::<Vec<_>>())
     };
-    let better = ratio::better(name, unit);
-    let mut sides: Vec<Option<Sample>> = groups
+    let better = ratio::better_direction(name, unit);
+    let mut sides: Vec<Option<MetricSample>> = groups
         .iter()
         .map(|group| group.as_ref().and_then(of_group))
         .collect();
@@ -268,40 +270,44 @@ fn compared_figure(
     let first = sides[baseline].clone()?;
     for (index, sample) in sides.iter_mut().enumerate().skip(baseline + 1) {
         if let Some(sample) = sample {
-            let against = ratio::against(&first, sample, better);
-            sample.against_baseline =
-                against.map(|against| against.explained([(baseline, &first), (index, sample)]));
+            let against = ratio::ratio_to_baseline(&first, sample, better);
+            sample.against_baseline = against.map(|against| {
+                against.with_missing_intervals([(baseline, &first), (index, sample)])
+            });
         }
     }
-    Some(ComparedFigure {
+    Some(ComparedMetric {
         name: name.into(),
         unit,
         better,
         baseline,
-        sides,
+        samples: sides,
     })
 }
 
-fn measured(group: &Group<'_>) -> Measured {
+fn measured_target(group: &RepeatedRuns<'_>) -> MeasuredTarget {
     let target = &group[0].target;
-    Measured {
+    MeasuredTarget {
         target: target.path.clone(),
         model: target.model.clone(),
         serial: target.serial.clone(),
         runs: group.len(),
-        cautions: cautions(group),
+        cautions: collect_cautions(group),
     }
 }
 
 /// What keeps the figures of these runs from being believed; each kind once.
-fn cautions(group: &Group<'_>) -> Vec<Verdict> {
+fn collect_cautions(group: &RepeatedRuns<'_>) -> Vec<Verdict> {
     let mut cautions: Vec<Verdict> = Vec::new();
     let verdicts = group.iter().flat_map(|run| &run.findings.verdicts);
     let grave = verdicts
         .filter(|verdict| verdict.severity > Severity::Note)
         .cloned();
-    let unfinished = group.iter().filter_map(|run| unfinished(run));
-    for caution in grave.chain(unfinished).chain(stability::judge(group)) {
+    let unfinished = group.iter().filter_map(|run| unfinished_verdict(run));
+    for caution in grave
+        .chain(unfinished)
+        .chain(stability::stability_verdict(group))
+    {
         if cautions.iter().all(|known| known.code != caution.code) {
             cautions.push(caution);
         }
@@ -309,7 +315,7 @@ fn cautions(group: &Group<'_>) -> Vec<Verdict> {
     cautions
 }
 
-fn unfinished(run: &Run) -> Option<Verdict> {
+fn unfinished_verdict(run: &BenchmarkRun) -> Option<Verdict> {
     let code = match run.state {
         RunState::Finished => return None,
         RunState::Failed => "failed",

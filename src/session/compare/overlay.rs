@@ -3,57 +3,60 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::Group;
+use super::RepeatedRuns;
 use crate::safe_text::SafeText;
-use crate::session::document::{Axis, LatencySummary, Run, Series, Unit};
+use crate::session::document::{BenchmarkRun, ChartAxis, LatencySummary, MetricUnit, Series};
 
 /// Names of the distributions of reads and of writes.
-const DISTRIBUTIONS: [&str; 2] = ["latency-read", "latency-write"];
+const DISTRIBUTION_NAMES: [&str; 2] = ["latency-read", "latency-write"];
 
 /// One chart with a curve for each side that has it.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Overlay {
+pub struct ChartOverlay {
     /// Name of the series, or `latency-read`, `latency-write` for the distributions.
     pub name: SafeText,
     /// Horizontal axis.
-    pub x: Axis,
+    pub x: ChartAxis,
     /// Vertical axis.
-    pub y: Axis,
+    pub y: ChartAxis,
     /// Whether x spans decades and wants a logarithmic axis, as response times do.
     pub log_x: bool,
     /// The curves.
-    pub curves: Vec<Curve>,
+    pub curves: Vec<OverlayCurve>,
 }
 
 /// The curve of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Curve {
+pub struct OverlayCurve {
     /// Index of the side.
-    pub side: usize,
+    pub session: usize,
     /// `[x, y]`.
     pub points: Vec<[f64; 2]>,
 }
 
 /// Every series that at least two sides have; of repeated runs the last one's.
-pub(super) fn overlays(sides: &[Option<Group<'_>>]) -> Vec<Overlay> {
-    let mut overlays: Vec<Overlay> = Vec::new();
+pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOverlay> {
+    let mut overlays: Vec<ChartOverlay> = Vec::new();
     for (side, run) in sides
         .iter()
         .enumerate()
         .filter_map(|(side, group)| Some((side, *group.as_ref()?.last()?)))
     {
-        for series in curves(run) {
+        for series in run_curves(run) {
             let Series {
                 name, x, y, points, ..
             } = series;
-            let curve = Curve { side, points };
+            let curve = OverlayCurve {
+                session: side,
+                points,
+            };
             let known = overlays
                 .iter_mut()
                 .find(|known| known.name == name && known.x == x && known.y == y);
             match known {
                 Some(known) => known.curves.push(curve),
-                None => overlays.push(Overlay {
-                    log_x: DISTRIBUTIONS.contains(&name.as_str()),
+                None => overlays.push(ChartOverlay {
+                    log_x: DISTRIBUTION_NAMES.contains(&name.as_str()),
                     name,
                     x,
                     y,
@@ -67,15 +70,15 @@ pub(super) fn overlays(sides: &[Option<Group<'_>>]) -> Vec<Overlay> {
 }
 
 /// The series of a run, and its distributions as shares of requests that took at most so long.
-fn curves(run: &Run) -> Vec<Series> {
+fn run_curves(run: &BenchmarkRun) -> Vec<Series> {
     let latency = &run.findings.latency;
     let distributions = [
-        (DISTRIBUTIONS[0], &latency.read),
-        (DISTRIBUTIONS[1], &latency.write),
+        (DISTRIBUTION_NAMES[0], &latency.read),
+        (DISTRIBUTION_NAMES[1], &latency.write),
     ];
     let cumulative = distributions
         .into_iter()
-        .filter_map(|(name, summary)| Some(cumulative(name, summary.as_ref()?)));
+        .filter_map(|(name, summary)| Some(cumulative_series(name, summary.as_ref()?)));
     run.findings
         .series
         .iter()
@@ -84,12 +87,12 @@ fn curves(run: &Run) -> Vec<Series> {
         .collect()
 }
 
-fn cumulative(name: &str, latency: &LatencySummary) -> Series {
+fn cumulative_series(name: &str, latency: &LatencySummary) -> Series {
     Series {
         name: name.into(),
-        x: Axis::new("response time", Unit::Nanoseconds),
-        y: Axis::new("share of requests", Unit::Ratio),
-        points: latency.cumulative(),
+        x: ChartAxis::new("response time", MetricUnit::Nanoseconds),
+        y: ChartAxis::new("share of requests", MetricUnit::Ratio),
+        points: latency.cumulative_points(),
         intervals: Vec::new(),
     }
 }

@@ -4,23 +4,23 @@ use schemars::JsonSchema;
 use serde::Serialize;
 
 use super::interval::{self, MissingInterval, NotDetermined};
-use crate::session::document::{Figure, Run, Unit};
-use crate::stats::confidence::independent;
+use crate::session::document::{BenchmarkRun, Metric, MetricUnit};
+use crate::stats::confidence::independent_mean_estimate;
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Better {
+pub enum BetterDirection {
     /// The higher the better, as with IOPS.
-    High,
+    HigherIsBetter,
     /// The lower the better, as with response times.
-    Low,
+    LowerIsBetter,
 }
 
 /// What may be said of one side against the first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Judgement {
+pub enum RatioJudgement {
     /// Better: the 95 % interval of the ratio excludes 1.
     Faster,
     /// Worse: the 95 % interval of the ratio excludes 1.
@@ -31,10 +31,10 @@ pub enum Judgement {
     NotDetermined,
 }
 
-impl Judgement {
+impl RatioJudgement {
     /// In words.
     #[must_use]
-    pub fn words(self) -> &'static str {
+    pub fn description(self) -> &'static str {
         match self {
             Self::Faster => "faster",
             Self::Slower => "slower",
@@ -46,7 +46,7 @@ impl Judgement {
 
 /// A figure of one side, of one run or of several together.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Sample {
+pub struct MetricSample {
     /// The value; the mean of repeated runs.
     pub value: f64,
     /// Lower 95 % limit; null where it cannot be had.
@@ -59,12 +59,12 @@ pub struct Sample {
     pub runs: usize,
     /// This side against the baseline; null on the baseline itself.
     #[serde(rename = "against_first")]
-    pub against_baseline: Option<Against>,
+    pub against_baseline: Option<BaselineRatio>,
 }
 
 /// One side's figure against that of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Against {
+pub struct BaselineRatio {
     /// This side's value divided by the baseline's.
     pub ratio: f64,
     /// Lower 95 % limit of the ratio; null where it cannot be had.
@@ -73,7 +73,7 @@ pub struct Against {
     pub high: Option<f64>,
     /// Which side is better; null for figures that are neither better high nor low, such as a
     /// position.
-    pub judgement: Option<Judgement>,
+    pub judgement: Option<RatioJudgement>,
     /// The sides that have no interval, where the judgement is `not-determined`; otherwise empty.
     pub not_determined: Vec<NotDetermined>,
 }
@@ -81,15 +81,15 @@ pub struct Against {
 /// Which way a figure is better; `None` for what is neither, such as a position, a size, a depth
 /// or the speed of rotation.
 #[must_use]
-pub fn better(name: &str, unit: Unit) -> Option<Better> {
+pub fn better_direction(name: &str, unit: MetricUnit) -> Option<BetterDirection> {
     // A part of a larger test has its name in front.
     let name = name.rsplit('/').next().unwrap_or(name);
     match unit {
-        Unit::PerSecond | Unit::BytesPerSecond => Some(Better::High),
-        Unit::Nanoseconds if name.starts_with("revolution") => None,
-        Unit::Nanoseconds => Some(Better::Low),
-        Unit::Ratio if name == "speedup" => Some(Better::High),
-        Unit::Ratio if name == "share_slower" => Some(Better::Low),
+        MetricUnit::PerSecond | MetricUnit::BytesPerSecond => Some(BetterDirection::HigherIsBetter),
+        MetricUnit::Nanoseconds if name.starts_with("revolution") => None,
+        MetricUnit::Nanoseconds => Some(BetterDirection::LowerIsBetter),
+        MetricUnit::Ratio if name == "speedup" => Some(BetterDirection::HigherIsBetter),
+        MetricUnit::Ratio if name == "share_slower" => Some(BetterDirection::LowerIsBetter),
         _ => None,
     }
 }
@@ -97,7 +97,7 @@ pub fn better(name: &str, unit: Unit) -> Option<Better> {
 /// The figures of repeated runs as one. From three runs on their spread gives the limits, since it
 /// holds what no single run can know of; of two the limits reach around both. `None` without any.
 #[must_use]
-pub fn pooled(figures: &[&Figure]) -> Option<Sample> {
+pub fn pool_metrics(figures: &[&Metric]) -> Option<MetricSample> {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
     let around_all = || {
         let low = figures.iter().map(|figure| figure.low);
@@ -110,9 +110,9 @@ pub fn pooled(figures: &[&Figure]) -> Option<Sample> {
     let limits = match values.len() {
         0 => return None,
         1 | 2 => around_all(),
-        _ => independent(&values).and_then(|estimate| estimate.limits()),
+        _ => independent_mean_estimate(&values).and_then(|estimate| estimate.confidence_interval()),
     };
-    Some(Sample {
+    Some(MetricSample {
         value: values.iter().sum::<f64>() / values.len() as f64,
         low: limits.map(|[low, _]| low),
         high: limits.map(|[_, high]| high),
@@ -123,13 +123,13 @@ pub fn pooled(figures: &[&Figure]) -> Option<Sample> {
 }
 
 /// [`pooled`], and where the runs give no limits the reason.
-pub(super) fn pooled_of_runs(found: &[(&Run, &Figure)]) -> Option<Sample> {
-    let figures: Vec<&Figure> = found.iter().map(|(_, figure)| *figure).collect();
-    let mut sample = pooled(&figures)?;
+pub(super) fn pool_metrics_of_runs(found: &[(&BenchmarkRun, &Metric)]) -> Option<MetricSample> {
+    let figures: Vec<&Metric> = found.iter().map(|(_, figure)| *figure).collect();
+    let mut sample = pool_metrics(&figures)?;
     if sample.low.is_none() {
         let mut reasons = found
             .iter()
-            .filter_map(|(run, figure)| interval::missing(run, figure));
+            .filter_map(|(run, figure)| interval::missing_interval(run, figure));
         sample.missing_interval = reasons.next().or(Some(MissingInterval::NotEstimated));
     }
     Some(sample)
@@ -141,28 +141,35 @@ pub(super) fn pooled_of_runs(found: &[(&Run, &Figure)]) -> Option<Sample> {
 /// method of variance estimates recovery (Zou and Donner, "Construction of confidence limits about
 /// effect measures", Statistics in Medicine 27, 2008), which does not ask them to be symmetric.
 #[must_use]
-pub fn against(baseline: &Sample, other: &Sample, better: Option<Better>) -> Option<Against> {
+pub fn ratio_to_baseline(
+    baseline: &MetricSample,
+    other: &MetricSample,
+    better: Option<BetterDirection>,
+) -> Option<BaselineRatio> {
     if baseline.value <= 0.0 || other.value <= 0.0 {
         return None;
     }
-    let limits = limits_of_ratio(baseline, other);
-    Some(Against {
+    let limits = ratio_interval(baseline, other);
+    Some(BaselineRatio {
         ratio: other.value / baseline.value,
         low: limits.map(|[low, _]| low),
         high: limits.map(|[_, high]| high),
-        judgement: better.map(|better| judge(limits, better)),
+        judgement: better.map(|better| judge_ratio(limits, better)),
         not_determined: Vec::new(),
     })
 }
 
-impl Against {
+impl BaselineRatio {
     /// Names the sides that keep it from being judged.
     #[must_use]
-    pub fn explained(mut self, sides: [(usize, &Sample); 2]) -> Self {
-        if self.judgement == Some(Judgement::NotDetermined) {
+    pub fn with_missing_intervals(mut self, sides: [(usize, &MetricSample); 2]) -> Self {
+        if self.judgement == Some(RatioJudgement::NotDetermined) {
             let reasons = sides.into_iter().filter_map(|(side, sample)| {
-                let reason = without_limits(sample)?;
-                Some(NotDetermined { side, reason })
+                let reason = sample_missing_interval(sample)?;
+                Some(NotDetermined {
+                    session: side,
+                    missing_interval_of: reason,
+                })
             });
             self.not_determined = reasons.collect();
         }
@@ -170,21 +177,21 @@ impl Against {
     }
 }
 
-fn judge(limits: Option<[f64; 2]>, better: Better) -> Judgement {
+fn judge_ratio(limits: Option<[f64; 2]>, better: BetterDirection) -> RatioJudgement {
     let Some([low, high]) = limits else {
-        return Judgement::NotDetermined;
+        return RatioJudgement::NotDetermined;
     };
     match better {
-        Better::High if low > 1.0 => Judgement::Faster,
-        Better::High if high < 1.0 => Judgement::Slower,
-        Better::Low if low > 1.0 => Judgement::Slower,
-        Better::Low if high < 1.0 => Judgement::Faster,
-        _ => Judgement::NoSignificantDifference,
+        BetterDirection::HigherIsBetter if low > 1.0 => RatioJudgement::Faster,
+        BetterDirection::HigherIsBetter if high < 1.0 => RatioJudgement::Slower,
+        BetterDirection::LowerIsBetter if low > 1.0 => RatioJudgement::Slower,
+        BetterDirection::LowerIsBetter if high < 1.0 => RatioJudgement::Faster,
+        _ => RatioJudgement::NoSignificantDifference,
     }
 }
 
 /// Why a sample gives a ratio no limits; `None` where it does.
-fn without_limits(sample: &Sample) -> Option<MissingInterval> {
+fn sample_missing_interval(sample: &MetricSample) -> Option<MissingInterval> {
     match (sample.low, sample.high) {
         (Some(low), Some(_)) if low > 0.0 => None,
         (Some(_), Some(_)) => Some(MissingInterval::ReachesZero),
@@ -194,8 +201,8 @@ fn without_limits(sample: &Sample) -> Option<MissingInterval> {
     }
 }
 
-fn limits_of_ratio(first: &Sample, other: &Sample) -> Option<[f64; 2]> {
-    let logarithms = |sample: &Sample| {
+fn ratio_interval(first: &MetricSample, other: &MetricSample) -> Option<[f64; 2]> {
+    let logarithms = |sample: &MetricSample| {
         let low = sample.low.filter(|low| *low > 0.0)?;
         Some([low.ln(), sample.value.ln(), sample.high?.ln()])
     };
@@ -213,8 +220,8 @@ mod tests {
 
     use super::*;
 
-    fn sample(value: f64, low: f64, high: f64) -> Sample {
-        Sample {
+    fn sample(value: f64, low: f64, high: f64) -> MetricSample {
+        MetricSample {
             value,
             low: Some(low),
             high: Some(high),
@@ -224,114 +231,148 @@ mod tests {
         }
     }
 
-    fn judged(first: &Sample, other: &Sample, better: Better) -> Judgement {
-        against(first, other, Some(better))
+    fn judge_samples(
+        first: &MetricSample,
+        other: &MetricSample,
+        better: BetterDirection,
+    ) -> RatioJudgement {
+        ratio_to_baseline(first, other, Some(better))
             .unwrap()
             .judgement
             .unwrap()
     }
 
     #[test]
-    fn what_is_better_decides_who_is_faster() {
+    fn better_direction_decides_faster_or_slower() {
         let (small, large) = (sample(100.0, 98.0, 102.0), sample(120.0, 118.0, 122.0));
-        assert_eq!(judged(&small, &large, Better::High), Judgement::Faster);
-        assert_eq!(judged(&large, &small, Better::High), Judgement::Slower);
-        assert_eq!(judged(&small, &large, Better::Low), Judgement::Slower);
-        assert_eq!(judged(&large, &small, Better::Low), Judgement::Faster);
+        assert_eq!(
+            judge_samples(&small, &large, BetterDirection::HigherIsBetter),
+            RatioJudgement::Faster
+        );
+        assert_eq!(
+            judge_samples(&large, &small, BetterDirection::HigherIsBetter),
+            RatioJudgement::Slower
+        );
+        assert_eq!(
+            judge_samples(&small, &large, BetterDirection::LowerIsBetter),
+            RatioJudgement::Slower
+        );
+        assert_eq!(
+            judge_samples(&large, &small, BetterDirection::LowerIsBetter),
+            RatioJudgement::Faster
+        );
         let wide = sample(120.0, 90.0, 150.0);
         assert_eq!(
-            judged(&small, &wide, Better::High),
-            Judgement::NoSignificantDifference
+            judge_samples(&small, &wide, BetterDirection::HigherIsBetter),
+            RatioJudgement::NoSignificantDifference
         );
     }
 
     #[test]
-    fn ratio_without_an_interval_is_not_determined_and_names_the_side() {
+    fn ratio_without_interval_is_not_determined_and_names_session() {
         let known = sample(100.0, 98.0, 102.0);
-        let unsure = Sample {
+        let unsure = MetricSample {
             low: None,
             high: None,
             missing_interval: Some(MissingInterval::Drifting),
             ..known.clone()
         };
         let to_zero = sample(100.0, 0.0, 200.0);
-        let explained = |first: &Sample, other: &Sample, better| {
-            let against = against(first, other, better).unwrap();
-            against.explained([(0, first), (2, other)])
+        let explained = |first: &MetricSample, other: &MetricSample, better| {
+            let against = ratio_to_baseline(first, other, better).unwrap();
+            against.with_missing_intervals([(0, first), (2, other)])
         };
-        let reasons = |first: &Sample, other: &Sample| {
-            let against = explained(first, other, Some(Better::High));
-            assert_eq!(against.judgement, Some(Judgement::NotDetermined));
+        let reasons = |first: &MetricSample, other: &MetricSample| {
+            let against = explained(first, other, Some(BetterDirection::HigherIsBetter));
+            assert_eq!(against.judgement, Some(RatioJudgement::NotDetermined));
             let sides = against.not_determined.into_iter();
-            sides.map(|it| (it.side, it.reason)).collect::<Vec<_>>()
+            sides
+                .map(|it| (it.session, it.missing_interval_of))
+                .collect::<Vec<_>>()
         };
         let drifting = |side| (side, MissingInterval::Drifting);
         assert_eq!(reasons(&known, &unsure), [drifting(2)]);
         assert_eq!(reasons(&unsure, &unsure), [drifting(0), drifting(2)]);
         let reaches = (0, MissingInterval::ReachesZero);
         assert_eq!(reasons(&to_zero, &known), [reaches]);
-        let decided = explained(&known, &known, Some(Better::High));
+        let decided = explained(&known, &known, Some(BetterDirection::HigherIsBetter));
         assert!(decided.not_determined.is_empty());
         let neither = explained(&known, &unsure, None);
         assert!(neither.not_determined.is_empty() && neither.judgement.is_none());
     }
 
     #[test]
-    fn limits_of_the_ratio_by_hand() {
+    fn ratio_interval_matches_manual_calculation() {
         // Both known to a factor of 1.1 either way: the ratio to 1.1^sqrt(2) = 1.1443.
         let (first, other) = (
             sample(100.0, 100.0 / 1.1, 110.0),
             sample(200.0, 200.0 / 1.1, 220.0),
         );
-        let against = against(&first, &other, None).unwrap();
+        let against = ratio_to_baseline(&first, &other, None).unwrap();
         assert!((against.high.unwrap() - 2.0 * 1.144_3).abs() < 1e-3);
         assert!((against.low.unwrap() - 2.0 / 1.144_3).abs() < 1e-3);
         assert_eq!(against.judgement, None);
     }
 
     #[test]
-    fn figures_know_which_way_they_are_better() {
-        assert_eq!(better("iops", Unit::PerSecond), Some(Better::High));
+    fn better_direction_follows_metric_name_and_unit() {
         assert_eq!(
-            better("throughput_min", Unit::BytesPerSecond),
-            Some(Better::High)
+            better_direction("iops", MetricUnit::PerSecond),
+            Some(BetterDirection::HigherIsBetter)
         );
-        assert_eq!(better("latency_p99", Unit::Nanoseconds), Some(Better::Low));
-        assert_eq!(better("throughput_min_offset", Unit::Bytes), None);
-        assert_eq!(better("rotation/revolution_time", Unit::Nanoseconds), None);
-        assert_eq!(better("rotation_speed", Unit::RevolutionsPerMinute), None);
-        assert_eq!(better("optimal_depth", Unit::Count), None);
+        assert_eq!(
+            better_direction("throughput_min", MetricUnit::BytesPerSecond),
+            Some(BetterDirection::HigherIsBetter)
+        );
+        assert_eq!(
+            better_direction("latency_p99", MetricUnit::Nanoseconds),
+            Some(BetterDirection::LowerIsBetter)
+        );
+        assert_eq!(
+            better_direction("throughput_min_offset", MetricUnit::Bytes),
+            None
+        );
+        assert_eq!(
+            better_direction("rotation/revolution_time", MetricUnit::Nanoseconds),
+            None
+        );
+        assert_eq!(
+            better_direction("rotation_speed", MetricUnit::RevolutionsPerMinute),
+            None
+        );
+        assert_eq!(better_direction("optimal_depth", MetricUnit::Count), None);
     }
 
     #[test]
-    fn repeated_runs_count_together() {
+    fn repeated_runs_are_pooled() {
         let figure = |value: f64| {
-            Figure::new("iops", value, Unit::PerSecond).within(value - 1.0, value + 1.0)
+            Metric::new("iops", value, MetricUnit::PerSecond)
+                .with_interval(value - 1.0, value + 1.0)
         };
         let (a, b, c) = (figure(10.0), figure(12.0), figure(14.0));
-        assert_eq!(pooled(&[]), None);
-        assert_eq!(pooled(&[&a]), Some(sample(10.0, 9.0, 11.0)));
-        let two = pooled(&[&a, &b]).unwrap();
+        assert_eq!(pool_metrics(&[]), None);
+        assert_eq!(pool_metrics(&[&a]), Some(sample(10.0, 9.0, 11.0)));
+        let two = pool_metrics(&[&a, &b]).unwrap();
         assert_eq!(
             (two.value, two.low, two.high),
             (11.0, Some(9.0), Some(13.0))
         );
         // Mean 12, deviation 2: 12 +- 4.3027 * 2 / sqrt(3).
-        let three = pooled(&[&a, &b, &c]).unwrap();
+        let three = pool_metrics(&[&a, &b, &c]).unwrap();
         assert!((three.high.unwrap() - 16.968_3).abs() < 1e-3);
         assert_eq!(three.runs, 3);
-        let bare = Figure::new("iops", 1.0, Unit::PerSecond);
-        assert_eq!(pooled(&[&a, &bare]).unwrap().low, None);
+        let bare = Metric::new("iops", 1.0, MetricUnit::PerSecond);
+        assert_eq!(pool_metrics(&[&a, &bare]).unwrap().low, None);
     }
 
     proptest! {
         #[test]
-        fn turning_sides_around_turns_the_ratio_around(
+        fn swapped_sessions_invert_ratio(
             first in 1.0..1e6_f64, other in 1.0..1e6_f64, share in 0.0..0.9_f64,
         ) {
             let around = |value: f64| sample(value, value * (1.0 - share), value * (1.0 + share));
-            let there = against(&around(first), &around(other), Some(Better::High)).unwrap();
-            let back = against(&around(other), &around(first), Some(Better::High)).unwrap();
+            let there = ratio_to_baseline(&around(first), &around(other), Some(BetterDirection::HigherIsBetter)).unwrap();
+            let back = ratio_to_baseline(&around(other), &around(first), Some(BetterDirection::HigherIsBetter)).unwrap();
             prop_assert!((there.ratio * back.ratio - 1.0).abs() < 1e-9);
             prop_assert!((there.low.unwrap() * back.high.unwrap() - 1.0).abs() < 1e-9);
             prop_assert!(there.low <= Some(there.ratio * (1.0 + 1e-12)));

@@ -3,18 +3,18 @@
 use std::collections::BTreeMap;
 
 use crate::session::document::{
-    EngineRecord, Evidence, Figure, Findings, Host, Reproduce, Run, RunState, SCHEMA, Session,
-    TargetRecord, Unit, VERSION,
+    BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, Metric, MetricUnit, RunEvidence,
+    RunState, SCHEMA, Session, TargetRecord, VERSION,
 };
 
 /// A run of random-read that found one figure, give or take `margin`.
-pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
+pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
     let unit = if name.starts_with("latency") {
-        Unit::Nanoseconds
+        MetricUnit::Nanoseconds
     } else {
-        Unit::PerSecond
+        MetricUnit::PerSecond
     };
-    Run {
+    BenchmarkRun {
         test: "random-read".into(),
         state: RunState::Finished,
         error: None,
@@ -39,33 +39,35 @@ pub(crate) fn run(name: &str, value: f64, margin: f64) -> Run {
             ("depth".into(), 32.into()),
             ("seed".into(), 1.into()),
         ]),
-        parameter_units: BTreeMap::from([("block-size".into(), Unit::Bytes)]),
+        parameter_units: BTreeMap::from([("block-size".into(), MetricUnit::Bytes)]),
         engine: EngineRecord {
             name: "uring".into(),
             ..EngineRecord::default()
         },
         findings: Findings {
-            figures: vec![Figure::new(name, value, unit).within(value - margin, value + margin)],
+            figures: vec![
+                Metric::new(name, value, unit).with_interval(value - margin, value + margin),
+            ],
             ..Findings::default()
         },
         kernel: None,
         stages: None,
         cpu: None,
-        evidence: Evidence::default(),
-        reproduce: Reproduce::default(),
+        evidence: RunEvidence::default(),
+        reproduce: Invocation::default(),
     }
 }
 
 /// A session of those runs on that host.
-pub(crate) fn session(host: &str, runs: Vec<Run>) -> Session {
+pub(crate) fn sample_session(host: &str, runs: Vec<BenchmarkRun>) -> Session {
     Session {
         schema: SCHEMA.into(),
         version: VERSION,
         program: "diskscope 0.1.0".into(),
         started: "2026-01-02T03:04:05+00:00".into(),
-        host: Host {
+        host: HostRecord {
             name: Some(host.into()),
-            ..Host::default()
+            ..HostRecord::default()
         },
         runs,
     }

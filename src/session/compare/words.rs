@@ -1,13 +1,14 @@
 //! A comparison in words: the same on the screen and in the report.
 
 use super::{
-    Against, ComparedFigure, ComparedTest, DifferingParameter, Mismatch, MissingInterval, Overlay,
+    BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
+    MissingInterval, UnmatchedMeasurement,
 };
 use crate::safe_text::SafeText;
 
 /// What a side goes by: A, B, C ... and beyond the alphabet its number.
 #[must_use]
-pub fn letter(side: usize) -> String {
+pub fn session_letter(side: usize) -> String {
     u8::try_from(side)
         .ok()
         .filter(|side| *side < 26)
@@ -17,17 +18,17 @@ pub fn letter(side: usize) -> String {
         )
 }
 
-impl Against {
+impl BaselineRatio {
     /// Ratio, its 95 % interval, and the judgement; what is unknown is empty.
     #[must_use]
-    pub fn words(&self) -> [String; 3] {
+    pub fn ratio_columns(&self) -> [String; 3] {
         let limits = match (self.low, self.high) {
             (Some(low), Some(high)) => format!("{low:.3}-{high:.3}"),
             _ => String::new(),
         };
         let words = match self.judgement {
             None => "",
-            Some(judgement) => judgement.words(),
+            Some(judgement) => judgement.description(),
         };
         [format!("{:.3}", self.ratio), limits, words.to_owned()]
     }
@@ -35,23 +36,23 @@ impl Against {
 
 /// Several sides: `A, C, D`.
 #[must_use]
-pub fn letters(sides: &[usize]) -> String {
-    let letters: Vec<String> = sides.iter().map(|side| letter(*side)).collect();
+pub fn session_letters(sides: &[usize]) -> String {
+    let letters: Vec<String> = sides.iter().map(|side| session_letter(*side)).collect();
     letters.join(", ")
 }
 
 impl DifferingParameter {
     /// The value of one side: `depth 1`; `None` where it has none.
     #[must_use]
-    pub fn of(&self, side: usize) -> Option<SafeText> {
+    pub fn value_of(&self, side: usize) -> Option<SafeText> {
         let values = self.values.get(side).filter(|values| !values.is_empty())?;
-        let values: Vec<&str> = values.iter().map(value).collect();
+        let values: Vec<&str> = values.iter().map(parameter_text).collect();
         Some(format!("{} {}", self.parameter, values.join(" and ")).into())
     }
 
     /// The values with the sides that have them: `depth 1 (A, C), 32 (B)`.
     #[must_use]
-    pub fn words(&self) -> String {
+    pub fn values_text(&self) -> String {
         let mut distinct: Vec<(&Vec<Option<SafeText>>, Vec<usize>)> = Vec::new();
         let known = self.values.iter().enumerate();
         for (side, values) in known.filter(|(_, values)| !values.is_empty()) {
@@ -61,21 +62,21 @@ impl DifferingParameter {
             }
         }
         let each = distinct.into_iter().map(|(values, sides)| {
-            let values: Vec<&str> = values.iter().map(value).collect();
-            format!("{} ({})", values.join(" and "), letters(&sides))
+            let values: Vec<&str> = values.iter().map(parameter_text).collect();
+            format!("{} ({})", values.join(" and "), session_letters(&sides))
         });
         let each: Vec<String> = each.collect();
         format!("{} {}", self.parameter, each.join(", "))
     }
 }
 
-impl ComparedTest {
+impl ComparedBenchmark {
     /// Why figures are `not determined`: one sentence for each reason and its sides.
     #[must_use]
-    pub fn reasons(&self) -> Vec<String> {
+    pub fn not_determined_reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
-        for figure in &self.figures {
-            for reason in figure.reasons() {
+        for figure in &self.metrics {
+            for reason in figure.not_determined_reasons() {
                 match reasons.iter_mut().find(|(known, _)| *known == reason) {
                     Some((_, labels)) => labels.push(figure.label()),
                     None => reasons.push((reason, vec![figure.label()])),
@@ -89,61 +90,71 @@ impl ComparedTest {
     }
 }
 
-impl ComparedFigure {
+impl ComparedMetric {
     /// Why ratios of it are not determined, each reason once: `run too short (A, C)`.
-    fn reasons(&self) -> Vec<String> {
-        let samples = self.sides.iter().flatten();
+    fn not_determined_reasons(&self) -> Vec<String> {
+        let samples = self.samples.iter().flatten();
         let against = samples.filter_map(|sample| sample.against_baseline.as_ref());
         let mut reasons: Vec<(MissingInterval, Vec<usize>)> = Vec::new();
         for it in against.flat_map(|against| &against.not_determined) {
-            match reasons.iter_mut().find(|(known, _)| *known == it.reason) {
-                Some((_, sides)) if sides.contains(&it.side) => {}
-                Some((_, sides)) => sides.push(it.side),
-                None => reasons.push((it.reason, vec![it.side])),
+            match reasons
+                .iter_mut()
+                .find(|(known, _)| *known == it.missing_interval_of)
+            {
+                Some((_, sides)) if sides.contains(&it.session) => {}
+                Some((_, sides)) => sides.push(it.session),
+                None => reasons.push((it.missing_interval_of, vec![it.session])),
             }
         }
         let words = |(reason, sides): (MissingInterval, Vec<usize>)| {
-            format!("{} ({})", reason.words(), letters(&sides))
+            format!("{} ({})", reason.description(), session_letters(&sides))
         };
         reasons.into_iter().map(words).collect()
     }
 }
 
 /// A parameter's value.
-fn value(value: &Option<SafeText>) -> &str {
+fn parameter_text(value: &Option<SafeText>) -> &str {
     value.as_ref().map_or("unset", SafeText::as_str)
 }
 
-impl Mismatch {
+impl UnmatchedMeasurement {
     /// What was not compared, and why.
     #[must_use]
     pub fn sentence(&self) -> String {
-        let (have, lack) = (letters(&self.sides), letters(&self.lacking));
+        let (have, lack) = (
+            session_letters(&self.present_in),
+            session_letters(&self.missing_in),
+        );
         if self.differences.is_empty() {
-            let has = if self.sides.len() == 1 { "has" } else { "have" };
-            let lacks = if self.lacking.len() == 1 {
+            let has = if self.present_in.len() == 1 {
+                "has"
+            } else {
+                "have"
+            };
+            let lacks = if self.missing_in.len() == 1 {
                 "has"
             } else {
                 "have"
             };
             return format!(
                 "{}: {have} {has} it, {lack} {lacks} no run of it",
-                self.test
+                self.benchmark
             );
         }
         let differences: Vec<String> = self
             .differences
             .iter()
             .map(|it| {
-                let (first, other) = (value(&it.first), value(&it.other));
+                let (first, other) = (parameter_text(&it.first), parameter_text(&it.other));
                 format!("{} {first} ({have}) is not {other} ({lack})", it.parameter)
             })
             .collect();
-        format!("{}: {}", self.test, differences.join(", "))
+        format!("{}: {}", self.benchmark, differences.join(", "))
     }
 }
 
-impl Overlay {
+impl ChartOverlay {
     /// What is drawn against what.
     #[must_use]
     pub fn title(&self) -> String {
@@ -153,48 +164,48 @@ impl Overlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{Difference, Judgement};
+    use super::super::{ParameterDifference, RatioJudgement};
     use super::*;
 
     #[test]
-    fn sides_go_by_letters_then_numbers() {
-        assert_eq!([0, 1, 25, 26].map(letter), ["A", "B", "Z", "#27"]);
+    fn sessions_are_labelled_by_letters_then_numbers() {
+        assert_eq!([0, 1, 25, 26].map(session_letter), ["A", "B", "Z", "#27"]);
     }
 
     #[test]
-    fn a_ratio_is_written_with_its_interval_and_judgement() {
-        let against = |low, judgement| Against {
+    fn ratio_text_includes_interval_and_judgement() {
+        let against = |low, judgement| BaselineRatio {
             ratio: 1.25,
             low,
             high: Some(1.3),
             judgement,
             not_determined: Vec::new(),
         };
-        let words = |low, judgement| against(low, judgement).words();
+        let words = |low, judgement| against(low, judgement).ratio_columns();
         assert_eq!(
-            words(Some(1.2), Some(Judgement::Faster)),
+            words(Some(1.2), Some(RatioJudgement::Faster)),
             ["1.250", "1.200-1.300", "faster"]
         );
         assert_eq!(
-            words(None, Some(Judgement::NotDetermined)),
+            words(None, Some(RatioJudgement::NotDetermined)),
             ["1.250", "", "not determined"]
         );
         assert_eq!(words(None, None), ["1.250", "", ""]);
     }
 
     #[test]
-    fn a_mismatch_names_what_differs() {
-        let mut mismatch = Mismatch {
-            sides: vec![1],
-            lacking: vec![0, 2],
-            test: "mixed".into(),
+    fn mismatch_text_names_differing_parameters() {
+        let mut mismatch = UnmatchedMeasurement {
+            present_in: vec![1],
+            missing_in: vec![0, 2],
+            benchmark: "mixed".into(),
             differences: Vec::new(),
         };
         assert_eq!(
             mismatch.sentence(),
             "mixed: B has it, A, C have no run of it"
         );
-        mismatch.differences.push(Difference {
+        mismatch.differences.push(ParameterDifference {
             parameter: "rate".into(),
             first: Some("100/s".into()),
             other: None,
@@ -206,17 +217,17 @@ mod tests {
     }
 
     #[test]
-    fn a_differing_parameter_is_listed_with_the_values_of_every_side() {
+    fn differing_parameter_text_lists_values_of_every_session() {
         let some = |values: &[&str]| values.iter().map(|it| Some((*it).into())).collect();
         let depth = DifferingParameter {
             parameter: "depth".into(),
             values: vec![some(&["1"]), some(&["1", "8"]), Vec::new(), some(&["1"])],
         };
-        assert_eq!(depth.words(), "depth 1 (A, D), 1 and 8 (B)");
+        assert_eq!(depth.values_text(), "depth 1 (A, D), 1 and 8 (B)");
         let rate = DifferingParameter {
             parameter: "rate".into(),
             values: vec![vec![None], some(&["100/s"])],
         };
-        assert_eq!(rate.words(), "rate unset (A), 100/s (B)");
+        assert_eq!(rate.values_text(), "rate unset (A), 100/s (B)");
     }
 }

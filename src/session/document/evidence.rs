@@ -10,44 +10,44 @@ use crate::safe_text::SafeText;
 
 /// What was seen around a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Evidence {
+pub struct RunEvidence {
     /// What the test asked of the target, ramps included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub asked: Option<Counts>,
+    pub issued: Option<DirectionCounts>,
     /// Bytes that this program handed to the block layer, from /proc/self/io.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub submitted: Option<Submitted>,
+    pub submitted_to_block_layer: Option<SubmittedBytes>,
     /// The devices beneath the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
-    pub beneath: Vec<Layer>,
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    pub underlying: Vec<LayerCounts>,
     /// Who else used the drive, the greediest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
-    pub others: Vec<OtherUser>,
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    pub other_users: Vec<OtherUser>,
     /// How busy the processors were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub processors: Option<Processors>,
+    pub processors: Option<ProcessorLoad>,
     /// How warm the drive was.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub temperature: Option<Temperature>,
+    pub temperature: Option<DriveTemperature>,
     /// How much of the file is really there.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub extents: Option<Extents>,
+    pub extents: Option<FileAllocation>,
     /// What a few blocks of the device hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub sample: Option<BlockSample>,
+    pub block_sample: Option<BlockSample>,
     /// How the drive is attached and set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub setup: Option<Setup>,
+    pub drive_setup: Option<DriveSetup>,
     /// When this program did not run; absent where it always did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pauses: Option<Pauses>,
+    pub pauses: Option<PauseEvidence>,
 }
 
 /// Times at which this program was stopped or the machine suspended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Pauses {
+pub struct PauseEvidence {
     /// How many.
     pub count: u64,
     /// Their length together in nanoseconds.
@@ -61,7 +61,7 @@ pub struct Pauses {
 
 /// Requests and bytes by direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Counts {
+pub struct DirectionCounts {
     /// Reads.
     pub reads: u64,
     /// Bytes read.
@@ -75,7 +75,7 @@ pub struct Counts {
 /// Bytes that a process handed to the block layer (kernel Documentation/filesystems/proc.rst,
 /// `/proc/PID/io`); buffered writes count when the page is made dirty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Submitted {
+pub struct SubmittedBytes {
     /// Bytes read.
     pub read_bytes: u64,
     /// Bytes written.
@@ -84,9 +84,9 @@ pub struct Submitted {
 
 /// A device beneath another, and what it did during the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Layer {
+pub struct LayerCounts {
     /// What it is to the one above it.
-    pub relation: Relation,
+    pub relation_to_upper: LayerRelation,
     /// Its own counts.
     #[serde(flatten)]
     pub counts: KernelCounts,
@@ -95,13 +95,13 @@ pub struct Layer {
 /// What a device is to the one above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Relation {
+pub enum LayerRelation {
     /// The whole drive of a partition.
-    Whole,
+    WholeDisk,
     /// A member of a RAID or a device-mapper volume.
     Member,
     /// What the file of a loop device lies on.
-    Backing,
+    BackingDevice,
 }
 
 /// Another process that used drives during the run.
@@ -116,49 +116,49 @@ pub struct OtherUser {
     /// Bytes that it wrote.
     pub written_bytes: u64,
     /// How it is known.
-    pub witness: Witness,
+    pub attribution: Attribution,
 }
 
 /// How another user of a drive is known.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
-pub enum Witness {
+pub enum Attribution {
     /// Its requests to this drive were seen one by one.
-    Traced,
+    TracedRequests,
     /// It has the drive, or a file on it, open; how much of its bytes went there is not known.
-    HasItOpen,
+    HasOpenDescriptor,
     /// It moved bytes on some drive.
-    SomeDrive,
+    AnyDrive,
 }
 
 /// How busy the processors were.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Processors {
+pub struct ProcessorLoad {
     /// Share of a processor that each thread which sent requests had in its busiest phase, 0 to 1;
     /// null where no phase was long enough to tell.
-    pub generator_share: Option<f64>,
+    pub generator_utilization: Option<f64>,
     /// How many such threads there were in that phase.
-    pub workers: u32,
+    pub busiest_workers: u32,
     /// Share of all processors that was busy over the run, with whatever, 0 to 1.
-    pub machine_share: Option<f64>,
+    pub machine_utilization: Option<f64>,
     /// Processors of the machine.
     pub count: u32,
 }
 
 /// How warm the drive was, in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Temperature {
+pub struct DriveTemperature {
     /// At the start.
-    pub begin_celsius: f64,
+    pub initial_celsius: f64,
     /// The highest that was seen.
-    pub highest_celsius: f64,
+    pub max_celsius: f64,
     /// From where on the drive may slow down, as it says itself.
-    pub limit_celsius: Option<f64>,
+    pub throttle_celsius: Option<f64>,
 }
 
 /// How much of a file is really on the medium, within the window of the test.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
-pub struct Extents {
+pub struct FileAllocation {
     /// Which file: the target, or what lies behind a loop device.
     pub file: SafeText,
     /// Bytes of the window.
@@ -182,7 +182,7 @@ pub struct BlockSample {
 
 /// How the drive is attached and set up.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Setup {
+pub struct DriveSetup {
     /// `write back` or `write through`.
     pub write_cache: Option<SafeText>,
     /// Revolutions per minute that the drive says it makes.
@@ -194,11 +194,11 @@ pub struct Setup {
     /// Why another scheduler suits it better, where one does.
     pub scheduler_advice: Option<SafeText>,
     /// Requests that the drive or its link takes at once, where it says so.
-    pub parallel_requests: Option<u32>,
+    pub max_queue_depth: Option<u32>,
     /// The link to the host, such as `SATA 6.0 Gbps`.
     pub link: Option<SafeText>,
     /// What the link carries at most, bytes per second.
-    pub link_bytes_per_s: Option<u64>,
+    pub link_max_bytes_per_s: Option<u64>,
     /// File behind a loop device, at whatever depth.
     pub backing_file: Option<SafeText>,
     /// Whether that loop device goes past the page cache.
@@ -206,5 +206,5 @@ pub struct Setup {
     /// What makes the drive, or one beneath it, for a virtual one.
     pub virtual_disk: Option<SafeText>,
     /// What makes it for memory and no drive at all.
-    pub memory: Option<SafeText>,
+    pub memory_backing: Option<SafeText>,
 }

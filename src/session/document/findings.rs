@@ -5,24 +5,24 @@ use std::collections::{HashMap, HashSet};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::{Figure, Goal, LatencyByDirection, Series, Table, Verdict};
+use super::{LatencyByDirection, Metric, MetricTable, Series, SloResult, Verdict};
 use crate::safe_text::SafeText;
 
 /// Whether a name belongs to a part of a larger test, as [`Findings::absorb`] makes them.
 #[must_use]
-pub fn is_part(name: &str) -> bool {
+pub fn is_nested_name(name: &str) -> bool {
     name.contains('/')
 }
 
 /// The figures of a run by name: for more than a few look-ups, since a file from elsewhere may hold
 /// 100,000 of them.
 #[derive(Debug, Clone)]
-pub struct FigureIndex<'a>(HashMap<&'a str, &'a Figure>);
+pub struct FigureIndex<'a>(HashMap<&'a str, &'a Metric>);
 
 impl<'a> FigureIndex<'a> {
     /// The figure of that name, if it was determined; of several the first.
     #[must_use]
-    pub fn get(&self, name: &str) -> Option<&'a Figure> {
+    pub fn get(&self, name: &str) -> Option<&'a Metric> {
         self.0.get(name).copied()
     }
 }
@@ -31,19 +31,19 @@ impl<'a> FigureIndex<'a> {
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
     /// Single results.
-    pub figures: Vec<Figure>,
+    pub figures: Vec<Metric>,
     /// Response times by direction.
     pub latency: LatencyByDirection,
     /// Figures that are best read side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub tables: Vec<Table>,
+    pub tables: Vec<MetricTable>,
     /// Curves.
     pub series: Vec<Series>,
     /// What is to be thought of the figures.
     pub verdicts: Vec<Verdict>,
     /// Service goals that were asked for, and whether they were met.
     #[serde(default)]
-    pub goals: Vec<Goal>,
+    pub goals: Vec<SloResult>,
 }
 
 impl Findings {
@@ -55,7 +55,7 @@ impl Findings {
 
     /// The figure of that name, if it was determined.
     #[must_use]
-    pub fn figure(&self, name: &str) -> Option<&Figure> {
+    pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.figures.iter().find(|figure| figure.name == name)
     }
 
@@ -70,21 +70,24 @@ impl Findings {
     }
 
     /// The tables of the test itself: the summary of a larger test speaks for those of its parts.
-    pub fn own_tables(&self) -> impl Iterator<Item = &Table> {
-        self.tables.iter().filter(|table| !is_part(&table.name))
+    pub fn top_level_tables(&self) -> impl Iterator<Item = &MetricTable> {
+        self.tables
+            .iter()
+            .filter(|table| !is_nested_name(&table.name))
     }
 
     /// The figures of the test itself that no table shows already.
     #[must_use]
-    pub fn listed(&self) -> Vec<&Figure> {
+    pub fn metrics_outside_tables(&self) -> Vec<&Metric> {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
         let shown: HashSet<&SafeText> = rows.flat_map(|row| &row.cells).collect();
-        let unseen = |figure: &&Figure| !is_part(&figure.name) && !shown.contains(&figure.name);
+        let unseen =
+            |figure: &&Metric| !is_nested_name(&figure.name) && !shown.contains(&figure.name);
         self.figures.iter().filter(unseen).collect()
     }
 
     /// Sets a figure, in place of an earlier one of that name.
-    pub fn put_figure(&mut self, figure: Figure) {
+    pub fn set_metric(&mut self, figure: Metric) {
         match self
             .figures
             .iter_mut()
@@ -96,7 +99,7 @@ impl Findings {
     }
 
     /// Sets a series, in place of an earlier one of that name.
-    pub fn put_series(&mut self, series: Series) {
+    pub fn set_series(&mut self, series: Series) {
         match self
             .series
             .iter_mut()
@@ -108,7 +111,7 @@ impl Findings {
     }
 
     /// Sets a verdict, in place of an earlier one of that code.
-    pub fn put_verdict(&mut self, verdict: Verdict) {
+    pub fn set_verdict(&mut self, verdict: Verdict) {
         match self
             .verdicts
             .iter_mut()
@@ -120,7 +123,7 @@ impl Findings {
     }
 
     /// Sets a table, in place of an earlier one of that name.
-    pub fn put_table(&mut self, table: Table) {
+    pub fn set_table(&mut self, table: MetricTable) {
         match self
             .tables
             .iter_mut()
@@ -133,28 +136,28 @@ impl Findings {
 
     /// Takes over what a part of a larger test found: every name gets `prefix/` in front. The
     /// part's distributions are taken where there are none yet.
-    pub fn absorb(&mut self, prefix: &str, part: &Self) {
+    pub fn merge_nested(&mut self, prefix: &str, part: &Self) {
         let named = |name: &str| format!("{prefix}/{name}");
         for figure in &part.figures {
-            self.put_figure(Figure {
+            self.set_metric(Metric {
                 name: named(&figure.name).into(),
                 ..figure.clone()
             });
         }
         for series in &part.series {
-            self.put_series(Series {
+            self.set_series(Series {
                 name: named(&series.name).into(),
                 ..series.clone()
             });
         }
         for verdict in &part.verdicts {
-            self.put_verdict(Verdict {
+            self.set_verdict(Verdict {
                 code: named(&verdict.code).into(),
                 ..verdict.clone()
             });
         }
         for table in &part.tables {
-            self.put_table(table.prefixed(prefix));
+            self.set_table(table.with_prefix(prefix));
         }
         let latency = &part.latency;
         self.latency.read = self.latency.read.take().or_else(|| latency.read.clone());

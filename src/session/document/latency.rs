@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::latency::{Latency, PERCENTILES};
+use crate::stats::latency::{LatencyHistogram, PERCENTILES};
 
 /// Response times of reads and of writes; absent where none were made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
@@ -33,32 +33,32 @@ pub struct LatencySummary {
     pub max_ns: u64,
     /// By percent, such as `"99.9"`: the response time that this share of requests beats. A
     /// percentile that fewer than 10 observations lie beyond is left out.
-    #[serde(deserialize_with = "crate::bounded::map::<_, _, _, 1_000>")]
+    #[serde(deserialize_with = "crate::bounded::bounded_map::<_, _, _, 1_000>")]
     pub percentiles: BTreeMap<String, u64>,
     /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 100_000>")]
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 100_000>")]
     pub histogram: Vec<[u64; 3]>,
 }
 
 impl LatencySummary {
     /// What is kept of many response times; `None` when there are none.
     #[must_use]
-    pub fn of(latency: &Latency) -> Option<Self> {
+    pub fn from_histogram(latency: &LatencyHistogram) -> Option<Self> {
         let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
         Some(Self {
             count: latency.count(),
             mean_ns: latency.mean()?,
-            stddev_ns: latency.standard_deviation().unwrap_or(0.0),
+            stddev_ns: latency.stddev_ns().unwrap_or(0.0),
             min_ns: latency.min()?,
             max_ns: latency.max()?,
             percentiles: PERCENTILES.into_iter().filter_map(percentile).collect(),
-            histogram: latency.bins(16),
+            histogram: latency.histogram_bins(16),
         })
     }
 
     /// The distribution as a curve: `[ns, share of requests that took at most so long]`.
     #[must_use]
-    pub fn cumulative(&self) -> Vec<[f64; 2]> {
+    pub fn cumulative_points(&self) -> Vec<[f64; 2]> {
         let mut below = 0_u64;
         let points = self.histogram.iter().map(|[_, high, count]| {
             below = below.saturating_add(*count);

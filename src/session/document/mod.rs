@@ -10,29 +10,30 @@ use crate::safe_text::SafeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-mod curve;
 mod evidence;
-mod figure;
 mod findings;
+mod invocation;
 mod latency;
+mod metric;
 mod read;
 mod record;
-mod reproduce;
+mod series;
 mod table;
 mod verdict;
 
-pub use curve::{Axis, Series};
 pub use evidence::{
-    BlockSample, Counts, Evidence, Extents, Layer, OtherUser, Pauses, Processors, Relation, Setup,
-    Submitted, Temperature, Witness,
+    Attribution, BlockSample, DirectionCounts, DriveSetup, DriveTemperature, FileAllocation,
+    LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad, RunEvidence,
+    SubmittedBytes,
 };
-pub use figure::{Figure, Unit};
-pub use findings::{FigureIndex, Findings, is_part};
+pub use findings::{FigureIndex, Findings, is_nested_name};
+pub use invocation::{FioGap, Invocation};
 pub use latency::{LatencyByDirection, LatencySummary};
-pub use record::{Cpu, EngineRecord, KernelCounts, RunError, StageSplit, TargetRecord};
-pub use reproduce::{FioGap, Reproduce};
-pub use table::{Table, TableRow};
-pub use verdict::{Goal, Severity, Verdict};
+pub use metric::{Metric, MetricUnit};
+pub use record::{EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord};
+pub use series::{ChartAxis, Series};
+pub use table::{MetricTable, MetricTableRow};
+pub use verdict::{Severity, SloResult, Verdict};
 
 /// What [`Session::schema`] always says.
 pub const SCHEMA: &str = "diskscope-session";
@@ -51,15 +52,15 @@ pub struct Session {
     /// When the session began, RFC 3339 with offset.
     pub started: SafeText,
     /// The machine that it was measured on.
-    pub host: Host,
+    pub host: HostRecord,
     /// The runs, in the order in which they were made.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
-    pub runs: Vec<Run>,
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    pub runs: Vec<BenchmarkRun>,
 }
 
 /// The machine that a session was measured on.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Host {
+pub struct HostRecord {
     /// Host name.
     pub name: Option<SafeText>,
     /// Kernel release, as `uname -r` says.
@@ -90,7 +91,7 @@ pub enum RunState {
 
 /// One test on one target.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
-pub struct Run {
+pub struct BenchmarkRun {
     /// Name of the test, such as `random-read`.
     pub test: SafeText,
     /// How it ended.
@@ -107,7 +108,7 @@ pub struct Run {
     pub parameters: BTreeMap<SafeText, serde_json::Value>,
     /// Units of those parameters that have one.
     #[serde(default)]
-    pub parameter_units: BTreeMap<SafeText, Unit>,
+    pub parameter_units: BTreeMap<SafeText, MetricUnit>,
     /// What executed the requests.
     pub engine: EngineRecord,
     /// What the test found.
@@ -117,17 +118,17 @@ pub struct Run {
     pub kernel: Option<KernelCounts>,
     /// Where the requests' time went, where the kernel could be asked (root, tracefs).
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub stages: Option<StageSplit>,
+    pub stages: Option<StageBreakdown>,
     /// Processor time of the run.
-    pub cpu: Option<Cpu>,
+    pub cpu: Option<RunCpuTime>,
     /// What was seen around the run: that from which verdicts follow.
     #[serde(default)]
-    pub evidence: Evidence,
+    pub evidence: RunEvidence,
     /// How to do the same again.
-    pub reproduce: Reproduce,
+    pub reproduce: Invocation,
 }
 
-impl Run {
+impl BenchmarkRun {
     /// Forgets curves and histograms: most of what a run takes in memory.
     pub fn drop_distributions(&mut self) {
         self.findings.series = Vec::new();
@@ -147,9 +148,9 @@ impl Run {
         self.findings.tables = Vec::new();
         self.findings.goals = Vec::new();
         // Repeated runs are judged by all figures with limits: those of the test itself stay.
-        let is_needed = |figure: &Figure| figure.name == name || !is_part(&figure.name);
+        let is_needed = |figure: &Metric| figure.name == name || !is_nested_name(&figure.name);
         self.findings.figures.retain(is_needed);
         self.findings.figures.shrink_to_fit();
-        self.reproduce = Reproduce::default();
+        self.reproduce = Invocation::default();
     }
 }

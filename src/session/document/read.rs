@@ -12,8 +12,9 @@ use serde::{Deserialize, Deserializer};
 use serde_json::Value;
 
 use super::{
-    Cpu, EngineRecord, Evidence, Figure, Findings, Goal, KernelCounts, LatencyByDirection,
-    Reproduce, Run, RunError, RunState, Series, StageSplit, Table, TargetRecord, Unit, Verdict,
+    BenchmarkRun, EngineRecord, Findings, Invocation, KernelCounts, LatencyByDirection, Metric,
+    MetricTable, MetricUnit, RunCpuTime, RunError, RunEvidence, RunState, Series, SloResult,
+    StageBreakdown, TargetRecord, Verdict,
 };
 use crate::bounded;
 use crate::safe_text::{self, Name, SafeText};
@@ -27,32 +28,32 @@ struct RunFields {
     started: SafeText,
     elapsed_ns: u64,
     target: TargetRecord,
-    #[serde(deserialize_with = "bounded::map::<_, _, _, 1_000>")]
-    parameters: BTreeMap<Name, Scalar>,
-    #[serde(default, deserialize_with = "bounded::map::<_, _, _, 1_000>")]
-    parameter_units: BTreeMap<Name, Unit>,
+    #[serde(deserialize_with = "bounded::bounded_map::<_, _, _, 1_000>")]
+    parameters: BTreeMap<Name, ParameterScalar>,
+    #[serde(default, deserialize_with = "bounded::bounded_map::<_, _, _, 1_000>")]
+    parameter_units: BTreeMap<Name, MetricUnit>,
     engine: EngineRecord,
-    #[serde(deserialize_with = "bounded::list::<_, _, 100_000>")]
-    figures: Vec<Figure>,
+    #[serde(deserialize_with = "bounded::bounded_list::<_, _, 100_000>")]
+    figures: Vec<Metric>,
     latency: LatencyByDirection,
     #[serde(default, deserialize_with = "tables")]
-    tables: Vec<Table>,
-    #[serde(deserialize_with = "bounded::list::<_, _, 1_000>")]
+    tables: Vec<MetricTable>,
+    #[serde(deserialize_with = "bounded::bounded_list::<_, _, 1_000>")]
     series: Vec<Series>,
-    #[serde(deserialize_with = "bounded::list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "bounded::bounded_list::<_, _, 1_000>")]
     verdicts: Vec<Verdict>,
-    #[serde(default, deserialize_with = "bounded::list::<_, _, 1_000>")]
-    goals: Vec<Goal>,
+    #[serde(default, deserialize_with = "bounded::bounded_list::<_, _, 1_000>")]
+    goals: Vec<SloResult>,
     kernel: Option<KernelCounts>,
     #[serde(default)]
-    stages: Option<StageSplit>,
-    cpu: Option<Cpu>,
+    stages: Option<StageBreakdown>,
+    cpu: Option<RunCpuTime>,
     #[serde(default)]
-    evidence: Evidence,
-    reproduce: Reproduce,
+    evidence: RunEvidence,
+    reproduce: Invocation,
 }
 
-impl<'de> Deserialize<'de> for Run {
+impl<'de> Deserialize<'de> for BenchmarkRun {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         let fields = RunFields::deserialize(deserializer)?;
         Ok(Self {
@@ -95,22 +96,22 @@ const MOST_CELLS: usize = 100_000;
 /// Tables of a run.
 const MOST_TABLES: usize = 1_000;
 
-fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<Table>, D::Error> {
+fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MetricTable>, D::Error> {
     deserializer.deserialize_seq(ReadTables)
 }
 
 struct ReadTables;
 
 impl<'de> Visitor<'de> for ReadTables {
-    type Value = Vec<Table>;
+    type Value = Vec<MetricTable>;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(formatter, "at most {MOST_TABLES} tables")
     }
 
-    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<Table>, A::Error> {
-        let (mut tables, mut cells): (Vec<Table>, usize) = (Vec::new(), 0);
-        while let Some(table) = elements.next_element::<Table>()? {
+    fn visit_seq<A: SeqAccess<'de>>(self, mut elements: A) -> Result<Vec<MetricTable>, A::Error> {
+        let (mut tables, mut cells): (Vec<MetricTable>, usize) = (Vec::new(), 0);
+        while let Some(table) = elements.next_element::<MetricTable>()? {
             cells += table.cells();
             if tables.len() == MOST_TABLES || cells > MOST_CELLS {
                 return Err(Error::custom(format_args!(
@@ -124,9 +125,9 @@ impl<'de> Visitor<'de> for ReadTables {
 }
 
 /// The value of a parameter: null, a truth value, a number or text.
-struct Scalar(Value);
+struct ParameterScalar(Value);
 
-impl<'de> Deserialize<'de> for Scalar {
+impl<'de> Deserialize<'de> for ParameterScalar {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
         deserializer.deserialize_any(ReadScalar)
     }
@@ -135,33 +136,33 @@ impl<'de> Deserialize<'de> for Scalar {
 struct ReadScalar;
 
 impl Visitor<'_> for ReadScalar {
-    type Value = Scalar;
+    type Value = ParameterScalar;
 
     fn expecting(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         formatter.write_str("a number, a word or null")
     }
 
-    fn visit_unit<E: Error>(self) -> Result<Scalar, E> {
-        Ok(Scalar(Value::Null))
+    fn visit_unit<E: Error>(self) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(Value::Null))
     }
 
-    fn visit_bool<E: Error>(self, value: bool) -> Result<Scalar, E> {
-        Ok(Scalar(value.into()))
+    fn visit_bool<E: Error>(self, value: bool) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(value.into()))
     }
 
-    fn visit_u64<E: Error>(self, value: u64) -> Result<Scalar, E> {
-        Ok(Scalar(value.into()))
+    fn visit_u64<E: Error>(self, value: u64) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(value.into()))
     }
 
-    fn visit_i64<E: Error>(self, value: i64) -> Result<Scalar, E> {
-        Ok(Scalar(value.into()))
+    fn visit_i64<E: Error>(self, value: i64) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(value.into()))
     }
 
-    fn visit_f64<E: Error>(self, value: f64) -> Result<Scalar, E> {
-        Ok(Scalar(value.into()))
+    fn visit_f64<E: Error>(self, value: f64) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(value.into()))
     }
 
-    fn visit_str<E: Error>(self, value: &str) -> Result<Scalar, E> {
-        Ok(Scalar(String::from(SafeText::from(value)).into()))
+    fn visit_str<E: Error>(self, value: &str) -> Result<ParameterScalar, E> {
+        Ok(ParameterScalar(String::from(SafeText::from(value)).into()))
     }
 }

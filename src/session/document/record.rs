@@ -51,7 +51,7 @@ pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
     pub name: SafeText,
     /// What it made use of, such as `registered-buffers`.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 1_000>")]
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub features: Vec<SafeText>,
     /// Why this engine and no other, where there was a reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -93,23 +93,23 @@ pub struct KernelCounts {
 /// Where the time of the run's own requests went: in the kernel's queue or in the drive, from the
 /// block layer's trace events. What a thread of the kernel writes back later is not in it.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct StageSplit {
+pub struct StageBreakdown {
     /// Name of the device, such as `sda`.
     pub device: SafeText,
     /// Requests that were followed: all, or where they are many a sample of spans of time.
     pub requests: u64,
     /// Events that the kernel lost: where there are any, some requests are missing.
-    pub lost: u64,
+    pub lost_events: u64,
     /// From the block layer's entrance until they were given to the driver (Q2D): splitting,
     /// merging, waiting in the scheduler's queue.
-    pub queue: LatencyByDirection,
+    pub q2d: LatencyByDirection,
     /// In the driver and the drive (D2C).
-    pub drive: LatencyByDirection,
+    pub d2c: LatencyByDirection,
 }
 
 /// Processor time of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Cpu {
+pub struct RunCpuTime {
     /// Of the threads that sent the requests, in user mode.
     pub user_ns: u64,
     /// Of the threads that sent the requests, in the kernel.

@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 /// Figures arranged in rows and columns. It holds their names alone, so that table and list cannot
 /// disagree.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Table {
+pub struct MetricTable {
     /// Name, which is its heading too.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
@@ -15,13 +15,13 @@ pub struct Table {
     #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
     pub columns: Vec<SafeText>,
     /// The rows.
-    #[serde(deserialize_with = "crate::bounded::list::<_, _, 10_000>")]
-    pub rows: Vec<TableRow>,
+    #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    pub rows: Vec<MetricTableRow>,
 }
 
 /// One row of a [`Table`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct TableRow {
+pub struct MetricTableRow {
     /// Heading of the row.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
@@ -31,7 +31,7 @@ pub struct TableRow {
     pub cells: Vec<SafeText>,
 }
 
-impl Table {
+impl MetricTable {
     /// How many cells it has when it is drawn, headings included: short rows are filled up.
     #[must_use]
     pub fn cells(&self) -> usize {
@@ -43,8 +43,8 @@ impl Table {
     /// A table whose cells are the figures `ROW_COLUMN`: columns as `(heading, ending)`, rows as
     /// `(heading, beginning)` of the names.
     #[must_use]
-    pub fn crossed(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
-        let row = |(heading, beginning): &(&str, &str)| TableRow {
+    pub fn cross_product(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
+        let row = |(heading, beginning): &(&str, &str)| MetricTableRow {
             name: (*heading).into(),
             cells: columns
                 .iter()
@@ -62,7 +62,7 @@ impl Table {
     }
 
     /// The same table of a part's figures.
-    pub(super) fn prefixed(&self, prefix: &str) -> Self {
+    pub(super) fn with_prefix(&self, prefix: &str) -> Self {
         let mut table = self.clone();
         table.name = format!("{prefix}/{}", self.name).into();
         for cell in table.rows.iter_mut().flat_map(|row| &mut row.cells) {

@@ -3,7 +3,7 @@
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use super::Unit;
+use super::MetricUnit;
 use crate::safe_text::SafeText;
 use crate::units;
 
@@ -55,7 +55,7 @@ impl Verdict {
 
 /// A service goal and whether the run met it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
-pub struct Goal {
+pub struct SloResult {
     /// As it was asked for, such as `p95<=500ms`.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub goal: SafeText,
@@ -66,15 +66,15 @@ pub struct Goal {
     /// The limit, in the figure's unit.
     pub limit: f64,
     /// Unit of both.
-    pub unit: Unit,
+    pub unit: MetricUnit,
 }
 
 /// A value below this share of its limit is given as that share: 100 % below would be nothing at all.
-const NEXT_TO_NOTHING: f64 = 0.1;
+const FRACTION_THRESHOLD: f64 = 0.1;
 /// From here on a multiple is easier to read than a percentage.
-const MANY: f64 = 10.0;
+const MULTIPLE_THRESHOLD: f64 = 10.0;
 
-impl Goal {
+impl SloResult {
     /// The value that decided, as people read it.
     #[must_use]
     pub fn measured_text(&self) -> Option<String> {
@@ -83,28 +83,31 @@ impl Goal {
 
     /// How far the value is from the limit; `None` without a value, and for a limit of 0.
     #[must_use]
-    pub fn margin(&self) -> Option<String> {
+    pub fn margin_text(&self) -> Option<String> {
         let ratio = self.measured? / self.limit;
         if self.limit == 0.0 {
             return None;
         }
         Some(if (ratio - 1.0).abs() < 0.0005 {
             "at the limit".to_owned()
-        } else if ratio >= MANY {
-            format!("{} times the limit", units::three_digits(ratio))
+        } else if ratio >= MULTIPLE_THRESHOLD {
+            format!("{} times the limit", units::format_three_digits(ratio))
         } else if ratio < 0.001 {
             "less than 0.1 % of the limit".to_owned()
-        } else if ratio < NEXT_TO_NOTHING {
-            format!("{} of the limit", units::percent(ratio))
+        } else if ratio < FRACTION_THRESHOLD {
+            format!("{} of the limit", units::format_percent(ratio))
         } else {
             let side = if ratio >= 1.0 { "above" } else { "below" };
-            format!("{} {side} the limit", units::percent((ratio - 1.0).abs()))
+            format!(
+                "{} {side} the limit",
+                units::format_percent((ratio - 1.0).abs())
+            )
         })
     }
 
     /// `met`, `missed` or `not determined`.
     #[must_use]
-    pub fn word(&self) -> &'static str {
+    pub fn status(&self) -> &'static str {
         match self.met {
             Some(true) => "met",
             Some(false) => "missed",
@@ -114,7 +117,7 @@ impl Goal {
 
     /// Why it is not determined; `None` where it is.
     #[must_use]
-    pub fn reason(&self) -> Option<&'static str> {
+    pub fn undetermined_reason(&self) -> Option<&'static str> {
         self.met
             .is_none()
             .then_some("the run did not yield that metric")
@@ -122,9 +125,9 @@ impl Goal {
 
     /// The value and its margin, as far as there are any.
     #[must_use]
-    pub fn outcome(&self) -> Option<String> {
+    pub fn outcome_text(&self) -> Option<String> {
         let measured = self.measured_text()?;
-        Some(match self.margin() {
+        Some(match self.margin_text() {
             Some(margin) => format!("{measured}, {margin}"),
             None => measured,
         })
@@ -136,16 +139,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_margin_says_on_which_side_and_how_far() {
+    fn goal_margin_names_side_and_distance() {
         let outcome = |measured, limit| {
-            let goal = Goal {
+            let goal = SloResult {
                 goal: "p95<=5ms".into(),
                 met: None,
                 measured,
                 limit,
-                unit: Unit::Nanoseconds,
+                unit: MetricUnit::Nanoseconds,
             };
-            goal.outcome()
+            goal.outcome_text()
         };
         let text = |value, limit| outcome(Some(value), limit).unwrap();
         assert_eq!(text(4e6, 5e6), "4.00 ms, 20 % below the limit");
@@ -164,18 +167,21 @@ mod tests {
     }
 
     #[test]
-    fn goal_without_value_is_not_determined_for_a_reason() {
-        let goal = |met| Goal {
+    fn goal_without_value_is_not_determined_with_reason() {
+        let goal = |met| SloResult {
             goal: "p95<=5ms".into(),
             met,
             measured: None,
             limit: 5e6,
-            unit: Unit::Nanoseconds,
+            unit: MetricUnit::Nanoseconds,
         };
-        assert_eq!(goal(None).word(), "not determined");
-        assert!(goal(None).reason().unwrap().contains("metric"));
+        assert_eq!(goal(None).status(), "not determined");
+        assert!(goal(None).undetermined_reason().unwrap().contains("metric"));
         assert_eq!(
-            (goal(Some(true)).word(), goal(Some(true)).reason()),
+            (
+                goal(Some(true)).status(),
+                goal(Some(true)).undetermined_reason()
+            ),
             ("met", None)
         );
     }

@@ -10,23 +10,26 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::super::document::{Run, Session};
-use super::{DOCUMENT, JOURNAL, StoreError, file_name, io_error, private, sweep, text};
-use crate::private_directory::{Access, PrivateDirectory};
+use super::super::document::{BenchmarkRun, Session};
+use super::{
+    DOCUMENT_EXTENSION, JOURNAL_EXTENSION, StoreError, io_error, name_with_extension,
+    open_private_directory, remove_stale_temporaries, serialize_session,
+};
+use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 
 /// A journal that would become longer than this begins anew with the run as it stands: every line
 /// holds the whole of it, and a day has 100,000 seconds.
-const LONGEST: u64 = 32 << 20;
+const MAX_JOURNAL_BYTES: u64 = 32 << 20;
 
 #[derive(Serialize)]
 #[serde(rename_all = "lowercase")]
-enum Line<'a> {
+enum JournalLine<'a> {
     Session(&'a Session),
-    Run(&'a Run),
+    Run(&'a BenchmarkRun),
 }
 
-impl Line<'_> {
-    fn text(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
+impl JournalLine<'_> {
+    fn to_bytes(&self, path: &Path) -> Result<Vec<u8>, StoreError> {
         let mut text = serde_json::to_vec(self)
             .map_err(io::Error::from)
             .map_err(io_error("write", path))?;
@@ -46,10 +49,10 @@ pub struct Journal {
     pub(super) path: PathBuf,
     pub(super) file: File,
     /// The line of the session.
-    head: Vec<u8>,
+    session_line: Vec<u8>,
     /// Bytes of whole lines.
-    length: u64,
-    longest: u64,
+    complete_bytes: u64,
+    max_bytes: u64,
 }
 
 impl Journal {
@@ -58,30 +61,38 @@ impl Journal {
     /// # Errors
     /// When the directory or the file cannot be made.
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
-        let directory = private(directory)?;
-        sweep(&directory, SystemTime::now());
+        let directory = open_private_directory(directory)?;
+        remove_stale_temporaries(&directory, SystemTime::now());
         let name = reserve(&directory, name)?;
-        Self::begin(directory, name, session)
+        Self::create_in(directory, name, session)
     }
 
-    fn begin(
+    fn create_in(
         directory: PrivateDirectory,
         name: String,
         session: &Session,
     ) -> Result<Self, StoreError> {
-        let path = directory.path().join(file_name(&name, JOURNAL));
-        let head = Line::Session(session).text(&path)?;
+        let path = directory
+            .path()
+            .join(name_with_extension(&name, JOURNAL_EXTENSION));
+        let head = JournalLine::Session(session).to_bytes(&path)?;
         let mut journal = Self {
-            file: directory.open_file(&file_name(&name, JOURNAL), Access::Append)?,
+            file: directory.open_file(
+                &name_with_extension(&name, JOURNAL_EXTENSION),
+                PrivateFileAccess::Append,
+            )?,
             directory,
             name,
             path,
-            head: Vec::new(),
-            length: 0,
-            longest: LONGEST,
+            session_line: Vec::new(),
+            complete_bytes: 0,
+            max_bytes: MAX_JOURNAL_BYTES,
         };
-        match journal.put(&head) {
-            Ok(()) => Ok(Self { head, ..journal }),
+        match journal.append_line(&head) {
+            Ok(()) => Ok(Self {
+                session_line: head,
+                ..journal
+            }),
             Err(error) => {
                 journal.discard();
                 Err(error)
@@ -90,20 +101,23 @@ impl Journal {
     }
 
     #[cfg(test)]
-    pub(super) fn no_longer_than(self, longest: u64) -> Self {
-        Self { longest, ..self }
+    pub(super) fn with_max_bytes(self, longest: u64) -> Self {
+        Self {
+            max_bytes: longest,
+            ..self
+        }
     }
 
     /// Appends a whole line, or nothing of it.
-    fn put(&mut self, line: &[u8]) -> Result<(), StoreError> {
+    fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         match self.file.write_all(line) {
             Ok(()) => {
-                self.length += line.len() as u64;
+                self.complete_bytes += line.len() as u64;
                 Ok(())
             }
             Err(error) => {
                 // Half a line would hide the whole ones that may follow once there is room again.
-                let _ = self.file.set_len(self.length);
+                let _ = self.file.set_len(self.complete_bytes);
                 Err(io_error("append to", &self.path)(error))
             }
         }
@@ -114,19 +128,19 @@ impl Journal {
     /// # Errors
     /// When the file cannot be written; what it held before still counts, and later attempts may
     /// succeed.
-    pub fn append(&mut self, run: &Run) -> Result<(), StoreError> {
-        let line = Line::Run(run).text(&self.path)?;
+    pub fn append_progress(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
+        let line = JournalLine::Run(run).to_bytes(&self.path)?;
         // As much as the new beginning has is appended first: otherwise a session whose finished runs
         // are longer than the limit would be written whole, and waited for, at every line.
-        let anew = (self.head.len() + line.len()) as u64;
-        if self.length + line.len() as u64 <= self.longest.max(2 * anew) {
-            return self.put(&line);
+        let anew = (self.session_line.len() + line.len()) as u64;
+        if self.complete_bytes + line.len() as u64 <= self.max_bytes.max(2 * anew) {
+            return self.append_line(&line);
         }
-        let text = [self.head.as_slice(), &line].concat();
-        let name = file_name(&self.name, JOURNAL);
-        self.directory.replace(&name, &text)?;
-        self.file = self.directory.open_file(&name, Access::Append)?;
-        self.length = text.len() as u64;
+        let text = [self.session_line.as_slice(), &line].concat();
+        let name = name_with_extension(&self.name, JOURNAL_EXTENSION);
+        self.directory.replace_file(&name, &text)?;
+        self.file = self.directory.open_file(&name, PrivateFileAccess::Append)?;
+        self.complete_bytes = text.len() as u64;
         Ok(())
     }
 
@@ -134,9 +148,10 @@ impl Journal {
     ///
     /// # Errors
     /// As [`append`](Self::append).
-    pub fn keep(&mut self, run: &Run) -> Result<(), StoreError> {
-        self.append(run)?;
-        self.head.extend(Line::Run(run).text(&self.path)?);
+    pub fn append_completed(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
+        self.append_progress(run)?;
+        self.session_line
+            .extend(JournalLine::Run(run).to_bytes(&self.path)?);
         Ok(())
     }
 
@@ -149,7 +164,9 @@ impl Journal {
     /// Takes the journal away: there is nothing to keep.
     pub fn discard(self) {
         // An empty journal that stays is untidy, not wrong.
-        let _ = self.directory.unlink(&file_name(&self.name, JOURNAL));
+        let _ = self
+            .directory
+            .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION));
     }
 
     /// Puts the whole document in the journal's place and says where it is.
@@ -157,20 +174,31 @@ impl Journal {
     /// # Errors
     /// When it cannot be written; the journal is kept then.
     pub fn finish(self, session: &Session) -> Result<PathBuf, StoreError> {
-        let text = text(session).map_err(io_error("write", &self.path))?;
+        let text = serialize_session(session).map_err(io_error("write", &self.path))?;
         let mut name = self.name.clone();
         // Only an earlier version, or somebody by hand, makes a document beside this journal.
-        while !write_new(&self.directory, &file_name(&name, DOCUMENT), &text)? {
+        while !write_new(
+            &self.directory,
+            &name_with_extension(&name, DOCUMENT_EXTENSION),
+            &text,
+        )? {
             if name != self.name {
-                let _ = self.directory.unlink(&file_name(&name, JOURNAL));
+                let _ = self
+                    .directory
+                    .unlink(&name_with_extension(&name, JOURNAL_EXTENSION));
             }
             name = reserve(&self.directory, &self.name)?;
         }
         if name != self.name {
-            self.directory.unlink(&file_name(&name, JOURNAL))?;
+            self.directory
+                .unlink(&name_with_extension(&name, JOURNAL_EXTENSION))?;
         }
-        self.directory.unlink(&file_name(&self.name, JOURNAL))?;
-        Ok(self.directory.path().join(file_name(&name, DOCUMENT)))
+        self.directory
+            .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION))?;
+        Ok(self
+            .directory
+            .path()
+            .join(name_with_extension(&name, DOCUMENT_EXTENSION)))
     }
 }
 
@@ -182,14 +210,14 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreErro
             0 => name.to_owned(),
             attempt => format!("{name}-{attempt}"),
         };
-        let journal = file_name(&name, JOURNAL);
+        let journal = name_with_extension(&name, JOURNAL_EXTENSION);
         match directory.create_new(&journal) {
             Ok(_) => {}
-            Err(error) if error.is_already_there() => continue,
+            Err(error) if error.is_already_exists() => continue,
             Err(error) => return Err(error.into()),
         }
         // In this order: a run that ends makes its document first and takes its journal away then.
-        if !exists(directory, &file_name(&name, DOCUMENT))? {
+        if !exists(directory, &name_with_extension(&name, DOCUMENT_EXTENSION))? {
             return Ok(name);
         }
         directory.unlink(&journal)?;

@@ -21,23 +21,23 @@ mod read;
 mod tests;
 
 pub use journal::Journal;
-pub use read::{ReadBudget, load, load_identified, parse};
+pub use read::{ReadBudget, load_session, load_session_with_id, parse_session};
 
 /// Bytes of all files of a comparison; in memory they take up to a few times as much.
-const MOST_TOGETHER: u64 = 256 << 20;
+const MAX_COMPARISON_BYTES: u64 = 256 << 20;
 /// Ending of a journal's name.
-const JOURNAL: &str = "journal";
+const JOURNAL_EXTENSION: &str = "journal";
 /// Ending of a document's name.
-const DOCUMENT: &str = "json";
+const DOCUMENT_EXTENSION: &str = "json";
 /// Sessions in the user's directory for state.
-const SESSIONS: &str = "diskscope/sessions";
+const SESSIONS_SUBDIRECTORY: &str = "diskscope/sessions";
 /// A file is written in much less time than this: an older partial one was left by a kill.
-const ABANDONED: Duration = Duration::from_secs(60);
+const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
 
 /// Files that together would take more memory than a comparison is worth.
 #[derive(Debug, thiserror::Error)]
 #[error("these {files} files have {} together, more than {}",
-    units::block_size(*bytes as f64), units::block_size(MOST_TOGETHER as f64))]
+    units::format_block_size(*bytes as f64), units::format_block_size(MAX_COMPARISON_BYTES as f64))]
 pub struct TooLargeTogether {
     /// How many they are.
     pub files: usize,
@@ -54,7 +54,7 @@ pub fn check_total_size(paths: &[impl AsRef<Path>]) -> Result<(), TooLargeTogeth
         .iter()
         .filter_map(|path| Some(path.as_ref().metadata().ok()?.len()));
     let bytes: u64 = sizes.fold(0, u64::saturating_add);
-    if bytes <= MOST_TOGETHER {
+    if bytes <= MAX_COMPARISON_BYTES {
         return Ok(());
     }
     let files = paths.len();
@@ -82,14 +82,14 @@ pub enum StoreError {
     Input(#[from] InputError),
     /// All files of a command together would take more memory than a comparison is worth.
     #[error("the first {files} files have more than {} together",
-        units::block_size(MOST_TOGETHER as f64))]
+        units::format_block_size(MAX_COMPARISON_BYTES as f64))]
     TooLargeTogether {
         /// How many were opened.
         files: usize,
     },
     /// It is no session.
     #[error("{} is no diskscope session: {reason}", path.display())]
-    Foreign {
+    NotASession {
         /// Which file.
         path: PathBuf,
         /// What is wrong with it.
@@ -104,7 +104,7 @@ impl StoreError {
         match self {
             Self::Input(error) => error.is_usage(),
             Self::TooLargeTogether { .. } => true,
-            Self::Io { .. } | Self::Directory(_) | Self::Foreign { .. } => false,
+            Self::Io { .. } | Self::Directory(_) | Self::NotASession { .. } => false,
         }
     }
 }
@@ -120,16 +120,16 @@ fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Store
 
 /// Where sessions are kept: `sessions` in the program's state directory.
 #[must_use]
-pub fn directory() -> Option<PathBuf> {
+pub fn sessions_directory() -> Option<PathBuf> {
     crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
 /// Opens a directory of sessions for writing and makes it where it is missing: nobody else may
 /// read it.
-fn private(directory: &Path) -> Result<PrivateDirectory, StoreError> {
+fn open_private_directory(directory: &Path) -> Result<PrivateDirectory, StoreError> {
     // What is above the program's own directories is the user's business.
-    let own = match directory.ends_with(SESSIONS) {
-        true => PathBuf::from(SESSIONS),
+    let own = match directory.ends_with(SESSIONS_SUBDIRECTORY) {
+        true => PathBuf::from(SESSIONS_SUBDIRECTORY),
         false => directory.file_name().unwrap_or_default().into(),
     };
     let base = directory.ancestors().nth(own.components().count());
@@ -141,7 +141,7 @@ fn private(directory: &Path) -> Result<PrivateDirectory, StoreError> {
 ///
 /// # Errors
 /// When it cannot be put into JSON.
-pub fn text(session: &Session) -> io::Result<Vec<u8>> {
+pub fn serialize_session(session: &Session) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(session)?;
     text.push(b'\n');
     Ok(text)
@@ -152,19 +152,20 @@ pub fn text(session: &Session) -> io::Result<Vec<u8>> {
 ///
 /// # Errors
 /// When the directory exists but cannot be read.
-pub fn list(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let ours = |path: &PathBuf| {
         path.extension().is_some_and(|ending| {
-            ending == DOCUMENT || ending == JOURNAL && !path.with_extension(DOCUMENT).exists()
+            ending == DOCUMENT_EXTENSION
+                || ending == JOURNAL_EXTENSION && !path.with_extension(DOCUMENT_EXTENSION).exists()
         })
     };
-    let mut paths: Vec<PathBuf> = entries(directory)?.into_iter().filter(ours).collect();
+    let mut paths: Vec<PathBuf> = session_files(directory)?.into_iter().filter(ours).collect();
     // Names begin with the time.
     paths.sort_by(|left, right| right.file_name().cmp(&left.file_name()));
     Ok(paths)
 }
 
-fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
+fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     match fs::read_dir(directory) {
         Ok(entries) => Ok(entries
             .filter_map(|entry| Some(entry.ok()?.path()))
@@ -176,14 +177,15 @@ fn entries(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
 
 /// Removes what a kill in the middle of a replacement left: half-written files whose content is in
 /// the journal beside them.
-fn sweep(directory: &PrivateDirectory, now: SystemTime) {
-    for name in directory.names().unwrap_or_default() {
+fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
+    for name in directory.entry_names().unwrap_or_default() {
         let age = || {
-            let file = directory.open_file(&name, crate::private_directory::Access::Read);
+            let file =
+                directory.open_file(&name, crate::private_directory::PrivateFileAccess::Read);
             now.duration_since(file.ok()?.metadata().ok()?.modified().ok()?)
                 .ok()
         };
-        if is_temporary(&name) && age().is_some_and(|age| age > ABANDONED) {
+        if is_temporary(&name) && age().is_some_and(|age| age > STALE_TEMPORARY_AGE) {
             // One that stays is untidy, not wrong.
             let _ = directory.unlink(&name);
         }
@@ -211,6 +213,6 @@ fn is_session_name(name: &str) -> bool {
 }
 
 /// The name of a journal or document.
-fn file_name(name: &str, ending: &str) -> OsString {
+fn name_with_extension(name: &str, ending: &str) -> OsString {
     format!("{name}.{ending}").into()
 }

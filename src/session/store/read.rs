@@ -5,28 +5,28 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::document::{Run, RunState, SCHEMA, Session, Table, VERSION};
-use super::{MOST_TOGETHER, StoreError, io_error};
+use super::super::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
+use super::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
 
 /// No document, and no line of a journal, is as long as this: what is, is something else.
-const LONGEST: u64 = 64 << 20;
+const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
 /// Bytes of the runs of a journal that are kept, each by its last line: as many as a document has.
-const LONGEST_RUNS: u64 = LONGEST;
+const LONGEST_RUNS: u64 = MAX_DOCUMENT_BYTES;
 /// Figures, and cells of tables, of all runs together: each takes a line, or the width of its column,
 /// when it is printed.
 const MOST_SHOWN: usize = 500_000;
 /// No journal is: this program begins them anew at a small part of it.
-const LONGEST_JOURNAL: u64 = 1 << 30;
+const MAX_JOURNAL_BYTES: u64 = 1 << 30;
 /// Runs of one journal.
-const MOST_RUNS: usize = 10_000;
+const MAX_RUNS: usize = 10_000;
 
 #[derive(Deserialize)]
 #[serde(rename_all = "lowercase")]
-enum Line {
+enum StoredLine {
     Session(Box<Session>),
-    Run(Box<Run>),
+    Run(Box<BenchmarkRun>),
 }
 
 /// What tells the lines of one run from those of the next; the rest of the line is passed over.
@@ -48,8 +48,8 @@ enum HeadLine {
 ///
 /// # Errors
 /// When the file cannot be read or is no session.
-pub fn load(path: &Path) -> Result<Session, StoreError> {
-    load_identified(path).map(|(session, _)| session)
+pub fn load_session(path: &Path) -> Result<Session, StoreError> {
+    load_session_with_id(path).map(|(session, _)| session)
 }
 
 /// Bytes that may still be read of all files of a comparison. A pipe does not tell its size, and a
@@ -63,7 +63,7 @@ pub struct ReadBudget {
 impl Default for ReadBudget {
     fn default() -> Self {
         Self {
-            left: MOST_TOGETHER,
+            left: MAX_COMPARISON_BYTES,
             files: 0,
         }
     }
@@ -76,7 +76,7 @@ impl ReadBudget {
     /// As [`load`], and when all files together are too large.
     pub fn load(&mut self, path: &Path) -> Result<(Session, FileId), StoreError> {
         self.files += 1;
-        let (file, id) = input::open(path, input::Input::Stream)?;
+        let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
         let mut counted = Counted {
             inner: file,
             left: self.left,
@@ -118,15 +118,15 @@ impl<R: Read> Read for Counted<R> {
 ///
 /// # Errors
 /// As [`load`].
-pub fn load_identified(path: &Path) -> Result<(Session, FileId), StoreError> {
-    let (file, id) = input::open(path, input::Input::Stream)?;
+pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError> {
+    let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
     Ok((parsed(path, BufReader::new(file))?, id))
 }
 
 fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
-    parse(reader)
+    parse_session(reader)
         .map_err(io_error("read", path))?
-        .map_err(|reason| StoreError::Foreign {
+        .map_err(|reason| StoreError::NotASession {
             path: path.to_owned(),
             reason,
         })
@@ -136,21 +136,23 @@ fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
 ///
 /// # Errors
 /// When it cannot be read.
-pub fn parse(mut reader: impl BufRead) -> io::Result<Result<Session, String>> {
-    let Some(first) = line(&mut reader)? else {
-        return Ok(Err(too_long()));
+pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, String>> {
+    let Some(first) = read_line(&mut reader)? else {
+        return Ok(Err(too_long_reason()));
     };
     let session = match serde_json::from_slice(&first) {
-        Ok(Line::Session(session)) => match replay(*session, first.len() as u64, reader)? {
-            Ok(session) => session,
-            Err(reason) => return Ok(Err(reason)),
-        },
+        Ok(StoredLine::Session(session)) => {
+            match replay_journal(*session, first.len() as u64, reader)? {
+                Ok(session) => session,
+                Err(reason) => return Ok(Err(reason)),
+            }
+        }
         _ => {
             let mut whole = first;
-            let left = LONGEST - whole.len() as u64;
+            let left = MAX_DOCUMENT_BYTES - whole.len() as u64;
             reader.take(left).read_to_end(&mut whole)?;
-            if whole.len() as u64 >= LONGEST {
-                return Ok(Err(too_long()));
+            if whole.len() as u64 >= MAX_DOCUMENT_BYTES {
+                return Ok(Err(too_long_reason()));
             }
             match serde_json::from_slice(&whole) {
                 Ok(session) => session,
@@ -158,55 +160,57 @@ pub fn parse(mut reader: impl BufRead) -> io::Result<Result<Session, String>> {
             }
         }
     };
-    Ok(check(session))
+    Ok(check_session(session))
 }
 
-fn too_long() -> String {
-    format!("it is longer than {} MiB", LONGEST >> 20)
+fn too_long_reason() -> String {
+    format!("it is longer than {} MiB", MAX_DOCUMENT_BYTES >> 20)
 }
 
 /// The next line; empty at the end, `None` when it is too long to be one.
-fn line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
+fn read_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
-    reader.take(LONGEST).read_until(b'\n', &mut line)?;
-    Ok((line.len() as u64 != LONGEST).then_some(line))
+    reader
+        .take(MAX_DOCUMENT_BYTES)
+        .read_until(b'\n', &mut line)?;
+    Ok((line.len() as u64 != MAX_DOCUMENT_BYTES).then_some(line))
 }
 
 /// Puts the journal's runs together. Each line holds all of a run as it stood: only the last one of
 /// each is looked at more closely.
-fn replay(
+fn replay_journal(
     session: Session,
     head_length: u64,
     mut reader: impl BufRead,
 ) -> io::Result<Result<Session, String>> {
-    let mut journal = Replay {
+    let mut journal = JournalReader {
         session,
-        pending: None,
-        before: None,
+        last_line: None,
+        previous_line: None,
         kept: 0,
         shown: 0,
     };
     let mut length = head_length;
-    while let Some(bytes) = line(&mut reader)? {
+    while let Some(bytes) = read_line(&mut reader)? {
         length += bytes.len() as u64;
-        if length > LONGEST_JOURNAL {
-            let most = LONGEST_JOURNAL >> 20;
+        if length > MAX_JOURNAL_BYTES {
+            let most = MAX_JOURNAL_BYTES >> 20;
             return Ok(Err(format!("it is a journal of more than {most} MiB")));
         }
-        if journal.session.runs.len() >= MOST_RUNS {
-            return Ok(Err(format!("it holds more than {MOST_RUNS} runs")));
+        if journal.session.runs.len() >= MAX_RUNS {
+            return Ok(Err(format!("it holds more than {MAX_RUNS} runs")));
         }
         let Ok(HeadLine::Run(head)) = serde_json::from_slice(&bytes) else {
             break;
         };
-        if !journal.take(head, bytes) {
+        if !journal.push_line(head, bytes) {
             break;
         }
         if journal.is_too_large() {
             break;
         }
     }
-    journal.settle();
+    journal.complete_run();
     if journal.is_too_large() {
         let most = LONGEST_RUNS >> 20;
         return Ok(Err(format!(
@@ -217,47 +221,47 @@ fn replay(
 }
 
 /// A journal that is being put together.
-struct Replay {
+struct JournalReader {
     session: Session,
     /// The latest line of the latest run.
-    pending: Option<(RunHead, Vec<u8>)>,
+    last_line: Option<(RunHead, Vec<u8>)>,
     /// The line before it, of the same run.
-    before: Option<Vec<u8>>,
+    previous_line: Option<Vec<u8>>,
     /// Bytes of the lines that the runs were read from.
     kept: u64,
     /// Figures and cells of the runs.
     shown: usize,
 }
 
-impl Replay {
+impl JournalReader {
     /// Takes the next line; false when the run before it makes no sense, which ends the journal.
-    fn take(&mut self, head: RunHead, bytes: Vec<u8>) -> bool {
-        match self.pending.take() {
-            Some((last, line)) if goes_on(&last, &head) => self.before = Some(line),
+    fn push_line(&mut self, head: RunHead, bytes: Vec<u8>) -> bool {
+        match self.last_line.take() {
+            Some((last, line)) if is_same_run(&last, &head) => self.previous_line = Some(line),
             last => {
-                self.pending = last;
-                if !self.settle() {
+                self.last_line = last;
+                if !self.complete_run() {
                     return false;
                 }
             }
         }
-        self.pending = Some((head, bytes));
+        self.last_line = Some((head, bytes));
         true
     }
 
     /// Takes up the run whose last line has been seen; where that line makes no sense, the one
     /// before it counts. False when neither does.
-    fn settle(&mut self) -> bool {
+    fn complete_run(&mut self) -> bool {
         let lines = [
-            self.pending.take().map(|(_, line)| line),
-            self.before.take(),
+            self.last_line.take().map(|(_, line)| line),
+            self.previous_line.take(),
         ];
         let mut known = lines.iter().flatten().peekable();
         if known.peek().is_none() {
             return true;
         }
         let run = known.find_map(|line| match serde_json::from_slice(line) {
-            Ok(Line::Run(run)) => Some((*run, line.len() as u64)),
+            Ok(StoredLine::Run(run)) => Some((*run, line.len() as u64)),
             _ => None,
         });
         let Some((mut run, length)) = run else {
@@ -273,27 +277,32 @@ impl Replay {
     }
 }
 
-impl Replay {
+impl JournalReader {
     fn is_too_large(&self) -> bool {
         self.kept > LONGEST_RUNS || self.shown > MOST_SHOWN
     }
 }
 
 /// Figures and cells of a run.
-fn shown(run: &Run) -> usize {
+fn shown(run: &BenchmarkRun) -> usize {
     let findings = &run.findings;
-    findings.figures.len() + findings.tables.iter().map(Table::cells).sum::<usize>()
+    findings.figures.len()
+        + findings
+            .tables
+            .iter()
+            .map(MetricTable::cells)
+            .sum::<usize>()
 }
 
 /// Whether a line is about the run of the line before. A run that is over is never taken up again:
 /// the next may begin within the same second.
-fn goes_on(last: &RunHead, next: &RunHead) -> bool {
+fn is_same_run(last: &RunHead, next: &RunHead) -> bool {
     matches!(last.state, RunState::Running | RunState::Interrupted)
         && last.started == next.started
         && last.test == next.test
 }
 
-fn check(session: Session) -> Result<Session, String> {
+fn check_session(session: Session) -> Result<Session, String> {
     if session.runs.iter().map(shown).sum::<usize>() > MOST_SHOWN {
         return Err(format!(
             "its runs have more than {MOST_SHOWN} figures and cells together"

@@ -1,25 +1,26 @@
 //! Journals and documents, whole, cut and foreign.
 
 use super::super::document::{
-    EngineRecord, Evidence, Findings, Host, Reproduce, Run, RunState, SCHEMA, TargetRecord, VERSION,
+    BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, RunEvidence, RunState, SCHEMA,
+    TargetRecord, VERSION,
 };
 use super::*;
 use std::fs::File;
 use std::io::Write;
 
-fn session() -> Session {
+fn test_session() -> Session {
     Session {
         schema: SCHEMA.into(),
         version: VERSION,
         program: "diskscope 0.1.0".into(),
         started: "2026-01-02T03:04:05+00:00".into(),
-        host: Host::default(),
+        host: HostRecord::default(),
         runs: Vec::new(),
     }
 }
 
-fn run(elapsed_ns: u64, state: RunState) -> Run {
-    Run {
+fn test_run(elapsed_ns: u64, state: RunState) -> BenchmarkRun {
+    BenchmarkRun {
         test: "random-read".into(),
         state,
         error: None,
@@ -46,66 +47,81 @@ fn run(elapsed_ns: u64, state: RunState) -> Run {
         kernel: None,
         stages: None,
         cpu: None,
-        evidence: Evidence::default(),
-        reproduce: Reproduce::default(),
+        evidence: RunEvidence::default(),
+        reproduce: Invocation::default(),
     }
 }
 
 #[test]
-fn a_finished_journal_becomes_a_document() {
+fn finished_journal_becomes_document() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    journal.append(&run(1, RunState::Running)).unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
     let whole = Session {
-        runs: vec![run(2, RunState::Finished)],
-        ..session()
+        runs: vec![test_run(2, RunState::Finished)],
+        ..test_session()
     };
     let path = journal.finish(&whole).unwrap();
-    assert_eq!(list(directory.path()).unwrap(), std::slice::from_ref(&path));
-    assert_eq!(load(&path).unwrap(), whole);
+    assert_eq!(
+        list_sessions(directory.path()).unwrap(),
+        std::slice::from_ref(&path)
+    );
+    assert_eq!(load_session(&path).unwrap(), whole);
 }
 
 #[test]
-fn a_killed_journal_keeps_its_last_whole_line() {
+fn killed_journal_keeps_last_complete_line() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    journal.append(&run(1, RunState::Running)).unwrap();
-    journal.append(&run(2, RunState::Running)).unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
+    journal
+        .append_progress(&test_run(2, RunState::Running))
+        .unwrap();
     journal
         .file
         .write_all(b"{\"run\":{\"test\":\"rand")
         .unwrap();
-    let loaded = load(&journal.path).unwrap();
-    assert_eq!(loaded.runs, [run(2, RunState::Interrupted)]);
+    let loaded = load_session(&journal.path).unwrap();
+    assert_eq!(loaded.runs, [test_run(2, RunState::Interrupted)]);
 }
 
 #[test]
-fn a_journal_cut_anywhere_still_loads_or_says_why() {
+fn truncated_journal_loads_or_gives_reason() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    journal.append(&run(1, RunState::Running)).unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
     let whole = fs::read(&journal.path).unwrap();
     let first_line = whole.iter().position(|byte| *byte == b'\n').unwrap();
     for length in 0..whole.len() {
         let path = directory.path().join("cut.journal");
         fs::write(&path, &whole[..length]).unwrap();
-        assert_eq!(load(&path).is_ok(), length >= first_line, "{length}");
+        assert_eq!(
+            load_session(&path).is_ok(),
+            length >= first_line,
+            "{length}"
+        );
     }
 }
 
 #[test]
-fn two_runs_in_one_second_keep_their_own_files() {
+fn sessions_started_in_same_second_get_separate_files() {
     let directory = tempfile::tempdir().unwrap();
-    let first = Journal::create(directory.path(), "one", &session()).unwrap();
-    let second = Journal::create(directory.path(), "one", &session()).unwrap();
+    let first = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let second = Journal::create(directory.path(), "one", &test_session()).unwrap();
     assert_ne!(first.path, second.path);
     let (one, two) = (
-        first.finish(&session()).unwrap(),
-        second.finish(&session()).unwrap(),
+        first.finish(&test_session()).unwrap(),
+        second.finish(&test_session()).unwrap(),
     );
     assert_ne!(one, two);
     assert_ne!(
-        Journal::create(directory.path(), "one", &session())
+        Journal::create(directory.path(), "one", &test_session())
             .unwrap()
             .path
             .with_extension("json"),
@@ -114,12 +130,12 @@ fn two_runs_in_one_second_keep_their_own_files() {
 }
 
 #[test]
-fn what_is_no_session_is_refused_by_name() {
+fn file_that_is_not_session_is_refused_with_its_path() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("other.json");
     for text in ["", "{}", "hello", "{\"schema\":\"fio\"}"] {
         fs::write(&path, text).unwrap();
-        let message = load(&path).unwrap_err().to_string();
+        let message = load_session(&path).unwrap_err().to_string();
         assert!(
             message.contains("other.json") && message.contains("no diskscope session"),
             "{message}"
@@ -127,11 +143,11 @@ fn what_is_no_session_is_refused_by_name() {
     }
     let newer = Session {
         version: VERSION + 1,
-        ..session()
+        ..test_session()
     };
-    fs::write(&path, text(&newer).unwrap()).unwrap();
+    fs::write(&path, serialize_session(&newer).unwrap()).unwrap();
     assert!(
-        load(&path)
+        load_session(&path)
             .unwrap_err()
             .to_string()
             .contains("update diskscope")
@@ -139,60 +155,70 @@ fn what_is_no_session_is_refused_by_name() {
 }
 
 #[test]
-fn a_journal_that_grows_too_long_begins_anew_and_loses_nothing() {
+fn oversized_journal_is_rewritten_without_loss() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    let mut journal = journal.no_longer_than(4096);
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let mut journal = journal.with_max_bytes(4096);
     for elapsed_ns in 0..50 {
-        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+        journal
+            .append_progress(&test_run(elapsed_ns, RunState::Running))
+            .unwrap();
         let length = fs::metadata(&journal.path).unwrap().len();
         assert!(length <= 4096, "{length}");
-        let loaded = load(&journal.path).unwrap();
-        assert_eq!(loaded.runs, [run(elapsed_ns, RunState::Interrupted)]);
+        let loaded = load_session(&journal.path).unwrap();
+        assert_eq!(loaded.runs, [test_run(elapsed_ns, RunState::Interrupted)]);
     }
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 1);
 }
 
 #[test]
-fn half_a_line_is_taken_back() {
+fn partially_written_journal_line_is_truncated() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    journal.append(&run(1, RunState::Running)).unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
     // A descriptor that only reads fails every write, and the next one is fine again.
     let writable = std::mem::replace(&mut journal.file, File::open(&journal.path).unwrap());
-    assert!(journal.append(&run(2, RunState::Running)).is_err());
+    assert!(
+        journal
+            .append_progress(&test_run(2, RunState::Running))
+            .is_err()
+    );
     journal.file = writable;
-    journal.append(&run(3, RunState::Running)).unwrap();
-    let loaded = load(&journal.path).unwrap();
-    assert_eq!(loaded.runs, [run(3, RunState::Interrupted)]);
+    journal
+        .append_progress(&test_run(3, RunState::Running))
+        .unwrap();
+    let loaded = load_session(&journal.path).unwrap();
+    assert_eq!(loaded.runs, [test_run(3, RunState::Interrupted)]);
 }
 
 #[test]
-fn a_document_and_its_journal_are_listed_once() {
+fn document_with_leftover_journal_is_listed_once() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    let document = journal.path.with_extension(DOCUMENT);
-    fs::write(&document, text(&session()).unwrap()).unwrap();
-    assert_eq!(list(directory.path()).unwrap(), [document]);
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let document = journal.path.with_extension(DOCUMENT_EXTENSION);
+    fs::write(&document, serialize_session(&test_session()).unwrap()).unwrap();
+    assert_eq!(list_sessions(directory.path()).unwrap(), [document]);
 }
 
 #[test]
-fn what_a_kill_left_half_written_is_cleared_away_later() {
+fn stale_partial_session_file_is_removed() {
     let directory = tempfile::tempdir().unwrap();
-    let private = private(&directory.path().join("sessions")).unwrap();
+    let private = open_private_directory(&directory.path().join("sessions")).unwrap();
     let earlier = "2026-11-21T222619-random-read-1.json.partial";
     for name in [earlier, ".0123456789abcdef.tmp"] {
         let path = private.path().join(name);
         fs::write(&path, "{").unwrap();
         let written = fs::metadata(&path).unwrap().modified().unwrap();
-        sweep(&private, written + ABANDONED);
+        remove_stale_temporaries(&private, written + STALE_TEMPORARY_AGE);
         assert!(path.exists(), "somebody may be writing it");
-        sweep(&private, written - ABANDONED);
+        remove_stale_temporaries(&private, written - STALE_TEMPORARY_AGE);
         assert!(
             path.exists(),
             "the clock was set back: its age is not known"
         );
-        sweep(&private, written + 2 * ABANDONED);
+        remove_stale_temporaries(&private, written + 2 * STALE_TEMPORARY_AGE);
         assert!(!path.exists());
     }
 }
@@ -200,7 +226,7 @@ fn what_a_kill_left_half_written_is_cleared_away_later() {
 #[test]
 fn files_of_others_are_never_cleared_away() {
     let directory = tempfile::tempdir().unwrap();
-    let private = private(&directory.path().join("sessions")).unwrap();
+    let private = open_private_directory(&directory.path().join("sessions")).unwrap();
     let theirs = [
         "download.iso.partial",
         "one.json.partial",
@@ -213,20 +239,20 @@ fn files_of_others_are_never_cleared_away() {
     for name in theirs {
         fs::write(private.path().join(name), "precious").unwrap();
     }
-    sweep(&private, SystemTime::now() + 1000 * ABANDONED);
-    assert_eq!(private.names().unwrap().len(), theirs.len());
+    remove_stale_temporaries(&private, SystemTime::now() + 1000 * STALE_TEMPORARY_AGE);
+    assert_eq!(private.entry_names().unwrap().len(), theirs.len());
 }
 
 #[test]
-fn what_never_ends_is_no_session() {
+fn endless_input_is_refused_as_session() {
     let endless = io::BufReader::new(io::repeat(b'0'));
-    let error = parse(endless).unwrap().unwrap_err();
+    let error = parse_session(endless).unwrap().unwrap_err();
     assert!(error.contains("longer than 64 MiB"), "{error}");
 }
 
 #[test]
-fn character_device_as_input_is_refused_unread() {
-    let error = load(Path::new("/dev/zero")).unwrap_err();
+fn character_device_as_session_input_is_refused_unread() {
+    let error = load_session(Path::new("/dev/zero")).unwrap_err();
     assert!(error.is_usage());
     assert!(error.to_string().contains("a character device"), "{error}");
 }
@@ -237,56 +263,72 @@ fn sessions_written_by_journal_are_private() {
     let mode = |path: &Path| fs::metadata(path).unwrap().permissions().mode() & 0o777;
     let base = tempfile::tempdir().unwrap();
     let directory = base.path().join("diskscope/sessions");
-    let mut journal = Journal::create(&directory, "one", &session()).unwrap();
+    let mut journal = Journal::create(&directory, "one", &test_session()).unwrap();
     assert_eq!(mode(&base.path().join("diskscope")), 0o700);
     assert_eq!(mode(&directory), 0o700);
     assert_eq!(mode(&journal.path), 0o600);
-    journal.append(&run(1, RunState::Running)).unwrap();
-    assert_eq!(mode(&journal.finish(&session()).unwrap()), 0o600);
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
+    assert_eq!(mode(&journal.finish(&test_session()).unwrap()), 0o600);
 }
 
 #[test]
 fn journal_of_superseded_lines_loads_the_last_line_of_each_run() {
     let directory = tempfile::tempdir().unwrap();
-    let mut journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let mut journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
     for elapsed_ns in 0..5 {
-        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+        journal
+            .append_progress(&test_run(elapsed_ns, RunState::Running))
+            .unwrap();
     }
-    journal.append(&run(9, RunState::Finished)).unwrap();
-    journal.append(&run(1, RunState::Running)).unwrap();
-    journal.append(&run(2, RunState::Running)).unwrap();
+    journal
+        .append_progress(&test_run(9, RunState::Finished))
+        .unwrap();
+    journal
+        .append_progress(&test_run(1, RunState::Running))
+        .unwrap();
+    journal
+        .append_progress(&test_run(2, RunState::Running))
+        .unwrap();
     // Its head can be read, the rest of it cannot.
     let head =
         r#"{"run":{"test":"random-read","state":"running","started":"2026-01-02T03:04:06+00:00"}}"#;
     journal.file.write_all(head.as_bytes()).unwrap();
-    let expected = [run(9, RunState::Finished), run(2, RunState::Interrupted)];
-    assert_eq!(load(&journal.path).unwrap().runs, expected);
+    let expected = [
+        test_run(9, RunState::Finished),
+        test_run(2, RunState::Interrupted),
+    ];
+    assert_eq!(load_session(&journal.path).unwrap().runs, expected);
 }
 
 #[test]
 fn journal_with_too_many_runs_is_refused() {
-    let mut text = serde_json::to_string(&serde_json::json!({ "session": session() })).unwrap();
+    let mut text =
+        serde_json::to_string(&serde_json::json!({ "session": test_session() })).unwrap();
     for number in 0..10_002_u64 {
-        let run = Run {
+        let run = BenchmarkRun {
             elapsed_ns: number,
-            ..run(1, RunState::Finished)
+            ..test_run(1, RunState::Finished)
         };
         text.push('\n');
         text.push_str(&serde_json::to_string(&serde_json::json!({ "run": run })).unwrap());
     }
-    let reason = parse(text.as_bytes()).unwrap().unwrap_err();
+    let reason = parse_session(text.as_bytes()).unwrap().unwrap_err();
     assert!(reason.contains("more than 10000 runs"), "{reason}");
 }
 
 #[test]
 fn parameter_that_is_a_list_is_refused() {
     let mut document = serde_json::to_value(Session {
-        runs: vec![run(1, RunState::Finished)],
-        ..session()
+        runs: vec![test_run(1, RunState::Finished)],
+        ..test_session()
     })
     .unwrap();
     document["runs"][0]["parameters"] = serde_json::json!({ "depth": [[1, 2], [3]] });
-    let reason = parse(document.to_string().as_bytes()).unwrap().unwrap_err();
+    let reason = parse_session(document.to_string().as_bytes())
+        .unwrap()
+        .unwrap_err();
     assert!(reason.contains("a number, a word or null"), "{reason}");
 }
 
@@ -294,13 +336,13 @@ fn parameter_that_is_a_list_is_refused() {
 #[test]
 fn finished_session_is_never_replaced_by_another_of_the_same_second() {
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
     let other = directory.path().join("one.json");
     fs::write(&other, "of another run").unwrap();
-    let path = journal.finish(&session()).unwrap();
+    let path = journal.finish(&test_session()).unwrap();
     assert_eq!(path, directory.path().join("one-1.json"));
     assert_eq!(fs::read_to_string(&other).unwrap(), "of another run");
-    assert_eq!(load(&path).unwrap(), session());
+    assert_eq!(load_session(&path).unwrap(), test_session());
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 2);
 }
 
@@ -309,7 +351,7 @@ fn journal_never_begins_beside_a_document_of_its_name() {
     let directory = tempfile::tempdir().unwrap();
     fs::write(directory.path().join("one.json"), "").unwrap();
     fs::write(directory.path().join("one-1.journal"), "").unwrap();
-    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
     assert!(journal.path.ends_with("one-2.journal"));
     assert!(!directory.path().join("one.journal").exists());
 }
@@ -318,8 +360,8 @@ fn journal_never_begins_beside_a_document_of_its_name() {
 fn sessions_of_many_threads_in_one_second_all_stay() {
     let directory = tempfile::tempdir().unwrap();
     let ends = |_: usize| {
-        let journal = Journal::create(directory.path(), "one", &session()).unwrap();
-        journal.finish(&session()).unwrap()
+        let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+        journal.finish(&test_session()).unwrap()
     };
     let mut paths: Vec<PathBuf> = std::thread::scope(|scope| {
         let threads: Vec<_> = (0..4)
@@ -331,7 +373,7 @@ fn sessions_of_many_threads_in_one_second_all_stay() {
     paths.sort();
     paths.dedup();
     assert_eq!(paths.len(), 100);
-    assert_eq!(list(directory.path()).unwrap().len(), 100);
+    assert_eq!(list_sessions(directory.path()).unwrap().len(), 100);
     assert_eq!(fs::read_dir(directory.path()).unwrap().count(), 100);
 }
 
@@ -339,19 +381,21 @@ fn sessions_of_many_threads_in_one_second_all_stay() {
 fn journal_with_long_finished_runs_is_not_written_anew_at_every_line() {
     use std::os::unix::fs::MetadataExt;
     let directory = tempfile::tempdir().unwrap();
-    let journal = Journal::create(directory.path(), "one", &session()).unwrap();
-    let mut journal = journal.no_longer_than(4096);
-    let mut long = run(1, RunState::Finished);
+    let journal = Journal::create(directory.path(), "one", &test_session()).unwrap();
+    let mut journal = journal.with_max_bytes(4096);
+    let mut long = test_run(1, RunState::Finished);
     long.target.path = "x".repeat(100_000).into();
-    journal.keep(&long).unwrap();
+    journal.append_completed(&long).unwrap();
     let inode = |journal: &Journal| fs::metadata(&journal.path).unwrap().ino();
     let (mut anew, mut before) = (0, inode(&journal));
     for elapsed_ns in 0..50 {
-        journal.append(&run(elapsed_ns, RunState::Running)).unwrap();
+        journal
+            .append_progress(&test_run(elapsed_ns, RunState::Running))
+            .unwrap();
         let now = inode(&journal);
         anew += usize::from(now != before);
         before = now;
     }
     assert!(anew <= 1, "{anew}");
-    assert_eq!(load(&journal.path).unwrap().runs.len(), 2);
+    assert_eq!(load_session(&journal.path).unwrap().runs.len(), 2);
 }

@@ -8,60 +8,61 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::bench::Chart;
+use crate::bench::ChartSpec;
 use crate::session::document::{Findings, Series};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::areas::under_heading;
-use crate::ui::widgets::plot::{Curve, Mark, Plot};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::plot::{AxisMark, PlotCurve, PlotWidget};
 use crate::ui::widgets::text::cut_end;
 
 /// The looks of the second, third ... series of a chart.
-const OTHERS: [Meaning; 3] = [Meaning::Waiting, Meaning::Good, Meaning::Plain];
+const FURTHER_SERIES_ROLES: [StyleRole; 3] =
+    [StyleRole::Warning, StyleRole::Success, StyleRole::Plain];
 
 /// A chart of this height can spare a row for its legend.
-const LEGEND_FROM: u16 = 8;
+const LEGEND_MIN_HEIGHT: u16 = 8;
 
 /// Draws the chart; `first` is what its first series means. `x_bounds` is how far the horizontal
 /// axis reaches at least.
 pub(super) fn draw(
-    chart: &Chart,
+    chart: &ChartSpec,
     findings: &Findings,
-    first: Meaning,
+    first: StyleRole,
     x_bounds: Option<[f64; 2]>,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let series: Vec<(&Series, Meaning)> = chart
+    let series: Vec<(&Series, StyleRole)> = chart
         .series
         .iter()
         .enumerate()
-        .filter_map(|(place, name)| Some((findings.series(name)?, meaning(place, name, first))))
+        .filter_map(|(place, name)| Some((findings.series(name)?, series_role(place, name, first))))
         .collect();
     let Some((leading, _)) = series.first() else {
         return;
     };
-    let legend = legend(&names(&series), &series, look);
+    let legend = legend(&curve_names(&series), &series, look);
     let body = draw_heading(chart.title, legend, look, area, buf);
-    let plot = Plot {
+    let plot = PlotWidget {
         curves: series
             .iter()
-            .map(|(series, meaning)| Curve {
-                intervals: &series.intervals,
+            .map(|(series, meaning)| PlotCurve {
+                confidence_intervals: &series.intervals,
                 points: &series.points,
-                meaning: *meaning,
-                letter: None,
+                role: *meaning,
+                marker_letter: None,
             })
             .collect(),
         shape: chart.shape,
-        x: &leading.x,
-        y: &leading.y,
+        x_axis: &leading.x,
+        y_axis: &leading.y,
         log_x: chart.log_x,
         log_y: chart.log_y,
         from_zero: chart.from_zero,
         x_bounds,
-        marks: marks(chart, findings, leading),
-        look,
+        marks: metric_marks(chart, findings, leading),
+        theme: look,
     };
     (&plot).render(body, buf);
 }
@@ -71,21 +72,21 @@ pub(super) fn draw(
 fn draw_heading(
     title: &str,
     legend: Line<'static>,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) -> Rect {
-    let (heading, body) = under_heading(area);
+    let (heading, body) = split_heading(area);
     let mut room = area.width;
     let below = title.width() + legend.width() > usize::from(area.width);
-    let apart = below && body.height >= LEGEND_FROM;
+    let apart = below && body.height >= LEGEND_MIN_HEIGHT;
     if below && !apart {
         room = room.saturating_sub(legend.width() as u16);
     }
     let title = cut_end(title, room, look);
-    let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
+    let mut line = Line::from(Span::styled(title, look.role_style(StyleRole::Title)));
     if apart {
-        let (row, rest) = under_heading(body);
+        let (row, rest) = split_heading(body);
         line.render(heading, buf);
         // Without the gap that sets it off from a title.
         Line::from(legend.spans[1..].to_vec()).render(row, buf);
@@ -98,7 +99,7 @@ fn draw_heading(
 
 /// What the curves are called: by their quantities where these differ, otherwise by what their
 /// names do not share.
-fn names(series: &[(&Series, Meaning)]) -> Vec<String> {
+fn curve_names(series: &[(&Series, StyleRole)]) -> Vec<String> {
     let of = |name: fn(&Series) -> String| series.iter().map(move |(one, _)| name(one));
     let quantities: Vec<String> = of(|one| one.y.name.clone().into()).collect();
     let distinct: HashSet<&String> = quantities.iter().collect();
@@ -119,42 +120,45 @@ fn names(series: &[(&Series, Meaning)]) -> Vec<String> {
 }
 
 /// Each name in the colour of its curve, behind a gap; nothing for a single curve.
-fn legend(names: &[String], series: &[(&Series, Meaning)], look: Look) -> Line<'static> {
+fn legend(names: &[String], series: &[(&Series, StyleRole)], look: Theme) -> Line<'static> {
     let mut line = Line::default();
     if series.len() > 1 {
         for (name, (_, meaning)) in names.iter().zip(series) {
             line.push_span("   ");
-            line.push_span(Span::styled(name.clone(), look.style(*meaning)));
+            line.push_span(Span::styled(name.clone(), look.role_style(*meaning)));
         }
     }
     line
 }
 
 /// The figures that the chart marks on its horizontal axis.
-fn marks(chart: &Chart, findings: &Findings, leading: &Series) -> Vec<Mark> {
-    let known = chart.marks.iter().filter_map(|name| findings.figure(name));
+fn metric_marks(chart: &ChartSpec, findings: &Findings, leading: &Series) -> Vec<AxisMark> {
+    let known = chart
+        .marked_metrics
+        .iter()
+        .filter_map(|name| findings.metric(name));
     known
         .filter(|figure| figure.unit == leading.x.unit)
         .map(|figure| {
             // Of a part's figure the part is known from the chart.
             let label = figure.label();
             let label = label.rsplit('/').next().unwrap_or_default();
-            Mark {
-                label: format!("{label} {}", figure.text()),
+            AxisMark {
+                label: format!("{label} {}", figure.value_text()),
                 x: figure.value,
             }
         })
         .collect()
 }
 
-fn meaning(place: usize, name: &str, first: Meaning) -> Meaning {
+fn series_role(place: usize, name: &str, first: StyleRole) -> StyleRole {
     if name.contains("write") {
-        Meaning::Write
+        StyleRole::Write
     } else if name.contains("read") {
-        Meaning::Read
+        StyleRole::Read
     } else if place == 0 {
         first
     } else {
-        OTHERS[(place - 1) % OTHERS.len()]
+        FURTHER_SERIES_ROLES[(place - 1) % FURTHER_SERIES_ROLES.len()]
     }
 }

@@ -23,32 +23,32 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::forecast::cost;
-use crate::app::consent::{OverwriteQuestion, Stakes};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::{typed, wrapped};
+use super::forecast::cost_lines;
+use crate::app::consent::{OverwriteImpact, OverwriteQuestion};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::{input_line, wrap_text};
 
 /// Longer lines are hard to follow.
-const WIDEST: u16 = 100;
+const MAX_WIDTH: u16 = 100;
 /// Columns of the longest path that is told more than once.
-const LONGEST_REPEATED: usize = 32;
+const MAX_REPEATED_PATH: usize = 32;
 /// Facts that tell which device or file it is; the others tell what is on it.
 const IDENTITY_LINES: usize = 2;
 /// What stands before the path that is typed.
 const PROMPT: &str = "path: ";
 
 /// Draws it.
-pub(super) fn draw(consent: &OverwriteQuestion, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(consent: &OverwriteQuestion, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect {
-        width: area.width.min(WIDEST),
+        width: area.width.min(MAX_WIDTH),
         ..area
     };
-    let head = head(consent, look, area.width);
-    let answer = answer(consent, look, area.width);
-    let facts = facts(consent, look, area.width);
+    let head = title_lines(consent, look, area.width);
+    let answer = input_lines(consent, look, area.width);
+    let facts = impact_lines(consent, look, area.width);
     // The facts give way: what is asked, and the field for the answer, are always seen.
     let room = usize::from(area.height).saturating_sub(head.len() + answer.len() + 2);
-    let facts = fitting(facts, room, look);
+    let facts = fitting_lines(facts, room, look);
     let [top, _, middle, _, bottom, _] = Layout::vertical([
         Constraint::Length(head.len() as u16),
         Constraint::Length(1),
@@ -66,15 +66,22 @@ pub(super) fn draw(consent: &OverwriteQuestion, look: Look, area: Rect, buf: &mu
 }
 
 /// What shall be done.
-fn head(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
-    let title = format!("OVERWRITE {}   {}", consent.path(), consent.test());
+fn title_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
+    let title = format!(
+        "OVERWRITE {}   {}",
+        consent.path(),
+        consent.benchmark_name()
+    );
     let mut lines = match u16::try_from(title.width()).is_ok_and(|title| title <= width) {
         true => vec![Line::from(vec![
-            Span::styled("OVERWRITE ", look.style(Meaning::Trouble)),
-            Span::styled(consent.path().to_owned(), look.style(Meaning::Title)),
-            Span::styled(format!("   {}", consent.test()), look.style(Meaning::Faint)),
+            Span::styled("OVERWRITE ", look.role_style(StyleRole::Error)),
+            Span::styled(consent.path().to_owned(), look.role_style(StyleRole::Title)),
+            Span::styled(
+                format!("   {}", consent.benchmark_name()),
+                look.role_style(StyleRole::Faint),
+            ),
         ])],
-        false => styled(&title, width, look, Meaning::Trouble),
+        false => wrapped_lines(&title, width, look, StyleRole::Error),
     };
     lines.push(Line::default());
     // The path is told above: a long one is not told twice, or what is lost has no room.
@@ -82,59 +89,59 @@ fn head(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static
     if !is_short(consent.path()) {
         sentence = sentence.replace(consent.path(), "it");
     }
-    lines.extend(wrapped(&sentence, width).into_iter().map(Line::raw));
-    let cost = cost(&consent.forecast).join(", ");
-    lines.push(Line::styled(cost, look.style(Meaning::Faint)));
+    lines.extend(wrap_text(&sentence, width).into_iter().map(Line::raw));
+    let cost = cost_lines(&consent.forecast).join(", ");
+    lines.push(Line::styled(cost, look.role_style(StyleRole::Faint)));
     lines
 }
 
 /// Whether a path can be repeated in a sentence.
 fn is_short(path: &str) -> bool {
-    path.width() <= LONGEST_REPEATED
+    path.width() <= MAX_REPEATED_PATH
 }
 
 /// A text over as many lines as it needs.
-fn styled(text: &str, width: u16, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
-    let lines = wrapped(text, width).into_iter();
+fn wrapped_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
+    let lines = wrap_text(text, width).into_iter();
     lines
-        .map(|line| Line::styled(line, look.style(meaning)))
+        .map(|line| Line::styled(line, look.role_style(meaning)))
         .collect()
 }
 
 /// A text over as many lines as it needs, further to the right.
-fn indented(text: &str, width: u16, look: Look, meaning: Meaning) -> Vec<Line<'static>> {
-    let lines = wrapped(text, width.saturating_sub(2)).into_iter();
+fn indented_lines(text: &str, width: u16, look: Theme, meaning: StyleRole) -> Vec<Line<'static>> {
+    let lines = wrap_text(text, width.saturating_sub(2)).into_iter();
     lines
-        .map(|line| Line::styled(format!("  {line}"), look.style(meaning)))
+        .map(|line| Line::styled(format!("  {line}"), look.role_style(meaning)))
         .collect()
 }
 
 /// What would be lost: what it is first, then its signatures, then everything else.
-fn facts(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
-    let title = |text: &'static str| Line::styled(text, look.style(Meaning::Title));
+fn impact_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
+    let title = |text: &'static str| Line::styled(text, look.role_style(StyleRole::Title));
     let mut lines = vec![title("What is there now")];
-    let stakes = match &consent.stakes {
+    let stakes = match &consent.impact {
         None => {
-            lines.extend(indented("looking", width, look, Meaning::Faint));
+            lines.extend(indented_lines("looking", width, look, StyleRole::Faint));
             return lines;
         }
         Some(Err(_)) => {
-            lines.extend(indented("n/a", width, look, Meaning::Faint));
+            lines.extend(indented_lines("n/a", width, look, StyleRole::Faint));
             return lines;
         }
         Some(Ok(stakes)) => stakes,
     };
-    let line = |fact: &String| indented(fact, width, look, Meaning::Plain);
+    let line = |fact: &String| indented_lines(fact, width, look, StyleRole::Plain);
     let (first, rest) = stakes
-        .facts
-        .split_at(stakes.facts.len().min(IDENTITY_LINES));
+        .target_facts
+        .split_at(stakes.target_facts.len().min(IDENTITY_LINES));
     lines.extend(first.iter().flat_map(line));
     if stakes.signatures.is_empty() {
-        lines.extend(indented(
+        lines.extend(indented_lines(
             "no known signature in its bytes",
             width,
             look,
-            Meaning::Plain,
+            StyleRole::Plain,
         ));
     } else {
         lines.push(title(match &stakes.medium {
@@ -142,53 +149,58 @@ fn facts(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'stati
             Err(_) => "Signatures",
         }));
         let list = stakes.signatures.join("; ");
-        lines.extend(indented(&list, width, look, Meaning::Waiting));
+        lines.extend(indented_lines(&list, width, look, StyleRole::Warning));
     }
     lines.extend(rest.iter().flat_map(line));
     lines
 }
 
 /// The lines that there is room for; how many are missing is said.
-fn fitting(mut lines: Vec<Line<'static>>, height: usize, look: Look) -> Vec<Line<'static>> {
+fn fitting_lines(mut lines: Vec<Line<'static>>, height: usize, look: Theme) -> Vec<Line<'static>> {
     if lines.len() > height && height > 0 {
         let missing = lines.len() - height + 1;
         lines.truncate(height - 1);
         let text = format!("  +{missing} more lines: see `diskscope devices`");
-        lines.push(Line::styled(text, look.style(Meaning::Waiting)));
+        lines.push(Line::styled(text, look.role_style(StyleRole::Warning)));
     }
     lines.truncate(height);
     lines
 }
 
 /// The field for the path, or why there is none.
-fn answer(consent: &OverwriteQuestion, look: Look, width: u16) -> Vec<Line<'static>> {
-    let paragraph = |text: &str, meaning| styled(text, width, look, meaning);
-    match &consent.stakes {
+fn input_lines(consent: &OverwriteQuestion, look: Theme, width: u16) -> Vec<Line<'static>> {
+    let paragraph = |text: &str, meaning| wrapped_lines(text, width, look, meaning);
+    match &consent.impact {
         None => Vec::new(),
         Some(
             Err(reason)
-            | Ok(Stakes {
+            | Ok(OverwriteImpact {
                 medium: Err(reason),
                 ..
             }),
-        ) => paragraph(reason, Meaning::Trouble),
+        ) => paragraph(reason, StyleRole::Error),
         Some(Ok(_)) => {
             let mut question =
                 "What is written over is lost for good. Type the path to start".to_owned();
             if is_short(consent.path()) {
                 question = format!("{question}: {}", consent.path());
             }
-            let mut lines = paragraph(&question, Meaning::Plain);
-            let mut field = Line::from(Span::styled(PROMPT, look.style(Meaning::Title)));
+            let mut lines = paragraph(&question, StyleRole::Plain);
+            let mut field = Line::from(Span::styled(PROMPT, look.role_style(StyleRole::Title)));
             let room = width.saturating_sub(PROMPT.len() as u16);
-            field.extend(typed(&consent.text, room, look, look.style(Meaning::Plain)));
+            field.extend(input_line(
+                &consent.typed_path,
+                room,
+                look,
+                look.role_style(StyleRole::Plain),
+            ));
             lines.push(field);
-            let mistake = if consent.mistyped {
+            let mistake = if consent.is_mistyped {
                 "this is not that path: nothing was started"
             } else {
                 ""
             };
-            lines.push(Line::styled(mistake, look.style(Meaning::Trouble)));
+            lines.push(Line::styled(mistake, look.role_style(StyleRole::Error)));
             lines
         }
     }

@@ -6,60 +6,60 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use crate::session::document::LatencySummary;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::areas::under_heading;
-use crate::ui::widgets::histogram::Histogram;
-use crate::ui::widgets::text::grouped;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::histogram::HistogramWidget;
+use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
 /// What it is; where there is no room, the number of requests alone.
 const TITLE: &str = "Response times";
 /// Percentiles that are marked in the histogram.
-const MARKED: [&str; 3] = ["50", "99", "99.9"];
+const MARKED_PERCENTILES: [&str; 3] = ["50", "99", "99.9"];
 /// Width of the list of percentiles.
-const LIST: u16 = 18;
+const LIST_WIDTH: u16 = 18;
 
 /// Draws the distribution of one direction.
 pub(super) fn draw(
     latency: &LatencySummary,
-    meaning: Meaning,
-    look: Look,
+    meaning: StyleRole,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let (heading, body) = under_heading(area);
-    let word = if meaning == Meaning::Write {
+    let (heading, body) = split_heading(area);
+    let word = if meaning == StyleRole::Write {
         "writes"
     } else {
         "reads"
     };
-    let count = grouped(latency.count as f64);
+    let count = grouped_thousands(latency.count as f64);
     let counted = format!("{count} {word}");
-    let heard = Span::styled(format!("  {counted}"), look.style(Meaning::Faint));
-    let mut line = Line::from(Span::styled(TITLE, look.style(Meaning::Title)));
+    let heard = Span::styled(format!("  {counted}"), look.role_style(StyleRole::Faint));
+    let mut line = Line::from(Span::styled(TITLE, look.role_style(StyleRole::Title)));
     if TITLE.len() + heard.width() <= usize::from(heading.width) {
         line.push_span(heard);
     } else {
-        line = Line::styled(counted, look.style(Meaning::Title));
+        line = Line::styled(counted, look.role_style(StyleRole::Title));
     }
     line.render(heading, buf);
     let percentiles = percentiles(latency);
     let marked = |(name, value): &(String, u64)| {
-        MARKED
+        MARKED_PERCENTILES
             .contains(&name.as_str())
             .then(|| (format!("p{name}"), *value))
     };
     let marks: Vec<_> = percentiles.iter().filter_map(marked).collect();
-    let list = LIST.min(body.width / 2);
+    let list = LIST_WIDTH.min(body.width / 2);
     let plot = Rect {
         width: body.width - list - 2,
         ..body
     };
-    let histogram = Histogram {
+    let histogram = HistogramWidget {
         bins: &latency.histogram,
         marks: &marks,
-        meaning,
-        look,
+        role: meaning,
+        theme: look,
     };
     (&histogram).render(plot, buf);
     let beside = Rect {
@@ -87,7 +87,7 @@ fn percentiles(latency: &LatencySummary) -> Vec<(String, u64)> {
 fn draw_list(
     latency: &LatencySummary,
     percentiles: &[(String, u64)],
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -104,8 +104,8 @@ fn draw_list(
         }
     }
     for (row, (name, value)) in area.rows().zip(rows) {
-        Line::styled(name, look.style(Meaning::Faint)).render(row, buf);
-        Line::raw(units::latency(value))
+        Line::styled(name, look.role_style(StyleRole::Faint)).render(row, buf);
+        Line::raw(units::format_latency(value))
             .right_aligned()
             .render(row, buf);
     }

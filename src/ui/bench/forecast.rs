@@ -7,41 +7,46 @@ use ratatui::widgets::Widget;
 
 use crate::app::launcher::LauncherState;
 use crate::bench::Forecast;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::wrapped;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// Draws what the job will do, or why it cannot be done, and what comes next.
-pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let mut lines = Vec::new();
-    let failed = launcher.failed.as_ref().map(|reason| Err(reason.clone()));
+    let failed = launcher
+        .start_error
+        .as_ref()
+        .map(|reason| Err(reason.clone()));
     match failed.as_ref().or(launcher.forecast.as_ref()) {
         None => {}
         Some(Err(reason)) => {
-            let reason = wrapped(reason, area.width).into_iter();
-            lines.extend(reason.map(|line| Line::styled(line, look.style(Meaning::Trouble))));
+            let reason = wrap_text(reason, area.width).into_iter();
+            lines.extend(reason.map(|line| Line::styled(line, look.role_style(StyleRole::Error))));
         }
         Some(Ok(forecast)) => {
-            let sentence = wrapped(&forecast.sentence, area.width).into_iter().take(2);
+            let sentence = wrap_text(&forecast.sentence, area.width)
+                .into_iter()
+                .take(2);
             lines.extend(sentence.map(Line::raw));
-            let mut parts = cost(forecast);
+            let mut parts = cost_lines(forecast);
             if let Some(bytes) = launcher.scratch_bytes() {
-                let size = units::size(bytes);
+                let size = units::format_size(bytes);
                 parts.push(format!("fills a scratch file of {size} first"));
             }
-            let users = launcher.selected_choice().map(|choice| &choice.users);
+            let users = launcher.selected_choice().map(|choice| &choice.used_by);
             if let Some(users) = users.filter(|users| !users.is_empty()) {
                 parts.push(format!("in use: {users}"));
             }
-            let faint = look.style(Meaning::Faint);
+            let faint = look.role_style(StyleRole::Faint);
             lines.push(Line::styled(parts.join(", "), faint));
             let (next, meaning) = if launcher.overwrites() {
                 let next = "it overwrites what is there: Enter on a test shows what, and asks";
-                (next, Meaning::Waiting)
+                (next, StyleRole::Warning)
             } else {
-                ("Enter on a test starts it", Meaning::Good)
+                ("Enter on a test starts it", StyleRole::Success)
             };
-            lines.push(Line::styled(next, look.style(meaning)));
+            lines.push(Line::styled(next, look.role_style(meaning)));
         }
     }
     for (row, line) in area.rows().zip(lines) {
@@ -50,13 +55,13 @@ pub(super) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut B
 }
 
 /// How long it takes and how many bytes it moves.
-pub(super) fn cost(forecast: &Forecast) -> Vec<String> {
-    let mut parts = vec![format!("takes {}", forecast.time.describe())];
-    if let Some(bytes) = forecast.reads {
-        parts.push(format!("reads {}", units::size(bytes)));
+pub(super) fn cost_lines(forecast: &Forecast) -> Vec<String> {
+    let mut parts = vec![format!("takes {}", forecast.run_time.describe())];
+    if let Some(bytes) = forecast.max_read_bytes {
+        parts.push(format!("reads {}", units::format_size(bytes)));
     }
-    if let Some(bytes) = forecast.writes {
-        parts.push(format!("writes {}", units::size(bytes)));
+    if let Some(bytes) = forecast.max_written_bytes {
+        parts.push(format!("writes {}", units::format_size(bytes)));
     }
     parts
 }

@@ -6,36 +6,44 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::session::document::Figure;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::digits::large;
+use crate::session::document::Metric;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::digits::large_digits;
 
 /// Rows that it takes.
 pub(super) const HEIGHT: u16 = 4;
 /// Columns between two figures.
-const GAP: u16 = 4;
+const METRIC_GAP: u16 = 4;
 
 /// Draws as many as there is room for, the first in the meaning's colour.
 pub(super) fn draw(
-    figures: &[&Figure],
-    meaning: Meaning,
-    look: Look,
+    figures: &[&Metric],
+    meaning: StyleRole,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
     let mut left = area.x;
     // Margins only where all metrics have room beside each other with them.
-    let wide = |figure: &&Figure| width(figure, true, look) + GAP;
-    let margins = figures.iter().map(wide).sum::<u16>() <= area.width + GAP;
+    let wide = |figure: &&Metric| metric_width(figure, true, look) + METRIC_GAP;
+    let margins = figures.iter().map(wide).sum::<u16>() <= area.width + METRIC_GAP;
     for (place, figure) in figures.iter().enumerate() {
-        let meaning = if place == 0 { meaning } else { Meaning::Plain };
-        let (number, unit) = split(&figure.text());
-        let lines = if look.ascii { None } else { large(&number) };
+        let meaning = if place == 0 {
+            meaning
+        } else {
+            StyleRole::Plain
+        };
+        let (number, unit) = split_unit(&figure.value_text());
+        let lines = if look.ascii {
+            None
+        } else {
+            large_digits(&number)
+        };
         let digits = lines
             .as_ref()
             .map_or(number.width(), |lines| lines[0].width()) as u16;
         let label = figure.label();
-        let wide = width(figure, margins, look);
+        let wide = metric_width(figure, margins, look);
         if left + wide > area.right() {
             return;
         }
@@ -44,7 +52,7 @@ pub(super) fn draw(
             width: wide,
             ..area
         };
-        draw_number(&number, lines, look.style(meaning), cell, buf);
+        draw_number(&number, lines, look.role_style(meaning), cell, buf);
         let bottom = |row: u16| Rect {
             y: area.y + row.min(area.height.saturating_sub(1)),
             height: 1,
@@ -61,17 +69,21 @@ pub(super) fn draw(
                 y: bottom(1).y,
                 ..beside
             };
-            Line::styled(margin, look.style(Meaning::Faint)).render(above, buf);
+            Line::styled(margin, look.role_style(StyleRole::Faint)).render(above, buf);
         }
-        Line::styled(label, look.style(Meaning::Faint)).render(bottom(3), buf);
-        left += wide + GAP;
+        Line::styled(label, look.role_style(StyleRole::Faint)).render(bottom(3), buf);
+        left += wide + METRIC_GAP;
     }
 }
 
 /// Columns of a metric: its number, what stands beside that, and its name below.
-fn width(figure: &Figure, margins: bool, look: Look) -> u16 {
-    let (number, unit) = split(&figure.text());
-    let lines = if look.ascii { None } else { large(&number) };
+fn metric_width(figure: &Metric, margins: bool, look: Theme) -> u16 {
+    let (number, unit) = split_unit(&figure.value_text());
+    let lines = if look.ascii {
+        None
+    } else {
+        large_digits(&number)
+    };
     let digits = lines.map_or(number.width(), |lines| lines[0].width());
     let margin = figure.margin_text().filter(|_| margins);
     let beside = margin.map_or(0, |margin| margin.width()).max(unit.width());
@@ -104,7 +116,7 @@ fn draw_number(
 }
 
 /// `83.9k /s` as the number and what follows: `83.9`, `k /s`.
-fn split(text: &str) -> (String, String) {
+fn split_unit(text: &str) -> (String, String) {
     let numeric = |letter: char| letter.is_ascii_digit() || letter == '.' || letter == '-';
     let end = text.find(|letter| !numeric(letter)).unwrap_or(text.len());
     (text[..end].to_owned(), text[end..].trim().to_owned())

@@ -5,45 +5,45 @@ use ratatui::layout::Rect;
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use crate::session::document::{KernelCounts, LatencyByDirection, StageSplit};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::areas::under_heading;
-use crate::ui::widgets::text::{cut_end, grouped};
+use crate::session::document::{KernelCounts, LatencyByDirection, StageBreakdown};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
 /// By how much the kernel's count of requests may differ from ours and still be called the same.
-const SAME: f64 = 0.02;
+const COUNT_TOLERANCE: f64 = 0.02;
 
 /// What the kernel said.
 #[derive(Clone, Copy)]
-pub(super) struct Said<'a> {
+pub(super) struct KernelPanel<'a> {
     /// Its counts.
     pub counts: Option<&'a KernelCounts>,
     /// Where the requests' time went, where it could be asked.
-    pub stages: Option<&'a StageSplit>,
+    pub stages: Option<&'a StageBreakdown>,
     /// Time that the counts are over.
     pub elapsed_ns: u64,
     /// How many requests the test made, where that can be compared.
-    pub ours: Option<u64>,
+    pub benchmark_requests: Option<u64>,
 }
 
 /// Draws it.
-pub(super) fn draw(said: Said<'_>, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(said: KernelPanel<'_>, look: Theme, area: Rect, buf: &mut Buffer) {
     let counts = said.counts;
-    let (heading, body) = under_heading(area);
+    let (heading, body) = split_heading(area);
     let device = counts.map_or_else(String::new, |counts| format!("  {}", counts.device));
     Line::from(vec![
-        Span::styled("Kernel's own view", look.style(Meaning::Title)),
-        Span::styled(device, look.style(Meaning::Faint)),
+        Span::styled("Kernel's own view", look.role_style(StyleRole::Title)),
+        Span::styled(device, look.role_style(StyleRole::Faint)),
     ])
     .render(heading, buf);
     let Some(counts) = counts else {
         let text = cut_end("n/a: no block device below", body.width, look);
-        Line::styled(text, look.style(Meaning::Faint)).render(body, buf);
+        Line::styled(text, look.role_style(StyleRole::Faint)).render(body, buf);
         return;
     };
-    for (row, (name, value)) in body.rows().zip(facts(counts, said)) {
-        Line::styled(format!("{name:10}"), look.style(Meaning::Faint)).render(row, buf);
+    for (row, (name, value)) in body.rows().zip(fact_rows(counts, said)) {
+        Line::styled(format!("{name:10}"), look.role_style(StyleRole::Faint)).render(row, buf);
         let cell = Rect {
             x: row.x + 10.min(row.width),
             width: row.width.saturating_sub(10),
@@ -53,46 +53,51 @@ pub(super) fn draw(said: Said<'_>, look: Look, area: Rect, buf: &mut Buffer) {
     }
 }
 
-fn facts(counts: &KernelCounts, said: Said<'_>) -> Vec<(&'static str, String)> {
-    let Said {
-        elapsed_ns, ours, ..
+fn fact_rows(counts: &KernelCounts, said: KernelPanel<'_>) -> Vec<(&'static str, String)> {
+    let KernelPanel {
+        elapsed_ns,
+        benchmark_requests: ours,
+        ..
     } = said;
     let requests = counts.reads.saturating_add(counts.writes);
     let mut facts = vec![("requests", requests_text(requests, ours))];
     let bytes = counts.read_bytes.saturating_add(counts.written_bytes);
-    facts.push(("moved", units::capacity(bytes as f64)));
-    if let Some(mean) = quotient(bytes, requests) {
-        facts.push(("size", units::block_size((mean / 512.0).round() * 512.0)));
+    facts.push(("moved", units::format_capacity(bytes as f64)));
+    if let Some(mean) = ratio(bytes, requests) {
+        facts.push((
+            "size",
+            units::format_block_size((mean / 512.0).round() * 512.0),
+        ));
     }
     let merged = counts.reads_merged.saturating_add(counts.writes_merged);
-    facts.push(("merged", grouped(merged as f64)));
+    facts.push(("merged", grouped_thousands(merged as f64)));
     let waited = counts.read_ns.saturating_add(counts.write_ns);
-    if let Some(mean) = quotient(waited, requests) {
-        facts.push(("await", units::latency(mean)));
+    if let Some(mean) = ratio(waited, requests) {
+        facts.push(("await", units::format_latency(mean)));
     }
     if let Some(stages) = said.stages {
-        let mean = |one| mean_of(one).map(units::latency);
-        facts.extend(mean(&stages.queue).map(|text| ("in queue", text)));
-        facts.extend(mean(&stages.drive).map(|text| ("in drive", text)));
+        let mean = |one| mean_latency(one).map(units::format_latency);
+        facts.extend(mean(&stages.q2d).map(|text| ("in queue", text)));
+        facts.extend(mean(&stages.d2c).map(|text| ("in drive", text)));
     }
-    if let Some(busy) = quotient(counts.busy_ns, elapsed_ns) {
+    if let Some(busy) = ratio(counts.busy_ns, elapsed_ns) {
         facts.push(("busy", format!("{:.0} %", busy * 100.0)));
     }
-    if let Some(queue) = quotient(counts.weighted_ns, elapsed_ns) {
-        facts.push(("queue", units::three_digits(queue)));
+    if let Some(queue) = ratio(counts.weighted_ns, elapsed_ns) {
+        facts.push(("queue", units::format_three_digits(queue)));
     }
     facts
 }
 
 fn requests_text(requests: u64, ours: Option<u64>) -> String {
-    let count = grouped(requests as f64);
+    let count = grouped_thousands(requests as f64);
     match ours {
         Some(ours) if ours > 0 => {
             let off = (requests as f64 / ours as f64 - 1.0).abs();
-            if off <= SAME {
+            if off <= COUNT_TOLERANCE {
                 format!("{count}  = ours")
             } else {
-                format!("{count}  ours {}", grouped(ours as f64))
+                format!("{count}  ours {}", grouped_thousands(ours as f64))
             }
         }
         _ => count,
@@ -100,13 +105,13 @@ fn requests_text(requests: u64, ours: Option<u64>) -> String {
 }
 
 /// The mean over reads and writes.
-fn mean_of(latency: &LatencyByDirection) -> Option<f64> {
+fn mean_latency(latency: &LatencyByDirection) -> Option<f64> {
     let all = || [&latency.read, &latency.write].into_iter().flatten();
     let count: f64 = all().map(|one| one.count as f64).sum();
     let total: f64 = all().map(|one| one.mean_ns * one.count as f64).sum();
     (count > 0.0).then(|| total / count)
 }
 
-fn quotient(amount: u64, by: u64) -> Option<f64> {
+fn ratio(amount: u64, by: u64) -> Option<f64> {
     (by > 0).then(|| amount as f64 / by as f64)
 }

@@ -16,57 +16,57 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
 use super::forecast;
-use crate::app::action::Choice;
-use crate::app::form::Form;
-use crate::app::launcher::{LauncherState, Pane};
+use crate::app::event::TargetChoice;
+use crate::app::form::ParameterForm;
+use crate::app::launcher::{LauncherPane, LauncherState};
 use crate::app::search::{LauncherSearch, SearchMatch};
-use crate::bench::TESTS;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::table::{Column, Table};
-use crate::ui::widgets::text::{cut_end, cut_start, typed, unknown, wrapped};
+use crate::bench::BENCHMARKS;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::table::{TableColumn, TableWidget};
+use crate::ui::widgets::text::{cut_end, cut_start, input_line, unknown_value, wrap_text};
 use crate::units;
 
 /// From this width on the test is explained beside the form.
-const EXPLAINED_FROM: u16 = 116;
+const EXPLANATION_MIN_WIDTH: u16 = 116;
 
 /// Rows below the form for what a parameter means.
-const HELP: u16 = 3;
+const HELP_ROWS: u16 = 3;
 /// Rows below the form while a value is typed.
-const EDITING_HELP: u16 = 5;
+const EDITING_HELP_ROWS: u16 = 5;
 /// Rows below the search for what is wrong with it.
-const EXPLAINING_ROWS: usize = 3;
+const SEARCH_ERROR_ROWS: usize = 3;
 /// What the keys do while a value is selected.
 const SELECTED_HELP: &str = "type to replace it, an arrow key edits it, Esc leaves it";
 /// What the keys do while a value is typed.
 const TYPING_HELP: &str = "Enter takes it, Esc leaves it, nothing is the default";
 
-const TARGET_COLUMNS: [Column; 5] = [
-    Column::words("MEASURE WHAT", 14, 10, 0),
-    Column::words("", 10, 24, 2),
-    Column::number("size", "size", 8, 1),
-    Column::words("kind", 7, 4, 0),
-    Column::words("used by", 10, 14, 3),
+const TARGET_COLUMNS: [TableColumn; 5] = [
+    TableColumn::text("MEASURE WHAT", 14, 10, 0),
+    TableColumn::text("", 10, 24, 2),
+    TableColumn::numeric("size", "size", 8, 1),
+    TableColumn::text("kind", 7, 4, 0),
+    TableColumn::text("used by", 10, 14, 3),
 ];
 
-const TEST_COLUMNS: [Column; 2] = [
-    Column::words("WITH WHICH TEST", 18, 0, 0),
-    Column::words("", 16, 60, 0),
+const BENCHMARK_COLUMNS: [TableColumn; 2] = [
+    TableColumn::text("WITH WHICH TEST", 18, 0, 0),
+    TableColumn::text("", 16, 60, 0),
 ];
 
-const FORM_COLUMNS: [Column; 2] = [
-    Column::words("PARAMETERS", 13, 0, 0),
-    Column::words("", 12, 20, 0),
+const FORM_COLUMNS: [TableColumn; 2] = [
+    TableColumn::text("PARAMETERS", 13, 0, 0),
+    TableColumn::text("", 12, 20, 0),
 ];
 
 /// Draws it.
-pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
         area.width.saturating_sub(2),
         area.height,
     );
-    if let Some(consent) = &launcher.consent {
+    if let Some(consent) = &launcher.overwrite_question {
         return super::consent::draw(consent, look, area, buf);
     }
     let [body, _, forecast] = Layout::vertical([
@@ -75,7 +75,7 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
         Constraint::Length(4),
     ])
     .areas(area);
-    let explained = area.width >= EXPLAINED_FROM;
+    let explained = area.width >= EXPLANATION_MIN_WIDTH;
     let (lists, form, about) = if explained {
         let [lists, _, form, _, about] = Layout::horizontal([
             Constraint::Fill(5),
@@ -104,8 +104,8 @@ pub(in crate::ui) fn draw(launcher: &LauncherState, look: Look, area: Rect, buf:
 }
 
 /// The search, where one is typed, and the two lists.
-fn draw_lists(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
-    let (targets, tests) = launcher.listed_rows();
+fn draw_lists(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let (targets, tests) = launcher.visible_rows();
     let found = targets.len() + tests.len();
     let search = launcher.search.as_ref();
     let search = search.map_or_else(Vec::new, |it| search_lines(it, found, look, area.width));
@@ -123,14 +123,14 @@ fn draw_lists(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer
     ])
     .areas(area);
     draw_targets(launcher, &targets, look, above, buf);
-    draw_tests(launcher, &tests, look, below, buf);
+    draw_benchmarks(launcher, &tests, look, below, buf);
 }
 
 /// What is typed, and below it how it is understood.
 fn search_lines(
     search: &LauncherSearch,
     found: usize,
-    look: Look,
+    look: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
     let prompt = if search.is_path() {
@@ -138,30 +138,35 @@ fn search_lines(
     } else {
         "search: "
     };
-    let mut line = Line::from(Span::styled(prompt, look.style(Meaning::Title)));
+    let mut line = Line::from(Span::styled(prompt, look.role_style(StyleRole::Title)));
     let room = width.saturating_sub(prompt.len() as u16);
-    line.extend(typed(&search.text, room, look, look.style(Meaning::Plain)));
+    line.extend(input_line(
+        &search.text,
+        room,
+        look,
+        look.role_style(StyleRole::Plain),
+    ));
     let (text, meaning) = match &search.error {
-        Some(error) => (error.clone(), Meaning::Trouble),
-        None if search.is_path() => ("Enter looks at this path".to_owned(), Meaning::Faint),
+        Some(error) => (error.clone(), StyleRole::Error),
+        None if search.is_path() => ("Enter looks at this path".to_owned(), StyleRole::Faint),
         None if found == 0 => {
             let text = "nothing matches; a path begins with /";
-            (text.to_owned(), Meaning::Waiting)
+            (text.to_owned(), StyleRole::Warning)
         }
         None => {
             let text = format!("{found} found; a path begins with /");
-            (text, Meaning::Faint)
+            (text, StyleRole::Faint)
         }
     };
-    let below = wrapped(&text, width).into_iter().take(EXPLAINING_ROWS);
-    let below = below.map(|text| Line::styled(text, look.style(meaning)));
+    let below = wrap_text(&text, width).into_iter().take(SEARCH_ERROR_ROWS);
+    let below = below.map(|text| Line::styled(text, look.role_style(meaning)));
     std::iter::once(line).chain(below).collect()
 }
 
 /// The row that is selected in a list of these places, and whether it has the keyboard.
-fn selection(
+fn pane_selection(
     launcher: &LauncherState,
-    pane: Pane,
+    pane: LauncherPane,
     selected: usize,
     rows: &[usize],
 ) -> (Option<usize>, bool) {
@@ -173,8 +178,8 @@ fn selection(
         );
     };
     match (pane, search.selected) {
-        (Pane::Targets, Some(SearchMatch::Target(found)))
-        | (Pane::Tests, Some(SearchMatch::Benchmark(found))) => (place(found), true),
+        (LauncherPane::Targets, Some(SearchMatch::Target(found)))
+        | (LauncherPane::Benchmarks, Some(SearchMatch::Benchmark(found))) => (place(found), true),
         _ => (None, false),
     }
 }
@@ -182,26 +187,27 @@ fn selection(
 fn draw_targets(
     launcher: &LauncherState,
     rows: &[usize],
-    look: Look,
+    look: Theme,
     list: Rect,
     buf: &mut Buffer,
 ) {
-    let choices = launcher.choices.as_deref().unwrap_or_default();
+    let choices = launcher.targets.as_deref().unwrap_or_default();
     let cell = |row: usize, column: usize, width: u16| {
         target_cell(&choices[rows[row]], column, width, look)
     };
-    let (selected, active) = selection(launcher, Pane::Targets, launcher.target, rows);
-    let table = Table {
+    let (selected, active) =
+        pane_selection(launcher, LauncherPane::Targets, launcher.target_index, rows);
+    let table = TableWidget {
         columns: &TARGET_COLUMNS,
-        rows: rows.len(),
+        row_count: rows.len(),
         cell: &cell,
-        selected,
-        sorted: None,
-        look,
+        selected_row: selected,
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(list, buf);
-    mark_pane(active, selected, list, look, buf);
-    let note = match &launcher.choices {
+    draw_selection(active, selected, list, look, buf);
+    let note = match &launcher.targets {
         None => "looking for drives",
         Some(_) if rows.is_empty() => "none matches",
         Some(_) => return,
@@ -210,15 +216,21 @@ fn draw_targets(
 }
 
 /// A sentence in place of the rows of a list.
-fn draw_note(note: &str, look: Look, list: Rect, buf: &mut Buffer) {
+fn draw_note(note: &str, look: Theme, list: Rect, buf: &mut Buffer) {
     if list.height > 1 {
         let row = Rect::new(list.x, list.y + 1, list.width, 1);
-        Line::styled(note, look.style(Meaning::Faint)).render(row, buf);
+        Line::styled(note, look.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
 /// A selection in a list without the keyboard is underlined instead of reversed.
-fn mark_pane(active: bool, selected: Option<usize>, list: Rect, look: Look, buf: &mut Buffer) {
+fn draw_selection(
+    active: bool,
+    selected: Option<usize>,
+    list: Rect,
+    look: Theme,
+    buf: &mut Buffer,
+) {
     let Some(selected) = selected.filter(|_| !active && list.height > 1) else {
         return;
     };
@@ -226,15 +238,15 @@ fn mark_pane(active: bool, selected: Option<usize>, list: Rect, look: Look, buf:
     let top = list.y + 1 + (selected - offset) as u16;
     let row = Rect::new(list.x, top, list.width, 1).intersection(list);
     let style = look
-        .style(Meaning::Title)
+        .role_style(StyleRole::Title)
         .remove_modifier(ratatui::style::Modifier::REVERSED);
     buf.set_style(row, style);
 }
 
-fn target_cell(choice: &Choice, column: usize, width: u16, look: Look) -> Line<'static> {
-    let faint = look.style(Meaning::Faint);
+fn target_cell(choice: &TargetChoice, column: usize, width: u16, look: Theme) -> Line<'static> {
+    let faint = look.role_style(StyleRole::Faint);
     let name_style = if choice.target.is_ok() {
-        look.style(Meaning::Plain)
+        look.role_style(StyleRole::Plain)
     } else {
         faint
     };
@@ -242,59 +254,70 @@ fn target_cell(choice: &Choice, column: usize, width: u16, look: Look) -> Line<'
         0 => Line::styled(cut_start(&choice.name, width, look), name_style),
         1 => Line::styled(cut_end(&choice.label, width, look), faint),
         2 => match choice.size_bytes {
-            Some(bytes) => Line::raw(units::size(bytes)),
-            None => Line::from(unknown(look)),
+            Some(bytes) => Line::raw(units::format_size(bytes)),
+            None => Line::from(unknown_value(look)),
         },
         3 => Line::raw(cut_end(&choice.kind, width, look)),
-        _ => Line::styled(cut_end(&choice.users, width, look), faint),
+        _ => Line::styled(cut_end(&choice.used_by, width, look), faint),
     }
 }
 
-fn draw_tests(launcher: &LauncherState, rows: &[usize], look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_benchmarks(
+    launcher: &LauncherState,
+    rows: &[usize],
+    look: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
     let cell = |row: usize, column: usize, width: u16| {
-        let description = TESTS[rows[row]].description();
+        let description = BENCHMARKS[rows[row]].description();
         if column == 0 {
             Line::raw(cut_end(description.name, width, look))
         } else {
             let text = cut_end(description.summary, width, look);
-            Line::styled(text, look.style(Meaning::Faint))
+            Line::styled(text, look.role_style(StyleRole::Faint))
         }
     };
-    let (selected, active) = selection(launcher, Pane::Tests, launcher.test, rows);
-    let table = Table {
-        columns: &TEST_COLUMNS,
-        rows: rows.len(),
+    let (selected, active) = pane_selection(
+        launcher,
+        LauncherPane::Benchmarks,
+        launcher.benchmark_index,
+        rows,
+    );
+    let table = TableWidget {
+        columns: &BENCHMARK_COLUMNS,
+        row_count: rows.len(),
         cell: &cell,
-        selected,
-        sorted: None,
-        look,
+        selected_row: selected,
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(area, buf);
-    mark_pane(active, selected, area, look, buf);
+    draw_selection(active, selected, area, look, buf);
     if rows.is_empty() {
         draw_note("none matches", look, area, buf);
     }
 }
 
-fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_form(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
     let form = &launcher.form;
-    let open = form.editing.as_ref();
-    let help = match (launcher.pane == Pane::Form, open) {
-        (true, Some(_)) => EDITING_HELP,
-        (true, None) => HELP,
+    let open = form.editor.as_ref();
+    let help = match (launcher.pane == LauncherPane::Form, open) {
+        (true, Some(_)) => EDITING_HELP_ROWS,
+        (true, None) => HELP_ROWS,
         _ => 0,
     };
     let [list, help] = Layout::vertical([Constraint::Min(0), Constraint::Length(help)]).areas(area);
     let cell = |row: usize, column: usize, width: u16| form_cell(form, row, column, width, look);
-    let active = launcher.pane == Pane::Form;
-    let editing = form.editing.is_some();
-    let table = Table {
+    let active = launcher.pane == LauncherPane::Form;
+    let editing = form.editor.is_some();
+    let table = TableWidget {
         columns: &FORM_COLUMNS,
-        rows: form.entries.len(),
+        row_count: form.fields.len(),
         cell: &cell,
-        selected: (active && !editing).then_some(form.cursor),
-        sorted: None,
-        look,
+        selected_row: (active && !editing).then_some(form.cursor),
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(list, buf);
     if !active {
@@ -302,18 +325,18 @@ fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer)
     }
     let mut lines = Vec::new();
     let mut push = |text: &str, meaning| {
-        let wrapped = wrapped(text, help.width).into_iter();
-        lines.extend(wrapped.map(|line| Line::styled(line, look.style(meaning))));
+        let wrapped = wrap_text(text, help.width).into_iter();
+        lines.extend(wrapped.map(|line| Line::styled(line, look.role_style(meaning))));
     };
     match open {
-        Some(editing) if editing.text.is_selected() => push(SELECTED_HELP, Meaning::Title),
-        Some(_) => push(TYPING_HELP, Meaning::Title),
+        Some(editing) if editing.text.is_selected() => push(SELECTED_HELP, StyleRole::Title),
+        Some(_) => push(TYPING_HELP, StyleRole::Title),
         None => {}
     }
     let error = open.and_then(|editing| editing.error.as_ref());
-    match (error, form.selected()) {
-        (Some(error), _) => push(error, Meaning::Trouble),
-        (None, Some(entry)) => push(entry.parameter.help, Meaning::Faint),
+    match (error, form.selected_field()) {
+        (Some(error), _) => push(error, StyleRole::Error),
+        (None, Some(entry)) => push(entry.parameter.help, StyleRole::Faint),
         (None, None) => {}
     }
     for (row, line) in help.rows().zip(lines) {
@@ -321,41 +344,47 @@ fn draw_form(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer)
     }
 }
 
-fn form_cell(form: &Form, row: usize, column: usize, width: u16, look: Look) -> Line<'static> {
-    let entry = &form.entries[row];
+fn form_cell(
+    form: &ParameterForm,
+    row: usize,
+    column: usize,
+    width: u16,
+    look: Theme,
+) -> Line<'static> {
+    let entry = &form.fields[row];
     if column == 0 {
         return Line::raw(entry.parameter.name);
     }
-    if let Some(editing) = form.editing.as_ref().filter(|_| row == form.cursor) {
+    if let Some(editing) = form.editor.as_ref().filter(|_| row == form.cursor) {
         let meaning = if editing.error.is_some() {
-            Meaning::Trouble
+            StyleRole::Error
         } else {
-            Meaning::Title
+            StyleRole::Title
         };
-        return typed(&editing.text, width, look, look.style(meaning));
+        return input_line(&editing.text, width, look, look.role_style(meaning));
     }
     let value = entry.value().to_string();
-    let meaning = if entry.set.is_some() {
-        Meaning::Title
+    let meaning = if entry.user_value.is_some() {
+        StyleRole::Title
     } else {
-        Meaning::Faint
+        StyleRole::Faint
     };
     let text = if value.is_empty() {
         "-".to_owned()
     } else {
         value
     };
-    Line::styled(cut_end(&text, width, look), look.style(meaning))
+    Line::styled(cut_end(&text, width, look), look.role_style(meaning))
 }
 
-fn draw_explanation(launcher: &LauncherState, look: Look, area: Rect, buf: &mut Buffer) {
-    let Some(test) = launcher.selected_test() else {
+fn draw_explanation(launcher: &LauncherState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(test) = launcher.selected_benchmark() else {
         return;
     };
     let description = test.description();
     let title = format!("ABOUT {}", description.name.to_uppercase());
-    Line::styled(title, look.style(Meaning::Title)).render(area, buf);
-    let lines = wrapped(description.explanation, area.width);
+    Line::styled(title, look.role_style(StyleRole::Title)).render(area, buf);
+    let lines = wrap_text(description.explanation, area.width);
     for (row, line) in area.rows().skip(1).zip(lines) {
         Line::raw(line).render(row, buf);
     }

@@ -13,14 +13,14 @@ pub(super) mod running;
 mod table;
 mod verdicts;
 
-use crate::bench::Test;
-use crate::ui::look::Meaning;
+use crate::bench::Benchmark;
+use crate::ui::theme::StyleRole;
 
 /// What a test's curves mean: reads or writes.
-fn meaning_of(test: &dyn Test) -> Meaning {
-    if test.description().writes {
-        Meaning::Write
+fn role_of(test: &dyn Benchmark) -> StyleRole {
+    if test.description().may_write {
+        StyleRole::Write
     } else {
-        Meaning::Read
+        StyleRole::Read
     }
 }

@@ -4,37 +4,37 @@
 use ratatui::buffer::Buffer;
 use ratatui::layout::{Constraint, Layout, Rect};
 
-use super::table::Crossed;
-use super::{chart, distribution, meaning_of};
-use crate::app::result::{Page, pages};
+use super::table::PivotTable;
+use super::{chart, distribution, role_of};
+use crate::app::result::{ResultPage, run_pages};
 use crate::app::viewport::Viewport;
 use crate::bench;
-use crate::session::document::Run;
-use crate::ui::look::{Look, Meaning};
+use crate::session::document::BenchmarkRun;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// From this width on two stand side by side.
-const TWO_FROM: u16 = 110;
+const TWO_PAGES_MIN_WIDTH: u16 = 110;
 /// Columns between them.
-const GAP: u16 = 4;
+const PAGE_GAP: u16 = 4;
 /// Narrower charts cannot be read.
-const LEAST: u16 = 40;
+const MIN_CHART_WIDTH: u16 = 40;
 
 /// Draws the page at that place, and the next beside it.
 pub(super) fn draw(
-    run: &Run,
+    run: &BenchmarkRun,
     place: usize,
     viewport: &Viewport,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let pages = pages(run);
+    let pages = run_pages(run);
     let Some(first) = pages.get(place) else {
         return;
     };
-    let mut draw = |page: &Page<'_>, area| draw_page(page, run, viewport, look, area, buf);
+    let mut draw = |page: &ResultPage<'_>, area| draw_page(page, run, viewport, look, area, buf);
     let second = pages.get((place + 1) % pages.len());
-    match second.and_then(|second| Some((second, beside(run, [first, second], area)?))) {
+    match second.and_then(|second| Some((second, side_by_side(run, [first, second], area)?))) {
         Some((second, [left, right])) if pages.len() > 1 => {
             draw(first, left);
             draw(second, right);
@@ -44,19 +44,19 @@ pub(super) fn draw(
 }
 
 /// The areas of two pages side by side, as even as they can be; `None` where there is no room.
-fn beside(run: &Run, pages: [&Page<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
+fn side_by_side(run: &BenchmarkRun, pages: [&ResultPage<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
     let [first, second] = pages.map(|page| match page {
-        Page::Table(table) => Crossed::new(table, &run.findings).width(),
-        Page::Chart(_) | Page::ResponseTimes => LEAST,
+        ResultPage::Table(table) => PivotTable::new(table, &run.findings).width(),
+        ResultPage::Chart(_) | ResultPage::Latency => MIN_CHART_WIDTH,
     });
-    let room = area.width.saturating_sub(GAP);
-    if area.width < TWO_FROM || first.checked_add(second)? > room {
+    let room = area.width.saturating_sub(PAGE_GAP);
+    if area.width < TWO_PAGES_MIN_WIDTH || first.checked_add(second)? > room {
         return None;
     }
     let left = (room / 2).clamp(first, room - second);
     let [left, _, right] = Layout::horizontal([
         Constraint::Length(left),
-        Constraint::Length(GAP),
+        Constraint::Length(PAGE_GAP),
         Constraint::Min(0),
     ])
     .areas(area);
@@ -64,25 +64,25 @@ fn beside(run: &Run, pages: [&Page<'_>; 2], area: Rect) -> Option<[Rect; 2]> {
 }
 
 fn draw_page(
-    page: &Page<'_>,
-    run: &Run,
+    page: &ResultPage<'_>,
+    run: &BenchmarkRun,
     viewport: &Viewport,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let meaning = bench::find(&run.test).map_or(Meaning::Plain, meaning_of);
+    let meaning = bench::find_benchmark(&run.test).map_or(StyleRole::Plain, role_of);
     let findings = &run.findings;
     match page {
-        Page::Chart(known) => chart::draw(known, findings, meaning, None, look, area, buf),
-        Page::Table(table) => {
-            Crossed::new(table, findings).draw(meaning, viewport, look, area, buf);
+        ResultPage::Chart(known) => chart::draw(known, findings, meaning, None, look, area, buf),
+        ResultPage::Table(table) => {
+            PivotTable::new(table, findings).draw(meaning, viewport, look, area, buf);
         }
-        Page::ResponseTimes => draw_times(run, look, area, buf),
+        ResultPage::Latency => draw_response_times(run, look, area, buf),
     }
 }
 
-fn draw_times(run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
+fn draw_response_times(run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
     let latency = &run.findings.latency;
     match (&latency.read, &latency.write) {
         (Some(read), Some(write)) => {
@@ -92,11 +92,11 @@ fn draw_times(run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
                 Constraint::Fill(1),
             ])
             .areas(area);
-            distribution::draw(read, Meaning::Read, look, left, buf);
-            distribution::draw(write, Meaning::Write, look, right, buf);
+            distribution::draw(read, StyleRole::Read, look, left, buf);
+            distribution::draw(write, StyleRole::Write, look, right, buf);
         }
-        (Some(read), None) => distribution::draw(read, Meaning::Read, look, area, buf),
-        (None, Some(write)) => distribution::draw(write, Meaning::Write, look, area, buf),
+        (Some(read), None) => distribution::draw(read, StyleRole::Read, look, area, buf),
+        (None, Some(write)) => distribution::draw(write, StyleRole::Write, look, area, buf),
         (None, None) => {}
     }
 }

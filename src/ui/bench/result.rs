@@ -16,45 +16,46 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::table::Crossed;
-use super::{headline, kernel, meaning_of, pages, verdicts};
-use crate::app::result::{self, Page, ResultState};
+use super::table::PivotTable;
+use super::{headline, kernel, pages, role_of, verdicts};
+use crate::app::result::{self, ResultPage, ResultState};
 use crate::bench;
-use crate::session::document::{Figure, Run, RunState};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::areas::under_heading;
+use crate::session::document::{BenchmarkRun, Metric, RunState};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, cut_start, wrapped};
+use crate::ui::widgets::text::{cut_end, cut_start, wrap_text};
 use crate::units;
 
 /// From this width on the kernel's view stands beside the verdicts.
-const WIDE_FROM: u16 = 110;
+const KERNEL_PANEL_MIN_WIDTH: u16 = 110;
 
 /// Rows of the title, the gap above the figures, and the last line.
-const TITLE_AND_REST: u16 = 3;
+const FIXED_ROWS: u16 = 3;
 /// From this height on there is room for gaps.
-const ROOMY: u16 = 26;
+const GAP_MIN_HEIGHT: u16 = 26;
 /// Rows for figures and verdicts where room is scarce.
-const SCARCE: u16 = 6;
+const COMPACT_METRIC_ROWS: u16 = 6;
 /// Rows that they keep in any case.
-const LEAST: u16 = 4;
+const MIN_METRIC_ROWS: u16 = 4;
 
 /// Draws it.
-pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {
+pub(in crate::ui) fn draw(result: &ResultState, look: Theme, area: Rect, buf: &mut Buffer) {
     let area = Rect::new(
         area.x + 1,
         area.y,
         area.width.saturating_sub(2),
         area.height,
     );
-    let Some((run, page)) = result.front() else {
-        Line::styled("this session has no run", look.style(Meaning::Faint)).render(area, buf);
+    let Some((run, page)) = result.front_page() else {
+        Line::styled("this session has no run", look.role_style(StyleRole::Faint))
+            .render(area, buf);
         return;
     };
-    result.viewport.begin();
-    let notes = notes(run, look, area.width);
-    let gap = u16::from(area.height >= ROOMY);
-    let lower = lower(run, page, notes.len() as u16, area.height);
+    result.viewport.clear_extent();
+    let notes = error_lines(run, look, area.width);
+    let gap = u16::from(area.height >= GAP_MIN_HEIGHT);
+    let lower = lower_rows(run, page, notes.len() as u16, area.height);
     let [title, _, numbers, _, middle, _, bottom, saved] = Layout::vertical([
         Constraint::Length(1 + notes.len() as u16),
         Constraint::Length(gap),
@@ -77,34 +78,36 @@ pub(in crate::ui) fn draw(result: &ResultState, look: Look, area: Rect, buf: &mu
 }
 
 /// Rows for figures and verdicts: a third of all, less where a table in front wants them.
-fn lower(run: &Run, page: usize, notes: u16, height: u16) -> u16 {
-    let usual = if height < ROOMY {
-        SCARCE
+fn lower_rows(run: &BenchmarkRun, page: usize, notes: u16, height: u16) -> u16 {
+    let usual = if height < GAP_MIN_HEIGHT {
+        COMPACT_METRIC_ROWS
     } else {
-        (height / 3).clamp(SCARCE, 12)
+        (height / 3).clamp(COMPACT_METRIC_ROWS, 12)
     };
-    let Some(Page::Table(table)) = result::pages(run).get(page).copied() else {
+    let Some(ResultPage::Table(table)) = result::run_pages(run).get(page).copied() else {
         return usual;
     };
-    let gaps = if height < ROOMY { 0 } else { 2 };
-    let others = TITLE_AND_REST + gaps + notes + headline::HEIGHT;
+    let gaps = if height < GAP_MIN_HEIGHT { 0 } else { 2 };
+    let others = FIXED_ROWS + gaps + notes + headline::HEIGHT;
     let table = table.rows.len() as u16 + 1;
-    height.saturating_sub(others + table).clamp(LEAST, usual)
+    height
+        .saturating_sub(others + table)
+        .clamp(MIN_METRIC_ROWS, usual)
 }
 
 fn draw_title(
     result: &ResultState,
-    (run, page): (&Run, usize),
-    look: Look,
+    (run, page): (&BenchmarkRun, usize),
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let elapsed = units::waiting(Duration::from_nanos(run.elapsed_ns));
+    let elapsed = units::format_wait(Duration::from_nanos(run.elapsed_ns));
     let (how, meaning) = match run.state {
-        RunState::Finished => ("finished after", Meaning::Good),
-        RunState::Interrupted => ("stopped after", Meaning::Waiting),
-        RunState::Failed => ("FAILED after", Meaning::Trouble),
-        RunState::Running => ("cut off after", Meaning::Waiting),
+        RunState::Finished => ("finished after", StyleRole::Success),
+        RunState::Interrupted => ("stopped after", StyleRole::Warning),
+        RunState::Failed => ("FAILED after", StyleRole::Error),
+        RunState::Running => ("cut off after", StyleRole::Warning),
     };
     let target = &run.target;
     let mut about = vec![target.path.clone()];
@@ -117,27 +120,27 @@ fn draw_title(
     about.extend(target.model.clone());
     about.push(run.engine.name.clone());
     let end = format!("{how} {elapsed}");
-    let counts = counts(result, run, page);
+    let counts = page_counts(result, run, page);
     let taken = run.test.width() + end.width() + counts.width() + 6;
     let room = area.width.saturating_sub(taken as u16);
     let line = Line::from(vec![
-        Span::styled(run.test.clone(), look.style(Meaning::Title)),
+        Span::styled(run.test.clone(), look.role_style(StyleRole::Title)),
         Span::raw("   "),
         Span::raw(cut_end(&about.join("  "), room, look)),
         Span::raw("   "),
-        Span::styled(end, look.style(meaning)),
-        Span::styled(counts, look.style(Meaning::Faint)),
+        Span::styled(end, look.role_style(meaning)),
+        Span::styled(counts, look.role_style(StyleRole::Faint)),
     ]);
     line.render(area, buf);
 }
 
 /// How many runs there are, and which of the pages of this one is in front.
-fn counts(result: &ResultState, run: &Run, page: usize) -> String {
+fn page_counts(result: &ResultState, run: &BenchmarkRun, page: usize) -> String {
     let mut text = String::new();
     if result.runs.len() > 1 {
         text.push_str(&format!("   {} runs", result.runs.len()));
     }
-    let pages = result::pages(run).len();
+    let pages = result::run_pages(run).len();
     if pages > 1 {
         text.push_str(&format!("   {} of {pages}", page + 1));
     }
@@ -145,42 +148,42 @@ fn counts(result: &ResultState, run: &Run, page: usize) -> String {
 }
 
 /// What went wrong, below the title.
-fn notes(run: &Run, look: Look, width: u16) -> Vec<Line<'static>> {
+fn error_lines(run: &BenchmarkRun, look: Theme, width: u16) -> Vec<Line<'static>> {
     let Some(error) = &run.error else {
         return Vec::new();
     };
     let text = format!("{}. {}", error.message, error.advice);
-    wrapped(&text, width)
+    wrap_text(&text, width)
         .into_iter()
         .take(3)
-        .map(|line| Line::styled(line, look.style(Meaning::Trouble)))
+        .map(|line| Line::styled(line, look.role_style(StyleRole::Error)))
         .collect()
 }
 
-fn draw_headline(run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    let test = bench::find(&run.test);
-    let names = test.map_or(&[][..], |test| test.description().headline);
+fn draw_headline(run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
+    let test = bench::find_benchmark(&run.test);
+    let names = test.map_or(&[][..], |test| test.description().headline_metrics);
     let mut figures: Vec<_> = names
         .iter()
-        .filter_map(|name| run.findings.figure(name))
+        .filter_map(|name| run.findings.metric(name))
         .collect();
     if figures.is_empty() {
         figures = run.findings.figures.iter().take(4).collect();
     }
     if figures.is_empty() {
         let text = "nothing was measured";
-        Line::styled(text, look.style(Meaning::Waiting)).render(area, buf);
+        Line::styled(text, look.role_style(StyleRole::Warning)).render(area, buf);
         return;
     }
-    let meaning = test.map_or(Meaning::Plain, meaning_of);
+    let meaning = test.map_or(StyleRole::Plain, role_of);
     headline::draw(&figures, meaning, look, area, buf);
 }
 
-fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    let wide = area.width >= WIDE_FROM;
+fn draw_lower(result: &ResultState, run: &BenchmarkRun, look: Theme, area: Rect, buf: &mut Buffer) {
+    let wide = area.width >= KERNEL_PANEL_MIN_WIDTH;
     let kernel = if wide { 32 } else { 0 };
     let figures = if wide { 44 } else { 36 };
-    let summary = summary(run).map_or(0, |crossed| crossed.width());
+    let summary = summary_table(run).map_or(0, |crossed| crossed.width());
     let figures = figures.max(summary.min(area.width * 3 / 5));
     let [left, _, right, _, third] = Layout::horizontal([
         Constraint::Length(figures),
@@ -190,7 +193,7 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
         Constraint::Length(kernel),
     ])
     .areas(area);
-    draw_figures(result, run, look, left, buf);
+    draw_metrics(result, run, look, left, buf);
     draw_verdicts(result, run, look, right, buf);
     if wide {
         let latency = &run.findings.latency;
@@ -198,11 +201,11 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
             .into_iter()
             .flatten()
             .fold(0_u64, |sum, latency| sum.saturating_add(latency.count));
-        let said = kernel::Said {
+        let said = kernel::KernelPanel {
             counts: run.kernel.as_ref(),
             stages: run.stages.as_ref(),
             elapsed_ns: run.elapsed_ns,
-            ours: Some(ours),
+            benchmark_requests: Some(ours),
         };
         kernel::draw(said, look, third, buf);
     }
@@ -210,29 +213,35 @@ fn draw_lower(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut
 
 /// The table that stands for figures where there are no others, as in a survey: all of them are of
 /// its parts.
-fn summary(run: &Run) -> Option<Crossed<'_>> {
-    let table = run.findings.own_tables().next()?;
-    let alone = run.findings.listed().is_empty();
-    alone.then(|| Crossed::new(table, &run.findings))
+fn summary_table(run: &BenchmarkRun) -> Option<PivotTable<'_>> {
+    let table = run.findings.top_level_tables().next()?;
+    let alone = run.findings.metrics_outside_tables().is_empty();
+    alone.then(|| PivotTable::new(table, &run.findings))
 }
 
-fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    if let Some(crossed) = summary(run) {
-        return crossed.draw(Meaning::Plain, &result.viewport, look, area, buf);
+fn draw_metrics(
+    result: &ResultState,
+    run: &BenchmarkRun,
+    look: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    if let Some(crossed) = summary_table(run) {
+        return crossed.draw(StyleRole::Plain, &result.viewport, look, area, buf);
     }
-    let mut figures = run.findings.listed();
+    let mut figures = run.findings.metrics_outside_tables();
     if figures.is_empty() {
         figures = run.findings.figures.iter().collect();
     }
-    let (heading, body) = under_heading(area);
-    Line::styled("Figures", look.style(Meaning::Title)).render(heading, buf);
-    let line = |figure: &Figure| {
-        let value = figure.text();
+    let (heading, body) = split_heading(area);
+    Line::styled("Figures", look.role_style(StyleRole::Title)).render(heading, buf);
+    let line = |figure: &Metric| {
+        let value = figure.value_text();
         let room = body.width.saturating_sub(value.width() as u16 + 2);
         let label = cut_end(&figure.label(), room, look);
         let gap = usize::from(body.width).saturating_sub(label.width());
         Line::from(vec![
-            Span::styled(label, look.style(Meaning::Faint)),
+            Span::styled(label, look.role_style(StyleRole::Faint)),
             Span::raw(format!("{value:>gap$}")),
         ])
     };
@@ -240,30 +249,36 @@ fn draw_figures(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &m
     scrolled::draw(lines, &result.viewport, look, body, buf);
 }
 
-fn draw_verdicts(result: &ResultState, run: &Run, look: Look, area: Rect, buf: &mut Buffer) {
-    let (heading, body) = under_heading(area);
-    Line::styled("Verdicts", look.style(Meaning::Title)).render(heading, buf);
+fn draw_verdicts(
+    result: &ResultState,
+    run: &BenchmarkRun,
+    look: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let (heading, body) = split_heading(area);
+    Line::styled("Verdicts", look.role_style(StyleRole::Title)).render(heading, buf);
     let mut lines = verdicts::lines(&run.findings, look, body.width);
     if lines.is_empty() {
-        lines = verdicts::none(look, body.width);
+        lines = verdicts::no_problems_lines(look, body.width);
     }
     scrolled::draw(lines, &result.viewport, look, body, buf);
 }
 
-fn draw_saved(result: &ResultState, look: Look, area: Rect, buf: &mut Buffer) {
-    let (word, path) = match (&result.exported, &result.path) {
+fn draw_saved(result: &ResultState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let (word, path) = match (&result.exported_path, &result.path) {
         (Some(path), _) => ("exported to ", path),
         (None, Some(path)) => ("JSON saved in ", path),
         (None, None) => {
             let text = "not saved: no state directory can be written";
-            Line::styled(text, look.style(Meaning::Trouble)).render(area, buf);
+            Line::styled(text, look.role_style(StyleRole::Error)).render(area, buf);
             return;
         }
     };
     let room = area.width.saturating_sub(word.len() as u16);
     let path = cut_start(&path.to_string_lossy(), room, look);
     Line::from(vec![
-        Span::styled(word, look.style(Meaning::Faint)),
+        Span::styled(word, look.role_style(StyleRole::Faint)),
         Span::raw(path),
     ])
     .render(area, buf);

@@ -6,36 +6,36 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use crate::session::document::{Findings, Goal, Severity, Verdict};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::text::{cut_end, wrapped};
+use crate::session::document::{Findings, Severity, SloResult, Verdict};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::text::{cut_end, wrap_text};
 
 /// The verdicts, the gravest first; those of one severity in their order.
-pub(super) fn sorted(findings: &Findings) -> Vec<&Verdict> {
+pub(super) fn by_severity(findings: &Findings) -> Vec<&Verdict> {
     let mut verdicts: Vec<_> = findings.verdicts.iter().collect();
     verdicts.sort_by_key(|verdict| std::cmp::Reverse(verdict.severity));
     verdicts
 }
 
 /// Goals, then each verdict with its evidence and what to do about it.
-pub(super) fn lines(findings: &Findings, look: Look, width: u16) -> Vec<Line<'static>> {
+pub(super) fn lines(findings: &Findings, look: Theme, width: u16) -> Vec<Line<'static>> {
     let goals = findings.goals.iter();
-    let mut lines: Vec<_> = goals.flat_map(|it| goal(it, look, width)).collect();
-    for verdict in sorted(findings) {
-        let style = look.style(verdict.severity.into());
-        let evidence = wrapped(&sentence(verdict, look), width).into_iter();
+    let mut lines: Vec<_> = goals.flat_map(|it| slo_lines(it, look, width)).collect();
+    for verdict in by_severity(findings) {
+        let style = look.role_style(verdict.severity.into());
+        let evidence = wrap_text(&verdict_text(verdict, look), width).into_iter();
         lines.extend(evidence.map(|line| Line::styled(line, style)));
-        let advice = wrapped(&verdict.advice, width.saturating_sub(2)).into_iter();
-        let faint = look.style(Meaning::Faint);
+        let advice = wrap_text(&verdict.advice, width.saturating_sub(2)).into_iter();
+        let faint = look.role_style(StyleRole::Faint);
         lines.extend(advice.map(|line| Line::styled(format!("  {line}"), faint)));
     }
     lines
 }
 
 /// A verdict's mark, name and evidence.
-fn sentence(verdict: &Verdict, look: Look) -> String {
+fn verdict_text(verdict: &Verdict, look: Theme) -> String {
     let mark = match verdict.severity {
-        Severity::Note => look.glyphs().dot,
+        Severity::Note => look.glyphs().separator,
         Severity::Warning | Severity::Invalid => '!',
     };
     format!("{mark} {}: {}", verdict.code, verdict.evidence)
@@ -43,11 +43,11 @@ fn sentence(verdict: &Verdict, look: Look) -> String {
 
 /// As many verdicts as fit into the rows while a test runs, the gravest first and with what to do
 /// about it; how many more there are stands at the right.
-pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut Buffer) {
-    let verdicts = sorted(findings);
-    let faint = look.style(Meaning::Faint);
+pub(super) fn draw_brief(findings: &Findings, look: Theme, area: Rect, buf: &mut Buffer) {
+    let verdicts = by_severity(findings);
+    let faint = look.role_style(StyleRole::Faint);
     if verdicts.is_empty() {
-        let well = look.glyphs().well;
+        let well = look.glyphs().check_mark;
         let text = format!("{well} nothing speaks against these figures so far");
         Line::styled(text, faint).render(area, buf);
         return;
@@ -61,8 +61,8 @@ pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut 
     let mut lines = Vec::new();
     for verdict in verdicts.iter().take(room) {
         let width = area.width.saturating_sub(more.len() as u16);
-        let text = cut_end(&sentence(verdict, look), width, look);
-        lines.push(Line::styled(text, look.style(verdict.severity.into())));
+        let text = cut_end(&verdict_text(verdict, look), width, look);
+        lines.push(Line::styled(text, look.role_style(verdict.severity.into())));
         if lines.len() == 1 {
             let advice = cut_end(&format!("  {}", verdict.advice), area.width, look);
             lines.push(Line::styled(advice, faint));
@@ -75,37 +75,39 @@ pub(super) fn draw_brief(findings: &Findings, look: Look, area: Rect, buf: &mut 
 }
 
 /// Whether a goal was met, and its margin: behind it, or below it where there is no room.
-fn goal(goal: &Goal, look: Look, width: u16) -> Vec<Line<'static>> {
+fn slo_lines(goal: &SloResult, look: Theme, width: u16) -> Vec<Line<'static>> {
     let meaning = match goal.met {
-        Some(true) => Meaning::Good,
-        Some(false) => Meaning::Trouble,
-        None => Meaning::Faint,
+        Some(true) => StyleRole::Success,
+        Some(false) => StyleRole::Error,
+        None => StyleRole::Faint,
     };
     let mut line = Line::from(vec![
         Span::raw(format!("goal {}: ", goal.goal)),
-        Span::styled(goal.word(), look.style(meaning)),
+        Span::styled(goal.status(), look.role_style(meaning)),
     ]);
-    let margin = goal.outcome().or(goal.reason().map(str::to_owned));
+    let margin = goal
+        .outcome_text()
+        .or(goal.undetermined_reason().map(str::to_owned));
     let Some(margin) = margin else {
         return vec![line];
     };
-    let faint = look.style(Meaning::Faint);
+    let faint = look.role_style(StyleRole::Faint);
     if line.width() + margin.width() + 3 <= usize::from(width) {
         line.push_span(Span::styled(format!("   {margin}"), faint));
         return vec![line];
     }
-    let below = wrapped(&margin, width.saturating_sub(2)).into_iter();
+    let below = wrap_text(&margin, width.saturating_sub(2)).into_iter();
     let below = below.map(|text| Line::styled(format!("  {text}"), faint));
     std::iter::once(line).chain(below).collect()
 }
 
 /// That nothing speaks against the figures.
-pub(super) fn none(look: Look, width: u16) -> Vec<Line<'static>> {
-    let well = look.glyphs().well;
+pub(super) fn no_problems_lines(look: Theme, width: u16) -> Vec<Line<'static>> {
+    let well = look.glyphs().check_mark;
     let text = format!("{well} nothing speaks against these figures");
-    let lines = wrapped(&text, width).into_iter();
+    let lines = wrap_text(&text, width).into_iter();
     lines
-        .map(|line| Line::styled(line, look.style(Meaning::Good)))
+        .map(|line| Line::styled(line, look.role_style(StyleRole::Success)))
         .collect()
 }
 
@@ -123,13 +125,13 @@ mod tests {
         };
         let area = Rect::new(0, 0, 24, height);
         let mut buf = Buffer::empty(area);
-        draw_brief(&findings, Look::FULL, area, &mut buf);
+        draw_brief(&findings, Theme::FULL, area, &mut buf);
         let row = |y| (0..24).map(|x| buf[(x, y)].symbol()).collect::<String>();
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }
 
     #[test]
-    fn the_gravest_verdict_comes_first_and_the_rest_is_counted() {
+    fn brief_checks_show_most_severe_first_and_count_the_rest() {
         let all = [Severity::Note, Severity::Invalid, Severity::Warning];
         assert_eq!(drawn(&all, 1), ["! v1: seen        2 more"]);
         assert_eq!(
@@ -143,7 +145,7 @@ mod tests {
     }
 
     #[test]
-    fn nothing_seen_yet_is_said_calmly() {
+    fn brief_checks_without_findings_show_check_mark() {
         assert!(drawn(&[], 2)[0].starts_with('✓'));
     }
 }

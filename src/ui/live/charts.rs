@@ -7,26 +7,26 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::bench::Shape;
-use crate::session::document::{Axis, Unit};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::plot::{Curve, Plot};
+use crate::bench::ChartShape;
+use crate::session::document::{ChartAxis, MetricUnit};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
 
 /// Curves over the last samples.
-pub(super) struct History {
+pub(super) struct ChartHistory {
     /// What is drawn.
     pub(super) title: &'static str,
     /// Unit of the values.
-    pub(super) unit: Unit,
+    pub(super) unit: MetricUnit,
     /// Values, the oldest first, and what they mean.
-    pub(super) curves: Vec<(Vec<Option<f32>>, Meaning)>,
+    pub(super) curves: Vec<(Vec<Option<f32>>, StyleRole)>,
 }
 
 /// Draws curves over the time until now.
-pub(super) fn chart(
-    history: &History,
+pub(super) fn draw_history(
+    history: &ChartHistory,
     interval: Duration,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
@@ -34,43 +34,43 @@ pub(super) fn chart(
         return;
     }
     let heading = Rect { height: 1, ..area };
-    Line::styled(history.title, look.style(Meaning::Title)).render(heading, buf);
+    Line::styled(history.title, look.role_style(StyleRole::Title)).render(heading, buf);
     let body = Rect {
         y: area.y + 1,
         height: area.height - 1,
         ..area
     };
     let seconds = interval.as_secs_f64();
-    let curves: Vec<(Vec<[f64; 2]>, Meaning)> = history
+    let curves: Vec<(Vec<[f64; 2]>, StyleRole)> = history
         .curves
         .iter()
-        .map(|(values, meaning)| (placed(values, seconds), *meaning))
+        .map(|(values, meaning)| (timed_points(values, seconds), *meaning))
         .collect();
-    let plot = Plot {
+    let plot = PlotWidget {
         curves: curves
             .iter()
-            .map(|(points, meaning)| Curve {
-                intervals: &[],
+            .map(|(points, meaning)| PlotCurve {
+                confidence_intervals: &[],
                 points,
-                meaning: *meaning,
-                letter: None,
+                role: *meaning,
+                marker_letter: None,
             })
             .collect(),
-        shape: Shape::Line,
-        x: &Axis::new("time", Unit::Nanoseconds),
-        y: &Axis::new(history.title, history.unit),
+        shape: ChartShape::Line,
+        x_axis: &ChartAxis::new("time", MetricUnit::Nanoseconds),
+        y_axis: &ChartAxis::new(history.title, history.unit),
         log_x: false,
         log_y: false,
         from_zero: true,
         x_bounds: None,
         marks: Vec::new(),
-        look,
+        theme: look,
     };
     (&plot).render(body, buf);
 }
 
 /// Points over the time since the first, in nanoseconds; what is unknown is left out.
-fn placed(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
+fn timed_points(values: &[Option<f32>], seconds: f64) -> Vec<[f64; 2]> {
     values
         .iter()
         .enumerate()

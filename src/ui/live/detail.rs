@@ -7,63 +7,64 @@ use ratatui::widgets::Widget;
 
 use crate::app::live::LiveState;
 use crate::app::viewport::Viewport;
-use crate::model::live::ProcessView;
-use crate::ui::look::{Look, Meaning};
+use crate::model::snapshot::ProcessView;
+use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::wrapped;
+use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// Draws it.
 pub(super) fn draw(
     live: &LiveState,
     viewport: &Viewport,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let Some(process) = live.process() else {
-        Line::styled("the selected process is gone", look.style(Meaning::Faint)).render(area, buf);
+    let Some(process) = live.selected_process() else {
+        Line::styled(
+            "the selected process is gone",
+            look.role_style(StyleRole::Faint),
+        )
+        .render(area, buf);
         return;
     };
-    let throughput = |rate: Option<f64>| rate.map(units::throughput);
-    let percent = |share: Option<f64>| share.map(units::percent);
-    let capacity = |bytes: u64| units::capacity(bytes as f64);
+    let throughput = |rate: Option<f64>| rate.map(units::format_throughput);
+    let percent = |share: Option<f64>| share.map(units::format_percent);
+    let capacity = |bytes: u64| units::format_capacity(bytes as f64);
     let facts = [
-        ("parent", Some(process.parent.to_string())),
+        ("parent", Some(process.parent_pid.to_string())),
         ("user", process.user.clone().map(String::from)),
         ("from devices", throughput(process.read_bytes_per_s)),
         ("to devices", throughput(process.write_bytes_per_s)),
-        ("asked to read", throughput(process.asked_read_bytes_per_s)),
-        (
-            "asked to write",
-            throughput(process.asked_write_bytes_per_s),
-        ),
+        ("asked to read", throughput(process.rchar_bytes_per_s)),
+        ("asked to write", throughput(process.wchar_bytes_per_s)),
         ("read in all", process.read_total_bytes.map(capacity)),
         ("written in all", process.write_total_bytes.map(capacity)),
-        ("from the cache", percent(process.cached)),
+        ("from the cache", percent(process.cache_fraction)),
         ("waits for I/O", percent(process.io_wait)),
         ("waits for swap", percent(process.swap_in)),
         ("I/O class", process.priority.clone().map(String::from)),
         ("threads", process.threads.map(|count| count.to_string())),
-        ("blocked in", process.blocked_in.clone().map(String::from)),
-        ("works on", works_on(process)),
+        ("blocked in", process.wait_channel.clone().map(String::from)),
+        ("works on", device_names(process)),
     ];
     let mut lines = vec![Line::styled(
         format!("PROCESS {}", process.pid),
-        look.style(Meaning::Title),
+        look.role_style(StyleRole::Title),
     )];
     for (name, value) in facts {
-        lines.push(super::fact(name, value, look));
+        lines.push(super::fact_line(name, value, look));
     }
     lines.push(Line::default());
     lines.extend(
-        wrapped(&process.command, area.width)
+        wrap_text(&process.command, area.width)
             .into_iter()
             .map(Line::raw),
     );
     scrolled::draw(lines, viewport, look, area, buf);
 }
 
-fn works_on(process: &ProcessView) -> Option<String> {
+fn device_names(process: &ProcessView) -> Option<String> {
     (!process.devices.is_empty()).then(|| process.devices.join(", "))
 }

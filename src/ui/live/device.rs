@@ -5,43 +5,48 @@ use ratatui::layout::{Constraint, Layout, Rect};
 use ratatui::text::{Line, Span};
 use ratatui::widgets::Widget;
 
-use super::charts::{History, chart};
-use super::fact;
+use super::charts::{ChartHistory, draw_history};
+use super::fact_line;
 use crate::app::live::LiveState;
-use crate::drive::{Drive, DriveKind, FileSystem, advice};
-use crate::model::Live;
-use crate::model::history::Point;
-use crate::model::live::DeviceView;
+use crate::drive::{BlockDevice, DriveKind, MountedFileSystem, advice};
+use crate::model::Snapshot;
+use crate::model::history::DevicePoint;
+use crate::model::snapshot::DeviceView;
 use crate::model::stack;
-use crate::session::document::Unit;
-use crate::ui::look::{Look, Meaning};
+use crate::session::document::MetricUnit;
+use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::wrapped;
+use crate::ui::widgets::text::wrap_text;
 use crate::units;
 
 /// From this width on the charts stand beside the facts.
-const BESIDE: u16 = 110;
+const CHARTS_BESIDE_MIN_WIDTH: u16 = 110;
 /// Width of the charts there.
-const CHARTS: u16 = 56;
+const CHARTS_WIDTH: u16 = 56;
 /// From this height on there are charts below the facts where they do not fit beside.
-const BELOW: u16 = 24;
+const CHARTS_BELOW_MIN_HEIGHT: u16 = 24;
 
 /// Draws it.
-pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
-    let (Some(sample), Some(device)) = (&live.sample, live.selected_device()) else {
-        Line::styled("the selected device is gone", look.style(Meaning::Faint)).render(area, buf);
+pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let (Some(sample), Some(device)) = (&live.snapshot, live.selected_device()) else {
+        Line::styled(
+            "the selected device is gone",
+            look.role_style(StyleRole::Faint),
+        )
+        .render(area, buf);
         return;
     };
-    let (facts, charts) = if area.width >= BESIDE {
-        let [facts, charts] = Layout::horizontal([Constraint::Fill(1), Constraint::Length(CHARTS)])
-            .spacing(3)
-            .areas(area);
+    let (facts, charts) = if area.width >= CHARTS_BESIDE_MIN_WIDTH {
+        let [facts, charts] =
+            Layout::horizontal([Constraint::Fill(1), Constraint::Length(CHARTS_WIDTH)])
+                .spacing(3)
+                .areas(area);
         (
             facts,
             Layout::vertical([Constraint::Fill(1); 4]).areas(charts),
         )
     } else {
-        let height = if area.height >= BELOW {
+        let height = if area.height >= CHARTS_BELOW_MIN_HEIGHT {
             area.height / 3
         } else {
             6
@@ -53,47 +58,47 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
             .areas(charts);
         (facts, [left, right, Rect::default(), Rect::default()])
     };
-    let lines = describe(live, sample, device, facts.width, look);
+    let lines = description_lines(live, sample, device, facts.width, look);
     scrolled::draw(lines, &live.viewport, look, facts, buf);
-    for (history, place) in histories(live, &device.name).iter().zip(charts) {
-        chart(history, live.interval, look, place, buf);
+    for (history, place) in chart_histories(live, &device.name).iter().zip(charts) {
+        draw_history(history, live.interval, look, place, buf);
     }
 }
 
-fn describe(
+fn description_lines(
     live: &LiveState,
-    sample: &Live,
+    sample: &Snapshot,
     device: &DeviceView,
     width: u16,
-    look: Look,
+    look: Theme,
 ) -> Vec<Line<'static>> {
     let title = format!("DEVICE {}  {}", device.name, device.label);
-    let mut lines = vec![Line::styled(title, look.style(Meaning::Title))];
-    lines.extend(rates(device, look));
+    let mut lines = vec![Line::styled(title, look.role_style(StyleRole::Title))];
+    lines.extend(rate_lines(device, look));
     let drive = sample.drives.iter().find(|drive| drive.name == device.name);
     if let Some(drive) = drive {
-        lines.extend(identity(drive, look));
+        lines.extend(identity_lines(drive, look));
         let own = sample.file_systems.iter();
-        for file_system in own.filter(|it| it.device == drive.number) {
-            lines.extend(fullness(file_system, look));
+        for file_system in own.filter(|it| it.block_device == drive.number) {
+            lines.extend(usage_lines(file_system, look));
         }
     }
     lines.push(Line::default());
     lines.push(Line::styled(
         "STACK, await of reads and writes",
-        look.style(Meaning::Title),
+        look.role_style(StyleRole::Title),
     ));
-    lines.extend(layers(sample, device, look));
+    lines.extend(stack_lines(sample, device, look));
     if let Some(drive) = drive {
-        let load = live.history.load(&device.name);
-        for advice in advice::advise(drive, &sample.file_systems, load) {
+        let load = live.history.read_load(&device.name);
+        for advice in advice::tuning_advice(drive, &sample.file_systems, load) {
             lines.push(Line::default());
             lines.push(Line::styled(
                 format!("ADVICE {}", advice.code),
-                look.style(Meaning::Waiting),
+                look.role_style(StyleRole::Warning),
             ));
-            lines.extend(wrapped(&advice.reason, width).into_iter().map(Line::raw));
-            let command = Span::styled(advice.command, look.style(Meaning::Title));
+            lines.extend(wrap_text(&advice.reason, width).into_iter().map(Line::raw));
+            let command = Span::styled(advice.command, look.role_style(StyleRole::Title));
             lines.push(Line::from(vec![Span::raw("  "), command]));
         }
     }
@@ -101,33 +106,33 @@ fn describe(
 }
 
 /// What iostat -x has beyond the line in the list.
-fn rates(device: &DeviceView, look: Look) -> Vec<Line<'static>> {
+fn rate_lines(device: &DeviceView, look: Theme) -> Vec<Line<'static>> {
     let size = |bytes: Option<f64>| {
         bytes.map_or_else(
             || "-".to_owned(),
-            |bytes| units::block_size((bytes / 512.0).round() * 512.0),
+            |bytes| units::format_block_size((bytes / 512.0).round() * 512.0),
         )
     };
-    let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::latency);
+    let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::format_latency);
     let both = |a: Option<f64>, b: Option<f64>| {
         Some(format!(
             "{} / {}",
-            a.map_or("-".to_owned(), units::percent),
-            b.map_or("-".to_owned(), units::percent)
+            a.map_or("-".to_owned(), units::format_percent),
+            b.map_or("-".to_owned(), units::format_percent)
         ))
     };
     vec![
-        fact(
+        fact_line(
             "in flight",
             device.in_flight.map(|count| format!("{count} now")),
             look,
         ),
-        fact(
+        fact_line(
             "merged r / w",
-            both(device.read_merged, device.write_merged),
+            both(device.read_merged_fraction, device.write_merged_fraction),
             look,
         ),
-        fact(
+        fact_line(
             "size r / w",
             Some(format!(
                 "{} / {}",
@@ -136,12 +141,12 @@ fn rates(device: &DeviceView, look: Look) -> Vec<Line<'static>> {
             )),
             look,
         ),
-        fact(
+        fact_line(
             "discards",
             device.discard_ios_per_s.map(|rate| {
                 let bytes = device
                     .discard_bytes_per_s
-                    .map_or_else(String::new, units::throughput);
+                    .map_or_else(String::new, units::format_throughput);
                 format!(
                     "{rate:.0}/s {bytes}, await {}",
                     time(device.discard_await_ns)
@@ -149,7 +154,7 @@ fn rates(device: &DeviceView, look: Look) -> Vec<Line<'static>> {
             }),
             look,
         ),
-        fact(
+        fact_line(
             "flushes",
             device
                 .flush_ios_per_s
@@ -159,12 +164,12 @@ fn rates(device: &DeviceView, look: Look) -> Vec<Line<'static>> {
     ]
 }
 
-fn identity(drive: &Drive, look: Look) -> Vec<Line<'static>> {
+fn identity_lines(drive: &BlockDevice, look: Theme) -> Vec<Line<'static>> {
     let details = &drive.details;
-    let kib = |kib: Option<u32>| kib.map(|kib| units::block_size(f64::from(kib) * 1024.0));
+    let kib = |kib: Option<u32>| kib.map(|kib| units::format_block_size(f64::from(kib) * 1024.0));
     let yes = |yes: bool| if yes { "yes" } else { "no" }.to_owned();
     let link = details.link.as_ref().map(|link| {
-        let ceiling = units::throughput(link.ceiling_bytes_per_s as f64);
+        let ceiling = units::format_throughput(link.max_bytes_per_s as f64);
         format!("{}, at most {ceiling}", link.name)
     });
     let depth = match (drive.queue_depth, details.queue_requests) {
@@ -184,7 +189,7 @@ fn identity(drive: &Drive, look: Look) -> Vec<Line<'static>> {
     let temperature = temperature.map(|warm| format!("{warm:.0} C"));
     let discard = details.discard_max_bytes.map(|most| match most {
         0 => "no".to_owned(),
-        most => format!("up to {}", units::block_size(most as f64)),
+        most => format!("up to {}", units::format_block_size(most as f64)),
     });
     let facts = [
         ("serial", serial),
@@ -206,65 +211,68 @@ fn identity(drive: &Drive, look: Look) -> Vec<Line<'static>> {
     facts
         .into_iter()
         .filter(|(name, value)| value.is_some() || (whole && *name != "aligned"))
-        .map(|(name, value)| fact(name, value, look))
+        .map(|(name, value)| fact_line(name, value, look))
         .collect()
 }
 
-fn fullness(file_system: &FileSystem, look: Look) -> Vec<Line<'static>> {
+fn usage_lines(file_system: &MountedFileSystem, look: Theme) -> Vec<Line<'static>> {
     let usage = file_system.usage;
     let space = usage.and_then(|usage| {
-        let size = units::capacity(usage.size_bytes as f64);
-        let reserved = usage.reserved().map(units::percent).unwrap_or_default();
+        let size = units::format_capacity(usage.size_bytes as f64);
+        let reserved = usage
+            .reserved_fraction()
+            .map(units::format_percent)
+            .unwrap_or_default();
         Some(format!(
             "{} of {size} used, {reserved} reserved",
-            units::percent(usage.used()?)
+            units::format_percent(usage.used_fraction()?)
         ))
     });
     let inodes = usage
-        .and_then(|usage| usage.inodes_used())
-        .map(units::percent);
-    let place = format!("{} on {}", file_system.kind, file_system.at);
+        .and_then(|usage| usage.used_inode_fraction())
+        .map(units::format_percent);
+    let place = format!("{} on {}", file_system.kind, file_system.mount_point);
     vec![
-        fact("file system", Some(place), look),
-        fact("space", space, look),
-        fact("inodes used", inodes, look),
-        fact("options", Some(file_system.options.join(",")), look),
+        fact_line("file system", Some(place), look),
+        fact_line("space", space, look),
+        fact_line("inodes used", inodes, look),
+        fact_line("options", Some(file_system.options.join(",")), look),
     ]
 }
 
 /// The stack from the drives upwards, with the response time at each layer.
-fn layers(sample: &Live, selected: &DeviceView, look: Look) -> Vec<Line<'static>> {
-    let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::latency);
-    stack::of(&sample.devices, &selected.name)
+fn stack_lines(sample: &Snapshot, selected: &DeviceView, look: Theme) -> Vec<Line<'static>> {
+    let time = |ns: Option<f64>| ns.map_or_else(|| "-".to_owned(), units::format_latency);
+    stack::stack_of(&sample.devices, &selected.name)
         .into_iter()
         .map(|layer| {
-            let device = &sample.devices[layer.device];
+            let device = &sample.devices[layer.device_index];
             let branch = if layer.depth > 0 {
                 look.glyphs().branch
             } else {
                 ""
             };
             let name = format!("{}{branch}{}", "  ".repeat(layer.depth), device.name);
-            let at = device.mounted_at.as_deref().unwrap_or("");
+            let at = device.mount_point.as_deref().unwrap_or("");
             let text = format!(
                 "{name:<24} {:>10} {:>10}  {at}",
                 time(device.read_await_ns),
                 time(device.write_await_ns)
             );
             let meaning = if device.name == selected.name {
-                Meaning::Title
+                StyleRole::Title
             } else {
-                Meaning::Plain
+                StyleRole::Plain
             };
-            Line::styled(text, look.style(meaning))
+            Line::styled(text, look.role_style(meaning))
         })
         .collect()
 }
 
-fn histories(live: &LiveState, device: &str) -> [History; 4] {
-    let points = |of: fn(&Point) -> Option<f32>| -> Vec<Option<f32>> {
+fn chart_histories(live: &LiveState, device: &str) -> [ChartHistory; 4] {
+    let points = |of: fn(&DevicePoint) -> Option<f32>| -> Vec<Option<f32>> {
         live.history
-            .of(device)
+            .points_of(device)
             .into_iter()
             .flatten()
             .map(of)
@@ -272,30 +280,30 @@ fn histories(live: &LiveState, device: &str) -> [History; 4] {
     };
     let pair = |read, write| {
         vec![
-            (points(read), Meaning::Read),
-            (points(write), Meaning::Write),
+            (points(read), StyleRole::Read),
+            (points(write), StyleRole::Write),
         ]
     };
     [
-        History {
+        ChartHistory {
             title: "throughput, read and written",
-            unit: Unit::BytesPerSecond,
+            unit: MetricUnit::BytesPerSecond,
             curves: pair(|it| it.read_bytes_per_s, |it| it.write_bytes_per_s),
         },
-        History {
+        ChartHistory {
             title: "await of reads and writes",
-            unit: Unit::Nanoseconds,
+            unit: MetricUnit::Nanoseconds,
             curves: pair(|it| it.read_await_ns, |it| it.write_await_ns),
         },
-        History {
+        ChartHistory {
             title: "queue",
-            unit: Unit::Count,
-            curves: vec![(points(|it| it.queue_size), Meaning::Waiting)],
+            unit: MetricUnit::Count,
+            curves: vec![(points(|it| it.queue_size), StyleRole::Warning)],
         },
-        History {
+        ChartHistory {
             title: "request size",
-            unit: Unit::Bytes,
-            curves: vec![(points(|it| it.request_bytes), Meaning::Plain)],
+            unit: MetricUnit::Bytes,
+            curves: vec![(points(|it| it.request_bytes), StyleRole::Plain)],
         },
     ]
 }

@@ -22,44 +22,48 @@ mod processes;
 pub(super) mod timeline;
 mod transfers;
 
-use super::look::{Look, Meaning};
-use super::widgets::text::{cut_end, typed, unknown};
-use crate::app::live::{LiveState, Pane};
+use super::theme::{StyleRole, Theme};
+use super::widgets::text::{cut_end, input_line, unknown_value};
+use crate::app::live::{LivePane, LiveState};
 use crate::app::viewport::Viewport;
-use crate::model::live::is_about_accounting;
+use crate::model::snapshot::is_delay_accounting_notice;
 use crate::safe_text::SafeText;
 
 /// From this width on the selected process is described beside the list.
-const DETAIL_FROM: u16 = 140;
+const DETAIL_MIN_WIDTH: u16 = 140;
 /// Width of the names of facts.
-const NAMES: usize = 16;
+const FACT_NAME_WIDTH: usize = 16;
 /// Width of that description.
-const DETAIL: u16 = 46;
+const DETAIL_WIDTH: u16 = 46;
 
 /// Draws it.
-pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
-    let Some(sample) = &live.sample else {
-        Line::styled(" taking the first sample", look.style(Meaning::Faint)).render(area, buf);
+pub(super) fn draw(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(sample) = &live.snapshot else {
+        Line::styled(
+            " taking the first sample",
+            look.role_style(StyleRole::Faint),
+        )
+        .render(area, buf);
         return;
     };
-    let mut area = indented(area);
-    timeline::below(live, look, &mut area, buf);
+    let mut area = with_side_margins(area);
+    timeline::draw_below(live, look, &mut area, buf);
     let notices = sample.notices.len().min(2) as u16;
     let foot = take_bottom(&mut area, notices + u16::from(notices > 0));
     draw_notices(&sample.notices, look, foot, buf);
 
-    if live.pane != Pane::Lists {
-        pane(live, look, area, buf);
+    if live.pane != LivePane::Lists {
+        draw_pane(live, look, area, buf);
         return;
     }
-    let listed = live.devices();
+    let listed = live.visible_devices();
     let most = (area.height / 3).max(3);
     let devices = take_top(&mut area, (listed.len() as u16).clamp(1, most) + 1);
     devices::draw(&listed, live, look, devices, buf);
     let gap = take_top(&mut area, 1);
-    if listed.iter().any(|device| !device.serial) {
+    if listed.iter().any(|device| !device.serves_serially) {
         let note = "* busy is not saturation: serves requests in parallel";
-        Line::styled(note, look.style(Meaning::Faint))
+        Line::styled(note, look.role_style(StyleRole::Faint))
             .right_aligned()
             .render(gap, buf);
     }
@@ -70,43 +74,49 @@ pub(super) fn draw(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
     transfers::draw(sample, look, transfers, buf);
     take_top(&mut area, 1);
 
-    if live.filtering || !live.filter.is_empty() {
+    if live.is_editing_filter || !live.filter.is_empty() {
         let line = take_bottom(&mut area, 1);
         draw_filter(live, look, line, buf);
     }
-    if area.width >= DETAIL_FROM && live.selected.is_some() {
+    if area.width >= DETAIL_MIN_WIDTH && live.selected_process_id.is_some() {
         let mut pane = area;
-        pane.x = area.right() - DETAIL;
-        pane.width = DETAIL;
-        area.width -= DETAIL + 3;
+        pane.x = area.right() - DETAIL_WIDTH;
+        pane.width = DETAIL_WIDTH;
+        area.width -= DETAIL_WIDTH + 3;
         detail::draw(live, &Viewport::default(), look, pane, buf);
     }
     processes::draw(live, look, area, buf);
 }
 
 /// What stands in the place of the lists.
-fn pane(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
-    live.viewport.begin();
+fn draw_pane(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+    live.viewport.clear_extent();
     match &live.pane {
-        Pane::Lists => {}
-        Pane::Device => device::draw(live, look, area, buf),
-        Pane::Process => detail::draw(live, &live.viewport, look, area, buf),
-        Pane::Files(files) => files::draw_opened(live, files.as_ref(), look, area, buf),
-        Pane::Deleted(files) => {
-            files::draw_deleted(files.as_deref(), &live.viewport, look, area, buf);
+        LivePane::Lists => {}
+        LivePane::Device => device::draw(live, look, area, buf),
+        LivePane::Process => detail::draw(live, &live.viewport, look, area, buf),
+        LivePane::OpenFiles(files) => files::draw_open_files(live, files.as_ref(), look, area, buf),
+        LivePane::DeletedFiles(files) => {
+            files::draw_deleted_files(files.as_deref(), &live.viewport, look, area, buf);
         }
-        Pane::Memory => memory::draw(live, look, area, buf),
+        LivePane::Memory => memory::draw(live, look, area, buf),
     }
 }
 
 /// A name and what is known under it; `None` is n/a.
-fn fact(name: &str, value: Option<String>, look: Look) -> Line<'static> {
-    let name = Span::styled(format!("{name:NAMES$}"), look.style(Meaning::Faint));
-    Line::from(vec![name, value.map_or_else(|| unknown(look), Span::raw)])
+fn fact_line(name: &str, value: Option<String>, look: Theme) -> Line<'static> {
+    let name = Span::styled(
+        format!("{name:FACT_NAME_WIDTH$}"),
+        look.role_style(StyleRole::Faint),
+    );
+    Line::from(vec![
+        name,
+        value.map_or_else(|| unknown_value(look), Span::raw),
+    ])
 }
 
 /// A column less on both sides.
-fn indented(area: Rect) -> Rect {
+fn with_side_margins(area: Rect) -> Rect {
     Rect::new(
         area.x + 1,
         area.y,
@@ -134,26 +144,26 @@ fn take_bottom(area: &mut Rect, height: u16) -> Rect {
 }
 
 /// What is missing and why; where a key mends it, that comes first.
-fn draw_notices(notices: &[SafeText], look: Look, area: Rect, buf: &mut Buffer) {
-    let faint = look.style(Meaning::Faint);
+fn draw_notices(notices: &[SafeText], look: Theme, area: Rect, buf: &mut Buffer) {
+    let faint = look.role_style(StyleRole::Faint);
     for (row, notice) in area.rows().skip(1).zip(notices) {
-        let line = if is_about_accounting(notice) {
+        let line = if is_delay_accounting_notice(notice) {
             let offer = " counts how long processes wait for I/O: delay accounting is off";
-            let key = Span::styled("w", look.style(Meaning::Title));
+            let key = Span::styled("w", look.role_style(StyleRole::Title));
             Line::from(vec![key, Span::styled(offer, faint)])
         } else {
-            let text = format!("{} {notice}", look.glyphs().dot);
+            let text = format!("{} {notice}", look.glyphs().separator);
             Line::styled(cut_end(&text, row.width, look), faint)
         };
         line.render(row, buf);
     }
 }
 
-fn draw_filter(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
-    let mut line = Line::from(vec![Span::styled("/ ", look.style(Meaning::Title))]);
-    let style = look.style(Meaning::Plain);
-    if live.filtering {
-        line.extend(typed(
+fn draw_filter(live: &LiveState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let mut line = Line::from(vec![Span::styled("/ ", look.role_style(StyleRole::Title))]);
+    let style = look.role_style(StyleRole::Plain);
+    if live.is_editing_filter {
+        line.extend(input_line(
             &live.filter,
             area.width.saturating_sub(2),
             look,
@@ -161,9 +171,9 @@ fn draw_filter(live: &LiveState, look: Look, area: Rect, buf: &mut Buffer) {
         ));
     } else {
         line.push_span(Span::styled(live.filter.as_string(), style));
-        let found = live.processes().len();
+        let found = live.visible_processes().len();
         let text = format!("   {found} found, Esc shows all");
-        line.push_span(Span::styled(text, look.style(Meaning::Faint)));
+        line.push_span(Span::styled(text, look.role_style(StyleRole::Faint)));
     }
     line.render(area, buf);
 }

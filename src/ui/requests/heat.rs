@@ -5,71 +5,75 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use crate::model::requests::{Counts, Heat, ROWS, RequestsView};
-use crate::ui::look::{Look, Meaning};
+use crate::model::requests::{HEATMAP_ROWS, LatencyHeatmap, ReadOtherCounts, RequestsView};
+use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Columns of the axis.
-const AXIS: u16 = 9;
+const AXIS_WIDTH: u16 = 9;
 
 /// Draws it.
-pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled("HOW LONG, last minute", look.style(Meaning::Title)).render(title, buf);
+    Line::styled("HOW LONG, last minute", look.role_style(StyleRole::Title)).render(title, buf);
     let height = area.height.saturating_sub(1);
-    let width = area.width.saturating_sub(AXIS);
-    let Some((low, high)) = rows_used(view).filter(|_| height > 0 && width > 0) else {
+    let width = area.width.saturating_sub(AXIS_WIDTH);
+    let Some((low, high)) = used_rows(view).filter(|_| height > 0 && width > 0) else {
         return;
     };
     // Each line of the screen stands for as many rows as there have to be for all to fit.
     let rows = (high - low + 1).div_ceil(usize::from(height));
-    let grid = joined(view, low, rows, usize::from(width), usize::from(height));
+    let grid = rebin(view, low, rows, usize::from(width), usize::from(height));
     let most = grid.iter().map(|[reads, others]| reads + others).max();
-    let shades = look.glyphs().shades;
+    let shades = look.glyphs().density_shades;
     for line in 0..height {
         let y = area.bottom() - 1 - line;
-        let label = units::latency(Heat::row_begins(low + usize::from(line) * rows));
-        Line::styled(format!("{label:>8} "), look.style(Meaning::Faint))
-            .render(Rect::new(area.x, y, AXIS, 1), buf);
+        let label =
+            units::format_latency(LatencyHeatmap::row_start_ns(low + usize::from(line) * rows));
+        Line::styled(format!("{label:>8} "), look.role_style(StyleRole::Faint))
+            .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
         for column in 0..width {
             let [reads, others] =
                 grid[usize::from(line) * usize::from(width) + usize::from(column)];
-            if let Some(shade) = shade(reads + others, most.unwrap_or(0)) {
+            if let Some(shade) = shade_level(reads + others, most.unwrap_or(0)) {
                 let meaning = if reads >= others {
-                    Meaning::Read
+                    StyleRole::Read
                 } else {
-                    Meaning::Write
+                    StyleRole::Write
                 };
-                buf[(area.x + AXIS + column, y)]
+                buf[(area.x + AXIS_WIDTH + column, y)]
                     .set_char(shades[shade])
-                    .set_style(look.style(meaning));
+                    .set_style(look.role_style(meaning));
             }
         }
     }
 }
 
 /// The lowest and the highest row in which there is anything.
-fn rows_used(view: &RequestsView) -> Option<(usize, usize)> {
-    let used = |row: &usize| view.heat.iter().any(|(_, rows)| rows[*row] != [0, 0]);
-    Some(((0..ROWS).find(used)?, (0..ROWS).rev().find(used)?))
+fn used_rows(view: &RequestsView) -> Option<(usize, usize)> {
+    let used = |row: &usize| view.heatmap.iter().any(|(_, rows)| rows[*row] != [0, 0]);
+    Some((
+        (0..HEATMAP_ROWS).find(used)?,
+        (0..HEATMAP_ROWS).rev().find(used)?,
+    ))
 }
 
 /// Counts by line of the screen from below and column, the newest at the right.
-fn joined(
+fn rebin(
     view: &RequestsView,
     low: usize,
     rows: usize,
     width: usize,
     height: usize,
-) -> Vec<Counts> {
+) -> Vec<ReadOtherCounts> {
     let mut grid = vec![[0, 0]; width * height];
-    let columns = crate::model::requests::COLUMNS;
-    for (index, (_, counts)) in view.heat.iter().rev().enumerate() {
+    let columns = crate::model::requests::MAX_COLUMNS;
+    for (index, (_, counts)) in view.heatmap.iter().rev().enumerate() {
         let column = width - 1 - (index * width / columns).min(width - 1);
         for (row, [reads, others]) in counts.iter().enumerate().skip(low) {
             let line = (row - low) / rows;
             if line < height {
-                let cell: &mut Counts = &mut grid[line * width + column];
+                let cell: &mut ReadOtherCounts = &mut grid[line * width + column];
                 cell[0] = cell[0].saturating_add(*reads);
                 cell[1] = cell[1].saturating_add(*others);
             }
@@ -79,7 +83,7 @@ fn joined(
 }
 
 /// Few, some, many, most: steps of a factor, for a few slow ones matter beside many quick ones.
-fn shade(count: u32, most: u32) -> Option<usize> {
+fn shade_level(count: u32, most: u32) -> Option<usize> {
     if count == 0 {
         return None;
     }
@@ -92,10 +96,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_single_one_is_seen_beside_a_million() {
-        assert_eq!(shade(0, 1_000_000), None);
-        assert_eq!(shade(1, 1_000_000), Some(0));
-        assert_eq!(shade(1_000_000, 1_000_000), Some(3));
-        assert_eq!(shade(1, 1), Some(3));
+    fn heatmap_shades_single_request_beside_a_million() {
+        assert_eq!(shade_level(0, 1_000_000), None);
+        assert_eq!(shade_level(1, 1_000_000), Some(0));
+        assert_eq!(shade_level(1_000_000, 1_000_000), Some(3));
+        assert_eq!(shade_level(1, 1), Some(3));
     }
 }

@@ -5,63 +5,69 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{meaning, time};
+use super::{operation_role, time_cell};
 use crate::app::requests::RequestsState;
-use crate::model::requests::{Request, RequestsView};
-use crate::printable::printable;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::table::{Column, Table};
+use crate::model::requests::{RequestsView, TracedRequest};
+use crate::printable::printable_bytes;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::cut_end;
 use crate::units;
 
-const COLUMNS: [Column; 10] = [
-    Column::number("LATEST s", "LATEST s", 10, 0),
-    Column::number("pid", "pid", 7, 3),
-    Column::words("process", 12, 6, 0),
-    Column::words("does", 7, 0, 0),
-    Column::words("flags", 5, 0, 4),
-    Column::number("sector", "sector", 11, 1),
-    Column::number("size", "size", 7, 0),
-    Column::number("in queue", "queue", 8, 0),
-    Column::number("in drive", "drive", 8, 0),
-    Column::number("total", "total", 8, 2),
+const COLUMNS: [TableColumn; 10] = [
+    TableColumn::numeric("LATEST s", "LATEST s", 10, 0),
+    TableColumn::numeric("pid", "pid", 7, 3),
+    TableColumn::text("process", 12, 6, 0),
+    TableColumn::text("does", 7, 0, 0),
+    TableColumn::text("flags", 5, 0, 4),
+    TableColumn::numeric("sector", "sector", 11, 1),
+    TableColumn::numeric("size", "size", 7, 0),
+    TableColumn::numeric("in queue", "queue", 8, 0),
+    TableColumn::numeric("in drive", "drive", 8, 0),
+    TableColumn::numeric("total", "total", 8, 2),
 ];
 
 /// Draws them.
 pub(super) fn draw(
     requests: &RequestsState,
     view: &RequestsView,
-    look: Look,
+    look: Theme,
     area: Rect,
     buf: &mut Buffer,
 ) {
-    let listed = requests.listed();
+    let listed = requests.visible_requests();
     let height = usize::from(area.height.saturating_sub(1));
-    requests.viewport.begin();
-    requests.viewport.measure(listed.len(), height);
+    requests.viewport.clear_extent();
+    requests.viewport.record_extent(listed.len(), height);
     let listed = &listed[requests.viewport.first().min(listed.len())..];
     let cell = |row: usize, column: usize, width: u16| {
-        cell_of(listed[row], column, width, view.began, look)
+        cell_of(listed[row], column, width, view.started_at, look)
     };
-    let table = Table {
+    let table = TableWidget {
         columns: &COLUMNS,
-        rows: listed.len(),
+        row_count: listed.len(),
         cell: &cell,
-        selected: None,
-        sorted: None,
-        look,
+        selected_row: None,
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(area, buf);
 }
 
-fn cell_of(request: &Request, column: usize, width: u16, began: u64, look: Look) -> Line<'static> {
-    let stages = request.times.stages();
-    let of = |value: Option<u64>| time(value.map(|value| value as f64), look);
-    let charged = request.charged();
-    let dash = || Line::styled("-", look.style(Meaning::Faint));
+fn cell_of(
+    request: &TracedRequest,
+    column: usize,
+    width: u16,
+    began: u64,
+    look: Theme,
+) -> Line<'static> {
+    let stages = request.timestamps.stages();
+    let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), look);
+    let charged = request.charged_actor();
+    let dash = || Line::styled("-", look.role_style(StyleRole::Faint));
     match column {
         0 => {
-            let seconds = request.times.first().saturating_sub(began) as f64 / 1e9;
+            let seconds = request.timestamps.first_timestamp().saturating_sub(began) as f64 / 1e9;
             Line::raw(format!("{seconds:.5}"))
         }
         1 => charged.map_or_else(dash, |actor| Line::raw(actor.pid.to_string())),
@@ -72,21 +78,21 @@ fn cell_of(request: &Request, column: usize, width: u16, began: u64, look: Look)
                 ""
             };
             charged.map_or_else(dash, |actor| {
-                let name = printable(actor.name.bytes()) + star;
+                let name = printable_bytes(actor.name.as_bytes()) + star;
                 Line::raw(cut_end(&name, width, look))
             })
         }
         3 if request.error != 0 => Line::styled(
-            format!("{}!", request.operation.word()),
-            look.style(Meaning::Trouble),
+            format!("{}!", request.operation.name()),
+            look.role_style(StyleRole::Error),
         ),
         3 => Line::styled(
-            request.operation.word(),
-            look.style(meaning(request.operation)),
+            request.operation.name(),
+            look.role_style(operation_role(request.operation)),
         ),
-        4 => Line::raw(printable(request.flags.bytes())),
+        4 => Line::raw(printable_bytes(request.flags.as_bytes())),
         5 => Line::raw(request.sector.to_string()),
-        6 => Line::raw(units::block_size(request.bytes as f64)),
+        6 => Line::raw(units::format_block_size(request.bytes as f64)),
         7 => of(stages.q2d),
         8 => of(stages.d2c),
         _ => of(stages.q2c),

@@ -21,18 +21,18 @@ use ratatui::text::{Line, Span};
 use ratatui::widgets::{Paragraph, Widget, Wrap};
 
 use super::live::timeline;
-use super::look::{Look, Meaning};
-use super::widgets::text::{grouped, typed};
-use crate::app::State;
+use super::theme::{StyleRole, Theme};
+use super::widgets::text::{grouped_thousands, input_line};
+use crate::app::AppState;
 use crate::app::requests::RequestsState;
 use crate::model::requests::RequestsView;
 use crate::units;
 
 /// Operations that are listed at most.
-const OPERATIONS: u16 = 4;
+const MAX_OPERATION_ROWS: u16 = 4;
 
 /// Draws it.
-pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(state: &AppState, look: Theme, area: Rect, buf: &mut Buffer) {
     let requests = &state.requests;
     let mut area = Rect::new(
         area.x + 1,
@@ -40,14 +40,14 @@ pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
         area.width.saturating_sub(2),
         area.height,
     );
-    timeline::below(&state.live, look, &mut area, buf);
+    timeline::draw_below(&state.live, look, &mut area, buf);
     let Some(view) = &requests.view else {
         let is_recording = state.live.timeline.is_some();
-        return without(requests, is_recording, look, area, buf);
+        return draw_unavailable(requests, is_recording, look, area, buf);
     };
     let operations = u16::try_from(view.operations.len())
         .unwrap_or(u16::MAX)
-        .clamp(1, OPERATIONS);
+        .clamp(1, MAX_OPERATION_ROWS);
     let tall = area.height >= 30;
     let who = if tall { 6 } else { 3 };
     let [top, table, _, pictures, _, people, _, latest] = Layout::vertical([
@@ -73,11 +73,11 @@ pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
     scatter::draw(view, look, right, buf);
     who::draw(view, look, people, buf);
     list::draw(requests, view, look, latest, buf);
-    if requests.filtering {
+    if requests.is_editing_filter {
         let row = Rect::new(area.x, latest.y, area.width, 1);
-        let mut line = Line::styled("filter: ", look.style(Meaning::Title));
+        let mut line = Line::styled("filter: ", look.role_style(StyleRole::Title));
         line.spans.extend(
-            typed(
+            input_line(
                 &requests.filter,
                 area.width.saturating_sub(8),
                 look,
@@ -91,12 +91,23 @@ pub(super) fn draw(state: &State, look: Look, area: Rect, buf: &mut Buffer) {
 }
 
 /// Nothing to show yet, or nothing to be had, and what works nevertheless.
-fn without(requests: &RequestsState, is_recording: bool, look: Look, area: Rect, buf: &mut Buffer) {
-    let faint = |text: &str| vec![Line::styled(text.to_owned(), look.style(Meaning::Faint))];
-    let lines = match (&requests.refused, &requests.device) {
+fn draw_unavailable(
+    requests: &RequestsState,
+    is_recording: bool,
+    look: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let faint = |text: &str| {
+        vec![Line::styled(
+            text.to_owned(),
+            look.role_style(StyleRole::Faint),
+        )]
+    };
+    let lines = match (&requests.unavailable, &requests.device) {
         _ if is_recording => faint("no request in the minute before this view"),
         (Some([message, advice]), _) => vec![
-            Line::styled(message.clone(), look.style(Meaning::Waiting)),
+            Line::styled(message.clone(), look.role_style(StyleRole::Warning)),
             Line::raw(""),
             Line::raw(advice.clone()),
         ],
@@ -108,25 +119,28 @@ fn without(requests: &RequestsState, is_recording: bool, look: Look, area: Rect,
         .render(area, buf);
 }
 
-fn heading(requests: &RequestsState, view: &RequestsView, look: Look) -> Line<'static> {
-    let seconds = view.until.saturating_sub(view.began) as f64 / 1e9;
+fn heading(requests: &RequestsState, view: &RequestsView, look: Theme) -> Line<'static> {
+    let seconds = view.complete_until.saturating_sub(view.started_at) as f64 / 1e9;
     let mut facts = vec![Span::styled(
         view.device.clone(),
-        look.style(Meaning::Title),
+        look.role_style(StyleRole::Title),
     )];
-    if let Some(rate) = view.per_second {
-        facts.push(Span::raw(format!("{} requests/s", grouped(rate))));
+    if let Some(rate) = view.requests_per_s {
+        facts.push(Span::raw(format!("{} requests/s", grouped_thousands(rate))));
     }
-    let lasted = units::waiting(std::time::Duration::from_secs_f64(seconds));
-    let count = grouped(view.requests as f64);
+    let lasted = units::format_wait(std::time::Duration::from_secs_f64(seconds));
+    let count = grouped_thousands(view.requests as f64);
     facts.push(Span::raw(format!("{count} in {lasted}")));
-    facts.push(Span::raw(format!("{} under way", view.under_way)));
-    if view.lost > 0 {
-        let text = format!("{} EVENTS LOST: figures too low", grouped(view.lost as f64));
-        facts.push(Span::styled(text, look.style(Meaning::Trouble)));
+    facts.push(Span::raw(format!("{} under way", view.in_flight)));
+    if view.lost_events > 0 {
+        let text = format!(
+            "{} EVENTS LOST: figures too low",
+            grouped_thousands(view.lost_events as f64)
+        );
+        facts.push(Span::styled(text, look.role_style(StyleRole::Error)));
     }
-    if requests.held {
-        facts.push(Span::styled("held", look.style(Meaning::Waiting)));
+    if requests.is_held {
+        facts.push(Span::styled("held", look.role_style(StyleRole::Warning)));
     }
     let mut line = Line::default();
     for fact in facts {
@@ -139,19 +153,21 @@ fn heading(requests: &RequestsState, view: &RequestsView, look: Look) -> Line<'s
 }
 
 /// A time, or a dash where it is not known.
-fn time(nanoseconds: Option<f64>, look: Look) -> Line<'static> {
+fn time_cell(nanoseconds: Option<f64>, look: Theme) -> Line<'static> {
     match nanoseconds {
-        Some(value) => Line::raw(units::latency(value)),
-        None => Line::styled("-", look.style(Meaning::Faint)),
+        Some(value) => Line::raw(units::format_latency(value)),
+        None => Line::styled("-", look.role_style(StyleRole::Faint)),
     }
 }
 
 /// What an operation means.
-fn meaning(operation: crate::model::requests::Operation) -> Meaning {
-    use crate::model::requests::Operation;
+fn operation_role(operation: crate::model::requests::RequestOperation) -> StyleRole {
+    use crate::model::requests::RequestOperation;
     match operation {
-        Operation::Read => Meaning::Read,
-        Operation::Write | Operation::Discard => Meaning::Write,
-        Operation::Flush | Operation::Zone | Operation::Other => Meaning::Plain,
+        RequestOperation::Read => StyleRole::Read,
+        RequestOperation::Write | RequestOperation::Discard => StyleRole::Write,
+        RequestOperation::Flush | RequestOperation::Zone | RequestOperation::Other => {
+            StyleRole::Plain
+        }
     }
 }

@@ -5,52 +5,56 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::{meaning, time};
+use super::{operation_role, time_cell};
 use crate::model::requests::RequestsView;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::table::{Column, Table};
-use crate::ui::widgets::text::grouped;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::table::{TableColumn, TableWidget};
+use crate::ui::widgets::text::grouped_thousands;
 use crate::units;
 
-const COLUMNS: [Column; 9] = [
-    Column::words("REQUESTS", 8, 2, 0),
-    Column::number("count", "count", 9, 0),
-    Column::number("moved", "moved", 8, 1),
-    Column::number("in queue", "queue", 8, 0),
-    Column::number("in drive", "drive", 8, 0),
-    Column::number("p50", "p50", 8, 2),
-    Column::number("p99", "p99", 8, 0),
-    Column::number("max", "max", 8, 0),
-    Column::number("failed", "failed", 6, 3),
+const COLUMNS: [TableColumn; 9] = [
+    TableColumn::text("REQUESTS", 8, 2, 0),
+    TableColumn::numeric("count", "count", 9, 0),
+    TableColumn::numeric("moved", "moved", 8, 1),
+    TableColumn::numeric("in queue", "queue", 8, 0),
+    TableColumn::numeric("in drive", "drive", 8, 0),
+    TableColumn::numeric("p50", "p50", 8, 2),
+    TableColumn::numeric("p99", "p99", 8, 0),
+    TableColumn::numeric("max", "max", 8, 0),
+    TableColumn::numeric("failed", "failed", 6, 3),
 ];
 
 /// Draws them.
-pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, _: u16| -> Line<'static> {
         let one = &view.operations[row];
-        let of = |value: Option<u64>| time(value.map(|value| value as f64), look);
+        let of = |value: Option<u64>| time_cell(value.map(|value| value as f64), look);
         match column {
-            0 => Line::styled(one.operation.word(), look.style(meaning(one.operation))),
-            1 => Line::raw(grouped(one.requests as f64)),
-            2 => Line::raw(units::capacity(one.bytes as f64)),
-            3 => time(one.queue_ns, look),
-            4 => time(one.drive_ns, look),
+            0 => Line::styled(
+                one.operation.name(),
+                look.role_style(operation_role(one.operation)),
+            ),
+            1 => Line::raw(grouped_thousands(one.requests as f64)),
+            2 => Line::raw(units::format_capacity(one.bytes as f64)),
+            3 => time_cell(one.q2d_mean_ns, look),
+            4 => time_cell(one.d2c_mean_ns, look),
             5 => of(one.p50_ns),
             6 => of(one.p99_ns),
             7 => of(one.max_ns),
-            _ if one.failed > 0 => {
-                Line::styled(one.failed.to_string(), look.style(Meaning::Trouble))
-            }
-            _ => Line::styled("0", look.style(Meaning::Faint)),
+            _ if one.failed_requests > 0 => Line::styled(
+                one.failed_requests.to_string(),
+                look.role_style(StyleRole::Error),
+            ),
+            _ => Line::styled("0", look.role_style(StyleRole::Faint)),
         }
     };
-    let table = Table {
+    let table = TableWidget {
         columns: &COLUMNS,
-        rows: view.operations.len(),
+        row_count: view.operations.len(),
         cell: &cell,
-        selected: None,
-        sorted: None,
-        look,
+        selected_row: None,
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(area, buf);
 }

@@ -6,23 +6,23 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::{Canvas, Points};
 
-use crate::model::requests::{Point, RequestsView};
-use crate::ui::look::{Look, Meaning};
+use crate::model::requests::{RequestsView, ScatterPoint};
+use crate::ui::theme::{StyleRole, Theme};
 use crate::units;
 
 /// Columns of the axis.
-const AXIS: u16 = 9;
+const AXIS_WIDTH: u16 = 9;
 /// What the picture spans.
-const MINUTE_NS: f64 = 60e9;
+const TIME_SPAN_NS: f64 = 60e9;
 
 /// Draws it.
-pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let title = Rect { height: 1, ..area };
-    Line::styled("WHERE, last minute", look.style(Meaning::Title)).render(title, buf);
+    Line::styled("WHERE, last minute", look.role_style(StyleRole::Title)).render(title, buf);
     let plot = Rect::new(
-        area.x + AXIS.min(area.width),
+        area.x + AXIS_WIDTH.min(area.width),
         area.y + 1,
-        area.width.saturating_sub(AXIS),
+        area.width.saturating_sub(AXIS_WIDTH),
         area.height.saturating_sub(1),
     );
     let sectors = || view.scatter.iter().map(|point| point.sector);
@@ -33,13 +33,13 @@ pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer
         return;
     }
     for (sector, y) in [(high, plot.y), (low, plot.bottom() - 1)] {
-        let label = units::capacity(sector as f64 * 512.0);
-        Line::styled(format!("{label:>8} "), look.style(Meaning::Faint))
-            .render(Rect::new(area.x, y, AXIS, 1), buf);
+        let label = units::format_capacity(sector as f64 * 512.0);
+        Line::styled(format!("{label:>8} "), look.role_style(StyleRole::Faint))
+            .render(Rect::new(area.x, y, AXIS_WIDTH, 1), buf);
     }
-    let place = |point: &Point| {
-        let age = view.until.saturating_sub(point.at) as f64;
-        (-age / MINUTE_NS, point.sector as f64)
+    let place = |point: &ScatterPoint| {
+        let age = view.complete_until.saturating_sub(point.queued_at) as f64;
+        (-age / TIME_SPAN_NS, point.sector as f64)
     };
     let of = |reads: bool| -> Vec<(f64, f64)> {
         let wanted = view.scatter.iter().filter(|point| point.is_read == reads);
@@ -48,12 +48,12 @@ pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer
     let (reads, others) = (of(true), of(false));
     let span = (high - low).max(1) as f64;
     Canvas::default()
-        .marker(look.marker())
+        .marker(look.chart_marker())
         .x_bounds([-1.0, 0.0])
         .y_bounds([low as f64 - span * 0.01, high as f64 + span * 0.01])
         .paint(|context| {
-            for (coords, meaning) in [(&reads, Meaning::Read), (&others, Meaning::Write)] {
-                let color = look.colour_of(meaning);
+            for (coords, meaning) in [(&reads, StyleRole::Read), (&others, StyleRole::Write)] {
+                let color = look.role_colour(meaning);
                 context.draw(&Points { coords, color });
             }
         })

@@ -5,59 +5,66 @@ use ratatui::layout::Rect;
 use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
-use super::time;
+use super::time_cell;
 use crate::model::requests::RequestsView;
-use crate::printable::printable;
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::table::{Column, Table};
-use crate::ui::widgets::text::{cut_end, grouped};
+use crate::printable::printable_bytes;
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::table::{TableColumn, TableWidget};
+use crate::ui::widgets::text::{cut_end, grouped_thousands};
 use crate::units;
 
-const COLUMNS: [Column; 7] = [
-    Column::words("WHO", 8, 0, 0),
-    Column::words("process", 16, 8, 0),
-    Column::number("requests", "requests", 9, 0),
-    Column::number("read", "read", 9, 0),
-    Column::number("written", "written", 9, 0),
-    Column::number("mean time", "mean", 8, 1),
-    Column::number("dirtied", "dirtied", 8, 2),
+const COLUMNS: [TableColumn; 7] = [
+    TableColumn::text("WHO", 8, 0, 0),
+    TableColumn::text("process", 16, 8, 0),
+    TableColumn::numeric("requests", "requests", 9, 0),
+    TableColumn::numeric("read", "read", 9, 0),
+    TableColumn::numeric("written", "written", 9, 0),
+    TableColumn::numeric("mean time", "mean", 8, 1),
+    TableColumn::numeric("dirtied", "dirtied", 8, 2),
 ];
 
 /// Draws those that moved most.
-pub(super) fn draw(view: &RequestsView, look: Look, area: Rect, buf: &mut Buffer) {
+pub(super) fn draw(view: &RequestsView, look: Theme, area: Rect, buf: &mut Buffer) {
     let cell = |row: usize, column: usize, width: u16| -> Line<'static> {
-        let (actor, toll) = &view.top[row];
-        let bytes =
-            |bytes: u64, meaning| Line::styled(units::capacity(bytes as f64), look.style(meaning));
+        let (actor, toll) = &view.top_threads[row];
+        let bytes = |bytes: u64, meaning| {
+            Line::styled(
+                units::format_capacity(bytes as f64),
+                look.role_style(meaning),
+            )
+        };
         match column {
             0 => match actor {
                 Some(actor) => Line::raw(format!("{:>7}", actor.pid)),
-                None => Line::styled("      -", look.style(Meaning::Faint)),
+                None => Line::styled("      -", look.role_style(StyleRole::Faint)),
             },
             1 => {
                 let name = actor.map_or_else(
                     || "others, unknown".to_owned(),
-                    |actor| printable(actor.name.bytes()),
+                    |actor| printable_bytes(actor.name.as_bytes()),
                 );
                 Line::raw(cut_end(&name, width, look))
             }
-            2 => Line::raw(grouped(toll.requests as f64)),
-            3 => bytes(toll.read_bytes, Meaning::Read),
-            4 => bytes(toll.written_bytes, Meaning::Write),
-            5 => time(toll.taken.mean(), look),
+            2 => Line::raw(grouped_thousands(toll.requests as f64)),
+            3 => bytes(toll.read_bytes, StyleRole::Read),
+            4 => bytes(toll.written_bytes, StyleRole::Write),
+            5 => time_cell(toll.q2c.mean_ns(), look),
             _ => {
-                let share = toll.written_back as f64 / toll.requests.max(1) as f64;
-                Line::styled(units::percent(share), look.style(Meaning::Faint))
+                let share = toll.writeback_requests as f64 / toll.requests.max(1) as f64;
+                Line::styled(
+                    units::format_percent(share),
+                    look.role_style(StyleRole::Faint),
+                )
             }
         }
     };
-    let table = Table {
+    let table = TableWidget {
         columns: &COLUMNS,
-        rows: view.top.len(),
+        row_count: view.top_threads.len(),
         cell: &cell,
-        selected: None,
-        sorted: None,
-        look,
+        selected_row: None,
+        sorted_by: None,
+        theme: look,
     };
     (&table).render(area, buf);
 }

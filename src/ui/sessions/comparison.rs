@@ -19,37 +19,39 @@ use ratatui::widgets::Widget;
 use super::figures;
 use crate::app::comparison::ComparisonState;
 use crate::bench;
-use crate::session::chart::{Chart, Shape};
-use crate::session::compare::{ComparedTest, Overlay, Side, words::letter};
-use crate::ui::look::{Look, Meaning};
-use crate::ui::widgets::areas::under_heading;
-use crate::ui::widgets::plot::{Curve, Plot};
+use crate::session::chart::{ChartShape, ChartSpec};
+use crate::session::compare::{
+    ChartOverlay, ComparedBenchmark, ComparedSession, words::session_letter,
+};
+use crate::ui::theme::{StyleRole, Theme};
+use crate::ui::widgets::areas::split_heading;
+use crate::ui::widgets::plot::{PlotCurve, PlotWidget};
 use crate::ui::widgets::scrolled;
-use crate::ui::widgets::text::{cut_end, wrapped};
+use crate::ui::widgets::text::{cut_end, wrap_text};
 
 /// From this width on the figures stand beside the chart.
-const BESIDE_FROM: u16 = 150;
+const METRICS_BESIDE_MIN_WIDTH: u16 = 150;
 /// Columns of the figures there.
-const FIGURES: u16 = 84;
+const METRICS_WIDTH: u16 = 84;
 /// Sides that are introduced; more are counted.
-const INTRODUCED: usize = 6;
+const MAX_LISTED_SESSIONS: usize = 6;
 /// The looks of the sides' curves; further sides begin again.
-const SIDES: [Meaning; 5] = [
-    Meaning::Plain,
-    Meaning::Read,
-    Meaning::Write,
-    Meaning::Waiting,
-    Meaning::Good,
+const SESSION_ROLES: [StyleRole; 5] = [
+    StyleRole::Plain,
+    StyleRole::Read,
+    StyleRole::Write,
+    StyleRole::Warning,
+    StyleRole::Success,
 ];
 
 /// How a side looks everywhere.
-pub(super) fn of_side(side: usize) -> Meaning {
-    SIDES[side % SIDES.len()]
+pub(super) fn session_role(side: usize) -> StyleRole {
+    SESSION_ROLES[side % SESSION_ROLES.len()]
 }
 
 /// Draws it.
-pub(super) fn draw(state: &ComparisonState, look: Look, area: Rect, buf: &mut Buffer) {
-    let sides = sides(state, look, area.width);
+pub(super) fn draw(state: &ComparisonState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let sides = session_lines(state, look, area.width);
     let [title, introduced, _, body] = Layout::vertical([
         Constraint::Length(1),
         Constraint::Length(sides.len() as u16),
@@ -61,11 +63,11 @@ pub(super) fn draw(state: &ComparisonState, look: Look, area: Rect, buf: &mut Bu
     for (row, line) in introduced.rows().zip(sides) {
         line.render(row, buf);
     }
-    let (chart, figures) = match state.overlay() {
+    let (chart, figures) = match state.selected_overlay() {
         None => (None, body),
-        Some(overlay) if body.width >= BESIDE_FROM => {
+        Some(overlay) if body.width >= METRICS_BESIDE_MIN_WIDTH => {
             let [figures, _, chart] = Layout::horizontal([
-                Constraint::Length(FIGURES),
+                Constraint::Length(METRICS_WIDTH),
                 Constraint::Length(3),
                 Constraint::Min(0),
             ])
@@ -82,72 +84,78 @@ pub(super) fn draw(state: &ComparisonState, look: Look, area: Rect, buf: &mut Bu
             (Some((overlay, chart)), figures)
         }
     };
-    if let (Some((overlay, area)), Some(test)) = (chart, state.front()) {
+    if let (Some((overlay, area)), Some(test)) = (chart, state.selected_benchmark()) {
         draw_overlay(overlay, test, look, area, buf);
     }
-    state.viewport.begin();
-    let lines = below(state, look, figures.width);
+    state.viewport.clear_extent();
+    let lines = detail_lines(state, look, figures.width);
     scrolled::draw(lines, &state.viewport, look, figures, buf);
 }
 
-fn draw_title(state: &ComparisonState, look: Look, area: Rect, buf: &mut Buffer) {
-    let Some(test) = state.front() else {
+fn draw_title(state: &ComparisonState, look: Theme, area: Rect, buf: &mut Buffer) {
+    let Some(test) = state.selected_benchmark() else {
         let text = "nothing in these sessions can be compared";
-        Line::styled(text, look.style(Meaning::Waiting)).render(area, buf);
+        Line::styled(text, look.role_style(StyleRole::Warning)).render(area, buf);
         return;
     };
     let counted = |word: &str, place: usize, of: usize| {
         let text = format!("   {word} {} of {of}", place + 1);
         if of > 1 { text } else { String::new() }
     };
-    let counts = counted("test", state.test, state.comparison.tests.len())
-        + &counted("chart", state.chart, test.charts.len());
-    let room = usize::from(area.width).saturating_sub(test.test.len() + counts.len() + 3);
+    let counts = counted(
+        "test",
+        state.benchmark_index,
+        state.comparison.benchmarks.len(),
+    ) + &counted("chart", state.chart_index, test.charts.len());
+    let room = usize::from(area.width).saturating_sub(test.benchmark.len() + counts.len() + 3);
     let mut parameters = test.parameters.join(", ");
     if !test.differing.is_empty() {
-        let words: Vec<String> = test.differing.iter().map(|it| it.words()).collect();
+        let words: Vec<String> = test.differing.iter().map(|it| it.values_text()).collect();
         parameters = format!("ignored: {}   {parameters}", words.join("; "));
     }
     Line::from(vec![
-        Span::styled(test.test.clone(), look.style(Meaning::Title)),
+        Span::styled(test.benchmark.clone(), look.role_style(StyleRole::Title)),
         Span::raw("   "),
         Span::styled(
             cut_end(&parameters, room as u16, look),
-            look.style(Meaning::Faint),
+            look.role_style(StyleRole::Faint),
         ),
-        Span::styled(counts, look.style(Meaning::Faint)),
+        Span::styled(counts, look.role_style(StyleRole::Faint)),
     ])
     .render(area, buf);
 }
 
 /// A line for each session.
-fn sides(state: &ComparisonState, look: Look, width: u16) -> Vec<Line<'static>> {
-    let all = &state.comparison.sides;
-    let line = |(index, side): (usize, &Side)| {
-        let about = introduce(index, side, state.front());
+fn session_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'static>> {
+    let all = &state.comparison.sessions;
+    let line = |(index, side): (usize, &ComparedSession)| {
+        let about = session_title(index, side, state.selected_benchmark());
         Line::from(vec![
-            Span::styled(format!("{:3}", letter(index)), look.style(of_side(index))),
+            Span::styled(
+                format!("{:3}", session_letter(index)),
+                look.role_style(session_role(index)),
+            ),
             Span::raw(cut_end(&about, width.saturating_sub(3), look)),
         ])
     };
-    let shown = if all.len() > INTRODUCED {
-        INTRODUCED - 1
+    let shown = if all.len() > MAX_LISTED_SESSIONS {
+        MAX_LISTED_SESSIONS - 1
     } else {
         all.len()
     };
     let mut lines: Vec<_> = all.iter().enumerate().take(shown).map(line).collect();
     if all.len() > shown {
         let more = format!("   and {} more", all.len() - shown);
-        lines.push(Line::styled(more, look.style(Meaning::Faint)));
+        lines.push(Line::styled(more, look.role_style(StyleRole::Faint)));
     }
     lines
 }
 
 /// What a side is: its name, its host, and what it measured the test on.
-fn introduce(index: usize, side: &Side, test: Option<&ComparedTest>) -> String {
+fn session_title(index: usize, side: &ComparedSession, test: Option<&ComparedBenchmark>) -> String {
     let mut words = vec![side.name.clone()];
     words.extend(side.host.clone());
-    let measured = test.and_then(|test| test.measured.get(index)?.as_ref());
+    let measured = test.and_then(|test| test.targets.get(index)?.as_ref());
     match (measured, test) {
         (Some(measured), _) => {
             words.push(measured.target.clone());
@@ -163,9 +171,16 @@ fn introduce(index: usize, side: &Side, test: Option<&ComparedTest>) -> String {
 }
 
 /// The curves of all sides under one axis, as the test's description wants them.
-fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, buf: &mut Buffer) {
-    let fallback = Chart::new("", Shape::Line, &[]);
-    let known = bench::find(&test.test).map_or(&[][..], |test| test.description().charts);
+fn draw_overlay(
+    overlay: &ChartOverlay,
+    test: &ComparedBenchmark,
+    look: Theme,
+    area: Rect,
+    buf: &mut Buffer,
+) {
+    let fallback = ChartSpec::new("", ChartShape::Line, &[]);
+    let known =
+        bench::find_benchmark(&test.benchmark).map_or(&[][..], |test| test.description().charts);
     let described = known
         .iter()
         .find(|chart| chart.series.contains(&overlay.name.as_str()));
@@ -175,64 +190,70 @@ fn draw_overlay(overlay: &Overlay, test: &ComparedTest, look: Look, area: Rect, 
         Some(chart) if chart.series.len() == 1 => chart.title.to_owned(),
         _ => overlay.title(),
     };
-    let (heading, body) = under_heading(area);
-    let mut line = Line::from(Span::styled(title, look.style(Meaning::Title)));
+    let (heading, body) = split_heading(area);
+    let mut line = Line::from(Span::styled(title, look.role_style(StyleRole::Title)));
     for curve in &overlay.curves {
-        let name = format!("   {}", letter(curve.side));
-        line.push_span(Span::styled(name, look.style(of_side(curve.side))));
+        let name = format!("   {}", session_letter(curve.session));
+        line.push_span(Span::styled(
+            name,
+            look.role_style(session_role(curve.session)),
+        ));
     }
     line.render(heading, buf);
-    let curves = overlay.curves.iter().map(|curve| Curve {
-        intervals: &[],
+    let curves = overlay.curves.iter().map(|curve| PlotCurve {
+        confidence_intervals: &[],
         points: &curve.points,
-        meaning: of_side(curve.side),
-        letter: letter(curve.side).chars().next(),
+        role: session_role(curve.session),
+        marker_letter: session_letter(curve.session).chars().next(),
     });
-    let plot = Plot {
+    let plot = PlotWidget {
         curves: curves.collect(),
         // Parts that lie one on the other cannot be set beside those of another side.
         shape: match style.shape {
-            Shape::StackedBars => Shape::Bars,
+            ChartShape::StackedBars => ChartShape::Bars,
             shape => shape,
         },
-        x: &overlay.x,
-        y: &overlay.y,
+        x_axis: &overlay.x,
+        y_axis: &overlay.y,
         log_x: style.log_x || overlay.log_x,
         log_y: style.log_y,
         from_zero: style.from_zero,
         x_bounds: None,
         marks: Vec::new(),
-        look,
+        theme: look,
     };
     (&plot).render(body, buf);
 }
 
 /// Figures, cautions, and what was not compared.
-fn below(state: &ComparisonState, look: Look, width: u16) -> Vec<Line<'static>> {
+fn detail_lines(state: &ComparisonState, look: Theme, width: u16) -> Vec<Line<'static>> {
     let mut lines = Vec::new();
-    if let Some(test) = state.front() {
+    if let Some(test) = state.selected_benchmark() {
         lines.extend(figures::lines(test, state.pair(), look, width));
-        for reason in test.reasons() {
-            let reason = wrapped(&reason, width).into_iter();
-            lines.extend(reason.map(|line| Line::styled(line, look.style(Meaning::Faint))));
+        for reason in test.not_determined_reasons() {
+            let reason = wrap_text(&reason, width).into_iter();
+            lines.extend(reason.map(|line| Line::styled(line, look.role_style(StyleRole::Faint))));
         }
-        lines.extend(cautions(test, look, width));
+        lines.extend(caution_lines(test, look, width));
     }
     let mismatches = &state.comparison.mismatches;
     if !mismatches.is_empty() {
         lines.push(Line::default());
-        lines.push(Line::styled("Not compared", look.style(Meaning::Title)));
+        lines.push(Line::styled(
+            "Not compared",
+            look.role_style(StyleRole::Title),
+        ));
     }
     for mismatch in mismatches {
-        let sentence = wrapped(&mismatch.sentence(), width).into_iter();
-        lines.extend(sentence.map(|line| Line::styled(line, look.style(Meaning::Faint))));
+        let sentence = wrap_text(&mismatch.sentence(), width).into_iter();
+        lines.extend(sentence.map(|line| Line::styled(line, look.role_style(StyleRole::Faint))));
     }
     lines
 }
 
 /// What keeps the sides' figures from being believed.
-fn cautions(test: &ComparedTest, look: Look, width: u16) -> Vec<Line<'static>> {
-    let sides = test.measured.iter().enumerate();
+fn caution_lines(test: &ComparedBenchmark, look: Theme, width: u16) -> Vec<Line<'static>> {
+    let sides = test.targets.iter().enumerate();
     let all = sides.filter_map(|(side, measured)| Some((side, measured.as_ref()?)));
     let mut lines = Vec::new();
     for (side, measured) in all {
@@ -240,9 +261,14 @@ fn cautions(test: &ComparedTest, look: Look, width: u16) -> Vec<Line<'static>> {
             if lines.is_empty() {
                 lines.push(Line::default());
             }
-            let text = format!("{}  {}: {}", letter(side), caution.code, caution.evidence);
-            let style = look.style(caution.severity.into());
-            let text = wrapped(&text, width).into_iter();
+            let text = format!(
+                "{}  {}: {}",
+                session_letter(side),
+                caution.code,
+                caution.evidence
+            );
+            let style = look.role_style(caution.severity.into());
+            let text = wrap_text(&text, width).into_iter();
             lines.extend(text.map(|line| Line::styled(line, style)));
         }
     }

@@ -3,76 +3,82 @@
 use ratatui::text::{Line, Span};
 use unicode_width::UnicodeWidthStr;
 
-use super::comparison::of_side;
-use crate::session::compare::{ComparedFigure, ComparedTest, Judgement, Sample, words::letter};
-use crate::ui::look::{Look, Meaning};
+use super::comparison::session_role;
+use crate::session::compare::{
+    ComparedBenchmark, ComparedMetric, MetricSample, RatioJudgement, words::session_letter,
+};
+use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::text::cut_end;
 
 /// Columns between two of the table's, where there is room.
-const GAP: usize = 2;
+const COLUMN_GAP: usize = 2;
 /// The column that leaves first: the 95 % interval of the ratio.
-const INTERVAL: usize = 4;
+const CI_COLUMN: usize = 4;
 /// Labels are cut before they take more than this.
-const LABEL: usize = 26;
+const MAX_LABEL_WIDTH: usize = 26;
 
 /// One line of the table: label, both values, ratio, its interval, judgement.
-struct Row {
+struct MetricRow {
     cells: [String; 6],
-    judgement: Meaning,
+    judgement: StyleRole,
 }
 
 /// The table of a pair of sides, headed.
 pub(super) fn lines(
-    test: &ComparedTest,
+    test: &ComparedBenchmark,
     pair: Option<(usize, usize)>,
-    look: Look,
+    look: Theme,
     width: u16,
 ) -> Vec<Line<'static>> {
     let Some(pair) = pair else {
         let text = "no figure is on two sides: nothing to compare";
-        return vec![Line::styled(text, look.style(Meaning::Faint))];
+        return vec![Line::styled(text, look.role_style(StyleRole::Faint))];
     };
-    let mut rows: Vec<Row> = test
-        .figures
+    let mut rows: Vec<MetricRow> = test
+        .metrics
         .iter()
-        .filter_map(|figure| row(figure, pair, look))
+        .filter_map(|figure| metric_row(figure, pair, look))
         .collect();
-    let (baseline, other) = (letter(pair.0), letter(pair.1));
+    let (baseline, other) = (session_letter(pair.0), session_letter(pair.1));
     let ratio = format!("{other}/{baseline}");
     let heading = ["Figures", &baseline, &other, &ratio, "95 % CI", ""];
     rows.insert(
         0,
-        Row {
+        MetricRow {
             cells: heading.map(str::to_owned),
-            judgement: Meaning::Faint,
+            judgement: StyleRole::Faint,
         },
     );
-    let layout = layout(&rows, usize::from(width));
+    let layout = column_layout(&rows, usize::from(width));
     let drawn = rows.iter().enumerate();
     drawn
-        .map(|(place, row)| line(row, place == 0, pair, &layout, look))
+        .map(|(place, row)| row_line(row, place == 0, pair, &layout, look))
         .collect()
 }
 
-fn row(figure: &ComparedFigure, (baseline, other): (usize, usize), look: Look) -> Option<Row> {
+fn metric_row(
+    figure: &ComparedMetric,
+    (baseline, other): (usize, usize),
+    look: Theme,
+) -> Option<MetricRow> {
     if figure.baseline != baseline {
         return None;
     }
-    let of = |side: usize| figure.sides.get(side)?.as_ref();
+    let of = |side: usize| figure.samples.get(side)?.as_ref();
     let (first, sample) = (of(baseline)?, of(other)?);
-    let value = |sample: &Sample| figure.of(sample).text();
+    let value = |sample: &MetricSample| figure.metric_of(sample).value_text();
     let against = sample.against_baseline.as_ref();
-    let [ratio, interval, words] = against.map(|it| it.words()).unwrap_or_default();
+    let [ratio, interval, words] = against.map(|it| it.ratio_columns()).unwrap_or_default();
     let judgement = match against.and_then(|against| against.judgement) {
-        Some(Judgement::Faster) => Meaning::Good,
-        Some(Judgement::Slower) => Meaning::Waiting,
-        Some(Judgement::NoSignificantDifference | Judgement::NotDetermined) | None => {
-            Meaning::Faint
+        Some(RatioJudgement::Faster) => StyleRole::Success,
+        Some(RatioJudgement::Slower) => StyleRole::Warning,
+        Some(RatioJudgement::NoSignificantDifference | RatioJudgement::NotDetermined) | None => {
+            StyleRole::Faint
         }
     };
-    Some(Row {
+    Some(MetricRow {
         cells: [
-            cut_end(&figure.label(), LABEL as u16, look),
+            cut_end(&figure.label(), MAX_LABEL_WIDTH as u16, look),
             value(first),
             value(sample),
             ratio,
@@ -92,7 +98,7 @@ struct ColumnLayout {
 }
 
 /// Where room is short the gaps shrink first, then the interval leaves.
-fn layout(rows: &[Row], room: usize) -> ColumnLayout {
+fn column_layout(rows: &[MetricRow], room: usize) -> ColumnLayout {
     let mut widths = [0; 6];
     for row in rows {
         for (width, cell) in widths.iter_mut().zip(&row.cells) {
@@ -101,20 +107,28 @@ fn layout(rows: &[Row], room: usize) -> ColumnLayout {
     }
     let gaps = widths.len() - 1;
     let fits = |widths: &[usize], gap: usize| widths.iter().sum::<usize>() + gap * gaps <= room;
-    let gap = if fits(&widths, GAP) { GAP } else { 1 };
+    let gap = if fits(&widths, COLUMN_GAP) {
+        COLUMN_GAP
+    } else {
+        1
+    };
     if !fits(&widths, gap) {
-        widths[INTERVAL] = 0;
+        widths[CI_COLUMN] = 0;
     }
-    let gap = if fits(&widths, GAP) { GAP } else { 1 };
+    let gap = if fits(&widths, COLUMN_GAP) {
+        COLUMN_GAP
+    } else {
+        1
+    };
     ColumnLayout { widths, gap }
 }
 
-fn line(
-    row: &Row,
+fn row_line(
+    row: &MetricRow,
     heading: bool,
     (baseline, other): (usize, usize),
     layout: &ColumnLayout,
-    look: Look,
+    look: Theme,
 ) -> Line<'static> {
     let mut line = Line::default();
     let gap = layout.gap;
@@ -123,19 +137,19 @@ fn line(
             continue;
         }
         let meaning = match (column, heading) {
-            (0, true) => Meaning::Title,
-            (1, true) => of_side(baseline),
-            (2, true) => of_side(other),
-            (_, true) | (0 | INTERVAL, false) => Meaning::Faint,
+            (0, true) => StyleRole::Title,
+            (1, true) => session_role(baseline),
+            (2, true) => session_role(other),
+            (_, true) | (0 | CI_COLUMN, false) => StyleRole::Faint,
             (5, false) => row.judgement,
-            _ => Meaning::Plain,
+            _ => StyleRole::Plain,
         };
         let text = match column {
             0 => format!("{cell:width$}"),
             5 => format!("{:gap$}{cell}", ""),
             _ => format!("{:gap$}{cell:>width$}", ""),
         };
-        line.push_span(Span::styled(text, look.style(meaning)));
+        line.push_span(Span::styled(text, look.role_style(meaning)));
     }
     line
 }
@@ -143,23 +157,23 @@ fn line(
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::session::compare::sample::{run, session};
-    use crate::session::compare::{Input, compare};
+    use crate::session::compare::sample::{sample_run, sample_session};
+    use crate::session::compare::{ComparisonInput, compare_sessions};
 
     fn table(width: u16) -> Vec<String> {
         let sessions = [("iops", 100.0), ("iops", 150.0)]
-            .map(|(name, value)| session("web-07", vec![run(name, value, 1.0)]));
-        let [first, other] = sessions.each_ref().map(|session| Input {
+            .map(|(name, value)| sample_session("web-07", vec![sample_run(name, value, 1.0)]));
+        let [first, other] = sessions.each_ref().map(|session| ComparisonInput {
             name: "one",
             session,
         });
-        let comparison = compare(&[first, other], &[]);
-        let lines = lines(&comparison.tests[0], Some((0, 1)), Look::FULL, width);
+        let comparison = compare_sessions(&[first, other], &[]);
+        let lines = lines(&comparison.benchmarks[0], Some((0, 1)), Theme::FULL, width);
         lines.iter().map(ToString::to_string).collect()
     }
 
     #[test]
-    fn values_ratio_and_judgement_stand_in_columns() {
+    fn comparison_rows_have_value_ratio_and_judgement_columns() {
         assert_eq!(
             table(80),
             [
@@ -170,7 +184,7 @@ mod tests {
     }
 
     #[test]
-    fn the_gaps_shrink_first_and_then_the_interval_leaves() {
+    fn narrow_comparison_shrinks_gaps_then_drops_the_interval() {
         let row = |width| table(width)[1].clone();
         assert_eq!(
             row(51),

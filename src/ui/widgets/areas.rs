@@ -4,7 +4,7 @@ use ratatui::layout::Rect;
 
 /// The heading's row, and the rest.
 #[must_use]
-pub fn under_heading(area: Rect) -> (Rect, Rect) {
+pub fn split_heading(area: Rect) -> (Rect, Rect) {
     let heading = Rect {
         height: area.height.min(1),
         ..area

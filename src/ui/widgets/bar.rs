@@ -2,11 +2,11 @@
 
 use ratatui::text::Span;
 
-use crate::ui::look::{Look, Meaning};
+use crate::ui::theme::{StyleRole, Theme};
 
 /// A bar filled to a share (0 to 1) of `width` columns, to half a column.
 #[must_use]
-pub fn bar(share: f64, width: u16, meaning: Meaning, look: Look) -> [Span<'static>; 2] {
+pub fn bar(share: f64, width: u16, meaning: StyleRole, look: Theme) -> [Span<'static>; 2] {
     let glyphs = look.glyphs();
     let halves = (share.clamp(0.0, 1.0) * f64::from(width) * 2.0).round() as usize;
     let width = usize::from(width);
@@ -16,31 +16,31 @@ pub fn bar(share: f64, width: u16, meaning: Meaning, look: Look) -> [Span<'stati
         filled.push(glyphs.half_bar);
     }
     let groove = width - filled.chars().count();
-    let groove = glyphs.groove.to_string().repeat(groove);
+    let groove = glyphs.empty_bar.to_string().repeat(groove);
     [
-        Span::styled(filled, look.style(meaning)),
-        Span::styled(groove, look.style(Meaning::Faint)),
+        Span::styled(filled, look.role_style(meaning)),
+        Span::styled(groove, look.role_style(StyleRole::Faint)),
     ]
 }
 
 /// The character for a share (0 to 1) of a column's height.
 #[must_use]
-pub fn level(share: f64, look: Look) -> char {
+pub fn level_glyph(share: f64, look: Theme) -> char {
     let step = (share.clamp(0.0, 1.0) * 8.0).ceil() as usize;
-    look.glyphs().levels[step.clamp(1, 8) - 1]
+    look.glyphs().bar_levels[step.clamp(1, 8) - 1]
 }
 
 /// One column for each value, as high as its share of the largest; blank where it is unknown.
 #[must_use]
-pub fn sparkline(values: &[Option<f64>], look: Look) -> String {
+pub fn sparkline(values: &[Option<f64>], look: Theme) -> String {
     let largest = values.iter().flatten().copied().fold(0.0, f64::max);
     values
         .iter()
         .map(|value| match value {
             None => ' ',
-            Some(_) if largest <= 0.0 => level(0.0, look),
+            Some(_) if largest <= 0.0 => level_glyph(0.0, look),
             // A step less than the full height keeps the lines apart.
-            Some(value) => level(value / largest * 7.0 / 8.0, look),
+            Some(value) => level_glyph(value / largest * 7.0 / 8.0, look),
         })
         .collect()
 }
@@ -50,14 +50,14 @@ mod tests {
     use super::*;
 
     fn drawn(share: f64) -> String {
-        bar(share, 4, Meaning::Good, Look::FULL)
+        bar(share, 4, StyleRole::Success, Theme::FULL)
             .iter()
             .map(|span| span.content.as_ref())
             .collect()
     }
 
     #[test]
-    fn a_bar_has_its_width_at_every_share() {
+    fn bar_has_constant_width_at_every_fraction() {
         for percent in 0..=110 {
             let text = drawn(f64::from(percent) / 100.0);
             assert_eq!(text.chars().count(), 4, "{text}");
@@ -69,9 +69,9 @@ mod tests {
     }
 
     #[test]
-    fn a_sparkline_leaves_the_unknown_blank() {
+    fn sparkline_is_blank_for_unknown_values() {
         let values = [None, Some(0.0), Some(4.0), Some(8.0)];
-        assert_eq!(sparkline(&values, Look::FULL), " ▁▄▇");
-        assert_eq!(sparkline(&[Some(0.0); 2], Look::FULL), "▁▁");
+        assert_eq!(sparkline(&values, Theme::FULL), " ▁▄▇");
+        assert_eq!(sparkline(&[Some(0.0); 2], Theme::FULL), "▁▁");
     }
 }

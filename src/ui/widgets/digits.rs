@@ -20,7 +20,7 @@ fn pixels(letter: char) -> Option<[u8; 5]> {
 
 /// Three lines that show a number large; `None` where it holds a character without a picture.
 #[must_use]
-pub fn large(number: &str) -> Option<[String; 3]> {
+pub fn large_digits(number: &str) -> Option<[String; 3]> {
     let mut lines = [const { String::new() }; 3];
     for letter in number.chars() {
         if !lines[0].is_empty() {
@@ -61,9 +61,9 @@ mod tests {
     use super::*;
 
     #[test]
-    fn a_number_is_three_rows_of_equal_width() {
-        let lines = large("83.9").unwrap();
+    fn large_number_has_three_rows_of_equal_width() {
+        let lines = large_digits("83.9").unwrap();
         assert_eq!(lines, ["█▀█ ▀▀█   █▀█", "█▀█ ▀▀█   ▀▀█", "▀▀▀ ▀▀▀ ▀ ▀▀▀"]);
-        assert_eq!(large("n/a"), None);
+        assert_eq!(large_digits("n/a"), None);
     }
 }

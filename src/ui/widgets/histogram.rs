@@ -13,25 +13,25 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::bar::level;
-use crate::axis::log_ticks;
-use crate::session::document::Unit;
-use crate::ui::look::{Look, Meaning};
+use super::bar::level_glyph;
+use crate::axis::log_axis_ticks;
+use crate::session::document::MetricUnit;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// A distribution.
 #[derive(Debug, Clone)]
-pub struct Histogram<'a> {
+pub struct HistogramWidget<'a> {
     /// `[low, high, count]` in nanoseconds, ascending; `low` is in, `high` is not.
     pub bins: &'a [[u64; 3]],
     /// Percentiles to mark: name and nanoseconds, ascending.
     pub marks: &'a [(String, u64)],
     /// What the requests did.
-    pub meaning: Meaning,
+    pub role: StyleRole,
     /// How it looks.
-    pub look: Look,
+    pub theme: Theme,
 }
 
-impl Histogram<'_> {
+impl HistogramWidget<'_> {
     /// The axis: from a little below the fastest to a little beyond the slowest, in logarithms.
     fn bounds(&self) -> Option<[f64; 2]> {
         let (first, last) = (self.bins.first()?, self.bins.last()?);
@@ -41,7 +41,7 @@ impl Histogram<'_> {
     }
 
     /// Requests in each of `columns` columns; a bin is spread over those that it covers.
-    fn columns(&self, bounds: [f64; 2], columns: usize) -> Vec<f64> {
+    fn column_counts(&self, bounds: [f64; 2], columns: usize) -> Vec<f64> {
         let mut counts = vec![0.0; columns];
         let place = |value: u64| {
             let share = ((value.max(1) as f64).ln() - bounds[0]) / (bounds[1] - bounds[0]);
@@ -64,7 +64,7 @@ impl Histogram<'_> {
         if largest <= 0.0 {
             return;
         }
-        let style = self.look.style(self.meaning);
+        let style = self.theme.role_style(self.role);
         for (column, count) in plot.columns().zip(counts) {
             if *count <= 0.0 {
                 continue;
@@ -75,14 +75,15 @@ impl Histogram<'_> {
                 let share = height - f64::from(row);
                 if share > 0.0 {
                     let cell = &mut buf[(column.x, plot.bottom() - 1 - row)];
-                    cell.set_char(level(share, self.look)).set_style(style);
+                    cell.set_char(level_glyph(share, self.theme))
+                        .set_style(style);
                 }
             }
         }
     }
 
     fn draw_marks(&self, bounds: [f64; 2], area: Rect, plot: Rect, buf: &mut Buffer) {
-        let style = self.look.style(Meaning::Waiting);
+        let style = self.theme.role_style(StyleRole::Warning);
         let mut free = area.x;
         for (name, value) in self.marks {
             let share = ((*value).max(1) as f64).ln() - bounds[0];
@@ -100,15 +101,15 @@ impl Histogram<'_> {
             for row in plot.top()..plot.bottom() {
                 let cell = &mut buf[(column, row)];
                 if cell.symbol() == " " {
-                    cell.set_char(self.look.glyphs().vertical).set_style(style);
+                    cell.set_char(self.theme.glyphs().vertical).set_style(style);
                 }
             }
         }
     }
 
     fn draw_axis(&self, bounds: [f64; 2], plot: Rect, buf: &mut Buffer) {
-        let style = self.look.style(Meaning::Faint);
-        let glyphs = self.look.glyphs();
+        let style = self.theme.role_style(StyleRole::Faint);
+        let glyphs = self.theme.glyphs();
         let row = plot.bottom();
         for column in plot.left()..plot.right() {
             buf[(column, row)]
@@ -118,7 +119,7 @@ impl Histogram<'_> {
         let values = [bounds[0].exp(), bounds[1].exp()];
         let most = usize::from((plot.width / 10).max(1));
         let mut free = plot.x;
-        for (value, label) in log_ticks(Unit::Nanoseconds, values, most) {
+        for (value, label) in log_axis_ticks(MetricUnit::Nanoseconds, values, most) {
             let share = (value.ln() - bounds[0]) / (bounds[1] - bounds[0]);
             let column = plot.x + ((share * f64::from(plot.width)) as u16).min(plot.width - 1);
             buf[(column, row)]
@@ -137,7 +138,7 @@ impl Histogram<'_> {
     }
 }
 
-impl Widget for &Histogram<'_> {
+impl Widget for &HistogramWidget<'_> {
     fn render(self, area: Rect, buf: &mut Buffer) {
         let area = area.intersection(*buf.area());
         if area.height < 4 || area.width < 12 {
@@ -145,7 +146,7 @@ impl Widget for &Histogram<'_> {
         }
         let Some(bounds) = self.bounds() else {
             let text = "no response times yet";
-            Line::styled(text, self.look.style(Meaning::Faint)).render(area, buf);
+            Line::styled(text, self.theme.role_style(StyleRole::Faint)).render(area, buf);
             return;
         };
         let plot = Rect {
@@ -153,7 +154,7 @@ impl Widget for &Histogram<'_> {
             height: area.height - 3,
             ..area
         };
-        let counts = self.columns(bounds, usize::from(plot.width));
+        let counts = self.column_counts(bounds, usize::from(plot.width));
         self.draw_columns(&counts, plot, buf);
         self.draw_marks(bounds, area, plot, buf);
         self.draw_axis(bounds, plot, buf);
@@ -168,33 +169,33 @@ mod tests {
 
     proptest! {
         #[test]
-        fn every_request_is_in_a_column(
+        fn histogram_columns_count_every_request(
             values in prop::collection::vec((1..1_000_000_000_u64, 1..1000_u64), 1..40),
             columns in 1..120_usize,
         ) {
             let mut bins: Vec<[u64; 3]> =
                 values.iter().map(|(low, count)| [*low, low + low / 16 + 1, *count]).collect();
             bins.sort_unstable();
-            let histogram = Histogram {
-                bins: &bins, marks: &[], meaning: Meaning::Read, look: Look::FULL,
+            let histogram = HistogramWidget {
+                bins: &bins, marks: &[], role: StyleRole::Read, theme: Theme::FULL,
             };
             // Overlapping bins may end in any order; the axis covers the last of them.
             let bounds = [0.0, 30.0];
-            let counted: f64 = histogram.columns(bounds, columns).iter().sum();
+            let counted: f64 = histogram.column_counts(bounds, columns).iter().sum();
             let asked: u64 = bins.iter().map(|bin| bin[2]).sum();
             prop_assert!((counted - asked as f64).abs() < 1e-6 * asked as f64 + 1e-3);
         }
     }
 
     #[test]
-    fn percentiles_are_marked_above_their_column() {
+    fn histogram_marks_percentiles_above_their_column() {
         let bins = [[10_000, 11_000, 90], [100_000, 110_000, 10]];
         let marks = [("p50".to_owned(), 10_500), ("p99".to_owned(), 105_000)];
-        let histogram = Histogram {
+        let histogram = HistogramWidget {
             bins: &bins,
             marks: &marks,
-            meaning: Meaning::Read,
-            look: Look::FULL,
+            role: StyleRole::Read,
+            theme: Theme::FULL,
         };
         let area = Rect::new(0, 0, 40, 6);
         let mut buf = Buffer::empty(area);

@@ -6,12 +6,12 @@ use ratatui::text::Line;
 use ratatui::widgets::Widget;
 
 use crate::app::viewport::Viewport;
-use crate::ui::look::{Look, Meaning};
+use crate::ui::theme::{StyleRole, Theme};
 
 /// Draws the lines that are in view; where some are left below, the last row says how many.
-pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Look, area: Rect, buf: &mut Buffer) {
+pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Theme, area: Rect, buf: &mut Buffer) {
     let (count, height) = (lines.len(), usize::from(area.height));
-    viewport.measure(count, height);
+    viewport.record_extent(count, height);
     let first = viewport.first().min(count.saturating_sub(height));
     let below = (count - first).saturating_sub(height);
     let shown = if below > 0 {
@@ -27,30 +27,30 @@ pub fn draw(lines: Vec<Line<'_>>, viewport: &Viewport, look: Look, area: Rect, b
         && let Some(row) = rows.next()
     {
         let more = format!("{} more below", below + 1);
-        Line::styled(more, look.style(Meaning::Faint)).render(row, buf);
+        Line::styled(more, look.role_style(StyleRole::Faint)).render(row, buf);
     }
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::app::Command;
+    use crate::app::KeyCommand;
 
     fn drawn(count: usize, downs: usize, height: u16) -> Vec<String> {
         let mut viewport = Viewport::default();
         for _ in 0..downs {
-            viewport.scroll(Command::Down);
+            viewport.scroll(KeyCommand::Down);
         }
         let lines = (0..count).map(|line| Line::raw(line.to_string())).collect();
         let area = Rect::new(0, 0, 12, height);
         let mut buf = Buffer::empty(area);
-        draw(lines, &viewport, Look::FULL, area, &mut buf);
+        draw(lines, &viewport, Theme::FULL, area, &mut buf);
         let row = |y| (0..12).map(|x| buf[(x, y)].symbol()).collect::<String>();
         (0..height).map(|y| row(y).trim_end().to_owned()).collect()
     }
 
     #[test]
-    fn what_is_below_is_said_and_can_be_reached() {
+    fn scrolled_lines_show_count_below_and_reach_the_end() {
         assert_eq!(drawn(3, 0, 3), ["0", "1", "2"]);
         assert_eq!(drawn(5, 0, 3), ["0", "1", "3 more below"]);
         assert_eq!(drawn(5, 1, 3), ["1", "2", "2 more below"]);

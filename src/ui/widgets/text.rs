@@ -4,18 +4,18 @@ use ratatui::style::Style;
 use ratatui::text::{Line, Span};
 use unicode_width::{UnicodeWidthChar, UnicodeWidthStr};
 
-use crate::app::text::Text;
-use crate::ui::look::{Look, Meaning};
+use crate::app::text::EditableText;
+use crate::ui::theme::{StyleRole, Theme};
 
 /// The text, cut at its end where it is wider than `width` columns.
 #[must_use]
-pub fn cut_end(text: &str, width: u16, look: Look) -> String {
+pub fn cut_end(text: &str, width: u16, look: Theme) -> String {
     let width = usize::from(width);
     if text.width() <= width {
         return text.to_owned();
     }
     let room = width.saturating_sub(1);
-    let mut kept: String = fitting(text.chars(), room).collect();
+    let mut kept: String = fitting_chars(text.chars(), room).collect();
     // Some characters are wider in company: a heart with the sign that makes it an emoji.
     while kept.width() > room {
         kept.pop();
@@ -29,13 +29,13 @@ pub fn cut_end(text: &str, width: u16, look: Look) -> String {
 /// The text, cut at its beginning where it is wider than `width` columns: of a path the name of
 /// the file is what matters.
 #[must_use]
-pub fn cut_start(text: &str, width: u16, look: Look) -> String {
+pub fn cut_start(text: &str, width: u16, look: Theme) -> String {
     let width = usize::from(width);
     if text.width() <= width {
         return text.to_owned();
     }
     let room = width.saturating_sub(1);
-    let count = fitting(text.chars().rev(), room).count();
+    let count = fitting_chars(text.chars().rev(), room).count();
     let begin = text.chars().count() - count;
     let mut kept: String = text.chars().skip(begin).collect();
     while kept.width() > room {
@@ -48,7 +48,7 @@ pub fn cut_start(text: &str, width: u16, look: Look) -> String {
 }
 
 /// As many of these characters as fit, each taken for itself.
-fn fitting(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
+fn fitting_chars(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<Item = char> {
     let mut used = 0;
     letters.take_while(move |letter| {
         used += letter.width().unwrap_or(0);
@@ -58,7 +58,7 @@ fn fitting(letters: impl Iterator<Item = char>, room: usize) -> impl Iterator<It
 
 /// A whole number with its thousands apart: `12 345`.
 #[must_use]
-pub fn grouped(number: f64) -> String {
+pub fn grouped_thousands(number: f64) -> String {
     let digits = format!("{:.0}", number.abs());
     let mut text = String::new();
     if number <= -0.5 {
@@ -75,17 +75,17 @@ pub fn grouped(number: f64) -> String {
 
 /// What is unknown.
 #[must_use]
-pub fn unknown(look: Look) -> Span<'static> {
-    Span::styled("n/a", look.style(Meaning::Faint))
+pub fn unknown_value(look: Theme) -> Span<'static> {
+    Span::styled("n/a", look.role_style(StyleRole::Faint))
 }
 
 /// A text that is being typed, with its cursor, the end that is typed at in view. A text that is
 /// selected has no cursor.
 #[must_use]
-pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static> {
+pub fn input_line(text: &EditableText, width: u16, look: Theme, style: Style) -> Line<'static> {
     if text.is_selected() {
         let shown = cut_start(&text.as_string(), width, look);
-        return Line::styled(shown, look.style(Meaning::Selected));
+        return Line::styled(shown, look.role_style(StyleRole::Selected));
     }
     let before = text.before_cursor();
     let whole = text.as_string();
@@ -97,7 +97,7 @@ pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static>
     let left = room.saturating_sub(u16::try_from(shown.width()).unwrap_or(u16::MAX));
     Line::from(vec![
         Span::styled(shown, style),
-        Span::styled(under, look.style(Meaning::Selected)),
+        Span::styled(under, look.role_style(StyleRole::Selected)),
         Span::styled(cut_end(&rest, left, look), style),
     ])
 }
@@ -105,7 +105,7 @@ pub fn typed(text: &Text, width: u16, look: Look, style: Style) -> Line<'static>
 /// The text broken at its spaces into lines of at most `width` columns; a line break stays one, and
 /// a word that is longer than a line, such as a path, is broken where the line ends.
 #[must_use]
-pub fn wrapped(text: &str, width: u16) -> Vec<String> {
+pub fn wrap_text(text: &str, width: u16) -> Vec<String> {
     let width = usize::from(width.max(1));
     let mut lines = Vec::new();
     for paragraph in text.split('\n') {
@@ -131,7 +131,7 @@ pub fn wrapped(text: &str, width: u16) -> Vec<String> {
 
 /// `2026-02-03 14:05:06` of an RFC 3339 time; says so where that is UTC.
 #[must_use]
-pub fn moment(rfc3339: &str) -> String {
+pub fn format_time(rfc3339: &str) -> String {
     let end = rfc3339
         .char_indices()
         .nth(19)
@@ -147,7 +147,7 @@ mod tests {
     use super::*;
 
     #[test]
-    fn thousands_are_apart() {
+    fn numbers_are_grouped_by_thousands() {
         for (number, text) in [
             (0.0, "0"),
             (999.0, "999"),
@@ -155,44 +155,44 @@ mod tests {
             (1_234_567.4, "1 234 567"),
             (-4321.0, "-4 321"),
         ] {
-            assert_eq!(grouped(number), text);
+            assert_eq!(grouped_thousands(number), text);
         }
     }
 
     #[test]
-    fn moments_are_as_long_as_seconds_need() {
+    fn times_are_formatted_to_seconds() {
         for (rfc3339, text) in [
             ("2026-02-03T14:05:06.123456789Z", "2026-02-03 14:05:06 UTC"),
             ("2026-02-03T14:05:06+01:00", "2026-02-03 14:05:06"),
             ("nonsense", "nonsense"),
         ] {
-            assert_eq!(moment(rfc3339), text);
+            assert_eq!(format_time(rfc3339), text);
         }
     }
 
     #[test]
-    fn paths_keep_their_end() {
-        assert_eq!(cut_start("/srv/img/vm7.raw", 8, Look::FULL), "…vm7.raw");
-        assert_eq!(cut_end("/srv/img/vm7.raw", 8, Look::FULL), "/srv/im…");
+    fn cut_start_keeps_end_of_path() {
+        assert_eq!(cut_start("/srv/img/vm7.raw", 8, Theme::FULL), "…vm7.raw");
+        assert_eq!(cut_end("/srv/img/vm7.raw", 8, Theme::FULL), "/srv/im…");
         for cut in [cut_end, cut_start] {
-            let hearts = cut(&"\u{2764}\u{fe0f}".repeat(9), 8, Look::FULL);
+            let hearts = cut(&"\u{2764}\u{fe0f}".repeat(9), 8, Theme::FULL);
             assert!(hearts.width() <= 8, "{hearts:?}");
         }
     }
 
     #[test]
-    fn paragraphs_stay_apart() {
+    fn wrapped_text_keeps_paragraph_breaks() {
         assert_eq!(
-            wrapped("one two three\n\nfour", 8),
+            wrap_text("one two three\n\nfour", 8),
             ["one two", "three", "", "four"]
         );
     }
 
     proptest! {
         #[test]
-        fn what_is_cut_fits(text in "\\PC*", width in 0..40_u16) {
-            prop_assert!(cut_end(&text, width, Look::FULL).width() <= usize::from(width));
-            prop_assert!(cut_start(&text, width, Look::FULL).width() <= usize::from(width));
+        fn cut_text_fits_the_width(text in "\\PC*", width in 0..40_u16) {
+            prop_assert!(cut_end(&text, width, Theme::FULL).width() <= usize::from(width));
+            prop_assert!(cut_start(&text, width, Theme::FULL).width() <= usize::from(width));
         }
     }
 }

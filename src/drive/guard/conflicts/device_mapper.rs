@@ -6,33 +6,33 @@ use std::io;
 use std::ops::Range;
 
 use crate::drive::ioctl;
-use crate::drive::mounts::parse_number;
-use crate::roots::Roots;
+use crate::drive::mounts::parse_device_number;
+use crate::roots::SysPaths;
 
 /// Size of `struct dm_target_spec`: start and length of 8 bytes each, status and offset of the next
 /// record of 4, type of 16.
-const RECORD: usize = 40;
+const TARGET_SPEC_BYTES: usize = 40;
 
 /// One line of a table.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct TableLine {
     /// Its length in sectors.
-    pub length: u64,
+    pub sectors: u64,
     /// Type of the target, such as `linear`.
-    pub kind: String,
+    pub target_type: String,
     /// Its parameters.
     pub parameters: String,
 }
 
 /// A stretch of a lower device.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Piece {
+pub struct MappedRange {
     /// Number of the lower device.
-    pub lower: (u32, u32),
+    pub lower_device: (u32, u32),
     /// Its sectors; `None` where the type of the target does not tell: any.
     pub sectors: Option<Range<u64>>,
     /// Of a thin volume: which one of its pool.
-    pub volume: Option<u64>,
+    pub thin_device_id: Option<u64>,
 }
 
 /// The records of a table as the kernel answers them. `None` when they are damaged.
@@ -49,9 +49,9 @@ pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
         };
         let next = u32::from_ne_bytes(record.get(20..24)?.try_into().ok()?) as usize;
         lines.push(TableLine {
-            length: word(8)?,
-            kind: text(record.get(24..RECORD)?)?,
-            parameters: text(record.get(RECORD..)?)?,
+            sectors: word(8)?,
+            target_type: c_string(record.get(24..TARGET_SPEC_BYTES)?)?,
+            parameters: c_string(record.get(TARGET_SPEC_BYTES..)?)?,
         });
         // Offsets count from the first record, and grow.
         if next <= at && lines.len() < count as usize {
@@ -63,7 +63,7 @@ pub fn parse_table(count: u32, bytes: &[u8]) -> Option<Vec<TableLine>> {
 }
 
 /// A text that ends in a zero byte.
-fn text(bytes: &[u8]) -> Option<String> {
+fn c_string(bytes: &[u8]) -> Option<String> {
     let end = bytes.iter().position(|byte| *byte == 0);
     let end = end.unwrap_or(bytes.len());
     String::from_utf8(bytes[..end].to_vec()).ok()
@@ -71,67 +71,72 @@ fn text(bytes: &[u8]) -> Option<String> {
 
 /// The stretches that a table consists of.
 #[must_use]
-pub fn pieces_of(table: &[TableLine]) -> Vec<Piece> {
-    table.iter().flat_map(pieces_of_line).collect()
+pub fn mapped_ranges(table: &[TableLine]) -> Vec<MappedRange> {
+    table.iter().flat_map(mapped_ranges_of_line).collect()
 }
 
-fn pieces_of_line(line: &TableLine) -> Vec<Piece> {
+fn mapped_ranges_of_line(line: &TableLine) -> Vec<MappedRange> {
     let words: Vec<&str> = line.parameters.split_whitespace().collect();
-    let known = match line.kind.as_str() {
+    let known = match line.target_type.as_str() {
         // DEVICE START ...
-        "linear" | "flakey" | "dust" => stretches(&words, 0, 1, line.length),
+        "linear" | "flakey" | "dust" => consecutive_ranges(&words, 0, 1, line.sectors),
         // CIPHER KEY IV_OFFSET DEVICE START ...
-        "crypt" => stretches(&words, 3, 1, line.length),
+        "crypt" => consecutive_ranges(&words, 3, 1, line.sectors),
         // STRIPES CHUNK [DEVICE START]...
-        "striped" => striped(&words, line.length),
+        "striped" => striped_ranges(&words, line.sectors),
         // DEVICE START DELAY [DEVICE START DELAY]...
-        "delay" => stretches(&words, 0, words.len() / 3, line.length),
-        "thin" => thin(&words),
+        "delay" => consecutive_ranges(&words, 0, words.len() / 3, line.sectors),
+        "thin" => thin_ranges(&words),
         "error" | "zero" => Some(Vec::new()),
         _ => None,
     };
-    known.unwrap_or_else(|| all_of(&words))
+    known.unwrap_or_else(|| whole_devices(&words))
 }
 
 /// So many stretches of one length; those of `delay` stand three words apart.
-fn stretches(words: &[&str], first: usize, count: usize, length: u64) -> Option<Vec<Piece>> {
+fn consecutive_ranges(
+    words: &[&str],
+    first: usize,
+    count: usize,
+    length: u64,
+) -> Option<Vec<MappedRange>> {
     (0..count.max(1))
-        .map(|index| stretch(words, first + index * 3, length))
+        .map(|index| mapped_range(words, first + index * 3, length))
         .collect()
 }
 
-fn striped(words: &[&str], length: u64) -> Option<Vec<Piece>> {
+fn striped_ranges(words: &[&str], length: u64) -> Option<Vec<MappedRange>> {
     let stripes: u64 = words.first()?.parse().ok()?;
     let each = length.checked_div(stripes)?;
     (0..usize::try_from(stripes).ok()?.min(words.len()))
-        .map(|stripe| stretch(words, 2 + stripe * 2, each))
+        .map(|stripe| mapped_range(words, 2 + stripe * 2, each))
         .collect()
 }
 
-fn stretch(words: &[&str], at: usize, length: u64) -> Option<Piece> {
+fn mapped_range(words: &[&str], at: usize, length: u64) -> Option<MappedRange> {
     let start: u64 = words.get(at + 1)?.parse().ok()?;
-    Some(Piece {
-        lower: parse_number(words.get(at)?)?,
+    Some(MappedRange {
+        lower_device: parse_device_number(words.get(at)?)?,
         sectors: Some(start..start.checked_add(length)?),
-        volume: None,
+        thin_device_id: None,
     })
 }
 
 /// `POOL VOLUME ...`: a pool gives no block to two volumes for writing.
-fn thin(words: &[&str]) -> Option<Vec<Piece>> {
-    let mut pieces = all_of(words);
-    pieces.first_mut()?.volume = Some(words.get(1)?.parse().ok()?);
+fn thin_ranges(words: &[&str]) -> Option<Vec<MappedRange>> {
+    let mut pieces = whole_devices(words);
+    pieces.first_mut()?.thin_device_id = Some(words.get(1)?.parse().ok()?);
     Some(pieces)
 }
 
 /// All of every device that is named.
-fn all_of(words: &[&str]) -> Vec<Piece> {
-    let numbers = words.iter().filter_map(|word| parse_number(word));
+fn whole_devices(words: &[&str]) -> Vec<MappedRange> {
+    let numbers = words.iter().filter_map(|word| parse_device_number(word));
     numbers
-        .map(|lower| Piece {
-            lower,
+        .map(|lower| MappedRange {
+            lower_device: lower,
             sectors: None,
-            volume: None,
+            thin_device_id: None,
         })
         .collect()
 }
@@ -139,13 +144,18 @@ fn all_of(words: &[&str]) -> Vec<Piece> {
 /// Whether two devices have no sector of a lower device in common. One that does not name the lower
 /// device at all is not understood.
 #[must_use]
-pub fn are_disjoint(one: &[Piece], other: &[Piece], lower: (u32, u32)) -> bool {
-    let on_it = |pieces: &[Piece]| -> Vec<Piece> {
-        let pieces = pieces.iter().filter(|piece| piece.lower == lower);
+pub fn ranges_are_disjoint(one: &[MappedRange], other: &[MappedRange], lower: (u32, u32)) -> bool {
+    let on_it = |pieces: &[MappedRange]| -> Vec<MappedRange> {
+        let pieces = pieces.iter().filter(|piece| piece.lower_device == lower);
         pieces.cloned().collect()
     };
     let (one, other) = (on_it(one), on_it(other));
-    let apart = |a: &Piece, b: &Piece| match (&a.sectors, &b.sectors, a.volume, b.volume) {
+    let apart = |a: &MappedRange, b: &MappedRange| match (
+        &a.sectors,
+        &b.sectors,
+        a.thin_device_id,
+        b.thin_device_id,
+    ) {
         (_, _, Some(a), Some(b)) => a != b,
         (Some(a), Some(b), ..) => a.end <= b.start || b.end <= a.start,
         _ => false,
@@ -157,14 +167,17 @@ pub fn are_disjoint(one: &[Piece], other: &[Piece], lower: (u32, u32)) -> bool {
 ///
 /// # Errors
 /// When the kernel does not tell: it takes root.
-pub(super) fn pieces(roots: &Roots, number: (u32, u32)) -> io::Result<Vec<Piece>> {
+pub(super) fn read_mapped_ranges(
+    roots: &SysPaths,
+    number: (u32, u32),
+) -> io::Result<Vec<MappedRange>> {
     let control = OpenOptions::new()
         .read(true)
         .write(true)
         .open(roots.dev.join("mapper/control"))?;
     let (count, answer) = ioctl::device_mapper_table(&control, number)?;
     let table = parse_table(count, &answer).ok_or(io::ErrorKind::InvalidData)?;
-    Ok(pieces_of(&table))
+    Ok(mapped_ranges(&table))
 }
 
 #[cfg(test)]
@@ -182,7 +195,7 @@ mod tests {
         bytes
     }
 
-    fn table(lines: &[(u64, &str, &str)]) -> Vec<Piece> {
+    fn table(lines: &[(u64, &str, &str)]) -> Vec<MappedRange> {
         let mut bytes = Vec::new();
         for (length, kind, parameters) in lines {
             let size = record(0, *length, kind, parameters).len();
@@ -190,51 +203,51 @@ mod tests {
             bytes.extend(record(next, *length, kind, parameters));
         }
         let lines = parse_table(u32::try_from(lines.len()).unwrap(), &bytes).unwrap();
-        pieces_of(&lines)
+        mapped_ranges(&lines)
     }
 
     const LOWER: (u32, u32) = (8, 2);
 
     #[test]
-    fn volumes_of_one_group_are_disjoint() {
+    fn logical_volumes_of_one_group_are_disjoint() {
         let one = table(&[(100, "linear", "8:2 2048"), (50, "linear", "8:2 4096")]);
         let other = table(&[(100, "linear", "8:2 2148")]);
-        assert!(are_disjoint(&one, &other, LOWER));
+        assert!(ranges_are_disjoint(&one, &other, LOWER));
         let third = table(&[(100, "linear", "8:2 4145")]);
-        assert!(!are_disjoint(&one, &third, LOWER));
+        assert!(!ranges_are_disjoint(&one, &third, LOWER));
     }
 
     #[test]
-    fn encrypted_device_and_stripes_have_sectors_too() {
+    fn crypt_and_striped_targets_give_mapped_ranges() {
         let crypt = table(&[(100, "crypt", "aes-xts-plain64 :64:logon:key 0 8:2 4096")]);
         let striped = table(&[(200, "striped", "2 128 8:2 4000 8:18 0")]);
         assert_eq!(striped[0].sectors, Some(4000..4100));
-        assert!(!are_disjoint(&crypt, &striped, LOWER));
+        assert!(!ranges_are_disjoint(&crypt, &striped, LOWER));
         let beyond = table(&[(200, "striped", "2 128 8:2 4196 8:18 0")]);
-        assert!(are_disjoint(&crypt, &beyond, LOWER));
+        assert!(ranges_are_disjoint(&crypt, &beyond, LOWER));
     }
 
     #[test]
-    fn unknown_type_may_be_anywhere_on_its_devices() {
+    fn unknown_target_type_maps_whole_devices() {
         let raid = table(&[(
             100,
             "raid",
             "raid1 3 0 region_size 1024 2 8:1 8:2 8:17 8:18",
         )]);
         let linear = table(&[(100, "linear", "8:2 1000000")]);
-        assert!(!are_disjoint(&raid, &linear, LOWER));
-        assert!(!are_disjoint(&linear, &[], LOWER), "not understood");
+        assert!(!ranges_are_disjoint(&raid, &linear, LOWER));
+        assert!(!ranges_are_disjoint(&linear, &[], LOWER), "not understood");
     }
 
     #[test]
-    fn thin_volumes_of_a_pool_are_disjoint_by_their_number() {
+    fn thin_volumes_with_different_ids_are_disjoint() {
         let volume = |number: &str| table(&[(100, "thin", &format!("8:2 {number}"))]);
-        assert!(are_disjoint(&volume("1"), &volume("2"), LOWER));
-        assert!(!are_disjoint(&volume("1"), &volume("1"), LOWER));
+        assert!(ranges_are_disjoint(&volume("1"), &volume("2"), LOWER));
+        assert!(!ranges_are_disjoint(&volume("1"), &volume("1"), LOWER));
     }
 
     #[test]
-    fn damaged_table_is_not_understood() {
+    fn damaged_device_mapper_table_is_not_parsed() {
         assert_eq!(parse_table(1, &[0; 30]), None);
         let bytes = record(0, 100, "linear", "8:2 0");
         assert_eq!(parse_table(2, &bytes), None);

@@ -8,8 +8,8 @@ use std::path::Path;
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::mount::{FsMountFlags, FsOpenFlags, MountAttrFlags};
 
-use crate::drive::mounts::split_number;
-use crate::roots::Roots;
+use crate::drive::mounts::split_device_number;
+use crate::roots::SysPaths;
 
 /// Opens the block device of that number for reading: by its usual nodes, else by one that is made
 /// in a tmpfs which nobody else sees.
@@ -17,8 +17,8 @@ use crate::roots::Roots;
 /// # Errors
 /// When there is no node and none can be made, or the kernel refuses (`EBUSY` for `O_EXCL` on a
 /// device that is taken).
-pub(super) fn open(
-    roots: &Roots,
+pub(super) fn open_device_node(
+    roots: &SysPaths,
     name: &str,
     number: (u32, u32),
     flags: OFlags,
@@ -29,30 +29,30 @@ pub(super) fn open(
         roots.dev.join(format!("block/{}:{}", number.0, number.1)),
     ];
     for path in &usual {
-        if leads_to(path, number) {
+        if is_node_of(path, number) {
             let file = File::from(rustix::fs::open(path, flags, Mode::empty())?);
             let facts = file.metadata()?;
-            if facts.file_type().is_block_device() && split_number(facts.rdev()) == number {
+            if facts.file_type().is_block_device() && split_device_number(facts.rdev()) == number {
                 return Ok(file);
             }
         }
     }
     // A tree of literal files has no devices.
-    if *roots != Roots::default() {
+    if *roots != SysPaths::default() {
         return Err(io::ErrorKind::NotFound.into());
     }
-    by_own_node(number, flags)
+    open_temporary_node(number, flags)
 }
 
-fn leads_to(path: &Path, number: (u32, u32)) -> bool {
+fn is_node_of(path: &Path, number: (u32, u32)) -> bool {
     std::fs::metadata(path).is_ok_and(|facts| {
-        facts.file_type().is_block_device() && split_number(facts.rdev()) == number
+        facts.file_type().is_block_device() && split_device_number(facts.rdev()) == number
     })
 }
 
 /// By a node in a tmpfs that is mounted nowhere (fsmount(2)), so that it is gone with its
 /// descriptor.
-fn by_own_node(number: (u32, u32), flags: OFlags) -> io::Result<File> {
+fn open_temporary_node(number: (u32, u32), flags: OFlags) -> io::Result<File> {
     let context = rustix::mount::fsopen("tmpfs", FsOpenFlags::FSOPEN_CLOEXEC)?;
     rustix::mount::fsconfig_create(&context)?;
     let directory = rustix::mount::fsmount(

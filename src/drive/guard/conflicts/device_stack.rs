@@ -9,47 +9,50 @@ use std::rc::Rc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::device_mapper::{self, Piece};
-use super::exports::{self, Export};
+use super::device_mapper::{self, MappedRange};
+use super::exports::{self, ExportedTarget};
 use super::loop_devices::{self, AttachedLoop};
 use super::mount_tables::{self, MountTables, PlacedMount};
-use super::overlay::{self, RealFile};
-use super::same_file::{self, FileStamp, Sameness};
-use super::{Alias, AliasKind, Conflict, Unresolved, Usage, device_nodes, same_disk, unknown};
+use super::overlay::{self, UnderlyingFile};
+use super::same_file::{self, FileSameness, FileStamp};
+use super::{
+    Alias, AliasKind, MediumUsage, UnresolvedUse, UseConflict, device_nodes, same_disk,
+    unreadable_table,
+};
 use crate::drive::guard::Refusal;
-use crate::drive::identity::{self, entries, harmless};
-use crate::drive::mounts::{self, Swap};
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::identity::{self, directory_entries, sanitized};
+use crate::drive::medium::FileId;
+use crate::drive::mounts::{self, SwapEntry};
+use crate::roots::SysPaths;
 
 /// The state of one search.
-pub(super) struct Search<'a> {
-    pub(super) roots: &'a Roots,
-    pub(super) usage: Usage,
+pub(super) struct StackSearch<'a> {
+    pub(super) sys_paths: &'a SysPaths,
+    pub(super) usage: MediumUsage,
     mounts: Vec<PlacedMount>,
     /// `st_dev` of all mounts.
-    mount_numbers: HashSet<(u32, u32)>,
+    mount_device_ids: HashSet<(u32, u32)>,
     /// A process of each other mount namespace and root directory.
-    mount_views: Vec<u32>,
-    needs_device: Vec<String>,
-    swaps: Vec<Swap>,
+    mount_namespace_processes: Vec<u32>,
+    file_system_types_with_device: Vec<String>,
+    swaps: Vec<SwapEntry>,
     loops: Vec<AttachedLoop>,
-    members: Vec<(String, String)>,
-    exports: Vec<Export>,
+    multi_device_members: Vec<(String, String)>,
+    exports: Vec<ExportedTarget>,
     /// Devices whose uses have been looked at.
-    seen: Vec<String>,
+    visited_devices: Vec<String>,
     /// The target and everything that it lies on.
-    own: Vec<String>,
+    target_devices: Vec<String>,
     /// Everything with bytes of the target.
-    shared: Vec<SharedFile>,
+    shared_files: Vec<SharedFile>,
     /// Other devices with the same bytes, which must not be taken by anybody.
     aliases: Vec<Alias>,
     /// Whether a file of an overlay may have its attributes in one layer and its bytes in another.
     has_metacopy: bool,
     /// Sectors of the whole disk that a partition has.
-    sectors: Option<(u64, u64)>,
+    target_sectors: Option<(u64, u64)>,
     /// What the target itself is.
-    itself: Option<FileId>,
+    target_id: Option<FileId>,
 }
 
 /// Something with bytes of the target.
@@ -61,67 +64,70 @@ struct SharedFile {
     file: Option<Rc<File>>,
 }
 
-impl<'a> Search<'a> {
+impl<'a> StackSearch<'a> {
     /// Reads the tables of the kernel.
-    pub(super) fn new(roots: &'a Roots, name: &str) -> Result<Self, Refusal> {
+    pub(super) fn new(roots: &'a SysPaths, name: &str) -> Result<Self, Refusal> {
         let MountTables {
             mounts,
-            numbers,
-            processes,
-            question,
-        } = mount_tables::read(roots).map_err(unknown(name, "read the table of mounts"))?;
+            device_ids: numbers,
+            namespace_processes: processes,
+            unresolved: question,
+        } = mount_tables::read_all_mounts(roots)
+            .map_err(unreadable_table(name, "read the table of mounts"))?;
         Ok(Self {
-            roots,
-            usage: Usage {
+            sys_paths: roots,
+            usage: MediumUsage {
                 unresolved: question.into_iter().collect(),
-                ..Usage::default()
+                ..MediumUsage::default()
             },
             has_metacopy: overlay::has_metacopy(roots, mounts.iter().map(|it| &it.mount)),
             mounts,
-            mount_numbers: numbers,
-            mount_views: processes,
-            needs_device: mount_tables::types_with_device(roots),
-            swaps: mounts::swaps(roots).map_err(unknown(name, "read the table of swaps"))?,
-            loops: loop_devices::list(roots).map_err(unknown(name, "list the loop devices"))?,
-            members: members(roots),
-            exports: exports::list(roots),
-            seen: Vec::new(),
-            own: Vec::new(),
-            shared: Vec::new(),
+            mount_device_ids: numbers,
+            mount_namespace_processes: processes,
+            file_system_types_with_device: mount_tables::device_file_system_types(roots),
+            swaps: mounts::swaps(roots)
+                .map_err(unreadable_table(name, "read the table of swaps"))?,
+            loops: loop_devices::list_attached_loops(roots)
+                .map_err(unreadable_table(name, "list the loop devices"))?,
+            multi_device_members: multi_device_members(roots),
+            exports: exports::list_exports(roots),
+            visited_devices: Vec::new(),
+            target_devices: Vec::new(),
+            shared_files: Vec::new(),
             aliases: Vec::new(),
-            sectors: None,
-            itself: None,
+            target_sectors: None,
+            target_id: None,
         })
     }
 
     /// Everything that leads to the bytes of what has that identity.
-    pub(super) fn target(
+    pub(super) fn search_target(
         &mut self,
         id: FileId,
         name: &str,
         anchor: Option<&File>,
     ) -> Result<(), Refusal> {
-        self.itself = Some(id);
+        self.target_id = Some(id);
         match id {
             FileId::Device(major, minor) => {
-                let absent = unknown(name, "find it in /sys/class/block");
-                let device = identity::name_of(self.roots, (major, minor))
+                let absent = unreadable_table(name, "find it in /sys/class/block");
+                let device = identity::block_device_name(self.sys_paths, (major, minor))
                     .ok_or_else(|| absent(io::ErrorKind::NotFound.into()))?;
-                self.own.push(device.clone());
-                self.device_and_parts(&device);
-                self.below(&device);
+                self.target_devices.push(device.clone());
+                self.search_device_and_partitions(&device);
+                self.search_lower_devices(&device);
             }
             FileId::Inode(..) => {
-                let file = anchor.and_then(|anchor| same_file::as_path(anchor).ok());
-                self.file(id, name, file);
+                let file = anchor.and_then(|anchor| same_file::reopen_as_path(anchor).ok());
+                self.search_file(id, name, file);
             }
         }
-        self.unidentified_users();
+        self.collect_unidentified_users();
         Ok(())
     }
 
     /// What was found, without repetitions.
-    pub(super) fn finish(mut self) -> Usage {
+    pub(super) fn into_usage(mut self) -> MediumUsage {
         self.usage.conflicts.sort();
         self.usage.conflicts.dedup();
         self.usage.unresolved.sort();
@@ -139,19 +145,21 @@ impl<'a> Search<'a> {
 
     /// Takes every other device with the same bytes for ourselves: that fails when a file system of
     /// whatever mount namespace lies on it, and keeps others off while the result lives.
-    pub(super) fn probe(&mut self) {
+    pub(super) fn take_aliases(&mut self) {
         self.usage.aliases = self.aliases();
         for Alias { name, .. } in std::mem::take(&mut self.aliases) {
-            let Some(number) = self.number(&name) else {
+            let Some(number) = self.device_number(&name) else {
                 continue;
             };
-            let device = harmless(&name);
-            match device_nodes::open(self.roots, &name, number, OFlags::EXCL) {
-                Ok(file) => self.usage.holds.push(file.into()),
+            let device = sanitized(&name);
+            match device_nodes::open_device_node(self.sys_paths, &name, number, OFlags::EXCL) {
+                Ok(file) => self.usage.alias_holds.push(file.into()),
                 Err(error) if error.raw_os_error() == Some(Errno::BUSY.raw_os_error()) => {
-                    self.usage.conflicts.push(Conflict::Taken { device });
+                    self.usage
+                        .conflicts
+                        .push(UseConflict::AliasOpenedExclusively { device });
                 }
-                Err(error) => self.usage.unresolved.push(Unresolved::Device {
+                Err(error) => self.usage.unresolved.push(UnresolvedUse::AliasInUse {
                     device,
                     reason: error.to_string(),
                 }),
@@ -161,31 +169,35 @@ impl<'a> Search<'a> {
 
     /// Whether something has, or may have, bytes of the target. `path` leads to it; with an empty
     /// one only its numbers count.
-    pub(super) fn shares(&self, id: FileId, path: &Path) -> bool {
-        let same = |known: &SharedFile| match self.sameness(id, &|| FileStamp::at(path), known) {
-            Sameness::Same => true,
-            Sameness::Different => false,
-            Sameness::Unknown => !path.as_os_str().is_empty(),
+    pub(super) fn may_share_bytes(&self, id: FileId, path: &Path) -> bool {
+        let same = |known: &SharedFile| match self.compare_with_shared(
+            id,
+            &|| FileStamp::of_path(path),
+            known,
+        ) {
+            FileSameness::Same => true,
+            FileSameness::Different => false,
+            FileSameness::Unknown => !path.as_os_str().is_empty(),
         };
-        self.itself == Some(id) || self.shared.iter().any(same)
+        self.target_id == Some(id) || self.shared_files.iter().any(same)
     }
 
     /// Whether what a path leads to certainly has bytes of the target.
-    fn is_same(&self, id: FileId, path: &Path) -> bool {
-        let stamp = || FileStamp::at(path);
-        let is_it = |known| self.sameness(id, &stamp, known) == Sameness::Same;
-        self.itself == Some(id) || self.shared.iter().any(is_it)
+    fn certainly_shares_bytes(&self, id: FileId, path: &Path) -> bool {
+        let stamp = || FileStamp::of_path(path);
+        let is_it = |known| self.compare_with_shared(id, &stamp, known) == FileSameness::Same;
+        self.target_id == Some(id) || self.shared_files.iter().any(is_it)
     }
 
     /// What to call something that shares bytes with the target.
-    pub(super) fn name_of(&self, id: FileId, target: &str) -> String {
-        let known = self.shared.iter().find(|known| known.id == id);
+    pub(super) fn shared_name(&self, id: FileId, target: &str) -> String {
+        let known = self.shared_files.iter().find(|known| known.id == id);
         known.map_or_else(|| target.to_owned(), |known| known.name.clone())
     }
 
     /// Files that the target lies in.
-    pub(super) fn files(&self) -> Vec<(FileId, Option<Rc<File>>)> {
-        let files = self.shared.iter();
+    pub(super) fn shared_regular_files(&self) -> Vec<(FileId, Option<Rc<File>>)> {
+        let files = self.shared_files.iter();
         files
             .filter(|known| matches!(known.id, FileId::Inode(..)))
             .map(|known| (known.id, known.file.clone()))
@@ -193,30 +205,35 @@ impl<'a> Search<'a> {
     }
 
     /// Whether what has that identity and stamp is something with bytes of the target.
-    fn sameness(
+    fn compare_with_shared(
         &self,
         id: FileId,
         stamp: &dyn Fn() -> Option<FileStamp>,
         known: &SharedFile,
-    ) -> Sameness {
+    ) -> FileSameness {
         if id == known.id {
-            return Sameness::Same;
+            return FileSameness::Same;
         }
         let (FileId::Inode(theirs, _), FileId::Inode(device, _)) = (id, known.id) else {
-            return Sameness::Different;
+            return FileSameness::Different;
         };
         let in_overlay = self.may_be_overlay(theirs) || self.may_be_overlay(device);
         if theirs == device || !in_overlay {
-            return Sameness::Different;
+            return FileSameness::Different;
         }
-        let own = || known.file.as_ref().and_then(|file| FileStamp::of(file));
-        match same_file::compare(&own, stamp) {
+        let own = || {
+            known
+                .file
+                .as_ref()
+                .and_then(|file| FileStamp::of_file(file))
+        };
+        match same_file::compare_file_stamps(&own, stamp) {
             // The times are those of the upper file, the bytes those of a lower one.
-            Sameness::Different
+            FileSameness::Different
                 if self.has_metacopy
                     && own().map(|own| own.size()) == stamp().map(|other| other.size()) =>
             {
-                Sameness::Unknown
+                FileSameness::Unknown
             }
             sameness => sameness,
         }
@@ -226,97 +243,101 @@ impl<'a> Search<'a> {
     /// file system that has no block device and no visible mount. (An overlay gives the files of
     /// some layers a number that its mount does not show.)
     fn may_be_overlay(&self, device: u64) -> bool {
-        let number = mounts::split_number(device);
+        let number = mounts::split_device_number(device);
         let is_overlay = |placed: &PlacedMount| {
-            placed.mount.file_system == "overlay" && placed.mount.number == number
+            placed.mount.file_system == "overlay" && placed.mount.device_id == number
         };
-        self.is_unknown(device) || self.mounts.iter().any(is_overlay)
+        self.is_unknown_device(device) || self.mounts.iter().any(is_overlay)
     }
 
     /// Whether a device number belongs to no visible mount and to no block device.
-    fn is_unknown(&self, device: u64) -> bool {
-        let number = mounts::split_number(device);
-        number.0 == 0 && !self.mount_numbers.contains(&number)
+    fn is_unknown_device(&self, device: u64) -> bool {
+        let number = mounts::split_device_number(device);
+        number.0 == 0 && !self.mount_device_ids.contains(&number)
     }
 
     /// A device, its partitions, and all that lies on them.
-    fn device_and_parts(&mut self, name: &str) {
-        self.device(name);
-        for part in self.parts(name) {
-            self.device(&part);
+    fn search_device_and_partitions(&mut self, name: &str) {
+        self.search_device(name);
+        for part in self.partitions(name) {
+            self.search_device(&part);
         }
     }
 
-    fn parts(&self, name: &str) -> Vec<String> {
-        let directory = self.directory(name);
-        let mut parts = entries(&directory);
+    fn partitions(&self, name: &str) -> Vec<String> {
+        let directory = self.sysfs_directory(name);
+        let mut parts = directory_entries(&directory);
         parts.retain(|part| directory.join(part).join("partition").exists());
         parts
     }
 
     /// Uses of one device and of all that is stacked on it. A circle is not possible in a kernel,
     /// but in a file of a test.
-    fn device(&mut self, name: &str) {
-        if self.seen.iter().any(|seen| seen == name) {
+    fn search_device(&mut self, name: &str) {
+        if self.visited_devices.iter().any(|seen| seen == name) {
             return;
         }
-        self.seen.push(name.to_owned());
-        let Some(number) = self.number(name) else {
+        self.visited_devices.push(name.to_owned());
+        let Some(number) = self.device_number(name) else {
             return;
         };
-        let known = SharedFile::device(number, name);
-        self.shared.push(known.clone());
-        self.direct_uses(name, number);
-        for holder in entries(&self.directory(name).join("holders")) {
-            if !self.own.contains(&holder) {
-                self.usage.conflicts.push(Conflict::Held {
+        let known = SharedFile::for_device(number, name);
+        self.shared_files.push(known.clone());
+        self.collect_direct_uses(name, number);
+        for holder in directory_entries(&self.sysfs_directory(name).join("holders")) {
+            if !self.target_devices.contains(&holder) {
+                self.usage.conflicts.push(UseConflict::HeldByDevice {
                     device: name.to_owned(),
-                    by: harmless(&holder),
+                    by: sanitized(&holder),
                 });
-                self.device_and_parts(&holder);
+                self.search_device_and_partitions(&holder);
             }
         }
-        self.attached(&known);
+        self.collect_attached_loops(&known);
     }
 
     /// Mounts, swap and exports of the device with that number.
-    fn direct_uses(&mut self, name: &str, number: (u32, u32)) {
+    fn collect_direct_uses(&mut self, name: &str, number: (u32, u32)) {
         let device = || name.to_owned();
         for placed in self
             .mounts
             .iter()
             .filter(|placed| placed.mount.is_on(number))
         {
-            self.usage.conflicts.push(placed.conflict(name));
+            self.usage.conflicts.push(placed.to_conflict(name));
         }
         if self.swaps.iter().any(|swap| swap.number == Some(number)) {
             self.usage
                 .conflicts
-                .push(Conflict::Swap { device: device() });
+                .push(UseConflict::UsedAsSwap { device: device() });
         }
-        for (_, file_system) in self.members.iter().filter(|(member, _)| member == name) {
-            self.usage.conflicts.push(Conflict::Member {
+        for (_, file_system) in self
+            .multi_device_members
+            .iter()
+            .filter(|(member, _)| member == name)
+        {
+            self.usage.conflicts.push(UseConflict::FileSystemMember {
                 device: device(),
                 file_system: file_system.clone(),
             });
         }
-        self.exported(&SharedFile::device(number, name));
+        self.collect_exports(&SharedFile::for_device(number, name));
     }
 
-    fn exported(&mut self, known: &SharedFile) {
-        let mut usage = Usage::default();
+    fn collect_exports(&mut self, known: &SharedFile) {
+        let mut usage = MediumUsage::default();
         for export in &self.exports {
-            let by = export.by.clone();
-            let sameness = export.what.map_or(Sameness::Unknown, |what| {
-                self.sameness(what, &|| None, known)
+            let by = export.exporter.clone();
+            let sameness = export.exported_id.map_or(FileSameness::Unknown, |what| {
+                self.compare_with_shared(what, &|| None, known)
             });
             match sameness {
-                Sameness::Same => usage.conflicts.push(Conflict::Exported {
+                FileSameness::Same => usage.conflicts.push(UseConflict::Exported {
                     device: known.name.clone(),
                     by,
                 }),
-                Sameness::Different => {}
-                Sameness::Unknown => usage.unresolved.push(Unresolved::Export { by }),
+                FileSameness::Different => {}
+                FileSameness::Unknown => usage.unresolved.push(UnresolvedUse::Export { by }),
             }
         }
         self.usage.conflicts.extend(usage.conflicts);
@@ -324,33 +345,33 @@ impl<'a> Search<'a> {
     }
 
     /// Loop devices attached to a device or file, and what lies on them.
-    fn attached(&mut self, known: &SharedFile) {
-        for by in self.loops_on(known) {
-            self.usage.conflicts.push(Conflict::Loop {
+    fn collect_attached_loops(&mut self, known: &SharedFile) {
+        for by in self.loop_devices_on(known) {
+            self.usage.conflicts.push(UseConflict::AttachedLoopDevice {
                 device: known.name.clone(),
                 by: by.clone(),
             });
-            self.device_and_parts(&by);
+            self.search_device_and_partitions(&by);
         }
     }
 
     /// Loop devices attached to that, except the target and what it lies on. One that may be is a
     /// question.
-    fn loops_on(&mut self, known: &SharedFile) -> Vec<String> {
+    fn loop_devices_on(&mut self, known: &SharedFile) -> Vec<String> {
         let mut found = Vec::new();
         let mut questions = Vec::new();
         for one in &self.loops {
             let Ok(backing) = one.backing else {
                 continue;
             };
-            if self.own.contains(&one.name) {
+            if self.target_devices.contains(&one.name) {
                 continue;
             }
-            let stamp = || FileStamp::of(&self.find_file(&one.file, backing)?);
-            match self.sameness(backing, &stamp, known) {
-                Sameness::Same => found.push(one.name.clone()),
-                Sameness::Different => {}
-                Sameness::Unknown => questions.push(Unresolved::LoopDevice {
+            let stamp = || FileStamp::of_file(&self.open_by_identity(&one.backing_path, backing)?);
+            match self.compare_with_shared(backing, &stamp, known) {
+                FileSameness::Same => found.push(one.name.clone()),
+                FileSameness::Different => {}
+                FileSameness::Unknown => questions.push(UnresolvedUse::LoopDevice {
                     device: one.description(),
                     reason: "its file may be one of an overlay".to_owned(),
                 }),
@@ -361,61 +382,63 @@ impl<'a> Search<'a> {
     }
 
     /// The file with that identity at a path of this mount namespace or of another one.
-    fn find_file(&self, path: &Path, id: FileId) -> Option<File> {
+    fn open_by_identity(&self, path: &Path, id: FileId) -> Option<File> {
         let inner = path.strip_prefix("/").ok()?;
-        let elsewhere = self.mount_views.iter().map(|process| {
-            let root = self.roots.proc.join(format!("{process}/root"));
+        let elsewhere = self.mount_namespace_processes.iter().map(|process| {
+            let root = self.sys_paths.proc.join(format!("{process}/root"));
             root.join(inner)
         });
         std::iter::once(path.to_owned())
             .chain(elsewhere)
-            .find_map(|path| same_file::find(&path, id))
+            .find_map(|path| same_file::open_identified_path(&path, id))
     }
 
     /// Everything that a device lies on, and what else lies on that.
-    fn below(&mut self, name: &str) {
-        self.whole_of(name);
-        self.backing_of(name);
-        let slaves = entries(&self.directory(name).join("slaves"));
+    fn search_lower_devices(&mut self, name: &str) {
+        self.search_whole_disk(name);
+        self.search_loop_backing(name);
+        let slaves = directory_entries(&self.sysfs_directory(name).join("slaves"));
         let new: Vec<String> = slaves
             .iter()
-            .filter(|slave| !self.own.contains(slave))
+            .filter(|slave| !self.target_devices.contains(slave))
             .cloned()
             .collect();
         // All paths of a multipath device are its own.
-        self.own.extend(new.iter().cloned());
+        self.target_devices.extend(new.iter().cloned());
         for slave in &new {
-            self.lower(slave, name);
+            self.search_lower_device(slave, name);
         }
         if slaves.is_empty() {
-            self.other_paths(name);
+            self.search_other_paths(name);
         }
     }
 
     /// A partition is in use also when the whole of which it is a part is taken as one, or when
     /// another partition has the same sectors.
-    fn whole_of(&mut self, name: &str) {
-        let Some(whole) = identity::read(self.roots, name).and_then(|drive| drive.parent) else {
+    fn search_whole_disk(&mut self, name: &str) {
+        let Some(whole) =
+            identity::read_block_device(self.sys_paths, name).and_then(|drive| drive.parent)
+        else {
             return;
         };
-        if self.own.contains(&whole) {
+        if self.target_devices.contains(&whole) {
             return;
         }
-        self.own.push(whole.clone());
-        self.sectors = self.extent(name);
-        self.device(&whole);
-        for part in self.overlapping_parts(&whole) {
-            self.device(&part);
+        self.target_devices.push(whole.clone());
+        self.target_sectors = self.partition_sectors(name);
+        self.search_device(&whole);
+        for part in self.overlapping_partitions(&whole) {
+            self.search_device(&part);
         }
-        self.below(&whole);
+        self.search_lower_devices(&whole);
     }
 
     /// Partitions of a whole disk that have sectors of the target.
-    fn overlapping_parts(&self, whole: &str) -> Vec<String> {
-        let mut parts = self.parts(whole);
-        if let Some((start, length)) = self.sectors {
+    fn overlapping_partitions(&self, whole: &str) -> Vec<String> {
+        let mut parts = self.partitions(whole);
+        if let Some((start, length)) = self.target_sectors {
             parts.retain(|part| {
-                self.extent(part).is_none_or(|(other, size)| {
+                self.partition_sectors(part).is_none_or(|(other, size)| {
                     other < start.saturating_add(length) && start < other.saturating_add(size)
                 })
             });
@@ -424,8 +447,8 @@ impl<'a> Search<'a> {
     }
 
     /// First sector and number of sectors of a partition.
-    fn extent(&self, part: &str) -> Option<(u64, u64)> {
-        let directory = self.directory(part);
+    fn partition_sectors(&self, part: &str) -> Option<(u64, u64)> {
+        let directory = self.sysfs_directory(part);
         let number = |file: &str| -> Option<u64> {
             let text = fs::read_to_string(directory.join(file)).ok()?;
             text.trim().parse().ok()
@@ -434,52 +457,53 @@ impl<'a> Search<'a> {
     }
 
     /// What a loop device is attached to: it does not hold it.
-    fn backing_of(&mut self, name: &str) {
+    fn search_loop_backing(&mut self, name: &str) {
         let Some(own) = self.loops.iter().find(|one| one.name == name).cloned() else {
             return;
         };
         // Its bytes are a part of those below, which one is not followed.
-        self.sectors = None;
+        self.target_sectors = None;
         match own.backing {
             Ok(FileId::Device(major, minor)) => {
-                let Some(lower) = identity::name_of(self.roots, (major, minor)) else {
-                    return self.usage.unresolved.push(Unresolved::Device {
+                let Some(lower) = identity::block_device_name(self.sys_paths, (major, minor))
+                else {
+                    return self.usage.unresolved.push(UnresolvedUse::AliasInUse {
                         device: format!("{major}:{minor}"),
                         reason: "it is not in /sys/class/block".to_owned(),
                     });
                 };
-                if !self.own.contains(&lower) {
-                    self.own.push(lower.clone());
+                if !self.target_devices.contains(&lower) {
+                    self.target_devices.push(lower.clone());
                     self.aliases.push(Alias {
                         name: lower.clone(),
-                        kind: AliasKind::Lower { upper: own.name },
+                        kind: AliasKind::BackingDevice { upper: own.name },
                     });
-                    self.siblings(&SharedFile::device((major, minor), &lower));
-                    self.device_and_parts(&lower);
-                    self.below(&lower);
+                    self.search_sibling_loops(&SharedFile::for_device((major, minor), &lower));
+                    self.search_device_and_partitions(&lower);
+                    self.search_lower_devices(&lower);
                 }
             }
             Ok(id) => {
-                let file = same_file::find(&own.file, id);
+                let file = same_file::open_identified_path(&own.backing_path, id);
                 if let (None, FileId::Inode(device, _)) = (&file, id)
                     && self.may_be_overlay(device)
                 {
-                    self.usage.unresolved.push(Unresolved::LoopDevice {
+                    self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                         device: own.name,
                         reason: "its file may be one of an overlay".to_owned(),
                     });
                 }
-                self.siblings(&SharedFile {
+                self.search_sibling_loops(&SharedFile {
                     id,
-                    name: own.path.clone(),
+                    name: own.shown_path.clone(),
                     file: file
                         .as_ref()
                         .and_then(|file| file.try_clone().ok())
                         .map(Rc::new),
                 });
-                self.file(id, &own.path, file);
+                self.search_file(id, &own.shown_path, file);
             }
-            Err(reason) => self.usage.unresolved.push(Unresolved::LoopDevice {
+            Err(reason) => self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                 device: own.name,
                 reason,
             }),
@@ -488,25 +512,26 @@ impl<'a> Search<'a> {
 
     /// Other loop devices on the file or device that the target is attached to. They are no conflict
     /// as long as nobody uses them.
-    fn siblings(&mut self, backing: &SharedFile) {
-        for sibling in self.loops_on(backing) {
-            let kind = AliasKind::Loop {
+    fn search_sibling_loops(&mut self, backing: &SharedFile) {
+        for sibling in self.loop_devices_on(backing) {
+            let kind = AliasKind::SiblingLoopDevice {
                 lower: backing.name.clone(),
             };
-            self.sibling(&sibling, "what it is attached to", kind);
+            self.check_sibling(&sibling, "what it is attached to", kind);
         }
         // They have been looked at.
-        self.loops
-            .retain(|one| !self.seen.contains(&one.name) || self.own.contains(&one.name));
+        self.loops.retain(|one| {
+            !self.visited_devices.contains(&one.name) || self.target_devices.contains(&one.name)
+        });
     }
 
     /// Another device with the same bytes: a conflict when it is used.
-    fn sibling(&mut self, name: &str, lower: &str, kind: AliasKind) {
+    fn check_sibling(&mut self, name: &str, lower: &str, kind: AliasKind) {
         let before = self.usage.conflicts.len();
-        self.device_and_parts(name);
+        self.search_device_and_partitions(name);
         if self.usage.conflicts.len() > before {
-            self.usage.conflicts.push(Conflict::SameSectors {
-                device: harmless(name),
+            self.usage.conflicts.push(UseConflict::OverlappingSectors {
+                device: sanitized(name),
                 lower: lower.to_owned(),
             });
         }
@@ -517,64 +542,66 @@ impl<'a> Search<'a> {
     }
 
     /// A device that the target holds: its other holders have other sectors, or are siblings.
-    fn lower(&mut self, name: &str, upper: &str) {
-        let Some(number) = self.number(name) else {
+    fn search_lower_device(&mut self, name: &str, upper: &str) {
+        let Some(number) = self.device_number(name) else {
             return;
         };
-        let known = SharedFile::device(number, name);
-        self.seen.push(name.to_owned());
-        self.shared.push(known.clone());
-        self.direct_uses(name, number);
-        self.attached(&known);
-        for holder in entries(&self.directory(name).join("holders")) {
-            if !self.own.contains(&holder) && !self.are_disjoint(upper, &holder, number) {
-                let lower = harmless(name);
-                let kind = AliasKind::Holder {
+        let known = SharedFile::for_device(number, name);
+        self.visited_devices.push(name.to_owned());
+        self.shared_files.push(known.clone());
+        self.collect_direct_uses(name, number);
+        self.collect_attached_loops(&known);
+        for holder in directory_entries(&self.sysfs_directory(name).join("holders")) {
+            if !self.target_devices.contains(&holder)
+                && !self.mapped_devices_are_disjoint(upper, &holder, number)
+            {
+                let lower = sanitized(name);
+                let kind = AliasKind::StackedDevice {
                     lower: lower.clone(),
                 };
-                self.sibling(&holder, &lower, kind);
+                self.check_sibling(&holder, &lower, kind);
             }
         }
-        self.below(name);
+        self.search_lower_devices(name);
     }
 
     /// Whether two device-mapper devices provably have no sector of a lower device in common.
-    fn are_disjoint(&self, one: &str, other: &str, lower: (u32, u32)) -> bool {
-        let pieces = |name: &str| -> Option<Vec<Piece>> {
-            device_mapper::pieces(self.roots, self.number(name)?).ok()
+    fn mapped_devices_are_disjoint(&self, one: &str, other: &str, lower: (u32, u32)) -> bool {
+        let pieces = |name: &str| -> Option<Vec<MappedRange>> {
+            device_mapper::read_mapped_ranges(self.sys_paths, self.device_number(name)?).ok()
         };
         let (Some(one), Some(other)) = (pieces(one), pieces(other)) else {
             return false;
         };
-        device_mapper::are_disjoint(&one, &other, lower)
+        device_mapper::ranges_are_disjoint(&one, &other, lower)
     }
 
     /// The same disk by another path.
-    fn other_paths(&mut self, name: &str) {
-        for other in same_disk::others(self.roots, name) {
-            if self.own.contains(&other) {
+    fn search_other_paths(&mut self, name: &str) {
+        for other in same_disk::other_paths_of_disk(self.sys_paths, name) {
+            if self.target_devices.contains(&other) {
                 continue;
             }
             let before = self.usage.conflicts.len();
-            self.device(&other);
-            let parts = self.overlapping_parts(&other);
+            self.search_device(&other);
+            let parts = self.overlapping_partitions(&other);
             for part in &parts {
-                self.device(part);
+                self.search_device(part);
             }
             if self.usage.conflicts.len() > before {
-                self.usage.conflicts.push(Conflict::SameSectors {
-                    device: harmless(&other),
-                    lower: format!("the disk that is also {}", harmless(name)),
+                self.usage.conflicts.push(UseConflict::OverlappingSectors {
+                    device: sanitized(&other),
+                    lower: format!("the disk that is also {}", sanitized(name)),
                 });
             }
-            let same = match self.sectors {
+            let same = match self.target_sectors {
                 None => vec![other.clone()],
                 Some(_) => parts,
             };
             self.aliases.extend(same.into_iter().map(|path| Alias {
                 name: path,
-                kind: AliasKind::Path {
-                    disk: harmless(name),
+                kind: AliasKind::DiskPath {
+                    disk: sanitized(name),
                 },
             }));
         }
@@ -582,25 +609,29 @@ impl<'a> Search<'a> {
 
     /// A regular file: swapped to, attached to a loop device, exported, or mounted as it is; and the
     /// file of the upper directory where it is one of an overlay.
-    fn file(&mut self, id: FileId, name: &str, file: Option<File>) {
+    fn search_file(&mut self, id: FileId, name: &str, file: Option<File>) {
         let mut files = vec![(id, file.map(Rc::new))];
         if let (_, Some(file)) = &files[0] {
-            match overlay::real_file(self.roots, file) {
-                RealFile::Itself | RealFile::Lower => {}
-                RealFile::Upper(real) => {
-                    let real = same_file::as_path(&real).ok();
+            match overlay::underlying_file(self.sys_paths, file) {
+                UnderlyingFile::NotOverlay | UnderlyingFile::LowerLayer => {}
+                UnderlyingFile::UpperLayer(real) => {
+                    let real = same_file::reopen_as_path(&real).ok();
                     let facts = real.as_ref().and_then(|real| real.metadata().ok());
-                    files.extend(facts.map(|facts| (FileId::of(&facts), real.map(Rc::new))));
+                    files.extend(
+                        facts.map(|facts| (FileId::of_metadata(&facts), real.map(Rc::new))),
+                    );
                 }
-                RealFile::Unknown { at } => {
-                    self.usage.unresolved.push(Unresolved::Overlay { at });
+                UnderlyingFile::Unknown { at } => {
+                    self.usage
+                        .unresolved
+                        .push(UnresolvedUse::OverlayUpperFile { at });
                 }
             }
         }
         for (id, file) in files {
-            self.real_file(SharedFile {
+            self.search_overlay_file(SharedFile {
                 id,
-                name: harmless(name),
+                name: sanitized(name),
                 file,
             });
         }
@@ -608,66 +639,70 @@ impl<'a> Search<'a> {
 
     /// Loop devices that cannot be asked, by the path that sysfs shows: all that is known to a user
     /// who may not open them.
-    pub(super) fn loops_by_path(&mut self, name: &str) {
+    pub(super) fn collect_loops_by_path(&mut self, name: &str) {
         let unasked = self.loops.iter().filter(|one| one.backing.is_err());
         let attached = unasked.filter(|one| {
-            fs::metadata(&one.file).is_ok_and(|facts| self.is_same(FileId::of(&facts), &one.file))
+            fs::metadata(&one.backing_path).is_ok_and(|facts| {
+                self.certainly_shares_bytes(FileId::of_metadata(&facts), &one.backing_path)
+            })
         });
         let conflicts: Vec<_> = attached
-            .map(|one| Conflict::Loop {
-                device: harmless(name),
+            .map(|one| UseConflict::AttachedLoopDevice {
+                device: sanitized(name),
                 by: one.name.clone(),
             })
             .collect();
         self.usage.conflicts.extend(conflicts);
     }
 
-    fn real_file(&mut self, known: SharedFile) {
-        self.shared.push(known.clone());
+    fn search_overlay_file(&mut self, known: SharedFile) {
+        self.shared_files.push(known.clone());
         let is_it = |id: FileId, path: &Path| {
-            let stamp = || FileStamp::at(path);
-            self.sameness(id, &stamp, &known) != Sameness::Different
+            let stamp = || FileStamp::of_path(path);
+            self.compare_with_shared(id, &stamp, &known) != FileSameness::Different
         };
         let is_swap = self.swaps.iter().any(|swap| {
-            fs::metadata(&swap.path).is_ok_and(|facts| is_it(FileId::of(&facts), &swap.path))
+            fs::metadata(&swap.path)
+                .is_ok_and(|facts| is_it(FileId::of_metadata(&facts), &swap.path))
         });
         let mut conflicts = Vec::new();
         for placed in &self.mounts {
-            let backing = placed.file(self.roots, &self.needs_device);
+            let backing = placed.mount_source(self.sys_paths, &self.file_system_types_with_device);
             match backing.and_then(|backing| backing.file) {
                 Some((path, id)) if is_it(id, &path) => {
-                    conflicts.push(placed.conflict(&known.name));
+                    conflicts.push(placed.to_conflict(&known.name));
                 }
                 _ => {}
             }
         }
         if is_swap {
-            self.usage.conflicts.push(Conflict::Swap {
+            self.usage.conflicts.push(UseConflict::UsedAsSwap {
                 device: known.name.clone(),
             });
         }
         self.usage.conflicts.extend(conflicts);
-        self.files_mounted();
-        self.exported(&known);
-        self.attached(&known);
+        self.collect_mounts_from_files();
+        self.collect_exports(&known);
+        self.collect_attached_loops(&known);
     }
 
     /// A file system may be mounted from any file.
-    fn files_mounted(&mut self) {
+    fn collect_mounts_from_files(&mut self) {
         let questions = self.mounts.iter().filter_map(|placed| {
-            let backing = placed.file(self.roots, &self.needs_device)?;
-            backing.question
+            let backing =
+                placed.mount_source(self.sys_paths, &self.file_system_types_with_device)?;
+            backing.unresolved
         });
         self.usage.unresolved.extend(questions);
-        let unseen = mount_tables::in_files(self.roots);
+        let unseen = mount_tables::unidentified_file_mounts(self.sys_paths);
         self.usage.unresolved.extend(unseen);
     }
 
     /// A loop device that cannot be asked may be attached to anything.
-    fn unidentified_users(&mut self) {
+    fn collect_unidentified_users(&mut self) {
         for one in &self.loops {
             if let Err(reason) = &one.backing {
-                self.usage.unresolved.push(Unresolved::LoopDevice {
+                self.usage.unresolved.push(UnresolvedUse::LoopDevice {
                     device: one.description(),
                     reason: reason.clone(),
                 });
@@ -675,32 +710,34 @@ impl<'a> Search<'a> {
         }
     }
 
-    fn directory(&self, name: &str) -> PathBuf {
-        self.roots.sys.join("class/block").join(name)
+    fn sysfs_directory(&self, name: &str) -> PathBuf {
+        self.sys_paths.sys.join("class/block").join(name)
     }
 
-    fn number(&self, name: &str) -> Option<(u32, u32)> {
-        mounts::parse_number(&fs::read_to_string(self.directory(name).join("dev")).ok()?)
+    fn device_number(&self, name: &str) -> Option<(u32, u32)> {
+        mounts::parse_device_number(
+            &fs::read_to_string(self.sysfs_directory(name).join("dev")).ok()?,
+        )
     }
 }
 
 impl SharedFile {
-    fn device(number: (u32, u32), name: &str) -> Self {
+    fn for_device(number: (u32, u32), name: &str) -> Self {
         Self {
             id: FileId::Device(number.0, number.1),
-            name: harmless(name),
+            name: sanitized(name),
             file: None,
         }
     }
 }
 
 /// Devices of mounted file systems that have several: name of the device, and the file system.
-fn members(roots: &Roots) -> Vec<(String, String)> {
+fn multi_device_members(roots: &SysPaths) -> Vec<(String, String)> {
     let directory = roots.sys.join("fs/btrfs");
     let mut members = Vec::new();
-    for identity in entries(&directory) {
-        for device in entries(&directory.join(&identity).join("devices")) {
-            members.push((device, format!("btrfs {}", harmless(&identity))));
+    for identity in directory_entries(&directory) {
+        for device in directory_entries(&directory.join(&identity).join("devices")) {
+            members.push((device, format!("btrfs {}", sanitized(&identity))));
         }
     }
     members

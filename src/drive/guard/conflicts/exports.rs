@@ -4,33 +4,33 @@
 use std::fs;
 use std::path::{Path, PathBuf};
 
-use crate::drive::identity::{entries, harmless};
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::medium::FileId;
+use crate::roots::SysPaths;
 
 /// One thing that is served.
 #[derive(Debug)]
-pub(super) struct Export {
+pub(super) struct ExportedTarget {
     /// By what, such as `nvmet subsystem NAME`.
-    pub by: String,
+    pub exporter: String,
     /// The device or file; `None` where it cannot be found.
-    pub what: Option<FileId>,
+    pub exported_id: Option<FileId>,
 }
 
 /// All that the kernel serves, as configfs tells.
-pub(super) fn list(roots: &Roots) -> Vec<Export> {
+pub(super) fn list_exports(roots: &SysPaths) -> Vec<ExportedTarget> {
     let configfs = roots.sys.join("kernel/config");
     let mut exports = Vec::new();
-    nvme(&configfs.join("nvmet/subsystems"), &mut exports);
-    scsi(&configfs.join("target/core"), &mut exports);
-    gadgets(&configfs.join("usb_gadget"), &mut exports);
+    nvmet_exports(&configfs.join("nvmet/subsystems"), &mut exports);
+    scsi_target_exports(&configfs.join("target/core"), &mut exports);
+    mass_storage_gadget_exports(&configfs.join("usb_gadget"), &mut exports);
     // Loaded, but what it serves is not shown: configfs is not mounted here.
     for (module, directory) in [("nvmet", "nvmet"), ("target_core_mod", "target")] {
         let loaded = roots.sys.join("module").join(module).exists();
         if loaded && fs::read_dir(configfs.join(directory)).is_err() {
-            exports.push(Export {
-                by: format!("the kernel's {module} (configfs is not mounted)"),
-                what: None,
+            exports.push(ExportedTarget {
+                exporter: format!("the kernel's {module} (configfs is not mounted)"),
+                exported_id: None,
             });
         }
     }
@@ -38,16 +38,16 @@ pub(super) fn list(roots: &Roots) -> Vec<Export> {
 }
 
 /// `SUBSYSTEM/namespaces/NUMBER/{enable,device_path}`
-fn nvme(directory: &Path, exports: &mut Vec<Export>) {
-    for subsystem in entries(directory) {
+fn nvmet_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+    for subsystem in directory_entries(directory) {
         let spaces = directory.join(&subsystem).join("namespaces");
-        for space in entries(&spaces) {
+        for space in directory_entries(&spaces) {
             let space = spaces.join(space);
             let off = fs::read_to_string(space.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
-                exports.push(Export {
-                    by: format!("nvmet subsystem {}", harmless(&subsystem)),
-                    what: identity(path_in(&space.join("device_path"))),
+                exports.push(ExportedTarget {
+                    exporter: format!("nvmet subsystem {}", sanitized(&subsystem)),
+                    exported_id: file_identity(read_path(&space.join("device_path"))),
                 });
             }
         }
@@ -55,25 +55,26 @@ fn nvme(directory: &Path, exports: &mut Vec<Export>) {
 }
 
 /// `BACKEND/NAME/{info,udev_path}`
-fn scsi(directory: &Path, exports: &mut Vec<Export>) {
-    for backend in entries(directory) {
+fn scsi_target_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+    for backend in directory_entries(directory) {
         // `alua` is no backend, and memory serves nothing that we could overwrite.
         if backend == "alua" || backend.starts_with("rd_mcp") {
             continue;
         }
-        for name in entries(&directory.join(&backend)) {
+        for name in directory_entries(&directory.join(&backend)) {
             let store = directory.join(&backend).join(&name);
             if !store.join("info").exists() {
                 continue;
             }
             let info = fs::read(store.join("info")).unwrap_or_default();
-            let path = file_of_info(&info).or_else(|| path_in(&store.join("udev_path")));
+            let path =
+                parse_scsi_target_info(&info).or_else(|| read_path(&store.join("udev_path")));
             // One that is not set up has neither.
             let off = fs::read_to_string(store.join("enable")).is_ok_and(|on| on.trim() == "0");
             if !off {
-                exports.push(Export {
-                    by: format!("SCSI target {}", harmless(&format!("{backend}/{name}"))),
-                    what: identity(path),
+                exports.push(ExportedTarget {
+                    exporter: format!("SCSI target {}", sanitized(&format!("{backend}/{name}"))),
+                    exported_id: file_identity(path),
                 });
             }
         }
@@ -81,16 +82,16 @@ fn scsi(directory: &Path, exports: &mut Vec<Export>) {
 }
 
 /// `GADGET/functions/mass_storage.NAME/lun.N/file`
-fn gadgets(directory: &Path, exports: &mut Vec<Export>) {
-    for gadget in entries(directory) {
+fn mass_storage_gadget_exports(directory: &Path, exports: &mut Vec<ExportedTarget>) {
+    for gadget in directory_entries(directory) {
         let functions = directory.join(&gadget).join("functions");
-        for function in entries(&functions) {
+        for function in directory_entries(&functions) {
             let function = functions.join(function);
-            for unit in entries(&function) {
-                if let Some(path) = path_in(&function.join(unit).join("file")) {
-                    exports.push(Export {
-                        by: format!("USB gadget {}", harmless(&gadget)),
-                        what: identity(Some(path)),
+            for unit in directory_entries(&function) {
+                if let Some(path) = read_path(&function.join(unit).join("file")) {
+                    exports.push(ExportedTarget {
+                        exporter: format!("USB gadget {}", sanitized(&gadget)),
+                        exported_id: file_identity(Some(path)),
                     });
                 }
             }
@@ -101,7 +102,7 @@ fn gadgets(directory: &Path, exports: &mut Vec<Export>) {
 /// The path that a SCSI target's `info` names: `TCM FILEIO ID: 0  File: /path  Size: ...`, or
 /// `UDEV PATH: /dev/sdb  readonly: 0`.
 #[must_use]
-pub fn file_of_info(info: &[u8]) -> Option<PathBuf> {
+pub fn parse_scsi_target_info(info: &[u8]) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let text = |mark: &[u8], end: &[u8]| {
         let from = info.windows(mark.len()).position(|at| at == mark)? + mark.len();
@@ -114,7 +115,7 @@ pub fn file_of_info(info: &[u8]) -> Option<PathBuf> {
 }
 
 /// The path in a file of one line.
-fn path_in(file: &Path) -> Option<PathBuf> {
+fn read_path(file: &Path) -> Option<PathBuf> {
     use std::os::unix::ffi::OsStringExt;
     let text = fs::read(file).ok()?;
     let path = text.split(|byte| *byte == b'\n').next()?;
@@ -122,9 +123,9 @@ fn path_in(file: &Path) -> Option<PathBuf> {
         .then(|| PathBuf::from(std::ffi::OsString::from_vec(path.to_vec())))
 }
 
-fn identity(path: Option<PathBuf>) -> Option<FileId> {
+fn file_identity(path: Option<PathBuf>) -> Option<FileId> {
     let facts = fs::metadata(path?).ok()?;
-    Some(FileId::of(&facts))
+    Some(FileId::of_metadata(&facts))
 }
 
 #[cfg(test)]
@@ -132,12 +133,15 @@ mod tests {
     use super::*;
 
     #[test]
-    fn info_of_a_scsi_target_names_its_file_or_device() {
+    fn scsi_target_info_gives_backing_path() {
         let file = b"Status: ACTIVATED  Max Queue Depth: 128\n        TCM FILEIO ID: 0        File: /srv/disk one.img  Size: 1048576  Mode: O_DSYNC Async: 0\n";
-        assert_eq!(file_of_info(file), Some("/srv/disk one.img".into()));
+        assert_eq!(
+            parse_scsi_target_info(file),
+            Some("/srv/disk one.img".into())
+        );
         let device =
             b"Status: ACTIVATED\n        iBlock device: sdb  UDEV PATH: /dev/sdb  readonly: 0\n";
-        assert_eq!(file_of_info(device), Some("/dev/sdb".into()));
-        assert_eq!(file_of_info(b"Status: DEACTIVATED"), None);
+        assert_eq!(parse_scsi_target_info(device), Some("/dev/sdb".into()));
+        assert_eq!(parse_scsi_target_info(b"Status: DEACTIVATED"), None);
     }
 }

@@ -8,17 +8,17 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 
-use super::{Conflict, open_users, same_file};
+use super::{UseConflict, open_users, same_file};
 use crate::drive::fcntl;
-use crate::drive::mounts::split_number;
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::medium::FileId;
+use crate::drive::mounts::split_device_number;
+use crate::roots::SysPaths;
 
 /// How long a lock is waited for that somebody takes for a moment, as udev does of a device that it
 /// looks at.
-pub(in crate::drive::guard) const PATIENCE: Duration = Duration::from_millis(300);
+pub(in crate::drive::guard) const LOCK_TIMEOUT: Duration = Duration::from_millis(300);
 /// How often it is tried meanwhile.
-pub(in crate::drive::guard) const PAUSE: Duration = Duration::from_millis(10);
+pub(in crate::drive::guard) const LOCK_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// One lock as the kernel lists it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -34,7 +34,7 @@ pub struct LockLine {
 /// `1: POSIX  ADVISORY  WRITE 3568 fd:00:2531452 0 EOF`, with or without `lock:` before it. `None`
 /// for a lease, and for a lock that is still waited for.
 #[must_use]
-pub fn parse_lock(line: &str) -> Option<LockLine> {
+pub fn parse_lock_line(line: &str) -> Option<LockLine> {
     let line = line.strip_prefix("lock:").unwrap_or(line);
     let mut words = line.split_whitespace();
     words.next()?.strip_suffix(':')?;
@@ -53,19 +53,19 @@ pub fn parse_lock(line: &str) -> Option<LockLine> {
 }
 
 /// Locks that others hold on an open file, or on files of which only the identity is known.
-pub(super) fn find(
-    roots: &Roots,
+pub(super) fn find_lock_conflict(
+    roots: &SysPaths,
     anchor: &File,
     files: &[(FileId, Option<Rc<File>>)],
     name: &str,
-) -> Option<Conflict> {
+) -> Option<UseConflict> {
     let text = fs::read_to_string(roots.proc.join("locks")).unwrap_or_default();
-    let listed: Vec<LockLine> = text.lines().filter_map(parse_lock).collect();
+    let listed: Vec<LockLine> = text.lines().filter_map(parse_lock_line).collect();
     let own = anchor
         .metadata()
         .ok()
         .map(|facts| (facts.dev(), facts.ino()));
-    let held = is_locked(anchor);
+    let held = has_conflicting_lock(anchor);
     let others = files.iter().filter_map(|(id, file)| match *id {
         FileId::Inode(device, inode) if Some((device, inode)) != own => {
             Some(((device, inode), file))
@@ -76,11 +76,11 @@ pub(super) fn find(
     let below = others.clone().any(|(_, file)| {
         let open = file
             .as_ref()
-            .and_then(|file| same_file::for_reading(file).ok());
-        open.is_some_and(|file| is_locked(&file))
+            .and_then(|file| same_file::reopen_for_reading(file).ok());
+        open.is_some_and(|file| has_conflicting_lock(&file))
     });
     let is_of = |line: &LockLine, (device, inode): (u64, u64)| {
-        line.inode == inode && line.device == split_number(device)
+        line.inode == inode && line.device == split_device_number(device)
     };
     // The kernel lists locks by the file system's own number, which some show nobody (btrfs): what
     // is locked for certain is named as well as it can be.
@@ -94,18 +94,18 @@ pub(super) fn find(
     if !held && !below && found.is_none() {
         return None;
     }
-    let process = found.and_then(|line| line.process.or_else(|| holder(roots, line)));
-    Some(Conflict::Locked {
+    let process = found.and_then(|line| line.process.or_else(|| lock_holder(roots, line)));
+    Some(UseConflict::Locked {
         device: name.to_owned(),
         by: process.map(|process| {
             let directory = roots.proc.join(process.to_string());
-            (process, open_users::command(&directory))
+            (process, open_users::process_command(&directory))
         }),
     })
 }
 
 /// Whether anybody holds a lock that would keep us from taking ours.
-fn is_locked(file: &File) -> bool {
+fn has_conflicting_lock(file: &File) -> bool {
     let began = Instant::now();
     loop {
         // A file system without locks has nobody who holds one.
@@ -118,28 +118,31 @@ fn is_locked(file: &File) -> bool {
         if !record && !busy {
             return false;
         }
-        if began.elapsed() > PATIENCE {
+        if began.elapsed() > LOCK_TIMEOUT {
             return true;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LOCK_RETRY_INTERVAL);
     }
 }
 
 /// Who holds a lock that belongs to an open file description.
-fn holder(roots: &Roots, lock: &LockLine) -> Option<u32> {
-    open_users::processes(roots).into_iter().find(|process| {
-        let directory = roots.proc.join(format!("{process}/fdinfo"));
-        let infos = fs::read_dir(directory).into_iter().flatten().flatten();
-        infos
-            .filter_map(|info| fs::read_to_string(info.path()).ok())
-            .any(|info| {
-                let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
-                locks.any(|line| {
-                    parse_lock(line)
-                        .is_some_and(|line| line.inode == lock.inode && line.device == lock.device)
+fn lock_holder(roots: &SysPaths, lock: &LockLine) -> Option<u32> {
+    open_users::process_numbers(roots)
+        .into_iter()
+        .find(|process| {
+            let directory = roots.proc.join(format!("{process}/fdinfo"));
+            let infos = fs::read_dir(directory).into_iter().flatten().flatten();
+            infos
+                .filter_map(|info| fs::read_to_string(info.path()).ok())
+                .any(|info| {
+                    let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
+                    locks.any(|line| {
+                        parse_lock_line(line).is_some_and(|line| {
+                            line.inode == lock.inode && line.device == lock.device
+                        })
+                    })
                 })
-            })
-    })
+        })
 }
 
 #[cfg(test)]
@@ -147,23 +150,23 @@ mod tests {
     use super::*;
 
     #[test]
-    fn locks_are_read_with_their_holder_and_file() {
+    fn lock_line_is_parsed_with_process_and_inode() {
         let line = "12: POSIX  ADVISORY  WRITE 3568 fd:0a:2531452 0 EOF";
         let expected = LockLine {
             process: Some(3568),
             device: (0xfd, 0x0a),
             inode: 2_531_452,
         };
-        assert_eq!(parse_lock(line), Some(expected));
+        assert_eq!(parse_lock_line(line), Some(expected));
         let line = "lock:\t1: OFDLCK ADVISORY  READ -1 fd:0a:2531452 100 201";
-        assert_eq!(parse_lock(line).unwrap().process, None);
+        assert_eq!(parse_lock_line(line).unwrap().process, None);
         for other in [
             "3: LEASE  ACTIVE    READ 3568 fd:0a:2531452 0 EOF",
             "3: -> FLOCK  ADVISORY  WRITE 3568 fd:0a:2531452 0 EOF",
             "nonsense",
             "",
         ] {
-            assert_eq!(parse_lock(other), None, "{other}");
+            assert_eq!(parse_lock_line(other), None, "{other}");
         }
     }
 }

@@ -9,11 +9,11 @@ use rustix::fs::OFlags;
 use rustix::io::Errno;
 
 use super::device_nodes;
-use crate::drive::identity::{entries, harmless};
+use crate::drive::identity::{directory_entries, sanitized};
 use crate::drive::ioctl::{self, LoopBacking};
-use crate::drive::mounts::{parse_number, split_number};
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::medium::FileId;
+use crate::drive::mounts::{parse_device_number, split_device_number};
+use crate::roots::SysPaths;
 
 /// A loop device that is attached to something.
 #[derive(Debug, Clone)]
@@ -23,19 +23,23 @@ pub(super) struct AttachedLoop {
     /// What it is attached to; an error with the reason where the kernel does not tell.
     pub backing: Result<FileId, String>,
     /// The path that sysfs shows, as text.
-    pub path: String,
+    pub shown_path: String,
     /// Its disk sequence number, as sysfs shows it: attached once more, it has another.
-    pub sequence: String,
+    pub disk_sequence: String,
     /// The same path as it is.
-    pub file: PathBuf,
+    pub backing_path: PathBuf,
 }
 
 impl AttachedLoop {
     /// What it is called in a question about it, which differs from that about another attachment
     /// of the same name and path.
     pub(super) fn description(&self) -> String {
-        let Self { name, path, .. } = self;
-        match self.sequence.as_str() {
+        let Self {
+            name,
+            shown_path: path,
+            ..
+        } = self;
+        match self.disk_sequence.as_str() {
             "" => format!("{name} ({path})"),
             sequence => format!("{name} ({path}, disk sequence number {sequence})"),
         }
@@ -46,45 +50,45 @@ impl AttachedLoop {
 ///
 /// # Errors
 /// When the block devices cannot be listed.
-pub(super) fn list(roots: &Roots) -> io::Result<Vec<AttachedLoop>> {
+pub(super) fn list_attached_loops(roots: &SysPaths) -> io::Result<Vec<AttachedLoop>> {
     let directory = roots.sys.join("class/block");
     fs::read_dir(&directory)?;
-    Ok(entries(&directory)
+    Ok(directory_entries(&directory)
         .into_iter()
         .filter(|name| name.starts_with("loop"))
-        .filter_map(|name| attached(roots, name))
+        .filter_map(|name| read_attached_loop(roots, name))
         .collect())
 }
 
-fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
+fn read_attached_loop(roots: &SysPaths, name: String) -> Option<AttachedLoop> {
     let directory = roots.sys.join("class/block").join(&name);
     let path = match fs::read(directory.join("loop/backing_file")) {
         Ok(path) => path,
         // Nothing is attached, or it is a partition of a loop device.
-        Err(error) if is_absent(&error) => return None,
+        Err(error) if is_detached_error(&error) => return None,
         Err(error) => {
             let backing = Err(error.to_string());
             return Some(AttachedLoop {
                 name,
                 backing,
-                path: String::new(),
-                sequence: sequence(&directory),
-                file: PathBuf::new(),
+                shown_path: String::new(),
+                disk_sequence: read_disk_sequence(&directory),
+                backing_path: PathBuf::new(),
             });
         }
     };
     let path = path.strip_suffix(b"\n").unwrap_or(&path);
     let number = fs::read_to_string(directory.join("dev"))
         .ok()
-        .and_then(|text| parse_number(&text));
+        .and_then(|text| parse_device_number(&text));
     let asked = number
         .ok_or(io::ErrorKind::NotFound.into())
         .and_then(|number| {
-            let file = device_nodes::open(roots, &name, number, OFlags::empty())?;
+            let file = device_nodes::open_device_node(roots, &name, number, OFlags::empty())?;
             ioctl::loop_backing(&file)
         });
     let backing = match asked {
-        Ok(backing) => Ok(identity(backing)),
+        Ok(backing) => Ok(backing_identity(backing)),
         // Detached meanwhile.
         Err(error) if error.raw_os_error() == Some(Errno::NXIO.raw_os_error()) => return None,
         Err(error) => Err(error.to_string()),
@@ -92,13 +96,13 @@ fn attached(roots: &Roots, name: String) -> Option<AttachedLoop> {
     Some(AttachedLoop {
         name,
         backing,
-        path: harmless(&String::from_utf8_lossy(path)),
-        sequence: sequence(&directory),
-        file: std::ffi::OsStr::from_bytes(path).into(),
+        shown_path: sanitized(&String::from_utf8_lossy(path)),
+        disk_sequence: read_disk_sequence(&directory),
+        backing_path: std::ffi::OsStr::from_bytes(path).into(),
     })
 }
 
-fn is_absent(error: &io::Error) -> bool {
+fn is_detached_error(error: &io::Error) -> bool {
     let gone = [Errno::NXIO, Errno::NODEV, Errno::NOTDIR].map(Errno::raw_os_error);
     error.kind() == io::ErrorKind::NotFound
         || error
@@ -106,15 +110,15 @@ fn is_absent(error: &io::Error) -> bool {
             .is_some_and(|code| gone.contains(&code))
 }
 
-fn identity(backing: LoopBacking) -> FileId {
-    if backing.special == 0 {
+fn backing_identity(backing: LoopBacking) -> FileId {
+    if backing.rdev == 0 {
         return FileId::Inode(backing.device, backing.inode);
     }
-    let (major, minor) = split_number(backing.special);
+    let (major, minor) = split_device_number(backing.rdev);
     FileId::Device(major, minor)
 }
 
-fn sequence(directory: &Path) -> String {
+fn read_disk_sequence(directory: &Path) -> String {
     let text = fs::read_to_string(directory.join("diskseq")).unwrap_or_default();
     text.trim().to_owned()
 }

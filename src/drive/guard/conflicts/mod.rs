@@ -25,17 +25,17 @@ use std::os::fd::OwnedFd;
 use std::time::Instant;
 
 use super::Refusal;
-use super::hold::Hold;
-use crate::drive::target::{FileId, Medium, TargetKind};
-use crate::roots::Roots;
-use device_stack::Search;
-use file_locks::{PATIENCE, PAUSE};
-use open_users::{OpenKind, OpenUsers, Unseen};
-use overlay::RealFile;
+use super::hold::ExclusiveHold;
+use crate::drive::medium::{FileId, OpenMedium, TargetKind};
+use crate::roots::SysPaths;
+use device_stack::StackSearch;
+use file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use open_users::{OpenKind, OpenUsers, UnseenProcesses};
+use overlay::UnderlyingFile;
 
 /// One use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Conflict {
+pub enum UseConflict {
     /// A file system is mounted.
     Mounted {
         /// The device that it lies on, or the file.
@@ -44,7 +44,7 @@ pub enum Conflict {
         at: String,
     },
     /// A file system is mounted in another mount namespace, such as a container's.
-    MountedElsewhere {
+    MountedInOtherNamespace {
         /// The device that it lies on, or the file.
         device: String,
         /// Where in that namespace.
@@ -53,33 +53,33 @@ pub enum Conflict {
         process: u32,
     },
     /// A mounted file system of several devices has it among them.
-    Member {
+    FileSystemMember {
         /// The device.
         device: String,
         /// Type and identity of the file system, such as `btrfs UUID`.
         file_system: String,
     },
     /// The kernel swaps to it.
-    Swap {
+    UsedAsSwap {
         /// The device or file.
         device: String,
     },
     /// A loop device is attached to it.
-    Loop {
+    AttachedLoopDevice {
         /// The device or file.
         device: String,
         /// The loop device.
         by: String,
     },
     /// Another device lies on it.
-    Held {
+    HeldByDevice {
         /// The device.
         device: String,
         /// What lies on it.
         by: String,
     },
     /// Another device in use has, or may have, the same sectors.
-    SameSectors {
+    OverlappingSectors {
         /// The other device.
         device: String,
         /// What both lie on, or the disk that both are paths to.
@@ -100,7 +100,7 @@ pub enum Conflict {
         by: String,
     },
     /// A process has it open.
-    Open {
+    OpenByProcess {
         /// The device or file.
         device: String,
         /// Its number.
@@ -111,7 +111,7 @@ pub enum Conflict {
         mapped: bool,
     },
     /// A process has it mapped, for whatever purpose.
-    Mapped {
+    MappedByProcess {
         /// The device or file.
         device: String,
         /// Its number.
@@ -129,7 +129,7 @@ pub enum Conflict {
         command: String,
     },
     /// Somebody whom /proc does not show has it open for writing.
-    OpenUnseen {
+    OpenByUnknown {
         /// The file.
         device: String,
     },
@@ -142,17 +142,17 @@ pub enum Conflict {
     },
     /// Another program, or a file system elsewhere, has taken a device with the same bytes for
     /// itself (`O_EXCL`).
-    Taken {
+    AliasOpenedExclusively {
         /// That device.
         device: String,
     },
     /// Another program, or a file system elsewhere, has taken it for itself (`O_EXCL`).
-    Exclusive,
+    OpenedExclusively,
 }
 
 /// One question about the use of a medium that could not be answered.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unresolved {
+pub enum UnresolvedUse {
     /// What a loop device is attached to.
     LoopDevice {
         /// The loop device.
@@ -161,28 +161,28 @@ pub enum Unresolved {
         reason: String,
     },
     /// Which file a file system is mounted from.
-    MountedFile {
+    MountSource {
         /// Where it is mounted.
         at: String,
         /// What the table of mounts says.
         source: String,
     },
     /// Which file a file system is mounted from that no visible table of mounts may have.
-    FileSystem {
+    UnlistedMountSource {
         /// Its name in sysfs.
         name: String,
     },
     /// Who has a file open for reading.
-    Reader,
+    OpenForReading,
     /// Whether a device with the same bytes is taken.
-    Device {
+    AliasInUse {
         /// The device.
         device: String,
         /// Why not.
         reason: String,
     },
     /// Which file of the upper directory an overlay's file is.
-    Overlay {
+    OverlayUpperFile {
         /// The mount point of the overlay.
         at: String,
     },
@@ -192,19 +192,19 @@ pub enum Unresolved {
         by: String,
     },
     /// Which processes have it open.
-    Processes(Unseen),
+    OpenDescriptors(UnseenProcesses),
     /// Whether it came into use while it was written.
-    Watch {
+    UseWhileWriting {
         /// Why not.
         reason: &'static str,
     },
     /// What is mounted in other mount namespaces.
-    Mounts {
+    OtherNamespaceMounts {
         /// Why not.
         reason: &'static str,
     },
     /// Whether anybody has the file open: no lease can be taken on it.
-    Lease {
+    LeaseUnavailable {
         /// Why not.
         reason: String,
     },
@@ -223,22 +223,22 @@ pub(super) struct Alias {
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum AliasKind {
     /// A loop device that is attached to what the medium is attached to.
-    Loop {
+    SiblingLoopDevice {
         /// The file or device.
         lower: String,
     },
     /// A device-mapper or md device on what the medium lies on.
-    Holder {
+    StackedDevice {
         /// The lower device.
         lower: String,
     },
     /// Another path to the disk.
-    Path {
+    DiskPath {
         /// The disk, by the name of the path that leads to the medium.
         disk: String,
     },
     /// The device that a loop device is attached to.
-    Lower {
+    BackingDevice {
         /// The loop device.
         upper: String,
     },
@@ -247,22 +247,22 @@ pub(super) enum AliasKind {
 impl Alias {
     /// What it is when it came up while a medium is written: it is not held, and somebody can mount
     /// it in any mount namespace.
-    pub(super) fn conflict(&self) -> Conflict {
+    pub(super) fn conflict(&self) -> UseConflict {
         let by = self.name.clone();
         match &self.kind {
-            AliasKind::Loop { lower } => Conflict::Loop {
+            AliasKind::SiblingLoopDevice { lower } => UseConflict::AttachedLoopDevice {
                 device: lower.clone(),
                 by,
             },
-            AliasKind::Holder { lower } => Conflict::Held {
+            AliasKind::StackedDevice { lower } => UseConflict::HeldByDevice {
                 device: lower.clone(),
                 by,
             },
-            AliasKind::Path { disk } => Conflict::OtherPath {
+            AliasKind::DiskPath { disk } => UseConflict::OtherPath {
                 device: by,
                 disk: disk.clone(),
             },
-            AliasKind::Lower { upper } => Conflict::Loop {
+            AliasKind::BackingDevice { upper } => UseConflict::AttachedLoopDevice {
                 device: by,
                 by: upper.clone(),
             },
@@ -272,57 +272,57 @@ impl Alias {
 
 /// Who uses a medium.
 #[derive(Debug, Default)]
-pub(super) struct Usage {
+pub(super) struct MediumUsage {
     /// What forbids writing, the most telling first.
-    pub conflicts: Vec<Conflict>,
+    pub conflicts: Vec<UseConflict>,
     /// What could not be found out.
-    pub unresolved: Vec<Unresolved>,
+    pub unresolved: Vec<UnresolvedUse>,
     /// What the tables of the kernel left open before anything else was asked.
-    pub questions: Vec<Unresolved>,
+    pub initially_unresolved: Vec<UnresolvedUse>,
     /// Other devices with the same bytes.
     pub aliases: Vec<Alias>,
     /// Other devices with the same bytes, held so that nobody can mount or stack anything on them.
-    pub holds: Vec<OwnedFd>,
+    pub alias_holds: Vec<OwnedFd>,
 }
 
 /// How much is looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Depth {
+pub(super) enum SearchDepth {
     /// Everything; nobody holds the medium for us yet.
     Full,
     /// Everything but locks and leases, which we hold ourselves by now.
-    Held,
+    HeldMedium,
     /// What a few tables tell: mounts of this namespace, swaps, loop devices, what is stacked.
-    Tables,
+    KernelTablesOnly,
 }
 
 /// Everything that forbids writing a medium. Questions that are `known` were there when the kernel
 /// proved that nobody else has the file open: from then on only new ones count.
-pub(super) fn find(
-    roots: &Roots,
-    medium: &Medium,
-    depth: Depth,
-    known: &[Unresolved],
-) -> Result<Usage, Refusal> {
+pub(super) fn find_medium_usage(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    depth: SearchDepth,
+    known: &[UnresolvedUse],
+) -> Result<MediumUsage, Refusal> {
     let name = &medium.target.name;
-    let mut search = Search::new(roots, name)?;
-    search.target(medium.id(), name, Some(medium.anchor()))?;
-    search.usage.questions = search.usage.unresolved.clone();
-    if depth != Depth::Full {
+    let mut search = StackSearch::new(roots, name)?;
+    search.search_target(medium.file_id(), name, Some(medium.anchor()))?;
+    search.usage.initially_unresolved = search.usage.unresolved.clone();
+    if depth != SearchDepth::Full {
         // Which file of an overlay it is was found out before, and it is being written now.
         search.usage.unresolved.retain(|question| {
-            !known.contains(question) && !matches!(question, Unresolved::Overlay { .. })
+            !known.contains(question) && !matches!(question, UnresolvedUse::OverlayUpperFile { .. })
         });
     }
-    if depth == Depth::Tables {
+    if depth == SearchDepth::KernelTablesOnly {
         search.usage.aliases = search.aliases();
     } else {
-        search.probe();
-        if medium.target.kind != TargetKind::Scratch {
-            openers(roots, medium, &mut search, depth);
+        search.take_aliases();
+        if medium.target.kind != TargetKind::ScratchFile {
+            collect_openers(roots, medium, &mut search, depth);
         }
     }
-    Ok(search.finish())
+    Ok(search.into_usage())
 }
 
 /// How the kernel uses a file as a medium: a loop device or file system lies in it, it is swapped to
@@ -331,121 +331,139 @@ pub(super) fn find(
 /// where its bytes are going to change: then a file system that is mounted from a file counts, for no
 /// table shows all of its files, unless nobody else has this one open; and a loop device that may not
 /// be asked, where somebody has.
-pub(super) fn find_for_file(
-    roots: &Roots,
+pub(super) fn find_file_usage(
+    roots: &SysPaths,
     id: FileId,
     name: &str,
     written: Option<&File>,
-) -> Result<Usage, Refusal> {
-    let mut search = Search::new(roots, name)?;
-    search.target(id, name, written)?;
-    search.loops_by_path(name);
+) -> Result<MediumUsage, Refusal> {
+    let mut search = StackSearch::new(roots, name)?;
+    search.search_target(id, name, written)?;
+    search.collect_loops_by_path(name);
     let Some(written) = written else {
         search.usage.unresolved.clear();
-        return Ok(search.finish());
+        return Ok(search.into_usage());
     };
     let mut answer = None;
     let mut is_open_elsewhere =
         || *answer.get_or_insert_with(|| sole_opener::is_open_elsewhere(roots, written));
     search.usage.unresolved.retain(|question| match question {
-        Unresolved::MountedFile { .. } | Unresolved::FileSystem { .. } => {
+        UnresolvedUse::MountSource { .. } | UnresolvedUse::UnlistedMountSource { .. } => {
             is_open_elsewhere() != Some(false)
         }
         // There are such devices on many machines, always attached.
-        Unresolved::LoopDevice { .. } => is_open_elsewhere() == Some(true),
+        UnresolvedUse::LoopDevice { .. } => is_open_elsewhere() == Some(true),
         _ => false,
     });
-    Ok(search.finish())
+    Ok(search.into_usage())
 }
 
 /// Everything that the tables of the kernel tell of what has that identity.
 #[cfg(test)]
-pub(super) fn find_for(roots: &Roots, id: FileId, name: &str) -> Result<Usage, Refusal> {
-    let mut search = Search::new(roots, name)?;
-    search.target(id, name, None)?;
+pub(super) fn find_usage_in_tables(
+    roots: &SysPaths,
+    id: FileId,
+    name: &str,
+) -> Result<MediumUsage, Refusal> {
+    let mut search = StackSearch::new(roots, name)?;
+    search.search_target(id, name, None)?;
     search.usage.aliases = search.aliases();
-    Ok(search.finish())
+    Ok(search.into_usage())
 }
 
 /// Whether opening a medium for writing makes a copy of all of it: it is a file in a lower directory
 /// of an overlay.
-pub(super) fn is_copied_when_opened(roots: &Roots, medium: &Medium) -> bool {
+pub(super) fn is_copied_when_opened(roots: &SysPaths, medium: &OpenMedium) -> bool {
     medium.target.kind == TargetKind::File
-        && matches!(overlay::real_file(roots, medium.anchor()), RealFile::Lower)
+        && matches!(
+            overlay::underlying_file(roots, medium.anchor()),
+            UnderlyingFile::LowerLayer
+        )
 }
 
 /// Locks and open descriptors.
-fn openers(roots: &Roots, medium: &Medium, search: &mut Search<'_>, depth: Depth) {
+fn collect_openers(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    search: &mut StackSearch<'_>,
+    depth: SearchDepth,
+) {
     let name = &medium.target.name;
-    let is_device = matches!(medium.id(), FileId::Device(..));
-    if depth == Depth::Full
+    let is_device = matches!(medium.file_id(), FileId::Device(..));
+    if depth == SearchDepth::Full
         && is_device
         && search.usage.conflicts.is_empty()
-        && let Err(Refusal::InUse { conflicts, .. }) = Hold::is_free(medium)
+        && let Err(Refusal::InUse { conflicts, .. }) = ExclusiveHold::check_available(medium)
     {
         search.usage.conflicts.extend(conflicts);
     }
-    if depth == Depth::Full {
-        let locked = file_locks::find(roots, medium.anchor(), &search.files(), name);
+    if depth == SearchDepth::Full {
+        let locked = file_locks::find_lock_conflict(
+            roots,
+            medium.anchor(),
+            &search.shared_regular_files(),
+            name,
+        );
         search.usage.conflicts.extend(locked);
     }
-    let found = lasting_users(roots, search);
+    let found = persistent_users(roots, search);
     for user in found.users {
-        let device = search.name_of(user.id, name);
+        let device = search.shared_name(user.id, name);
         let (process, command) = (user.process, user.command);
         let conflict = match user.kind {
-            OpenKind::Written | OpenKind::MappedForWriting => Conflict::Open {
+            OpenKind::OpenForWriting | OpenKind::MappedForWriting => UseConflict::OpenByProcess {
                 device,
                 process,
                 command,
                 mapped: user.kind == OpenKind::MappedForWriting,
             },
-            OpenKind::Mapped => Conflict::Mapped {
+            OpenKind::Mapped => UseConflict::MappedByProcess {
                 device,
                 process,
                 command,
             },
-            OpenKind::Served => Conflict::Served {
+            OpenKind::Served => UseConflict::Served {
                 device,
                 process,
                 command,
             },
-            OpenKind::Locked => Conflict::Locked {
+            OpenKind::Locked => UseConflict::Locked {
                 device,
                 by: Some((process, command)),
             },
         };
         search.usage.conflicts.push(conflict);
     }
-    match medium.id() {
-        FileId::Inode(..) if depth == Depth::Full => {
-            sole_opener::ask(roots, medium, found.unseen, search);
+    match medium.file_id() {
+        FileId::Inode(..) if depth == SearchDepth::Full => {
+            sole_opener::check_sole_opener(roots, medium, found.unseen, search);
         }
         // The lease was asked for before the file was locked for ourselves.
         FileId::Inode(..) => {}
         FileId::Device(..) => {
-            let unseen = found.unseen.map(Unresolved::Processes);
+            let unseen = found.unseen.map(UnresolvedUse::OpenDescriptors);
             search.usage.unresolved.extend(unseen);
         }
     }
 }
 
 /// Who has it open for writing for longer than a moment.
-fn lasting_users(roots: &Roots, search: &Search<'_>) -> OpenUsers {
+fn persistent_users(roots: &SysPaths, search: &StackSearch<'_>) -> OpenUsers {
     let began = Instant::now();
     loop {
-        let found = open_users::find(roots, &|id, path| search.shares(id, path));
-        if found.users.is_empty() || began.elapsed() > PATIENCE {
+        let found =
+            open_users::find_open_users(roots, &|id, path| search.may_share_bytes(id, path));
+        if found.users.is_empty() || began.elapsed() > LOCK_TIMEOUT {
             return found;
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LOCK_RETRY_INTERVAL);
     }
 }
 
 /// A [`Refusal`] for a table that cannot be read.
-fn unknown(name: &str, tried: &'static str) -> impl FnOnce(io::Error) -> Refusal {
+fn unreadable_table(name: &str, tried: &'static str) -> impl FnOnce(io::Error) -> Refusal {
     let name = name.to_owned();
-    move |source| Refusal::Unknown {
+    move |source| Refusal::UseUnknown {
         name,
         tried,
         source,

@@ -6,11 +6,11 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
-use super::{Conflict, Unresolved};
-use crate::drive::identity::{entries, harmless};
-use crate::drive::mounts::{self, Mount};
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use super::{UnresolvedUse, UseConflict};
+use crate::drive::identity::{directory_entries, sanitized};
+use crate::drive::medium::FileId;
+use crate::drive::mounts::{self, MountEntry};
+use crate::roots::SysPaths;
 
 /// A mount, and where.
 #[derive(Debug)]
@@ -18,16 +18,16 @@ pub(super) struct PlacedMount {
     /// A process of its mount namespace; `None` for this program's own.
     pub process: Option<u32>,
     /// What is mounted.
-    pub mount: Mount,
+    pub mount: MountEntry,
 }
 
 impl PlacedMount {
     /// That a device or file is mounted like this.
-    pub(super) fn conflict(&self, device: &str) -> Conflict {
-        let (device, at) = (device.to_owned(), harmless(&self.mount.at));
+    pub(super) fn to_conflict(&self, device: &str) -> UseConflict {
+        let (device, at) = (device.to_owned(), sanitized(&self.mount.mount_point));
         match self.process {
-            None => Conflict::Mounted { device, at },
-            Some(process) => Conflict::MountedElsewhere {
+            None => UseConflict::Mounted { device, at },
+            Some(process) => UseConflict::MountedInOtherNamespace {
                 device,
                 at,
                 process,
@@ -36,7 +36,7 @@ impl PlacedMount {
     }
 
     /// A path of its namespace as one that this program can use.
-    pub(super) fn reach(&self, roots: &Roots, path: &str) -> Option<PathBuf> {
+    pub(super) fn reachable_path(&self, roots: &SysPaths, path: &str) -> Option<PathBuf> {
         let path = Path::new(path);
         let inner = path.strip_prefix("/").ok()?;
         Some(match self.process {
@@ -47,14 +47,18 @@ impl PlacedMount {
 
     /// The file that it is mounted from, or that this cannot be told; `None` for a file system that
     /// does not lie in a file.
-    pub(super) fn file(&self, roots: &Roots, needs_device: &[String]) -> Option<Backing> {
+    pub(super) fn mount_source(
+        &self,
+        roots: &SysPaths,
+        needs_device: &[String],
+    ) -> Option<MountSource> {
         let mount = &self.mount;
         if mount.source_number.is_some() {
             return None;
         }
         // Only a file system in a file has no number of a block device (erofs since 6.12); btrfs
         // never has, and one with a domain is fetched over the network.
-        let in_file = mount.number.0 == 0
+        let in_file = mount.device_id.0 == 0
             && needs_device.contains(&mount.file_system)
             && mount.file_system != "btrfs"
             && !mount
@@ -62,36 +66,39 @@ impl PlacedMount {
                 .iter()
                 .any(|option| option.starts_with("fsid="));
         // Another file may be there by now: the path can prove a use, but not that there is none.
-        let question = in_file.then(|| Unresolved::MountedFile {
-            at: harmless(&mount.at),
-            source: harmless(&mount.source),
+        let question = in_file.then(|| UnresolvedUse::MountSource {
+            at: sanitized(&mount.mount_point),
+            source: sanitized(&mount.source),
         });
-        let file = self.reach(roots, &mount.source).and_then(|path| {
+        let file = self.reachable_path(roots, &mount.source).and_then(|path| {
             let facts = fs::metadata(&path).ok().filter(fs::Metadata::is_file)?;
-            Some((path, FileId::of(&facts)))
+            Some((path, FileId::of_metadata(&facts)))
         });
-        (question.is_some() || file.is_some()).then_some(Backing { file, question })
+        (question.is_some() || file.is_some()).then_some(MountSource {
+            file,
+            unresolved: question,
+        })
     }
 }
 
 /// What a file system in a file is mounted from.
 #[derive(Debug)]
-pub(super) struct Backing {
+pub(super) struct MountSource {
     /// The file at the path that the table names.
     pub file: Option<(PathBuf, FileId)>,
     /// That it may be any other file.
-    pub question: Option<Unresolved>,
+    pub unresolved: Option<UnresolvedUse>,
 }
 
 /// The most bytes of other namespaces' tables that are read: more is somebody's attempt to keep
 /// this program busy. A table of a usual machine has 10 kB.
-const MOST_BYTES: u64 = 32 << 20;
+const MAX_TABLE_BYTES: u64 = 32 << 20;
 /// The most tables of other namespaces.
-const MOST_VIEWS: usize = 4096;
+const MAX_NAMESPACES: usize = 4096;
 /// The most different file systems in them that matter.
-const MOST_MOUNTS: usize = 16_384;
+const MAX_RELEVANT_MOUNTS: usize = 16_384;
 /// The longest that they are read.
-const LONGEST: Duration = Duration::from_secs(2);
+const MAX_READ_TIME: Duration = Duration::from_secs(2);
 
 /// What is mounted.
 #[derive(Debug)]
@@ -100,31 +107,31 @@ pub(super) struct MountTables {
     /// each file system once.
     pub mounts: Vec<PlacedMount>,
     /// `st_dev` of all mounts.
-    pub numbers: HashSet<(u32, u32)>,
+    pub device_ids: HashSet<(u32, u32)>,
     /// A process of each mount namespace and root directory.
-    pub processes: Vec<u32>,
+    pub namespace_processes: Vec<u32>,
     /// That not everything was read.
-    pub question: Option<Unresolved>,
+    pub unresolved: Option<UnresolvedUse>,
 }
 
 /// All mounts.
 ///
 /// # Errors
 /// When this namespace's table cannot be read.
-pub(super) fn read(roots: &Roots) -> io::Result<MountTables> {
+pub(super) fn read_all_mounts(roots: &SysPaths) -> io::Result<MountTables> {
     let place = |mount| PlacedMount {
         process: None,
         mount,
     };
     let mounts: Vec<_> = mounts::mounts(roots)?.into_iter().map(place).collect();
     let mut tables = MountTables {
-        numbers: mounts.iter().map(|placed| placed.mount.number).collect(),
+        device_ids: mounts.iter().map(|placed| placed.mount.device_id).collect(),
         mounts,
-        processes: mounts::other_views(roots),
-        question: None,
+        namespace_processes: mounts::other_mount_namespaces(roots),
+        unresolved: None,
     };
-    if let Err(reason) = tables.read_others(roots) {
-        tables.question = Some(Unresolved::Mounts { reason });
+    if let Err(reason) = tables.read_other_namespaces(roots) {
+        tables.unresolved = Some(UnresolvedUse::OtherNamespaceMounts { reason });
     }
     Ok(tables)
 }
@@ -134,41 +141,41 @@ impl MountTables {
     ///
     /// # Errors
     /// Why not all of them were read.
-    fn read_others(&mut self, roots: &Roots) -> Result<(), &'static str> {
+    fn read_other_namespaces(&mut self, roots: &SysPaths) -> Result<(), &'static str> {
         let (began, own) = (Instant::now(), self.mounts.len());
-        let needs_device = types_with_device(roots);
+        let needs_device = device_file_system_types(roots);
         let mut bytes = 0;
-        if self.processes.len() > MOST_VIEWS {
-            self.processes.truncate(MOST_VIEWS);
+        if self.namespace_processes.len() > MAX_NAMESPACES {
+            self.namespace_processes.truncate(MAX_NAMESPACES);
             return Err("there are too many namespaces and root directories");
         }
-        for process in self.processes.clone() {
+        for process in self.namespace_processes.clone() {
             // A process that has ended has nothing mounted.
             let Ok(table) = fs::File::open(roots.proc.join(format!("{process}/mountinfo"))) else {
                 continue;
             };
-            let mut table = BufReader::new(table.take(MOST_BYTES - bytes));
+            let mut table = BufReader::new(table.take(MAX_TABLE_BYTES - bytes));
             let (mut line, mut seen) = (Vec::new(), HashSet::new());
             while let Ok(length @ 1..) = table.read_until(b'\n', &mut line) {
                 bytes += length as u64;
-                if bytes >= MOST_BYTES {
+                if bytes >= MAX_TABLE_BYTES {
                     return Err("their tables are too long");
                 }
-                if began.elapsed() > LONGEST {
+                if began.elapsed() > MAX_READ_TIME {
                     return Err("reading their tables takes too long");
                 }
                 let text = String::from_utf8_lossy(&line);
-                if let Some(mount) = seen_first(text.trim_end_matches('\n'), &mut seen)
+                if let Some(mount) = first_occurrence(text.trim_end_matches('\n'), &mut seen)
                     .and_then(|line| mounts::parse_mount(roots, line))
                 {
-                    self.numbers.insert(mount.number);
-                    if matters(&mount, &needs_device) {
+                    self.device_ids.insert(mount.device_id);
+                    if is_relevant_mount(&mount, &needs_device) {
                         let process = Some(process);
                         self.mounts.push(PlacedMount { process, mount });
                     }
                 }
                 line.clear();
-                if self.mounts.len() - own > MOST_MOUNTS {
+                if self.mounts.len() - own > MAX_RELEVANT_MOUNTS {
                     return Err("they have too many file systems");
                 }
             }
@@ -179,15 +186,15 @@ impl MountTables {
 
 /// The line, if none of the same file system came before in the same table: everything but its
 /// identity, its place, its own options and its optional fields is the same then.
-fn seen_first<'a>(line: &'a str, seen: &mut HashSet<String>) -> Option<&'a str> {
+fn first_occurrence<'a>(line: &'a str, seen: &mut HashSet<String>) -> Option<&'a str> {
     let (front, back) = line.split_once(" - ")?;
     let number = front.split(' ').nth(2)?;
     seen.insert(format!("{number} {back}")).then_some(line)
 }
 
 /// Whether a mount may be a use of a device or file, or hide one behind an overlay.
-fn matters(mount: &Mount, needs_device: &[String]) -> bool {
-    mount.number.0 != 0
+fn is_relevant_mount(mount: &MountEntry, needs_device: &[String]) -> bool {
+    mount.device_id.0 != 0
         || mount.source_number.is_some()
         || mount.source.starts_with('/')
         || mount.file_system == "overlay"
@@ -196,20 +203,20 @@ fn matters(mount: &Mount, needs_device: &[String]) -> bool {
 
 /// File systems that the kernel has mounted from files, also where no process sees the mount
 /// (Documentation/ABI/testing/sysfs-fs-erofs).
-pub(super) fn in_files(roots: &Roots) -> Vec<Unresolved> {
+pub(super) fn unidentified_file_mounts(roots: &SysPaths) -> Vec<UnresolvedUse> {
     let is_device = |name: &String| roots.sys.join("class/block").join(name).exists();
-    let mut names = entries(&roots.sys.join("fs/erofs"));
+    let mut names = directory_entries(&roots.sys.join("fs/erofs"));
     names.retain(|name| name != "features" && !is_device(name));
     names
         .into_iter()
-        .map(|name| Unresolved::FileSystem {
-            name: harmless(&name),
+        .map(|name| UnresolvedUse::UnlistedMountSource {
+            name: sanitized(&name),
         })
         .collect()
 }
 
 /// Types of file systems that lie on a device or in a file.
-pub(super) fn types_with_device(roots: &Roots) -> Vec<String> {
+pub(super) fn device_file_system_types(roots: &SysPaths) -> Vec<String> {
     let text = fs::read_to_string(roots.proc.join("filesystems")).unwrap_or_default();
     let known = text
         .lines()
@@ -224,9 +231,9 @@ mod tests {
     use super::*;
 
     /// A tree with this process and another one in another mount namespace.
-    fn tree(theirs: &str) -> (tempfile::TempDir, Roots) {
+    fn mount_tree(theirs: &str) -> (tempfile::TempDir, SysPaths) {
         let directory = tempfile::tempdir().unwrap();
-        let roots = Roots::below(directory.path());
+        let roots = SysPaths::under_root(directory.path());
         for (process, namespace) in [("self", "mnt:[1]"), ("7", "mnt:[2]")] {
             let place = roots.proc.join(process);
             fs::create_dir_all(place.join("ns")).unwrap();
@@ -239,35 +246,41 @@ mod tests {
     }
 
     #[test]
-    fn bind_mounts_of_one_file_system_are_kept_once() {
+    fn bind_mounts_of_same_file_system_are_listed_once() {
         let lines: String = (0..1000)
             .map(|id| format!("{id} 1 8:1 / /m{id} rw - ext4 /dev/sda1 rw\n"))
             .chain(["2000 1 0:40 / /t rw - tmpfs tmpfs rw\n".to_owned()])
             .collect();
-        let (_directory, roots) = tree(&lines);
-        let tables = read(&roots).unwrap();
+        let (_directory, roots) = mount_tree(&lines);
+        let tables = read_all_mounts(&roots).unwrap();
         assert_eq!(tables.mounts.len(), 1);
         assert_eq!(tables.mounts[0].process, Some(7));
-        assert_eq!(tables.numbers, HashSet::from([(8, 1), (0, 40)]));
-        assert_eq!(tables.question, None);
+        assert_eq!(tables.device_ids, HashSet::from([(8, 1), (0, 40)]));
+        assert_eq!(tables.unresolved, None);
     }
 
     #[test]
-    fn tables_beyond_the_limit_are_a_question() {
+    fn mount_tables_beyond_byte_limit_are_unresolved() {
         let long = "x".repeat(1 << 20);
         let line = format!("2 1 0:40 / /{long} rw - tmpfs tmpfs rw\n");
-        let (_directory, roots) = tree(&line.repeat(40));
-        let tables = read(&roots).unwrap();
-        assert!(matches!(tables.question, Some(Unresolved::Mounts { .. })));
+        let (_directory, roots) = mount_tree(&line.repeat(40));
+        let tables = read_all_mounts(&roots).unwrap();
+        assert!(matches!(
+            tables.unresolved,
+            Some(UnresolvedUse::OtherNamespaceMounts { .. })
+        ));
     }
 
     #[test]
-    fn too_many_file_systems_are_a_question() {
-        let lines: String = (0..=MOST_MOUNTS)
+    fn too_many_mounted_file_systems_are_unresolved() {
+        let lines: String = (0..=MAX_RELEVANT_MOUNTS)
             .map(|id| format!("{id} 1 0:{id} / /m rw - overlay overlay rw,lowerdir=a\n"))
             .collect();
-        let (_directory, roots) = tree(&lines);
-        let tables = read(&roots).unwrap();
-        assert!(matches!(tables.question, Some(Unresolved::Mounts { .. })));
+        let (_directory, roots) = mount_tree(&lines);
+        let tables = read_all_mounts(&roots).unwrap();
+        assert!(matches!(
+            tables.unresolved,
+            Some(UnresolvedUse::OtherNamespaceMounts { .. })
+        ));
     }
 }

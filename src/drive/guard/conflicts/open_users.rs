@@ -10,13 +10,13 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
-use super::file_locks::parse_lock;
+use super::file_locks::parse_lock_line;
 use super::passthrough::Passthrough;
 use super::process_list::{self, ProcessList};
 use crate::drive::fcntl;
-use crate::drive::target::FileId;
-use crate::printable::printable;
-use crate::roots::Roots;
+use crate::drive::medium::FileId;
+use crate::printable::printable_bytes;
+use crate::roots::SysPaths;
 
 /// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
 const FUSE: (u32, u32) = (10, 229);
@@ -40,7 +40,7 @@ pub(super) struct OpenUser {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum OpenKind {
     /// By a descriptor that writes.
-    Written,
+    OpenForWriting,
     /// By a shared writable mapping.
     MappedForWriting,
     /// By a descriptor with a lock.
@@ -56,15 +56,15 @@ pub(super) type IsWanted<'a> = dyn Fn(FileId, &Path) -> bool + 'a;
 
 /// Why not all processes could be examined.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Unseen {
+pub enum UnseenProcesses {
     /// This PID namespace is not the first one.
-    Namespace,
+    PidNamespace,
     /// /proc is mounted with `hidepid` or `subset`.
-    Hidden,
+    HiddenProc,
     /// Processes start others all the time, and one of them was never examined.
     Changing,
     /// Descriptors or mappings of some processes may not be examined.
-    Forbidden {
+    PermissionDenied {
         /// How many.
         count: usize,
         /// One of them.
@@ -78,12 +78,12 @@ pub(super) struct OpenUsers {
     /// Who has it open like that, this program excepted.
     pub users: Vec<OpenUser>,
     /// Why there may be more.
-    pub unseen: Option<Unseen>,
+    pub unseen: Option<UnseenProcesses>,
 }
 
 /// Everybody who has open for writing, locked or mapped what `is_wanted`. Processes that are started
 /// meanwhile are examined too, for they inherit descriptors, until no unknown one is listed.
-pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
+pub(super) fn find_open_users(roots: &SysPaths, is_wanted: &IsWanted<'_>) -> OpenUsers {
     let mut users = Vec::new();
     let mut forbidden = Vec::new();
     let mut others = HashSet::new();
@@ -99,35 +99,38 @@ pub(super) fn find(roots: &Roots, is_wanted: &IsWanted<'_>) -> OpenUsers {
         }
         for process in new {
             let directory = roots.proc.join(process.to_string());
-            let examined = examine(&directory, is_wanted, &passthrough, &mut others);
-            if examined.is_forbidden {
+            let examined = examine_process(&directory, is_wanted, &passthrough, &mut others);
+            if examined.permission_denied {
                 forbidden.push(process);
             }
-            for (kind, id) in examined.found {
+            for (kind, id) in examined.open_files {
                 users.push(OpenUser {
                     process,
-                    command: command(&directory),
+                    command: process_command(&directory),
                     id,
                     kind,
                 });
             }
         }
     };
-    let changing = is_changing.then_some(Unseen::Changing);
+    let changing = is_changing.then_some(UnseenProcesses::Changing);
     let unseen = process_list::hidden(roots)
         .or(changing)
-        .or_else(|| unexamined(forbidden, || process_list::may_examine_all(roots)));
+        .or_else(|| unseen_processes(forbidden, || process_list::may_examine_all(roots)));
     OpenUsers { users, unseen }
 }
 
 /// Processes that may have it open, for they could not be examined. The first process does not count
 /// where this program may examine all: some virtual machines let nobody look into it. It starts the
 /// others and works on no device itself.
-fn unexamined(mut forbidden: Vec<u32>, may_examine_all: impl Fn() -> bool) -> Option<Unseen> {
+fn unseen_processes(
+    mut forbidden: Vec<u32>,
+    may_examine_all: impl Fn() -> bool,
+) -> Option<UnseenProcesses> {
     if forbidden.contains(&1) && may_examine_all() {
         forbidden.retain(|process| *process != 1);
     }
-    Some(Unseen::Forbidden {
+    Some(UnseenProcesses::PermissionDenied {
         count: forbidden.len(),
         process: *forbidden.first()?,
     })
@@ -135,28 +138,32 @@ fn unexamined(mut forbidden: Vec<u32>, may_examine_all: impl Fn() -> bool) -> Op
 
 /// Whether a process has open for reading what `is_wanted`; of this program's own descriptors all
 /// count but that one.
-pub(super) fn is_read(roots: &Roots, except: &File, is_wanted: &IsWanted<'_>) -> bool {
+pub(super) fn is_open_for_reading(
+    roots: &SysPaths,
+    except: &File,
+    is_wanted: &IsWanted<'_>,
+) -> bool {
     let except = except.as_raw_fd().to_string();
     let own = roots.proc.join("self/fd");
     let reads = |path: &Path| {
         let link = fs::symlink_metadata(path);
         link.is_ok_and(|link| link.mode() & 0o400 != 0)
-            && identity(path).is_ok_and(|id| is_wanted(id, path))
+            && path_identity(path).is_ok_and(|id| is_wanted(id, path))
     };
     let listed = |table: &Path| fs::read_dir(table).into_iter().flatten().flatten();
     let by_us = listed(&own)
         .filter(|entry| entry.file_name().to_str() != Some(&except))
         .any(|entry| reads(&entry.path()));
     by_us
-        || processes(roots).into_iter().any(|process| {
-            descriptor_tables(&roots.proc.join(process.to_string()))
+        || process_numbers(roots).into_iter().any(|process| {
+            descriptor_directories(&roots.proc.join(process.to_string()))
                 .iter()
                 .any(|table| listed(table).any(|entry| reads(&entry.path())))
         })
 }
 
 /// Numbers of all processes but this one.
-pub(super) fn processes(roots: &Roots) -> Vec<u32> {
+pub(super) fn process_numbers(roots: &SysPaths) -> Vec<u32> {
     let own = std::process::id();
     fs::read_dir(&roots.proc)
         .into_iter()
@@ -167,43 +174,45 @@ pub(super) fn processes(roots: &Roots) -> Vec<u32> {
 }
 
 /// The name of a process.
-pub(super) fn command(directory: &Path) -> String {
+pub(super) fn process_command(directory: &Path) -> String {
     let name = fs::read(directory.join("comm")).unwrap_or_default();
     match name.trim_ascii_end() {
         [] => "gone meanwhile".to_owned(),
-        name => printable(name),
+        name => printable_bytes(name),
     }
 }
 
 /// What one process has open.
 #[derive(Debug, Default)]
-struct Examined {
+struct ExaminedProcess {
     /// One of each kind.
-    found: BTreeMap<OpenKind, FileId>,
-    is_forbidden: bool,
+    open_files: BTreeMap<OpenKind, FileId>,
+    permission_denied: bool,
 }
 
 /// Files that were looked at and are not wanted, as maps name them: most processes have the same
 /// ones mapped.
-type Others = HashSet<((u32, u32), u64)>;
+type IgnoredFiles = HashSet<((u32, u32), u64)>;
 
-fn examine(
+fn examine_process(
     directory: &Path,
     is_wanted: &IsWanted<'_>,
     passthrough: &Passthrough<'_>,
-    others: &mut Others,
-) -> Examined {
-    let mut examined = Examined::default();
+    others: &mut IgnoredFiles,
+) -> ExaminedProcess {
+    let mut examined = ExaminedProcess::default();
     // With any other error it ended meanwhile.
     let is_forbidden = |error: io::Error| error.kind() == io::ErrorKind::PermissionDenied;
-    for table in descriptor_tables(directory) {
-        if let Err(error) = descriptors(&table, is_wanted, passthrough, &mut examined.found) {
-            examined.is_forbidden |= is_forbidden(error);
+    for table in descriptor_directories(directory) {
+        if let Err(error) =
+            examine_descriptors(&table, is_wanted, passthrough, &mut examined.open_files)
+        {
+            examined.permission_denied |= is_forbidden(error);
         }
     }
-    for view in memory_views(directory) {
-        if let Err(error) = lasting_mappings(&view, is_wanted, others, &mut examined.found) {
-            examined.is_forbidden |= is_forbidden(error);
+    for view in memory_map_directories(directory) {
+        if let Err(error) = lasting_mappings(&view, is_wanted, others, &mut examined.open_files) {
+            examined.permission_denied |= is_forbidden(error);
         }
     }
     examined
@@ -211,7 +220,7 @@ fn examine(
 
 /// Directories with a table of the memory: the process's own; its threads' where the first has
 /// ended, for it shows none any more.
-fn memory_views(directory: &Path) -> Vec<PathBuf> {
+fn memory_map_directories(directory: &Path) -> Vec<PathBuf> {
     if fs::read(directory.join("maps")).map_or(true, |maps| !maps.is_empty()) {
         return vec![directory.to_owned()];
     }
@@ -223,7 +232,7 @@ fn memory_views(directory: &Path) -> Vec<PathBuf> {
 
 /// Directories of descriptors: the process's own, and those of threads that have a table of their
 /// own, as after unshare(2), or where the first thread has ended, and those of the others live on.
-fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
+fn descriptor_directories(directory: &Path) -> Vec<PathBuf> {
     let number = |path: &Path| path.file_name()?.to_str()?.parse::<i32>().ok();
     let first = number(directory);
     let mut tables = vec![directory.join("fd")];
@@ -242,7 +251,7 @@ fn descriptor_tables(directory: &Path) -> Vec<PathBuf> {
 
 /// The descriptors of a table that write to what is wanted, hold a lock on it, or read it for a file
 /// system.
-fn descriptors(
+fn examine_descriptors(
     table: &Path,
     is_wanted: &IsWanted<'_>,
     passthrough: &Passthrough<'_>,
@@ -276,12 +285,12 @@ fn descriptors(
             continue;
         }
         if writes {
-            found.entry(OpenKind::Written).or_insert(id);
+            found.entry(OpenKind::OpenForWriting).or_insert(id);
         } else if reads {
             read = Some(id);
         }
         let info = table.with_file_name("fdinfo").join(entry.file_name());
-        if has_lock(&info) {
+        if descriptor_has_lock(&info) {
             found.entry(OpenKind::Locked).or_insert(id);
         }
     }
@@ -292,10 +301,10 @@ fn descriptors(
 }
 
 /// Whether a lock was taken by that descriptor, whatever number the file has in the table of locks.
-fn has_lock(info: &Path) -> bool {
+fn descriptor_has_lock(info: &Path) -> bool {
     let info = fs::read_to_string(info).unwrap_or_default();
     let mut locks = info.lines().filter(|line| line.starts_with("lock:"));
-    locks.any(|line| parse_lock(line).is_some())
+    locks.any(|line| parse_lock_line(line).is_some())
 }
 
 /// The mappings of what is wanted, read again as long as they change meanwhile. A process that never
@@ -303,11 +312,11 @@ fn has_lock(info: &Path) -> bool {
 fn lasting_mappings(
     view: &Path,
     is_wanted: &IsWanted<'_>,
-    others: &mut Others,
+    others: &mut IgnoredFiles,
     found: &mut BTreeMap<OpenKind, FileId>,
 ) -> io::Result<()> {
     for _ in 0..TRIES {
-        if mappings(view, is_wanted, others, found)? == Proof::Complete {
+        if examine_mappings(view, is_wanted, others, found)? == Proof::Complete {
             return Ok(());
         }
     }
@@ -324,10 +333,10 @@ enum Proof {
 
 /// The mappings of what is wanted. `view` is the directory of a process or thread. Fails when links
 /// may not be followed and neither a path nor numbers prove that another file is mapped.
-fn mappings(
+fn examine_mappings(
     view: &Path,
     is_wanted: &IsWanted<'_>,
-    others: &mut Others,
+    others: &mut IgnoredFiles,
     found: &mut BTreeMap<OpenKind, FileId>,
 ) -> io::Result<Proof> {
     let maps = fs::read(view.join("maps"))?;
@@ -387,7 +396,7 @@ struct ByName {
     is_proven: bool,
 }
 
-fn by_name(view: &Path, mapping: &Mapping, listed: FileId, is_wanted: &IsWanted<'_>) -> ByName {
+fn by_name(view: &Path, mapping: &MappedFile, listed: FileId, is_wanted: &IsWanted<'_>) -> ByName {
     let path = view.join("root").join(&mapping.path);
     let named = facts(&path).ok();
     let at_path = named.as_ref().map(|file| file.id);
@@ -403,7 +412,7 @@ fn by_name(view: &Path, mapping: &Mapping, listed: FileId, is_wanted: &IsWanted<
 
 /// A mapping of a file.
 #[derive(Debug, PartialEq, Eq)]
-pub struct Mapping {
+pub struct MappedFile {
     /// Its addresses, as `map_files` names them.
     pub range: String,
     /// Number of the device that the file lies on.
@@ -418,7 +427,7 @@ pub struct Mapping {
 
 /// `ADDRESSES rw-s OFFSET MAJOR:MINOR INODE PATH`; `None` for a mapping of no file.
 #[must_use]
-pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
+pub fn parse_mapping(line: &[u8]) -> Option<MappedFile> {
     use std::os::unix::ffi::OsStrExt;
     let mut rest = line;
     let mut word = || {
@@ -439,7 +448,7 @@ pub fn parse_mapping(line: &[u8]) -> Option<Mapping> {
     let path = rest.trim_ascii_start();
     let slashes = path.iter().take_while(|byte| **byte == b'/').count();
     let path = &path[slashes..];
-    Some(Mapping {
+    Some(MappedFile {
         range,
         device,
         inode,
@@ -479,7 +488,7 @@ fn facts(path: &Path) -> io::Result<Facts> {
 }
 
 /// The identity of what a path leads to.
-fn identity(path: &Path) -> io::Result<FileId> {
+fn path_identity(path: &Path) -> io::Result<FileId> {
     facts(path).map(|facts| facts.id)
 }
 
@@ -488,32 +497,32 @@ mod tests {
     use super::*;
 
     #[test]
-    fn first_process_that_nobody_may_examine_is_the_only_one_that_does_not_count() {
-        let forbidden = |count, process| Some(Unseen::Forbidden { count, process });
-        assert_eq!(unexamined(vec![], || true), None);
-        assert_eq!(unexamined(vec![1], || true), None);
-        assert_eq!(unexamined(vec![1, 7], || true), forbidden(1, 7));
-        assert_eq!(unexamined(vec![1], || false), forbidden(1, 1));
+    fn unexaminable_init_process_alone_is_ignored() {
+        let forbidden = |count, process| Some(UnseenProcesses::PermissionDenied { count, process });
+        assert_eq!(unseen_processes(vec![], || true), None);
+        assert_eq!(unseen_processes(vec![1], || true), None);
+        assert_eq!(unseen_processes(vec![1, 7], || true), forbidden(1, 7));
+        assert_eq!(unseen_processes(vec![1], || false), forbidden(1, 1));
     }
 
     #[test]
-    fn first_process_that_can_be_examined_counts() {
+    fn examinable_init_process_is_examined() {
         let tree = tempfile::tempdir().unwrap();
-        let roots = Roots::below(tree.path());
+        let roots = SysPaths::under_root(tree.path());
         let descriptors = roots.proc.join("1/fd");
         fs::create_dir_all(&descriptors).unwrap();
         fs::write(roots.proc.join("1/comm"), "init\n").unwrap();
         // The bits of a link of an ordinary file system say that it writes.
         std::os::unix::fs::symlink(roots.proc.join("1/comm"), descriptors.join("3")).unwrap();
-        let file = FileId::of(&fs::metadata(roots.proc.join("1/comm")).unwrap());
-        let found = find(&roots, &|id, _| id == file);
+        let file = FileId::of_metadata(&fs::metadata(roots.proc.join("1/comm")).unwrap());
+        let found = find_open_users(&roots, &|id, _| id == file);
         let users: Vec<_> = found.users.iter().map(|user| user.process).collect();
         assert_eq!(users, [1]);
-        assert_eq!(found.users[0].kind, OpenKind::Written);
+        assert_eq!(found.users[0].kind, OpenKind::OpenForWriting);
     }
 
     #[test]
-    fn mappings_of_files_are_told_by_whether_they_write() {
+    fn file_mappings_are_parsed_with_write_access() {
         let line =
             b"7f0000000000-7f0000001000 rw-s 00000000 fe:00 1234                       /srv/a b";
         let mapping = parse_mapping(line).unwrap();

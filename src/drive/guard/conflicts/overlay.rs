@@ -8,23 +8,23 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::same_file::{self, FileStamp, Sameness};
-use crate::drive::identity::harmless;
-use crate::drive::mounts::{self, Mount};
-use crate::roots::Roots;
+use super::same_file::{self, FileSameness, FileStamp};
+use crate::drive::identity::sanitized;
+use crate::drive::mounts::{self, MountEntry};
+use crate::roots::SysPaths;
 
 /// What statfs(2) says of an overlay (include/uapi/linux/magic.h).
-const OVERLAY: u64 = 0x794c_7630;
+const OVERLAYFS_MAGIC: u64 = 0x794c_7630;
 
 /// Where the bytes of a file lie.
 #[derive(Debug)]
-pub(super) enum RealFile {
+pub(super) enum UnderlyingFile {
     /// In the file itself: it is not one of an overlay.
-    Itself,
+    NotOverlay,
     /// In this file of the upper directory.
-    Upper(File),
+    UpperLayer(File),
     /// In a lower directory: writing makes a copy first, and those bytes stay.
-    Lower,
+    LowerLayer,
     /// Nobody can tell.
     Unknown {
         /// The mount point of the overlay.
@@ -34,22 +34,24 @@ pub(super) enum RealFile {
 
 /// Whether a file lies in an overlay; also where that cannot be told.
 fn is_overlay(file: &File) -> bool {
-    rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAY)
+    rustix::fs::fstatfs(file).map_or(true, |facts| facts.f_type as u64 == OVERLAYFS_MAGIC)
 }
 
 /// Where the bytes of an open file lie.
-pub(super) fn real_file(roots: &Roots, file: &File) -> RealFile {
+pub(super) fn underlying_file(roots: &SysPaths, file: &File) -> UnderlyingFile {
     // A file system that does not say what it is may be one.
     let is_overlay = is_overlay(file);
     if !is_overlay {
-        return RealFile::Itself;
+        return UnderlyingFile::NotOverlay;
     }
-    let mount = mount_of(roots, file).filter(|mount| mount.file_system == "overlay");
-    let located = mount.as_ref().and_then(|mount| locate(roots, file, mount));
-    located.unwrap_or_else(|| RealFile::Unknown {
+    let mount = mount_of_file(roots, file).filter(|mount| mount.file_system == "overlay");
+    let located = mount
+        .as_ref()
+        .and_then(|mount| locate_layer_file(roots, file, mount));
+    located.unwrap_or_else(|| UnderlyingFile::Unknown {
         at: mount.map_or_else(
             || "a place of another mount namespace".to_owned(),
-            |mount| harmless(&mount.at),
+            |mount| sanitized(&mount.mount_point),
         ),
     })
 }
@@ -57,10 +59,13 @@ pub(super) fn real_file(roots: &Roots, file: &File) -> RealFile {
 /// Whether a file of any of these overlays may have its attributes in one layer and its bytes in
 /// another (kernel Documentation/filesystems/overlayfs.rst, "Metadata only copy up", "Data-only lower
 /// layers"): by an option, or by the module's default.
-pub(super) fn has_metacopy<'a>(roots: &Roots, mut mounts: impl Iterator<Item = &'a Mount>) -> bool {
+pub(super) fn has_metacopy<'a>(
+    roots: &SysPaths,
+    mut mounts: impl Iterator<Item = &'a MountEntry>,
+) -> bool {
     let default = roots.sys.join("module/overlay/parameters/metacopy");
     let by_default = fs::read(default).is_ok_and(|text| text.starts_with(b"Y"));
-    let by_option = |mount: &Mount| {
+    let by_option = |mount: &MountEntry| {
         let has = |option: &String| {
             option == "metacopy=on"
                 || option.starts_with("lowerdir") && option.contains("::")
@@ -72,7 +77,7 @@ pub(super) fn has_metacopy<'a>(roots: &Roots, mut mounts: impl Iterator<Item = &
 }
 
 /// The mount that a descriptor was opened through.
-pub(super) fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
+pub(super) fn mount_of_file(roots: &SysPaths, file: &File) -> Option<MountEntry> {
     let info = roots.proc.join(format!("self/fdinfo/{}", file.as_raw_fd()));
     let info = fs::read_to_string(info).ok()?;
     let id = info.lines().find_map(|line| line.strip_prefix("mnt_id:"))?;
@@ -85,63 +90,65 @@ pub(super) fn mount_of(roots: &Roots, file: &File) -> Option<Mount> {
 
 /// The layer whose file it is: the one at that place whose size and times it shows. Numbers of
 /// inodes prove nothing, and a path alone does not either: a layer may have been renamed.
-fn locate(roots: &Roots, file: &File, mount: &Mount) -> Option<RealFile> {
+fn locate_layer_file(roots: &SysPaths, file: &File, mount: &MountEntry) -> Option<UnderlyingFile> {
     let link = roots.proc.join(format!("self/fd/{}", file.as_raw_fd()));
     let path = fs::read_link(link).ok()?;
-    let below = path.strip_prefix(&mount.at).ok()?;
+    let below = path.strip_prefix(&mount.mount_point).ok()?;
     let inside = Path::new(&mount.root).strip_prefix("/").ok()?.join(below);
     let is_it = |found: &File| {
-        let same = same_file::compare(&|| FileStamp::of(file), &|| FileStamp::of(found));
-        same == Sameness::Same
+        let same = same_file::compare_file_stamps(&|| FileStamp::of_file(file), &|| {
+            FileStamp::of_file(found)
+        });
+        same == FileSameness::Same
     };
-    if let Some(upper) = option(mount, "upperdir") {
-        match in_layer(&upper, &inside) {
-            Ok(found) => return is_it(&found).then_some(RealFile::Upper(found)),
-            Err(Absent::Certainly) => {}
-            Err(Absent::Perhaps) => return None,
+    if let Some(upper) = mount_option(mount, "upperdir") {
+        match open_in_layer(&upper, &inside) {
+            Ok(found) => return is_it(&found).then_some(UnderlyingFile::UpperLayer(found)),
+            Err(MissingLayerFile::ConfirmedMissing) => {}
+            Err(MissingLayerFile::NotExaminable) => return None,
         }
     }
-    let lower = option(mount, "lowerdir").unwrap_or_default();
-    let in_lower = split_layers(&lower)
+    let lower = mount_option(mount, "lowerdir").unwrap_or_default();
+    let in_lower = split_lower_directories(&lower)
         .iter()
-        .any(|layer| in_layer(layer, &inside).is_ok_and(|found| is_it(&found)));
-    in_lower.then_some(RealFile::Lower)
+        .any(|layer| open_in_layer(layer, &inside).is_ok_and(|found| is_it(&found)));
+    in_lower.then_some(UnderlyingFile::LowerLayer)
 }
 
 /// Why a layer has no such file.
-enum Absent {
+enum MissingLayerFile {
     /// It was looked for in that directory, without a mount or link on the way.
-    Certainly,
+    ConfirmedMissing,
     /// It could not be looked for.
-    Perhaps,
+    NotExaminable,
 }
 
-fn in_layer(directory: &str, inside: &Path) -> Result<File, Absent> {
+fn open_in_layer(directory: &str, inside: &Path) -> Result<File, MissingLayerFile> {
     // A relative one is relative to nobody knows what.
     if !directory.starts_with('/') {
-        return Err(Absent::Perhaps);
+        return Err(MissingLayerFile::NotExaminable);
     }
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-    let directory =
-        rustix::fs::open(directory, flags, Mode::empty()).map_err(|_| Absent::Perhaps)?;
+    let directory = rustix::fs::open(directory, flags, Mode::empty())
+        .map_err(|_| MissingLayerFile::NotExaminable)?;
     let flags = OFlags::RDONLY | OFlags::NOFOLLOW | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let resolve = ResolveFlags::BENEATH | ResolveFlags::NO_SYMLINKS | ResolveFlags::NO_XDEV;
     match rustix::fs::openat2(&directory, inside, flags, Mode::empty(), resolve) {
         Ok(found) => Some(File::from(found))
             .filter(|found| found.metadata().is_ok_and(|facts| facts.is_file()))
-            .ok_or(Absent::Perhaps),
-        Err(Errno::NOENT) => Err(Absent::Certainly),
-        Err(_) => Err(Absent::Perhaps),
+            .ok_or(MissingLayerFile::NotExaminable),
+        Err(Errno::NOENT) => Err(MissingLayerFile::ConfirmedMissing),
+        Err(_) => Err(MissingLayerFile::NotExaminable),
     }
 }
 
-fn option(mount: &Mount, name: &str) -> Option<String> {
+fn mount_option(mount: &MountEntry, name: &str) -> Option<String> {
     let mut options = mount.options.iter();
     options.find_map(|option| Some(option.strip_prefix(name)?.strip_prefix('=')?.to_owned()))
 }
 
 /// Lower directories stand between colons; a colon in a name has a backslash before it.
-fn split_layers(text: &str) -> Vec<String> {
+fn split_lower_directories(text: &str) -> Vec<String> {
     let mut layers = vec![String::new()];
     let mut letters = text.chars();
     while let Some(letter) = letters.next() {
@@ -162,7 +169,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn lower_directories_are_split_at_colons_without_backslash() {
-        assert_eq!(split_layers(r"/a:/b\:c::/d"), ["/a", "/b:c", "/d"]);
+    fn overlay_lower_directories_are_split_at_unescaped_colons() {
+        assert_eq!(
+            split_lower_directories(r"/a:/b\:c::/d"),
+            ["/a", "/b:c", "/d"]
+        );
     }
 }

@@ -5,19 +5,19 @@ use std::cell::RefCell;
 use std::collections::HashMap;
 use std::fs;
 
-use crate::drive::identity::entries;
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::identity::directory_entries;
+use crate::drive::medium::FileId;
+use crate::roots::SysPaths;
 
 /// Disks by the number of such a device; each is looked for once.
 #[derive(Debug)]
 pub(super) struct Passthrough<'a> {
-    roots: &'a Roots,
+    roots: &'a SysPaths,
     known: RefCell<HashMap<(u32, u32), Option<FileId>>>,
 }
 
 impl<'a> Passthrough<'a> {
-    pub(super) fn new(roots: &'a Roots) -> Self {
+    pub(super) fn new(roots: &'a SysPaths) -> Self {
         Self {
             roots,
             known: RefCell::default(),
@@ -33,7 +33,7 @@ impl<'a> Passthrough<'a> {
     }
 }
 
-fn disk(roots: &Roots, (major, minor): (u32, u32)) -> Option<FileId> {
+fn disk(roots: &SysPaths, (major, minor): (u32, u32)) -> Option<FileId> {
     let link = roots.sys.join(format!("dev/char/{major}:{minor}"));
     let device = fs::canonicalize(link).ok()?;
     let name = device.file_name()?.to_str()?;
@@ -44,7 +44,7 @@ fn disk(roots: &Roots, (major, minor): (u32, u32)) -> Option<FileId> {
         Some(rest) => roots.sys.join("class/block").join(format!("nvme{rest}")),
         None => {
             let disks = device.join("device/block");
-            disks.join(entries(&disks).first()?)
+            disks.join(directory_entries(&disks).first()?)
         }
     };
     let number = fs::read_to_string(block.join("dev")).ok()?;
@@ -60,7 +60,7 @@ mod tests {
     #[test]
     fn generic_devices_lead_to_their_disks() {
         let tree = tempfile::tempdir().unwrap();
-        let roots = Roots::below(tree.path());
+        let roots = SysPaths::under_root(tree.path());
         let numbers = roots.sys.join("dev/char");
         fs::create_dir_all(&numbers).unwrap();
         let scsi = roots.sys.join("devices/target0/0:0:0:0");

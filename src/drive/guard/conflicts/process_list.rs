@@ -10,11 +10,11 @@ use std::time::{Duration, Instant};
 use rustix::event::EventfdFlags;
 use rustix::fs::{MemfdFlags, Mode, OFlags};
 
-use super::open_users::Unseen;
+use super::open_users::UnseenProcesses;
 use super::overlay;
-use crate::drive::mounts::{self, Mount};
-use crate::drive::target::FileId;
-use crate::roots::Roots;
+use crate::drive::medium::FileId;
+use crate::drive::mounts::{self, MountEntry};
+use crate::roots::SysPaths;
 
 /// Inode numbers of the first PID namespace and the first user namespace (kernel
 /// include/linux/proc_ns.h).
@@ -47,11 +47,11 @@ impl ProcessList {
     /// Processes that were not listed before, this one excepted. Once there are none, every process
     /// was started, and examined, before the last list was made: none of them has inherited
     /// anything from one that ended unexamined.
-    pub(super) fn new_processes(&mut self, roots: &Roots) -> Vec<u32> {
+    pub(super) fn new_processes(&mut self, roots: &SysPaths) -> Vec<u32> {
         if !self.known.is_empty() {
             self.first_pass.get_or_insert_with(Instant::now);
         }
-        let mut new = super::open_users::processes(roots);
+        let mut new = super::open_users::process_numbers(roots);
         new.retain(|process| {
             let directory = roots.proc.join(process.to_string());
             // One that ends while it is listed may have started another.
@@ -69,40 +69,45 @@ impl ProcessList {
 }
 
 /// Whether there are processes that are not even listed.
-pub(super) fn hidden(roots: &Roots) -> Option<Unseen> {
+pub(super) fn hidden(roots: &SysPaths) -> Option<UnseenProcesses> {
     let namespace = |process: &str| fs::read_link(roots.proc.join(process).join("ns/pid")).ok();
     let is_first = ["self", "1"].iter().any(|process| {
         namespace(process).is_some_and(|link| link.as_os_str() == FIRST_PID_NAMESPACE)
     });
     if !is_first {
-        return Some(Unseen::Namespace);
+        return Some(UnseenProcesses::PidNamespace);
     }
     let mounted = mounts::mounts(roots).unwrap_or_default();
     let hides = match procfs(roots) {
-        Some(procfs) if shows_parts_only(&procfs, &mounted) => return Some(Unseen::Hidden),
+        Some(procfs) if shows_parts_only(&procfs, &mounted) => {
+            return Some(UnseenProcesses::HiddenProc);
+        }
         Some(procfs) => procfs.options.iter().any(|option| hides_processes(option)),
         // A tree of literal files hides nothing; a mount that no table shows may.
         None => is_procfs(roots),
     };
-    (hides && !may_examine_all(roots)).then_some(Unseen::Hidden)
+    (hides && !may_examine_all(roots)).then_some(UnseenProcesses::HiddenProc)
 }
 
 /// The mount behind /proc.
-fn procfs(roots: &Roots) -> Option<Mount> {
+fn procfs(roots: &SysPaths) -> Option<MountEntry> {
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let directory = rustix::fs::open(&roots.proc, flags, Mode::empty()).ok()?;
-    overlay::mount_of(roots, &File::from(directory)).filter(|mount| mount.file_system == "proc")
+    overlay::mount_of_file(roots, &File::from(directory))
+        .filter(|mount| mount.file_system == "proc")
 }
 
-fn is_procfs(roots: &Roots) -> bool {
+fn is_procfs(roots: &SysPaths) -> bool {
     rustix::fs::statfs(&roots.proc).is_ok_and(|facts| facts.f_type as u64 == PROCFS)
 }
 
 /// Whether something is missing there for everybody: all that is about no process, or directories of
 /// processes that something is mounted over.
-fn shows_parts_only(procfs: &Mount, mounted: &[Mount]) -> bool {
-    let covers_process = |mount: &Mount| {
-        let below = mount.at.strip_prefix(procfs.at.trim_end_matches('/'));
+fn shows_parts_only(procfs: &MountEntry, mounted: &[MountEntry]) -> bool {
+    let covers_process = |mount: &MountEntry| {
+        let below = mount
+            .mount_point
+            .strip_prefix(procfs.mount_point.trim_end_matches('/'));
         let name = below.and_then(|below| below.strip_prefix('/')?.split('/').next());
         name.is_some_and(|name| name.parse::<u32>().is_ok())
     };
@@ -115,7 +120,7 @@ fn hides_processes(option: &str) -> bool {
 
 /// Whether this program has CAP_SYS_PTRACE over all processes, which `hidepid` gives way to: in
 /// another user namespace than the first one a capability counts for that namespace only.
-pub(super) fn may_examine_all(roots: &Roots) -> bool {
+pub(super) fn may_examine_all(roots: &SysPaths) -> bool {
     let namespace = fs::read_link(roots.proc.join("self/ns/user"));
     let is_first = namespace.is_ok_and(|link| link.as_os_str() == FIRST_USER_NAMESPACE);
     let status = fs::read_to_string(roots.proc.join("self/status")).unwrap_or_default();
@@ -147,12 +152,12 @@ pub(super) fn is_kernel_memory(id: FileId) -> bool {
 mod tests {
     use super::*;
 
-    fn mount(at: &str, options: &[&str]) -> Mount {
-        Mount {
+    fn mount(at: &str, options: &[&str]) -> MountEntry {
+        MountEntry {
             id: 1,
-            number: (0, 20),
+            device_id: (0, 20),
             root: "/".to_owned(),
-            at: at.to_owned(),
+            mount_point: at.to_owned(),
             file_system: "proc".to_owned(),
             source: "proc".to_owned(),
             source_number: None,
@@ -183,7 +188,7 @@ mod tests {
     #[test]
     fn process_is_new_once_and_again_when_its_number_is_used_again() {
         let tree = tempfile::tempdir().unwrap();
-        let roots = Roots::below(tree.path());
+        let roots = SysPaths::under_root(tree.path());
         let seven = roots.proc.join("7");
         fs::create_dir_all(&seven).unwrap();
         let mut list = ProcessList::new();
@@ -199,8 +204,12 @@ mod tests {
     #[test]
     fn memory_without_a_name_is_told_from_files() {
         let memory = File::from(rustix::fs::memfd_create("test", MemfdFlags::CLOEXEC).unwrap());
-        assert!(is_kernel_memory(FileId::of(&memory.metadata().unwrap())));
+        assert!(is_kernel_memory(FileId::of_metadata(
+            &memory.metadata().unwrap()
+        )));
         let file = tempfile::tempfile().unwrap();
-        assert!(!is_kernel_memory(FileId::of(&file.metadata().unwrap())));
+        assert!(!is_kernel_memory(FileId::of_metadata(
+            &file.metadata().unwrap()
+        )));
     }
 }

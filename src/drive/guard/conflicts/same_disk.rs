@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use crate::roots::Roots;
+use crate::roots::SysPaths;
 
 /// What a disk says it is.
 #[derive(Debug, PartialEq, Eq)]
@@ -11,9 +11,9 @@ struct DiskIdentity {
     /// World-wide identifier of the logical unit or name space.
     wwid: Option<String>,
     /// Vital product data page 83h, which holds it too.
-    page: Option<Vec<u8>>,
+    vpd_page_83: Option<Vec<u8>>,
     /// Maker, model, serial number, name space and size, where there is a serial number.
-    serial: Option<[String; 5]>,
+    serial_identity: Option<[String; 5]>,
 }
 
 impl DiskIdentity {
@@ -38,10 +38,10 @@ impl DiskIdentity {
         Self {
             wwid: word("device/wwid").or_else(|| word("wwid")),
             // The header alone is no identity.
-            page: fs::read(directory.join("device/vpd_pg83"))
+            vpd_page_83: fs::read(directory.join("device/vpd_pg83"))
                 .ok()
                 .filter(|page| page.len() > 8),
-            serial: serial.map(|serial| {
+            serial_identity: serial.map(|serial| {
                 [
                     or_empty("device/vendor"),
                     or_empty("device/model"),
@@ -58,25 +58,25 @@ impl DiskIdentity {
         if let (Some(own), Some(theirs)) = (&self.wwid, &other.wwid) {
             return own == theirs;
         }
-        if let (Some(own), Some(theirs)) = (&self.page, &other.page) {
+        if let (Some(own), Some(theirs)) = (&self.vpd_page_83, &other.vpd_page_83) {
             return own == theirs;
         }
-        self.serial.is_some() && self.serial == other.serial
+        self.serial_identity.is_some() && self.serial_identity == other.serial_identity
     }
 }
 
 /// Names of other disks that are the same one as the disk of that name.
-pub(super) fn others(roots: &Roots, name: &str) -> Vec<String> {
+pub(super) fn other_paths_of_disk(roots: &SysPaths, name: &str) -> Vec<String> {
     let directory = roots.sys.join("class/block");
     let own = DiskIdentity::read(&directory.join(name));
-    crate::drive::identity::entries(&directory)
+    crate::drive::identity::directory_entries(&directory)
         .into_iter()
-        .filter(|other| other != name && is_disk(&directory.join(other)))
+        .filter(|other| other != name && is_physical_disk(&directory.join(other)))
         .filter(|other| own.is_same(&DiskIdentity::read(&directory.join(other))))
         .collect()
 }
 
 /// Whether it is a whole disk with hardware behind it.
-fn is_disk(directory: &Path) -> bool {
+fn is_physical_disk(directory: &Path) -> bool {
     directory.join("device").exists() && !directory.join("partition").exists()
 }

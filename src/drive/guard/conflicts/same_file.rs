@@ -9,14 +9,14 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, CWD, Mode, OFlags, StatxFlags};
 
-use crate::drive::target::FileId;
+use crate::drive::medium::FileId;
 
 /// How often a file is looked at that is written all the time.
-const TRIES: usize = 50;
+const COMPARE_ATTEMPTS: usize = 50;
 
 /// Whether two files are the same one.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Sameness {
+pub(super) enum FileSameness {
     /// They are, or look exactly alike.
     Same,
     /// They are not.
@@ -35,12 +35,12 @@ pub(super) struct FileStamp {
 
 impl FileStamp {
     /// Of an open file, also of one that is open as a path only.
-    pub(super) fn of(file: &File) -> Option<Self> {
+    pub(super) fn of_file(file: &File) -> Option<Self> {
         Self::read(file, Path::new(""), AtFlags::EMPTY_PATH)
     }
 
     /// Of what a path leads to.
-    pub(super) fn at(path: &Path) -> Option<Self> {
+    pub(super) fn of_path(path: &Path) -> Option<Self> {
         Self::read(CWD, path, AtFlags::empty())
     }
 
@@ -63,42 +63,42 @@ impl FileStamp {
 
 /// Compares two files that may be written meanwhile: they differ only when the first stayed as it
 /// was while the second was looked at.
-pub(super) fn compare(
+pub(super) fn compare_file_stamps(
     one: &dyn Fn() -> Option<FileStamp>,
     other: &dyn Fn() -> Option<FileStamp>,
-) -> Sameness {
-    for _ in 0..TRIES {
+) -> FileSameness {
+    for _ in 0..COMPARE_ATTEMPTS {
         let (Some(before), Some(seen), Some(after)) = (one(), other(), one()) else {
-            return Sameness::Unknown;
+            return FileSameness::Unknown;
         };
         if before == seen || after == seen {
-            return Sameness::Same;
+            return FileSameness::Same;
         }
         if before == after {
-            return Sameness::Different;
+            return FileSameness::Different;
         }
     }
-    Sameness::Unknown
+    FileSameness::Unknown
 }
 
 /// The file at a path, when it has that identity; open as a path only, so that nobody counts it.
-pub(super) fn find(path: &Path, id: FileId) -> Option<File> {
+pub(super) fn open_identified_path(path: &Path, id: FileId) -> Option<File> {
     let flags = OFlags::PATH | OFlags::CLOEXEC;
     let file = File::from(rustix::fs::open(path, flags, Mode::empty()).ok()?);
-    (FileId::of(&file.metadata().ok()?) == id).then_some(file)
+    (FileId::of_metadata(&file.metadata().ok()?) == id).then_some(file)
 }
 
 /// A file once more, open as a path only.
-pub(super) fn as_path(file: &File) -> io::Result<File> {
-    again(file, OFlags::PATH)
+pub(super) fn reopen_as_path(file: &File) -> io::Result<File> {
+    reopen_with_flags(file, OFlags::PATH)
 }
 
 /// A file once more, open for reading.
-pub(super) fn for_reading(file: &File) -> io::Result<File> {
-    again(file, OFlags::RDONLY | OFlags::NONBLOCK)
+pub(super) fn reopen_for_reading(file: &File) -> io::Result<File> {
+    reopen_with_flags(file, OFlags::RDONLY | OFlags::NONBLOCK)
 }
 
-fn again(file: &File, flags: OFlags) -> io::Result<File> {
+fn reopen_with_flags(file: &File, flags: OFlags) -> io::Result<File> {
     let path = format!("/proc/self/fd/{}", file.as_raw_fd());
     Ok(rustix::fs::open(path, flags | OFlags::CLOEXEC, Mode::empty())?.into())
 }
@@ -117,15 +117,27 @@ mod tests {
     }
 
     #[test]
-    fn file_that_changes_while_it_is_compared_is_not_known_to_differ() {
-        assert_eq!(compare(&|| stamp(1), &|| stamp(1)), Sameness::Same);
-        assert_eq!(compare(&|| stamp(1), &|| stamp(2)), Sameness::Different);
-        assert_eq!(compare(&|| stamp(1), &|| None), Sameness::Unknown);
+    fn file_changing_during_comparison_is_unknown() {
+        assert_eq!(
+            compare_file_stamps(&|| stamp(1), &|| stamp(1)),
+            FileSameness::Same
+        );
+        assert_eq!(
+            compare_file_stamps(&|| stamp(1), &|| stamp(2)),
+            FileSameness::Different
+        );
+        assert_eq!(
+            compare_file_stamps(&|| stamp(1), &|| None),
+            FileSameness::Unknown
+        );
         let now = Cell::new(10);
         let changing = || {
             now.set(now.get() + 1);
             stamp(now.get())
         };
-        assert_eq!(compare(&changing, &|| stamp(0)), Sameness::Unknown);
+        assert_eq!(
+            compare_file_stamps(&changing, &|| stamp(0)),
+            FileSameness::Unknown
+        );
     }
 }

@@ -5,89 +5,105 @@ use std::fs::File;
 use std::io;
 use std::time::{Duration, Instant};
 
-use super::device_stack::Search;
-use super::open_users::{self, Unseen};
-use super::overlay::{self, RealFile};
-use super::{Conflict, Unresolved};
+use super::device_stack::StackSearch;
+use super::open_users::{self, UnseenProcesses};
+use super::overlay::{self, UnderlyingFile};
+use super::{UnresolvedUse, UseConflict};
 use crate::drive::fcntl::{self, OtherOpeners};
-use crate::drive::target::Medium;
-use crate::roots::Roots;
+use crate::drive::medium::OpenMedium;
+use crate::roots::SysPaths;
 
 /// How long a user is waited for that has it open for a moment.
-const PATIENCE: Duration = Duration::from_millis(200);
-const PAUSE: Duration = Duration::from_millis(10);
+const LEASE_TIMEOUT: Duration = Duration::from_millis(200);
+const LEASE_RETRY_INTERVAL: Duration = Duration::from_millis(10);
 
 /// Asks the kernel, and adds what the answer means to what the tables told. `unseen`: why processes
 /// could not be examined.
-pub(super) fn ask(roots: &Roots, medium: &Medium, unseen: Option<Unseen>, search: &mut Search<'_>) {
+pub(super) fn check_sole_opener(
+    roots: &SysPaths,
+    medium: &OpenMedium,
+    unseen: Option<UnseenProcesses>,
+    search: &mut StackSearch<'_>,
+) {
     if !search.usage.conflicts.is_empty() {
         return;
     }
     let name = &medium.target.name;
-    let mut answer = others(medium.anchor());
-    if matches!(answer, Ok(OtherOpeners::Readers)) && !is_read(roots, medium.anchor(), search) {
+    let mut answer = persistent_openers(medium.anchor());
+    if matches!(answer, Ok(OtherOpeners::Readers))
+        && !is_file_open_for_reading(roots, medium.anchor(), search)
+    {
         // The last one may have closed it before the processes were examined.
-        answer = others(medium.anchor());
+        answer = persistent_openers(medium.anchor());
         if matches!(answer, Ok(OtherOpeners::Readers)) {
-            search.usage.unresolved.push(Unresolved::Reader);
+            search.usage.unresolved.push(UnresolvedUse::OpenForReading);
         }
     }
-    match overlay::real_file(roots, medium.anchor()) {
+    match overlay::underlying_file(roots, medium.anchor()) {
         // Not even what could not be identified has it open.
-        RealFile::Itself | RealFile::Lower => {
+        UnderlyingFile::NotOverlay | UnderlyingFile::LowerLayer => {
             if matches!(answer, Ok(OtherOpeners::None)) {
                 search.usage.unresolved.clear();
             }
-            judge(answer, name, unseen, search);
+            evaluate_openers(answer, name, unseen, search);
         }
         // What is open through the overlay is open there too, and this program's own.
-        RealFile::Upper(real) => {
-            judge(answer, name, unseen.clone(), search);
-            judge(others_than_readers(&real), name, unseen, search);
+        UnderlyingFile::UpperLayer(real) => {
+            evaluate_openers(answer, name, unseen.clone(), search);
+            evaluate_openers(persistent_writers(&real), name, unseen, search);
         }
-        RealFile::Unknown { at } => search.usage.unresolved.push(Unresolved::Overlay { at }),
+        UnderlyingFile::Unknown { at } => search
+            .usage
+            .unresolved
+            .push(UnresolvedUse::OverlayUpperFile { at }),
     }
 }
 
 /// Whether anybody else has a file open that is open for writing here; `None` where the kernel does
 /// not tell. Of a file of an overlay it does not: the overlay itself has the real file open for
 /// writing.
-pub(super) fn is_open_elsewhere(roots: &Roots, written: &File) -> Option<bool> {
-    if !matches!(overlay::real_file(roots, written), RealFile::Itself) {
+pub(super) fn is_open_elsewhere(roots: &SysPaths, written: &File) -> Option<bool> {
+    if !matches!(
+        overlay::underlying_file(roots, written),
+        UnderlyingFile::NotOverlay
+    ) {
         return None;
     }
-    let is_sole = lasting(|| fcntl::is_sole_opener(written), |is_sole| *is_sole);
+    let is_sole = retry_until(|| fcntl::is_sole_opener(written), |is_sole| *is_sole);
     is_sole.ok().map(|is_sole| !is_sole)
 }
 
 /// Whether a process has it open for reading, this program by another descriptor included.
-fn is_read(roots: &Roots, anchor: &File, search: &Search<'_>) -> bool {
-    open_users::is_read(roots, anchor, &|id, path| search.shares(id, path))
+fn is_file_open_for_reading(roots: &SysPaths, anchor: &File, search: &StackSearch<'_>) -> bool {
+    open_users::is_open_for_reading(roots, anchor, &|id, path| search.may_share_bytes(id, path))
 }
 
 /// What the kernel's answer proves.
-fn judge(
+fn evaluate_openers(
     others: io::Result<OtherOpeners>,
     name: &str,
-    unseen: Option<Unseen>,
-    search: &mut Search<'_>,
+    unseen: Option<UnseenProcesses>,
+    search: &mut StackSearch<'_>,
 ) {
     match others {
         Ok(OtherOpeners::None) => {}
         // One visible reader does not explain those that cannot be seen.
         Ok(OtherOpeners::Readers) => {
-            let unseen = unseen.map(Unresolved::Processes);
+            let unseen = unseen.map(UnresolvedUse::OpenDescriptors);
             search.usage.unresolved.extend(unseen);
         }
-        Ok(OtherOpeners::Writers) => search.usage.conflicts.push(Conflict::OpenUnseen {
+        Ok(OtherOpeners::Writers) => search.usage.conflicts.push(UseConflict::OpenByUnknown {
             device: name.to_owned(),
         }),
         // A file system without leases leaves what processes and tables tell; who has no right to
         // one may not see all of that either.
         Err(error) if unseen.is_some() || error.kind() == io::ErrorKind::PermissionDenied => {
             let reason = error.to_string();
-            search.usage.unresolved.push(Unresolved::Lease { reason });
-            let unseen = unseen.map(Unresolved::Processes);
+            search
+                .usage
+                .unresolved
+                .push(UnresolvedUse::LeaseUnavailable { reason });
+            let unseen = unseen.map(UnresolvedUse::OpenDescriptors);
             search.usage.unresolved.extend(unseen);
         }
         Err(_) => {}
@@ -95,29 +111,29 @@ fn judge(
 }
 
 /// Who else has it open for longer than a moment.
-fn others(file: &File) -> io::Result<OtherOpeners> {
-    lasting(
+fn persistent_openers(file: &File) -> io::Result<OtherOpeners> {
+    retry_until(
         || fcntl::other_openers(file),
         |others| *others == OtherOpeners::None,
     )
 }
 
 /// The same for a file that this program itself has open for reading elsewhere.
-fn others_than_readers(file: &File) -> io::Result<OtherOpeners> {
-    lasting(
+fn persistent_writers(file: &File) -> io::Result<OtherOpeners> {
+    retry_until(
         || fcntl::other_openers(file),
         |others| *others != OtherOpeners::Writers,
     )
 }
 
 /// Asks again for a while, until the answer is a good one.
-fn lasting<T>(ask: impl Fn() -> io::Result<T>, is_good: impl Fn(&T) -> bool) -> io::Result<T> {
+fn retry_until<T>(ask: impl Fn() -> io::Result<T>, is_good: impl Fn(&T) -> bool) -> io::Result<T> {
     let began = Instant::now();
     loop {
         let answer = ask()?;
-        if is_good(&answer) || began.elapsed() > PATIENCE {
+        if is_good(&answer) || began.elapsed() > LEASE_TIMEOUT {
             return Ok(answer);
         }
-        std::thread::sleep(PAUSE);
+        std::thread::sleep(LEASE_RETRY_INTERVAL);
     }
 }

@@ -2,14 +2,14 @@
 
 use std::fmt;
 
-use super::open_users::Unseen;
-use super::{Conflict, Unresolved};
+use super::open_users::UnseenProcesses;
+use super::{UnresolvedUse, UseConflict};
 
-impl fmt::Display for Conflict {
+impl fmt::Display for UseConflict {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::Mounted { device, at } => write!(formatter, "{device} is mounted at {at}"),
-            Self::MountedElsewhere {
+            Self::MountedInOtherNamespace {
                 device,
                 at,
                 process,
@@ -17,17 +17,19 @@ impl fmt::Display for Conflict {
                 formatter,
                 "{device} is mounted at {at} in the mount namespace of process {process}"
             ),
-            Self::Member {
+            Self::FileSystemMember {
                 device,
                 file_system,
             } => write!(
                 formatter,
                 "{device} belongs to the mounted file system {file_system}"
             ),
-            Self::Swap { device } => write!(formatter, "the kernel swaps to {device}"),
-            Self::Loop { device, by } => write!(formatter, "{by} is attached to {device}"),
-            Self::Held { device, by } => write!(formatter, "{by} lies on {device}"),
-            Self::SameSectors { device, lower } => write!(
+            Self::UsedAsSwap { device } => write!(formatter, "the kernel swaps to {device}"),
+            Self::AttachedLoopDevice { device, by } => {
+                write!(formatter, "{by} is attached to {device}")
+            }
+            Self::HeldByDevice { device, by } => write!(formatter, "{by} lies on {device}"),
+            Self::OverlappingSectors { device, lower } => write!(
                 formatter,
                 "{device} is in use and has, or may have, the same sectors of {lower}"
             ),
@@ -36,7 +38,7 @@ impl fmt::Display for Conflict {
                 "{device}, which came up meanwhile, is another path to the disk {disk}"
             ),
             Self::Exported { device, by } => write!(formatter, "{by} exports {device}"),
-            Self::Open {
+            Self::OpenByProcess {
                 device,
                 process,
                 command,
@@ -45,7 +47,7 @@ impl fmt::Display for Conflict {
                 formatter,
                 "process {process} ({command}) has {device} open for writing"
             ),
-            Self::Open {
+            Self::OpenByProcess {
                 device,
                 process,
                 command,
@@ -54,7 +56,7 @@ impl fmt::Display for Conflict {
                 formatter,
                 "process {process} ({command}) has {device} mapped for writing"
             ),
-            Self::Mapped {
+            Self::MappedByProcess {
                 device,
                 process,
                 command,
@@ -71,7 +73,7 @@ impl fmt::Display for Conflict {
                 "process {process} ({command}) reads {device} and serves a FUSE file system, \
                  perhaps from it"
             ),
-            Self::OpenUnseen { device } => write!(
+            Self::OpenByUnknown { device } => write!(
                 formatter,
                 "a process that /proc does not show, or the kernel, has {device} open for writing"
             ),
@@ -85,12 +87,12 @@ impl fmt::Display for Conflict {
             Self::Locked { device, by: None } => {
                 write!(formatter, "another program holds a lock on {device}")
             }
-            Self::Taken { device } => write!(
+            Self::AliasOpenedExclusively { device } => write!(
                 formatter,
                 "another program or file system has opened {device}, which has the same bytes, for \
                  itself alone"
             ),
-            Self::Exclusive => write!(
+            Self::OpenedExclusively => write!(
                 formatter,
                 "another program or file system has opened it for itself alone"
             ),
@@ -98,43 +100,45 @@ impl fmt::Display for Conflict {
     }
 }
 
-impl fmt::Display for Unresolved {
+impl fmt::Display for UnresolvedUse {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
             Self::LoopDevice { device, reason } => {
                 write!(formatter, "what {device} is attached to ({reason})")
             }
-            Self::MountedFile { at, source } => write!(
+            Self::MountSource { at, source } => write!(
                 formatter,
                 "which file is mounted at {at} (the table of mounts says {source:?})"
             ),
-            Self::FileSystem { name } => write!(
+            Self::UnlistedMountSource { name } => write!(
                 formatter,
                 "which file the file system {name} is mounted from (see /sys/fs/erofs)"
             ),
-            Self::Reader => write!(
+            Self::OpenForReading => write!(
                 formatter,
                 "who has it open for reading: no process that can be seen; perhaps the kernel, for \
                  a file system in it"
             ),
-            Self::Device { device, reason } => write!(
+            Self::AliasInUse { device, reason } => write!(
                 formatter,
                 "whether {device}, which has the same bytes, is in use ({reason})"
             ),
-            Self::Overlay { at } => write!(
+            Self::OverlayUpperFile { at } => write!(
                 formatter,
                 "who uses the file in the upper directory of the overlay at {at}"
             ),
             Self::Export { by } => write!(formatter, "what {by} exports"),
-            Self::Processes(unseen) => write!(formatter, "which processes have it open ({unseen})"),
-            Self::Watch { reason } => {
+            Self::OpenDescriptors(unseen) => {
+                write!(formatter, "which processes have it open ({unseen})")
+            }
+            Self::UseWhileWriting { reason } => {
                 write!(formatter, "whether it came into use meanwhile ({reason})")
             }
-            Self::Mounts { reason } => write!(
+            Self::OtherNamespaceMounts { reason } => write!(
                 formatter,
                 "what is mounted in other mount namespaces ({reason})"
             ),
-            Self::Lease { reason } => {
+            Self::LeaseUnavailable { reason } => {
                 write!(
                     formatter,
                     "whether anybody has it open (no lease: {reason})"
@@ -144,19 +148,19 @@ impl fmt::Display for Unresolved {
     }
 }
 
-impl fmt::Display for Unseen {
+impl fmt::Display for UnseenProcesses {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
         match self {
-            Self::Namespace => write!(
+            Self::PidNamespace => write!(
                 formatter,
                 "this PID namespace does not show the processes of the host"
             ),
-            Self::Hidden => write!(formatter, "/proc hides the processes of other users"),
+            Self::HiddenProc => write!(formatter, "/proc hides the processes of other users"),
             Self::Changing => write!(
                 formatter,
                 "processes start others faster than they can be examined"
             ),
-            Self::Forbidden { count, process } => write!(
+            Self::PermissionDenied { count, process } => write!(
                 formatter,
                 "descriptors or mappings of {count} processes, such as {process}, may not be \
                  examined"

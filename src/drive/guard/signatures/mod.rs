@@ -3,19 +3,22 @@
 
 mod table;
 
-use self::table::{At, CONTAINERS, FILE_SYSTEMS, IMAGES, Magic, SWAP, SWAP_PAGES};
-use super::bytes::Region;
+use self::table::{
+    CONTAINER_MAGICS, FILE_SYSTEM_MAGICS, IMAGE_MAGICS, MagicBytes, MagicOffset, SWAP_MAGICS,
+    SWAP_PAGE_SIZES,
+};
+use super::bytes::MediumRegion;
 
 /// Read at once at the start: covers most marks.
-const HEAD: u64 = 256 << 10;
+const HEAD_BYTES: u64 = 256 << 10;
 /// Read at once at the end, likewise.
-const TAIL: u64 = 256 << 10;
+const TAIL_BYTES: u64 = 256 << 10;
 /// Size of a ZFS label; two lie at the start and two at the end.
-const ZFS_LABEL: u64 = 256 << 10;
+const ZFS_LABEL_BYTES: u64 = 256 << 10;
 /// Where the uberblocks begin in a label, 1 KiB apart.
-const ZFS_UBERBLOCKS: u64 = 128 << 10;
+const ZFS_UBERBLOCK_OFFSET: u64 = 128 << 10;
 /// `0x00bab10c`, in either order of bytes.
-const ZFS_MARKS: [[u8; 8]; 2] = [
+const ZFS_UBERBLOCK_MAGICS: [[u8; 8]; 2] = [
     [0x0c, 0xb1, 0xba, 0, 0, 0, 0, 0],
     [0, 0, 0, 0, 0, 0xba, 0xb1, 0x0c],
 ];
@@ -32,26 +35,26 @@ pub struct Signature {
 }
 
 /// The bytes of a region that were read at once, and the way to the others.
-struct Window<'w> {
-    region: Region<'w, 'w>,
+struct SignatureWindow<'w> {
+    region: MediumRegion<'w, 'w>,
     head: Vec<u8>,
     tail: Vec<u8>,
     tail_start: u64,
 }
 
-impl<'w> Window<'w> {
-    fn new(region: Region<'w, 'w>) -> Self {
-        let tail_start = region.length.saturating_sub(TAIL).max(HEAD);
+impl<'w> SignatureWindow<'w> {
+    fn new(region: MediumRegion<'w, 'w>) -> Self {
+        let tail_start = region.length.saturating_sub(TAIL_BYTES).max(HEAD_BYTES);
         Self {
-            head: region.read(0, HEAD as usize),
-            tail: region.read(tail_start, TAIL as usize),
+            head: region.read(0, HEAD_BYTES as usize),
+            tail: region.read(tail_start, TAIL_BYTES as usize),
             tail_start,
             region,
         }
     }
 
     /// Whether these bytes lie there.
-    fn holds(&self, offset: u64, bytes: &[u8]) -> bool {
+    fn matches(&self, offset: u64, bytes: &[u8]) -> bool {
         let in_buffer = |buffer: &[u8], offset: u64| {
             let rest = buffer.get(usize::try_from(offset).ok()?..)?;
             rest.get(..bytes.len()).map(|there| there == bytes)
@@ -62,7 +65,7 @@ impl<'w> Window<'w> {
         if end > self.region.length {
             return false;
         }
-        if end <= HEAD {
+        if end <= HEAD_BYTES {
             return in_buffer(&self.head, offset).unwrap_or(false);
         }
         match offset.checked_sub(self.tail_start) {
@@ -72,17 +75,19 @@ impl<'w> Window<'w> {
     }
 
     /// Where a mark would lie, when the region is large enough for it.
-    fn place(&self, at: At) -> Option<u64> {
+    fn magic_offset(&self, at: MagicOffset) -> Option<u64> {
         match at {
-            At::Start(offset) => Some(offset),
-            At::End { before, align } => (self.region.length / align * align).checked_sub(before),
+            MagicOffset::FromStart(offset) => Some(offset),
+            MagicOffset::BeforeEnd { before, align } => {
+                (self.region.length / align * align).checked_sub(before)
+            }
         }
     }
 
-    fn find(&self, magics: &[Magic], found: &mut Vec<(&'static str, u64)>) {
+    fn find_magics(&self, magics: &[MagicBytes], found: &mut Vec<(&'static str, u64)>) {
         for magic in magics {
-            if let Some(offset) = self.place(magic.at)
-                && self.holds(offset, magic.bytes)
+            if let Some(offset) = self.magic_offset(magic.offset)
+                && self.matches(offset, magic.bytes)
                 && !found.iter().any(|(name, _)| *name == magic.name)
             {
                 found.push((magic.name, offset));
@@ -91,9 +96,9 @@ impl<'w> Window<'w> {
     }
 
     fn find_swap(&self, found: &mut Vec<(&'static str, u64)>) {
-        for (name, bytes) in SWAP {
-            let mut places = SWAP_PAGES.iter().map(|page| page - 10);
-            if let Some(offset) = places.find(|offset| self.holds(*offset, bytes)) {
+        for (name, bytes) in SWAP_MAGICS {
+            let mut places = SWAP_PAGE_SIZES.iter().map(|page| page - 10);
+            if let Some(offset) = places.find(|offset| self.matches(*offset, bytes)) {
                 found.push((name, offset));
                 return;
             }
@@ -102,20 +107,24 @@ impl<'w> Window<'w> {
 
     /// The first of the four labels of ZFS that has an uberblock.
     fn find_zfs(&self) -> Option<u64> {
-        let end = self.region.length / ZFS_LABEL * ZFS_LABEL;
+        let end = self.region.length / ZFS_LABEL_BYTES * ZFS_LABEL_BYTES;
         let labels = [
             Some(0),
-            Some(ZFS_LABEL),
-            end.checked_sub(2 * ZFS_LABEL),
-            end.checked_sub(ZFS_LABEL),
+            Some(ZFS_LABEL_BYTES),
+            end.checked_sub(2 * ZFS_LABEL_BYTES),
+            end.checked_sub(ZFS_LABEL_BYTES),
         ];
         labels.into_iter().flatten().find_map(|label| {
-            let first = label + ZFS_UBERBLOCKS;
+            let first = label + ZFS_UBERBLOCK_OFFSET;
             let blocks = match first {
-                ZFS_UBERBLOCKS => self.head.get(first as usize..)?.to_vec(),
-                _ => self.region.read(first, ZFS_UBERBLOCKS as usize),
+                ZFS_UBERBLOCK_OFFSET => self.head.get(first as usize..)?.to_vec(),
+                _ => self.region.read(first, ZFS_UBERBLOCK_OFFSET as usize),
             };
-            let is_uberblock = |block: &[u8]| ZFS_MARKS.iter().any(|mark| block.starts_with(mark));
+            let is_uberblock = |block: &[u8]| {
+                ZFS_UBERBLOCK_MAGICS
+                    .iter()
+                    .any(|mark| block.starts_with(mark))
+            };
             let index = blocks.chunks(1024).position(is_uberblock)?;
             Some(first + index as u64 * 1024)
         })
@@ -123,7 +132,7 @@ impl<'w> Window<'w> {
 
     /// Which of the ext family it is, by its features (kernel
     /// Documentation/filesystems/ext4/super.rst); `None` when the superblock makes no sense.
-    fn ext(&self) -> Option<&'static str> {
+    fn ext_version(&self) -> Option<&'static str> {
         let number = |at: usize| {
             let bytes = self.head.get(0x400 + at..0x404 + at)?;
             Some(u32::from_le_bytes(bytes.try_into().ok()?))
@@ -148,22 +157,22 @@ impl<'w> Window<'w> {
 }
 
 /// Formats in a region, each with the byte of the region at which its mark lies.
-pub(super) fn find(region: Region<'_, '_>) -> Vec<(&'static str, u64)> {
-    let window = Window::new(region);
+pub(super) fn find_signatures(region: MediumRegion<'_, '_>) -> Vec<(&'static str, u64)> {
+    let window = SignatureWindow::new(region);
     let mut found = Vec::new();
-    for magics in [CONTAINERS, FILE_SYSTEMS, IMAGES] {
-        window.find(magics, &mut found);
+    for magics in [CONTAINER_MAGICS, FILE_SYSTEM_MAGICS, IMAGE_MAGICS] {
+        window.find_magics(magics, &mut found);
     }
     window.find_swap(&mut found);
     found.extend(window.find_zfs().map(|offset| ("zfs_member", offset)));
     if let Some(place) = found.iter().position(|(name, _)| *name == "ext") {
-        match window.ext() {
+        match window.ext_version() {
             Some(name) => found[place].0 = name,
             None => drop(found.remove(place)),
         }
     }
     let record = window.head.get(..512).unwrap_or(&window.head);
-    if is_dos(record, &found) {
+    if is_dos_partition_table(record, &found) {
         found.push(("dos", 510));
     }
     found
@@ -171,7 +180,7 @@ pub(super) fn find(region: Region<'_, '_>) -> Vec<(&'static str, u64)> {
 
 /// Whether a boot record with its mark counts as a table of partitions: the boot sectors of some
 /// file systems, and the record that protects a GPT, carry the same mark.
-fn is_dos(record: &[u8], found: &[(&'static str, u64)]) -> bool {
+fn is_dos_partition_table(record: &[u8], found: &[(&'static str, u64)]) -> bool {
     let has_boot_sector = |name: &str| {
         matches!(
             name,
@@ -181,7 +190,7 @@ fn is_dos(record: &[u8], found: &[(&'static str, u64)]) -> bool {
     if found.iter().any(|(name, _)| has_boot_sector(name)) {
         return false;
     }
-    super::partition_table::is_mbr(record)
+    super::partition_table::is_partitioned_mbr(record)
         || found.is_empty() && record.get(510..512) == Some(&[0x55, 0xaa])
 }
 

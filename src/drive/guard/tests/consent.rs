@@ -5,30 +5,32 @@ use std::os::unix::fs::{FileExt, symlink};
 use std::sync::Arc;
 
 use super::*;
-use crate::drive::target::IdentityChange;
+use crate::drive::medium::IdentityChange;
 
-fn open(name: &str) -> Arc<Medium> {
-    Arc::new(target::open(&Roots::default(), name, None).unwrap())
+fn open(name: &str) -> Arc<OpenMedium> {
+    Arc::new(medium::open_target(&SysPaths::default(), name, None).unwrap())
 }
 
 /// What somebody who is asked about that path consents to.
-fn shown(name: &str) -> (Arc<Medium>, Consent) {
+fn inspected_consent(name: &str) -> (Arc<OpenMedium>, Consent) {
     let medium = open(name);
-    let inspected = InspectedMedium::read(&Roots::default(), Arc::clone(&medium));
-    (medium, Consent::to_inspected(inspected))
+    let inspected = InspectedMedium::read(&SysPaths::default(), Arc::clone(&medium));
+    (medium, Consent::for_inspected(inspected))
 }
 
-fn attempt(medium: &Medium, consent: &Consent) -> Result<WritePermit, Refusal> {
-    permit(&Roots::default(), medium, Some(consent))
+fn permit_with_consent(medium: &OpenMedium, consent: &Consent) -> Result<WritePermit, Refusal> {
+    permit_writing(&SysPaths::default(), medium, Some(consent))
 }
 
 #[test]
-fn consent_names_the_target_by_the_same_text_only() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let roots = Roots::default();
+fn consent_with_different_path_text_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    let roots = SysPaths::default();
     let medium = open(&device.device);
     assert!(matches!(
-        permit(&roots, &medium, None),
+        permit_writing(&roots, &medium, None),
         Err(Refusal::NoConsent { .. })
     ));
     let link = device.path("link");
@@ -36,35 +38,44 @@ fn consent_names_the_target_by_the_same_text_only() {
     let file = device.file.to_str().unwrap();
     let dotted = device.device.replace("/dev/", "/dev/./");
     for other in [file, "/nonexistent", &link, &dotted] {
-        let refused = attempt(&medium, &Consent::to_path(other));
-        assert!(matches!(refused, Err(Refusal::OtherPath { .. })), "{other}");
+        let refused = permit_with_consent(&medium, &Consent::for_path(other));
+        assert!(
+            matches!(refused, Err(Refusal::ConsentPathMismatch { .. })),
+            "{other}"
+        );
     }
-    assert!(attempt(&medium, &Consent::to_path(&device.device)).is_ok());
-    assert!(attempt(&open(&link), &Consent::to_path(&link)).is_ok());
+    assert!(permit_with_consent(&medium, &Consent::for_path(&device.device)).is_ok());
+    assert!(permit_with_consent(&open(&link), &Consent::for_path(&link)).is_ok());
 }
 
 #[test]
-fn symlink_that_leads_elsewhere_since_it_was_opened_is_refused() {
-    let (Some(one), Some(other)) = (Loop::new(&[]), Loop::new(&[])) else {
+fn retargeted_symlink_after_open_is_refused() {
+    let (Some(one), Some(other)) = (LoopFixture::new(&[]), LoopFixture::new(&[])) else {
         return;
     };
     let link = one.path("link");
     symlink(&one.device, &link).unwrap();
-    for (medium, consent) in [shown(&link), (open(&link), Consent::to_path(&link))] {
+    for (medium, consent) in [
+        inspected_consent(&link),
+        (open(&link), Consent::for_path(&link)),
+    ] {
         fs::remove_file(&link).unwrap();
         symlink(&other.device, &link).unwrap();
-        let refused = attempt(&medium, &consent).unwrap_err();
-        assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
+        let refused = permit_with_consent(&medium, &consent).unwrap_err();
+        assert!(
+            matches!(refused, Refusal::MediumChanged { .. }),
+            "{refused}"
+        );
         assert_eq!(refused.kind(), ErrorKind::Refused);
         fs::remove_file(&link).unwrap();
         symlink(&one.device, &link).unwrap();
-        assert!(attempt(&medium, &consent).is_ok());
+        assert!(permit_with_consent(&medium, &consent).is_ok());
     }
 }
 
 #[test]
-fn node_that_was_replaced_since_it_was_opened_is_refused() {
-    let (Some(one), Some(other)) = (Loop::new(&[]), Loop::new(&[])) else {
+fn replaced_device_node_after_open_is_refused() {
+    let (Some(one), Some(other)) = (LoopFixture::new(&[]), LoopFixture::new(&[])) else {
         return;
     };
     let node = one.path("node");
@@ -72,26 +83,34 @@ fn node_that_was_replaced_since_it_was_opened_is_refused() {
         let number = fs::metadata(device).unwrap().rdev();
         let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
         let numbers = [major.to_string(), minor.to_string()];
-        run("mknod", &[&node, "b", &numbers[0], &numbers[1]])
+        run_program("mknod", &[&node, "b", &numbers[0], &numbers[1]])
     };
-    if make(&one.device).is_none() || target::open(&Roots::default(), &node, None).is_err() {
+    if make(&one.device).is_none()
+        || medium::open_target(&SysPaths::default(), &node, None).is_err()
+    {
         return skip(
             Requirement::Root,
             "no device nodes in the temporary directory",
         );
     }
-    let (medium, consent) = shown(&node);
+    let (medium, consent) = inspected_consent(&node);
     fs::remove_file(&node).unwrap();
     make(&other.device).unwrap();
-    let refused = attempt(&medium, &consent).unwrap_err();
-    assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
+    let refused = permit_with_consent(&medium, &consent).unwrap_err();
+    assert!(
+        matches!(refused, Refusal::MediumChanged { .. }),
+        "{refused}"
+    );
     fs::remove_file(&node).unwrap();
     make(&one.device).unwrap();
-    assert!(attempt(&medium, &consent).is_ok(), "the same device again");
+    assert!(
+        permit_with_consent(&medium, &consent).is_ok(),
+        "the same device again"
+    );
 }
 
 /// Another medium under the same device number.
-fn change_backing_file(device: &Loop) -> std::io::Result<()> {
+fn change_backing_file(device: &LoopFixture) -> std::io::Result<()> {
     let other = device.path("other");
     fs::write(&other, vec![b'o'; 64 << 20])?;
     let (node, other) = (fs::File::open(&device.device)?, fs::File::open(other)?);
@@ -99,45 +118,48 @@ fn change_backing_file(device: &Loop) -> std::io::Result<()> {
 }
 
 #[test]
-fn another_medium_under_the_same_device_number_is_refused() {
-    let Some(device) = Loop::new(&["--read-only"]) else {
+fn changed_medium_under_same_device_number_is_refused() {
+    let Some(device) = LoopFixture::new(&["--read-only"]) else {
         return;
     };
-    let (medium, consent) = shown(&device.device);
+    let (medium, consent) = inspected_consent(&device.device);
     if medium.identity().disk_sequence.is_none() {
         return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
     }
-    let roots = Roots::default();
+    let roots = SysPaths::default();
     let check =
-        |medium: &Medium| super::super::consent::check_medium(&roots, medium, &consent, None);
+        |medium: &OpenMedium| super::super::consent::check_medium(&roots, medium, &consent, None);
     check(&medium).unwrap();
     change_backing_file(&device).unwrap();
-    let expected = Change::Identity(IdentityChange::DiskSequence);
+    let expected = MediumChange::Identity(IdentityChange::DiskSequence);
     for medium in [medium, open(&device.device)] {
         let refused = check(&medium).unwrap_err();
-        let same = matches!(&refused, Refusal::Changed { change, .. } if *change == expected);
+        let same = matches!(&refused, Refusal::MediumChanged { change, .. } if *change == expected);
         assert!(same, "{refused}");
     }
     // Nor does the descriptor that was opened before lead anywhere else, not even to read.
     let medium = consent.medium().unwrap();
-    let opened = medium.open(target::Access::default());
-    assert!(matches!(opened, Err(DriveError::Changed { .. })));
+    let opened = medium.open(medium::MediumAccess::default());
+    assert!(matches!(opened, Err(DriveError::TargetChanged { .. })));
 }
 
 #[test]
-fn loop_device_detached_after_the_question_leads_to_no_other_file() {
-    let Some(mut device) = Loop::new(&[]) else {
+fn loop_device_detached_after_inspection_writes_no_other_file() {
+    let Some(mut device) = LoopFixture::new(&[]) else {
         return;
     };
-    let (medium, consent) = shown(&device.device);
-    run("losetup", &["--detach", &device.device]).unwrap();
+    let (medium, consent) = inspected_consent(&device.device);
+    run_program("losetup", &["--detach", &device.device]).unwrap();
     let other = device.path("other");
     fs::write(&other, vec![b'o'; 1 << 20]).unwrap();
     // The open descriptor keeps the number; should a kernel give it away all the same, the consent
     // does not hold for what comes.
-    if run("losetup", &[&device.device, &other]).is_some() {
-        let refused = attempt(&medium, &consent).unwrap_err();
-        assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
+    if run_program("losetup", &[&device.device, &other]).is_some() {
+        let refused = permit_with_consent(&medium, &consent).unwrap_err();
+        assert!(
+            matches!(refused, Refusal::MediumChanged { .. }),
+            "{refused}"
+        );
         return;
     }
     drop((medium, consent));
@@ -146,64 +168,77 @@ fn loop_device_detached_after_the_question_leads_to_no_other_file() {
 }
 
 #[test]
-fn device_resized_since_it_was_shown_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let (medium, consent) = shown(&device.device);
+fn device_resized_after_inspection_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    let (medium, consent) = inspected_consent(&device.device);
     let file = fs::File::options().write(true).open(&device.file).unwrap();
     file.set_len(80 << 20).unwrap();
-    run("losetup", &["--set-capacity", &device.device]).unwrap();
-    let refused = attempt(&medium, &consent).unwrap_err();
-    assert!(matches!(refused, Refusal::Changed { .. }), "{refused}");
+    run_program("losetup", &["--set-capacity", &device.device]).unwrap();
+    let refused = permit_with_consent(&medium, &consent).unwrap_err();
+    assert!(
+        matches!(refused, Refusal::MediumChanged { .. }),
+        "{refused}"
+    );
 }
 
 #[test]
-fn file_system_made_since_it_was_shown_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let (medium, consent) = shown(&device.device);
-    assert!(attempt(&medium, &consent).is_ok());
-    if run("mkfs.ext4", &["-q", &device.device]).is_none() {
+fn file_system_created_after_inspection_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    let (medium, consent) = inspected_consent(&device.device);
+    assert!(permit_with_consent(&medium, &consent).is_ok());
+    if run_program("mkfs.ext4", &["-q", &device.device]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
-    let refused = attempt(&medium, &consent).unwrap_err();
-    let expected = Change::Contents;
-    assert!(matches!(&refused, Refusal::Changed { change, .. } if *change == expected));
+    let refused = permit_with_consent(&medium, &consent).unwrap_err();
+    let expected = MediumChange::Contents;
+    assert!(matches!(&refused, Refusal::MediumChanged { change, .. } if *change == expected));
     // Asked anew, what is there is included; made once more, it is another file system.
-    let (medium, consent) = shown(&device.device);
-    assert!(attempt(&medium, &consent).is_ok());
-    run("mkfs.ext4", &["-q", "-F", &device.device]).unwrap();
-    assert!(attempt(&medium, &consent).is_err());
+    let (medium, consent) = inspected_consent(&device.device);
+    assert!(permit_with_consent(&medium, &consent).is_ok());
+    run_program("mkfs.ext4", &["-q", "-F", &device.device]).unwrap();
+    assert!(permit_with_consent(&medium, &consent).is_err());
 }
 
 #[test]
-fn signatures_need_consent_that_includes_them_by_every_name() {
-    let Some(device) = Loop::new(&[]) else { return };
-    if run("mkfs.ext4", &["-q", &device.device]).is_none() {
+fn signatures_need_explicit_consent_for_every_device_name() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    if run_program("mkfs.ext4", &["-q", &device.device]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let link = device.path("link");
     symlink(&device.device, &link).unwrap();
     for name in [&device.device, &link] {
         let medium = open(name);
-        let refused = attempt(&medium, &Consent::to_path(name)).unwrap_err();
+        let refused = permit_with_consent(&medium, &Consent::for_path(name)).unwrap_err();
         assert_eq!(refused.kind(), ErrorKind::Refused);
         assert_eq!(refused.to_string(), format!("{name} holds ext4"));
         assert!(refused.advice().contains("--overwrite-signatures"));
-        assert!(attempt(&medium, &Consent::to_path(name).with_signatures()).is_ok());
+        assert!(
+            permit_with_consent(&medium, &Consent::for_path(name).including_signatures()).is_ok()
+        );
     }
     // Its image as a file, once it is no loop device's any more.
     let copy = device.path("copy");
     fs::copy(&device.file, &copy).unwrap();
     let medium = open(&copy);
     assert!(matches!(
-        attempt(&medium, &Consent::to_path(&copy)),
-        Err(Refusal::Signatures { .. })
+        permit_with_consent(&medium, &Consent::for_path(&copy)),
+        Err(Refusal::SignaturesNotIncluded { .. })
     ));
-    assert!(attempt(&medium, &Consent::to_path(&copy).with_signatures()).is_ok());
+    assert!(permit_with_consent(&medium, &Consent::for_path(&copy).including_signatures()).is_ok());
 }
 
 #[test]
-fn signature_on_a_partition_that_the_kernel_does_not_show_counts() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn signature_on_partition_unknown_to_kernel_needs_consent() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
     // A loop device without --partscan has no partitions in /sys.
     let file = fs::File::options()
         .write(true)
@@ -218,21 +253,27 @@ fn signature_on_a_partition_that_the_kernel_does_not_show_counts() {
     file.write_all_at(b"LABELONE", (1 << 20) + 512).unwrap();
     file.sync_all().unwrap();
     let medium = open(&device.device);
-    let refused = attempt(&medium, &Consent::to_path(&device.device)).unwrap_err();
+    let refused = permit_with_consent(&medium, &Consent::for_path(&device.device)).unwrap_err();
     let expected = "holds dos; LVM2_member (partition 1)";
     assert!(refused.to_string().ends_with(expected), "{refused}");
 }
 
 #[test]
-fn description_tells_what_a_link_leads_to() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn inspection_shows_resolved_symlink_target() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
     let link = device.path("link");
     symlink(&device.device, &link).unwrap();
-    let facts = inspect(&Roots::default(), &open(&link)).unwrap();
+    let facts = inspect_target(&SysPaths::default(), &open(&link)).unwrap();
     assert_eq!(facts.resolved.as_deref(), Some(device.device.as_str()));
-    let first = &facts.about()[0];
-    let expected = format!("{link} -> {}, {} (", device.device, short(&device.device));
+    let first = &facts.summary_lines()[0];
+    let expected = format!(
+        "{link} -> {}, {} (",
+        device.device,
+        kernel_name(&device.device)
+    );
     assert!(first.starts_with(&expected), "{first}");
-    let facts = inspect(&Roots::default(), &open(&device.device)).unwrap();
+    let facts = inspect_target(&SysPaths::default(), &open(&device.device)).unwrap();
     assert_eq!(facts.resolved, None);
 }

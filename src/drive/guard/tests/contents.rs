@@ -1,10 +1,10 @@
 //! What is recognised on a whole medium and its partitions.
 
 use super::*;
-use crate::drive::target;
+use crate::drive::medium;
 
 /// An MBR with a FAT and an ext4 partition.
-fn image() -> Vec<u8> {
+fn mbr_image() -> Vec<u8> {
     let mut bytes = vec![0; 4 << 20];
     bytes[510..512].copy_from_slice(&[0x55, 0xaa]);
     for (index, start) in [2048_u32, 4096].into_iter().enumerate() {
@@ -21,43 +21,49 @@ fn image() -> Vec<u8> {
 
 #[test]
 fn formats_on_partitions_are_found_with_their_numbers() {
-    let contents = Contents::of_bytes(&image());
+    let contents = MediumContents::inspect_bytes(&mbr_image());
     assert_eq!(
         contents.summary(),
         ["dos", "vfat (partition 1)", "ext4 (partition 2)"]
     );
-    assert_eq!(contents.on_partition(2 << 20), ["ext4"]);
-    assert!(contents.on_partition(7).is_empty());
+    assert_eq!(contents.formats_on_partition(2 << 20), ["ext4"]);
+    assert!(contents.formats_on_partition(7).is_empty());
     assert_eq!(contents.signatures[2].offset, Some((2 << 20) + 0x438));
     assert!(contents.needs_acknowledgement());
 }
 
 #[test]
 fn bytes_without_a_format_need_no_acknowledgement() {
-    let contents = Contents::of_bytes(&[0x5a; 100_000]);
+    let contents = MediumContents::inspect_bytes(&[0x5a; 100_000]);
     assert!(!contents.needs_acknowledgement());
     assert!(contents.summary().is_empty());
-    assert!(!Contents::of_bytes(&[]).needs_acknowledgement());
+    assert!(!MediumContents::inspect_bytes(&[]).needs_acknowledgement());
 }
 
 #[test]
-fn same_formats_with_other_bytes_are_other_contents() {
-    let (before, mut now) = (image(), image());
-    assert_eq!(Contents::of_bytes(&before), Contents::of_bytes(&now));
+fn same_formats_with_different_bytes_are_unequal_contents() {
+    let (before, mut now) = (mbr_image(), mbr_image());
+    assert_eq!(
+        MediumContents::inspect_bytes(&before),
+        MediumContents::inspect_bytes(&now)
+    );
     // The number of mounts in the superblock.
     now[(2 << 20) + 0x434] += 1;
-    assert_ne!(Contents::of_bytes(&before), Contents::of_bytes(&now));
+    assert_ne!(
+        MediumContents::inspect_bytes(&before),
+        MediumContents::inspect_bytes(&now)
+    );
 }
 
 #[test]
-fn medium_that_cannot_be_read_needs_acknowledgement() {
-    struct Broken;
-    impl ReadAt for Broken {
+fn unreadable_medium_needs_acknowledgement() {
+    struct UnreadableMedium;
+    impl ReadAt for UnreadableMedium {
         fn read_at(&self, _: &mut [u8], _: u64) -> std::io::Result<usize> {
             Err(std::io::Error::from_raw_os_error(libc::EIO))
         }
     }
-    let contents = Contents::of(&Broken, 1 << 20, 512, &[]);
+    let contents = MediumContents::inspect(&UnreadableMedium, 1 << 20, 512, &[]);
     assert!(contents.needs_acknowledgement());
     let summary = contents.summary();
     assert!(
@@ -67,10 +73,10 @@ fn medium_that_cannot_be_read_needs_acknowledgement() {
 }
 
 #[test]
-fn medium_with_more_partitions_than_are_examined_needs_acknowledgement() {
-    let contents = Contents {
+fn medium_with_too_many_partitions_needs_acknowledgement() {
+    let contents = MediumContents {
         truncated: true,
-        ..Contents::of_bytes(&[])
+        ..MediumContents::inspect_bytes(&[])
     };
     assert!(contents.needs_acknowledgement());
     assert_eq!(
@@ -80,8 +86,8 @@ fn medium_with_more_partitions_than_are_examined_needs_acknowledgement() {
 }
 
 #[test]
-fn many_partitions_with_one_format_are_one_item() {
-    let mut contents = Contents::of_bytes(&[]);
+fn partitions_with_same_format_are_grouped_in_summary() {
+    let mut contents = MediumContents::inspect_bytes(&[]);
     contents.signatures = [1, 2, 3, 5, 7, 8]
         .map(|number| Signature {
             name: "xfs".to_owned(),
@@ -100,13 +106,13 @@ fn many_partitions_with_one_format_are_one_item() {
 }
 
 #[test]
-fn image_file_is_examined_as_if_it_were_a_device() {
+fn image_file_contents_are_examined_like_device() {
     let file = tempfile::NamedTempFile::new().unwrap();
-    std::fs::write(file.path(), image()).unwrap();
-    let roots = Roots::default();
-    let medium = target::open(&roots, file.path().to_str().unwrap(), None).unwrap();
-    let facts = crate::drive::guard::inspect(&roots, &medium).unwrap();
-    let about = facts.about().join("\n");
+    std::fs::write(file.path(), mbr_image()).unwrap();
+    let roots = SysPaths::default();
+    let medium = medium::open_target(&roots, file.path().to_str().unwrap(), None).unwrap();
+    let facts = crate::drive::guard::inspect_target(&roots, &medium).unwrap();
+    let about = facts.summary_lines().join("\n");
     assert!(about.contains("partition 2, 1 MiB, ext4"), "{about}");
     assert!(about.contains("regular file"), "{about}");
 }

@@ -6,7 +6,7 @@ use std::path::PathBuf;
 use std::process::Command;
 
 /// Runs a program; its output when it succeeded.
-pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
+pub fn run_program(program: &str, arguments: &[&str]) -> Option<String> {
     let output = Command::new(program).args(arguments).output().ok()?;
     output
         .status
@@ -15,7 +15,7 @@ pub fn run(program: &str, arguments: &[&str]) -> Option<String> {
 }
 
 /// A file and a loop device attached to it, detached again at the end.
-pub struct Loop {
+pub struct LoopFixture {
     /// Its node.
     pub device: String,
     /// What it is attached to.
@@ -23,7 +23,7 @@ pub struct Loop {
     directory: tempfile::TempDir,
 }
 
-impl Loop {
+impl LoopFixture {
     /// `None`, and why, where loop devices cannot be had.
     pub fn new(options: &[&str]) -> Option<Self> {
         let directory = tempfile::tempdir().unwrap();
@@ -32,7 +32,7 @@ impl Loop {
         let mut arguments = vec!["--find", "--show"];
         arguments.extend(options);
         arguments.push(file.to_str().unwrap());
-        let device = run("losetup", &arguments);
+        let device = run_program("losetup", &arguments);
         if device.is_none() {
             skip(
                 Requirement::Loop,
@@ -52,18 +52,18 @@ impl Loop {
     }
 }
 
-impl Drop for Loop {
+impl Drop for LoopFixture {
     fn drop(&mut self) {
-        run("losetup", &["--detach", &self.device]);
+        run_program("losetup", &["--detach", &self.device]);
     }
 }
 
 /// Undoes something when it goes out of scope, also after a failed assertion.
-pub struct Undo(pub &'static str, pub Vec<String>);
+pub struct CleanupCommand(pub &'static str, pub Vec<String>);
 
-impl Drop for Undo {
+impl Drop for CleanupCommand {
     fn drop(&mut self) {
         let arguments: Vec<&str> = self.1.iter().map(String::as_str).collect();
-        run(self.0, &arguments);
+        run_program(self.0, &arguments);
     }
 }

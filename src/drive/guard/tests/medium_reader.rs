@@ -1,20 +1,20 @@
 //! Bytes of a real file, read in blocks.
 
 use super::*;
-use crate::drive::target;
-use crate::roots::Roots;
+use crate::drive::medium;
+use crate::roots::SysPaths;
 
-fn medium(bytes: &[u8]) -> (tempfile::TempDir, Medium) {
+fn medium(bytes: &[u8]) -> (tempfile::TempDir, OpenMedium) {
     // The temporary directory may lie in memory; this one takes O_DIRECT in most places.
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let path = directory.path().join("file");
     std::fs::write(&path, bytes).unwrap();
-    let medium = target::open(&Roots::default(), &path, None).unwrap();
+    let medium = medium::open_target(&SysPaths::default(), &path, None).unwrap();
     (directory, medium)
 }
 
 #[test]
-fn parts_of_blocks_are_read_past_the_cache_as_through_it() {
+fn unaligned_direct_reads_match_buffered_reads() {
     let bytes: Vec<u8> = (0..70_001_u32).map(|number| (number % 251) as u8).collect();
     let (_directory, medium) = medium(&bytes);
     let direct = MediumReader::new(&medium);
@@ -23,7 +23,7 @@ fn parts_of_blocks_are_read_past_the_cache_as_through_it() {
         ..MediumReader::new(&medium)
     };
     let single = MediumReader::new(&medium);
-    single.single.set(true);
+    single.block_by_block.set(true);
     let (last, end) = (70_000, 70_001);
     for (offset, length) in [
         (0, 1),
@@ -50,7 +50,7 @@ fn parts_of_blocks_are_read_past_the_cache_as_through_it() {
 }
 
 #[test]
-fn file_system_that_refuses_direct_requests_is_read_through_the_cache() {
+fn medium_without_direct_io_is_read_buffered() {
     let (_directory, medium) = medium(&[7; 8192]);
     let reader = MediumReader {
         // The kernel refuses what is aligned to less than a sector.

@@ -6,8 +6,8 @@ use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
 use super::*;
-use crate::drive::target;
-use loops::{Loop, Undo, run};
+use crate::drive::medium;
+use loops::{CleanupCommand, LoopFixture, run_program};
 use rustix::fs::{Mode as Permissions, OFlags};
 
 mod consent;
@@ -17,51 +17,55 @@ mod stale_cache;
 mod trees;
 
 /// Asks for permission with consent that names the target itself.
-fn ask(name: &str) -> Result<WritePermit, Refusal> {
-    let roots = Roots::default();
-    let medium = target::open(&roots, name, None).unwrap();
-    permit(&roots, &medium, Some(&everything_on(name)))
+fn request_permit(name: &str) -> Result<WritePermit, Refusal> {
+    let roots = SysPaths::default();
+    let medium = medium::open_target(&roots, name, None).unwrap();
+    permit_writing(&roots, &medium, Some(&consent_with_signatures(name)))
 }
 
 /// Consent to overwrite what is at that path, whatever it holds.
-fn everything_on(name: &str) -> Consent {
-    Consent::to_path(name).with_signatures()
+fn consent_with_signatures(name: &str) -> Consent {
+    Consent::for_path(name).including_signatures()
 }
 
 fn refusal(name: &str) -> String {
-    let error = ask(name).unwrap_err();
+    let error = request_permit(name).unwrap_err();
     assert_eq!(error.kind(), ErrorKind::Refused);
     assert!(!error.advice().is_empty());
     error.to_string()
 }
 
-fn short(device: &str) -> &str {
+fn kernel_name(device: &str) -> &str {
     device.trim_start_matches("/dev/")
 }
 
 #[test]
-fn an_unused_device_is_permitted_with_consent_and_held_meanwhile() {
-    let Some(device) = Loop::new(&[]) else { return };
-    let permit = ask(&device.device).unwrap();
+fn unused_device_is_permitted_with_consent_and_held() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    let permit = request_permit(&device.device).unwrap();
     let second = refusal(&device.device);
     assert!(second.contains("for itself alone"), "{second}");
     drop(permit);
-    assert!(ask(&device.device).is_ok());
+    assert!(request_permit(&device.device).is_ok());
 }
 
 #[test]
-fn a_mounted_device_is_refused_by_all_its_names() {
-    let Some(device) = Loop::new(&[]) else { return };
-    if run("mkfs.ext4", &["-q", &device.device]).is_none() {
+fn mounted_device_is_refused_under_all_names() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    if run_program("mkfs.ext4", &["-q", &device.device]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();
-    if run("mount", &[&device.device, &point]).is_none() {
+    if run_program("mount", &[&device.device, &point]).is_none() {
         return skip(Requirement::Ext4, "cannot mount here");
     }
-    let _undo = Undo("umount", vec![point.clone()]);
-    let expected = format!("{} is mounted at {point}", short(&device.device));
+    let _undo = CleanupCommand("umount", vec![point.clone()]);
+    let expected = format!("{} is mounted at {point}", kernel_name(&device.device));
     assert!(refusal(&device.device).contains(&expected));
 
     let link = device.path("link");
@@ -72,9 +76,9 @@ fn a_mounted_device_is_refused_by_all_its_names() {
     let (major, minor) = (rustix::fs::major(number), rustix::fs::minor(number));
     let node = device.path("node");
     let numbers = [major.to_string(), minor.to_string()];
-    if run("mknod", &[&node, "b", &numbers[0], &numbers[1]]).is_some() {
+    if run_program("mknod", &[&node, "b", &numbers[0], &numbers[1]]).is_some() {
         // A file system mounted with nodev would not let it be opened.
-        match target::open(&Roots::default(), &node, None) {
+        match medium::open_target(&SysPaths::default(), &node, None) {
             Ok(_) => assert!(refusal(&node).contains(&expected)),
             Err(error) => skip(Requirement::Files, error),
         }
@@ -84,41 +88,48 @@ fn a_mounted_device_is_refused_by_all_its_names() {
 }
 
 #[test]
-fn a_device_that_someone_holds_exclusively_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn exclusively_opened_device_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
     let flags = OFlags::RDONLY | OFlags::EXCL | OFlags::CLOEXEC;
     let held = rustix::fs::open(&device.device, flags, Permissions::empty()).unwrap();
     assert!(refusal(&device.device).contains("for itself alone"));
     drop(held);
-    assert!(ask(&device.device).is_ok());
+    assert!(request_permit(&device.device).is_ok());
 }
 
 #[test]
-fn a_read_only_device_is_refused() {
-    let Some(device) = Loop::new(&["--read-only"]) else {
+fn read_only_loop_device_permit_is_refused() {
+    let Some(device) = LoopFixture::new(&["--read-only"]) else {
         return;
     };
     assert!(refusal(&device.device).ends_with("is read-only"));
 }
 
 #[test]
-fn a_device_with_a_loop_device_on_it_is_refused_in_both_directions() {
-    let Some(lower) = Loop::new(&[]) else { return };
-    let Some(upper) = run("losetup", &["--find", "--show", &lower.device]) else {
+fn device_with_loop_device_on_it_is_refused_in_both_directions() {
+    let Some(lower) = LoopFixture::new(&[]) else {
+        return;
+    };
+    let Some(upper) = run_program("losetup", &["--find", "--show", &lower.device]) else {
         return skip(Requirement::Loop, "no loop device on a loop device");
     };
-    let _undo = Undo("losetup", vec!["--detach".to_owned(), upper.clone()]);
+    let _undo = CleanupCommand("losetup", vec!["--detach".to_owned(), upper.clone()]);
     assert!(refusal(&lower.device).contains("is attached to"));
-    if run("mkfs.ext4", &["-q", &lower.device]).is_none() {
+    if run_program("mkfs.ext4", &["-q", &lower.device]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
-    assert!(ask(&upper).is_ok(), "nobody uses what lies below");
+    assert!(
+        request_permit(&upper).is_ok(),
+        "nobody uses what lies below"
+    );
     let point = lower.path("mounted");
     fs::create_dir(&point).unwrap();
-    if run("mount", &[&lower.device, &point]).is_none() {
+    if run_program("mount", &[&lower.device, &point]).is_none() {
         return skip(Requirement::Ext4, "cannot mount here");
     }
-    let _mounted = Undo("umount", vec![point]);
+    let _mounted = CleanupCommand("umount", vec![point]);
     assert!(
         refusal(&upper).contains("is mounted at"),
         "what lies below is"
@@ -126,52 +137,59 @@ fn a_device_with_a_loop_device_on_it_is_refused_in_both_directions() {
 }
 
 #[test]
-fn a_device_that_is_mounted_after_the_permit_was_prepared_cannot_be() {
-    let Some(device) = Loop::new(&[]) else { return };
-    if run("mkfs.ext4", &["-q", &device.device]).is_none() {
+fn permitted_device_cannot_be_mounted() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    if run_program("mkfs.ext4", &["-q", &device.device]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();
-    let permit = ask(&device.device).unwrap();
-    let mounted = run("mount", &[&device.device, &point]);
-    let _undo = mounted.as_ref().map(|_| Undo("umount", vec![point]));
+    let permit = request_permit(&device.device).unwrap();
+    let mounted = run_program("mount", &[&device.device, &point]);
+    let _undo = mounted
+        .as_ref()
+        .map(|_| CleanupCommand("umount", vec![point]));
     assert!(mounted.is_none(), "the permit keeps file systems off");
     drop(permit);
 }
 
 #[test]
-fn a_permit_opens_its_own_medium_only() {
+fn permit_for_other_medium_is_refused() {
     let directory = tempfile::tempdir().unwrap();
     let names = ["one", "two"].map(|name| directory.path().join(name).display().to_string());
     names
         .iter()
         .for_each(|name| fs::write(name, vec![1; 8192]).unwrap());
-    let roots = Roots::default();
+    let roots = SysPaths::default();
     let [one, two] = names
         .clone()
-        .map(|name| target::open(&roots, &name, None).unwrap());
-    let permit = permit(&roots, &one, Some(&everything_on(&names[0]))).unwrap();
-    let access = target::Access {
-        mode: target::Mode::Write(&permit),
-        ..target::Access::default()
+        .map(|name| medium::open_target(&roots, &name, None).unwrap());
+    let permit = permit_writing(&roots, &one, Some(&consent_with_signatures(&names[0]))).unwrap();
+    let access = medium::MediumAccess {
+        mode: medium::WriteMode::Write(&permit),
+        ..medium::MediumAccess::default()
     };
     assert!(one.open(access).is_ok());
-    assert!(matches!(two.open(access), Err(DriveError::Changed { .. })));
+    assert!(matches!(
+        two.open(access),
+        Err(DriveError::TargetChanged { .. })
+    ));
     fs::rename(&names[1], &names[0]).unwrap();
     assert!(one.open(access).is_ok(), "still the inode that was checked");
     let metadata = fs::metadata(&names[0]).unwrap();
-    assert_ne!(FileId::of(&metadata), one.id());
+    assert_ne!(FileId::of_metadata(&metadata), one.file_id());
 }
 
 #[test]
-fn without_the_table_of_mounts_nothing_is_permitted() {
+fn missing_mount_table_refuses_every_permit() {
     let directory = tempfile::tempdir().unwrap();
     let file = directory.path().join("file");
     fs::write(&file, vec![1; 8192]).unwrap();
     let name = file.to_str().unwrap();
-    let medium = target::open(&Roots::default(), name, None).unwrap();
-    let blind = Roots::below(directory.path());
-    let result = permit(&blind, &medium, Some(&everything_on(name)));
-    assert!(matches!(result, Err(Refusal::Unknown { .. })));
+    let medium = medium::open_target(&SysPaths::default(), name, None).unwrap();
+    let blind = SysPaths::under_root(directory.path());
+    let result = permit_writing(&blind, &medium, Some(&consent_with_signatures(name)));
+    assert!(matches!(result, Err(Refusal::UseUnknown { .. })));
 }

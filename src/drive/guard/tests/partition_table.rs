@@ -3,18 +3,21 @@
 use std::fs;
 
 use super::*;
-use crate::drive::guard::bytes::Reader;
+use crate::drive::guard::bytes::RegionReader;
 use crate::requirement::{Requirement, skip};
 
-fn ranges(bytes: &[u8], table: fn(&Region<'_, '_>) -> PartitionTable) -> Vec<(u32, u64, u64)> {
-    let reader = Reader::new(&bytes, bytes.len() as u64);
-    let table = table(&reader.whole());
+fn partition_ranges(
+    bytes: &[u8],
+    table: fn(&MediumRegion<'_, '_>) -> PartitionTable,
+) -> Vec<(u32, u64, u64)> {
+    let reader = RegionReader::new(&bytes, bytes.len() as u64);
+    let table = table(&reader.whole_medium());
     assert!(!table.truncated);
     let range = |part: &PartitionRange| (part.number, part.start, part.length);
     table.partitions.iter().map(range).collect()
 }
 
-fn record(bytes: &mut [u8], sector: usize, entries: &[(u8, u32, u32)]) {
+fn write_boot_record(bytes: &mut [u8], sector: usize, entries: &[(u8, u32, u32)]) {
     let record = &mut bytes[sector * 512..][..512];
     record[510..].copy_from_slice(&[0x55, 0xaa]);
     for (index, (kind, start, sectors)) in entries.iter().enumerate() {
@@ -26,47 +29,47 @@ fn record(bytes: &mut [u8], sector: usize, entries: &[(u8, u32, u32)]) {
 }
 
 #[test]
-fn mbr_with_logical_partitions_lists_them_from_five() {
+fn mbr_logical_partitions_are_numbered_from_five() {
     let mut bytes = vec![0; 1 << 20];
-    record(&mut bytes, 0, &[(0x83, 8, 8), (0x05, 100, 1000)]);
-    record(&mut bytes, 100, &[(0x82, 4, 16), (0x05, 200, 100)]);
-    record(&mut bytes, 300, &[(0x83, 4, 32)]);
-    assert!(is_mbr(&bytes[..512]));
-    let found = ranges(&bytes, |medium| mbr(medium, 512));
+    write_boot_record(&mut bytes, 0, &[(0x83, 8, 8), (0x05, 100, 1000)]);
+    write_boot_record(&mut bytes, 100, &[(0x82, 4, 16), (0x05, 200, 100)]);
+    write_boot_record(&mut bytes, 300, &[(0x83, 4, 32)]);
+    assert!(is_partitioned_mbr(&bytes[..512]));
+    let found = partition_ranges(&bytes, |medium| read_mbr(medium, 512));
     let sectors = |number, start: u64, count: u64| (number, start * 512, count * 512);
     let expected = [sectors(1, 8, 8), sectors(5, 104, 16), sectors(6, 304, 32)];
     assert_eq!(found, expected);
 }
 
 #[test]
-fn chain_of_extended_records_with_a_circle_ends_as_truncated() {
+fn extended_record_chain_with_cycle_is_truncated() {
     let mut bytes = vec![0; 1 << 20];
-    record(&mut bytes, 0, &[(0x05, 100, 1000)]);
-    record(&mut bytes, 100, &[(0x83, 4, 16), (0x05, 200, 100)]);
-    record(&mut bytes, 300, &[(0x83, 4, 32), (0x05, 0, 100)]);
-    let reader = Reader::new(&bytes.as_slice(), bytes.len() as u64)
-        .whole()
+    write_boot_record(&mut bytes, 0, &[(0x05, 100, 1000)]);
+    write_boot_record(&mut bytes, 100, &[(0x83, 4, 16), (0x05, 200, 100)]);
+    write_boot_record(&mut bytes, 300, &[(0x83, 4, 32), (0x05, 0, 100)]);
+    let reader = RegionReader::new(&bytes.as_slice(), bytes.len() as u64)
+        .whole_medium()
         .length;
     assert_eq!(reader, 1 << 20);
     let source = bytes.as_slice();
-    let reader = Reader::new(&source, source.len() as u64);
-    let table = mbr(&reader.whole(), 512);
+    let reader = RegionReader::new(&source, source.len() as u64);
+    let table = read_mbr(&reader.whole_medium(), 512);
     assert!(table.truncated);
-    assert!(table.partitions.len() <= MOST_PARTITIONS);
+    assert!(table.partitions.len() <= MAX_PARTITIONS);
 }
 
 #[test]
-fn boot_sector_without_partitions_is_no_table() {
+fn boot_sector_without_partitions_gives_no_table() {
     let mut bytes = vec![0; 4096];
-    record(&mut bytes, 0, &[]);
-    assert!(!is_mbr(&bytes));
-    record(&mut bytes, 0, &[(0xee, 1, u32::MAX)]);
-    assert!(!is_mbr(&bytes), "it protects a GPT");
-    assert!(ranges(&bytes, |medium| mbr(medium, 512)).is_empty());
+    write_boot_record(&mut bytes, 0, &[]);
+    assert!(!is_partitioned_mbr(&bytes));
+    write_boot_record(&mut bytes, 0, &[(0xee, 1, u32::MAX)]);
+    assert!(!is_partitioned_mbr(&bytes), "it protects a GPT");
+    assert!(partition_ranges(&bytes, |medium| read_mbr(medium, 512)).is_empty());
 }
 
 /// A GPT with one partition in these sectors.
-fn with_gpt(bytes: &mut [u8], header: usize, entries: usize, size: usize) {
+fn write_gpt(bytes: &mut [u8], header: usize, entries: usize, size: usize) {
     let head = &mut bytes[header * size..][..92];
     head[..8].copy_from_slice(b"EFI PART");
     head[72..80].copy_from_slice(&(entries as u64).to_le_bytes());
@@ -84,10 +87,14 @@ fn gpt_is_found_at_the_start_and_at_the_end_with_either_sector_size() {
         let count = (2 << 20) / size;
         for (header, entries) in [(1, 2), (count - 1, count - 40)] {
             let mut bytes = vec![0; 2 << 20];
-            with_gpt(&mut bytes, header, entries, size);
+            write_gpt(&mut bytes, header, entries, size);
             let size = size as u64;
             let expected = [(2, 64 * size, 64 * size)];
-            assert_eq!(ranges(&bytes, gpt), expected, "{size} {header}");
+            assert_eq!(
+                partition_ranges(&bytes, read_gpt),
+                expected,
+                "{size} {header}"
+            );
         }
     }
 }
@@ -95,11 +102,11 @@ fn gpt_is_found_at_the_start_and_at_the_end_with_either_sector_size() {
 #[test]
 fn gpt_that_claims_millions_of_entries_is_truncated() {
     let mut bytes = vec![0; 2 << 20];
-    with_gpt(&mut bytes, 1, 2, 512);
+    write_gpt(&mut bytes, 1, 2, 512);
     bytes[512 + 80..][..4].copy_from_slice(&u32::MAX.to_le_bytes());
     let source = bytes.as_slice();
-    let reader = Reader::new(&source, source.len() as u64);
-    let table = gpt(&reader.whole());
+    let reader = RegionReader::new(&source, source.len() as u64);
+    let table = read_gpt(&reader.whole_medium());
     assert!(table.truncated);
     assert_eq!(table.partitions.len(), 1);
 }
@@ -136,10 +143,10 @@ fn partitions_agree_with_sfdisk() {
             .collect();
         assert!(expected.len() >= 2, "{dump}");
         let bytes = fs::read(&image).unwrap();
-        let found = ranges(&bytes, |medium| {
-            let table = gpt(medium);
+        let found = partition_ranges(&bytes, |medium| {
+            let table = read_gpt(medium);
             if table.partitions.is_empty() {
-                mbr(medium, 512)
+                read_mbr(medium, 512)
             } else {
                 table
             }

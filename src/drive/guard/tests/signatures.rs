@@ -6,39 +6,39 @@ use std::path::Path;
 use std::process::Command;
 
 use super::*;
-use crate::drive::guard::bytes::Reader;
+use crate::drive::guard::bytes::RegionReader;
 use crate::requirement::{Requirement, skip};
 
 /// Length of the region in which marks are tried: the last place that any has.
-const LENGTH: u64 = 8 << 20;
+const REGION_BYTES: u64 = 8 << 20;
 
-fn names(file: &File, length: u64) -> Vec<&'static str> {
-    let reader = Reader::new(file, length);
-    let found = find(reader.whole());
+fn signature_names(file: &File, length: u64) -> Vec<&'static str> {
+    let reader = RegionReader::new(file, length);
+    let found = find_signatures(reader.whole_medium());
     assert_eq!(reader.failure(), None);
     found.iter().map(|(name, _)| *name).collect()
 }
 
-fn with(marks: &[(u64, &[u8])]) -> Vec<&'static str> {
+fn signatures_of_marks(marks: &[(u64, &[u8])]) -> Vec<&'static str> {
     let file = tempfile::tempfile().unwrap();
-    file.set_len(LENGTH).unwrap();
+    file.set_len(REGION_BYTES).unwrap();
     for (offset, bytes) in marks {
         file.write_all_at(bytes, *offset).unwrap();
     }
-    names(&file, LENGTH)
+    signature_names(&file, REGION_BYTES)
 }
 
 #[test]
-fn every_mark_is_found_by_its_name_and_no_other() {
-    for magic in [CONTAINERS, FILE_SYSTEMS, IMAGES].concat() {
-        let offset = match magic.at {
-            At::Start(offset) => offset,
-            At::End { before, align } => LENGTH / align * align - before,
+fn every_magic_is_found_by_its_own_name_only() {
+    for magic in [CONTAINER_MAGICS, FILE_SYSTEM_MAGICS, IMAGE_MAGICS].concat() {
+        let offset = match magic.offset {
+            MagicOffset::FromStart(offset) => offset,
+            MagicOffset::BeforeEnd { before, align } => REGION_BYTES / align * align - before,
         };
-        if offset > LENGTH {
+        if offset > REGION_BYTES {
             continue;
         }
-        let found = with(&[(offset, magic.bytes)]);
+        let found = signatures_of_marks(&[(offset, magic.bytes)]);
         let name = if magic.name == "ext" {
             "ext2"
         } else {
@@ -53,60 +53,78 @@ fn every_mark_is_found_by_its_name_and_no_other() {
 }
 
 #[test]
-fn swap_and_a_suspended_system_are_found_on_every_page_size() {
-    for page in SWAP_PAGES {
-        for (name, bytes) in SWAP {
-            assert_eq!(with(&[(page - 10, bytes)]), [*name], "{page}");
+fn swap_and_hibernation_signatures_are_found_for_every_page_size() {
+    for page in SWAP_PAGE_SIZES {
+        for (name, bytes) in SWAP_MAGICS {
+            assert_eq!(
+                signatures_of_marks(&[(page - 10, bytes)]),
+                [*name],
+                "{page}"
+            );
         }
     }
 }
 
 #[test]
 fn each_of_the_four_zfs_labels_is_found() {
-    for label in [0, ZFS_LABEL, LENGTH - 2 * ZFS_LABEL, LENGTH - ZFS_LABEL] {
-        for mark in &ZFS_MARKS {
-            let found = with(&[(label + ZFS_UBERBLOCKS + 5 * 1024, mark)]);
+    for label in [
+        0,
+        ZFS_LABEL_BYTES,
+        REGION_BYTES - 2 * ZFS_LABEL_BYTES,
+        REGION_BYTES - ZFS_LABEL_BYTES,
+    ] {
+        for mark in &ZFS_UBERBLOCK_MAGICS {
+            let found = signatures_of_marks(&[(label + ZFS_UBERBLOCK_OFFSET + 5 * 1024, mark)]);
             assert_eq!(found, ["zfs_member"], "{label}");
         }
     }
 }
 
 #[test]
-fn boot_sector_of_a_file_system_is_no_partition_table() {
+fn file_system_boot_sector_is_not_partition_table() {
     let boot: (u64, &[u8]) = (510, &[0x55, 0xaa]);
-    assert_eq!(with(&[boot]), ["dos"]);
-    assert_eq!(with(&[boot, (512, b"EFI PART")]), ["gpt"]);
-    assert_eq!(with(&[boot, (82, b"FAT32   ")]), ["vfat"]);
-    assert_eq!(with(&[boot, (3, b"NTFS    ")]), ["ntfs"]);
+    assert_eq!(signatures_of_marks(&[boot]), ["dos"]);
+    assert_eq!(signatures_of_marks(&[boot, (512, b"EFI PART")]), ["gpt"]);
+    assert_eq!(signatures_of_marks(&[boot, (82, b"FAT32   ")]), ["vfat"]);
+    assert_eq!(signatures_of_marks(&[boot, (3, b"NTFS    ")]), ["ntfs"]);
     // A boot loader's sector beside an ext file system without partitions.
-    assert_eq!(with(&[boot, (0x438, &[0x53, 0xef])]), ["ext2"]);
+    assert_eq!(
+        signatures_of_marks(&[boot, (0x438, &[0x53, 0xef])]),
+        ["ext2"]
+    );
 }
 
 #[test]
-fn ext_family_is_told_by_its_features() {
+fn ext_version_is_detected_from_feature_flags() {
     let mark: (u64, &[u8]) = (0x438, &[0x53, 0xef]);
-    assert_eq!(with(&[mark]), ["ext2"]);
-    assert_eq!(with(&[mark, (0x45c, &[4])]), ["ext3"]);
-    assert_eq!(with(&[mark, (0x45c, &[4]), (0x460, &[0x42, 2])]), ["ext4"]);
-    assert_eq!(with(&[mark, (0x460, &[8])]), ["jbd"]);
+    assert_eq!(signatures_of_marks(&[mark]), ["ext2"]);
+    assert_eq!(signatures_of_marks(&[mark, (0x45c, &[4])]), ["ext3"]);
+    assert_eq!(
+        signatures_of_marks(&[mark, (0x45c, &[4]), (0x460, &[0x42, 2])]),
+        ["ext4"]
+    );
+    assert_eq!(signatures_of_marks(&[mark, (0x460, &[8])]), ["jbd"]);
     assert!(
-        with(&[mark, (0x44c, &[9])]).is_empty(),
+        signatures_of_marks(&[mark, (0x44c, &[9])]).is_empty(),
         "an impossible revision"
     );
 }
 
 #[test]
-fn short_and_empty_media_hold_nothing() {
+fn short_and_empty_media_have_no_signatures() {
     for length in [0_usize, 1, 4, 511, 512, 4095, 70_000, 262_145] {
         let bytes = vec![0; length];
         let source = bytes.as_slice();
-        let reader = Reader::new(&source, length as u64);
-        assert!(find(reader.whole()).is_empty(), "{length}");
+        let reader = RegionReader::new(&source, length as u64);
+        assert!(
+            find_signatures(reader.whole_medium()).is_empty(),
+            "{length}"
+        );
     }
 }
 
 /// What blkid(8) says of a file; `None` where it is missing.
-fn blkid(path: &Path) -> Option<Vec<String>> {
+fn blkid_signatures(path: &Path) -> Option<Vec<String>> {
     let output = Command::new("blkid")
         .args(["-p", "-o", "export"])
         .arg(path)
@@ -121,7 +139,7 @@ fn blkid(path: &Path) -> Option<Vec<String>> {
 }
 
 /// Makes a format in a file of 128 MiB by a command in which `$f` is the file, and compares.
-fn agrees_with_blkid(command: &str, expected: &str) {
+fn assert_agrees_with_blkid(command: &str, expected: &str) {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
     let file = File::create(&path).unwrap();
@@ -137,9 +155,9 @@ fn agrees_with_blkid(command: &str, expected: &str) {
     }
     let file = File::open(&path).unwrap();
     let length = file.metadata().unwrap().len();
-    let found = names(&file, length);
+    let found = signature_names(&file, length);
     assert_eq!(found, [expected], "{command}");
-    match blkid(&path) {
+    match blkid_signatures(&path) {
         Some(theirs) => assert_eq!(theirs, [expected], "{command}"),
         None => skip(Requirement::Program, "no blkid"),
     }
@@ -149,7 +167,7 @@ macro_rules! made_by_its_program {
     ($($test:ident: $command:literal, $expected:literal;)*) => {$(
         #[test]
         fn $test() {
-            agrees_with_blkid($command, $expected);
+            assert_agrees_with_blkid($command, $expected);
         }
     )*};
 }
@@ -178,7 +196,7 @@ made_by_its_program! {
 fn gpt_backup_alone_is_found() {
     let directory = tempfile::tempdir().unwrap();
     let path = directory.path().join("image");
-    File::create(&path).unwrap().set_len(LENGTH).unwrap();
+    File::create(&path).unwrap().set_len(REGION_BYTES).unwrap();
     let script = "printf 'label: gpt\\nsize=2MiB\\n' | sfdisk -q $f && \
                   dd if=/dev/zero of=$f bs=1M count=1 conv=notrunc status=none";
     let made = Command::new("sh")
@@ -189,17 +207,23 @@ fn gpt_backup_alone_is_found() {
         return skip(Requirement::Program, "no sfdisk");
     }
     let bytes = std::fs::read(&path).unwrap();
-    let contents = crate::drive::guard::Contents::of_bytes(&bytes);
+    let contents = crate::drive::guard::MediumContents::inspect_bytes(&bytes);
     assert_eq!(contents.summary(), ["gpt"]);
     assert_eq!(contents.partitions.len(), 1, "by the backup");
 }
 
 #[test]
-fn second_luks2_header_alone_is_found() {
-    assert_eq!(with(&[(0x4000, b"SKUL\xba\xbe")]), ["crypto_LUKS"]);
+fn secondary_luks2_header_alone_is_found() {
+    assert_eq!(
+        signatures_of_marks(&[(0x4000, b"SKUL\xba\xbe")]),
+        ["crypto_LUKS"]
+    );
 }
 
 #[test]
-fn database_of_sqlite_is_found() {
-    assert_eq!(with(&[(0, b"SQLite format 3\0")]), ["sqlite"]);
+fn sqlite_database_is_found() {
+    assert_eq!(
+        signatures_of_marks(&[(0, b"SQLite format 3\0")]),
+        ["sqlite"]
+    );
 }

@@ -4,15 +4,15 @@ use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::path::Path;
 
-use super::loops::{Loop, Undo, run};
-use super::{ask, refusal};
+use super::loops::{CleanupCommand, LoopFixture, run_program};
+use super::{refusal, request_permit};
 use crate::drive::guard::inspect;
-use crate::drive::target;
-use crate::roots::Roots;
+use crate::drive::medium;
+use crate::roots::SysPaths;
 
 #[test]
-fn a_device_is_refused_when_a_partition_of_it_is_mounted() {
-    let Some(device) = Loop::new(&["--partscan"]) else {
+fn device_with_mounted_partition_is_refused() {
+    let Some(device) = LoopFixture::new(&["--partscan"]) else {
         return;
     };
     let label = device.path("label");
@@ -22,28 +22,31 @@ fn a_device_is_refused_when_a_partition_of_it_is_mounted() {
         format!("{}p1", device.device),
         format!("{}p2", device.device),
     ];
-    if run("sh", &["-c", &script]).is_none() || !Path::new(&parts[1]).exists() {
+    if run_program("sh", &["-c", &script]).is_none() || !Path::new(&parts[1]).exists() {
         return skip(
             Requirement::Partitions,
             "no partitions on loop devices here",
         );
     }
-    if run("mkfs.ext4", &["-q", &parts[0]]).is_none() {
+    if run_program("mkfs.ext4", &["-q", &parts[0]]).is_none() {
         return skip(Requirement::Ext4, "no mkfs.ext4");
     }
     let point = device.path("mounted");
     fs::create_dir(&point).unwrap();
-    if run("mount", &[&parts[0], &point]).is_none() {
+    if run_program("mount", &[&parts[0], &point]).is_none() {
         return skip(Requirement::Ext4, "cannot mount here");
     }
-    let _undo = Undo("umount", vec![point]);
+    let _undo = CleanupCommand("umount", vec![point]);
     assert!(refusal(&device.device).contains("p1 is mounted at"));
     assert!(refusal(&parts[0]).contains("p1 is mounted at"));
-    assert!(ask(&parts[1]).is_ok(), "the other partition is free");
+    assert!(
+        request_permit(&parts[1]).is_ok(),
+        "the other partition is free"
+    );
 
-    let roots = Roots::default();
-    let medium = target::open(&roots, &device.device, None).unwrap();
-    let facts = inspect(&roots, &medium).unwrap();
+    let roots = SysPaths::default();
+    let medium = medium::open_target(&roots, &device.device, None).unwrap();
+    let facts = inspect::inspect_target(&roots, &medium).unwrap();
     assert_eq!(facts.contents.summary(), ["gpt", "ext4 (partition 1)"]);
     assert_eq!(facts.partitions.len(), 2);
     assert_eq!(facts.partitions[0].mounted_at.len(), 1);
@@ -51,20 +54,24 @@ fn a_device_is_refused_when_a_partition_of_it_is_mounted() {
 }
 
 #[test]
-fn a_device_under_device_mapper_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn device_below_device_mapper_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
     let name = format!("diskscope-test-{}", std::process::id());
     let table = format!("0 65536 linear {} 0", device.device);
-    if run("dmsetup", &["create", &name, "--table", &table]).is_none() {
+    if run_program("dmsetup", &["create", &name, "--table", &table]).is_none() {
         return skip(Requirement::DeviceMapper, "no device mapper here");
     }
-    let _undo = Undo("dmsetup", vec!["remove".to_owned(), name]);
+    let _undo = CleanupCommand("dmsetup", vec!["remove".to_owned(), name]);
     assert!(refusal(&device.device).contains("lies on"));
 }
 
 #[test]
-fn a_member_of_a_raid_is_refused() {
-    let Some(device) = Loop::new(&[]) else { return };
+fn raid_member_device_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
     let array = "/dev/md/diskscope-test";
     let create = [
         "--create",
@@ -75,33 +82,37 @@ fn a_member_of_a_raid_is_refused() {
         "--run",
         device.device.as_str(),
     ];
-    if run("mdadm", &create).is_none() {
+    if run_program("mdadm", &create).is_none() {
         return skip(Requirement::Md, "no software RAID here");
     }
-    let _undo = Undo("mdadm", vec!["--stop".to_owned(), array.to_owned()]);
+    let _undo = CleanupCommand("mdadm", vec!["--stop".to_owned(), array.to_owned()]);
     assert!(refusal(&device.device).contains("lies on"));
 }
 
 #[test]
-fn swap_is_refused_on_a_device() {
-    let Some(device) = Loop::new(&[]) else { return };
-    if run("mkswap", &[&device.device]).is_none() || run("swapon", &[&device.device]).is_none() {
+fn swap_device_is_refused() {
+    let Some(device) = LoopFixture::new(&[]) else {
+        return;
+    };
+    if run_program("mkswap", &[&device.device]).is_none()
+        || run_program("swapon", &[&device.device]).is_none()
+    {
         return skip(Requirement::Swap, "cannot swap here");
     }
-    let _undo = Undo("swapoff", vec![device.device.clone()]);
+    let _undo = CleanupCommand("swapoff", vec![device.device.clone()]);
     assert!(refusal(&device.device).contains("swaps to"));
 }
 
 #[test]
-fn swap_is_refused_in_a_file() {
+fn swap_file_as_target_is_refused() {
     let directory = tempfile::tempdir_in(env!("CARGO_MANIFEST_DIR")).unwrap();
     let file = directory.path().join("swap");
     fs::write(&file, vec![0; 8 << 20]).unwrap();
     let name = file.to_str().unwrap();
-    run("chmod", &["600", name]);
-    if run("mkswap", &[name]).is_none() || run("swapon", &[name]).is_none() {
+    run_program("chmod", &["600", name]);
+    if run_program("mkswap", &[name]).is_none() || run_program("swapon", &[name]).is_none() {
         return skip(Requirement::Swap, "cannot swap to a file here");
     }
-    let _undo = Undo("swapoff", vec![name.to_owned()]);
+    let _undo = CleanupCommand("swapoff", vec![name.to_owned()]);
     assert!(refusal(name).contains("swaps to"));
 }

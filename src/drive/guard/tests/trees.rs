@@ -9,29 +9,29 @@ use super::super::conflicts;
 use super::*;
 
 /// A tree of literal files below a directory of its own.
-struct Tree(tempfile::TempDir);
+struct GuardTree(tempfile::TempDir);
 
-impl Tree {
+impl GuardTree {
     /// A kernel without devices, and these mounts.
     fn new(mountinfo: &str) -> Self {
         let tree = Self(tempfile::tempdir().unwrap());
-        tree.file("proc/self/mountinfo", mountinfo);
-        tree.file("proc/swaps", "Filename Type Size Used Priority\n");
+        tree.write_file("proc/self/mountinfo", mountinfo);
+        tree.write_file("proc/swaps", "Filename Type Size Used Priority\n");
         fs::create_dir_all(tree.0.path().join("sys/class/block")).unwrap();
         tree
     }
 
-    fn file(&self, path: &str, text: &str) {
+    fn write_file(&self, path: &str, text: &str) {
         let path = self.0.path().join(path);
         fs::create_dir_all(path.parent().unwrap()).unwrap();
         fs::write(path, text).unwrap();
     }
 
     /// A device at its place below /sys/devices, with its number and what lies on it.
-    fn device(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
+    fn add_device(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
         let own = format!("sys/devices/{place}");
-        self.file(&format!("{own}/dev"), &format!("{number}\n"));
-        self.file(&format!("{own}/size"), "2048\n");
+        self.write_file(&format!("{own}/dev"), &format!("{number}\n"));
+        self.write_file(&format!("{own}/size"), "2048\n");
         let holding = self.0.path().join(&own).join("holders");
         fs::create_dir_all(&holding).unwrap();
         for holder in holders {
@@ -44,50 +44,50 @@ impl Tree {
     }
 
     /// A partition of a device, likewise.
-    fn partition(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
-        self.file(&format!("sys/devices/{place}/partition"), "1\n");
+    fn add_partition(&self, place: &str, number: &str, holders: &[&str]) -> &Self {
+        self.write_file(&format!("sys/devices/{place}/partition"), "1\n");
         let index: u64 = number.split(':').next_back().unwrap().parse().unwrap();
         let start = format!("{}\n", index * 2048);
-        self.file(&format!("sys/devices/{place}/start"), &start);
-        self.device(place, number, holders)
+        self.write_file(&format!("sys/devices/{place}/start"), &start);
+        self.add_device(place, number, holders)
     }
 
     /// What forbids writing the device of that number, in words.
     fn conflicts(&self, number: (u32, u32)) -> Vec<String> {
-        let roots = Roots::below(self.0.path());
+        let roots = SysPaths::under_root(self.0.path());
         let id = FileId::Device(number.0, number.1);
-        let found = conflicts::find_for(&roots, id, "/dev/target").unwrap();
+        let found = conflicts::find_usage_in_tables(&roots, id, "/dev/target").unwrap();
         found.conflicts.iter().map(ToString::to_string).collect()
     }
 }
 
 #[test]
-fn a_mounted_partition_forbids_the_whole_and_itself_but_not_its_neighbour() {
-    let tree = Tree::new("30 1 8:1 / /srv rw - ext4 /dev/sda1 rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .partition("host0/block/sda/sda1", "8:1", &[])
-        .partition("host0/block/sda/sda2", "8:2", &[]);
+fn mounted_partition_conflicts_with_disk_and_itself_only() {
+    let tree = GuardTree::new("30 1 8:1 / /srv rw - ext4 /dev/sda1 rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_partition("host0/block/sda/sda1", "8:1", &[])
+        .add_partition("host0/block/sda/sda2", "8:2", &[]);
     assert_eq!(tree.conflicts((8, 0)), ["sda1 is mounted at /srv"]);
     assert_eq!(tree.conflicts((8, 1)), ["sda1 is mounted at /srv"]);
     assert!(tree.conflicts((8, 2)).is_empty());
 }
 
 #[test]
-fn a_mounted_whole_forbids_its_partitions() {
-    let tree = Tree::new("30 1 8:0 / /srv rw - ext4 /dev/sda rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .partition("host0/block/sda/sda1", "8:1", &[]);
+fn mounted_disk_conflicts_with_its_partitions() {
+    let tree = GuardTree::new("30 1 8:0 / /srv rw - ext4 /dev/sda rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_partition("host0/block/sda/sda1", "8:1", &[]);
     assert_eq!(tree.conflicts((8, 1)), ["sda is mounted at /srv"]);
 }
 
 #[test]
-fn device_mapper_on_a_partition_forbids_all_below_it() {
+fn device_mapper_on_partition_conflicts_with_all_lower_devices() {
     // LVM over dm-crypt over sda1, mounted on top.
-    let tree = Tree::new("30 1 253:1 / /home rw - xfs /dev/mapper/vg-home rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .partition("host0/block/sda/sda1", "8:1", &["dm-0"])
-        .device("virtual/block/dm-0", "253:0", &["dm-1"])
-        .device("virtual/block/dm-1", "253:1", &[]);
+    let tree = GuardTree::new("30 1 253:1 / /home rw - xfs /dev/mapper/vg-home rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_partition("host0/block/sda/sda1", "8:1", &["dm-0"])
+        .add_device("virtual/block/dm-0", "253:0", &["dm-1"])
+        .add_device("virtual/block/dm-1", "253:1", &[]);
     let below = [
         "dm-1 is mounted at /home",
         "dm-1 lies on dm-0",
@@ -103,11 +103,11 @@ fn device_mapper_on_a_partition_forbids_all_below_it() {
 }
 
 #[test]
-fn a_member_of_a_raid_is_forbidden_also_when_the_array_is_idle() {
-    let tree = Tree::new("");
-    tree.device("host0/block/sda", "8:0", &["md0"])
-        .device("host1/block/sdb", "8:16", &["md0"])
-        .device("virtual/block/md0", "9:0", &[]);
+fn idle_raid_member_conflicts() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &["md0"])
+        .add_device("host1/block/sdb", "8:16", &["md0"])
+        .add_device("virtual/block/md0", "9:0", &[]);
     for number in [(8, 0), (8, 16)] {
         assert_eq!(tree.conflicts(number).len(), 1, "{number:?}");
     }
@@ -115,30 +115,30 @@ fn a_member_of_a_raid_is_forbidden_also_when_the_array_is_idle() {
 }
 
 #[test]
-fn a_device_that_the_kernel_does_not_show_is_not_permitted() {
-    let tree = Tree::new("");
-    let roots = Roots::below(tree.0.path());
-    let refused = conflicts::find_for(&roots, FileId::Device(8, 0), "/dev/target");
-    assert!(matches!(refused, Err(Refusal::Unknown { .. })));
+fn device_unknown_to_sysfs_is_refused() {
+    let tree = GuardTree::new("");
+    let roots = SysPaths::under_root(tree.0.path());
+    let refused = conflicts::find_usage_in_tables(&roots, FileId::Device(8, 0), "/dev/target");
+    assert!(matches!(refused, Err(Refusal::UseUnknown { .. })));
 }
 
 #[test]
-fn second_path_of_a_disk_in_use_is_forbidden() {
-    let tree = Tree::new("30 1 8:17 / /srv rw - ext4 /dev/sdb1 rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .partition("host0/block/sda/sda1", "8:1", &[])
-        .partition("host0/block/sda/sda2", "8:2", &[])
-        .device("host1/block/sdb", "8:16", &[])
-        .partition("host1/block/sdb/sdb1", "8:17", &[])
-        .device("host2/block/sdc", "8:32", &[]);
+fn second_path_of_disk_in_use_conflicts() {
+    let tree = GuardTree::new("30 1 8:17 / /srv rw - ext4 /dev/sdb1 rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_partition("host0/block/sda/sda1", "8:1", &[])
+        .add_partition("host0/block/sda/sda2", "8:2", &[])
+        .add_device("host1/block/sdb", "8:16", &[])
+        .add_partition("host1/block/sdb/sdb1", "8:17", &[])
+        .add_device("host2/block/sdc", "8:32", &[]);
     // The number of a partition is its place in the test: 8:17 lies where 8:1 does.
-    tree.file("sys/devices/host1/block/sdb/sdb1/start", "2048\n");
+    tree.write_file("sys/devices/host1/block/sdb/sdb1/start", "2048\n");
     for (disk, wwid) in [
         ("0/block/sda", "naa.5"),
         ("1/block/sdb", "naa.5"),
         ("2/block/sdc", "naa.6"),
     ] {
-        tree.file(
+        tree.write_file(
             &format!("sys/devices/host{disk}/device/wwid"),
             &format!("{wwid}\n"),
         );
@@ -158,28 +158,28 @@ fn second_path_of_a_disk_in_use_is_forbidden() {
 }
 
 #[test]
-fn disks_without_identity_or_with_zeroes_are_not_the_same() {
-    let tree = Tree::new("30 1 8:16 / /srv rw - ext4 /dev/sdb rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .device("host1/block/sdb", "8:16", &[]);
+fn disks_with_missing_or_zero_identity_are_distinct() {
+    let tree = GuardTree::new("30 1 8:16 / /srv rw - ext4 /dev/sdb rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_device("host1/block/sdb", "8:16", &[]);
     for disk in ["0/block/sda", "1/block/sdb"] {
-        tree.file(
+        tree.write_file(
             &format!("sys/devices/host{disk}/device/wwid"),
             "0000000000000000\n",
         );
-        tree.file(&format!("sys/devices/host{disk}/serial"), "\n");
+        tree.write_file(&format!("sys/devices/host{disk}/serial"), "\n");
     }
     assert!(tree.conflicts((8, 0)).is_empty());
 }
 
 #[test]
-fn map_beside_a_mounted_one_is_forbidden_where_its_sectors_are_not_known() {
-    let tree = Tree::new("30 1 253:1 / /home rw - xfs /dev/mapper/home rw\n");
-    tree.device("host0/block/sda", "8:0", &["dm-0", "dm-1"])
-        .device("virtual/block/dm-0", "253:0", &[])
-        .device("virtual/block/dm-1", "253:1", &[]);
+fn mapped_device_with_unknown_sectors_conflicts_with_mounted_sibling() {
+    let tree = GuardTree::new("30 1 253:1 / /home rw - xfs /dev/mapper/home rw\n");
+    tree.add_device("host0/block/sda", "8:0", &["dm-0", "dm-1"])
+        .add_device("virtual/block/dm-0", "253:0", &[])
+        .add_device("virtual/block/dm-1", "253:1", &[]);
     for map in ["dm-0", "dm-1"] {
-        tree.file(&format!("sys/devices/virtual/block/{map}/slaves/sda"), "");
+        tree.write_file(&format!("sys/devices/virtual/block/{map}/slaves/sda"), "");
     }
     assert_eq!(
         tree.conflicts((253, 0)),
@@ -191,21 +191,22 @@ fn map_beside_a_mounted_one_is_forbidden_where_its_sectors_are_not_known() {
 }
 
 #[test]
-fn device_with_the_same_bytes_that_comes_up_is_named_as_what_it_is() {
-    let tree = Tree::new("");
-    tree.device("host0/block/sda", "8:0", &["dm-0", "dm-1"])
-        .device("host1/block/sdb", "8:16", &[])
-        .device("virtual/block/dm-0", "253:0", &[])
-        .device("virtual/block/dm-1", "253:1", &[]);
+fn appearing_alias_device_is_reported_by_kind() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &["dm-0", "dm-1"])
+        .add_device("host1/block/sdb", "8:16", &[])
+        .add_device("virtual/block/dm-0", "253:0", &[])
+        .add_device("virtual/block/dm-1", "253:1", &[]);
     for map in ["dm-0", "dm-1"] {
-        tree.file(&format!("sys/devices/virtual/block/{map}/slaves/sda"), "");
+        tree.write_file(&format!("sys/devices/virtual/block/{map}/slaves/sda"), "");
     }
     for disk in ["0/block/sda", "1/block/sdb"] {
         let wwid = format!("sys/devices/host{disk}/device/wwid");
-        tree.file(&wwid, "naa.5\n");
+        tree.write_file(&wwid, "naa.5\n");
     }
-    let roots = Roots::below(tree.0.path());
-    let found = conflicts::find_for(&roots, FileId::Device(253, 0), "/dev/target").unwrap();
+    let roots = SysPaths::under_root(tree.0.path());
+    let found =
+        conflicts::find_usage_in_tables(&roots, FileId::Device(253, 0), "/dev/target").unwrap();
     assert!(found.conflicts.is_empty(), "{:?}", found.conflicts);
     let words: Vec<String> = found
         .aliases
@@ -220,65 +221,68 @@ fn device_with_the_same_bytes_that_comes_up_is_named_as_what_it_is() {
 }
 
 #[test]
-fn member_of_a_mounted_btrfs_is_forbidden_whichever_device_the_mount_names() {
-    let tree = Tree::new("30 1 0:40 / /srv rw - btrfs /dev/sda rw\n");
-    tree.device("host0/block/sda", "8:0", &[])
-        .device("host1/block/sdb", "8:16", &[]);
+fn btrfs_member_conflicts_whichever_device_mount_names() {
+    let tree = GuardTree::new("30 1 0:40 / /srv rw - btrfs /dev/sda rw\n");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_device("host1/block/sdb", "8:16", &[]);
     for member in ["sda", "sdb"] {
-        tree.file(&format!("sys/fs/btrfs/0123-4567/devices/{member}"), "");
+        tree.write_file(&format!("sys/fs/btrfs/0123-4567/devices/{member}"), "");
     }
     let expected = ["sdb belongs to the mounted file system btrfs 0123-4567"];
     assert_eq!(tree.conflicts((8, 16)), expected);
 }
 
 #[test]
-fn exported_device_is_forbidden_and_an_unknown_export_is_a_question() {
-    let tree = Tree::new("");
-    tree.device("host0/block/sda", "8:0", &[]);
+fn exported_device_conflicts_and_unknown_export_is_unresolved() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
     let space = "sys/kernel/config/nvmet/subsystems/nqn.test/namespaces/1";
-    tree.file(&format!("{space}/enable"), "1\n");
-    tree.file(&format!("{space}/device_path"), "/nonexistent/sda\n");
-    let roots = Roots::below(tree.0.path());
-    let find = || conflicts::find_for(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
+    tree.write_file(&format!("{space}/enable"), "1\n");
+    tree.write_file(&format!("{space}/device_path"), "/nonexistent/sda\n");
+    let roots = SysPaths::under_root(tree.0.path());
+    let find =
+        || conflicts::find_usage_in_tables(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
     let questions: Vec<String> = find().unresolved.iter().map(ToString::to_string).collect();
     assert_eq!(questions, ["what nvmet subsystem nqn.test exports"]);
-    tree.file(&format!("{space}/enable"), "0\n");
+    tree.write_file(&format!("{space}/enable"), "0\n");
     assert!(find().unresolved.is_empty());
 
     let file = tree.0.path().join("image");
     fs::write(&file, "content").unwrap();
-    tree.file(&format!("{space}/enable"), "1\n");
-    tree.file(
+    tree.write_file(&format!("{space}/enable"), "1\n");
+    tree.write_file(
         &format!("{space}/device_path"),
         &format!("{}\n", file.display()),
     );
-    let id = FileId::of(&fs::metadata(&file).unwrap());
-    let found = conflicts::find_for(&roots, id, "image").unwrap();
+    let id = FileId::of_metadata(&fs::metadata(&file).unwrap());
+    let found = conflicts::find_usage_in_tables(&roots, id, "image").unwrap();
     let found: Vec<String> = found.conflicts.iter().map(ToString::to_string).collect();
     assert_eq!(found, ["nvmet subsystem nqn.test exports image"]);
 }
 
 #[test]
-fn kernel_target_that_is_loaded_but_not_shown_is_a_question() {
-    let tree = Tree::new("");
-    tree.device("host0/block/sda", "8:0", &[]);
-    tree.file("sys/module/nvmet/refcnt", "1\n");
-    let roots = Roots::below(tree.0.path());
-    let found = conflicts::find_for(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
+fn loaded_target_module_without_configfs_is_unresolved() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[]);
+    tree.write_file("sys/module/nvmet/refcnt", "1\n");
+    let roots = SysPaths::under_root(tree.0.path());
+    let found =
+        conflicts::find_usage_in_tables(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
     assert_eq!(found.unresolved.len(), 1, "{:?}", found.unresolved);
 }
 
 #[test]
-fn loop_device_that_cannot_be_asked_is_a_question() {
-    let tree = Tree::new("");
-    tree.device("host0/block/sda", "8:0", &[])
-        .device("virtual/block/loop0", "7:0", &[]);
-    tree.file(
+fn unreadable_loop_device_is_unresolved() {
+    let tree = GuardTree::new("");
+    tree.add_device("host0/block/sda", "8:0", &[])
+        .add_device("virtual/block/loop0", "7:0", &[]);
+    tree.write_file(
         "sys/devices/virtual/block/loop0/loop/backing_file",
         "/gone (deleted)\n",
     );
-    let roots = Roots::below(tree.0.path());
-    let found = conflicts::find_for(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
+    let roots = SysPaths::under_root(tree.0.path());
+    let found =
+        conflicts::find_usage_in_tables(&roots, FileId::Device(8, 0), "/dev/target").unwrap();
     let questions: Vec<String> = found.unresolved.iter().map(ToString::to_string).collect();
     assert_eq!(questions.len(), 1);
     assert!(

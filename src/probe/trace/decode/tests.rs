@@ -2,7 +2,7 @@ use std::path::PathBuf;
 
 use super::*;
 
-fn events(kernel: &str) -> PathBuf {
+fn events_directory(kernel: &str) -> PathBuf {
     PathBuf::from(env!("CARGO_MANIFEST_DIR"))
         .join("tests/traces")
         .join(kernel)
@@ -10,7 +10,7 @@ fn events(kernel: &str) -> PathBuf {
 }
 
 /// A record made by hand: bytes at places that the test knows from the kernel's source.
-fn record(id: u16, length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
+fn build_record(id: u16, length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
     let mut record = vec![0; length];
     record[..2].copy_from_slice(&id.to_ne_bytes());
     record[4..8].copy_from_slice(&4711_i32.to_ne_bytes());
@@ -20,31 +20,34 @@ fn record(id: u16, length: usize, parts: &[(usize, &[u8])]) -> Vec<u8> {
     record
 }
 
-fn dev(major: u32, minor: u32) -> [u8; 4] {
+fn kernel_dev(major: u32, minor: u32) -> [u8; 4] {
     ((major << 20) | minor).to_ne_bytes()
 }
 
 fn check_issue(event: &BlockEvent) {
-    assert_eq!(event.step, Step::Issued);
-    assert_eq!((event.at, event.pid, event.device), (99, 4711, (8, 17)));
+    assert_eq!(event.request_step, RequestStep::Issued);
+    assert_eq!(
+        (event.timestamp_ns, event.pid, event.device),
+        (99, 4711, (8, 17))
+    );
     assert_eq!(
         (event.sector, event.sectors, event.bytes),
         (1 << 40, 8, 4096)
     );
-    assert_eq!(event.flags.bytes(), b"WSM");
-    assert_eq!(event.name.bytes(), b"fio");
+    assert_eq!(event.flags.as_bytes(), b"WSM");
+    assert_eq!(event.thread_name.as_bytes(), b"fio");
 }
 
 #[test]
-fn issue_before_and_after_fields_were_added() {
+fn issue_event_is_decoded_in_old_and_new_format() {
     // Kernels 5.0 and 6.1 alike: no priority, eight bytes of flags.
     for (kernel, id) in [("5.0", 1094), ("6.1", 1190)] {
-        let (decoder, _) = Decoder::read(&events(kernel));
-        let old = record(
+        let (decoder, _) = EventDecoder::from_format_files(&events_directory(kernel));
+        let old = build_record(
             id,
             60,
             &[
-                (8, &dev(8, 17)),
+                (8, &kernel_dev(8, 17)),
                 (16, &(1_u64 << 40).to_ne_bytes()),
                 (24, &8_u32.to_ne_bytes()),
                 (28, &4096_u32.to_ne_bytes()),
@@ -52,16 +55,16 @@ fn issue_before_and_after_fields_were_added() {
                 (40, b"fio"),
             ],
         );
-        check_issue(&decoder.decode(99, &old).unwrap());
+        check_issue(&decoder.decode_record(99, &old).unwrap());
     }
     // 6.18: a priority before the flags, which are ten bytes long.
-    let (decoder, missing) = Decoder::read(&events("6.18"));
+    let (decoder, missing) = EventDecoder::from_format_files(&events_directory("6.18"));
     assert_eq!(missing, []);
-    let new = record(
+    let new = build_record(
         2104,
         64,
         &[
-            (8, &dev(8, 17)),
+            (8, &kernel_dev(8, 17)),
             (16, &(1_u64 << 40).to_ne_bytes()),
             (24, &8_u32.to_ne_bytes()),
             (28, &4096_u32.to_ne_bytes()),
@@ -69,88 +72,89 @@ fn issue_before_and_after_fields_were_added() {
             (44, b"fio"),
         ],
     );
-    check_issue(&decoder.decode(99, &new).unwrap());
+    check_issue(&decoder.decode_record(99, &new).unwrap());
 }
 
 #[test]
-fn the_error_of_a_completion_under_both_of_its_names() {
+fn completion_error_is_decoded_under_both_field_names() {
     for (kernel, id, flags) in [
         ("3.14", 942, 32),
         ("5.0", 1095, 32),
         ("6.1", 1193, 32),
         ("6.18", 2107, 34),
     ] {
-        let (decoder, _) = Decoder::read(&events(kernel));
-        let bytes = record(
+        let (decoder, _) = EventDecoder::from_format_files(&events_directory(kernel));
+        let bytes = build_record(
             id,
             48,
             &[
-                (8, &dev(259, 1)),
+                (8, &kernel_dev(259, 1)),
                 (16, &16_u64.to_ne_bytes()),
                 (24, &2_u32.to_ne_bytes()),
                 (28, &(-5_i32).to_ne_bytes()),
                 (flags, b"R"),
             ],
         );
-        let event = decoder.decode(1, &bytes).unwrap();
+        let event = decoder.decode_record(1, &bytes).unwrap();
         assert_eq!(event.error, -5, "{kernel}");
-        assert_eq!(event.flags.bytes(), b"R", "{kernel}");
+        assert_eq!(event.flags.as_bytes(), b"R", "{kernel}");
         assert_eq!((event.device, event.bytes), ((259, 1), 1024), "{kernel}");
     }
 }
 
 #[test]
-fn where_a_split_and_a_remap_lead() {
-    let (decoder, missing) = Decoder::read(&events("6.1"));
+fn split_and_remap_events_are_decoded() {
+    let (decoder, missing) = EventDecoder::from_format_files(&events_directory("6.1"));
     assert_eq!(missing, []);
     let find = |path: &str| {
-        let text = std::fs::read_to_string(events("6.1").join(path).join("format")).unwrap();
-        Format::parse(&text).unwrap().id
+        let text =
+            std::fs::read_to_string(events_directory("6.1").join(path).join("format")).unwrap();
+        EventFormat::parse(&text).unwrap().id
     };
-    let split = record(
+    let split = build_record(
         find("block/block_split"),
         56,
         &[(16, &100_u64.to_ne_bytes()), (24, &160_u64.to_ne_bytes())],
     );
-    let event = decoder.decode(1, &split).unwrap();
+    let event = decoder.decode_record(1, &split).unwrap();
     assert_eq!((event.sector, event.other_sector), (100, 160));
-    let remap = record(
+    let remap = build_record(
         find("block/block_bio_remap"),
         48,
         &[
-            (8, &dev(8, 0)),
+            (8, &kernel_dev(8, 0)),
             (16, &2148_u64.to_ne_bytes()),
             (24, &8_u32.to_ne_bytes()),
-            (28, &dev(8, 1)),
+            (28, &kernel_dev(8, 1)),
             (32, &100_u64.to_ne_bytes()),
             (40, b"RA"),
         ],
     );
-    let event = decoder.decode(1, &remap).unwrap();
+    let event = decoder.decode_record(1, &remap).unwrap();
     assert_eq!((event.other_device, event.other_sector), ((8, 1), 100));
-    let dirtied = record(
+    let dirtied = build_record(
         find("writeback/writeback_mark_inode_dirty"),
         64,
         &[(8, b"8:0\0"), (40, &77_u64.to_ne_bytes())],
     );
-    let event = decoder.decode(1, &dirtied).unwrap();
-    assert_eq!(event.step, Step::Dirtied);
-    assert_eq!(event.file.backing.bytes(), b"8:0");
+    let event = decoder.decode_record(1, &dirtied).unwrap();
+    assert_eq!(event.request_step, RequestStep::Dirtied);
+    assert_eq!(event.file.backing_device.as_bytes(), b"8:0");
     assert_eq!(event.file.inode, 77);
 }
 
 #[test]
-fn what_is_not_wanted_or_too_short_is_passed_over() {
-    let (decoder, _) = Decoder::read(&events("6.18"));
-    assert_eq!(decoder.decode(1, &record(5, 64, &[])), None);
-    assert_eq!(decoder.decode(1, &[0]), None);
-    assert_eq!(decoder.decode(1, &2104_u16.to_ne_bytes()), None);
-    let (empty, missing) = Decoder::read(&events("none"));
-    assert_eq!(missing.len(), WANTED.len());
-    assert_eq!(empty.decode(1, &record(5, 64, &[])), None);
+fn unknown_or_truncated_records_are_skipped() {
+    let (decoder, _) = EventDecoder::from_format_files(&events_directory("6.18"));
+    assert_eq!(decoder.decode_record(1, &build_record(5, 64, &[])), None);
+    assert_eq!(decoder.decode_record(1, &[0]), None);
+    assert_eq!(decoder.decode_record(1, &2104_u16.to_ne_bytes()), None);
+    let (empty, missing) = EventDecoder::from_format_files(&events_directory("none"));
+    assert_eq!(missing.len(), ENABLED_EVENTS.len());
+    assert_eq!(empty.decode_record(1, &build_record(5, 64, &[])), None);
 }
 
 #[test]
-fn numbers_are_joined_as_they_are_split() {
+fn kernel_device_numbers_survive_round_trip() {
     assert_eq!(device_number(kernel_number((259, 70_000))), (259, 70_000));
 }

@@ -3,34 +3,34 @@
 use std::fmt::Write as _;
 
 use super::escape;
-use crate::session::chart::Shape;
-use crate::session::document::Axis;
-use scale::Scale;
+use crate::session::chart::ChartShape;
+use crate::session::document::ChartAxis;
+use scale::HtmlScale;
 
 mod distribution;
 mod marks;
 mod polar;
 mod scale;
 
-pub(super) use distribution::distribution;
+pub(super) use distribution::distribution_chart;
 
 /// Width of a chart in its own units; the page stretches it.
-const WIDTH: f64 = 640.0;
+const CHART_WIDTH: f64 = 640.0;
 /// Height.
-const HEIGHT: f64 = 300.0;
+const CHART_HEIGHT: f64 = 300.0;
 /// Where the plotted area begins and ends.
-const LEFT: f64 = 58.0;
-const RIGHT: f64 = WIDTH - 22.0;
-const TOP: f64 = 34.0;
-const BOTTOM: f64 = HEIGHT - 44.0;
+const PLOT_LEFT: f64 = 58.0;
+const PLOT_RIGHT: f64 = CHART_WIDTH - 22.0;
+const PLOT_TOP: f64 = 34.0;
+const PLOT_BOTTOM: f64 = CHART_HEIGHT - 44.0;
 /// Most columns that a line is reduced to.
-const COLUMNS: usize = 600;
+const MAX_LINE_COLUMNS: usize = 600;
 /// Colours that the style sheet knows.
-const COLOURS: usize = 6;
+const COLOUR_COUNT: usize = 6;
 
 /// A curve of a chart.
 #[derive(Debug, Clone)]
-pub(super) struct Curve {
+pub(super) struct HtmlCurve {
     /// What it is called in the legend.
     pub(super) name: String,
     /// `[x, y]`.
@@ -39,9 +39,9 @@ pub(super) struct Curve {
     pub(super) intervals: Vec<Option<[f64; 2]>>,
 }
 
-impl Curve {
+impl HtmlCurve {
     /// `[x, lower limit, upper limit]` of the points that have limits.
-    fn limits(&self) -> impl Iterator<Item = [f64; 3]> {
+    fn interval_points(&self) -> impl Iterator<Item = [f64; 3]> {
         let bounded = self.points.iter().zip(&self.intervals);
         bounded.filter_map(|(point, interval)| {
             let [low, high] = (*interval)?;
@@ -52,15 +52,15 @@ impl Curve {
 
 /// A chart.
 #[derive(Debug, Clone)]
-pub(super) struct Plot<'a> {
+pub(super) struct HtmlPlot<'a> {
     /// Its heading.
     pub(super) title: &'a str,
     /// Horizontal axis; for a polar chart the angle.
-    pub(super) x: &'a Axis,
+    pub(super) x: &'a ChartAxis,
     /// Vertical axis; for a polar chart the radius.
-    pub(super) y: &'a Axis,
+    pub(super) y: &'a ChartAxis,
     /// How points become a picture.
-    pub(super) shape: Shape,
+    pub(super) shape: ChartShape,
     /// Whether the horizontal axis is logarithmic.
     pub(super) log_x: bool,
     /// Whether the vertical axis is logarithmic.
@@ -68,34 +68,34 @@ pub(super) struct Plot<'a> {
     /// Whether the vertical axis begins at 0.
     pub(super) from_zero: bool,
     /// What is drawn.
-    pub(super) curves: Vec<Curve>,
+    pub(super) curves: Vec<HtmlCurve>,
     /// Values on the horizontal axis that have a name.
-    pub(super) marks: Vec<(String, f64)>,
+    pub(super) marked_values: Vec<(String, f64)>,
 }
 
-impl Plot<'_> {
+impl HtmlPlot<'_> {
     /// The chart with heading and legend; nothing where there is no point.
-    pub(super) fn figure(&self) -> String {
+    pub(super) fn render_figure(&self) -> String {
         if self.curves.iter().all(|curve| curve.points.is_empty()) {
             return String::new();
         }
-        let svg = if self.shape == Shape::Polar {
-            polar::draw(self)
+        let svg = if self.shape == ChartShape::Polar {
+            polar::draw_polar(self)
         } else {
             self.draw()
         };
-        figure(self.title, &self.legend(), &svg)
+        html_figure(self.title, &self.legend(), &svg)
     }
 
     fn legend(&self) -> String {
         if self.curves.len() < 2 {
             return String::new();
         }
-        let item = |(index, curve): (usize, &Curve)| {
+        let item = |(index, curve): (usize, &HtmlCurve)| {
             format!(
                 "<li class=\"{}\">{}</li>",
-                colour(index),
-                escape::text(&curve.name)
+                colour_class(index),
+                escape::escape_html(&curve.name)
             )
         };
         let items: String = self.curves.iter().enumerate().map(item).collect();
@@ -108,40 +108,51 @@ impl Plot<'_> {
                 .iter()
                 .flat_map(move |curve| curve.points.iter().map(move |point| point[index]))
         };
-        let bars = matches!(self.shape, Shape::Bars | Shape::StackedBars);
+        let bars = matches!(self.shape, ChartShape::Bars | ChartShape::StackedBars);
         let inset = if bars { 22.0 } else { 0.0 };
-        let ends = values(0).chain(self.end_of_steps());
-        let across = [LEFT + inset, RIGHT - inset];
-        let x = Scale::over(ends, self.log_x, false, across).down_to_near_zero();
-        let stacked = marks::stacked(&self.curves);
+        let ends = values(0).chain(self.last_step_end());
+        let across = [PLOT_LEFT + inset, PLOT_RIGHT - inset];
+        let x = HtmlScale::spanning(ends, self.log_x, false, across).down_to_near_zero();
+        let stacked = marks::stack_segments(&self.curves);
         let heights = stacked.iter().flatten().map(|bar| bar[2]);
         let y = match self.shape {
-            Shape::StackedBars => Scale::over(heights, false, true, [BOTTOM, TOP]),
+            ChartShape::StackedBars => {
+                HtmlScale::spanning(heights, false, true, [PLOT_BOTTOM, PLOT_TOP])
+            }
             _ => {
-                let limits = self.curves.iter().flat_map(Curve::limits);
+                let limits = self.curves.iter().flat_map(HtmlCurve::interval_points);
                 let heights = values(1).chain(limits.flat_map(|[_, low, high]| [low, high]));
-                Scale::over(heights, self.log_y, self.from_zero || bars, [BOTTOM, TOP])
+                HtmlScale::spanning(
+                    heights,
+                    self.log_y,
+                    self.from_zero || bars,
+                    [PLOT_BOTTOM, PLOT_TOP],
+                )
             }
         };
         let y = y.with_headroom();
         let mut svg = axes((&x, self.x), (&y, self.y));
-        svg.push_str(&self.named_values(&x));
+        svg.push_str(&self.marked_value_lines(&x));
         for (index, curve) in self.curves.iter().enumerate() {
             let points: Vec<[f64; 2]> = curve
                 .points
                 .iter()
-                .filter(|[left, up]| x.holds(*left) && y.holds(*up))
-                .map(|[left, up]| [x.place(*left), y.place(*up)])
+                .filter(|[left, up]| x.can_draw(*left) && y.can_draw(*up))
+                .map(|[left, up]| [x.position(*left), y.position(*up)])
                 .collect();
-            let _ = write!(svg, "<g class=\"{}\">", colour(index));
+            let _ = write!(svg, "<g class=\"{}\">", colour_class(index));
             svg.push_str(&match self.shape {
-                Shape::Line => marks::line(&points, y.ground(), self.curves.len() == 1),
-                Shape::Steps => marks::steps(&points, RIGHT),
-                Shape::Bars => marks::bars(&points, y.ground(), (index, self.curves.len())),
-                Shape::StackedBars => marks::stack(&stacked[index], &x, &y),
-                Shape::Scatter | Shape::Polar => marks::dots(&points),
+                ChartShape::Line => {
+                    marks::svg_line(&points, y.baseline_position(), self.curves.len() == 1)
+                }
+                ChartShape::Steps => marks::svg_steps(&points, PLOT_RIGHT),
+                ChartShape::Bars => {
+                    marks::svg_bars(&points, y.baseline_position(), (index, self.curves.len()))
+                }
+                ChartShape::StackedBars => marks::svg_stack(&stacked[index], &x, &y),
+                ChartShape::Scatter | ChartShape::Polar => marks::svg_dots(&points),
             });
-            svg.push_str(&marks::intervals(&self.limits(
+            svg.push_str(&marks::svg_intervals(&self.interval_positions(
                 index,
                 &stacked[index],
                 &x,
@@ -154,55 +165,65 @@ impl Plot<'_> {
 
     /// Where the limits of a curve's points are drawn: beside each other with the bars, and as high as
     /// the pieces of a stack lie.
-    fn limits(&self, index: usize, pieces: &[[f64; 3]], x: &Scale, y: &Scale) -> Vec<[f64; 3]> {
+    fn interval_positions(
+        &self,
+        index: usize,
+        pieces: &[[f64; 3]],
+        x: &HtmlScale,
+        y: &HtmlScale,
+    ) -> Vec<[f64; 3]> {
         let curve = &self.curves[index];
         let below = |at: f64| {
             let piece = pieces.iter().find(|piece| piece[0] == at);
             match self.shape {
-                Shape::StackedBars => piece.map_or(0.0, |piece| piece[1]),
+                ChartShape::StackedBars => piece.map_or(0.0, |piece| piece[1]),
                 _ => 0.0,
             }
         };
         let shift = match self.shape {
-            Shape::Bars => marks::bar_shift(&curve.points, x, (index, self.curves.len())),
+            ChartShape::Bars => marks::bar_offset(&curve.points, x, (index, self.curves.len())),
             _ => 0.0,
         };
         curve
-            .limits()
-            .filter(|[at, low, high]| x.holds(*at) && y.holds(*low) && y.holds(*high))
+            .interval_points()
+            .filter(|[at, low, high]| x.can_draw(*at) && y.can_draw(*low) && y.can_draw(*high))
             .map(|[at, low, high]| {
                 let below = below(at);
                 [
-                    x.place(at) + shift,
-                    y.place(low + below),
-                    y.place(high + below),
+                    x.position(at) + shift,
+                    y.position(low + below),
+                    y.position(high + below),
                 ]
             })
             .collect()
     }
 
     /// Where the last step ends, if the others on average are a measure for it.
-    fn end_of_steps(&self) -> Option<f64> {
+    fn last_step_end(&self) -> Option<f64> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
         points.for_each(|[x, _]| (low, high) = (low.min(*x), high.max(*x)));
         let most = self.curves.iter().map(|curve| curve.points.len()).max()?;
-        (self.shape == Shape::Steps && most > 1).then(|| high + (high - low) / (most - 1) as f64)
+        (self.shape == ChartShape::Steps && most > 1)
+            .then(|| high + (high - low) / (most - 1) as f64)
     }
 
     /// Upright lines at the named values.
-    fn named_values(&self, x: &Scale) -> String {
-        let known = self.marks.iter().filter(|(_, value)| x.holds(*value));
+    fn marked_value_lines(&self, x: &HtmlScale) -> String {
+        let known = self
+            .marked_values
+            .iter()
+            .filter(|(_, value)| x.can_draw(*value));
         known
             .map(|(name, value)| {
-                let place = x.place(*value);
-                let (anchor, shift) = if place > WIDTH / 2.0 { ("end", -4.0) } else { ("start", 4.0) };
+                let place = x.position(*value);
+                let (anchor, shift) = if place > CHART_WIDTH / 2.0 { ("end", -4.0) } else { ("start", 4.0) };
                 format!(
-                    "<path class=\"mark\" d=\"M{place:.1} {TOP}V{BOTTOM}\"/>\
+                    "<path class=\"mark\" d=\"M{place:.1} {PLOT_TOP}V{PLOT_BOTTOM}\"/>\
                      <text class=\"name\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"{anchor}\">{}</text>",
                     place + shift,
-                    TOP + 10.0,
-                    escape::text(name),
+                    PLOT_TOP + 10.0,
+                    escape::escape_html(name),
                 )
             })
             .collect()
@@ -210,65 +231,68 @@ impl Plot<'_> {
 }
 
 /// The class that gives a curve its colour.
-fn colour(index: usize) -> String {
-    format!("c{}", index % COLOURS)
+fn colour_class(index: usize) -> String {
+    format!("c{}", index % COLOUR_COUNT)
 }
 
 /// A picture with its heading.
-fn figure(title: &str, legend: &str, svg: &str) -> String {
-    let title = escape::text(title);
+fn html_figure(title: &str, legend: &str, svg: &str) -> String {
+    let title = escape::escape_html(title);
     format!(
         "<figure class=\"chart\"><figcaption>{title}</figcaption>{legend}<div class=\"paper\">\
-         <svg viewBox=\"0 0 {WIDTH} {HEIGHT}\" role=\"img\" aria-label=\"{title}\">{svg}</svg></div></figure>\n"
+         <svg viewBox=\"0 0 {CHART_WIDTH} {CHART_HEIGHT}\" role=\"img\" aria-label=\"{title}\">{svg}</svg></div></figure>\n"
     )
 }
 
 /// Lines and labels of both axes. The vertical one's name stands above it, where it is read
 /// without turning the head.
-fn axes((x, x_axis): (&Scale, &Axis), (y, y_axis): (&Scale, &Axis)) -> String {
+fn axes((x, x_axis): (&HtmlScale, &ChartAxis), (y, y_axis): (&HtmlScale, &ChartAxis)) -> String {
     let mut svg = String::new();
     let (marks, unit) = y.ticks(y_axis, 5);
     for (place, label) in marks {
         let _ = write!(
             svg,
-            "<path class=\"grid\" d=\"M{LEFT} {place:.1}H{RIGHT}\"/>\
+            "<path class=\"grid\" d=\"M{PLOT_LEFT} {place:.1}H{PLOT_RIGHT}\"/>\
              <text class=\"tick\" x=\"{:.1}\" y=\"{:.1}\" text-anchor=\"end\">{label}</text>",
-            LEFT - 8.0,
+            PLOT_LEFT - 8.0,
             place + 4.0,
         );
     }
-    let name = titled(y_axis, unit);
+    let name = axis_title(y_axis, unit);
     let _ = write!(svg, "<text class=\"axis\" x=\"0\" y=\"14\">{name}</text>");
-    svg.push_str(&horizontal(x, x_axis));
+    svg.push_str(&horizontal_axis(x, x_axis));
     svg
 }
 
 /// The horizontal axis.
-fn horizontal(x: &Scale, axis: &Axis) -> String {
-    let mut svg = format!("<path class=\"base\" d=\"M{LEFT} {BOTTOM}H{RIGHT}\"/>");
+fn horizontal_axis(x: &HtmlScale, axis: &ChartAxis) -> String {
+    let mut svg = format!("<path class=\"base\" d=\"M{PLOT_LEFT} {PLOT_BOTTOM}H{PLOT_RIGHT}\"/>");
     for place in x.minor_ticks(axis) {
-        let _ = write!(svg, "<path class=\"base\" d=\"M{place:.1} {BOTTOM}v2\"/>");
+        let _ = write!(
+            svg,
+            "<path class=\"base\" d=\"M{place:.1} {PLOT_BOTTOM}v2\"/>"
+        );
     }
     let (marks, unit) = x.ticks(axis, 8);
     for (place, label) in marks {
         let _ = write!(
             svg,
-            "<path class=\"base\" d=\"M{place:.1} {BOTTOM}v4\"/>\
+            "<path class=\"base\" d=\"M{place:.1} {PLOT_BOTTOM}v4\"/>\
              <text class=\"tick\" x=\"{place:.1}\" y=\"{:.1}\" text-anchor=\"middle\">{label}</text>",
-            BOTTOM + 18.0,
+            PLOT_BOTTOM + 18.0,
         );
     }
     let _ = write!(
         svg,
-        "<text class=\"axis\" x=\"{RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
-        HEIGHT - 6.0,
-        titled(axis, unit),
+        "<text class=\"axis\" x=\"{PLOT_RIGHT}\" y=\"{:.1}\" text-anchor=\"end\">{}</text>",
+        CHART_HEIGHT - 6.0,
+        axis_title(axis, unit),
     );
     svg
 }
 
-fn titled(axis: &Axis, unit: &str) -> String {
-    let name = escape::text(&axis.name);
+fn axis_title(axis: &ChartAxis, unit: &str) -> String {
+    let name = escape::escape_html(&axis.name);
     if name.is_empty() {
         unit.to_owned()
     } else if unit.is_empty() {

@@ -1,20 +1,20 @@
 //! From values to places on the paper.
 
-use crate::axis::{linear_ticks, log_ticks};
-use crate::session::document::{Axis, Unit};
+use crate::axis::{linear_axis_ticks, log_axis_ticks};
+use crate::session::document::{ChartAxis, MetricUnit};
 
 /// One axis of a chart: which values it spans, and where they lie.
 #[derive(Debug, Clone)]
-pub(super) struct Scale {
+pub(super) struct HtmlScale {
     bounds: [f64; 2],
     log: bool,
-    pixels: [f64; 2],
+    pixel_range: [f64; 2],
 }
 
-impl Scale {
+impl HtmlScale {
     /// An axis over these values. A logarithmic one spans those above 0 and is linear where there
     /// are none; `zero` makes a linear one begin at 0.
-    pub(super) fn over(
+    pub(super) fn spanning(
         values: impl Iterator<Item = f64>,
         log: bool,
         zero: bool,
@@ -47,7 +47,7 @@ impl Scale {
         Self {
             bounds: [low, high],
             log,
-            pixels,
+            pixel_range: pixels,
         }
     }
 
@@ -72,36 +72,36 @@ impl Scale {
     }
 
     /// Whether the value can be drawn at all.
-    pub(super) fn holds(&self, value: f64) -> bool {
+    pub(super) fn can_draw(&self, value: f64) -> bool {
         value.is_finite() && (!self.log || value > 0.0)
     }
 
     /// Where a value lies, kept within the axis.
-    pub(super) fn place(&self, value: f64) -> f64 {
+    pub(super) fn position(&self, value: f64) -> f64 {
         let [low, high] = self.bounds;
         let share = if self.log {
             (value.max(low) / low).ln() / (high / low).ln()
         } else {
             (value - low) / (high - low)
         };
-        let [from, to] = self.pixels;
+        let [from, to] = self.pixel_range;
         from + share.clamp(0.0, 1.0) * (to - from)
     }
 
     /// The place of 0, or of the lowest value where 0 is not on the axis.
-    pub(super) fn ground(&self) -> f64 {
+    pub(super) fn baseline_position(&self) -> f64 {
         if self.log {
-            self.pixels[0]
+            self.pixel_range[0]
         } else {
-            self.place(0.0)
+            self.position(0.0)
         }
     }
 
     /// Places of the steps between the powers of ten of a logarithmic axis; bytes and counts go by
     /// powers of two, between which there is nothing round.
-    pub(super) fn minor_ticks(&self, axis: &Axis) -> Vec<f64> {
+    pub(super) fn minor_ticks(&self, axis: &ChartAxis) -> Vec<f64> {
         let [low, high] = self.bounds;
-        let binary = matches!(axis.unit, Unit::Bytes | Unit::Count);
+        let binary = matches!(axis.unit, MetricUnit::Bytes | MetricUnit::Count);
         if !self.log || binary || high / low > 1e9 {
             return Vec::new();
         }
@@ -109,26 +109,30 @@ impl Scale {
         (first..last)
             .flat_map(|power| (2..10).map(move |step| f64::from(step) * 10_f64.powi(power)))
             .filter(|value| *value >= low && *value <= high)
-            .map(|value| self.place(value))
+            .map(|value| self.position(value))
             .collect()
     }
 
     /// Places and labels of the ticks, and the unit that the labels leave out.
-    pub(super) fn ticks(&self, axis: &Axis, most: usize) -> (Vec<(f64, String)>, &'static str) {
+    pub(super) fn ticks(
+        &self,
+        axis: &ChartAxis,
+        most: usize,
+    ) -> (Vec<(f64, String)>, &'static str) {
         let at = |marks: Vec<(f64, String)>| {
             marks
                 .into_iter()
-                .map(|(value, label)| (self.place(value), label))
+                .map(|(value, label)| (self.position(value), label))
                 .collect()
         };
         if self.log {
-            let marks = log_ticks(axis.unit, self.bounds, most);
+            let marks = log_axis_ticks(axis.unit, self.bounds, most);
             if marks.len() >= 2 {
                 return (at(marks), "");
             }
         }
-        let ticks = linear_ticks(axis.unit, self.bounds, most);
-        (at(ticks.marks), ticks.scale.name)
+        let ticks = linear_axis_ticks(axis.unit, self.bounds, most);
+        (at(ticks.marks), ticks.unit.name)
     }
 }
 
@@ -137,22 +141,22 @@ mod tests {
     use super::*;
 
     #[test]
-    fn values_lie_between_the_ends() {
-        let scale = Scale::over([10.0, 20.0].into_iter(), false, true, [0.0, 100.0]);
+    fn scaled_values_stay_within_axis_bounds() {
+        let scale = HtmlScale::spanning([10.0, 20.0].into_iter(), false, true, [0.0, 100.0]);
         assert_eq!(
-            [0.0, 10.0, 20.0, 99.0].map(|value| scale.place(value)),
+            [0.0, 10.0, 20.0, 99.0].map(|value| scale.position(value)),
             [0.0, 50.0, 100.0, 100.0]
         );
-        let scale = Scale::over([1.0, 100.0, -5.0].into_iter(), true, false, [100.0, 0.0]);
+        let scale = HtmlScale::spanning([1.0, 100.0, -5.0].into_iter(), true, false, [100.0, 0.0]);
         assert_eq!(
-            [1.0, 10.0, 100.0].map(|value| scale.place(value).round()),
+            [1.0, 10.0, 100.0].map(|value| scale.position(value).round()),
             [100.0, 50.0, 0.0]
         );
-        assert!(!scale.holds(-5.0));
+        assert!(!scale.can_draw(-5.0));
     }
 
     #[test]
-    fn odd_values_make_no_odd_axis() {
+    fn extreme_values_give_finite_axis() {
         for values in [
             vec![],
             vec![0.0],
@@ -161,10 +165,10 @@ mod tests {
             vec![f64::MAX, -f64::MAX],
         ] {
             for (log, zero) in [(true, false), (false, true), (false, false)] {
-                let scale =
-                    Scale::over(values.iter().copied(), log, zero, [0.0, 100.0]).with_headroom();
-                assert!(scale.place(5.0).is_finite(), "{values:?}");
-                scale.ticks(&Axis::new("x", Unit::Bytes), 6);
+                let scale = HtmlScale::spanning(values.iter().copied(), log, zero, [0.0, 100.0])
+                    .with_headroom();
+                assert!(scale.position(5.0).is_finite(), "{values:?}");
+                scale.ticks(&ChartAxis::new("x", MetricUnit::Bytes), 6);
             }
         }
     }

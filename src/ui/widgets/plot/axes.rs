@@ -6,29 +6,37 @@ use ratatui::text::Line as Text;
 use ratatui::widgets::Widget;
 use unicode_width::UnicodeWidthStr;
 
-use super::{Ground, Mark, Plot};
-use crate::ui::look::Meaning;
+use super::{AxisMark, PlotArea, PlotWidget};
+use crate::ui::theme::StyleRole;
 use crate::ui::widgets::text::cut_end;
 
 /// Columns between two marks of the horizontal axis, at least.
-const MARK_WIDTH: u16 = 12;
+const MIN_MARK_WIDTH: u16 = 12;
 /// Rows between two marks of the vertical axis, at least; in a low chart fewer.
-const MARK_HEIGHT: u16 = 3;
+const MIN_MARK_HEIGHT: u16 = 3;
 /// A chart below this height is low.
-const LOW: u16 = 12;
+const LOW_CHART_HEIGHT: u16 = 12;
 
 /// How many marks a vertical axis of that many rows takes.
-pub(super) fn rows_of_marks(height: u16) -> usize {
-    let apart = if height < LOW { 2 } else { MARK_HEIGHT };
+pub(super) fn max_vertical_marks(height: u16) -> usize {
+    let apart = if height < LOW_CHART_HEIGHT {
+        2
+    } else {
+        MIN_MARK_HEIGHT
+    };
     usize::from(height / apart + 1)
 }
 
-impl Plot<'_> {
+impl PlotWidget<'_> {
     /// The vertical axis: its line, marks and labels, to the left of the plot.
-    pub(super) fn draw_up(&self, marks: &[(f64, String)], ground: &Ground, buf: &mut Buffer) {
-        let style = self.look.style(Meaning::Faint);
-        let glyphs = self.look.glyphs();
-        let Ground { plot, left, .. } = *ground;
+    pub(super) fn draw_y_axis(&self, marks: &[(f64, String)], ground: &PlotArea, buf: &mut Buffer) {
+        let style = self.theme.role_style(StyleRole::Faint);
+        let glyphs = self.theme.glyphs();
+        let PlotArea {
+            curve_area: plot,
+            left_width: left,
+            ..
+        } = *ground;
         for row in plot.top()..plot.bottom() {
             buf[(plot.x - 1, row)]
                 .set_char(glyphs.vertical)
@@ -54,29 +62,29 @@ impl Plot<'_> {
     }
 
     /// The horizontal axis: its line, marks and labels, below the plot.
-    pub(super) fn draw_across(&self, ground: &Ground, buf: &mut Buffer) {
-        let style = self.look.style(Meaning::Faint);
-        let glyphs = self.look.glyphs();
-        let plot = ground.plot;
+    pub(super) fn draw_x_axis(&self, ground: &PlotArea, buf: &mut Buffer) {
+        let style = self.theme.role_style(StyleRole::Faint);
+        let glyphs = self.theme.glyphs();
+        let plot = ground.curve_area;
         let row = plot.bottom();
         for column in plot.left()..plot.right() {
             buf[(column, row)]
                 .set_char(glyphs.horizontal)
                 .set_style(style);
         }
-        let most = usize::from((plot.width / MARK_WIDTH).max(1));
-        let (mut marks, unit) = ground.x.ticks(self.x.unit, most);
+        let most = usize::from((plot.width / MIN_MARK_WIDTH).max(1));
+        let (mut marks, unit) = ground.x_scale.axis_ticks(self.x_axis.unit, most);
         if let Some((_, label)) = marks.last_mut() {
             *label = format!("{label} {unit}").trim_end().to_owned();
         }
-        let mut free = plot.x - ground.left;
+        let mut free = plot.x - ground.left_width;
         for (share, label) in marks {
             let column = column_at(share, plot);
             buf[(column, row)]
                 .set_char(glyphs.tick_below)
                 .set_style(style);
             let wide = label.width() as u16;
-            let from = around(column, wide, plot);
+            let from = centered_left(column, wide, plot);
             if from >= free {
                 let cell = Rect::new(from, row + 1, wide, 1).intersection(*buf.area());
                 Text::styled(label, style).render(cell, buf);
@@ -87,16 +95,16 @@ impl Plot<'_> {
 
     /// Upright lines at the marked values where the curves leave room, their names above. `unit`
     /// columns of the row above belong to the vertical axis.
-    pub(super) fn draw_marks(&self, unit: u16, ground: &Ground, buf: &mut Buffer) {
-        let style = self.look.style(Meaning::Waiting);
-        let plot = ground.plot;
-        let left = plot.x - ground.left;
+    pub(super) fn draw_marks(&self, unit: u16, ground: &PlotArea, buf: &mut Buffer) {
+        let style = self.theme.role_style(StyleRole::Warning);
+        let plot = ground.curve_area;
+        let left = plot.x - ground.left_width;
         let mut free = left + if unit > 0 { unit + 2 } else { 0 };
-        let mut marks: Vec<(f64, &Mark)> = self
+        let mut marks: Vec<(f64, &AxisMark)> = self
             .marks
             .iter()
-            .filter(|mark| ground.x.holds(mark.x))
-            .map(|mark| (ground.x.share(mark.x), mark))
+            .filter(|mark| ground.x_scale.contains(mark.x))
+            .map(|mark| (ground.x_scale.fraction(mark.x), mark))
             .filter(|(share, _)| (0.0..=1.0).contains(share))
             .collect();
         marks.sort_by(|one, other| one.0.total_cmp(&other.0));
@@ -105,17 +113,17 @@ impl Plot<'_> {
             for row in plot.top()..plot.bottom() {
                 let cell = &mut buf[(column, row)];
                 if cell.symbol() == " " {
-                    cell.set_char(self.look.glyphs().vertical).set_style(style);
+                    cell.set_char(self.theme.glyphs().vertical).set_style(style);
                 }
             }
             let room = plot.right().saturating_sub(free);
-            let label = cut_end(&mark.label, room, self.look);
+            let label = cut_end(&mark.label, room, self.theme);
             let wide = label.width() as u16;
             // A few letters of a name say nothing.
             if wide < 4.min(mark.label.width() as u16) {
                 continue;
             }
-            let from = around(column, wide, plot).max(free);
+            let from = centered_left(column, wide, plot).max(free);
             Text::styled(label, style).render(Rect::new(from, plot.y - 1, wide, 1), buf);
             free = from + wide + 2;
         }
@@ -128,7 +136,7 @@ fn column_at(share: f64, plot: Rect) -> u16 {
 }
 
 /// The left end of something that wide in the middle of a column, within the plot's right end.
-fn around(column: u16, wide: u16, plot: Rect) -> u16 {
+fn centered_left(column: u16, wide: u16, plot: Rect) -> u16 {
     let end = plot.right().saturating_sub(wide);
     column.saturating_sub(wide / 2).min(end)
 }

@@ -4,30 +4,30 @@
 use ratatui::style::Color;
 use ratatui::widgets::canvas::{Context, Line, Points};
 
-use crate::bench::Shape;
-use crate::stats::reduce::by_column;
+use crate::bench::ChartShape;
+use crate::stats::reduce::reduce_by_column;
 
 /// The whole of an axis.
-const WHOLE: [f64; 2] = [0.0, 1.0];
+const UNIT_BOUNDS: [f64; 2] = [0.0, 1.0];
 /// Bars are no wider than this share of the plot.
-const WIDEST: f64 = 0.1;
+const MAX_BAR_FRACTION: f64 = 0.1;
 
 /// Where and how the curves of one chart are painted.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct Brush {
+pub(super) struct CurvePainter {
     /// How points become a picture.
-    pub(super) shape: Shape,
+    pub(super) shape: ChartShape,
     /// Dots side by side.
-    pub(super) columns: usize,
+    pub(super) dot_columns: usize,
     /// What bars stand on.
-    pub(super) ground: f64,
+    pub(super) baseline: f64,
     /// How far two bars of one curve are apart at least.
-    pub(super) distance: Option<f64>,
+    pub(super) min_bar_distance: Option<f64>,
     /// Curves of the chart.
-    pub(super) curves: usize,
+    pub(super) curve_count: usize,
 }
 
-impl Brush {
+impl CurvePainter {
     /// Paints the curve of that number.
     pub(super) fn paint(
         &self,
@@ -37,29 +37,38 @@ impl Brush {
         colour: Color,
     ) {
         match self.shape {
-            Shape::Line => line(context, &by_column(points, WHOLE, self.columns), colour),
-            Shape::Steps => {
-                let points = by_column(&steps(points, 1.0), WHOLE, self.columns);
-                line(context, &points, colour);
+            ChartShape::Line => paint_line(
+                context,
+                &reduce_by_column(points, UNIT_BOUNDS, self.dot_columns),
+                colour,
+            ),
+            ChartShape::Steps => {
+                let points =
+                    reduce_by_column(&step_points(points, 1.0), UNIT_BOUNDS, self.dot_columns);
+                paint_line(context, &points, colour);
             }
-            Shape::Bars => self.bars(context, (number, self.curves), points, colour),
-            Shape::StackedBars => self.bars(context, (0, 1), points, colour),
-            Shape::Scatter | Shape::Polar => dots(context, points, colour),
+            ChartShape::Bars => {
+                self.paint_bars(context, (number, self.curve_count), points, colour)
+            }
+            ChartShape::StackedBars => self.paint_bars(context, (0, 1), points, colour),
+            ChartShape::Scatter | ChartShape::Polar => paint_dots(context, points, colour),
         }
     }
 
     /// A bar for each point. The bars of all curves at one place share two thirds of the distance
     /// to the next; this curve's is the one of that number `of` so many.
-    fn bars(
+    fn paint_bars(
         &self,
         context: &mut Context<'_>,
         (number, of): (usize, usize),
         points: &[[f64; 2]],
         colour: Color,
     ) {
-        let pixel = 1.0 / self.columns.max(1) as f64;
-        let whole = self.distance.map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
-        let whole = whole.min(WIDEST * of as f64);
+        let pixel = 1.0 / self.dot_columns.max(1) as f64;
+        let whole = self
+            .min_bar_distance
+            .map_or(pixel * 8.0, |least| least * 2.0 / 3.0);
+        let whole = whole.min(MAX_BAR_FRACTION * of as f64);
         let wide = whole / of as f64;
         // No dot of it may be left out.
         let lines = ((wide / pixel).ceil() as usize).clamp(1, 400);
@@ -67,14 +76,14 @@ impl Brush {
             let left = x - whole / 2.0 + wide * number as f64;
             for line in 0..lines {
                 let x = left + (line as f64 + 0.5) * (wide / lines as f64);
-                context.draw(&Line::new(x, self.ground, x, *y, colour));
+                context.draw(&Line::new(x, self.baseline, x, *y, colour));
             }
         }
     }
 }
 
 /// The least distance between two places of one curve.
-pub(super) fn least_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
+pub(super) fn min_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
     let of_curve = |points: &Vec<[f64; 2]>| {
         let mut places: Vec<_> = points.iter().map(|point| point[0]).collect();
         places.sort_by(f64::total_cmp);
@@ -87,7 +96,7 @@ pub(super) fn least_distance(curves: &[Vec<[f64; 2]>]) -> Option<f64> {
 }
 
 /// Puts each curve on top of those before it, where they have a point at the same place.
-pub(super) fn stack(curves: &mut [Vec<[f64; 2]>]) {
+pub(super) fn stack_curves(curves: &mut [Vec<[f64; 2]>]) {
     for upper in 1..curves.len() {
         let (below, above) = curves.split_at_mut(upper);
         for point in &mut above[0] {
@@ -99,7 +108,7 @@ pub(super) fn stack(curves: &mut [Vec<[f64; 2]>]) {
 
 /// Lets bars end at the edge of a row of cells; those that reach none are left out. A cell has one
 /// colour: where two parts of a stack shared one, a gap would be left between them.
-pub(super) fn end_at_cells(points: &mut Vec<[f64; 2]>, rows: u16) {
+pub(super) fn round_to_cells(points: &mut Vec<[f64; 2]>, rows: u16) {
     let rows = f64::from(rows);
     for point in points.iter_mut() {
         // The last of the dots, two to a row, that belong to the full rows.
@@ -110,14 +119,14 @@ pub(super) fn end_at_cells(points: &mut Vec<[f64; 2]>, rows: u16) {
 }
 
 /// A point around a centre: x is the angle in revolutions from the top, clockwise.
-pub(super) fn on_circle([turn, radius]: [f64; 2]) -> [f64; 2] {
+pub(super) fn polar_to_cartesian([turn, radius]: [f64; 2]) -> [f64; 2] {
     let angle = turn * std::f64::consts::TAU;
     [radius * angle.sin(), radius * angle.cos()]
 }
 
 /// Each height holds until the next point; the last one as far as the others on average, not
 /// beyond the end.
-fn steps(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
+fn step_points(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
     let mut drawn = Vec::with_capacity(points.len() * 2 + 1);
     for pair in points.windows(2) {
         drawn.extend([pair[0], [pair[1][0], pair[0][1]]]);
@@ -129,24 +138,24 @@ fn steps(points: &[[f64; 2]], end: f64) -> Vec<[f64; 2]> {
     drawn
 }
 
-fn line(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
+fn paint_line(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
     for pair in points.windows(2) {
         let ([x1, y1], [x2, y2]) = (pair[0], pair[1]);
         context.draw(&Line::new(x1, y1, x2, y2, colour));
     }
     if let [point] = points {
-        dots(context, &[*point], colour);
+        paint_dots(context, &[*point], colour);
     }
 }
 
 /// An upright line from the lower to the upper limit of each point: `[x, low, high]`.
-pub(super) fn limits(context: &mut Context<'_>, limits: &[[f64; 3]], colour: Color) {
+pub(super) fn paint_limits(context: &mut Context<'_>, limits: &[[f64; 3]], colour: Color) {
     for [x, low, high] in limits {
         context.draw(&Line::new(*x, *low, *x, *high, colour));
     }
 }
 
-fn dots(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
+fn paint_dots(context: &mut Context<'_>, points: &[[f64; 2]], colour: Color) {
     let coords: Vec<_> = points.iter().map(|[x, y]| (*x, *y)).collect();
     context.draw(&Points::new(&coords, colour));
 }
@@ -156,40 +165,40 @@ mod tests {
     use super::*;
 
     #[test]
-    fn stacked_curves_stand_on_each_other() {
+    fn stacked_curves_add_up() {
         let mut curves = vec![
             vec![[1.0, 10.0], [2.0, 20.0]],
             vec![[1.0, 1.0], [3.0, 3.0]],
             vec![[1.0, 5.0]],
         ];
-        stack(&mut curves);
+        stack_curves(&mut curves);
         assert_eq!(curves[1], [[1.0, 11.0], [3.0, 3.0]]);
         assert_eq!(curves[2], [[1.0, 16.0]]);
     }
 
     #[test]
-    fn stacked_bars_end_at_whole_cells() {
+    fn stacked_bars_are_rounded_to_cells() {
         let mut points = vec![[0.1, 0.52], [0.2, 0.04], [0.3, 1.0]];
-        end_at_cells(&mut points, 10);
+        round_to_cells(&mut points, 10);
         assert_eq!(points, [[0.1, 9.0 / 19.0], [0.3, 1.0]]);
     }
 
     #[test]
-    fn a_step_holds_until_the_next() {
+    fn step_curve_holds_value_until_next_point() {
         assert_eq!(
-            steps(&[[0.0, 1.0], [2.0, 3.0]], 9.0),
+            step_points(&[[0.0, 1.0], [2.0, 3.0]], 9.0),
             [[0.0, 1.0], [2.0, 1.0], [2.0, 3.0], [4.0, 3.0]]
         );
     }
 
     #[test]
-    fn bars_are_as_far_apart_as_those_of_one_curve() {
+    fn bar_distance_is_minimum_within_one_curve() {
         let curves = [
             vec![[0.0, 1.0], [0.5, 1.0], [0.8, 1.0]],
             vec![[0.01, 1.0], [0.51, 1.0]],
         ];
-        let least = least_distance(&curves).unwrap();
+        let least = min_distance(&curves).unwrap();
         assert!((least - 0.3).abs() < 1e-9);
-        assert_eq!(least_distance(&[vec![[0.5, 1.0]]]), None);
+        assert_eq!(min_distance(&[vec![[0.5, 1.0]]]), None);
     }
 }

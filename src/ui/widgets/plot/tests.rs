@@ -1,36 +1,40 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::session::document::Unit;
+use crate::session::document::MetricUnit;
 
-fn plot<'a>(points: &'a [[f64; 2]], shape: Shape, axes: &'a [Axis; 2]) -> Plot<'a> {
-    Plot {
-        curves: vec![Curve {
-            intervals: &[],
+fn plot_of<'a>(
+    points: &'a [[f64; 2]],
+    shape: ChartShape,
+    axes: &'a [ChartAxis; 2],
+) -> PlotWidget<'a> {
+    PlotWidget {
+        curves: vec![PlotCurve {
+            confidence_intervals: &[],
             points,
-            meaning: Meaning::Read,
-            letter: None,
+            role: StyleRole::Read,
+            marker_letter: None,
         }],
         shape,
-        x: &axes[0],
-        y: &axes[1],
+        x_axis: &axes[0],
+        y_axis: &axes[1],
         log_x: false,
         log_y: false,
         from_zero: true,
         x_bounds: None,
         marks: Vec::new(),
-        look: Look::FULL,
+        theme: Theme::FULL,
     }
 }
 
-fn axes() -> [Axis; 2] {
+fn axes() -> [ChartAxis; 2] {
     [
-        Axis::new("time", Unit::Nanoseconds),
-        Axis::new("throughput", Unit::BytesPerSecond),
+        ChartAxis::new("time", MetricUnit::Nanoseconds),
+        ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
     ]
 }
 
-fn drawn(plot: &Plot<'_>, width: u16, height: u16) -> String {
+fn drawn_text(plot: &PlotWidget<'_>, width: u16, height: u16) -> String {
     let area = Rect::new(0, 0, width, height);
     let mut buf = Buffer::empty(area);
     plot.render(area, &mut buf);
@@ -43,33 +47,33 @@ fn drawn(plot: &Plot<'_>, width: u16, height: u16) -> String {
 }
 
 #[test]
-fn axes_name_their_units() {
+fn plot_axes_show_their_units() {
     let points = [[0.0, 100e6], [5e9, 500e6], [10e9, 400e6]];
     let axes = axes();
-    let text = drawn(&plot(&points, Shape::Line, &axes), 40, 12);
+    let text = drawn_text(&plot_of(&points, ChartShape::Line, &axes), 40, 12);
     for label in ["MB/s", "200", "400", "10 s"] {
         assert!(text.contains(label), "{label}\n{text}");
     }
 }
 
 #[test]
-fn decades_upwards_are_labelled_with_their_own_units() {
+fn log_y_axis_labels_have_own_units() {
     let points = [[0.0, 1e3], [5e9, 1e6], [10e9, 2e9]];
     let axes = axes();
-    let mut plot = plot(&points, Shape::Line, &axes);
+    let mut plot = plot_of(&points, ChartShape::Line, &axes);
     plot.log_y = true;
-    let text = drawn(&plot, 40, 24);
+    let text = drawn_text(&plot, 40, 24);
     for label in ["1 kB/s", "1 MB/s", "1 GB/s"] {
         assert!(text.contains(label), "{label}\n{text}");
     }
 }
 
 #[test]
-fn a_marked_value_has_its_line_and_its_name() {
+fn plot_draws_line_and_label_of_marked_value() {
     let points = [[0.0, 100e6], [10e9, 100e6]];
     let axes = axes();
-    let mut plot = plot(&points, Shape::Line, &axes);
-    let mark = |label: &str, x| Mark {
+    let mut plot = plot_of(&points, ChartShape::Line, &axes);
+    let mark = |label: &str, x| AxisMark {
         label: label.to_owned(),
         x,
     };
@@ -78,7 +82,7 @@ fn a_marked_value_has_its_line_and_its_name() {
         mark("cliff 5 s", 5e9),
         mark("end 10 s", 10e9),
     ];
-    let text = drawn(&plot, 60, 10);
+    let text = drawn_text(&plot, 60, 10);
     let first = text.lines().next().unwrap();
     assert!(
         first.contains("MB/s") && first.contains("cliff 5 s"),
@@ -91,51 +95,51 @@ fn a_marked_value_has_its_line_and_its_name() {
 }
 
 #[test]
-fn bars_of_several_curves_stand_side_by_side() {
+fn plot_draws_bars_of_several_curves_side_by_side() {
     let axes = axes();
     let (one, other) = ([[1e9, 9e6], [2e9, 9e6]], [[1e9, 3e6], [2e9, 3e6]]);
-    let mut plot = plot(&one, Shape::Bars, &axes);
-    plot.curves.push(Curve {
-        intervals: &[],
+    let mut plot = plot_of(&one, ChartShape::Bars, &axes);
+    plot.curves.push(PlotCurve {
+        confidence_intervals: &[],
         points: &other,
-        meaning: Meaning::Write,
-        letter: None,
+        role: StyleRole::Write,
+        marker_letter: None,
     });
     let area = Rect::new(0, 0, 60, 12);
     let mut buf = Buffer::empty(area);
     (&plot).render(area, &mut buf);
     let coloured = |meaning| {
-        let colour = Look::FULL.colour_of(meaning);
+        let colour = Theme::FULL.role_colour(meaning);
         let row = (0..60).filter(|x| buf[(*x, 8)].fg == colour);
         row.collect::<Vec<u16>>()
     };
-    let (reads, writes) = (coloured(Meaning::Read), coloured(Meaning::Write));
+    let (reads, writes) = (coloured(StyleRole::Read), coloured(StyleRole::Write));
     assert!(reads.len() > 4 && writes.len() > 4, "{reads:?} {writes:?}");
     assert!(reads.iter().all(|column| !writes.contains(column)));
 }
 
 #[test]
-fn nothing_measured_is_said() {
+fn empty_plot_shows_a_message() {
     let axes = axes();
-    assert!(drawn(&plot(&[], Shape::Line, &axes), 40, 6).contains("nothing measured"));
+    assert!(drawn_text(&plot_of(&[], ChartShape::Line, &axes), 40, 6).contains("nothing measured"));
 }
 
 proptest! {
     #[test]
-    fn any_points_can_be_drawn_at_any_size(
+    fn plot_draws_any_points_at_any_size(
         points in prop::collection::vec([any::<f64>(), any::<f64>()], 0..50),
         (width, height) in (1..100_u16, 1..40_u16),
         (log_x, log_y) in any::<(bool, bool)>(),
         marks in prop::collection::vec(any::<f64>(), 0..4),
         shape in prop::sample::select(vec![
-            Shape::Line, Shape::Steps, Shape::Bars, Shape::StackedBars, Shape::Scatter, Shape::Polar,
+            ChartShape::Line, ChartShape::Steps, ChartShape::Bars, ChartShape::StackedBars, ChartShape::Scatter, ChartShape::Polar,
         ]),
     ) {
         let axes = axes();
-        let mut plot = plot(&points, shape, &axes);
+        let mut plot = plot_of(&points, shape, &axes);
         (plot.log_x, plot.log_y) = (log_x, log_y);
         let label = "a name".to_owned();
-        plot.marks = marks.into_iter().map(|x| Mark { label: label.clone(), x }).collect();
-        drawn(&plot, width, height);
+        plot.marks = marks.into_iter().map(|x| AxisMark { label: label.clone(), x }).collect();
+        drawn_text(&plot, width, height);
     }
 }

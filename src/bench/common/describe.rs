@@ -1,0 +1,68 @@
+//! What a test says of itself: the target in a sentence.
+
+use crate::drive::{Target, TargetKind};
+use crate::engine::BlockSize;
+use crate::session::document::{Severity, Verdict};
+use crate::units;
+
+/// `nvme0n1`, `a scratch file in /srv`: the target in a sentence.
+#[must_use]
+pub fn describe_target(target: &Target) -> String {
+    match target.kind {
+        TargetKind::ScratchFile => format!("a scratch file in {}", target.name),
+        _ => target.name.clone(),
+    }
+}
+
+/// Bytes of what stands behind a target: of a file the drive that it lies on, where that is known.
+#[must_use]
+pub fn underlying_capacity(target: &Target) -> u64 {
+    match (target.kind, &target.drive) {
+        (TargetKind::File | TargetKind::ScratchFile, Some(drive)) => drive.size_bytes,
+        _ => target.size_bytes,
+    }
+}
+
+/// Whether the target's addresses are the medium's own: a file may lie anywhere.
+#[must_use]
+pub fn addresses_are_physical(target: &Target) -> bool {
+    matches!(target.kind, TargetKind::BlockDevice | TargetKind::Simulated)
+}
+
+/// `4 KiB`, `4 KiB to 64 KiB`: the requests of a plan in a sentence.
+#[must_use]
+pub fn describe_block_size(size: BlockSize) -> String {
+    let word = |bytes: u32| units::format_block_size(f64::from(bytes));
+    match size {
+        BlockSize::Fixed(bytes) => word(bytes),
+        BlockSize::Range(from, to) => format!("{} to {}", word(from), word(to)),
+    }
+}
+
+/// `8.59 GB (0.9 % of it)`, `8.59 GB (32 times over it)`: bytes to be written and what they are of
+/// the target, which an administrator wants to know beforehand.
+#[must_use]
+pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
+    let share = bytes as f64 / target.size_bytes.max(1) as f64;
+    let of_it = if share > 1.5 {
+        format!("{} times over it", units::format_three_digits(share))
+    } else {
+        format!("{} of it", units::format_percent(share))
+    };
+    format!("{} ({of_it})", units::format_size(bytes))
+}
+
+/// The verdict on a queue that was not as full as it should have been.
+#[must_use]
+pub fn below_target_depth(asked: f64, reached: f64) -> Verdict {
+    Verdict::new(
+        "queue-depth-not-reached",
+        Severity::Warning,
+        format!(
+            "{} requests should have been in flight, by Little's law {} were",
+            units::format_count(asked),
+            units::format_three_digits(reached)
+        ),
+        "this program, or the kernel on its way, was slower than the drive: more --workers may help",
+    )
+}

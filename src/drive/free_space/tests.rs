@@ -1,0 +1,165 @@
+//! Room by injected sizes, and on file systems in memory that are larger than the memory.
+
+use super::*;
+use crate::drive::medium;
+use crate::requirement::{Requirement, skip};
+
+const GIB: u64 = 1 << 30;
+
+fn memory_limit(whole: u64, left: u64, name: &str) -> MemoryLimit {
+    MemoryLimit {
+        total_bytes: whole,
+        available_bytes: left,
+        limit_name: name.to_owned(),
+    }
+}
+
+#[test]
+fn reserve_is_larger_of_1_gib_and_5_percent() {
+    assert_eq!(FreeSpace::new(10 * GIB, 5 * GIB).reserve_bytes, GIB);
+    assert_eq!(FreeSpace::new(100 * GIB, 5 * GIB).reserve_bytes, 5 * GIB);
+    assert_eq!(FreeSpace::new(100 * GIB, 4 * GIB).usable_bytes(), 0);
+}
+
+#[test]
+fn default_scratch_size_is_at_most_half_of_usable_space() {
+    assert_eq!(
+        FreeSpace::new(100 * GIB, 50 * GIB).default_scratch_bytes(),
+        Some(GIB)
+    );
+    assert_eq!(
+        FreeSpace::new(10 * GIB, 2 * GIB).default_scratch_bytes(),
+        Some(GIB / 2)
+    );
+    assert_eq!(
+        FreeSpace::new(10 * GIB, GIB + (16 << 20)).default_scratch_bytes(),
+        None
+    );
+}
+
+#[test]
+fn free_space_in_memory_is_minimum_of_all_limits() {
+    let large = || FreeSpace::new(400 * GIB, 400 * GIB);
+    let machine = || memory_limit(24 * GIB, 20 * GIB, "the machine");
+    let room = large().limited_by_memory(true, vec![machine()]);
+    assert_eq!(room.memory_limit.as_deref(), Some("the machine"));
+    assert_eq!(room.usable_bytes(), 20 * GIB - 24 * GIB / 20);
+    let group = memory_limit(4 * GIB, 3 * GIB, "the group");
+    let room = large().limited_by_memory(true, vec![machine(), group.clone()]);
+    assert_eq!(
+        (room.memory_limit.as_deref(), room.usable_bytes()),
+        (Some("the group"), 2 * GIB)
+    );
+    // A limit of the file system itself that is less.
+    let small = FreeSpace::new(2 * GIB, GIB + 4096);
+    let room = small
+        .clone()
+        .limited_by_memory(true, vec![machine(), group.clone()]);
+    assert_eq!(room, small);
+    // None of its own (ramfs, tmpfs with size=0), and none at all that is known.
+    let room = FreeSpace::new(0, 0).limited_by_memory(false, vec![group]);
+    assert_eq!(room.usable_bytes(), 2 * GIB);
+    assert_eq!(large().limited_by_memory(true, Vec::new()), large());
+}
+
+#[test]
+fn insufficient_space_error_names_memory_limit() {
+    let group = memory_limit(
+        GIB / 4,
+        GIB / 8,
+        "memory.max (256 MiB) of the control group /job",
+    );
+    let room = FreeSpace::new(400 * GIB, 400 * GIB).limited_by_memory(true, vec![group]);
+    let text = room.insufficient_space("/tmp", 100 * GIB).to_string();
+    let expected = "/tmp lies in memory, of which memory.max (256 MiB) of the control group /job \
+                    leaves 128 MiB, and 1 GiB have to stay free: no room for a scratch file of 100 GiB";
+    assert_eq!(text, expected);
+}
+
+/// A file system mounted by the shell at `$at`, in a directory of its own, and unmounted.
+struct TestMount(tempfile::TempDir, Vec<&'static str>);
+
+impl TestMount {
+    fn new(script: &str, points: Vec<&'static str>) -> Option<Self> {
+        let directory = tempfile::tempdir().unwrap();
+        let mut shell = std::process::Command::new("sh");
+        shell.args(["-ec", script]).env("at", directory.path());
+        let mounted = Self(directory, points);
+        if !shell.output().unwrap().status.success() {
+            skip(
+                Requirement::Tmpfs,
+                format!("{script}: failed (root is needed)"),
+            );
+            return None;
+        }
+        Some(mounted)
+    }
+}
+
+impl Drop for TestMount {
+    fn drop(&mut self) {
+        for point in &self.1 {
+            let path = self.0.path().join(point);
+            let _ = std::process::Command::new("umount").arg(path).output();
+        }
+    }
+}
+
+/// Asserts that a scratch file of 300 GiB, which no machine of a test has as memory, is refused, and
+/// so is overwriting a file with a hole of that size where holes are told; a small scratch file is not.
+fn assert_scratch_refused(directory: &std::path::Path, tells_holes: bool) {
+    let roots = SysPaths::default();
+    let facts = memory::memory_limits(&roots);
+    if facts.iter().all(|limit| limit.available_bytes > 250 * GIB) {
+        return skip(Requirement::Tmpfs, "more than 250 GiB of memory");
+    }
+    let refused = medium::open_target(&roots, directory, Some(300 * GIB)).unwrap_err();
+    assert!(
+        matches!(
+            &refused,
+            DriveError::InsufficientSpace { limit: Some(_), .. }
+        ),
+        "{refused}"
+    );
+    if !tells_holes {
+        return;
+    }
+    let path = directory.join("sparse");
+    File::create(&path).unwrap().set_len(300 * GIB).unwrap();
+    let medium = medium::open_target(&roots, &path, None).unwrap();
+    let refused =
+        crate::drive::scratch::check_space_for_holes(&medium, 0..300 * GIB, None).unwrap_err();
+    let by_memory = matches!(
+        &refused,
+        DriveError::InsufficientSpaceForHoles { limit: Some(_), .. }
+    );
+    assert!(by_memory, "{refused}");
+    if facts.iter().all(|limit| limit.available_bytes > 2 * GIB) {
+        medium::open_target(&roots, directory, Some(1 << 20)).unwrap();
+    }
+}
+
+#[test]
+fn scratch_on_tmpfs_larger_than_memory_is_refused() {
+    let script = "mount -t tmpfs -o size=400g none $at";
+    if let Some(mounted) = TestMount::new(script, vec![""]) {
+        assert_scratch_refused(mounted.0.path(), true);
+    }
+}
+
+#[test]
+fn scratch_on_ramfs_is_limited_by_memory() {
+    if let Some(mounted) = TestMount::new("mount -t ramfs none $at", vec![""]) {
+        assert_scratch_refused(mounted.0.path(), false);
+    }
+}
+
+#[test]
+fn scratch_on_overlay_with_tmpfs_upper_is_limited_by_memory() {
+    let script = "mkdir $at/merged && mkdir $at/tmpfs && mount -t tmpfs -o size=400g none $at/tmpfs; \
+                  cd $at/tmpfs; mkdir lower upper work; mount -t overlay overlay \
+                  -o lowerdir=$PWD/lower,upperdir=$PWD/upper,workdir=$PWD/work $at/merged";
+    if let Some(mounted) = TestMount::new(script, vec!["merged", "tmpfs"]) {
+        assert_scratch_refused(&mounted.0.path().join("merged"), true);
+    }
+}

@@ -1,0 +1,304 @@
+//! From a name to a [`Medium`].
+
+use std::ffi::OsStr;
+use std::fs::{self, File, Metadata};
+use std::os::fd::AsFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{FileTypeExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
+
+use super::medium::reopen_inode;
+use super::{FileId, OpenMedium, Target, TargetKind};
+use crate::drive::identity::{self, BlockDevice};
+use crate::drive::mounts::{self, split_device_number};
+use crate::drive::{DriveError, io_error_context, ioctl, scratch};
+use crate::named_file;
+use crate::printable::printable_bytes;
+use crate::roots::SysPaths;
+
+/// `STATX_DIOALIGN`: what `O_DIRECT` asks of a file (kernel 6.1).
+const STATX_DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);
+/// `STATX_MNT_ID`: which mount a file lies on (kernel 5.8).
+const STATX_MNT_ID: StatxFlags = StatxFlags::from_bits_retain(0x1000);
+/// What is asked of `O_DIRECT` where nothing is known: it satisfies every drive in use.
+const FALLBACK_DIRECT_ALIGNMENT: u32 = 4096;
+
+/// Opens a target for looking at it: a block device or a file for reading only, a directory by
+/// making a scratch file of `scratch_size` bytes in it (still empty; `None` chooses a size).
+///
+/// # Errors
+/// When there is nothing suitable behind the name, it cannot be opened, or there is no room.
+pub fn open_target(
+    roots: &SysPaths,
+    name: &(impl AsRef<OsStr> + ?Sized),
+    scratch_size: Option<u64>,
+) -> Result<OpenMedium, DriveError> {
+    let path = strip_trailing_slash(Path::new(name.as_ref()));
+    let name = printable_bytes(path.as_os_str().as_bytes());
+    open_path(roots, &path, &name, scratch_size)
+}
+
+/// The facts of a directory for a list: nothing is made in it, so that a look at the list changes no
+/// file system. How large requests must be and whether `O_DIRECT` is possible shows only in a file: here
+/// it is what the drive and the type of the file system tell.
+///
+/// # Errors
+/// When it is no directory, no file can be made in it, or there is no room.
+pub fn describe_directory(roots: &SysPaths, path: &Path) -> Result<Target, DriveError> {
+    let name = printable_bytes(path.as_os_str().as_bytes());
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let directory = rustix::fs::open(path, flags, Permissions::empty())
+        .map(File::from)
+        .map_err(io_error_context("open", &name))?;
+    let access = rustix::fs::Access::WRITE_OK | rustix::fs::Access::EXEC_OK;
+    // Also refuses a file system that is mounted read-only.
+    rustix::fs::accessat(&directory, ".", access, AtFlags::empty())
+        .map_err(io_error_context("make a file in", &name))?;
+    let size = scratch::scratch_size(roots, &directory, &name, None)?;
+    let metadata = directory
+        .metadata()
+        .map_err(io_error_context("look at", &name))?;
+    let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
+    let file_system = file_system_type(roots, &directory, &metadata);
+    let logical = drive.as_ref().and_then(|drive| drive.logical_block_bytes);
+    let logical = logical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT);
+    let physical = drive.as_ref().and_then(|drive| drive.physical_block_bytes);
+    Ok(Target {
+        name,
+        kind: TargetKind::ScratchFile,
+        size_bytes: size,
+        logical_block_bytes: logical,
+        physical_block_bytes: physical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT).max(logical),
+        buffer_alignment: logical,
+        supports_direct_io: match file_system.as_deref() {
+            Some("ramfs") => false,
+            Some("tmpfs") => memory_takes_direct(),
+            _ => true,
+        },
+        drive,
+        file_system,
+    })
+}
+
+/// Whether files in memory take `O_DIRECT`, as they do from kernel 6.6 on: by one of them that no file
+/// system has a name for.
+fn memory_takes_direct() -> bool {
+    let flags = rustix::fs::MemfdFlags::CLOEXEC;
+    rustix::fs::memfd_create("diskscope", flags)
+        .is_ok_and(|file| supports_direct_open(&file.into()))
+}
+
+/// A path to a file or device that somebody ended with a slash, as for a directory, without it.
+#[must_use]
+pub fn strip_trailing_slash(path: &Path) -> PathBuf {
+    let not_a_directory = rustix::io::Errno::NOTDIR.raw_os_error();
+    let slash =
+        fs::metadata(path).is_err_and(|error| error.raw_os_error() == Some(not_a_directory));
+    let bytes = path.as_os_str().as_bytes();
+    let end = bytes.iter().rposition(|byte| *byte != b'/');
+    match end {
+        Some(end) if slash => PathBuf::from(OsStr::from_bytes(&bytes[..=end])),
+        _ => path.to_owned(),
+    }
+}
+
+fn open_path(
+    roots: &SysPaths,
+    path: &Path,
+    name: &str,
+    scratch_size: Option<u64>,
+) -> Result<OpenMedium, DriveError> {
+    // Looked at before it is opened: opening a pipe waits, opening a tape rewinds. As long as this
+    // descriptor lives its inode number is that of no other file.
+    let look = OFlags::PATH | OFlags::CLOEXEC;
+    let looked_at =
+        rustix::fs::open(path, look, Permissions::empty()).map_err(|error| match error {
+            rustix::io::Errno::NOENT => DriveError::NotFound {
+                name: name.to_owned(),
+            },
+            _ => io_error_context("look at", name)(error),
+        })?;
+    let looked_at = File::from(looked_at);
+    let metadata = looked_at
+        .metadata()
+        .map_err(io_error_context("look at", name))?;
+    let kind = metadata.file_type();
+    if kind.is_dir() {
+        let file = scratch::create_scratch_file(path, name)?;
+        let size = scratch::scratch_size(roots, &file, name, scratch_size)?;
+        return file_medium(roots, name, TargetKind::ScratchFile, file, size);
+    }
+    let unsuitable = |what| DriveError::UnsupportedFileType {
+        name: name.to_owned(),
+        what,
+    };
+    if kind.is_char_device() {
+        return Err(unsuitable("a character device"));
+    }
+    if kind.is_fifo() || kind.is_socket() {
+        return Err(unsuitable("a pipe or a socket"));
+    }
+    if kind.is_file()
+        && let Some(what) =
+            named_file::acts_on_kernel(&looked_at).map_err(io_error_context("look at", name))?
+    {
+        return Err(unsuitable(what));
+    }
+    let anchor = open_anchor(path, name, &metadata)?;
+    if kind.is_block_device() {
+        return device_medium(roots, name, anchor, &metadata);
+    }
+    let size = metadata.len();
+    file_medium(roots, name, TargetKind::File, anchor, size)
+}
+
+/// The anchoring descriptor of what was looked at.
+fn open_anchor(path: &Path, name: &str, expected: &Metadata) -> Result<File, DriveError> {
+    let flags = OFlags::RDONLY | OFlags::CLOEXEC | OFlags::NONBLOCK;
+    let file = rustix::fs::open(path, flags, Permissions::empty())
+        .map(File::from)
+        .map_err(|error| match error {
+            rustix::io::Errno::PERM | rustix::io::Errno::ACCESS
+                if expected.file_type().is_block_device() =>
+            {
+                DriveError::PermissionDenied {
+                    name: name.to_owned(),
+                    root: rustix::process::geteuid().is_root(),
+                }
+            }
+            _ => io_error_context("open", name)(error),
+        })?;
+    let opened = file.metadata().map_err(io_error_context("look at", name))?;
+    if FileId::of_metadata(&opened) != FileId::of_metadata(expected) {
+        return Err(DriveError::TargetChanged {
+            name: name.to_owned(),
+        });
+    }
+    Ok(file)
+}
+
+fn device_medium(
+    roots: &SysPaths,
+    name: &str,
+    anchor: File,
+    metadata: &Metadata,
+) -> Result<OpenMedium, DriveError> {
+    let size =
+        ioctl::block_device_size(&anchor).map_err(io_error_context("ask the size of", name))?;
+    if size == 0 {
+        return Err(DriveError::ZeroSize {
+            name: name.to_owned(),
+            device: true,
+        });
+    }
+    let logical = rustix::fs::ioctl_blksszget(&anchor)
+        .map_err(io_error_context("ask the block size of", name))?;
+    let physical = rustix::fs::ioctl_blkpbszget(&anchor).unwrap_or(logical);
+    let alignment =
+        DirectAlignment::of_file(&anchor).filter(|alignment| alignment.buffer_alignment > 0);
+    let target = Target {
+        name: name.to_owned(),
+        kind: TargetKind::BlockDevice,
+        size_bytes: size,
+        logical_block_bytes: logical,
+        physical_block_bytes: physical.max(logical),
+        buffer_alignment: alignment.map_or(logical, |alignment| alignment.buffer_alignment),
+        supports_direct_io: supports_direct_open(&anchor),
+        drive: identity::block_device_by_number(roots, split_device_number(metadata.rdev())),
+        file_system: None,
+    };
+    OpenMedium::new(roots, target, anchor)
+}
+
+fn file_medium(
+    roots: &SysPaths,
+    name: &str,
+    kind: TargetKind,
+    anchor: File,
+    size: u64,
+) -> Result<OpenMedium, DriveError> {
+    if size == 0 {
+        return Err(DriveError::ZeroSize {
+            name: name.to_owned(),
+            device: false,
+        });
+    }
+    let metadata = anchor
+        .metadata()
+        .map_err(io_error_context("look at", name))?;
+    let drive = identity::block_device_by_number(roots, split_device_number(metadata.dev()));
+    let logical_of = |drive: &BlockDevice| drive.logical_block_bytes;
+    let physical_of = |drive: &BlockDevice| drive.physical_block_bytes;
+    let alignment = DirectAlignment::of_file(&anchor);
+    let logical = match alignment {
+        Some(alignment) if alignment.offset_alignment > 0 => alignment.offset_alignment,
+        _ => drive
+            .as_ref()
+            .and_then(logical_of)
+            .unwrap_or(FALLBACK_DIRECT_ALIGNMENT),
+    };
+    let physical = drive.as_ref().and_then(physical_of);
+    let direct = alignment.is_none_or(|alignment| alignment.offset_alignment > 0)
+        && supports_direct_open(&anchor);
+    let target = Target {
+        name: name.to_owned(),
+        kind,
+        size_bytes: size,
+        logical_block_bytes: logical,
+        physical_block_bytes: physical.unwrap_or(FALLBACK_DIRECT_ALIGNMENT).max(logical),
+        buffer_alignment: match alignment {
+            Some(alignment) if alignment.buffer_alignment > 0 => alignment.buffer_alignment,
+            _ => logical,
+        },
+        supports_direct_io: direct,
+        drive,
+        file_system: file_system_type(roots, &anchor, &metadata),
+    };
+    OpenMedium::new(roots, target, anchor)
+}
+
+/// What `O_DIRECT` asks of an open file.
+#[derive(Debug, Clone, Copy)]
+struct DirectAlignment {
+    /// Of buffers, in bytes; 0 where `O_DIRECT` is not possible.
+    buffer_alignment: u32,
+    /// Of addresses and sizes, in bytes; 0 where `O_DIRECT` is not possible.
+    offset_alignment: u32,
+}
+
+impl DirectAlignment {
+    /// `None` where the kernel does not tell.
+    fn of_file(file: &File) -> Option<Self> {
+        let facts = statx(file, STATX_DIOALIGN)?;
+        (facts.stx_mask & STATX_DIOALIGN.bits() != 0).then_some(Self {
+            buffer_alignment: facts.stx_dio_mem_align,
+            offset_alignment: facts.stx_dio_offset_align,
+        })
+    }
+}
+
+fn statx(file: &File, wanted: StatxFlags) -> Option<Statx> {
+    rustix::fs::statx(file, "", AtFlags::EMPTY_PATH, wanted).ok()
+}
+
+/// Whether the file system lets it be opened with `O_DIRECT`.
+fn supports_direct_open(anchor: &File) -> bool {
+    let flags = OFlags::RDONLY | OFlags::DIRECT | OFlags::CLOEXEC;
+    reopen_inode(anchor.as_fd(), flags).is_ok()
+}
+
+/// Type of the file system that an open file lies on, where the table of mounts tells.
+fn file_system_type(roots: &SysPaths, file: &File, metadata: &Metadata) -> Option<String> {
+    let mounts = mounts::mounts(roots).ok()?;
+    let id = statx(file, STATX_MNT_ID)
+        .filter(|facts| facts.stx_mask & STATX_MNT_ID.bits() != 0)
+        .map(|facts| facts.stx_mnt_id);
+    let number = split_device_number(metadata.dev());
+    let by_id = mounts.iter().find(|mount| Some(mount.id) == id);
+    let by_number = || mounts.iter().rev().find(|mount| mount.device_id == number);
+    by_id
+        .or_else(by_number)
+        .map(|mount| mount.file_system.clone())
+}

@@ -1,0 +1,299 @@
+//! Counts one lane's completions and hands them out a few times a second.
+
+use std::sync::{Arc, Mutex, PoisonError, TryLockError};
+use std::time::{Duration, Instant};
+
+use super::outcome::{DirectionStats, IoCounts, IoStats, LoggedRequest};
+use super::pauses;
+use super::request_generator::{ScheduledRequest, saturating_nanoseconds};
+
+/// The time between two hand-outs of a lane, when lanes are few.
+const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
+/// With more lanes than this, each hands out less often: the sum stays bearable.
+const MAX_WORKERS_AT_FULL_RATE: u32 = 16;
+
+/// A request that took so long may have waited for this process and not for the drive.
+const SUSPECT_LATENCY_NS: u64 = pauses::MIN_PAUSE.as_nanos() as u64;
+/// So soon it is known whether there was a pause.
+const HEARTBEAT_WAIT_NS: Duration = Duration::from_millis(150);
+
+/// What one or several lanes have counted so far.
+pub type SharedStats = Arc<Mutex<IoStats>>;
+
+/// Counts one lane's completions. Recording allocates nothing and takes no lock; the counts go
+/// over into the shared slot when it is free and the time has come.
+#[derive(Debug)]
+pub struct CompletionRecorder {
+    unpublished: IoStats,
+    shared_stats: SharedStats,
+    log: Vec<LoggedRequest>,
+    /// One of so many requests is logged.
+    log_interval: u32,
+    /// Requests since the last one that was logged.
+    requests_since_logged: u32,
+    ramp_end_ns: u64,
+    last_completion_ns: u64,
+    next_publish_ns: u64,
+    publish_interval_ns: u64,
+    /// From when times are counted; unset where they are virtual.
+    origin: Option<Instant>,
+    /// Length of all pauses of this process when the first request counted, in nanoseconds.
+    pauses_at_start_ns: Option<u64>,
+    /// Slow requests of which it is not known yet whether the process was paused meanwhile.
+    suspects: Vec<SuspectRequest>,
+}
+
+/// A request that was as slow as a pause of this process is long.
+#[derive(Debug, Clone, Copy)]
+struct SuspectRequest {
+    request: ScheduledRequest,
+    start_ns: u64,
+    end_ns: u64,
+    transferred: u32,
+}
+
+impl CompletionRecorder {
+    /// For one of `lanes` lanes, with room for `log.0` single requests, one of `log.1`.
+    #[must_use]
+    pub fn new(slot: SharedStats, ramp: Duration, log: (usize, u32), lanes: u32) -> Self {
+        let pace = lanes.div_ceil(MAX_WORKERS_AT_FULL_RATE).max(1);
+        let publish_every_ns = saturating_nanoseconds(PUBLISH_INTERVAL * pace);
+        Self {
+            unpublished: IoStats::default(),
+            shared_stats: slot,
+            log: Vec::with_capacity(log.0),
+            log_interval: log.1.max(1),
+            requests_since_logged: 0,
+            ramp_end_ns: saturating_nanoseconds(ramp),
+            last_completion_ns: 0,
+            next_publish_ns: publish_every_ns,
+            publish_interval_ns: publish_every_ns,
+            origin: None,
+            pauses_at_start_ns: None,
+            suspects: Vec::new(),
+        }
+    }
+
+    /// Records that a request started and ended at these times (nanoseconds since the origin) and
+    /// moved that many bytes.
+    #[inline]
+    pub fn record(&mut self, request: &ScheduledRequest, start_ns: u64, end_ns: u64, moved: u32) {
+        let job = request.request;
+        if !request.counted {
+            self.unpublished
+                .ramp_counts
+                .add_request(job.writes, u64::from(moved));
+            return;
+        }
+        let start_ns = request.scheduled_ns.unwrap_or(start_ns);
+        if end_ns.saturating_sub(start_ns) >= SUSPECT_LATENCY_NS && self.origin.is_some() {
+            self.suspects.push(SuspectRequest {
+                request: *request,
+                start_ns,
+                end_ns,
+                transferred: moved,
+            });
+            return;
+        }
+        self.count_request(request, start_ns, end_ns, moved);
+    }
+
+    /// Counts a request that was not touched by a pause.
+    #[inline]
+    fn count_request(
+        &mut self,
+        request: &ScheduledRequest,
+        start_ns: u64,
+        end_ns: u64,
+        moved: u32,
+    ) {
+        let job = request.request;
+        let direction = match job.writes {
+            true => &mut self.unpublished.write,
+            false => &mut self.unpublished.read,
+        };
+        let waited_ns = end_ns.saturating_sub(start_ns);
+        direction.latency.record(waited_ns);
+        direction.bytes += u64::from(moved);
+        // The course of a run leaves pauses out.
+        let paused_ns = self.origin.map_or(0, |_| pauses::total_pause_ns());
+        let paused_before_ns = *self.pauses_at_start_ns.get_or_insert(paused_ns);
+        let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns - paused_before_ns);
+        direction
+            .counts_over_time
+            .record(at_ns, u64::from(moved), waited_ns);
+        self.unpublished.short_transfers += u64::from(moved < job.length);
+        self.last_completion_ns = self.last_completion_ns.max(end_ns);
+        self.requests_since_logged = self.requests_since_logged.saturating_add(1);
+        if self.requests_since_logged >= self.log_interval && self.log.len() < self.log.capacity() {
+            self.requests_since_logged = 0;
+            self.log.push(LoggedRequest {
+                address: job.offset,
+                bytes: job.length,
+                is_write: job.writes,
+                start_ns,
+                end_ns,
+            });
+        }
+    }
+
+    /// Hands out what is fresh, if it is time and nobody is looking at the slot.
+    #[inline]
+    pub fn publish(&mut self, now_ns: u64) {
+        if now_ns < self.next_publish_ns {
+            return;
+        }
+        self.next_publish_ns = now_ns.saturating_add(self.publish_interval_ns);
+        if !self.suspects.is_empty() {
+            self.resolve_suspects();
+        }
+        match self.shared_stats.try_lock() {
+            Ok(mut total) => merge_and_clear(&mut total, &mut self.unpublished),
+            Err(TryLockError::Poisoned(error)) => {
+                merge_and_clear(&mut error.into_inner(), &mut self.unpublished)
+            }
+            Err(TryLockError::WouldBlock) => {}
+        }
+    }
+
+    /// Counts the slow requests of which it is known whether this process was paused while they
+    /// were under way. Those during a pause were moved, but their time is not the drive's.
+    #[cold]
+    fn resolve_suspects(&mut self) {
+        let Some((known_until, origin)) = pauses::known_until().zip(self.origin) else {
+            return;
+        };
+        for suspect in std::mem::take(&mut self.suspects) {
+            let moment = |ns| origin + Duration::from_nanos(ns);
+            let end = moment(suspect.end_ns);
+            if end > known_until {
+                self.suspects.push(suspect);
+            } else if pauses::pause_overlaps(moment(suspect.start_ns), end) {
+                let job = suspect.request.request;
+                self.unpublished
+                    .ramp_counts
+                    .add_request(job.writes, u64::from(suspect.transferred));
+            } else {
+                self.count_suspect(&suspect);
+            }
+        }
+    }
+
+    fn count_suspect(&mut self, suspect: &SuspectRequest) {
+        let SuspectRequest {
+            request,
+            start_ns,
+            end_ns,
+            transferred: moved,
+        } = *suspect;
+        self.count_request(&request, start_ns, end_ns, moved);
+    }
+
+    /// Sets the moment from which times are counted: of real time, in which this process may be
+    /// paused.
+    pub fn start(&mut self, origin: Instant) {
+        self.origin = Some(origin);
+    }
+
+    /// Hands out the rest. Yields the log and the end of the last request that counted, in
+    /// nanoseconds since the origin.
+    pub fn finish(mut self) -> (Vec<LoggedRequest>, u64) {
+        let deadline = Instant::now() + HEARTBEAT_WAIT_NS;
+        self.resolve_suspects();
+        while !self.suspects.is_empty() && Instant::now() < deadline {
+            std::thread::sleep(Duration::from_millis(2));
+            self.resolve_suspects();
+        }
+        for suspect in std::mem::take(&mut self.suspects) {
+            self.count_suspect(&suspect);
+        }
+        let mut total = self
+            .shared_stats
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        merge_and_clear(&mut total, &mut self.unpublished);
+        drop(total);
+        (self.log, self.last_completion_ns)
+    }
+}
+
+/// Moves all counts over.
+fn merge_and_clear(total: &mut IoStats, fresh: &mut IoStats) {
+    merge_and_clear_direction(&mut total.read, &mut fresh.read);
+    merge_and_clear_direction(&mut total.write, &mut fresh.write);
+    total.short_transfers += std::mem::take(&mut fresh.short_transfers);
+    total.ramp_counts += std::mem::take(&mut fresh.ramp_counts);
+}
+
+fn merge_and_clear_direction(total: &mut DirectionStats, fresh: &mut DirectionStats) {
+    if fresh.latency.count() == 0 {
+        return;
+    }
+    total.latency.merge(&fresh.latency);
+    total.counts_over_time.merge(&fresh.counts_over_time);
+    total.bytes += std::mem::take(&mut fresh.bytes);
+    fresh.latency.reset();
+    fresh.counts_over_time.reset();
+}
+
+/// Adds what a slot holds to a sum.
+pub fn add_shared_stats(sum: &mut IoStats, slot: &SharedStats) {
+    let part = slot.lock().unwrap_or_else(PoisonError::into_inner);
+    for (sum, part) in [(&mut sum.read, &part.read), (&mut sum.write, &part.write)] {
+        if part.latency.count() > 0 {
+            sum.latency.merge(&part.latency);
+            sum.counts_over_time.merge(&part.counts_over_time);
+            sum.bytes += part.bytes;
+        }
+    }
+    sum.short_transfers += part.short_transfers;
+    sum.ramp_counts += part.ramp_counts;
+}
+
+/// Empties a tally without giving its memory back.
+pub fn clear_stats(tally: &mut IoStats) {
+    for direction in [&mut tally.read, &mut tally.write] {
+        direction.latency.reset();
+        direction.counts_over_time.reset();
+        direction.bytes = 0;
+    }
+    tally.short_transfers = 0;
+    tally.ramp_counts = IoCounts::default();
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const SLOW_LATENCY_NS: u64 = 2 * SUSPECT_LATENCY_NS;
+
+    fn slow_request(recorder: &mut CompletionRecorder) {
+        let request = ScheduledRequest {
+            counted: true,
+            ..ScheduledRequest::default()
+        };
+        recorder.record(&request, 0, SLOW_LATENCY_NS, 4096);
+    }
+
+    #[test]
+    fn slow_request_without_pause_is_counted() {
+        let slot = SharedStats::default();
+        let mut recorder = CompletionRecorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
+        pauses::start_watcher();
+        recorder.start(Instant::now());
+        slow_request(&mut recorder);
+        assert_eq!(recorder.finish().1, SLOW_LATENCY_NS);
+        let tally = slot.lock().unwrap();
+        assert_eq!((tally.requests(), tally.ramp_counts.read_ios), (1, 0));
+    }
+
+    #[test]
+    fn slow_request_in_virtual_time_is_counted_immediately() {
+        let slot = SharedStats::default();
+        let mut recorder = CompletionRecorder::new(Arc::clone(&slot), Duration::ZERO, (0, 1), 1);
+        slow_request(&mut recorder);
+        assert!(recorder.suspects.is_empty());
+        recorder.publish(u64::MAX);
+        assert_eq!(slot.lock().unwrap().requests(), 1);
+    }
+}

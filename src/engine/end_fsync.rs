@@ -1,0 +1,80 @@
+//! What follows the last request: making the data durable, and closing.
+
+use std::io;
+use std::ops::Range;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::sync::Arc;
+use std::time::Instant;
+
+use super::EngineError;
+use super::outcome::{EndReason, ExecutionOutcome, FinishTimes};
+use super::plan::{FlushMethod, Plan};
+
+/// Flushes and closes as the plan asks for, and notes in the outcome what that took. A plan that
+/// was stopped or has failed is left as it is.
+pub(super) fn flush_and_close(
+    plan: &Plan,
+    file: Arc<OwnedFd>,
+    target: &str,
+    outcome: &mut ExecutionOutcome,
+) {
+    let (Some(method), EndReason::Completed) = (plan.end_fsync, &outcome.end_reason) else {
+        return;
+    };
+    let before = Instant::now();
+    if let Err(source) = flush_file(method, &file, &plan.window) {
+        outcome.end_reason = EndReason::Failed(EngineError::FlushFailed {
+            method: flush_description(method),
+            target: target.to_owned(),
+            source,
+        });
+        return;
+    }
+    let sync = before.elapsed();
+    let before = Instant::now();
+    drop(file);
+    outcome.finish_times = Some(FinishTimes {
+        sync_time: sync,
+        close_time: before.elapsed(),
+    });
+}
+
+fn flush_description(method: FlushMethod) -> &'static str {
+    match method {
+        FlushMethod::CloseOnly => "nothing",
+        FlushMethod::Fsync => "fsync",
+        FlushMethod::Fdatasync => "fdatasync",
+        FlushMethod::SyncFileRange => "sync_file_range",
+    }
+}
+
+fn flush_file(method: FlushMethod, file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
+    match method {
+        FlushMethod::CloseOnly => Ok(()),
+        FlushMethod::Fsync => Ok(rustix::fs::fsync(file)?),
+        FlushMethod::Fdatasync => Ok(rustix::fs::fdatasync(file)?),
+        FlushMethod::SyncFileRange => sync_file_range(file, window),
+    }
+}
+
+/// Writes a range's dirty pages and waits for them (sync_file_range(2)).
+fn sync_file_range(file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
+    let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
+        | libc::SYNC_FILE_RANGE_WRITE
+        | libc::SYNC_FILE_RANGE_WAIT_AFTER;
+    let offset = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
+    let length = offset(window.end - window.start);
+    // SAFETY: the descriptor is open as long as it is borrowed; the call takes no pointers.
+    let answer =
+        unsafe { libc::sync_file_range(file.as_raw_fd(), offset(window.start), length, flags) };
+    if answer == 0 {
+        Ok(())
+    } else {
+        Err(io::Error::last_os_error())
+    }
+}
+
+/// A simulated drive keeps everything as soon as it says so: there is nothing left to flush.
+pub(super) fn simulated_finish_times(plan: &Plan) -> Option<FinishTimes> {
+    plan.end_fsync.map(|_| FinishTimes::default())
+}

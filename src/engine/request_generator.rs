@@ -1,0 +1,272 @@
+//! Hands one lane its requests: which, when, and until when.
+
+use std::sync::Arc;
+use std::sync::atomic::{AtomicU64, Ordering};
+
+use super::address::{IoRequest, RequestSchedule, ZoneMap};
+use super::plan::{BlockSize, Plan};
+
+/// A part of the load that keeps its own order: a worker, or one of the threads that together
+/// make a worker where each has one request in flight.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct WorkerId {
+    /// Number of the worker.
+    pub worker: u32,
+    /// Number among the lanes of that worker.
+    pub thread: u32,
+    /// Lanes that each worker has.
+    pub threads_per_worker: u32,
+}
+
+impl WorkerId {
+    /// This lane's even part of a number that all lanes of a plan share.
+    fn even_share_of(self, total: u64, plan: &Plan) -> u64 {
+        let lanes = u64::from(plan.workers) * u64::from(self.threads_per_worker);
+        let index = u64::from(self.thread) * u64::from(plan.workers) + u64::from(self.worker);
+        total / lanes + u64::from(index < total % lanes)
+    }
+}
+
+/// Where the numbers of requests come from.
+#[derive(Debug, Clone)]
+pub enum SequenceCounter {
+    /// The lane is the worker.
+    PerThread(u64),
+    /// Several lanes share one sequence.
+    Shared(Arc<AtomicU64>),
+}
+
+impl SequenceCounter {
+    #[inline]
+    fn next_number(&mut self) -> u64 {
+        match self {
+            Self::PerThread(next) => {
+                *next += 1;
+                *next - 1
+            }
+            Self::Shared(next) => next.fetch_add(1, Ordering::Relaxed),
+        }
+    }
+
+    /// Leaves out the numbers before this one that nobody has taken.
+    fn skip_to(&mut self, number: u64) {
+        match self {
+            Self::PerThread(next) => *next = number.max(*next),
+            Self::Shared(next) => {
+                next.fetch_max(number, Ordering::Relaxed);
+            }
+        }
+    }
+}
+
+/// Zones under a time limit: zone `z` of `n` ends at the latest at `(z + 1) / n` of the time. Each has
+/// at least its even share, and the queue is not emptied between two of them.
+#[derive(Debug, Clone, Copy)]
+struct ZoneDeadlines {
+    zone_map: ZoneMap,
+    /// Number of the worker's first request in the map.
+    first_request: u64,
+    begin_ns: u64,
+    duration_ns: u64,
+}
+
+impl ZoneDeadlines {
+    /// `None` for a plan without zones or without a time limit.
+    fn new(plan: &Plan, schedule: &RequestSchedule) -> Option<Self> {
+        let (map, first) = schedule.zone_map()?;
+        Some(Self {
+            zone_map: map,
+            first_request: first,
+            begin_ns: saturating_nanoseconds(plan.ramp_time),
+            duration_ns: saturating_nanoseconds(plan.limits.duration?).max(1),
+        })
+    }
+
+    /// The first request of the zone whose turn it is, where that one is later than the zone of
+    /// request `ticket`.
+    #[inline]
+    fn first_request_of_due_zone(&self, ticket: u64, now_ns: u64) -> Option<u64> {
+        let passed_ns = now_ns
+            .saturating_sub(self.begin_ns)
+            .min(self.duration_ns - 1);
+        let due = u128::from(passed_ns) * u128::from(self.zone_map.zones());
+        let zone = (due / u128::from(self.duration_ns)) as u64;
+        let begin = self
+            .zone_map
+            .requests_before(zone)
+            .saturating_sub(self.first_request);
+        (begin > ticket).then_some(begin)
+    }
+}
+
+/// A request that may be sent now.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub struct ScheduledRequest {
+    /// What to do.
+    pub request: IoRequest,
+    /// When it should have been sent, in nanoseconds since the origin, where a rate says so.
+    pub scheduled_ns: Option<u64>,
+    /// Whether it counts: it is due after the ramp.
+    pub counted: bool,
+}
+
+/// What a lane does next.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NextStep {
+    /// Send this.
+    Request(ScheduledRequest),
+    /// Nothing before this time, in nanoseconds since the origin.
+    WaitUntil(u64),
+    /// No more.
+    End,
+}
+
+/// How much a lane may still do.
+#[derive(Debug, Clone, Copy)]
+struct RequestBudget {
+    requests: Option<u64>,
+    bytes: Option<u64>,
+}
+
+impl RequestBudget {
+    fn new(plan: &Plan, lane: WorkerId) -> Self {
+        let mut requests = plan.limits.requests;
+        let mut bytes = plan.limits.bytes;
+        // With one size for all, bytes are requests, and exact over all lanes.
+        if let (BlockSize::Fixed(size), Some(limit)) = (plan.block_size, bytes.take()) {
+            let needed = limit.div_ceil(u64::from(size.max(1)));
+            requests = Some(requests.map_or(needed, |requests| requests.min(needed)));
+        } else {
+            bytes = plan.limits.bytes;
+        }
+        Self {
+            requests: requests.map(|limit| lane.even_share_of(limit, plan)),
+            bytes: bytes.map(|limit| lane.even_share_of(limit, plan)),
+        }
+    }
+
+    fn is_exhausted(self) -> bool {
+        self.requests == Some(0) || self.bytes == Some(0)
+    }
+
+    fn consume(&mut self, size: u32) {
+        self.requests = self.requests.map(|left| left.saturating_sub(1));
+        self.bytes = self.bytes.map(|left| left.saturating_sub(u64::from(size)));
+    }
+}
+
+/// Hands one lane its requests. A request counts when it is due after the ramp, and every request
+/// that counts is waited for: none is left out for being slow.
+#[derive(Debug)]
+pub struct RequestGenerator {
+    schedule: RequestSchedule,
+    sequence: SequenceCounter,
+    /// Taken, but not yet due.
+    pending_number: Option<u64>,
+    last_number: u64,
+    budget: RequestBudget,
+    ramp_end_ns: u64,
+    deadline_ns: u64,
+    zone_deadlines: Option<ZoneDeadlines>,
+    /// Nanoseconds between intended starts of this worker, and of its first.
+    arrival_pace: Option<ArrivalPace>,
+}
+
+#[derive(Debug, Clone, Copy)]
+struct ArrivalPace {
+    interval_ns: f64,
+    offset_ns: f64,
+}
+
+impl ArrivalPace {
+    fn scheduled_ns(self, ticket: u64) -> u64 {
+        (self.offset_ns + ticket as f64 * self.interval_ns) as u64
+    }
+}
+
+impl RequestGenerator {
+    /// For one lane of a plan that was validated.
+    #[must_use]
+    pub fn new(plan: &Plan, lane: WorkerId, tickets: SequenceCounter) -> Self {
+        let schedule = RequestSchedule::new(plan, lane.worker);
+        let unlimited = plan.limits.duration.is_none()
+            && plan.limits.bytes.is_none()
+            && plan.limits.requests.is_none();
+        let one_pass = unlimited || schedule.ends_after_one_pass();
+        let ramp_end_ns = saturating_nanoseconds(plan.ramp_time);
+        Self {
+            last_number: schedule
+                .requests_per_pass()
+                .filter(|_| one_pass)
+                .unwrap_or(u64::MAX),
+            sequence: tickets,
+            pending_number: None,
+            budget: RequestBudget::new(plan, lane),
+            deadline_ns: plan.limits.duration.map_or(u64::MAX, |duration| {
+                ramp_end_ns.saturating_add(saturating_nanoseconds(duration))
+            }),
+            ramp_end_ns,
+            zone_deadlines: ZoneDeadlines::new(plan, &schedule),
+            arrival_pace: plan.arrival_rate.map(|rate| ArrivalPace {
+                interval_ns: 1e9 / rate * f64::from(plan.workers),
+                offset_ns: 1e9 / rate * f64::from(lane.worker),
+            }),
+            schedule,
+        }
+    }
+
+    /// What to do at this time, in nanoseconds since the origin.
+    #[inline]
+    pub fn next_step(&mut self, now_ns: u64) -> NextStep {
+        if now_ns >= self.deadline_ns || self.budget.is_exhausted() {
+            return NextStep::End;
+        }
+        let ticket = match self.pending_number.take() {
+            Some(ticket) => ticket,
+            None => self.next_request_number(now_ns),
+        };
+        if ticket >= self.last_number {
+            return NextStep::End;
+        }
+        let intended_ns = self.arrival_pace.map(|pace| pace.scheduled_ns(ticket));
+        let due_ns = intended_ns.unwrap_or(now_ns);
+        if due_ns >= self.deadline_ns {
+            return NextStep::End;
+        }
+        if due_ns > now_ns {
+            self.pending_number = Some(ticket);
+            return NextStep::WaitUntil(due_ns);
+        }
+        let Some(job) = self.schedule.request(ticket) else {
+            return NextStep::End;
+        };
+        let counted = due_ns >= self.ramp_end_ns;
+        // The ramp's requests too: a limit bounds what is written, whether it is counted or not.
+        self.budget.consume(job.length);
+        NextStep::Request(ScheduledRequest {
+            request: job,
+            scheduled_ns: intended_ns,
+            counted,
+        })
+    }
+
+    /// The number of the next request; where a zone's time is up, one of the zone whose turn it is.
+    #[inline]
+    fn next_request_number(&mut self, now_ns: u64) -> u64 {
+        let ticket = self.sequence.next_number();
+        let zones = self.zone_deadlines.as_ref();
+        match zones.and_then(|zones| zones.first_request_of_due_zone(ticket, now_ns)) {
+            Some(begin) => {
+                self.sequence.skip_to(begin);
+                self.sequence.next_number()
+            }
+            None => ticket,
+        }
+    }
+}
+
+/// Whole nanoseconds, as far as they fit.
+#[must_use]
+pub fn saturating_nanoseconds(duration: std::time::Duration) -> u64 {
+    u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
+}

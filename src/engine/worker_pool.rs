@@ -1,0 +1,390 @@
+//! Runs the lanes of a plan on threads: starts them together, looks at them a few times a second,
+//! stops them, and puts together what they found.
+
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::atomic::AtomicU64;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Condvar, Mutex, PoisonError};
+use std::thread::{Builder, JoinHandle};
+use std::time::{Duration, Instant};
+
+use super::completion_recorder::{self, CompletionRecorder, SharedStats};
+use super::execution::{ExecutionShared, Submitter, WorkerContext, WorkerFactory, measured_time};
+use super::outcome::{
+    CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, LoggedRequest,
+};
+use super::plan::Plan;
+use super::progress::SnapshotPublisher;
+use super::request_generator::{
+    RequestGenerator, SequenceCounter, WorkerId, saturating_nanoseconds,
+};
+use super::write_gate::{WorkerGate, WriteGate};
+use super::{CancellationToken, EngineError, pauses, threads};
+
+/// How often the hand on the switch is looked at.
+const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// How often `observe` is called: 8 times a second.
+const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(125);
+/// How long lanes are waited for after the user stopped, until they are left to themselves.
+const DRAIN_TIMEOUT: Duration = Duration::from_millis(90);
+
+/// The threads of one execution.
+pub(super) struct WorkerPool<'a> {
+    plan: &'a Plan,
+    shared: Arc<ExecutionShared>,
+    start_gate: Arc<StartGate>,
+    /// What writing requests have to pass.
+    write_gate: Option<Arc<WriteGate>>,
+    worker_stats: Vec<SharedStats>,
+    messages: Receiver<WorkerMessage>,
+    handles: Vec<JoinHandle<()>>,
+    reports: Vec<WorkerReport>,
+    /// When the user stopped it.
+    cancelled_at: Option<Instant>,
+}
+
+impl<'a> WorkerPool<'a> {
+    /// A thread for each lane, which waits for the start.
+    pub(super) fn spawn(
+        plan: &'a Plan,
+        lanes: u32,
+        maker: &WorkerFactory,
+        write_gate: Option<&Arc<WriteGate>>,
+    ) -> Result<Self, EngineError> {
+        pauses::start_watcher();
+        let (sender, messages) = channel();
+        let mut crew = Self {
+            plan,
+            shared: Arc::default(),
+            start_gate: Arc::default(),
+            write_gate: write_gate.cloned(),
+            worker_stats: Vec::new(),
+            messages,
+            handles: Vec::new(),
+            reports: Vec::new(),
+            cancelled_at: None,
+        };
+        for worker in 0..plan.workers {
+            let tickets = match lanes {
+                1 => SequenceCounter::PerThread(0),
+                _ => SequenceCounter::Shared(Arc::new(AtomicU64::new(0))),
+            };
+            crew.worker_stats.push(SharedStats::default());
+            for slot in 0..lanes {
+                let id = WorkerId {
+                    worker,
+                    thread: slot,
+                    threads_per_worker: lanes,
+                };
+                if let Err(error) = crew.spawn_worker(id, tickets.clone(), maker, &sender) {
+                    crew.start_gate.open(None);
+                    return Err(error);
+                }
+            }
+        }
+        Ok(crew)
+    }
+
+    fn spawn_worker(
+        &mut self,
+        id: WorkerId,
+        tickets: SequenceCounter,
+        maker: &WorkerFactory,
+        sender: &Sender<WorkerMessage>,
+    ) -> Result<(), EngineError> {
+        let lanes = self.plan.workers * id.threads_per_worker;
+        let slot = Arc::clone(&self.worker_stats[id.worker as usize]);
+        let room = self.plan.log_capacity.div_ceil(lanes as usize);
+        let log = (room, self.plan.log_interval);
+        let mut lane = WorkerContext {
+            id,
+            generator: RequestGenerator::new(self.plan, id, tickets),
+            recorder: CompletionRecorder::new(slot, self.plan.ramp_time, log, lanes),
+            shared: Arc::clone(&self.shared),
+            origin: Instant::now(),
+            gate: None,
+        };
+        let (gate, maker, sender) = (
+            Arc::clone(&self.start_gate),
+            Arc::clone(maker),
+            sender.clone(),
+        );
+        let shared = Arc::clone(&self.shared);
+        let priority = self.plan.io_class;
+        let write_gate = self.write_gate.clone();
+        let body = move || {
+            let result = catch_unwind(AssertUnwindSafe(|| {
+                let prepared = threads::set_io_class(priority).and_then(|()| maker(id));
+                let mut work = match prepared {
+                    Ok(work) => work,
+                    Err(error) => return Some(WorkerMessage::StartFailed(error)),
+                };
+                // A listener that is gone has given the execution up.
+                let _ = sender.send(WorkerMessage::Ready);
+                lane.origin = gate.wait()?;
+                lane.gate = write_gate.map(|gate| WorkerGate::new(gate, lane.origin));
+                lane.recorder.start(lane.origin);
+                Some(WorkerMessage::Finished(run_worker(work.as_mut(), lane)))
+            }));
+            let message = result.unwrap_or_else(|_| {
+                shared.stop();
+                Some(WorkerMessage::Finished(WorkerReport::from_panic(id)))
+            });
+            if let Some(message) = message {
+                // As above.
+                let _ = sender.send(message);
+            }
+        };
+        let handle = Builder::new()
+            .name(format!(
+                "{}{}-{}",
+                threads::WORKER_THREAD_PREFIX,
+                id.worker,
+                id.thread
+            ))
+            .spawn(body)
+            .map_err(|source| EngineError::EngineStart {
+                tried: "start a thread".to_owned(),
+                source,
+            })?;
+        self.handles.push(handle);
+        Ok(())
+    }
+
+    /// Starts all lanes in the same moment, which is returned.
+    pub(super) fn start(&self) -> Instant {
+        let origin = Instant::now();
+        self.start_gate.open(Some(origin));
+        origin
+    }
+
+    /// Waits until every lane is ready, or one is not, or the user stops it.
+    pub(super) fn wait_until_ready(
+        &mut self,
+        control: &CancellationToken,
+    ) -> Result<(), EngineError> {
+        let mut ready = 0;
+        while ready < self.handles.len() && !control.is_cancelled() {
+            match self.messages.recv_timeout(CANCELLATION_POLL_INTERVAL) {
+                Ok(WorkerMessage::Ready) => ready += 1,
+                Ok(WorkerMessage::StartFailed(error)) => {
+                    self.start_gate.open(None);
+                    return Err(error);
+                }
+                Ok(WorkerMessage::Finished(report)) => {
+                    self.start_gate.open(None);
+                    return Err(report.error.unwrap_or(EngineError::WorkerPanicked));
+                }
+                Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => return Err(EngineError::WorkerPanicked),
+            }
+        }
+        if control.is_cancelled() {
+            self.shared.cancel();
+        }
+        Ok(())
+    }
+
+    /// Looks at the lanes until all have ended, or until they are given up after a stop; says
+    /// whether the user stopped it.
+    pub(super) fn observe_until_done(
+        &mut self,
+        control: &CancellationToken,
+        origin: Instant,
+        observe: &mut dyn FnMut(&ExecutionSnapshot),
+    ) -> bool {
+        let mut progress = SnapshotPublisher::new(self.plan);
+        let mut observed = origin;
+        while self.reports.len() < self.handles.len() {
+            match self.messages.recv_timeout(CANCELLATION_POLL_INTERVAL) {
+                Ok(WorkerMessage::Finished(report)) => self.reports.push(report),
+                Ok(WorkerMessage::Ready | WorkerMessage::StartFailed(_))
+                | Err(RecvTimeoutError::Timeout) => {}
+                Err(RecvTimeoutError::Disconnected) => break,
+            }
+            self.cancel_when_write_permit_closed(control);
+            if self.cancelled_at.is_none() && control.is_cancelled() {
+                self.shared.cancel();
+                self.cancelled_at = Some(Instant::now());
+            }
+            if self
+                .cancelled_at
+                .is_some_and(|at| at.elapsed() > DRAIN_TIMEOUT)
+            {
+                break;
+            }
+            if observed.elapsed() >= SNAPSHOT_INTERVAL {
+                observed = Instant::now();
+                observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
+            }
+        }
+        observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
+        // The lanes may have seen it first.
+        if self.cancel_when_write_permit_closed(control) {
+            self.cancelled_at.get_or_insert_with(Instant::now);
+        }
+        self.cancelled_at.is_some()
+    }
+
+    /// Stops everything under this control when the target must not be written any more.
+    fn cancel_when_write_permit_closed(&self, control: &CancellationToken) -> bool {
+        let gate = self.write_gate.as_ref();
+        let is_closed = gate.is_some_and(|gate| gate.is_closed());
+        if is_closed {
+            control.cancel();
+        }
+        is_closed
+    }
+
+    /// Puts together what the lanes found.
+    pub(super) fn join(mut self, cancelled: bool, origin: Instant) -> ExecutionOutcome {
+        // A lane that hangs in the kernel is left behind: its thread ends when the kernel lets go.
+        let mut last_end_ns = 0;
+        if let Some(at) = self.cancelled_at
+            && self.reports.len() < self.handles.len()
+        {
+            // Its requests took until the stop, at least.
+            last_end_ns = saturating_nanoseconds(at.saturating_duration_since(origin));
+        } else {
+            for handle in self.handles {
+                let _ = handle.join();
+            }
+        }
+        self.reports
+            .sort_by_key(|report| (report.id.worker, report.id.thread));
+        let mut outcome = ExecutionOutcome {
+            end_reason: if cancelled {
+                EndReason::Cancelled
+            } else {
+                EndReason::Completed
+            },
+            elapsed: Duration::ZERO,
+            stats: IoStats::default(),
+            request_log: Vec::new(),
+            pauses: Vec::new(),
+            cpu_time: CpuTime::default(),
+            finish_times: None,
+        };
+        for report in self.reports {
+            last_end_ns = last_end_ns.max(report.last_completion_ns);
+            outcome.request_log.extend(report.log);
+            outcome.cpu_time.user_time += report.cpu.user_time;
+            outcome.cpu_time.system_time += report.cpu.system_time;
+            if let (Some(error), EndReason::Completed | EndReason::Cancelled) =
+                (report.error, &outcome.end_reason)
+            {
+                outcome.end_reason = EndReason::Failed(error);
+            }
+        }
+        outcome.request_log.truncate(self.plan.log_capacity);
+        for slot in &self.worker_stats {
+            completion_recorder::add_shared_stats(&mut outcome.stats, slot);
+        }
+        outcome.elapsed = measured_time(self.plan, last_end_ns, &outcome.end_reason);
+        let first = origin + self.plan.ramp_time;
+        let paused = pauses::pause_time_between(first, first + outcome.elapsed);
+        outcome.pauses = pauses_since(origin);
+        outcome.elapsed = outcome.elapsed.saturating_sub(paused);
+        outcome
+    }
+}
+
+/// Pauses of this process, in nanoseconds since the origin.
+fn pauses_since(origin: Instant) -> Vec<std::ops::Range<u64>> {
+    let at = |moment: Instant| saturating_nanoseconds(moment.saturating_duration_since(origin));
+    pauses::pauses_since(origin)
+        .iter()
+        .map(|pause| {
+            let end = at(pause.end);
+            end.saturating_sub(saturating_nanoseconds(pause.minimum_length))..end
+        })
+        .collect()
+}
+
+/// Nanoseconds since the origin, pauses of this process left out.
+fn running_ns(origin: Instant) -> u64 {
+    let now = Instant::now();
+    let paused = pauses::pause_time_between(origin, now);
+    saturating_nanoseconds(now.duration_since(origin).saturating_sub(paused))
+}
+
+/// What a lane reports, once before the start and once after its end.
+enum WorkerMessage {
+    Ready,
+    StartFailed(EngineError),
+    Finished(WorkerReport),
+}
+
+/// What a lane found.
+struct WorkerReport {
+    id: WorkerId,
+    error: Option<EngineError>,
+    log: Vec<LoggedRequest>,
+    last_completion_ns: u64,
+    cpu: CpuTime,
+}
+
+impl WorkerReport {
+    fn from_panic(id: WorkerId) -> Self {
+        Self {
+            id,
+            error: Some(EngineError::WorkerPanicked),
+            log: Vec::new(),
+            last_completion_ns: 0,
+            cpu: CpuTime::default(),
+        }
+    }
+}
+
+/// Opens once, for all lanes at the same moment.
+#[derive(Default)]
+struct StartGate {
+    start_decision: Mutex<Option<Option<Instant>>>,
+    opened: Condvar,
+}
+
+impl StartGate {
+    /// `Some(origin)` starts, `None` sends home.
+    fn open(&self, origin: Option<Instant>) {
+        *self
+            .start_decision
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner) = Some(origin);
+        self.opened.notify_all();
+    }
+
+    fn wait(&self) -> Option<Instant> {
+        let mut state = self
+            .start_decision
+            .lock()
+            .unwrap_or_else(PoisonError::into_inner);
+        loop {
+            if let Some(origin) = *state {
+                return origin;
+            }
+            state = self
+                .opened
+                .wait(state)
+                .unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+/// The whole life of a lane after the start.
+fn run_worker(work: &mut dyn Submitter, mut lane: WorkerContext) -> WorkerReport {
+    let before = threads::thread_cpu_time();
+    let result = work.submit_all(&mut lane);
+    if result.is_err() {
+        lane.shared.stop();
+    }
+    let cpu = threads::cpu_time_between(before, threads::thread_cpu_time());
+    let id = lane.id;
+    let (log, last_end_ns) = lane.recorder.finish();
+    WorkerReport {
+        id,
+        error: result.err(),
+        log,
+        last_completion_ns: last_end_ns,
+        cpu,
+    }
+}

@@ -1,0 +1,90 @@
+//! Transfers of a view.
+
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+
+use super::nanoseconds;
+use crate::safe_text::SafeText;
+
+/// How far a process is through a file, or through all files that its arguments name.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+pub struct TransferView {
+    /// Process id.
+    pub pid: u32,
+    /// Name of the program.
+    pub command: SafeText,
+    /// File that is read, where one is known.
+    pub source: Option<SafeText>,
+    /// File that is written, where one is known.
+    pub destination: Option<SafeText>,
+    /// How far it is.
+    pub position_bytes: Option<u64>,
+    /// How far it will go.
+    pub size_bytes: Option<u64>,
+    /// Smoothed rate.
+    pub rate_bytes_per_s: Option<f64>,
+    /// Likely time left.
+    #[serde(rename = "eta_ns", with = "nanoseconds", default)]
+    pub eta: Option<Duration>,
+    /// Time left if it goes on at the best of the recent rates.
+    #[serde(rename = "eta_low_ns", with = "nanoseconds", default)]
+    pub eta_low: Option<Duration>,
+    /// Time left if it goes on at the worst of the recent rates.
+    #[serde(rename = "eta_high_ns", with = "nanoseconds", default)]
+    pub eta_high: Option<Duration>,
+    /// Where it stands.
+    pub state: TransferState,
+    /// Files that have arrived, of a job of several files; `None` where nobody can tell.
+    pub files_done: Option<u64>,
+    /// Files that shall be copied, of a job of several files, as far as they were counted.
+    pub files_total: Option<u64>,
+    /// Bytes of it that may be in memory only: at most what it has written, and at most what is
+    /// dirty or being written in all.
+    pub not_on_disk_bytes: Option<u64>,
+    /// Which end it waits for.
+    pub bottleneck: Option<Bottleneck>,
+    /// Why it is slower than both ends could be.
+    pub throttle: Option<Throttle>,
+}
+
+/// What a transfer waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Bottleneck {
+    /// The device that is read.
+    Source,
+    /// The device that is written.
+    Destination,
+    /// One device that is both.
+    SameDisk,
+    /// No device: the program computes, or waits for something else.
+    NotDiskBound,
+}
+
+/// What holds a transfer back.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum Throttle {
+    /// The kernel: as much is dirty as may be.
+    DirtyMemory,
+    /// A limit of its control group for one of the devices (`io.max`, `blkio.throttle`).
+    ControlGroup,
+    /// Its own arguments, such as `--bwlimit` of rsync or `-L` of pv.
+    OwnLimit,
+}
+
+/// Where a transfer stands.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "kebab-case")]
+pub enum TransferState {
+    /// The position moves.
+    #[default]
+    Moving,
+    /// It has not moved for a while.
+    Stalled,
+    /// Bytes move, but the kernel tells no position.
+    UnknownPosition,
+    /// The process closed the file or ended.
+    Finished,
+}

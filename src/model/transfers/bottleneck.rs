@@ -1,0 +1,172 @@
+//! Which end a transfer waits for, and what of it is not on a disk yet.
+
+use crate::model::file_locations::device_at_location;
+use crate::model::memory::{is_throttled, unwritten_bytes};
+use crate::model::snapshot::{
+    Bottleneck, DeviceView, ProcessView, Throttle, TransferState, TransferView,
+};
+use crate::probe::SystemSample;
+
+use super::groups;
+use super::transfer::{Transfer, TransferFile};
+
+/// Busy for this share of time, somebody always waits for a device.
+const BUSY_UTILIZATION: f64 = 0.8;
+/// A process that waits for I/O for less of its time than this does something else.
+const LOW_IO_WAIT: f64 = 0.1;
+/// One that waits for more than this waits for its device.
+const HIGH_IO_WAIT: f64 = 0.5;
+
+/// What else is known at the moment of a view.
+#[derive(Debug, Clone, Copy)]
+pub struct BottleneckInput<'a> {
+    /// The sample.
+    pub sample: &'a SystemSample,
+    /// Its devices.
+    pub devices: &'a [DeviceView],
+    /// Its processes.
+    pub processes: &'a [ProcessView],
+}
+
+/// Adds to a view what the devices and dirty memory say.
+pub fn add_bottleneck(view: &mut TransferView, tracked: &Transfer, scene: &BottleneckInput<'_>) {
+    let written = tracked.destination.as_ref().and(view.position_bytes);
+    let dirty = unwritten_bytes(&scene.sample.host.memory);
+    let source = device_of(tracked.source.as_ref(), scene);
+    let destination = device_of(tracked.destination.as_ref(), scene);
+    view.not_on_disk_bytes = destination
+        .and(written)
+        .zip(dirty)
+        .map(|(written, dirty)| written.min(dirty));
+    if view.state == TransferState::Finished {
+        return;
+    }
+    let process = scene.processes.iter().find(|it| it.tid == view.pid);
+    let evidence = BottleneckEvidence {
+        source_utilization: source.and_then(|device| device.busy),
+        destination_utilization: destination.and_then(|device| device.busy),
+        is_same_device: matches!((source, destination), (Some(a), Some(b)) if a.name == b.name),
+        is_throttled: tracked.destination.is_some() && is_dirty_throttled(process, scene.sample),
+        io_wait: process.and_then(|process| process.io_wait),
+        is_running: process.is_some_and(|process| process.state == Some('R')),
+    };
+    let rate = view.rate_bytes_per_s.unwrap_or(0.0);
+    if let Some(end) = groups::limited_end(view.pid, rate, (source, destination), scene) {
+        view.bottleneck = Some(end);
+        view.throttle = Some(Throttle::ControlGroup);
+        return;
+    }
+    view.bottleneck = bottleneck(&evidence);
+    view.throttle = if evidence.is_throttled {
+        Some(Throttle::DirtyMemory)
+    } else {
+        tracked.is_rate_limited.then_some(Throttle::OwnLimit)
+    };
+}
+
+fn device_of<'a>(
+    end: Option<&TransferFile>,
+    scene: &BottleneckInput<'a>,
+) -> Option<&'a DeviceView> {
+    let name = device_at_location(scene.sample, end?.place())?;
+    scene.devices.iter().find(|device| device.name == name)
+}
+
+/// Whether the kernel makes it wait because too much is dirty.
+fn is_dirty_throttled(process: Option<&ProcessView>, now: &SystemSample) -> bool {
+    let blocked = process.and_then(|process| process.wait_channel.as_deref());
+    blocked.is_some_and(|function| function.starts_with("balance_dirty"))
+        || is_throttled(&now.host.memory)
+}
+
+/// What speaks for either end.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct BottleneckEvidence {
+    /// Share of time in which the device that is read was busy.
+    pub source_utilization: Option<f64>,
+    /// Share of time in which the device that is written was busy.
+    pub destination_utilization: Option<f64>,
+    /// Whether it is one device.
+    pub is_same_device: bool,
+    /// Whether the kernel makes writers wait.
+    pub is_throttled: bool,
+    /// Share of time in which the process waited for block I/O.
+    pub io_wait: Option<f64>,
+    /// Whether it was running at the moment of the sample.
+    pub is_running: bool,
+}
+
+/// The end that holds it up; `None` where nothing speaks clearly.
+///
+/// What is written goes to memory at first, so a busy destination alone holds nobody up until
+/// writers are made to wait: a busy source comes first.
+#[must_use]
+pub fn bottleneck(evidence: &BottleneckEvidence) -> Option<Bottleneck> {
+    let busy = |share: Option<f64>| share.is_some_and(|share| share >= BUSY_UTILIZATION);
+    let (source, destination) = (
+        busy(evidence.source_utilization),
+        busy(evidence.destination_utilization),
+    );
+    if evidence.is_same_device && source {
+        Some(Bottleneck::SameDisk)
+    } else if evidence.is_throttled {
+        Some(Bottleneck::Destination)
+    } else if source {
+        Some(Bottleneck::Source)
+    } else if destination {
+        Some(Bottleneck::Destination)
+    } else if evidence.io_wait.is_some_and(|share| share >= HIGH_IO_WAIT) {
+        evidence.source_utilization.map(|_| Bottleneck::Source)
+    } else if evidence.is_running || evidence.io_wait.is_some_and(|share| share < LOW_IO_WAIT) {
+        Some(Bottleneck::NotDiskBound)
+    } else {
+        None
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn bottleneck_is_the_busy_device() {
+        let of = |source, destination| BottleneckEvidence {
+            source_utilization: Some(source),
+            destination_utilization: Some(destination),
+            ..BottleneckEvidence::default()
+        };
+        assert_eq!(bottleneck(&of(0.97, 0.2)), Some(Bottleneck::Source));
+        assert_eq!(bottleneck(&of(0.2, 0.97)), Some(Bottleneck::Destination));
+        // Both busy, and memory takes what is written: reading is what it waits for.
+        assert_eq!(bottleneck(&of(0.97, 0.97)), Some(Bottleneck::Source));
+        let full = BottleneckEvidence {
+            is_throttled: true,
+            ..of(0.97, 0.97)
+        };
+        assert_eq!(bottleneck(&full), Some(Bottleneck::Destination));
+        let same = BottleneckEvidence {
+            is_same_device: true,
+            ..of(0.97, 0.97)
+        };
+        assert_eq!(bottleneck(&same), Some(Bottleneck::SameDisk));
+    }
+
+    #[test]
+    fn bottleneck_of_cpu_bound_program_is_not_a_disk() {
+        let idle = BottleneckEvidence {
+            source_utilization: Some(0.1),
+            ..BottleneckEvidence::default()
+        };
+        assert_eq!(bottleneck(&idle), None, "unknown is no answer");
+        let computing = BottleneckEvidence {
+            is_running: true,
+            ..idle
+        };
+        assert_eq!(bottleneck(&computing), Some(Bottleneck::NotDiskBound));
+        let waiting = BottleneckEvidence {
+            io_wait: Some(0.7),
+            ..idle
+        };
+        assert_eq!(bottleneck(&waiting), Some(Bottleneck::Source));
+    }
+}

@@ -1,0 +1,184 @@
+//! Turns samples into views.
+
+use std::sync::Arc;
+
+use crate::probe::SystemSample;
+use crate::probe::sample::{CpuTicks, HostSample, ProbeNotice};
+
+use super::interval::SampleInterval;
+use super::processes::ProcessBaselines;
+use super::snapshot::{HostView, Snapshot};
+use super::transfers::TransferTracker;
+use super::transfers::bottleneck::BottleneckInput;
+use super::{devices, growing, memory, processes};
+use crate::safe_text::SafeText;
+
+/// What is shown.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ViewSettings {
+    /// Whether processes are listed that moved nothing.
+    pub all_processes: bool,
+    /// Smallest file in bytes that counts as a transfer; nothing below 1 MiB is ever seen.
+    pub min_transfer_bytes: u64,
+}
+
+impl Default for ViewSettings {
+    fn default() -> Self {
+        Self {
+            all_processes: false,
+            min_transfer_bytes: 8 << 20,
+        }
+    }
+}
+
+/// Makes a view of each sample, from it and the one before. Pure: the time is the samples'.
+#[derive(Debug)]
+pub struct ViewBuilder {
+    settings: ViewSettings,
+    previous: Option<Arc<SystemSample>>,
+    baselines: ProcessBaselines,
+    tracker: TransferTracker,
+}
+
+impl Default for ViewBuilder {
+    fn default() -> Self {
+        Self::new(ViewSettings::default())
+    }
+}
+
+impl ViewBuilder {
+    /// Knows no sample yet.
+    #[must_use]
+    pub fn new(settings: ViewSettings) -> Self {
+        Self {
+            settings,
+            previous: None,
+            baselines: ProcessBaselines::default(),
+            tracker: TransferTracker::new(settings.min_transfer_bytes),
+        }
+    }
+
+    /// Whether processes that moved nothing are listed, from the next sample on.
+    pub fn show_all_processes(&mut self, all: bool) {
+        self.settings.all_processes = all;
+    }
+
+    /// The view of the next sample.
+    pub fn update(&mut self, now: Arc<SystemSample>) -> Snapshot {
+        let before = self.previous.take();
+        let before = before.as_deref();
+        let interval = SampleInterval::new(before, &now);
+        self.tracker.update(&interval);
+        let devices = devices::device_views(before, &now);
+        let written = devices::media_write_rate(&devices, &now.drives);
+        self.baselines.record_first_sample(&now);
+        let mut live = Snapshot {
+            time: now.time.clone().into(),
+            interval: before.and_then(|before| now.boot_time.checked_sub(before.boot_time)),
+            host: host_view(before.map(|before| &before.host), &now.host, written),
+            devices,
+            processes: processes::process_views(
+                &interval,
+                &self.baselines,
+                self.settings.all_processes,
+            ),
+            process_count: now.processes.len(),
+            transfers: Vec::new(),
+            growing_files: growing::growing_files(&interval),
+            notices: notice_texts(&now.notices),
+            drives: Arc::clone(&now.drives),
+            file_systems: Arc::clone(&now.file_systems),
+        };
+        if let Some(before) = before {
+            live.host.time_to_throttle = memory::time_to_throttle(before, &now);
+            live.host.cache_hit_fraction = processes::cache_hit_fraction(&interval);
+        }
+        live.transfers = self.tracker.transfer_views(&BottleneckInput {
+            sample: &now,
+            devices: &live.devices,
+            processes: &live.processes,
+        });
+        self.previous = Some(now);
+        live
+    }
+}
+
+fn notice_texts(notices: &[ProbeNotice]) -> Vec<SafeText> {
+    notices
+        .iter()
+        .map(|notice| notice.message().into())
+        .collect()
+}
+
+/// The heading; `written` is what reaches media, in bytes per second.
+fn host_view(before: Option<&HostSample>, now: &HostSample, written: Option<f64>) -> HostView {
+    let word = |word: &Option<Arc<str>>| word.as_ref().map(SafeText::from);
+    let share = |stall: f64| stall / 100.0;
+    let cpu = before.and_then(|before| cpu_fractions(before.cpu?, now.cpu?));
+    HostView {
+        name: word(&now.name),
+        kernel: word(&now.kernel),
+        uptime: now.uptime,
+        load_averages: now.load_averages,
+        cpu_busy: cpu.map(|(busy, _)| busy),
+        cpu_iowait: cpu.map(|(_, waiting)| waiting),
+        pressure_some: now
+            .pressure
+            .map(|pressure| share(pressure.some.average_10_s)),
+        pressure_full: now
+            .pressure
+            .map(|pressure| share(pressure.full.average_10_s)),
+        memory_bytes: now.memory.total,
+        cached_bytes: match (now.memory.cached, now.memory.buffers) {
+            (Some(cached), Some(buffers)) => cached.checked_add(buffers),
+            (cached, None) => cached,
+            (None, buffers) => buffers,
+        },
+        dirty_bytes: now.memory.dirty,
+        writeback_bytes: now.memory.writeback,
+        time_to_flush: memory::time_to_flush(&now.memory, written),
+        background_threshold_bytes: now.memory.background_threshold,
+        throttle_threshold_bytes: memory::throttle_threshold(&now.memory),
+        time_to_throttle: None,
+        cache_hit_fraction: None,
+    }
+}
+
+/// Shares of processor time that were busy, and idle with I/O outstanding.
+fn cpu_fractions(before: CpuTicks, now: CpuTicks) -> Option<(f64, f64)> {
+    let total = now
+        .total
+        .checked_sub(before.total)
+        .filter(|total| *total > 0)? as f64;
+    // The count of I/O wait may go backwards (proc(5)).
+    let busy = now.busy.checked_sub(before.busy)? as f64 / total;
+    let waiting = now.iowait.saturating_sub(before.iowait) as f64 / total;
+    Some((busy.min(1.0), waiting.min(1.0)))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn cpu_fractions_are_computed_from_ticks() {
+        let at = |busy, waiting, total| CpuTicks {
+            busy,
+            iowait: waiting,
+            total,
+        };
+        let (busy, waiting) = cpu_fractions(at(10, 5, 100), at(60, 30, 200)).unwrap();
+        assert!((busy - 0.5).abs() < 1e-12 && (waiting - 0.25).abs() < 1e-12);
+        assert_eq!(cpu_fractions(at(1, 1, 5), at(1, 1, 5)), None);
+        assert_eq!(cpu_fractions(at(9, 1, 10), at(1, 1, 20)), None);
+    }
+
+    #[test]
+    fn first_snapshot_has_no_interval() {
+        let mut modeler = ViewBuilder::default();
+        let live = modeler.update(Arc::new(SystemSample::default()));
+        assert_eq!(live.interval, None);
+        let json = serde_json::to_value(&live).unwrap();
+        assert!(json["interval_ns"].is_null());
+    }
+}

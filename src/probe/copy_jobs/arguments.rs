@@ -1,0 +1,380 @@
+//! What a command line of cp, mv, install, rsync, tar or scp wants to have copied. Pure.
+//!
+//! Only as much is understood as it takes to tell the sources from options and destination. What
+//! is taken for a source by mistake does not exist, and counts nothing.
+
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+/// Programs whose arguments are understood, by the kernel's name for them.
+pub const COPY_PROGRAMS: [&[u8]; 6] = [b"cp", b"mv", b"install", b"rsync", b"tar", b"scp"];
+
+/// How it is known how much has arrived.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum CountMethod {
+    /// By the files below the destination.
+    DestinationFiles,
+    /// By the bytes that the process has asked for: there is no destination to look at.
+    ReadBytes,
+}
+
+/// What shall be copied to where.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CopyOrder {
+    /// Files and directories to copy.
+    pub sources: Vec<PathBuf>,
+    /// Where they go; a directory, an archive, or another machine.
+    pub destination: Option<PathBuf>,
+    /// Directory that relative sources start from, where the command says so.
+    pub directory: Option<PathBuf>,
+    /// How it is known how much has arrived.
+    pub count_method: CountMethod,
+    /// Whether a directory among the sources stands for what is in it rather than for itself: of
+    /// rsync those whose names end in a slash.
+    pub copies_contents: Vec<bool>,
+}
+
+/// Short options with a value, and long options whose value is the next argument.
+struct ValueOptions {
+    short: &'static [u8],
+    long: &'static [&'static str],
+}
+
+const CP_OPTIONS: ValueOptions = ValueOptions {
+    short: b"tS",
+    long: &["target-directory", "suffix"],
+};
+const INSTALL_OPTIONS: ValueOptions = ValueOptions {
+    short: b"tSmog",
+    long: &["target-directory", "suffix", "mode", "owner", "group"],
+};
+const RSYNC_OPTIONS: ValueOptions = ValueOptions {
+    short: b"efBTM",
+    long: &[
+        "rsh",
+        "filter",
+        "exclude",
+        "exclude-from",
+        "include",
+        "include-from",
+        "files-from",
+        "block-size",
+        "temp-dir",
+        "bwlimit",
+        "remote-option",
+        "password-file",
+        "log-file",
+        "partial-dir",
+        "compare-dest",
+        "copy-dest",
+        "link-dest",
+        "backup-dir",
+        "suffix",
+        "timeout",
+        "port",
+        "out-format",
+        "chmod",
+        "chown",
+        "max-size",
+        "min-size",
+        "rsync-path",
+    ],
+};
+const SCP_OPTIONS: ValueOptions = ValueOptions {
+    short: b"cDFiJloPSX",
+    long: &[],
+};
+
+/// What the arguments, each ended by a zero byte, ask the program of this name to copy; `None`
+/// when it is a single file, which has a position of its own, or nothing that can be sized here.
+#[must_use]
+pub fn parse_copy_order(name: &[u8], arguments: &[u8]) -> Option<CopyOrder> {
+    let mut words: Vec<&[u8]> = arguments.split(|byte| *byte == 0).skip(1).collect();
+    // The zero byte behind the last one.
+    words.pop_if(|last| last.is_empty());
+    match name {
+        b"cp" | b"mv" => parse_cp(&words, &CP_OPTIONS),
+        b"install" => parse_cp(&words, &INSTALL_OPTIONS),
+        b"rsync" => parse_rsync(&words),
+        b"tar" => parse_tar(&words),
+        b"scp" => parse_scp(&words),
+        _ => None,
+    }
+}
+
+/// Operands and the values of options.
+struct ParsedArguments<'a> {
+    operands: Vec<&'a [u8]>,
+    /// Value of `-t` or `--target-directory`.
+    target: Option<&'a [u8]>,
+    files_from: bool,
+}
+
+fn parse_arguments<'a>(words: &[&'a [u8]], valued: &ValueOptions) -> ParsedArguments<'a> {
+    let mut parsed = ParsedArguments {
+        operands: Vec::new(),
+        target: None,
+        files_from: false,
+    };
+    let mut words = words.iter().copied();
+    while let Some(word) = words.next() {
+        if word == b"--" {
+            parsed.operands.extend(words.by_ref());
+        } else if let Some(long) = word.strip_prefix(b"--") {
+            let (name, value) = match long.iter().position(|byte| *byte == b'=') {
+                Some(at) => (&long[..at], Some(&long[at + 1..])),
+                None => (long, None),
+            };
+            let known = valued.long.iter().any(|option| option.as_bytes() == name);
+            let value = value.or_else(|| known.then(|| words.next()).flatten());
+            match name {
+                b"target-directory" => parsed.target = value,
+                b"files-from" => parsed.files_from = true,
+                _ => {}
+            }
+        } else if word.len() > 1 && word[0] == b'-' {
+            // The first of them that takes a value takes the rest of the word, or the next word.
+            let taking = (1..word.len()).find(|at| valued.short.contains(&word[*at]));
+            if let Some(at) = taking {
+                let rest = &word[at + 1..];
+                let value = if rest.is_empty() {
+                    words.next()
+                } else {
+                    Some(rest)
+                };
+                if word[at] == b't' {
+                    parsed.target = value;
+                }
+            }
+        } else {
+            parsed.operands.push(word);
+        }
+    }
+    parsed
+}
+
+fn parse_cp(words: &[&[u8]], valued: &ValueOptions) -> Option<CopyOrder> {
+    let mut parsed = parse_arguments(words, valued);
+    let destination = match parsed.target {
+        Some(target) => target,
+        None => parsed.operands.pop()?,
+    };
+    let contents = vec![false; parsed.operands.len()];
+    copy_order(
+        &parsed.operands,
+        contents,
+        Some(destination),
+        CountMethod::DestinationFiles,
+    )
+}
+
+/// rsync(1): `HOST:PATH` and `rsync://` are elsewhere, a slash at the end means the contents.
+fn parse_rsync(words: &[&[u8]]) -> Option<CopyOrder> {
+    // The far end of a connection is told by the near one what to send.
+    if words.contains(&&b"--server"[..]) {
+        return None;
+    }
+    let mut parsed = parse_arguments(words, &RSYNC_OPTIONS);
+    let destination = parsed.operands.pop()?;
+    if parsed.files_from || parsed.operands.iter().any(|source| is_remote(source)) {
+        return None;
+    }
+    let contents = parsed
+        .operands
+        .iter()
+        .map(|it| it.ends_with(b"/"))
+        .collect();
+    let measure = if is_remote(destination) {
+        CountMethod::ReadBytes
+    } else {
+        CountMethod::DestinationFiles
+    };
+    copy_order(&parsed.operands, contents, Some(destination), measure)
+}
+
+fn parse_scp(words: &[&[u8]]) -> Option<CopyOrder> {
+    let mut parsed = parse_arguments(words, &SCP_OPTIONS);
+    let destination = parsed.operands.pop()?;
+    if parsed.operands.iter().any(|source| is_remote(source)) {
+        return None;
+    }
+    let contents = vec![false; parsed.operands.len()];
+    copy_order(
+        &parsed.operands,
+        contents,
+        Some(destination),
+        CountMethod::ReadBytes,
+    )
+}
+
+/// tar(1) that makes an archive: `tar cf OUT DIR`, `tar -czf OUT -C BASE DIR`.
+fn parse_tar(words: &[&[u8]]) -> Option<CopyOrder> {
+    let (mut creates, mut archive, mut directory) = (false, None, None);
+    let mut sources = Vec::new();
+    let mut words = words.iter().copied();
+    let mut first = true;
+    while let Some(word) = words.next() {
+        let bundle = match word.strip_prefix(b"-") {
+            Some(rest) if !rest.starts_with(b"-") && !rest.is_empty() => Some(rest),
+            None if first => Some(word),
+            _ => None,
+        };
+        first = false;
+        if let Some(bundle) = bundle {
+            for (at, letter) in bundle.iter().enumerate() {
+                // With a dash the rest of the word may be the value.
+                let rest = &bundle[at + 1..];
+                let whole = word.starts_with(b"-") && !rest.is_empty();
+                let mut value = || if whole { Some(rest) } else { words.next() };
+                match letter {
+                    b'c' => creates = true,
+                    b'f' => archive = value(),
+                    b'C' => directory = value(),
+                    b'T' | b'X' | b'b' | b'g' | b'V' | b'I' => {
+                        value();
+                    }
+                    _ => continue,
+                }
+                if whole && b"fCTXbgVI".contains(letter) {
+                    break;
+                }
+            }
+        } else if word == b"--create" {
+            creates = true;
+        } else if let Some(value) = word.strip_prefix(b"--file=") {
+            archive = Some(value);
+        } else if let Some(value) = word.strip_prefix(b"--directory=") {
+            directory = Some(value);
+        } else if !word.starts_with(b"--") {
+            sources.push(word);
+        }
+    }
+    let contents = vec![false; sources.len()];
+    let mut order = copy_order(&sources, contents, archive, CountMethod::ReadBytes)?;
+    order.directory = directory.map(path_from_bytes);
+    creates.then_some(order)
+}
+
+fn copy_order(
+    sources: &[&[u8]],
+    contents: Vec<bool>,
+    destination: Option<&[u8]>,
+    measure: CountMethod,
+) -> Option<CopyOrder> {
+    let order = CopyOrder {
+        sources: sources
+            .iter()
+            .map(|source| path_from_bytes(source))
+            .collect(),
+        destination: destination.map(path_from_bytes),
+        directory: None,
+        count_method: measure,
+        copies_contents: contents,
+    };
+    (!order.sources.is_empty()).then_some(order)
+}
+
+fn path_from_bytes(bytes: &[u8]) -> PathBuf {
+    PathBuf::from(OsStr::from_bytes(bytes))
+}
+
+/// A colon before any slash names another machine.
+fn is_remote(word: &[u8]) -> bool {
+    let local = word.split(|byte| *byte == b'/').next().unwrap_or(word);
+    local.contains(&b':')
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    fn of(line: &str) -> Option<(Vec<String>, Option<String>, CountMethod)> {
+        let arguments: String = line.split(' ').map(|word| format!("{word}\0")).collect();
+        let name = line.split(' ').next().unwrap_or_default();
+        let order = parse_copy_order(name.as_bytes(), arguments.as_bytes())?;
+        let text = |path: &PathBuf| path.display().to_string();
+        Some((
+            order.sources.iter().map(text).collect(),
+            order.destination.as_ref().map(text),
+            order.count_method,
+        ))
+    }
+
+    fn expected(
+        sources: &[&str],
+        destination: &str,
+        measure: CountMethod,
+    ) -> Option<(Vec<String>, Option<String>, CountMethod)> {
+        let sources = sources.iter().map(|it| (*it).to_owned()).collect();
+        Some((sources, Some(destination.to_owned()), measure))
+    }
+
+    #[test]
+    fn copy_arguments_are_separated_from_options() {
+        use CountMethod::{DestinationFiles, ReadBytes};
+        assert_eq!(
+            of("cp -a tree /backup"),
+            expected(&["tree"], "/backup", DestinationFiles)
+        );
+        assert_eq!(
+            of("cp -rt /backup a b"),
+            expected(&["a", "b"], "/backup", DestinationFiles)
+        );
+        assert_eq!(
+            of("mv --target-directory=/b -- -x y"),
+            expected(&["-x", "y"], "/b", DestinationFiles)
+        );
+        assert_eq!(
+            of("rsync -a --exclude *.o --bwlimit=1m src/ /dst"),
+            expected(&["src/"], "/dst", DestinationFiles)
+        );
+        assert_eq!(
+            of("rsync -a src host:/dst"),
+            expected(&["src"], "host:/dst", ReadBytes)
+        );
+        assert_eq!(of("rsync -a host:/src /dst"), None);
+        assert_eq!(of("rsync --server -logDtpre.iLsfxC . /dst"), None);
+        assert_eq!(
+            of("scp -P 22 -r tree host:"),
+            expected(&["tree"], "host:", ReadBytes)
+        );
+    }
+
+    #[test]
+    fn tar_arguments_are_parsed_only_when_creating() {
+        use CountMethod::ReadBytes;
+        assert_eq!(
+            of("tar czf out.tgz a b"),
+            expected(&["a", "b"], "out.tgz", ReadBytes)
+        );
+        assert_eq!(
+            of("tar -cf out.tar a"),
+            expected(&["a"], "out.tar", ReadBytes)
+        );
+        assert_eq!(
+            of("tar -c -C /srv -fout.tar a"),
+            expected(&["a"], "out.tar", ReadBytes)
+        );
+        assert_eq!(of("tar xf in.tar a"), None);
+        assert_eq!(
+            of("tar --create --file=o a"),
+            expected(&["a"], "o", ReadBytes)
+        );
+    }
+
+    #[test]
+    fn command_without_sources_yields_no_copy_order() {
+        assert_eq!(of("cp"), None);
+        assert_eq!(of("cp a"), None);
+        assert_eq!(of("cat a b"), None);
+    }
+
+    proptest! {
+        #[test]
+        fn copy_argument_parser_accepts_any_bytes(arguments: Vec<u8>, name in 0..6_usize) {
+            let _ = parse_copy_order(COPY_PROGRAMS[name], &arguments);
+        }
+    }
+}

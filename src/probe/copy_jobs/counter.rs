@@ -1,0 +1,101 @@
+//! The thread that sizes what jobs shall copy and looks what has arrived.
+
+use std::collections::{BTreeMap, HashMap};
+use std::path::PathBuf;
+use std::sync::mpsc::{Receiver, RecvTimeoutError, Sender, channel};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread;
+use std::time::Duration;
+
+use super::arguments::CopyOrder;
+use super::{FileCount, ProcessKey};
+
+mod tree;
+
+use tree::CopyTree;
+
+/// Time between two looks at what has arrived.
+const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);
+
+enum CountRequest {
+    Start(ProcessKey, PathBuf, Arc<CopyOrder>),
+    Stop(ProcessKey),
+}
+
+type SharedCounts = Arc<Mutex<HashMap<ProcessKey, FileCount>>>;
+
+/// The thread; it ends when this is dropped.
+#[derive(Debug)]
+pub(super) struct TreeCounter {
+    requests: Sender<CountRequest>,
+    counts: SharedCounts,
+}
+
+impl TreeCounter {
+    /// Starts it; `None` where the system has no thread to give.
+    pub(super) fn start() -> Option<Self> {
+        let (requests, inbox) = channel();
+        let counts = SharedCounts::default();
+        let published = Arc::clone(&counts);
+        thread::Builder::new()
+            .name("job counter".to_owned())
+            .spawn(move || count_loop(&inbox, &published))
+            .ok()?;
+        Some(Self { requests, counts })
+    }
+
+    /// Follows a job; `process` is its directory below `/proc`, through which its own root and
+    /// working directory are reached.
+    pub(super) fn start_job(&self, key: ProcessKey, process: PathBuf, order: Arc<CopyOrder>) {
+        // A thread that is gone counts nothing: unknown it stays.
+        let _ = self.requests.send(CountRequest::Start(key, process, order));
+    }
+
+    /// Its process has ended.
+    pub(super) fn stop_job(&self, key: ProcessKey) {
+        lock_counts(&self.counts).remove(&key);
+        let _ = self.requests.send(CountRequest::Stop(key));
+    }
+
+    /// What was counted until now.
+    pub(super) fn count_of(&self, key: ProcessKey) -> FileCount {
+        lock_counts(&self.counts)
+            .get(&key)
+            .copied()
+            .unwrap_or_default()
+    }
+}
+
+/// A thread that panicked leaves whole numbers behind.
+fn lock_counts(counts: &SharedCounts) -> MutexGuard<'_, HashMap<ProcessKey, FileCount>> {
+    counts.lock().unwrap_or_else(PoisonError::into_inner)
+}
+
+fn count_loop(inbox: &Receiver<CountRequest>, counts: &SharedCounts) {
+    let mut trees: BTreeMap<ProcessKey, CopyTree> = BTreeMap::new();
+    loop {
+        let request = if trees.is_empty() {
+            inbox.recv().map_err(|_| RecvTimeoutError::Disconnected)
+        } else if trees.values().all(CopyTree::is_complete) {
+            inbox.recv_timeout(RECOUNT_INTERVAL)
+        } else {
+            inbox.recv_timeout(Duration::ZERO)
+        };
+        match request {
+            Ok(CountRequest::Start(key, process, order)) => {
+                trees.insert(key, CopyTree::new(&process, &order));
+            }
+            Ok(CountRequest::Stop(key)) => {
+                trees.remove(&key);
+                lock_counts(counts).remove(&key);
+            }
+            Err(RecvTimeoutError::Disconnected) => return,
+            Err(RecvTimeoutError::Timeout) => {
+                for (key, tree) in &mut trees {
+                    tree.next_step();
+                    lock_counts(counts).insert(*key, tree.current_count());
+                }
+            }
+        }
+    }
+}

@@ -1,0 +1,149 @@
+//! How far a program is with all the files that its arguments name: cp, mv, install, rsync, tar
+//! and scp are asked to copy trees, and a position in the file of the moment says little.
+//!
+//! The arguments are expanded and the sources sized on a thread of its own, which also looks which
+//! of the files have arrived.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use super::sample::{ProcessIdentity, ProcessSample};
+use crate::roots::SysPaths;
+
+pub mod arguments;
+mod count;
+mod counter;
+
+pub use arguments::CountMethod;
+pub use count::FileCount;
+use counter::TreeCounter;
+
+/// How far a job is, as far as was counted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct JobCount {
+    /// What its arguments say.
+    pub order: Arc<arguments::CopyOrder>,
+    /// What was counted.
+    pub count: FileCount,
+}
+
+/// A process by its id and the moment of its beginning.
+type ProcessKey = (u32, u64);
+
+/// What a process was taken for.
+#[derive(Debug)]
+struct JudgedProcess {
+    /// Who it was then. Between fork(2) and the end of execve(2) a process has the name or the
+    /// arguments of another one, so a judgement holds for one identity only.
+    identity: Arc<ProcessIdentity>,
+    /// What it copies; `None`: no job.
+    order: Option<Arc<arguments::CopyOrder>>,
+}
+
+/// Jobs that are being followed.
+#[derive(Debug, Default)]
+pub struct CopyJobs {
+    counter: Option<TreeCounter>,
+    judged_processes: BTreeMap<ProcessKey, JudgedProcess>,
+}
+
+impl CopyJobs {
+    /// Notes in each process that copies several files how far it is.
+    pub fn update_counts(&mut self, roots: &SysPaths, processes: &mut [ProcessSample]) {
+        let mut gone: BTreeMap<ProcessKey, ()> =
+            self.judged_processes.keys().map(|key| (*key, ())).collect();
+        for place in 0..processes.len() {
+            let identity = &processes[place].identity;
+            if !arguments::COPY_PROGRAMS.contains(&identity.name.as_slice()) {
+                continue;
+            }
+            let key = (identity.pid, identity.start_ticks);
+            gone.remove(&key);
+            let judged = self.judged_processes.get(&key);
+            if judged.is_none_or(|judged| !Arc::ptr_eq(&judged.identity, identity)) {
+                let identity = Arc::clone(identity);
+                let order = self.start_job(roots, &identity, processes);
+                self.judged_processes
+                    .insert(key, JudgedProcess { identity, order });
+            }
+            processes[place].job_count = self.count_of(key);
+        }
+        for key in gone.into_keys() {
+            self.judged_processes.remove(&key);
+            if let Some(counter) = &self.counter {
+                counter.stop_job(key);
+            }
+        }
+    }
+
+    fn count_of(&self, key: ProcessKey) -> Option<JobCount> {
+        let order = self.judged_processes.get(&key)?.order.as_ref()?;
+        Some(JobCount {
+            order: Arc::clone(order),
+            count: self.counter.as_ref()?.count_of(key),
+        })
+    }
+
+    fn start_job(
+        &mut self,
+        roots: &SysPaths,
+        identity: &ProcessIdentity,
+        processes: &[ProcessSample],
+    ) -> Option<Arc<arguments::CopyOrder>> {
+        if has_same_parent(identity, processes) {
+            return None;
+        }
+        let order = Arc::new(arguments::parse_copy_order(
+            &identity.name,
+            &identity.arguments,
+        )?);
+        if self.counter.is_none() {
+            self.counter = TreeCounter::start();
+        }
+        let process = roots.proc.join(identity.pid.to_string());
+        let key = (identity.pid, identity.start_ticks);
+        self.counter
+            .as_ref()?
+            .start_job(key, process, Arc::clone(&order));
+        Some(order)
+    }
+}
+
+/// Whether its parent runs the same command: rsync has a process for either end, and one between.
+fn has_same_parent(identity: &ProcessIdentity, processes: &[ProcessSample]) -> bool {
+    processes
+        .binary_search_by_key(&identity.parent_pid, |process| process.identity.pid)
+        .is_ok_and(|place| processes[place].identity.name == identity.name)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn process(arguments: &[u8]) -> ProcessSample {
+        ProcessSample {
+            identity: Arc::new(ProcessIdentity {
+                pid: 7,
+                name: b"cp".to_vec(),
+                arguments: arguments.to_vec(),
+                ..ProcessIdentity::default()
+            }),
+            ..ProcessSample::default()
+        }
+    }
+
+    #[test]
+    fn process_is_judged_again_when_its_arguments_appear() {
+        let empty = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(empty.path());
+        let mut jobs = CopyJobs::default();
+        let mut early = [process(b"")];
+        jobs.update_counts(&roots, &mut early);
+        assert_eq!(early[0].job_count, None);
+        let mut whole = [process(b"cp\0-r\0tree\0copy\0")];
+        jobs.update_counts(&roots, &mut whole);
+        assert!(whole[0].job_count.is_some());
+        jobs.update_counts(&roots, &mut []);
+        assert!(jobs.judged_processes.is_empty());
+    }
+}

@@ -1,0 +1,187 @@
+//! Takes events out of the per-processor buffers and puts them in order of time.
+
+use std::fs::{self, File};
+use std::io::{self, Read};
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::PathBuf;
+
+use super::decode::EventDecoder;
+use super::error::TraceError;
+use super::event::{BlockEvent, RequestStep};
+use super::names::ThreadNames;
+use super::page::{LostEvents, PageFormat};
+use crate::probe::text::{nonempty_lines, parse_number};
+
+/// Events younger than this may be overtaken by one that another processor is still writing.
+pub(super) const SETTLE_TIME_NS: u64 = 1_000_000;
+
+/// The buffers of all processors.
+#[derive(Debug)]
+pub struct RingReader {
+    pipes: Vec<SplicePipe>,
+    decoder: EventDecoder,
+    format: PageFormat,
+    thread_names: ThreadNames,
+    page_buffer: Vec<u8>,
+    unsettled_events: Vec<BlockEvent>,
+    /// Counted in the pages.
+    missed_events: u64,
+}
+
+#[derive(Debug)]
+struct SplicePipe {
+    raw_pipe: File,
+    stats_path: PathBuf,
+}
+
+impl RingReader {
+    /// Opens the buffers below these directories.
+    ///
+    /// # Errors
+    /// When one cannot be opened.
+    pub fn open(
+        processors: &[PathBuf],
+        decoder: EventDecoder,
+        format: PageFormat,
+        names: ThreadNames,
+    ) -> Result<Self, TraceError> {
+        let pipe = |directory: &PathBuf| {
+            let path = directory.join("trace_pipe_raw");
+            let pages = fs::OpenOptions::new()
+                .read(true)
+                .custom_flags(libc::O_NONBLOCK)
+                .open(&path)
+                .map_err(TraceError::from_io_error("opening", &path))?;
+            Ok(SplicePipe {
+                raw_pipe: pages,
+                stats_path: directory.join("stats"),
+            })
+        };
+        Ok(Self {
+            pipes: processors.iter().map(pipe).collect::<Result<_, _>>()?,
+            decoder,
+            page_buffer: vec![0; format.size()],
+            format,
+            thread_names: names,
+            unsettled_events: Vec::new(),
+            missed_events: 0,
+        })
+    }
+
+    /// Reads what there is. Returns the number of events read.
+    ///
+    /// # Errors
+    /// When the kernel refuses to go on.
+    pub fn read_events(&mut self) -> io::Result<usize> {
+        let before = self.unsettled_events.len();
+        for index in 0..self.pipes.len() {
+            while self.read_page(index)? {}
+        }
+        Ok(self.unsettled_events.len() - before)
+    }
+
+    /// Reads a page of one processor; false when it has none.
+    fn read_page(&mut self, index: usize) -> io::Result<bool> {
+        let length = match self.pipes[index].raw_pipe.read(&mut self.page_buffer) {
+            Ok(0) => return Ok(false),
+            Ok(length) => length,
+            Err(error) => {
+                return match error.kind() {
+                    io::ErrorKind::WouldBlock => Ok(false),
+                    io::ErrorKind::Interrupted => Ok(true),
+                    _ => Err(error),
+                };
+            }
+        };
+        let Some(page) = self.format.open_page(&self.page_buffer[..length]) else {
+            return Ok(true);
+        };
+        let lost = match page.lost() {
+            LostEvents::Nothing => 0,
+            LostEvents::UnknownCount => 1,
+            LostEvents::Count(count) => count,
+        };
+        if lost > 0 {
+            self.missed_events += lost;
+            self.unsettled_events
+                .push(BlockEvent::new(RequestStep::EventsLost, page.start_time()));
+        }
+        for (at, record) in page {
+            if let Some(mut event) = self.decoder.decode_record(at, record) {
+                // The other events carry the name or do not need it.
+                if event.request_step == RequestStep::Dirtied {
+                    event.thread_name = self.thread_names.name_of(event.pid);
+                }
+                self.unsettled_events.push(event);
+            }
+        }
+        Ok(true)
+    }
+
+    /// Hands over, in order of time, the events that nothing can come before any more. `started`
+    /// is the time at which the last reading began; `None` hands over all.
+    pub fn deliver_settled<R>(
+        &mut self,
+        started: Option<u64>,
+        sink: impl FnOnce(&[BlockEvent]) -> R,
+    ) -> R {
+        // Each processor's events are in order already, which makes this little more than a merge.
+        self.unsettled_events
+            .sort_by_key(|event| event.timestamp_ns);
+        let end = started.map_or(self.unsettled_events.len(), |started| {
+            let settled = started.saturating_sub(SETTLE_TIME_NS);
+            self.unsettled_events
+                .partition_point(|event| event.timestamp_ns <= settled)
+        });
+        let answer = sink(&self.unsettled_events[..end]);
+        self.unsettled_events.drain(..end);
+        answer
+    }
+
+    /// After a rest: what was read and not handed over is forgotten, and a mark says so.
+    pub fn resume_at(&mut self, at: u64) {
+        self.unsettled_events.clear();
+        self.unsettled_events
+            .push(BlockEvent::new(RequestStep::RecordingResumed, at));
+    }
+
+    /// Events lost since the beginning, as far as the kernel counts them: the buffer was full, or
+    /// an interrupt came in an interrupt.
+    #[must_use]
+    pub fn lost_events(&self) -> u64 {
+        let counted: u64 = self
+            .pipes
+            .iter()
+            .filter_map(|pipe| fs::read(&pipe.stats_path).ok())
+            .map(|text| parse_lost_events(&text))
+            .sum();
+        counted.max(self.missed_events)
+    }
+}
+
+/// Reads `per_cpu/cpuN/stats` (kernel Documentation/trace/ftrace.rst).
+fn parse_lost_events(text: &[u8]) -> u64 {
+    nonempty_lines(text)
+        .filter_map(|line| {
+            let colon = line.iter().position(|byte| *byte == b':')?;
+            let counts = matches!(
+                &line[..colon],
+                b"overrun" | b"commit overrun" | b"dropped events"
+            );
+            counts.then(|| parse_number(line[colon + 1..].trim_ascii()))?
+        })
+        .sum()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn lost_events_sum_all_loss_counters() {
+        let text = b"entries: 640\noverrun: 12\ncommit overrun: 1\nbytes: 26452\n\
+            oldest event ts:  3565.824693\nnow ts:  3566.181329\ndropped events: 3\nread events: 0\n";
+        assert_eq!(parse_lost_events(text), 16);
+        assert_eq!(parse_lost_events(b""), 0);
+    }
+}

@@ -1,0 +1,360 @@
+//! A backend that says what changed in few bytes: a slow line is the normal case.
+//!
+//! It moves the cursor forwards by a few columns rather than to a place, names colours by their
+//! short codes, changes styles in one sequence, and erases runs of blanks instead of writing them
+//! (ECMA-48: CUF, SGR, ECH). Everything else is crossterm's.
+
+use std::fmt::Write as _;
+use std::io::{self, Write};
+
+use ratatui::backend::{Backend, ClearType, CrosstermBackend, WindowSize};
+use ratatui::buffer::Cell;
+use ratatui::layout::{Position, Size};
+use ratatui::style::{Color, Modifier};
+use unicode_width::UnicodeWidthStr;
+
+/// From so many blanks on erasing them and going on behind them is shorter than writing them.
+const MIN_ERASE_BLANKS: u16 = 12;
+/// Modifiers with their codes; slow and rapid blinking are never used.
+const MODIFIER_CODES: [(Modifier, u8); 6] = [
+    (Modifier::BOLD, 1),
+    (Modifier::DIM, 2),
+    (Modifier::ITALIC, 3),
+    (Modifier::UNDERLINED, 4),
+    (Modifier::REVERSED, 7),
+    (Modifier::CROSSED_OUT, 9),
+];
+
+/// Draws on a terminal behind `W`.
+#[derive(Debug)]
+pub struct CompactBackend<W: Write> {
+    backend: CrosstermBackend<W>,
+    frame_bytes: String,
+}
+
+impl<W: Write> CompactBackend<W> {
+    /// Writes to `writer`.
+    pub fn new(writer: W) -> Self {
+        Self {
+            backend: CrosstermBackend::new(writer),
+            frame_bytes: String::new(),
+        }
+    }
+}
+
+/// Style of a cell as far as it is used.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+struct CellStyle {
+    fg: Color,
+    bg: Color,
+    modifier: Modifier,
+}
+
+impl CellStyle {
+    fn of_cell(cell: &Cell) -> Self {
+        Self {
+            fg: cell.fg,
+            bg: cell.bg,
+            modifier: cell.modifier,
+        }
+    }
+
+    /// Whether a blank of this style is nothing but its background.
+    fn blank_shows_background_only(self) -> bool {
+        self.bg == Color::Reset
+            && !self
+                .modifier
+                .intersects(Modifier::UNDERLINED | Modifier::REVERSED | Modifier::CROSSED_OUT)
+    }
+}
+
+/// Where the terminal stands while a frame is written.
+#[derive(Debug, Default)]
+struct TerminalCursor {
+    position: Option<(u16, u16)>,
+    /// Whether everything since the last absolute move was ASCII: terminals differ in how wide
+    /// they draw the rest.
+    is_position_certain: bool,
+    style: CellStyle,
+}
+
+/// Writes the changed cells.
+fn write_cells<'a>(frame: &mut String, cells: impl Iterator<Item = (u16, u16, &'a Cell)>) {
+    let mut cursor = TerminalCursor::default();
+    let mut blanks: Option<(u16, u16, u16)> = None;
+    for (x, y, cell) in cells {
+        let blank = cell.symbol() == " " && CellStyle::of_cell(cell).blank_shows_background_only();
+        match &mut blanks {
+            Some((from, row, count)) if blank && (*from + *count, *row) == (x, y) => {
+                *count += 1;
+                continue;
+            }
+            _ => {}
+        }
+        if let Some(run) = blanks.take() {
+            write_blanks(frame, run, &mut cursor);
+        }
+        if blank {
+            blanks = Some((x, y, 1));
+        } else {
+            write_cell(frame, (x, y), cell, &mut cursor);
+        }
+    }
+    if let Some(run) = blanks {
+        write_blanks(frame, run, &mut cursor);
+    }
+    set_style(frame, CellStyle::default(), &mut cursor);
+}
+
+fn write_cell(frame: &mut String, place: (u16, u16), cell: &Cell, cursor: &mut TerminalCursor) {
+    move_cursor(frame, place, cursor);
+    set_style(frame, CellStyle::of_cell(cell), cursor);
+    frame.push_str(cell.symbol());
+    let width = u16::try_from(cell.symbol().width()).unwrap_or(1);
+    cursor.is_position_certain &= cell.symbol().is_ascii();
+    cursor.position = Some((place.0.saturating_add(width), place.1));
+}
+
+/// Writes or erases a run of blanks; erasing leaves the cursor where it is.
+fn write_blanks(frame: &mut String, (x, y, count): (u16, u16, u16), cursor: &mut TerminalCursor) {
+    move_cursor(frame, (x, y), cursor);
+    if !cursor.style.blank_shows_background_only() {
+        set_style(frame, CellStyle::default(), cursor);
+    }
+    if count < MIN_ERASE_BLANKS {
+        frame.extend(std::iter::repeat_n(' ', usize::from(count)));
+        cursor.position = Some((x.saturating_add(count), y));
+    } else {
+        push_formatted(frame, format_args!("\x1b[{count}X"));
+    }
+}
+
+fn move_cursor(frame: &mut String, (x, y): (u16, u16), cursor: &mut TerminalCursor) {
+    let forwards = cursor.position.and_then(|(column, row)| {
+        let same = row == y && (cursor.is_position_certain || column == x);
+        x.checked_sub(column).filter(|_| same)
+    });
+    match forwards {
+        Some(0) => return,
+        Some(1) => frame.push_str("\x1b[C"),
+        Some(columns) => push_formatted(frame, format_args!("\x1b[{columns}C")),
+        None => {
+            push_formatted(frame, format_args!("\x1b[{};{}H", y + 1, x + 1));
+            cursor.is_position_certain = true;
+        }
+    }
+    cursor.position = Some((x, y));
+}
+
+/// Changes the style in one sequence: what was set is taken back together, as bold and dim cannot be
+/// taken back apart.
+fn set_style(frame: &mut String, wanted: CellStyle, cursor: &mut TerminalCursor) {
+    let mut known = cursor.style;
+    if known == wanted {
+        return;
+    }
+    if wanted == CellStyle::default() {
+        frame.push_str("\x1b[m");
+        cursor.style = wanted;
+        return;
+    }
+    let mut codes = String::new();
+    if !wanted.modifier.contains(known.modifier) {
+        codes.push_str("0;");
+        known = CellStyle::default();
+    }
+    for (modifier, code) in MODIFIER_CODES {
+        if (wanted.modifier - known.modifier).contains(modifier) {
+            push_formatted(&mut codes, format_args!("{code};"));
+        }
+    }
+    if wanted.fg != known.fg {
+        push_colour(&mut codes, wanted.fg, 30);
+    }
+    if wanted.bg != known.bg {
+        push_colour(&mut codes, wanted.bg, 40);
+    }
+    codes.pop();
+    push_formatted(frame, format_args!("\x1b[{codes}m"));
+    cursor.style = wanted;
+}
+
+/// The code of a colour; `base` is 30 for the foreground and 40 for the background.
+fn push_colour(codes: &mut String, colour: Color, base: u8) {
+    let code = match colour {
+        Color::Reset => base + 9,
+        Color::Black => base,
+        Color::Red => base + 1,
+        Color::Green => base + 2,
+        Color::Yellow => base + 3,
+        Color::Blue => base + 4,
+        Color::Magenta => base + 5,
+        Color::Cyan => base + 6,
+        Color::Gray => base + 7,
+        Color::DarkGray => base + 60,
+        Color::LightRed => base + 61,
+        Color::LightGreen => base + 62,
+        Color::LightYellow => base + 63,
+        Color::LightBlue => base + 64,
+        Color::LightMagenta => base + 65,
+        Color::LightCyan => base + 66,
+        Color::White => base + 67,
+        Color::Indexed(index) => {
+            return push_formatted(codes, format_args!("{};5;{index};", base + 8));
+        }
+        Color::Rgb(red, green, blue) => {
+            return push_formatted(codes, format_args!("{};2;{red};{green};{blue};", base + 8));
+        }
+    };
+    push_formatted(codes, format_args!("{code};"));
+}
+
+fn push_formatted(text: &mut String, arguments: std::fmt::Arguments<'_>) {
+    // Writing to a String does not fail.
+    let _ = text.write_fmt(arguments);
+}
+
+impl<W: Write> Backend for CompactBackend<W> {
+    type Error = io::Error;
+
+    fn draw<'a, I>(&mut self, content: I) -> io::Result<()>
+    where
+        I: Iterator<Item = (u16, u16, &'a Cell)>,
+    {
+        self.frame_bytes.clear();
+        write_cells(&mut self.frame_bytes, content);
+        self.backend.write_all(self.frame_bytes.as_bytes())
+    }
+
+    fn hide_cursor(&mut self) -> io::Result<()> {
+        self.backend.hide_cursor()
+    }
+
+    fn show_cursor(&mut self) -> io::Result<()> {
+        self.backend.show_cursor()
+    }
+
+    fn get_cursor_position(&mut self) -> io::Result<Position> {
+        self.backend.get_cursor_position()
+    }
+
+    fn set_cursor_position<P: Into<Position>>(&mut self, position: P) -> io::Result<()> {
+        self.backend.set_cursor_position(position)
+    }
+
+    fn clear(&mut self) -> io::Result<()> {
+        self.backend.clear()
+    }
+
+    fn clear_region(&mut self, clear_type: ClearType) -> io::Result<()> {
+        self.backend.clear_region(clear_type)
+    }
+
+    fn size(&self) -> io::Result<Size> {
+        self.backend.size()
+    }
+
+    fn window_size(&mut self) -> io::Result<WindowSize> {
+        self.backend.window_size()
+    }
+
+    fn flush(&mut self) -> io::Result<()> {
+        Backend::flush(&mut self.backend)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+    use ratatui::buffer::Buffer;
+    use ratatui::layout::Rect;
+    use ratatui::style::Style;
+
+    use super::*;
+
+    const WIDTH: u16 = 30;
+    const HEIGHT: u16 = 5;
+
+    /// Words of some style somewhere.
+    fn any_screen() -> impl Strategy<Value = Vec<(u16, u16, String, Style)>> {
+        let words = prop::sample::select(vec![
+            "a",
+            "12.5",
+            "      ",
+            "          ",
+            "━━╸",
+            "日本",
+            "x y",
+        ]);
+        let styles = prop::sample::select(vec![
+            Style::new(),
+            Style::new().fg(Color::Cyan),
+            Style::new().add_modifier(Modifier::DIM),
+            Style::new()
+                .fg(Color::Red)
+                .add_modifier(Modifier::BOLD | Modifier::UNDERLINED),
+            Style::new().add_modifier(Modifier::REVERSED),
+            Style::new().bg(Color::Indexed(17)),
+        ]);
+        let word = (0..WIDTH, 0..HEIGHT, words, styles);
+        let word = word.prop_map(|(x, y, word, style)| (x, y, word.to_owned(), style));
+        prop::collection::vec(word, 0..20)
+    }
+
+    fn buffer(words: &[(u16, u16, String, Style)]) -> Buffer {
+        let mut buffer = Buffer::empty(Rect::new(0, 0, WIDTH, HEIGHT));
+        for (x, y, word, style) in words {
+            // A letter is bold or dim: terminals know no both.
+            buffer.set_string(*x, *y, word, Style::reset().patch(*style));
+        }
+        buffer
+    }
+
+    /// What a terminal shows of a cell: letter, colours, bold, dim, underlined, reversed.
+    fn shown_cell(screen: &vt100::Screen, x: u16, y: u16) -> (String, String, [bool; 4]) {
+        let cell = screen.cell(y, x).unwrap();
+        let letter = match cell.contents() {
+            "" => " ".to_owned(),
+            letter => letter.to_owned(),
+        };
+        let colours = format!("{:?} {:?}", cell.fgcolor(), cell.bgcolor());
+        let marks = [cell.bold(), cell.dim(), cell.underline(), cell.inverse()];
+        (letter, colours, marks)
+    }
+
+    proptest! {
+        #[test]
+        fn compact_backend_draws_same_screen_as_crossterm(first in any_screen(), second in any_screen()) {
+            let (first, second) = (buffer(&first), buffer(&second));
+            let empty = Buffer::empty(first.area);
+            let mut ours = vt100::Parser::new(HEIGHT, WIDTH, 0);
+            let mut theirs = vt100::Parser::new(HEIGHT, WIDTH, 0);
+            for (before, after) in [(&empty, &first), (&first, &second)] {
+                let changes = before.diff(after);
+                let mut frame = String::new();
+                write_cells(&mut frame, changes.iter().map(|(x, y, cell)| (*x, *y, *cell)));
+                ours.process(frame.as_bytes());
+                let mut bytes = Vec::new();
+                let mut backend = CrosstermBackend::new(&mut bytes);
+                backend.draw(changes.into_iter()).unwrap();
+                theirs.process(&bytes);
+                prop_assert!(frame.len() <= bytes.len());
+            }
+            for y in 0..HEIGHT {
+                for x in 0..WIDTH {
+                    let mut own = shown_cell(ours.screen(), x, y);
+                    let other = shown_cell(theirs.screen(), x, y);
+                    // The foreground of a blank is not seen, nor is whether it is bold or dim.
+                    if own.0 == " " && other.0 == " " {
+                        let background = |it: &str| it.rsplit(' ').next().unwrap_or("").to_owned();
+                        prop_assert_eq!(background(&own.1), background(&other.1));
+                        own.1.clone_from(&other.1);
+                        own.2[0] = other.2[0];
+                        own.2[1] = other.2[1];
+                    }
+                    prop_assert_eq!(&own, &other, "{} {}", x, y);
+                }
+            }
+        }
+    }
+}

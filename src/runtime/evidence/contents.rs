@@ -1,0 +1,99 @@
+//! What there is to be read, looked at before the first request: holes of a file, blocks of zeros.
+
+use std::fs::File;
+use std::ops::Range;
+use std::os::unix::fs::FileExt;
+
+use crate::drive::random::Xoshiro256;
+use crate::drive::{BlockDevice, DriveKind, Target, TargetKind, extents};
+use crate::session::document::{BlockSample, FileAllocation};
+
+/// Blocks that are read.
+const SAMPLED_BLOCKS: u32 = 32;
+/// Bytes of each.
+const SAMPLE_BLOCK_BYTES: usize = 4096;
+
+/// How much of the target, or of the file behind the loop device that it is, lies on the medium
+/// within the window. `None` for what has no file, and where the file system does not tell.
+#[must_use]
+pub fn allocated_extents(
+    target: &Target,
+    stack: &[&BlockDevice],
+    window: &Range<u64>,
+) -> Option<FileAllocation> {
+    let backing = stack.iter().find(|drive| drive.kind == DriveKind::Loop);
+    let (path, range) = match (target.kind, backing) {
+        (TargetKind::File, _) => (target.name.clone(), window.clone()),
+        (TargetKind::BlockDevice, Some(drive)) => {
+            let file = drive.backing_file.clone()?;
+            let direct = stack.first().is_some_and(|top| top.name == drive.name);
+            // Through a partition or a volume addresses are others.
+            let range = if direct {
+                window.clone()
+            } else {
+                0..drive.size_bytes
+            };
+            (file, range)
+        }
+        _ => return None,
+    };
+    let file = File::open(&path).ok()?;
+    let found = extents::allocated_extents(&file, range).ok()?;
+    Some(FileAllocation {
+        file: path.into(),
+        bytes: found.total_bytes,
+        hole_bytes: found.hole_bytes,
+        unwritten_bytes: found.unwritten_bytes,
+        encoded_bytes: found.encoded_bytes,
+    })
+}
+
+/// Reads a few blocks at random places of a block device, and counts those that hold only zeros.
+/// `None` where the device cannot be read like this.
+///
+/// They are read through the page cache: what they hold is the same, and no alignment is asked for.
+#[must_use]
+pub fn sample_blocks(path: &str, window: &Range<u64>, seed: u64) -> Option<BlockSample> {
+    let room = (window.end.checked_sub(window.start)? / SAMPLE_BLOCK_BYTES as u64).max(1);
+    let file = File::open(path).ok()?;
+    // Without it each block would bring its neighbours along; the reading itself is all the same.
+    let advice = rustix::fs::Advice::Random;
+    let _ = rustix::fs::fadvise(&file, window.start, None, advice);
+    let mut random = Xoshiro256::new(seed);
+    let mut buffer = vec![0; SAMPLE_BLOCK_BYTES];
+    let mut found = BlockSample {
+        blocks: 0,
+        zero_blocks: 0,
+    };
+    for _ in 0..SAMPLED_BLOCKS {
+        let address = window.start + random.next_below(room) * SAMPLE_BLOCK_BYTES as u64;
+        file.read_exact_at(&mut buffer, address).ok()?;
+        found.blocks += 1;
+        found.zero_blocks += u32::from(buffer.iter().all(|byte| *byte == 0));
+    }
+    Some(found)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sampled_zero_blocks_are_counted() {
+        let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
+        let path = file.path().to_str().unwrap();
+        let mut bytes = vec![0; 1 << 20];
+        bytes[..1 << 19].fill(9);
+        std::fs::write(path, &bytes).unwrap();
+        let zeros = |window| sample_blocks(path, &window, 1).unwrap().zero_blocks;
+        assert_eq!(zeros(0..1 << 19), 0);
+        assert_eq!(zeros(1 << 19..1 << 20), SAMPLED_BLOCKS);
+        assert!((4..28).contains(&zeros(0..1 << 20)));
+        assert_eq!(
+            sample_blocks(path, &(0..2 << 20), 1),
+            None,
+            "beyond its end"
+        );
+        assert_eq!(sample_blocks("/no/such/device", &(0..4096), 1), None);
+    }
+}

@@ -1,0 +1,228 @@
+//! Colours and characters by what they mean.
+
+use ratatui::style::{Color, Modifier, Style};
+use ratatui::symbols::Marker;
+
+use crate::session::document::Severity;
+
+/// What something on the screen means; each has one look everywhere.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StyleRole {
+    /// Ordinary text.
+    Plain,
+    /// Text that stands back: headings of columns, units, what is unknown.
+    Faint,
+    /// The name of a part of the screen.
+    Title,
+    /// What is selected.
+    Selected,
+    /// Reads.
+    Read,
+    /// Writes.
+    Write,
+    /// Waiting, and what deserves a second look.
+    Warning,
+    /// Something is wrong.
+    Error,
+    /// Something is well, or done.
+    Success,
+}
+
+impl From<Severity> for StyleRole {
+    fn from(severity: Severity) -> Self {
+        match severity {
+            Severity::Note => Self::Plain,
+            Severity::Warning => Self::Warning,
+            Severity::Invalid => Self::Error,
+        }
+    }
+}
+
+/// Characters that are drawn with.
+#[derive(Debug)]
+pub struct GlyphSet {
+    /// Levels of a column from low to full, eight of them.
+    pub bar_levels: [char; 8],
+    /// Few, some, many, most.
+    pub density_shades: [char; 4],
+    /// The filled part of a bar.
+    pub bar: char,
+    /// Half a column of it.
+    pub half_bar: char,
+    /// The empty part of a bar.
+    pub empty_bar: char,
+    /// A horizontal line.
+    pub horizontal: char,
+    /// A vertical line.
+    pub vertical: char,
+    /// Where an axis has a mark, vertical.
+    pub tick_left: char,
+    /// Where an axis has a mark, horizontal.
+    pub tick_below: char,
+    /// Where the axes meet.
+    pub corner: char,
+    /// From one place to another.
+    pub arrow: &'static str,
+    /// What was cut off.
+    pub ellipsis: char,
+    /// Before a part of the line above.
+    pub branch: &'static str,
+    /// Ascending order.
+    pub ascending: char,
+    /// Descending order.
+    pub descending: char,
+    /// Before what is selected.
+    pub pointer: char,
+    /// Before what is well.
+    pub check_mark: char,
+    /// Between two facts.
+    pub separator: char,
+}
+
+static UNICODE: GlyphSet = GlyphSet {
+    bar_levels: ['▁', '▂', '▃', '▄', '▅', '▆', '▇', '█'],
+    density_shades: ['░', '▒', '▓', '█'],
+    bar: '━',
+    half_bar: '╸',
+    empty_bar: '─',
+    horizontal: '─',
+    vertical: '│',
+    tick_left: '┤',
+    tick_below: '┬',
+    corner: '└',
+    arrow: "→",
+    ellipsis: '…',
+    branch: "└ ",
+    ascending: '▲',
+    descending: '▼',
+    pointer: '▸',
+    check_mark: '✓',
+    separator: '·',
+};
+
+static ASCII: GlyphSet = GlyphSet {
+    bar_levels: ['_', '.', ',', ':', '-', '=', '+', '#'],
+    density_shades: ['.', ':', '+', '#'],
+    bar: '#',
+    half_bar: '=',
+    empty_bar: '.',
+    horizontal: '-',
+    vertical: '|',
+    tick_left: '+',
+    tick_below: '+',
+    corner: '+',
+    arrow: "->",
+    ellipsis: '~',
+    branch: "` ",
+    ascending: '^',
+    descending: 'v',
+    pointer: '>',
+    check_mark: '*',
+    separator: '-',
+};
+
+/// How everything looks: with or without colour, with or without characters beyond ASCII.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Theme {
+    /// ASCII only.
+    pub ascii: bool,
+    /// Colours; without them bold, underline and reverse have to do.
+    pub colour: bool,
+}
+
+impl Theme {
+    /// With everything that a terminal can do.
+    pub const FULL: Self = Self {
+        ascii: false,
+        colour: true,
+    };
+
+    /// The characters.
+    #[must_use]
+    pub fn glyphs(self) -> &'static GlyphSet {
+        if self.ascii { &ASCII } else { &UNICODE }
+    }
+
+    /// What charts are drawn with.
+    #[must_use]
+    pub fn chart_marker(self) -> Marker {
+        if self.ascii {
+            Marker::Custom('*')
+        } else {
+            Marker::Braille
+        }
+    }
+
+    /// The style of a meaning. Only the 16 colours of every terminal and its own background, so
+    /// that it reads on dark and light ones.
+    #[must_use]
+    pub fn role_style(self, meaning: StyleRole) -> Style {
+        let plain = Style::new();
+        match meaning {
+            StyleRole::Plain => plain,
+            StyleRole::Faint => plain.add_modifier(Modifier::DIM),
+            StyleRole::Title => plain.add_modifier(Modifier::BOLD),
+            StyleRole::Selected => plain.add_modifier(Modifier::REVERSED),
+            StyleRole::Read => self.colour_or_modifier(Color::Cyan, Modifier::empty()),
+            StyleRole::Write => self.colour_or_modifier(Color::Magenta, Modifier::empty()),
+            StyleRole::Warning => self.colour_or_modifier(Color::Yellow, Modifier::UNDERLINED),
+            StyleRole::Error => {
+                let loud = Modifier::BOLD | Modifier::UNDERLINED;
+                self.colour_or_modifier(Color::Red, loud)
+                    .add_modifier(Modifier::BOLD)
+            }
+            StyleRole::Success => self.colour_or_modifier(Color::Green, Modifier::empty()),
+        }
+    }
+
+    fn colour_or_modifier(self, colour: Color, otherwise: Modifier) -> Style {
+        if self.colour {
+            Style::new().fg(colour)
+        } else {
+            Style::new().add_modifier(otherwise)
+        }
+    }
+
+    /// The colour of a meaning for a chart.
+    #[must_use]
+    pub fn role_colour(self, meaning: StyleRole) -> Color {
+        self.role_style(meaning).fg.unwrap_or(Color::Reset)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const ALL_ROLES: [StyleRole; 9] = [
+        StyleRole::Plain,
+        StyleRole::Faint,
+        StyleRole::Title,
+        StyleRole::Selected,
+        StyleRole::Read,
+        StyleRole::Write,
+        StyleRole::Warning,
+        StyleRole::Error,
+        StyleRole::Success,
+    ];
+
+    #[test]
+    fn theme_without_colour_sets_no_colours() {
+        let look = Theme {
+            ascii: false,
+            colour: false,
+        };
+        for meaning in ALL_ROLES {
+            let style = look.role_style(meaning);
+            assert_eq!((style.fg, style.bg), (None, None), "{meaning:?}");
+        }
+    }
+
+    #[test]
+    fn theme_uses_red_for_errors_only() {
+        for meaning in ALL_ROLES {
+            let red = Theme::FULL.role_style(meaning).fg == Some(Color::Red);
+            assert_eq!(red, meaning == StyleRole::Error);
+        }
+    }
+}
