@@ -1,11 +1,12 @@
 //! diskscope: what is using my disks, how far along is that copy, and how good is this drive?
 //!
-//! Two streams meet in [`runtime`] alone: what the kernel says flows up to the screen, what the
-//! user asks flows down to the drive. `docs/architecture.md` draws the house.
+//! Kernel counters flow up to the screen, user requests flow down to the drive; both meet in [`tui`] and
+//! [`cli`]. `docs/architecture.md` describes the modules and their dependencies.
 
 pub mod app;
 pub mod axis;
 pub mod bench;
+pub mod benchmark_run;
 pub mod bounded;
 pub mod cli;
 pub mod drive;
@@ -16,20 +17,20 @@ mod memory;
 pub mod model;
 pub mod named_file;
 pub mod nearest;
-pub mod printable;
 pub mod private_directory;
 mod privilege;
 pub mod probe;
 pub mod recording;
 pub mod report;
+pub mod request_trace;
 pub mod roots;
-pub mod runtime;
-pub mod safe_json;
 pub mod safe_text;
 pub mod session;
 mod shared_directory;
 pub mod shell;
 pub mod stats;
+pub mod supervisor;
+pub mod tui;
 pub mod ui;
 pub mod units;
 

@@ -25,8 +25,8 @@ mod error;
 #[cfg(test)]
 mod tests;
 
-pub use base::is_trusted;
-pub use error::PrivateDirectoryError;
+pub use self::base::is_trusted;
+pub use self::error::PrivateDirectoryError;
 
 /// Permission bits of a directory of the program's own.
 const DIRECTORY_MODE: Mode = Mode::RWXU;

@@ -7,7 +7,7 @@
 
 use std::fmt::Write;
 
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 
 /// Words as a command line, each of them quoted.
 #[must_use]

@@ -50,20 +50,20 @@ fn program_lines(text: &str) -> Vec<String> {
 }
 
 fn is_test(path: &str) -> bool {
-    // `fake.rs` holds a room's stand-in for the room below it, compiled for tests only.
+    // `fake.rs` holds a module's replacement for the module below it, compiled for tests only.
     let named = path.ends_with("tests.rs") || path.ends_with("/fake.rs");
-    named && path != "cli/tests.rs" || path.contains("/tests/")
+    named || path.contains("/tests/")
 }
 
-/// Lines of a room that hold one of these words.
-fn forbidden_lines(room: &str, words: &[&str]) -> Vec<String> {
-    let in_room = |source: &&SourceFile| {
-        (source.path.starts_with(&format!("{room}/")) || source.path == format!("{room}.rs"))
+/// Lines of a module that hold one of these words.
+fn forbidden_lines(module: &str, words: &[&str]) -> Vec<String> {
+    let in_module = |source: &&SourceFile| {
+        (source.path.starts_with(&format!("{module}/")) || source.path == format!("{module}.rs"))
             && !is_test(&source.path)
     };
     let sources = source_files();
-    let inside: Vec<&SourceFile> = sources.iter().filter(in_room).collect();
-    assert!(!inside.is_empty(), "there is no module {room}");
+    let inside: Vec<&SourceFile> = sources.iter().filter(in_module).collect();
+    assert!(!inside.is_empty(), "there is no module {module}");
     let named = words.iter().filter_map(|it| it.strip_prefix("crate::"));
     for module in named.filter(|it| !it.is_empty()) {
         let is_there = |source: &SourceFile| {
@@ -81,12 +81,12 @@ fn forbidden_lines(room: &str, words: &[&str]) -> Vec<String> {
         .collect()
 }
 
-/// Asserts that no line of a room holds one of these words.
-fn assert_not_used(room: &str, words: &[&str]) {
-    let found = forbidden_lines(room, words);
+/// Asserts that no line of a module holds one of these words.
+fn assert_not_used(module: &str, words: &[&str]) {
+    let found = forbidden_lines(module, words);
     assert!(
         found.is_empty(),
-        "{room} must not know {words:?}:\n{}",
+        "{module} must not know {words:?}:\n{}",
         found.join("\n")
     );
 }
@@ -95,7 +95,7 @@ fn assert_not_used(room: &str, words: &[&str]) {
 fn modules_do_not_depend_on_higher_layers() {
     let above = [
         ("units", &["crate::"][..]),
-        ("unforeseen", &["crate::"]),
+        ("entropy", &["crate::"]),
         ("shared_directory", &["crate::"]),
         (
             "stats",
@@ -155,26 +155,63 @@ fn modules_do_not_depend_on_higher_layers() {
         ),
         ("report", &["crate::engine", "crate::probe"]),
     ];
-    for (room, words) in above {
-        assert_not_used(room, words);
+    for (module, words) in above {
+        assert_not_used(module, words);
         assert_not_used(
-            room,
-            &["crate::app", "crate::ui", "crate::runtime", "crate::cli"],
+            module,
+            &[
+                "crate::app",
+                "crate::ui",
+                "crate::tui",
+                "crate::benchmark_run",
+                "crate::cli",
+            ],
         );
     }
     let of_directory = forbidden_lines("private_directory", &["crate::"]);
     assert!(
         of_directory.iter().all(|line| {
-            line.contains("crate::unforeseen") || line.contains("crate::shared_directory")
+            line.contains("crate::entropy") || line.contains("crate::shared_directory")
         }),
         "{of_directory:?}"
     );
     assert_not_used(
         "app",
-        &["crate::ui", "crate::runtime", "crate::cli", "crate::probe"],
+        &[
+            "crate::ui",
+            "crate::tui",
+            "crate::benchmark_run",
+            "crate::cli",
+            "crate::probe",
+        ],
     );
-    assert_not_used("ui", &["crate::runtime", "crate::cli", "crate::probe"]);
-    assert_not_used("runtime", &["crate::cli"]);
+    assert_not_used(
+        "ui",
+        &[
+            "crate::tui",
+            "crate::benchmark_run",
+            "crate::cli",
+            "crate::probe",
+        ],
+    );
+    assert_not_used("tui", &["crate::cli"]);
+    assert_not_used(
+        "benchmark_run",
+        &["crate::cli", "crate::tui", "crate::app", "crate::ui"],
+    );
+    assert_not_used(
+        "request_trace",
+        &["crate::cli", "crate::tui", "crate::app", "crate::ui"],
+    );
+    assert_not_used(
+        "supervisor",
+        &[
+            "crate::cli",
+            "crate::tui",
+            "crate::benchmark_run",
+            "crate::bench",
+        ],
+    );
 }
 
 #[test]
@@ -192,8 +229,8 @@ fn terminal_libraries_are_used_by_the_interface_only() {
         "units",
         "cli",
     ];
-    for room in below {
-        assert_not_used(room, &["ratatui", "crossterm"]);
+    for module in below {
+        assert_not_used(module, &["ratatui", "crossterm"]);
     }
     assert_not_used("app", &["ratatui", "crossterm", "tokio"]);
     assert_not_used("ui", &["crossterm", "tokio"]);
@@ -219,19 +256,15 @@ fn pure_modules_use_no_system_interfaces() {
         "libc::",
         "Instant::now",
     ];
-    for room in ["model", "app", "stats", "units"] {
-        assert_not_used(room, &outside);
+    for module in ["model", "app", "stats", "units"] {
+        assert_not_used(module, &outside);
     }
 }
 
 #[test]
 fn unsafe_code_is_confined_to_allowed_modules() {
     // The last: fork and signals, for which there are no safe calls.
-    let files = [
-        "drive/ioctl.rs",
-        "drive/fcntl.rs",
-        "runtime/supervisor/system.rs",
-    ];
+    let files = ["drive/ioctl.rs", "drive/fcntl.rs", "supervisor/system.rs"];
     let allowed = |path: &str| path.starts_with("engine/") || files.contains(&path);
     for source in source_files()
         .iter()

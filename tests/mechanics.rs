@@ -108,7 +108,8 @@ fn track_to_track_seek_is_found_within_5_percent() {
 
 /// The simulated disk itself, as it was asked for.
 fn simulated_disk(drive: &str) -> diskscope::engine::simulated::hdd::HardDisk {
-    use diskscope::engine::simulated::{SimParameters, hdd::HardDisk};
+    use diskscope::engine::simulated::SimParameters;
+    use diskscope::engine::simulated::hdd::HardDisk;
     HardDisk::new(
         diskscope::engine::simulated::hard_disk(
             &SimParameters::parse(drive).expect("as the drive was made"),

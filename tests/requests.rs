@@ -16,8 +16,8 @@ use std::time::{Duration, Instant};
 
 use diskscope::model::requests::{MatchErrors, RequestOperation, StageTimes, TracedRequest};
 use diskscope::probe::trace::{CaptureControl, TraceCapture};
+use diskscope::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use diskscope::roots::SysPaths;
-use diskscope::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use loop_device::LoopDevice;
 use serde_json::Value;
 

@@ -8,7 +8,7 @@ use std::fs::File;
 use std::io::Read;
 use std::path::PathBuf;
 
-use diskscope::bench::mechanics::rotational_delay::{self, RotationalDelay};
+use diskscope::bench::hdd::analysis::rotational_delay::{self, RotationalDelay};
 use flate2::read::GzDecoder;
 
 /// All recordings.

@@ -8,7 +8,7 @@ use diskscope::session::store;
 
 use crate::median::Median;
 use crate::processor::children_cpu_us;
-use crate::session::{directory, diskscope, exports, start_benchmark};
+use crate::session::{exported_file, start_benchmark, start_diskscope, state_directory};
 
 /// Rounds of the pair.
 const ROUNDS: usize = 7;
@@ -31,14 +31,14 @@ fn lap(session: &Session, cpu_us: f64) -> Lap {
 /// The benchmark with its screen, as it is watched.
 fn shown(directory: &Path) -> Lap {
     let before = children_cpu_us();
-    let mut terminal = diskscope(&[], directory);
+    let mut terminal = start_diskscope(&[], directory);
     start_benchmark(&mut terminal, "4s");
-    terminal.see("JSON saved in");
-    terminal.keys("e");
-    terminal.see("exported to");
-    terminal.keys("q");
-    assert!(terminal.end().success());
-    let exported = exports(directory);
+    terminal.wait_for_text("JSON saved in");
+    terminal.send_keys("e");
+    terminal.wait_for_text("exported to");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
+    let exported = exported_file(directory);
     let lap = lap(
         &store::load_session(&exported).unwrap(),
         children_cpu_us() - before,
@@ -65,7 +65,7 @@ fn hidden(directory: &Path) -> Lap {
 /// Prints what the screen costs; false where that is more than 5 % of the IOPS or of the processor
 /// time.
 pub fn measure() -> bool {
-    let directory = directory();
+    let directory = state_directory();
     let laps: Vec<(Lap, Lap)> = (0..ROUNDS)
         .map(|_| (hidden(directory.path()), shown(directory.path())))
         .collect();

@@ -4,8 +4,8 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 use std::time::{Duration, Instant};
 
-use crate::pty::Terminal;
-use crate::session::directory;
+use crate::pty::PtyTerminal;
+use crate::session::state_directory;
 
 /// Starts that are timed.
 const STARTS: usize = 15;
@@ -65,29 +65,29 @@ fn spread(mut times: Vec<Duration>) -> (Duration, Duration) {
 /// Prints how soon the first frame is there and how much memory is resident; false where a limit is
 /// exceeded.
 pub fn measure() -> bool {
-    let directory = directory();
+    let directory = state_directory();
     let mut within = true;
     for processes in [200, 2000] {
         let _idle = Idle::start(processes);
         let (mut frames, mut lists) = (Vec::new(), Vec::new());
         for _ in 0..STARTS {
             let began = Instant::now();
-            let mut terminal = Terminal::start(&program(), &[], directory.path());
-            terminal.see("[1 Live]");
+            let mut terminal = PtyTerminal::start(&program(), &[], directory.path());
+            terminal.wait_for_text("[1 Live]");
             frames.push(began.elapsed());
-            terminal.see("DEVICES");
+            terminal.wait_for_text("DEVICES");
             lists.push(began.elapsed());
-            terminal.keys("q");
-            terminal.end();
+            terminal.send_keys("q");
+            terminal.wait_for_exit();
         }
-        let mut terminal = Terminal::start(&program(), &[], directory.path());
-        terminal.see("DEVICES");
+        let mut terminal = PtyTerminal::start(&program(), &[], directory.path());
+        terminal.wait_for_text("DEVICES");
         let until = Instant::now() + SETTLED;
-        terminal.wait("the program to settle", |_| Instant::now() > until);
+        terminal.wait_until("the program to settle", |_| Instant::now() > until);
         let resident = memory_kib(terminal.worker_id(), "VmHWM:");
         let own = memory_kib(terminal.worker_id(), "RssAnon:");
-        terminal.keys("q");
-        terminal.end();
+        terminal.send_keys("q");
+        terminal.wait_for_exit();
         let (frame, list) = (spread(frames), spread(lists));
         println!(
             "{processes} idle processes more: first frame {frame:.1?}, first lists {list:.1?}, \

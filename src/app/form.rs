@@ -2,9 +2,9 @@
 
 use super::event::TargetChoice;
 use super::text::EditableText;
+use crate::bench::framework::metric_names;
 use crate::bench::{
     BenchError, Benchmark, BenchmarkSpec, Forecast, ParameterKind, ParameterSpec, ParameterValue,
-    metric_names,
 };
 use crate::drive::{Target, TargetKind};
 use crate::session::slo::SloSpec;
@@ -276,7 +276,7 @@ mod tests {
         }
         let choice = TargetChoice {
             name: "/dev/sdb".to_owned(),
-            group: super::super::TargetGroup::Drive,
+            group: crate::app::TargetGroup::Drive,
             label: String::new(),
             size_bytes: None,
             kind: String::new(),

@@ -12,7 +12,7 @@ use super::viewport::{Viewport, step_cursor};
 mod pane;
 pub mod tree;
 
-pub use pane::{IoClassChoice, LivePane, ProcessAction, ProcessId, SignalChoice};
+pub use self::pane::{IoClassChoice, LivePane, ProcessAction, ProcessId, SignalChoice};
 
 use crate::model::files::{DeletedView, FileView};
 use crate::model::snapshot::{DeviceView, ProcessView};

@@ -25,20 +25,20 @@ pub mod text;
 pub mod update;
 pub mod viewport;
 
-pub use event::{
+pub use self::event::{
     AppEvent, Effect, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
 };
-pub use keymap::{KeyCommand, KeyContext};
-pub use update::update;
+pub use self::keymap::{KeyCommand, KeyContext};
+pub use self::update::update;
 
+use self::launcher::LauncherState;
+use self::live::{LiveState, ProcessAction, ProcessId};
+use self::requests::RequestsState;
+use self::result::ResultState;
+use self::running::RunningState;
+use self::sessions::SessionsState;
+use self::viewport::Viewport;
 use crate::safe_text::SafeText;
-use launcher::LauncherState;
-use live::{LiveState, ProcessAction, ProcessId};
-use requests::RequestsState;
-use result::ResultState;
-use running::RunningState;
-use sessions::SessionsState;
-use viewport::Viewport;
 
 /// A screen of its own, with a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -8,8 +8,8 @@ use super::live::LiveState;
 use super::text::EditableText;
 use super::viewport::Viewport;
 use crate::model::requests::{RequestsView, TracedRequest};
-use crate::printable::printable_bytes;
 use crate::safe_text::SafeText;
+use crate::safe_text::printable::printable_bytes;
 
 /// The Requests screen.
 #[derive(Debug, Clone, Default)]

@@ -149,8 +149,8 @@ fn match_rank(text: &str, names: &[&str], about: &[&str]) -> Option<u8> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::event::TargetGroup;
     use super::*;
+    use crate::app::event::TargetGroup;
 
     fn target_choice(name: &str, label: &str) -> TargetChoice {
         TargetChoice {

@@ -2,7 +2,8 @@
 
 use super::event::{AppEvent, Effect};
 use super::key::{KeyPress, KeySymbol};
-use super::keymap::{self, KeyCommand, KeyContext};
+use super::keymap;
+use super::keymap::{KeyCommand, KeyContext};
 use super::live::{ProcessAction, ProcessId};
 use super::running::RunningState;
 use super::text::TextInput;

@@ -7,60 +7,23 @@
 use crate::drive::Target;
 use crate::engine::Plan;
 
-pub mod background_load;
-mod block_size;
-pub mod block_size_read;
-pub mod block_size_write;
-pub mod budget;
-pub mod common;
-pub mod compression;
-mod concurrency;
-pub mod concurrency_read;
-pub mod concurrency_write;
-pub mod context;
-pub mod cpu_usage;
-pub mod fio;
-pub mod forecast;
-pub mod full_stroke;
-pub mod geometry;
-pub mod interference;
-mod intervals;
-pub mod mechanics;
-pub mod metric_names;
-pub mod mixed;
-mod nested;
-pub mod parameter;
-pub mod quartet;
-mod random;
-pub mod random_read;
-pub mod random_write;
-pub mod read_ahead;
-pub mod read_modify_write;
-pub mod reorder;
-pub mod rotation;
-mod rounds;
-pub mod seek_curve;
-mod sequential;
-pub mod sequential_read;
-pub mod sequential_write;
-pub mod spec;
-pub mod steady_state;
-pub mod survey;
-mod sweep;
+pub mod basic;
+pub mod cache;
+pub mod contention;
+pub mod framework;
+pub mod hdd;
+pub mod suites;
+pub mod sweeps;
 #[cfg(test)]
 mod tests;
-pub mod track_to_track;
-mod variants;
-pub mod write_cache;
-pub mod write_sync_close;
 
-pub use context::{RunContext, RunObserver, RunProgress};
-pub use fio::FioJob;
-pub use forecast::{Forecast, RunTime};
-pub use parameter::{
+pub use self::framework::context::{RunContext, RunObserver, RunProgress};
+pub use self::framework::fio::FioJob;
+pub use self::framework::forecast::{Forecast, RunTime};
+pub use self::framework::parameter::{
     ParameterError, ParameterKind, ParameterSet, ParameterSpec, ParameterValue, WindowPosition,
 };
-pub use spec::BenchmarkSpec;
+pub use self::framework::spec::BenchmarkSpec;
 
 use crate::session::chart::ResultPresentation;
 pub use crate::session::chart::{ChartShape, ChartSpec};
@@ -68,30 +31,30 @@ pub use crate::session::document::FioGap;
 
 /// Every test, in the order in which they are listed.
 pub static BENCHMARKS: &[&dyn Benchmark] = &[
-    &sequential_read::SequentialRead,
-    &sequential_write::SequentialWrite,
-    &random_read::RandomRead,
-    &random_write::RandomWrite,
-    &mixed::MixedReadWrite,
-    &concurrency_read::ConcurrencyRead,
-    &concurrency_write::ConcurrencyWrite,
-    &block_size_read::BlockSizeRead,
-    &block_size_write::BlockSizeWrite,
-    &write_sync_close::WriteSyncCloseBenchmark,
-    &read_modify_write::ReadModifyWriteCost,
-    &steady_state::SteadyStateBenchmark,
-    &read_ahead::ReadAheadSweep,
-    &reorder::ReorderBenchmark,
-    &interference::InterferenceBenchmark,
-    &compression::CompressionBenchmark,
-    &write_cache::WriteCacheBenchmark,
-    &quartet::QuartetSuite,
-    &rotation::RotationSpeed,
-    &full_stroke::FullStrokeSeek,
-    &track_to_track::TrackToTrack,
-    &seek_curve::SeekCurveBenchmark,
-    &geometry::GeometryBenchmark,
-    &survey::SurveySuite,
+    &self::basic::sequential_read::SequentialRead,
+    &self::basic::sequential_write::SequentialWrite,
+    &self::basic::random_read::RandomRead,
+    &self::basic::random_write::RandomWrite,
+    &self::basic::mixed::MixedReadWrite,
+    &self::sweeps::concurrency_read::ConcurrencyRead,
+    &self::sweeps::concurrency_write::ConcurrencyWrite,
+    &self::sweeps::block_size_read::BlockSizeRead,
+    &self::sweeps::block_size_write::BlockSizeWrite,
+    &self::cache::write_sync_close::WriteSyncCloseBenchmark,
+    &self::cache::read_modify_write::ReadModifyWriteCost,
+    &self::sweeps::steady_state::SteadyStateBenchmark,
+    &self::cache::read_ahead::ReadAheadSweep,
+    &self::contention::reorder::ReorderBenchmark,
+    &self::contention::interference::InterferenceBenchmark,
+    &self::cache::compression::CompressionBenchmark,
+    &self::cache::write_cache::WriteCacheBenchmark,
+    &self::suites::quartet::QuartetSuite,
+    &self::hdd::rotation::RotationSpeed,
+    &self::hdd::full_stroke::FullStrokeSeek,
+    &self::hdd::track_to_track::TrackToTrack,
+    &self::hdd::seek_curve::SeekCurveBenchmark,
+    &self::hdd::geometry::GeometryBenchmark,
+    &self::suites::survey::SurveySuite,
 ];
 
 /// The test of that name or alias.

@@ -15,7 +15,8 @@ use crate::report;
 use crate::session::compare::fleet::ExcludedSession;
 use crate::session::compare::{ComparisonInput, compare_sessions, fleet};
 use crate::session::document::Session;
-use crate::session::store::{self, ReadBudget};
+use crate::session::store;
+use crate::session::store::ReadBudget;
 
 pub(super) fn command() -> Command {
     Command::new("compare")

@@ -86,7 +86,7 @@ mod unit_tests {
     fn completions_cover_every_command_and_benchmark() {
         for (_, shell) in SUPPORTED_SHELLS {
             let text = completion_script(shell);
-            for command in super::super::command().get_subcommands() {
+            for command in crate::cli::command().get_subcommands() {
                 assert!(
                     text.contains(command.get_name()),
                     "{shell:?}: {}",

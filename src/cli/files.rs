@@ -7,9 +7,10 @@ use clap::{Arg, ArgMatches, Command, value_parser};
 
 use super::{CommandFailure, CommandResult, ExitStatus, json_switch, pretty_json, print_result};
 use crate::drive::{file_systems, identity};
-use crate::model::files::{self, DeletedView, FileView};
+use crate::model::files;
+use crate::model::files::{DeletedView, FileView};
 use crate::privilege;
-use crate::probe::open_files;
+use crate::probe::process::open_files;
 use crate::roots::SysPaths;
 use crate::units;
 

@@ -6,7 +6,8 @@ use clap::{Arg, ArgAction, ArgMatches};
 
 use super::pace::interval_option;
 use super::{CommandFailure, CommandResult, ExitStatus};
-use crate::runtime::{self, InterfaceError, InterfaceOptions, LoopEnd};
+use crate::tui;
+use crate::tui::{InterfaceError, InterfaceOptions, LoopEnd};
 
 pub(super) fn interface_arguments() -> [Arg; 3] {
     let switch = |name: &'static str, help: &'static str| {
@@ -40,7 +41,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         mouse: matches.get_flag("mouse"),
         interval: interval_option(matches)?,
     };
-    exit_of_ending(runtime::run(&options))
+    exit_of_ending(tui::run(&options))
 }
 
 /// What the end of the interface means for the exit status.

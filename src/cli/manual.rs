@@ -245,7 +245,7 @@ mod unit_tests {
     #[test]
     fn manual_page_covers_every_command_benchmark_and_option() {
         let page = manual_page();
-        for command in super::super::command().get_subcommands() {
+        for command in crate::cli::command().get_subcommands() {
             assert!(page.contains(&format!("diskscope {}", command.get_name())));
             for argument in command.get_arguments() {
                 if let Some(long) = argument.get_long() {

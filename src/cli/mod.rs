@@ -12,12 +12,13 @@ use clap::{Arg, ArgAction, ArgMatches, Command};
 use crate::drive::ioctl;
 use crate::drive::settings::{LeftoverSetting, SettingsManager};
 use crate::named_file::OutputError;
-use crate::printable::{printable_bytes, printable_lines, printable_str};
 use crate::probe::trace::remove_leftovers as trace_leftovers;
 use crate::roots::SysPaths;
-use crate::runtime::supervisor::{self, ProcessRole};
-use crate::safe_json;
+use crate::safe_text::json;
+use crate::safe_text::printable::{printable_bytes, printable_lines, printable_str};
 use crate::session::store::StoreError;
+use crate::supervisor;
+use crate::supervisor::ProcessRole;
 use crate::units;
 
 mod compare;
@@ -332,7 +333,7 @@ fn print_result(text: &str) -> std::result::Result<bool, CommandFailure> {
 
 /// A document as one pretty-printed JSON text with a line end.
 fn pretty_json(document: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
-    safe_json::to_string_pretty(document)
+    json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

@@ -16,8 +16,8 @@ use crate::model::requests::RequestLine;
 use crate::probe::trace::{CaptureControl, TraceCapture};
 use crate::probe::{SampleCollector, boot_time};
 use crate::recording::{AppendResult, FrameMark, RecordingWriteError, RecordingWriter};
+use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
-use crate::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::units;
 
 /// Batches of requests that may wait; written at least as often as views.

@@ -13,7 +13,8 @@ use super::{
 use crate::model::Snapshot;
 use crate::recording::{Recording, RecordingCursor, RecordingReadError};
 use crate::report::watch;
-use crate::runtime::{self, InterfaceOptions};
+use crate::tui;
+use crate::tui::InterfaceOptions;
 
 pub(super) fn command() -> Command {
     let switch = |name: &'static str, help| {
@@ -78,7 +79,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
             mouse: false,
             interval: Duration::from_secs(1),
         };
-        return interface::exit_of_ending(runtime::replay(&options, path, recording));
+        return interface::exit_of_ending(tui::replay(&options, path, recording));
     }
     let mut replay = RecordingCursor::new(recording);
     let is_single = seek_by_options(matches, &mut replay)?;

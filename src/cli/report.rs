@@ -12,9 +12,9 @@ use super::{
     session_load_failure,
 };
 use crate::bench;
+use crate::benchmark_run::output;
 use crate::report::html;
 use crate::roots::SysPaths;
-use crate::runtime::output;
 use crate::session::compare::{ComparisonInput, compare_sessions};
 use crate::session::store::ReadBudget;
 

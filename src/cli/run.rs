@@ -11,15 +11,17 @@ use super::{
     CommandFailure, CommandResult, ExitStatus, output_refused, pretty_json, print_result,
     print_status_line, signals,
 };
-use crate::bench::{self, BENCHMARKS, BenchmarkSpec, ParameterSpec};
+use crate::bench;
+use crate::bench::{BENCHMARKS, BenchmarkSpec, ParameterSpec};
+use crate::benchmark_run::output;
+use crate::benchmark_run::runner;
+use crate::benchmark_run::runner::{RunReport, RunSpec};
 use crate::drive::{Consent, ErrorKind};
 use crate::engine::CancellationToken;
 use crate::named_file::OutputFile;
 use crate::nearest;
 use crate::report::{repeated, text};
 use crate::roots::SysPaths;
-use crate::runtime::benchmark::{self, RunReport, RunSpec};
-use crate::runtime::output;
 use crate::session::document::RunState;
 use crate::session::slo::SloSpec;
 use crate::session::store;
@@ -129,7 +131,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     let control = Arc::new(CancellationToken::default());
     signals::cancel_on_signal(Arc::clone(&control))?;
     let line = Box::new(progress::ProgressLine::new());
-    let report = benchmark::run_detached(order, SysPaths::default(), &control, line);
+    let report = runner::run_detached(order, SysPaths::default(), &control, line);
     let report = report.map_err(|refused| CommandFailure {
         exit: match refused.kind() {
             _ if control.is_cancelled() => ExitStatus::Interrupted,

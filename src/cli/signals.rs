@@ -10,8 +10,9 @@ use tokio::signal::unix::{Signal, SignalKind, signal};
 
 use super::CommandFailure;
 use crate::engine::CancellationToken;
-use crate::probe::process::parse_ignored_signals;
-use crate::runtime::{descriptors, supervisor};
+use crate::probe::process::stat::parse_ignored_signals;
+use crate::supervisor;
+use crate::supervisor::descriptors;
 
 /// What stops a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];

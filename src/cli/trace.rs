@@ -15,8 +15,8 @@ use crate::model::requests::{RequestLine, RequestSummary, TracedRequest};
 use crate::probe::boot_time;
 use crate::probe::trace::CaptureControl;
 use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_text};
+use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
-use crate::runtime::requests::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 
 /// Batches that may wait to be printed. When the reader is slower than the drive the kernel's
 /// buffer fills up next, and what it loses is counted.
@@ -210,6 +210,6 @@ impl RequestPrinter {
 }
 
 fn json_line(line: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
-    crate::safe_json::to_string(line)
+    crate::safe_text::json::to_string(line)
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }

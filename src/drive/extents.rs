@@ -7,7 +7,8 @@ use std::ops::Range;
 use rustix::fs::SeekFrom;
 use rustix::io::Errno;
 
-use super::ioctl::{self, FileExtent};
+use super::ioctl;
+use super::ioctl::FileExtent;
 
 /// `FIEMAP_EXTENT_ENCODED`: compressed or encrypted by the file system.
 const FIEMAP_EXTENT_ENCODED: u32 = 0x08;

@@ -5,7 +5,8 @@ use std::path::Path;
 use serde::Serialize;
 
 use super::identity::sanitized;
-use super::mounts::{self, MountEntry};
+use super::mounts;
+use super::mounts::MountEntry;
 use crate::roots::SysPaths;
 
 /// A mounted file system on a block device.

@@ -7,7 +7,8 @@ use rustix::fs::{AtFlags, StatxFlags};
 
 use super::scratch::SIZE_GRANULARITY;
 use super::{DriveError, io_error_context, mounts};
-use crate::memory::{self, MemoryLimit};
+use crate::memory;
+use crate::memory::MemoryLimit;
 use crate::roots::SysPaths;
 
 /// Never fewer bytes than this stay free.

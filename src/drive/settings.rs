@@ -15,7 +15,8 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use crate::private_directory::PrivateDirectory;
-use crate::roots::{self, SysPaths};
+use crate::roots;
+use crate::roots::SysPaths;
 
 mod error;
 mod guard;
@@ -24,13 +25,15 @@ mod record;
 mod setting;
 mod store;
 
-use error::io_error;
-pub use error::{RecordError, SettingError};
-pub use guard::SettingLock;
-use kernel_file::SettingFile;
-pub use record::{BootId, DeviceIdentity, SettingRecord};
-pub use setting::{DeviceName, SystemSetting};
-use store::{RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock};
+use self::error::io_error;
+pub use self::error::{RecordError, SettingError};
+pub use self::guard::SettingLock;
+use self::kernel_file::SettingFile;
+pub use self::record::{BootId, DeviceIdentity, SettingRecord};
+pub use self::setting::{DeviceName, SystemSetting};
+use self::store::{
+    RECORD_SUFFIX, read_record, remove_record, restore_from_record, take_setting_lock,
+};
 
 /// The directory of the records, below the base.
 const RECORD_SUBDIRECTORY: &str = "diskscope/settings";

@@ -36,15 +36,15 @@ mod validate;
 mod worker_pool;
 mod write_gate;
 
-pub use address::ZoneMap;
-pub use threads::WORKER_THREAD_PREFIX;
+pub use self::address::ZoneMap;
+pub use self::threads::WORKER_THREAD_PREFIX;
 
-pub use open::{EngineChoice, OpenError, OpenedTarget, open_medium, open_target};
-pub use outcome::{
+pub use self::open::{EngineChoice, OpenError, OpenedTarget, open_medium, open_target};
+pub use self::outcome::{
     CpuTime, DirectionStats, EndReason, ExecutionOutcome, ExecutionSnapshot, FinishTimes, IoCounts,
     IoStats, LoggedRequest,
 };
-pub use plan::{
+pub use self::plan::{
     AccessPattern, BlockSize, CacheMode, DataKind, FlushMethod, IoOperation, IoSchedulingClass,
     Plan, PlanLimits, SyncMode,
 };

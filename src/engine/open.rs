@@ -8,13 +8,15 @@ use super::auto::AutoEngine;
 use super::io_target::IoTarget;
 use super::pread::PreadEngine;
 use super::simulated::{NAME_PREFIX, SimError, SimParameters, SimulatedEngine};
-use super::uring::{self, UringEngine};
+use super::uring;
+use super::uring::UringEngine;
 use super::write_gate::GateKeeper;
 use super::{CancellationToken, Engine};
+use crate::drive;
 use crate::drive::guard::WriteWatch;
 use crate::drive::{
-    self, Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind,
-    guard, scratch,
+    Consent, DriveError, ErrorKind, Inspection, OpenMedium, Refusal, Target, TargetKind, guard,
+    scratch,
 };
 use crate::named_file::FileId;
 use crate::roots::SysPaths;

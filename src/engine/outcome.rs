@@ -2,8 +2,8 @@
 
 use std::time::Duration;
 
-use crate::stats::latency::LatencyHistogram;
-use crate::stats::timeline::RunTimeline;
+use crate::stats::general::timeline::RunTimeline;
+use crate::stats::latency::histogram::LatencyHistogram;
 
 /// Requests of one direction.
 #[derive(Debug, Clone, Default)]

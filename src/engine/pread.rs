@@ -6,7 +6,8 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::buffers::RequestBuffers;
-use super::execution::{self, Submitter, WorkerContext, WorkerFactory};
+use super::execution;
+use super::execution::{Submitter, WorkerContext, WorkerFactory};
 use super::io_target::{IoTarget, transferred_bytes};
 use super::request_generator::{NextStep, ScheduledRequest, WorkerId};
 use super::{

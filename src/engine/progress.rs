@@ -3,7 +3,8 @@
 use std::time::Duration;
 
 use super::address::RequestSchedule;
-use super::completion_recorder::{self, SharedStats};
+use super::completion_recorder;
+use super::completion_recorder::SharedStats;
 use super::outcome::{ExecutionSnapshot, IoStats};
 use super::plan::{Plan, PlanLimits};
 use super::request_generator::saturating_nanoseconds;

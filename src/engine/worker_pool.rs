@@ -8,7 +8,8 @@ use std::sync::{Arc, Condvar, Mutex, PoisonError};
 use std::thread::{Builder, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::completion_recorder::{self, CompletionRecorder, SharedStats};
+use super::completion_recorder;
+use super::completion_recorder::{CompletionRecorder, SharedStats};
 use super::execution::{ExecutionShared, Submitter, WorkerContext, WorkerFactory, measured_time};
 use super::outcome::{
     CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats, LoggedRequest,

@@ -11,7 +11,8 @@ use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::{self, JoinHandle};
 use std::time::{Duration, Instant};
 
-use super::{pauses, request_generator::saturating_nanoseconds, threads};
+use super::request_generator::saturating_nanoseconds;
+use super::{pauses, threads};
 use crate::drive::DriveError;
 use crate::drive::guard::WriteWatch;
 

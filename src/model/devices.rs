@@ -217,7 +217,7 @@ pub fn media_write_rate(views: &[DeviceView], drives: &[BlockDevice]) -> Option<
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::probe::diskstats::parse;
+    use crate::probe::system::diskstats::parse;
     use proptest::prelude::*;
 
     fn disk(line: &str) -> DiskCounters {

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::drive::{BlockDevice, MountedFileSystem};
-use crate::probe::open_files::{DeletedFile, OpenDescriptor};
+use crate::probe::process::open_files::{DeletedFile, OpenDescriptor};
 use crate::safe_text::SafeText;
 use crate::shell;
 

@@ -15,6 +15,6 @@ pub mod stack;
 pub mod transfers;
 pub mod view_builder;
 
-pub use history::SampleHistory;
-pub use snapshot::Snapshot;
-pub use view_builder::{ViewBuilder, ViewSettings};
+pub use self::history::SampleHistory;
+pub use self::snapshot::Snapshot;
+pub use self::view_builder::{ViewBuilder, ViewSettings};

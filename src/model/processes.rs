@@ -10,8 +10,8 @@ use super::file_locations::{device_at_location, location_of};
 use super::interval::{CLOCK_RESOLUTION, ProcessPair, SampleInterval, io_difference};
 use super::snapshot::ProcessView;
 use crate::drive::ioctl::IoClass;
-use crate::printable::printable_command_line;
 use crate::safe_text::SafeText;
+use crate::safe_text::printable::printable_command_line;
 
 mod threads;
 

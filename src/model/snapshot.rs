@@ -15,7 +15,7 @@ use crate::safe_text::SafeText;
 
 mod transfer;
 
-pub use transfer::{Bottleneck, Throttle, TransferState, TransferView};
+pub use self::transfer::{Bottleneck, Throttle, TransferState, TransferView};
 
 /// Everything that is known of one moment.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]

@@ -35,10 +35,10 @@ mod stream;
 mod tests;
 mod trusted_path;
 
-pub use error::{InputError, OutputError};
-pub use file_id::FileId;
-pub use kernel_files::acts_on_kernel;
-pub use trusted_path::distrust;
+pub use self::error::{InputError, OutputError};
+pub use self::file_id::FileId;
+pub use self::kernel_files::acts_on_kernel;
+pub use self::trusted_path::distrust;
 
 /// The name that stands for stdout.
 const STDOUT_NAME: &str = "-";

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use super::OutputError;
 use super::owner::FileOwner;
-use super::resolve::{self, FoundFile, ResolvedPath};
+use super::resolve;
+use super::resolve::{FoundFile, ResolvedPath};
 
 /// Anybody may make files in such a directory.
 const SHARED: u32 = 0o002;

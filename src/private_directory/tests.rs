@@ -3,7 +3,8 @@ use std::fs;
 use std::io::Read;
 use std::os::unix::fs::{MetadataExt, PermissionsExt, symlink};
 
-use crate::requirement::{self, Requirement};
+use crate::requirement;
+use crate::requirement::Requirement;
 
 type DirectoryError = PrivateDirectoryError;
 

@@ -6,12 +6,12 @@ use std::time::Duration;
 use rustix::time::{ClockId, clock_gettime};
 
 use super::copy_jobs::CopyJobs;
-use super::mounts::MountWatch;
-use super::processes::{ProcessTable, WaitSource};
+use super::process::table::{ProcessTable, WaitSource};
+use super::process::taskstats::TaskstatsSocket;
 use super::sample::{DiskCounters, HostSample, ProbeNotice, SystemSample};
-use super::taskstats::TaskstatsSocket;
+use super::system::mounts::MountWatch;
+use super::system::{diskstats, host};
 use super::text::{read_file, read_word};
-use super::{diskstats, host};
 use crate::drive::identity::list_block_devices;
 use crate::drive::{BlockDevice, MountedFileSystem, file_systems};
 use crate::roots::SysPaths;

@@ -3,25 +3,12 @@
 
 mod collector;
 pub mod copy_jobs;
-mod descriptors;
-pub mod diskstats;
-pub mod host;
-mod identifier;
-mod limits;
-mod mounts;
 mod notice;
-pub mod open_files;
-mod paging;
 pub mod process;
-mod process_entry;
-mod processes;
-mod reused_file;
 pub mod sample;
-mod taskstats;
+pub mod system;
 pub(crate) mod text;
-mod threads;
 pub mod trace;
-mod users;
 
-pub use collector::{SampleCollector, boot_time};
-pub use sample::SystemSample;
+pub use self::collector::{SampleCollector, boot_time};
+pub use self::sample::SystemSample;

@@ -3,9 +3,9 @@
 use std::sync::Arc;
 use std::time::Duration;
 
-pub use super::limits::IoLimit;
 pub use super::notice::ProbeNotice;
-pub use super::paging::PagingCounters;
+pub use super::system::limits::IoLimit;
+pub use super::system::paging::PagingCounters;
 
 use super::copy_jobs::JobCount;
 use crate::drive::ioctl::IoClass;

@@ -9,7 +9,7 @@ use flate2::{Decompress, FlushDecompress, Status};
 use serde::de::IgnoredAny;
 
 use super::frame::MAX_CONTENT_BYTES;
-use crate::safe_json;
+use crate::safe_text::json;
 
 /// Bytes that are decompressed at a time.
 const INFLATE_CHUNK_BYTES: usize = 64 << 10;
@@ -119,7 +119,7 @@ impl<'a> LineSplitter<'a> {
                 .filter(|text| text.starts_with('{') && !text.bytes().any(|byte| byte < b' '))
                 .filter(|text| serde_json::from_str::<IgnoredAny>(text).is_ok())
                 .ok_or("a line is no JSON object")?;
-            if !(self.on_line)(&safe_json::escape_controls(object)) {
+            if !(self.on_line)(&json::escape_controls(object)) {
                 self.is_stopped = true;
                 return Err("no more is wanted".to_owned());
             }

@@ -10,7 +10,7 @@ mod reader;
 mod replay;
 mod writer;
 
-pub use frame::{FrameKind, FrameMark};
-pub use reader::{Recording, RecordingDamage, RecordingReadError};
-pub use replay::RecordingCursor;
-pub use writer::{AppendResult, RecordingWriteError, RecordingWriter};
+pub use self::frame::{FrameKind, FrameMark};
+pub use self::reader::{Recording, RecordingDamage, RecordingReadError};
+pub use self::replay::RecordingCursor;
+pub use self::writer::{AppendResult, RecordingWriteError, RecordingWriter};

@@ -14,7 +14,8 @@ use super::frame::{
 use super::inflate::{ByteSink, InflateError, LineSplitter, inflate_frame};
 use crate::model::Snapshot;
 use crate::named_file::InputError;
-use crate::named_file::input::{self, InputKind};
+use crate::named_file::input;
+use crate::named_file::input::InputKind;
 
 /// Frames that are indexed at most: three weeks at one view a second, with requests.
 const MAX_FRAMES: usize = 4 << 20;

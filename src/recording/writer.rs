@@ -10,7 +10,8 @@ use super::frame::{
     FRAME_HEADER_BYTES, FrameKind, FrameMark, MAX_CONTENT_BYTES, encode_file_header, encode_frame,
 };
 use crate::model::Snapshot;
-use crate::named_file::{self, OutputError};
+use crate::named_file;
+use crate::named_file::OutputError;
 
 /// Compression begins anew after so many frames: whoever jumps into the file has to work through
 /// that many at most.

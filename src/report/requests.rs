@@ -10,7 +10,7 @@ use crate::model::requests::{
     DeviceNumber, OperationLatency, RequestActor, RequestOperation, RequestSummary, StageLatency,
     TracedRequest,
 };
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 use crate::session::document::LatencySummary;
 use crate::units;
 

@@ -8,12 +8,13 @@ use comfy_table::{CellAlignment, Table};
 
 use super::repeated::repeated_runs_text;
 use super::{again, evidence};
-use crate::printable::printable_lines;
 use crate::safe_text::SafeText;
+use crate::safe_text::printable::printable_lines;
 use crate::session::compare::align::format_parameters;
+use crate::session::document;
 use crate::session::document::{
-    self, BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, RunState,
-    Series, Session, Severity, SloResult, StageBreakdown, TargetRecord, is_nested_name,
+    BenchmarkRun, FigureIndex, Findings, KernelCounts, LatencySummary, Metric, RunState, Series,
+    Session, Severity, SloResult, StageBreakdown, TargetRecord, is_nested_name,
 };
 use crate::units;
 
@@ -184,7 +185,7 @@ fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> Str
     for row in &table.rows {
         let value = |name: &SafeText| {
             let figure = figures.get(name);
-            figure.map_or_else(|| "n/a".to_owned(), |figure| value_with_margin(figure))
+            figure.map_or_else(|| "n/a".to_owned(), value_with_margin)
         };
         let cells = std::iter::once(row.name.to_string()).chain(row.cells.iter().map(value));
         drawn.add_row(cells.map(cell));

@@ -2,7 +2,7 @@
 
 use std::fmt::Write as _;
 
-use crate::report::text::severity_word;
+use super::text::severity_word;
 use crate::session::checks::of_benchmarks::BENCHMARK_VERDICTS;
 use crate::session::checks::{CheckRule, ProvokedBy, RULE_GROUPS};
 

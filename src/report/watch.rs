@@ -12,8 +12,8 @@ mod devices;
 mod processes;
 mod transfers;
 
+use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 use crate::safe_text::SafeText;
-use columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 
 /// Writers that wait later than this are nobody's trouble yet.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
@@ -23,7 +23,7 @@ const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 /// # Errors
 /// Does not fail for a view that the model made; the error is serde's.
 pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
-    crate::safe_json::to_string(live)
+    crate::safe_text::json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.

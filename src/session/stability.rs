@@ -125,8 +125,8 @@ fn is_same_drive(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
 
 #[cfg(test)]
 mod tests {
-    use super::super::compare::sample::sample_run;
     use super::*;
+    use crate::session::compare::sample::sample_run;
 
     #[test]
     fn repeats_with_disjoint_intervals_are_unstable() {

@@ -7,7 +7,8 @@ use ratatui::widgets::Widget;
 
 use super::theme::{StyleRole, Theme};
 use super::widgets::text::cut_end;
-use crate::app::keymap::{self, KeyBinding};
+use crate::app::keymap;
+use crate::app::keymap::KeyBinding;
 use crate::app::{AppState, KeyContext};
 
 /// The bindings of a context; of a text field those that edit the text as well.

@@ -17,10 +17,10 @@ mod sessions;
 pub mod theme;
 pub mod widgets;
 
-pub use theme::{StyleRole, Theme};
+pub use self::theme::{StyleRole, Theme};
 
 use crate::app::{AppState, BenchStage, Dialog, Screen};
-use crate::printable::is_printable;
+use crate::safe_text::printable::is_printable;
 
 /// The smallest terminal that the screens are made for: columns and rows.
 pub const SUPPORTED_SIZE: (u16, u16) = (80, 24);

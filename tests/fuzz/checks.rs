@@ -15,18 +15,20 @@ use diskscope::drive::guard::conflicts::{device_mapper, exports, file_locks, ope
 use diskscope::drive::settings::{SettingRecord, SystemSetting};
 use diskscope::model::requests::{RequestAggregator, RequestLine, RequestsView};
 use diskscope::model::{SampleHistory, Snapshot};
+use diskscope::probe::process::stat;
+use diskscope::probe::system::{diskstats, host};
 use diskscope::probe::trace::decode::{ENABLED_EVENTS, EventDecoder};
 use diskscope::probe::trace::format::EventFormat;
 use diskscope::probe::trace::page::PageFormat;
-use diskscope::probe::{diskstats, host, process};
 use diskscope::recording::{Recording, frame};
 use diskscope::report;
+use diskscope::safe_text::printable;
 use diskscope::session::compare::{ComparisonInput, compare_sessions};
 use diskscope::session::document::Session;
 use diskscope::session::slo::SloSpec;
 use diskscope::session::store;
 use diskscope::ui::{self, Theme};
-use diskscope::{printable, units};
+use diskscope::units;
 use ratatui::buffer::Buffer;
 use ratatui::layout::Rect;
 
@@ -37,14 +39,14 @@ const VIEWS: usize = 20;
 pub fn proc_file(bytes: &[u8]) {
     let lines = bytes.split(|byte| *byte == b'\n').count();
     assert!(diskstats::parse(bytes).len() <= lines);
-    if let Some(stat) = process::parse_stat(bytes) {
+    if let Some(stat) = stat::parse_stat(bytes) {
         assert!(stat.name.len() < bytes.len());
     }
-    black_box(process::parse_io(bytes));
-    black_box(process::parse_effective_user(bytes));
-    black_box(process::parse_thread_group(bytes));
-    black_box(process::parse_ignored_signals(bytes));
-    black_box(process::parse_descriptor_info(bytes));
+    black_box(stat::parse_io(bytes));
+    black_box(stat::parse_effective_user(bytes));
+    black_box(stat::parse_thread_group(bytes));
+    black_box(stat::parse_ignored_signals(bytes));
+    black_box(stat::parse_descriptor_info(bytes));
     black_box(host::parse_dirty_limits(bytes, 4096));
     black_box(host::parse_uptime(bytes));
     assert!(host::parse_load(bytes).is_none_or(|load| load.iter().all(|one| one.is_finite())));

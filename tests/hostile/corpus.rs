@@ -123,7 +123,7 @@ pub fn hostile_request(text: &str) -> Value {
 }
 
 /// A frame with this content, that stands alone.
-pub fn encode_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
+pub fn hostile_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
     let mut compress = Compress::new(Compression::best(), false);
     let mut payload = Vec::with_capacity(content.len() / 100 + 4096);
     loop {
@@ -147,7 +147,7 @@ pub fn encode_frame(kind: FrameKind, content: &[u8]) -> Vec<u8> {
 pub fn encode_recording(frames: &[(FrameKind, Vec<u8>)]) -> Vec<u8> {
     let mut bytes = encode_file_header().to_vec();
     for (kind, content) in frames {
-        bytes.extend(encode_frame(*kind, content));
+        bytes.extend(hostile_frame(*kind, content));
     }
     bytes
 }

@@ -4,7 +4,7 @@ use std::fs;
 use std::path::Path;
 use std::process::Command;
 
-use diskscope::printable::is_printable;
+use diskscope::safe_text::printable::is_printable;
 
 use crate::corpus::{
     hostile_file_name, hostile_recording, hostile_session, hostile_text, long_hostile_text,
@@ -36,7 +36,7 @@ fn start_terminal(arguments: &[&str], directory: &Path) -> PtyTerminal {
 /// Asserts that what was written to the terminal draws, and does nothing else: sequences that begin
 /// with `ESC [` move the cursor and set colours; all others reach beyond the screen.
 fn assert_draws_only(terminal: &PtyTerminal) {
-    let written = String::from_utf8_lossy(terminal.written());
+    let written = String::from_utf8_lossy(terminal.output_bytes());
     let mut rest = written.as_ref();
     while let Some(at) = rest.find('\u{1b}') {
         assert!(

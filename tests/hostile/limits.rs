@@ -14,7 +14,7 @@ use diskscope::recording::frame::{
 };
 
 use crate::corpus::{
-    encode_frame, encode_recording, hostile_request, hostile_session, hostile_view,
+    encode_recording, hostile_frame, hostile_request, hostile_session, hostile_view,
 };
 use crate::{assert_clean, diskscope, temporary_directory};
 
@@ -45,8 +45,8 @@ fn stderr_text(output: &Output) -> String {
 
 /// A recording of so many frames of requests, `each` bytes long, after one view.
 fn write_compression_bomb(path: &Path, frames: usize, content: &[u8]) -> u64 {
-    let view = encode_frame(FrameKind::View, hostile_view("").to_string().as_bytes());
-    let requests = encode_frame(FrameKind::Requests, content);
+    let view = hostile_frame(FrameKind::View, hostile_view("").to_string().as_bytes());
+    let requests = hostile_frame(FrameKind::Requests, content);
     let mut file = fs::File::create(path).unwrap();
     file.write_all(&encode_file_header()).unwrap();
     file.write_all(&view).unwrap();
@@ -148,11 +148,11 @@ fn frames_without_restart_are_reported_as_damage() {
     let directory = temporary_directory();
     let path = directory.path().join("chain");
     let mut bytes = encode_file_header().to_vec();
-    bytes.extend(encode_frame(
+    bytes.extend(hostile_frame(
         FrameKind::View,
         hostile_view("").to_string().as_bytes(),
     ));
-    let head = encode_frame(FrameKind::View, b"")[..FRAME_HEADER_BYTES].to_vec();
+    let head = hostile_frame(FrameKind::View, b"")[..FRAME_HEADER_BYTES].to_vec();
     let mark = diskscope::recording::FrameMark {
         time_ms: 1,
         bytes_per_s: None,

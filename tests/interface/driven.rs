@@ -10,10 +10,10 @@ use std::time::Duration;
 
 use crossterm::event::{Event, KeyCode, KeyEvent, KeyModifiers};
 use diskscope::app::{AppState, BenchStage, Effect, Message, SavedRun, Screen};
-use diskscope::runtime::event_loop::{LoopContext, LoopEnd, MIN_FRAME_INTERVAL, run_loop};
-use diskscope::runtime::services::{AppServices, FeedSenders, ServiceFeeds, service_channels};
-use diskscope::runtime::signals::SignalNotice;
-use diskscope::runtime::terminal::TerminalDisplay;
+use diskscope::tui::event_loop::{LoopContext, LoopEnd, MIN_FRAME_INTERVAL, run_loop};
+use diskscope::tui::services::{AppServices, FeedSenders, ServiceFeeds, service_channels};
+use diskscope::tui::signals::SignalNotice;
+use diskscope::tui::terminal::TerminalDisplay;
 use diskscope::ui::Theme;
 use futures_util::{Stream, StreamExt, stream};
 use ratatui::Terminal;

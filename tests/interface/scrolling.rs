@@ -100,8 +100,16 @@ fn lists_and_pages() -> Vec<(String, AppState)> {
         }
         all.push((format!("{name} {keys:?}"), state));
     };
-    led_to("launcher, tests", canned::launcher_state(), &[KeySymbol::Tab]);
-    led_to("launcher, form", canned::launcher_state(), &[KeySymbol::Tab; 2]);
+    led_to(
+        "launcher, tests",
+        canned::launcher_state(),
+        &[KeySymbol::Tab],
+    );
+    led_to(
+        "launcher, form",
+        canned::launcher_state(),
+        &[KeySymbol::Tab; 2],
+    );
     led_to(
         "launcher, search",
         canned::launcher_state(),

@@ -7,7 +7,8 @@ use std::time::Duration;
 
 use diskscope::drive::{advice, file_systems, identity, mounts};
 use diskscope::model::{ViewBuilder, ViewSettings};
-use diskscope::probe::{SampleCollector, SystemSample, open_files};
+use diskscope::probe::process::open_files;
+use diskscope::probe::{SampleCollector, SystemSample};
 use diskscope::report::watch;
 use diskscope::roots::SysPaths;
 use proptest::sample::Index;

@@ -12,7 +12,7 @@ use diskscope::app::{
     AppEvent, AppState, Message, RunSnapshot, SavedRun, SessionEntry, TargetChoice, TargetGroup,
     update,
 };
-use diskscope::bench::{RunProgress, common};
+use diskscope::bench::{RunProgress, framework};
 use diskscope::drive::{InspectedMedium, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats};
 use diskscope::model::Snapshot;
@@ -30,7 +30,7 @@ use diskscope::session::document::{
     RunState, Series, Session, Severity, StageBreakdown, TargetRecord, Verdict,
 };
 use diskscope::session::slo::SloSpec;
-use diskscope::stats::latency::LatencyHistogram;
+use diskscope::stats::latency::histogram::LatencyHistogram;
 
 /// Makes the state that a screen shows.
 pub type StateBuilder = fn() -> AppState;
@@ -737,14 +737,14 @@ pub fn random_read() -> BenchmarkRun {
         Metric::new("throughput", 343_716_659.2, MetricUnit::BytesPerSecond),
         nanoseconds("latency_mean", latency.mean().unwrap_or(0.0)),
     ];
-    for percent in common::PERCENTILES {
+    for percent in framework::PERCENTILES {
         if let Some(value) = latency.percentile(percent) {
             findings
                 .figures
                 .push(nanoseconds(&format!("latency_p{percent}"), value as f64));
         }
     }
-    findings.latency.read = common::latency_summary(&latency);
+    findings.latency.read = framework::latency_summary(&latency);
     findings.series = vec![Series {
         name: "iops-over-time".into(),
         x: ChartAxis::new("time", MetricUnit::Nanoseconds),

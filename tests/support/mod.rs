@@ -1,6 +1,7 @@
 //! Tests of the program, run on simulated drives from begin to end.
 
-use diskscope::bench::{self, ParameterSet, RunObserver, RunProgress, context};
+use diskscope::bench::framework::context;
+use diskscope::bench::{self, ParameterSet, RunObserver, RunProgress};
 use diskscope::drive::Target;
 use diskscope::engine::{CancellationToken, Engine};
 use diskscope::session::document::Findings;

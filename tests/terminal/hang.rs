@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
-use crate::pty::Terminal;
+use crate::pty::PtyTerminal;
 use crate::slow_disk::{Operation, SlowDisk};
 use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
@@ -14,26 +14,26 @@ use crate::{benchmark_position, setsid_is_available, start_diskscope, state_dire
 const MAX_RESPONSE_TIME: Duration = Duration::from_millis(1500);
 
 /// Random reads of the slow disk's file that hang.
-fn start_hanging_benchmark(terminal: &mut Terminal, disk: &SlowDisk) {
+fn start_hanging_benchmark(terminal: &mut PtyTerminal, disk: &SlowDisk) {
     let file = disk.file();
     let path = file.to_str().unwrap();
-    terminal.see("DEVICES");
-    terminal.keys("b");
-    terminal.see("scratch-size");
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("b");
+    terminal.wait_for_text("scratch-size");
     // A slash opens the search; a text that begins with one is a path.
-    terminal.keys(&format!("/{path}\r"));
-    terminal.wait("the typed path alone", |screen| {
+    terminal.send_keys(&format!("/{path}\r"));
+    terminal.wait_until("the typed path alone", |screen| {
         let shown = screen.contents();
         shown.contains(path) && !shown.contains("path: ") && !shown.contains("scratch-size")
     });
-    terminal.keys("\t\t");
+    terminal.send_keys("\t\t");
     let down = "j".repeat(benchmark_position("random-read", "duration"));
-    terminal.keys(&format!("{down}\r\x1550s\r"));
-    terminal.see("50 s");
-    terminal.keys("s");
-    terminal.see("IOPS   ");
+    terminal.send_keys(&format!("{down}\r\x1550s\r"));
+    terminal.wait_for_text("50 s");
+    terminal.send_keys("s");
+    terminal.wait_for_text("IOPS   ");
     disk.slow_down(Operation::Read);
-    terminal.wait("a slow read", |_| disk.is_waited_for(Operation::Read));
+    terminal.wait_until("a slow read", |_| disk.is_waited_for(Operation::Read));
 }
 
 fn assert_session_saved(directory: &std::path::Path) {
@@ -56,14 +56,14 @@ fn hung_benchmark_is_stopped_and_its_result_shown() {
     let mut terminal = start_diskscope(&[], directory.path());
     start_hanging_benchmark(&mut terminal, &disk);
     let began = Instant::now();
-    terminal.keys("\x1b");
-    terminal.see("JSON saved in");
+    terminal.send_keys("\x1b");
+    terminal.wait_for_text("JSON saved in");
     let took = began.elapsed();
     assert!(took < MAX_RESPONSE_TIME, "{took:?}");
     assert_session_saved(directory.path());
-    terminal.keys("q");
+    terminal.send_keys("q");
     let began = Instant::now();
-    terminal.end();
+    terminal.wait_for_exit();
     let took = began.elapsed();
     assert!(took < MAX_RESPONSE_TIME, "{took:?}");
     terminal.assert_restored();
@@ -81,15 +81,15 @@ fn interface_quits_while_benchmark_hangs() {
     let mut terminal = start_diskscope(&[], directory.path());
     start_hanging_benchmark(&mut terminal, &disk);
     let began = Instant::now();
-    terminal.keys("qy");
-    terminal.end();
+    terminal.send_keys("qy");
+    terminal.wait_for_exit();
     let took = began.elapsed();
     assert!(took < MAX_RESPONSE_TIME, "{took:?}");
     terminal.assert_restored();
     assert!(
-        terminal.shown().contains("stays behind"),
+        terminal.screen_text().contains("stays behind"),
         "{}",
-        terminal.shown()
+        terminal.screen_text()
     );
     assert_session_saved(directory.path());
 }

@@ -22,7 +22,7 @@ use std::process::Command;
 
 use diskscope::session::document::RunState;
 use diskscope::session::store;
-use pty::Terminal;
+use pty::PtyTerminal;
 use rustix::process::Signal;
 use session::{
     benchmark_position, exported_file, start_benchmark, start_diskscope, state_directory,
@@ -41,7 +41,7 @@ fn setsid_is_available() -> bool {
 }
 
 /// The interface with services that fail in a given way.
-fn start_failing_interface(way: &str, directory: &Path) -> Terminal {
+fn start_failing_interface(way: &str, directory: &Path) -> PtyTerminal {
     let tests = std::env::current_exe().unwrap();
     let program: PathBuf = tests.ancestors().nth(2).unwrap().join("examples/mishaps");
     assert!(
@@ -49,7 +49,7 @@ fn start_failing_interface(way: &str, directory: &Path) -> Terminal {
         "{} is built by `cargo test`",
         program.display()
     );
-    Terminal::start(&program, &[way], directory)
+    PtyTerminal::start(&program, &[way], directory)
 }
 
 #[test]
@@ -59,9 +59,9 @@ fn quit_restores_the_terminal() {
     }
     let directory = state_directory();
     let mut terminal = start_diskscope(&["--mouse"], directory.path());
-    terminal.see("DEVICES");
-    terminal.keys("q");
-    assert_eq!(terminal.end().code(), Some(0));
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("q");
+    assert_eq!(terminal.wait_for_exit().code(), Some(0));
     terminal.assert_restored();
 }
 
@@ -73,9 +73,9 @@ fn signals_restore_the_terminal() {
     let directory = state_directory();
     for signal in [Signal::TERM, Signal::INT, Signal::HUP] {
         let mut terminal = start_diskscope(&[], directory.path());
-        terminal.see("DEVICES");
-        terminal.signal(signal);
-        assert_eq!(terminal.end().code(), Some(130), "{signal:?}");
+        terminal.wait_for_text("DEVICES");
+        terminal.send_signal(signal);
+        assert_eq!(terminal.wait_for_exit().code(), Some(130), "{signal:?}");
         terminal.assert_restored();
     }
 }
@@ -87,9 +87,9 @@ fn closed_terminal_ends_the_program() {
     }
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
-    terminal.see("DEVICES");
+    terminal.wait_for_text("DEVICES");
     terminal.hang_up();
-    assert!(!terminal.end().success());
+    assert!(!terminal.wait_for_exit().success());
 }
 
 #[test]
@@ -100,14 +100,14 @@ fn panic_on_any_thread_restores_the_terminal_and_is_reported() {
     let directory = state_directory();
     for way in ["thread", "loop"] {
         let mut terminal = start_failing_interface(way, directory.path());
-        terminal.see("[1 Live]");
-        terminal.keys("4");
-        assert!(!terminal.end().success(), "{way}");
+        terminal.wait_for_text("[1 Live]");
+        terminal.send_keys("4");
+        assert!(!terminal.wait_for_exit().success(), "{way}");
         terminal.assert_restored();
         assert!(
-            terminal.shown().contains("made to panic"),
+            terminal.screen_text().contains("made to panic"),
             "{}",
-            terminal.shown()
+            terminal.screen_text()
         );
     }
 }
@@ -119,12 +119,12 @@ fn error_restores_the_terminal_and_is_reported() {
     }
     let directory = state_directory();
     let mut terminal = start_failing_interface("error", directory.path());
-    assert!(!terminal.end().success());
+    assert!(!terminal.wait_for_exit().success());
     terminal.assert_restored();
     assert!(
-        terminal.shown().contains("made to fail"),
+        terminal.screen_text().contains("made to fail"),
         "{}",
-        terminal.shown()
+        terminal.screen_text()
     );
 }
 
@@ -135,33 +135,33 @@ fn suspend_restores_the_terminal_and_fg_redraws() {
     }
     let directory = state_directory();
     for way in ["key", "signal"] {
-        let mut terminal = Terminal::start(Path::new("/bin/sh"), &["-i"], directory.path());
-        terminal.keys("PS1='ready> '; set -m\n");
-        terminal.see("ready> ");
-        terminal.keys(concat!(env!("CARGO_BIN_EXE_diskscope"), "\n"));
-        terminal.see("DEVICES");
+        let mut terminal = PtyTerminal::start(Path::new("/bin/sh"), &["-i"], directory.path());
+        terminal.send_keys("PS1='ready> '; set -m\n");
+        terminal.wait_for_text("ready> ");
+        terminal.send_keys(concat!(env!("CARGO_BIN_EXE_diskscope"), "\n"));
+        terminal.wait_for_text("DEVICES");
         if way == "key" {
-            terminal.keys("\x1a");
+            terminal.send_keys("\x1a");
         } else {
             suspend_child(&terminal);
         }
         // Only a program that has stopped leaves what is typed to the shell.
-        terminal.see("Stopped");
-        terminal.wait("the shell", |screen| !screen.alternate_screen());
-        terminal.keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
-        terminal.see("its 0");
-        terminal.keys("fg\n");
-        terminal.wait("the interface", vt100::Screen::alternate_screen);
-        terminal.see("DEVICES");
-        terminal.keys("q");
-        terminal.wait("the shell", |screen| !screen.alternate_screen());
-        terminal.keys("exit\n");
-        terminal.end();
+        terminal.wait_for_text("Stopped");
+        terminal.wait_until("the shell", |screen| !screen.alternate_screen());
+        terminal.send_keys("stty -a | tr ' ' '\\n' | grep -x icanon; echo its \"$?\"\n");
+        terminal.wait_for_text("its 0");
+        terminal.send_keys("fg\n");
+        terminal.wait_until("the interface", vt100::Screen::alternate_screen);
+        terminal.wait_for_text("DEVICES");
+        terminal.send_keys("q");
+        terminal.wait_until("the shell", |screen| !screen.alternate_screen());
+        terminal.send_keys("exit\n");
+        terminal.wait_for_exit();
     }
 }
 
 /// Sends SIGTSTP to the program that the shell has started.
-fn suspend_child(shell: &Terminal) {
+fn suspend_child(shell: &PtyTerminal) {
     let children = format!("/proc/{0}/task/{0}/children", shell.id());
     let child = std::fs::read_to_string(children).unwrap();
     let id = child.split_whitespace().next().unwrap().parse().unwrap();
@@ -176,13 +176,13 @@ fn resize_redraws_down_to_too_small_terminal() {
     }
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
-    terminal.see("DEVICES");
+    terminal.wait_for_text("DEVICES");
     terminal.resize(10, 40);
-    terminal.see("40x10 is too small");
+    terminal.wait_for_text("40x10 is too small");
     terminal.resize(24, 80);
-    terminal.see("DEVICES");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
 }
 
 #[test]
@@ -193,11 +193,11 @@ fn benchmark_is_run_from_the_keyboard() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     start_benchmark(&mut terminal, "1s");
-    terminal.see("JSON saved in");
-    terminal.keys("e");
-    terminal.see("exported to");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.wait_for_text("JSON saved in");
+    terminal.send_keys("e");
+    terminal.wait_for_text("exported to");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
     terminal.assert_restored();
 
     let exported = exported_file(directory.path());
@@ -227,13 +227,13 @@ fn quit_during_benchmark_saves_partial_result() {
         let directory = state_directory();
         let mut terminal = start_diskscope(&[], directory.path());
         start_benchmark(&mut terminal, "50s");
-        terminal.see("IOPS   ");
+        terminal.wait_for_text("IOPS   ");
         if way == "keys" {
-            terminal.keys("qy");
+            terminal.send_keys("qy");
         } else {
-            terminal.signal(Signal::HUP);
+            terminal.send_signal(Signal::HUP);
         }
-        terminal.end();
+        terminal.wait_for_exit();
         terminal.assert_restored();
         let saved =
             store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
@@ -252,12 +252,12 @@ fn closed_terminal_during_benchmark_saves_partial_result() {
     let words = ["run", "random-read", ".", "--duration", "50s"];
     let size = ["--scratch-size", "16MiB"];
     let mut terminal = start_diskscope(&[words.as_slice(), &size].concat(), directory.path());
-    terminal.wait("a rate", |screen| {
+    terminal.wait_until("a rate", |screen| {
         let shown = screen.contents();
         shown.contains(" IOPS") && !shown.contains(" 0 IOPS")
     });
     terminal.hang_up();
-    assert!(!terminal.end().success());
+    assert!(!terminal.wait_for_exit().success());
     let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
     let session = store::load_session(&saved[0]).unwrap();
     assert_eq!(session.runs[0].state, RunState::Interrupted);

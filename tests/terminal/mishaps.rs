@@ -6,9 +6,9 @@ use std::process::ExitCode;
 use std::time::Duration;
 
 use diskscope::app::{AppState, Effect};
-use diskscope::runtime::InterfaceOptions;
-use diskscope::runtime::interface::run_with;
-use diskscope::runtime::services::{AppServices, FeedSenders};
+use diskscope::tui::InterfaceOptions;
+use diskscope::tui::interface::run_with;
+use diskscope::tui::services::{AppServices, FeedSenders};
 
 struct FailingServices {
     failure_kind: String,

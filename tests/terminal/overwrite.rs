@@ -7,16 +7,18 @@ use std::process::Command;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use diskscope::bench::{self, BenchmarkSpec, RunProgress};
+use diskscope::benchmark_run::overwrite_consent::inspect_impact;
+use diskscope::benchmark_run::runner::{
+    self, KernelStats, RunSpec, RunStart, RunWatcher, StartError,
+};
 use diskscope::drive::{Consent, ErrorKind};
 use diskscope::engine::CancellationToken;
 use diskscope::roots::SysPaths;
-use diskscope::runtime::benchmark::{self, KernelStats, RunSpec, RunStart, RunWatcher, StartError};
-use diskscope::runtime::overwrite_consent::inspect_impact;
 use diskscope::session::document::RunState;
 use diskscope::session::store;
 
 use crate::loop_device::LoopDevice;
-use crate::pty::Terminal;
+use crate::pty::PtyTerminal;
 use crate::{benchmark_position, setsid_is_available, start_diskscope, state_directory};
 
 const CONTENT: u8 = 0x5a;
@@ -35,23 +37,23 @@ fn is_unchanged(device: &LoopDevice) -> bool {
 }
 
 /// From the Live screen to the question: 200 random writes to that path.
-fn open_question(terminal: &mut Terminal, path: &str) {
-    terminal.see("DEVICES");
-    terminal.keys("b");
-    terminal.see("scratch-size");
+fn open_question(terminal: &mut PtyTerminal, path: &str) {
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("b");
+    terminal.wait_for_text("scratch-size");
     // A slash opens the search; a text that begins with one is a path.
-    terminal.keys(&format!("/{path}\r"));
-    terminal.wait("the typed path alone", |screen| {
+    terminal.send_keys(&format!("/{path}\r"));
+    terminal.wait_until("the typed path alone", |screen| {
         let shown = screen.contents();
         shown.contains(path) && !shown.contains("path: ") && !shown.contains("scratch-size")
     });
     // To the tests, one further than random-read; then to its parameters.
-    terminal.keys("\tj\t");
+    terminal.send_keys("\tj\t");
     let down = "j".repeat(benchmark_position("random-write", "requests"));
-    terminal.keys(&format!("{down}\r\x15200\r"));
-    terminal.see("it overwrites what is there");
-    terminal.keys("s");
-    terminal.see("What is there now");
+    terminal.send_keys(&format!("{down}\r\x15200\r"));
+    terminal.wait_for_text("it overwrites what is there");
+    terminal.send_keys("s");
+    terminal.wait_for_text("What is there now");
 }
 
 #[test]
@@ -60,34 +62,34 @@ fn device_is_overwritten_only_after_typing_its_path() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, device.path());
-    terminal.see("32 MiB");
-    terminal.see("Type the path to start");
+    terminal.wait_for_text("32 MiB");
+    terminal.wait_for_text("Type the path to start");
 
     let wrong = format!("{}0", device.path());
     for mistake in ["y", "/dev/loop", &wrong] {
-        terminal.keys(&format!("\x15{mistake}\r"));
-        terminal.see("nothing was started");
+        terminal.send_keys(&format!("\x15{mistake}\r"));
+        terminal.wait_for_text("nothing was started");
         // Back to a field without a mistake.
-        terminal.keys("\x15");
-        terminal.wait("the empty field", |screen| {
+        terminal.send_keys("\x15");
+        terminal.wait_until("the empty field", |screen| {
             !screen.contents().contains("nothing was started")
         });
     }
     assert!(is_unchanged(&device));
 
-    terminal.keys(&format!("{}\r", device.path()));
-    terminal.see("JSON saved in");
+    terminal.send_keys(&format!("{}\r", device.path()));
+    terminal.wait_for_text("JSON saved in");
     assert!(!is_unchanged(&device));
 
     // Nothing of the consent is left: the same again asks again.
-    terminal.keys("\x1b");
-    terminal.see("it overwrites what is there");
-    terminal.keys("s");
-    terminal.see("Type the path to start");
-    terminal.keys("\r\x1b");
-    terminal.see("MEASURE WHAT");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.send_keys("\x1b");
+    terminal.wait_for_text("it overwrites what is there");
+    terminal.send_keys("s");
+    terminal.wait_for_text("Type the path to start");
+    terminal.send_keys("\r\x1b");
+    terminal.wait_for_text("MEASURE WHAT");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
 
     let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
     assert_eq!(saved.len(), 1, "one run and no other");
@@ -106,13 +108,13 @@ fn device_in_use_accepts_no_consent() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, device.path());
-    terminal.see("no option overrides this");
-    terminal.keys(&format!("{}\r", device.path()));
+    terminal.wait_for_text("no option overrides this");
+    terminal.send_keys(&format!("{}\r", device.path()));
     // The key that leaves is heard after all of these.
-    terminal.keys("\x1b");
-    terminal.see("MEASURE WHAT");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.send_keys("\x1b");
+    terminal.wait_for_text("MEASURE WHAT");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
     drop(held);
     assert!(is_unchanged(&device));
     assert!(!directory.path().join("state/diskscope/sessions").exists());
@@ -124,7 +126,7 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, device.path());
-    terminal.see("no known signature");
+    terminal.wait_for_text("no known signature");
     // A file system is made on it while the question stands.
     let made = Command::new("mkfs.ext4")
         .args(["-q", device.path()])
@@ -134,11 +136,11 @@ fn device_changed_since_it_was_shown_is_not_overwritten() {
         return;
     }
     let before = std::fs::read(device.file()).unwrap();
-    terminal.keys(&format!("{}\r", device.path()));
-    terminal.see("has changed since it was opened");
+    terminal.send_keys(&format!("{}\r", device.path()));
+    terminal.wait_for_text("has changed since it was opened");
     assert!(std::fs::read(device.file()).unwrap() == before);
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
 }
 
 #[test]
@@ -154,13 +156,17 @@ fn typed_path_includes_consent_to_listed_signatures() {
     let directory = state_directory();
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, device.path());
-    terminal.see("Type the path to start");
-    terminal.see("Signatures that are lost");
-    assert!(terminal.shown().contains("ext4"), "{}", terminal.shown());
-    terminal.keys(&format!("{}\r", device.path()));
-    terminal.see("JSON saved in");
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.wait_for_text("Type the path to start");
+    terminal.wait_for_text("Signatures that are lost");
+    assert!(
+        terminal.screen_text().contains("ext4"),
+        "{}",
+        terminal.screen_text()
+    );
+    terminal.send_keys(&format!("{}\r", device.path()));
+    terminal.wait_for_text("JSON saved in");
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
     let saved = store::list_sessions(&directory.path().join("state/diskscope/sessions")).unwrap();
     let run = &store::load_session(&saved[0]).unwrap().runs[0];
     let line = &run.reproduce.diskscope;
@@ -177,17 +183,17 @@ fn symlink_changed_during_question_never_overwrites_other_device() {
     symlink(shown.path(), &link).unwrap();
     let mut terminal = start_diskscope(&[], directory.path());
     open_question(&mut terminal, link.to_str().unwrap());
-    terminal.see("Type the path to start");
-    let flat: String = terminal.shown().split_whitespace().collect();
+    terminal.wait_for_text("Type the path to start");
+    let flat: String = terminal.screen_text().split_whitespace().collect();
     let leads_to = format!("->{}", shown.path());
-    assert!(flat.contains(&leads_to), "{}", terminal.shown());
+    assert!(flat.contains(&leads_to), "{}", terminal.screen_text());
     std::fs::remove_file(&link).unwrap();
     symlink(other.path(), &link).unwrap();
-    terminal.keys(&format!("{}\r", link.display()));
-    terminal.see("has changed since it was opened");
+    terminal.send_keys(&format!("{}\r", link.display()));
+    terminal.wait_for_text("has changed since it was opened");
     assert!(is_unchanged(&shown) && is_unchanged(&other));
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
 }
 
 /// Sees what is overwritten, as the command line would print it.
@@ -217,7 +223,7 @@ fn run_overwrite(path: &str, consent: Consent) -> (Result<(), StartError>, Optio
         output_files: Vec::new(),
     };
     let mut printed = StartRecorder::default();
-    let result = benchmark::run_benchmark(
+    let result = runner::run_benchmark(
         &order,
         &SysPaths::default(),
         &CancellationToken::default(),

@@ -186,7 +186,7 @@ impl PtyTerminal {
 
     /// Every byte that was written to it.
     #[allow(dead_code, reason = "not every test program needs it")]
-    pub fn written(&self) -> &[u8] {
+    pub fn output_bytes(&self) -> &[u8] {
         &self.output_bytes
     }
 

@@ -41,32 +41,32 @@ fn result_at_80x24_scrolls_to_last_check_and_writes_report() {
     let directory = state_directory();
     save_six_checks(directory.path());
     let mut terminal = start_diskscope(&[], directory.path());
-    terminal.see("DEVICES");
+    terminal.wait_for_text("DEVICES");
     terminal.resize(24, 80);
-    terminal.keys("4");
-    terminal.see("random-read of");
-    terminal.keys("\r");
-    terminal.see("more below");
-    terminal.keys(&"\x1b[B".repeat(80));
+    terminal.send_keys("4");
+    terminal.wait_for_text("random-read of");
+    terminal.send_keys("\r");
+    terminal.wait_for_text("more below");
+    terminal.send_keys(&"\x1b[B".repeat(80));
     let at_end = |screen: &vt100::Screen| {
         let shown = screen.contents();
         shown.contains("advice 6 ends here") && !shown.contains("more below")
     };
-    terminal.wait("the last check after 80 times Down", at_end);
+    terminal.wait_until("the last check after 80 times Down", at_end);
     // Home, End, PageUp, PageDown.
-    terminal.keys("\x1b[H");
-    terminal.see("goal iops");
-    terminal.keys("\x1b[F");
-    terminal.wait("the last check after End", at_end);
-    terminal.keys("\x1b[5~");
-    terminal.see("more below");
-    terminal.keys("\x1b[6~");
-    terminal.wait("the last check after PageDown", at_end);
+    terminal.send_keys("\x1b[H");
+    terminal.wait_for_text("goal iops");
+    terminal.send_keys("\x1b[F");
+    terminal.wait_until("the last check after End", at_end);
+    terminal.send_keys("\x1b[5~");
+    terminal.wait_for_text("more below");
+    terminal.send_keys("\x1b[6~");
+    terminal.wait_until("the last check after PageDown", at_end);
 
-    terminal.keys("h");
-    terminal.see("wrote diskscope-20260203-140506-random-read.html in ");
+    terminal.send_keys("h");
+    terminal.wait_for_text("wrote diskscope-20260203-140506-random-read.html in ");
     // The result is still shown.
-    terminal.see("advice 6 ends here");
+    terminal.wait_for_text("advice 6 ends here");
     let path = directory
         .path()
         .join("diskscope-20260203-140506-random-read.html");
@@ -74,7 +74,7 @@ fn result_at_80x24_scrolls_to_last_check_and_writes_report() {
     assert!(page.starts_with("<!DOCTYPE html>") && page.contains("check-6"));
     let mode = path.metadata().unwrap().permissions().mode();
     assert_eq!(mode & 0o777, 0o600);
-    terminal.keys("q");
-    assert!(terminal.end().success());
+    terminal.send_keys("q");
+    assert!(terminal.wait_for_exit().success());
     terminal.assert_restored();
 }

@@ -4,30 +4,30 @@ use std::path::{Path, PathBuf};
 
 use diskscope::bench;
 
-use crate::pty::Terminal;
+use crate::pty::PtyTerminal;
 
 /// A directory of the build, on whose file system direct I/O is likely.
 pub fn state_directory() -> tempfile::TempDir {
     tempfile::tempdir_in(env!("CARGO_TARGET_TMPDIR")).unwrap()
 }
 
-pub fn start_diskscope(arguments: &[&str], directory: &Path) -> Terminal {
+pub fn start_diskscope(arguments: &[&str], directory: &Path) -> PtyTerminal {
     let program = Path::new(env!("CARGO_BIN_EXE_diskscope"));
-    Terminal::start(program, arguments, directory)
+    PtyTerminal::start(program, arguments, directory)
 }
 
 /// From the Live screen: random reads in a scratch file of 64 MiB for that long.
-pub fn start_benchmark(terminal: &mut Terminal, duration: &str) {
-    terminal.see("DEVICES");
-    terminal.keys("b");
-    terminal.see("scratch-size");
-    terminal.keys("\t\t\r\x1564MiB\r");
-    terminal.see("64MiB");
+pub fn start_benchmark(terminal: &mut PtyTerminal, duration: &str) {
+    terminal.wait_for_text("DEVICES");
+    terminal.send_keys("b");
+    terminal.wait_for_text("scratch-size");
+    terminal.send_keys("\t\t\r\x1564MiB\r");
+    terminal.wait_for_text("64MiB");
     // The first row is the size of the scratch file.
     let down = "j".repeat(1 + benchmark_position("random-read", "duration"));
-    terminal.keys(&format!("{down}\r\x15{duration}\r"));
-    terminal.see("fills a scratch file of 64 MiB first");
-    terminal.keys("s");
+    terminal.send_keys(&format!("{down}\r\x15{duration}\r"));
+    terminal.wait_for_text("fills a scratch file of 64 MiB first");
+    terminal.send_keys("s");
 }
 
 /// The place of a parameter among those of its test.

@@ -7,9 +7,9 @@ mod command;
 mod context;
 mod table;
 
-pub use command::KeyCommand;
-pub use context::KeyContext;
-pub use table::KEY_BINDINGS;
+pub use self::command::KeyCommand;
+pub use self::context::KeyContext;
+pub use self::table::KEY_BINDINGS;
 
 /// One line of the key table.
 #[derive(Debug, Clone, Copy)]

@@ -10,15 +10,16 @@ use std::time::Duration;
 
 use crate::drive::random::{Xoshiro256, scale_to_bound, unit_interval};
 use crate::drive::{SettingsManager, Target, TargetKind};
+use crate::engine;
 use crate::engine::{
-    self, AccessPattern, CancellationToken, CpuTime, EndReason, Engine, EngineError,
-    ExecutionOutcome, ExecutionSnapshot, FinishTimes, IoOperation, IoStats, LoggedRequest, Plan,
-    ZoneMap,
+    AccessPattern, CancellationToken, CpuTime, EndReason, Engine, EngineError, ExecutionOutcome,
+    ExecutionSnapshot, FinishTimes, IoOperation, IoStats, LoggedRequest, Plan, ZoneMap,
 };
 use crate::roots::SysPaths;
 use crate::session::document::Findings;
 
-use crate::bench::context::{self, FinishedRun};
+use crate::bench::framework::context;
+use crate::bench::framework::context::FinishedRun;
 use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet, RunObserver, RunProgress};
 
 /// What a request is asked its response time for.
@@ -285,7 +286,7 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
         observer: &mut SilentObserver,
         started_at: std::time::Instant::now(),
         completed_fraction: 0.0,
-        cpu_usage: crate::bench::cpu_usage::CpuUsage::default(),
+        cpu_usage: crate::bench::framework::cpu_usage::CpuUsage::default(),
         failure: None,
         only_ramp: false,
         findings: Findings::default(),

@@ -3,10 +3,13 @@
 use std::sync::Mutex;
 use std::time::Duration;
 
-use super::fake::{self, SilentObserver};
-use crate::bench::{BENCHMARKS, Benchmark, RunTime, context};
+use super::fake;
+use super::fake::SilentObserver;
+use crate::bench::framework::context;
+use crate::bench::{BENCHMARKS, Benchmark, RunTime};
+use crate::engine;
 use crate::engine::{
-    self, CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan,
+    CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan,
 };
 use crate::roots::SysPaths;
 use crate::session::document::RunState;

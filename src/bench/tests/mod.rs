@@ -6,7 +6,8 @@ mod forecast;
 use std::collections::BTreeSet;
 
 use self::fake::run_on_simulated;
-use super::{BENCHMARKS, find_benchmark, metric_names};
+use super::framework::metric_names;
+use super::{BENCHMARKS, find_benchmark};
 use crate::engine::IoOperation;
 use crate::session::document::{MetricUnit, RunState};
 use crate::session::slo::SloSpec;

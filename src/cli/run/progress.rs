@@ -2,15 +2,15 @@
 
 use std::io::{self, IsTerminal, Write};
 
-use crate::bench::common::describe_written_bytes;
+use crate::bench::framework::describe_written_bytes;
 use crate::bench::{Forecast, RunProgress};
+use crate::benchmark_run::runner::{KernelStats, RunStart, RunWatcher};
 use crate::drive::Inspection;
 use crate::engine::ExecutionSnapshot;
-use crate::printable::printable_str;
-use crate::runtime::benchmark::{KernelStats, RunStart, RunWatcher};
+use crate::safe_text::printable::printable_str;
 use crate::units;
 
-use super::super::print_status_line;
+use crate::cli::print_status_line;
 
 /// Characters of the bar.
 const BAR_WIDTH: usize = 24;

@@ -12,8 +12,8 @@ use crate::drive::medium::{
     FileId, IdentityChange, MediumIdentity, OpenMedium, strip_trailing_slash,
 };
 use crate::named_file;
-use crate::printable::printable_bytes;
 use crate::roots::SysPaths;
+use crate::safe_text::printable::printable_bytes;
 
 /// A medium as somebody was shown it: the open descriptor, and what was recognised of it.
 ///

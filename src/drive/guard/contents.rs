@@ -4,9 +4,11 @@ use std::fs;
 
 use super::bytes::{ReadAt, ReadFailure, RegionReader};
 use super::medium_reader::MediumReader;
-use super::partition_table::{self, PartitionRange, PartitionTable};
+use super::partition_table;
+use super::partition_table::{PartitionRange, PartitionTable};
 use super::siblings;
-use super::signatures::{self, Signature};
+use super::signatures;
+use super::signatures::Signature;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 

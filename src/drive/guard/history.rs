@@ -3,7 +3,7 @@
 use jiff::Timestamp;
 
 use super::bytes::ReadAt;
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 
 /// Where the superblock of ext2, 3 and 4 begins (kernel Documentation/filesystems/ext4/super.rst).
 const EXT_SUPERBLOCK_OFFSET: u64 = 1024;

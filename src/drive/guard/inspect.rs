@@ -3,7 +3,8 @@
 use super::conflicts::{SearchDepth, UseConflict};
 use super::medium_reader::MediumReader;
 use super::{MediumContents, PartitionRange, Refusal, conflicts, history};
-use crate::drive::identity::{self, BlockDevice, DeviceUse, DriveKind, sanitized};
+use crate::drive::identity;
+use crate::drive::identity::{BlockDevice, DeviceUse, DriveKind, sanitized};
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 use crate::units;

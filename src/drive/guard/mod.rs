@@ -29,18 +29,18 @@ use super::{DriveError, ErrorKind};
 use crate::privilege;
 use crate::roots::SysPaths;
 
-use conflicts::{Alias, MediumUsage, SearchDepth};
-use hold::ExclusiveHold;
+use self::conflicts::{Alias, MediumUsage, SearchDepth};
+use self::hold::ExclusiveHold;
 
-pub use bytes::ReadFailure;
-pub use conflicts::{UnresolvedUse, UseConflict};
-pub use consent::{Consent, InspectedMedium, MediumChange};
-pub use contents::MediumContents;
-pub use inspect::{Inspection, TargetPartition, inspect_target};
-pub use obstacles::Obstacle;
-pub use partition_table::PartitionRange;
-pub use signatures::Signature;
-pub use watch::WriteWatch;
+pub use self::bytes::ReadFailure;
+pub use self::conflicts::{UnresolvedUse, UseConflict};
+pub use self::consent::{Consent, InspectedMedium, MediumChange};
+pub use self::contents::MediumContents;
+pub use self::inspect::{Inspection, TargetPartition, inspect_target};
+pub use self::obstacles::Obstacle;
+pub use self::partition_table::PartitionRange;
+pub use self::signatures::Signature;
+pub use self::watch::WriteWatch;
 
 /// Why writing is refused.
 #[derive(Debug, thiserror::Error)]

@@ -4,7 +4,8 @@ use std::path::Path;
 
 use serde::Serialize;
 
-use super::link::{self, HostLink};
+use super::link;
+use super::link::HostLink;
 use super::read::{SysfsLocation, directory_entries, read_flag, read_line, read_number};
 use super::{BlockDevice, DriveKind};
 use crate::roots::SysPaths;

@@ -11,11 +11,11 @@ mod udev;
 
 use serde::Serialize;
 
-pub use details::{DeviceDetails, ThermalReading, read_temperature};
-pub use link::HostLink;
-pub use read::{block_device_by_number, list_block_devices, read_block_device};
-pub(crate) use read::{block_device_name, directory_entries};
-pub use text::sanitized;
+pub use self::details::{DeviceDetails, ThermalReading, read_temperature};
+pub use self::link::HostLink;
+pub use self::read::{block_device_by_number, list_block_devices, read_block_device};
+pub(crate) use self::read::{block_device_name, directory_entries};
+pub use self::text::sanitized;
 
 /// What stands behind a block device.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]

@@ -7,7 +7,8 @@ use std::path::{Path, PathBuf};
 use super::text::sanitized;
 use super::udev::UdevProperties;
 use super::{BlockDevice, DeviceDetails, DeviceUse, DriveKind};
-use crate::drive::mounts::{self, MountEntry, SwapEntry};
+use crate::drive::mounts;
+use crate::drive::mounts::{MountEntry, SwapEntry};
 use crate::roots::SysPaths;
 
 /// Bytes of a sector in `size` and `start`, whatever the drive's own sectors are.

@@ -1,6 +1,6 @@
 //! What drives and files say of themselves, made harmless to print.
 
-use crate::printable::is_invisible;
+use crate::safe_text::printable::is_invisible;
 
 /// Text without its surrounding space and with everything replaced that could move the cursor,
 /// change colours or turn the writing direction: a drive may call itself whatever it likes.

@@ -1,16 +1,16 @@
 //! What a test is pointed at, and the way to a descriptor of it.
 
 mod identity;
-mod medium;
 mod open;
+mod open_medium;
 #[cfg(test)]
 mod tests;
 
 use super::identity::BlockDevice;
 
-pub use identity::{IdentityChange, MediumIdentity};
-pub use medium::{FileId, MediumAccess, OpenMedium, WriteDurability, WriteMode};
-pub use open::{describe_directory, open_target, strip_trailing_slash};
+pub use self::identity::{IdentityChange, MediumIdentity};
+pub use self::open::{describe_directory, open_target, strip_trailing_slash};
+pub use self::open_medium::{FileId, MediumAccess, OpenMedium, WriteDurability, WriteMode};
 
 /// What stands behind a target's name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

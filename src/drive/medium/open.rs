@@ -9,14 +9,16 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{AtFlags, Mode as Permissions, OFlags, Statx, StatxFlags};
 
-use super::medium::reopen_inode;
+use super::open_medium::reopen_inode;
 use super::{FileId, OpenMedium, Target, TargetKind};
-use crate::drive::identity::{self, BlockDevice};
-use crate::drive::mounts::{self, split_device_number};
+use crate::drive::identity;
+use crate::drive::identity::BlockDevice;
+use crate::drive::mounts;
+use crate::drive::mounts::split_device_number;
 use crate::drive::{DriveError, io_error_context, ioctl, scratch};
 use crate::named_file;
-use crate::printable::printable_bytes;
 use crate::roots::SysPaths;
+use crate::safe_text::printable::printable_bytes;
 
 /// `STATX_DIOALIGN`: what `O_DIRECT` asks of a file (kernel 6.1).
 const STATX_DIOALIGN: StatxFlags = StatxFlags::from_bits_retain(0x2000);

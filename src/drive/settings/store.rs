@@ -6,8 +6,10 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use super::error::{RecordError, SettingError, io_error};
-use super::kernel_file::{self, SettingFile};
-use super::record::{self, SettingRecord};
+use super::kernel_file;
+use super::kernel_file::SettingFile;
+use super::record;
+use super::record::SettingRecord;
 use super::setting::SystemSetting;
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 

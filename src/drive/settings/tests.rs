@@ -2,7 +2,8 @@ use super::*;
 use std::fs;
 use std::os::unix::fs::{PermissionsExt, symlink};
 
-use crate::requirement::{self, Requirement};
+use crate::requirement;
+use crate::requirement::Requirement;
 
 const BOOT_ID: &str = "01234567-89ab-cdef-0123-456789abcdef";
 const OTHER_BOOT_ID: &str = "fedcba98-89ab-cdef-0123-456789abcdef";

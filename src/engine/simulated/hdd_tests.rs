@@ -233,7 +233,7 @@ proptest! {
             let angle = (now / 10e6).fract();
             let place = drive.geometry().locate(sector);
             let expected = (place.angle + 1.0 / f64::from(place.sectors_per_track)).fract();
-            let miss = crate::stats::circular::signed_turns(angle - expected);
+            let miss = crate::stats::rotation::circular::signed_turns(angle - expected);
             prop_assert!(miss.abs() < 1e-6, "{miss}");
         }
     }

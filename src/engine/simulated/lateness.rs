@@ -64,7 +64,7 @@ impl Lateness {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::stats::robust;
+    use crate::stats::general::robust;
 
     #[test]
     fn completion_delays_match_median_and_are_correlated() {

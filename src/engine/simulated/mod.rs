@@ -23,10 +23,10 @@ use std::sync::{Mutex, PoisonError};
 use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot, Plan};
 use crate::drive::Target;
 
-pub use hdd_model::read_disk_parameters as hard_disk;
-pub use model::{DriveModel, SimCompletion, SimRequest};
-pub use settings::{NAME_PREFIX, SimError, SimParameters};
-pub use station::{ServerQueue, ServiceTime};
+pub use self::hdd_model::read_disk_parameters as hard_disk;
+pub use self::model::{DriveModel, SimCompletion, SimRequest};
+pub use self::settings::{NAME_PREFIX, SimError, SimParameters};
+pub use self::station::{ServerQueue, ServiceTime};
 
 /// A kind of simulated drive.
 pub struct SimulatedKind {

@@ -3,7 +3,8 @@
 use std::time::{Duration, Instant};
 
 use super::model::{DriveModel, SimCompletion, SimRequest};
-use crate::engine::completion_recorder::{self, CompletionRecorder, SharedStats};
+use crate::engine::completion_recorder;
+use crate::engine::completion_recorder::{CompletionRecorder, SharedStats};
 use crate::engine::io_target::transferred_bytes;
 use crate::engine::outcome::{CpuTime, EndReason, ExecutionOutcome, ExecutionSnapshot, IoStats};
 use crate::engine::plan::Plan;

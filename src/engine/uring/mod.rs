@@ -10,7 +10,8 @@ use std::sync::atomic::{AtomicBool, Ordering};
 
 use self::queue::UringWorker;
 pub use self::ring::CompletionMode;
-use super::execution::{self, Submitter, WorkerFactory};
+use super::execution;
+use super::execution::{Submitter, WorkerFactory};
 use super::io_target::IoTarget;
 use super::plan::CacheMode;
 use super::{

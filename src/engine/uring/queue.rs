@@ -7,7 +7,8 @@ use std::time::Duration;
 use io_uring::types::{Fd, Fixed, SubmitArgs, Timespec};
 use io_uring::{IoUring, opcode, squeue};
 
-use super::ring::{self, CompletionMode};
+use super::ring;
+use super::ring::CompletionMode;
 use crate::engine::buffers::RequestBuffers;
 use crate::engine::execution::{STOP_GRACE_PERIOD, Submitter, WorkerContext};
 use crate::engine::io_target::{IoTarget, transferred_bytes};

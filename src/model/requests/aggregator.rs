@@ -178,8 +178,8 @@ fn operation_view(
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::RequestTimestamps;
     use super::*;
+    use crate::model::requests::request::RequestTimestamps;
     use crate::probe::trace::event::RwbsFlags;
 
     fn request(index: u64) -> TracedRequest {

@@ -210,8 +210,8 @@ impl RequestScatter {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::RequestTimestamps;
     use super::*;
+    use crate::model::requests::request::RequestTimestamps;
     use proptest::prelude::*;
 
     fn request(queued: u64, completed: u64, sector: u64) -> TracedRequest {

@@ -11,13 +11,13 @@ mod request;
 mod summary;
 mod writeback_attribution;
 
-pub use crate::probe::trace::event::DeviceNumber;
-pub use aggregator::{OperationView, RequestAggregator, RequestsView};
-pub use charts::{
+pub use self::aggregator::{OperationView, RequestAggregator, RequestsView};
+pub use self::charts::{
     HEATMAP_ROWS, LatencyHeatmap, MAX_COLUMNS, ReadOtherCounts, RequestScatter, ScatterPoint,
 };
-pub use line::RequestLine;
-pub use matcher::{MatchErrors, RequestMatcher};
-pub use operation::RequestOperation;
-pub use request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
-pub use summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
+pub use self::line::RequestLine;
+pub use self::matcher::{MatchErrors, RequestMatcher};
+pub use self::operation::RequestOperation;
+pub use self::request::{RequestActor, RequestTimestamps, StageTimes, TracedRequest};
+pub use self::summary::{OperationLatency, PerThreadStats, RequestSummary, StageLatency};
+pub use crate::probe::trace::event::DeviceNumber;

@@ -6,7 +6,7 @@ use super::matcher::MatchErrors;
 use super::operation::RequestOperation;
 use super::request::{RequestActor, TracedRequest};
 use crate::probe::trace::event::DeviceNumber;
-use crate::stats::latency::LatencyHistogram;
+use crate::stats::latency::histogram::LatencyHistogram;
 
 /// Threads that are told apart. The requests of those that come when there are more are summed
 /// up under one name.
@@ -177,8 +177,8 @@ impl RequestSummary {
 
 #[cfg(test)]
 mod tests {
-    use super::super::request::RequestTimestamps;
     use super::*;
+    use crate::model::requests::request::RequestTimestamps;
     use crate::probe::trace::event::ThreadName;
 
     fn request(pid: u32, operation: RequestOperation, bytes: u64) -> TracedRequest {

@@ -26,11 +26,11 @@ mod pairing;
 mod tests;
 mod transfer;
 
-use bottleneck::BottleneckInput;
-use flow::ProcessFlows;
-use jobs::FollowedJobs;
-use pairing::FileIndex;
-use transfer::{ProgressBasis, Transfer, TransferFile};
+use self::bottleneck::BottleneckInput;
+use self::flow::ProcessFlows;
+use self::jobs::FollowedJobs;
+use self::pairing::FileIndex;
+use self::transfer::{ProgressBasis, Transfer, TransferFile};
 
 /// A finished transfer is shown for this long.
 const FINISHED_DISPLAY_TIME: Duration = Duration::from_secs(10);

@@ -12,7 +12,7 @@ use super::{FileCount, ProcessKey};
 
 mod tree;
 
-use tree::CopyTree;
+use self::tree::CopyTree;
 
 /// Time between two looks at what has arrived.
 const RECOUNT_INTERVAL: Duration = Duration::from_millis(500);

@@ -14,9 +14,9 @@ pub mod arguments;
 mod count;
 mod counter;
 
-pub use arguments::CountMethod;
-pub use count::FileCount;
-use counter::TreeCounter;
+pub use self::arguments::CountMethod;
+pub use self::count::FileCount;
+use self::counter::TreeCounter;
 
 /// How far a job is, as far as was counted.
 #[derive(Debug, Clone, PartialEq, Eq)]

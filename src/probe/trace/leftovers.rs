@@ -11,7 +11,7 @@ use std::sync::atomic::{AtomicU32, Ordering};
 
 use super::tracefs::TracefsMount;
 use crate::private_directory::PrivateDirectory;
-use crate::probe::process;
+use crate::probe::process::stat;
 use crate::roots::SysPaths;
 
 /// What the names of our instances begin with.
@@ -136,7 +136,7 @@ fn is_leftover(roots: &SysPaths, name: &str) -> bool {
 /// When a process began, in ticks since boot.
 fn process_start_ticks(roots: &SysPaths, pid: u32) -> Option<u64> {
     let text = fs::read(roots.proc.join(pid.to_string()).join("stat")).ok()?;
-    let stat = process::parse_stat(&text)?;
+    let stat = stat::parse_stat(&text)?;
     // One that has ended and waits for its parent records nothing any more.
     (!matches!(stat.state, 'Z' | 'X' | 'x')).then_some(stat.start_ticks)
 }

@@ -16,7 +16,7 @@ pub mod page;
 mod ring_reader;
 mod tracefs;
 
-pub use capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
-pub use error::TraceError;
-pub use event::{BlockEvent, RequestStep};
-pub use leftovers::remove_leftovers;
+pub use self::capture::{CaptureControl, CaptureSettings, EventBatch, TraceCapture};
+pub use self::error::TraceError;
+pub use self::event::{BlockEvent, RequestStep};
+pub use self::leftovers::remove_leftovers;

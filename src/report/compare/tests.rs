@@ -1,6 +1,7 @@
 use super::*;
+use crate::session::compare::fleet::compare_fleet;
 use crate::session::compare::sample::{sample_run, sample_session};
-use crate::session::compare::{ComparisonInput, compare_sessions, fleet::compare_fleet};
+use crate::session::compare::{ComparisonInput, compare_sessions};
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Session};
 
 fn run_with_curve(value: f64, margin: f64) -> crate::session::document::BenchmarkRun {
@@ -73,7 +74,7 @@ fn fleet_comparison_is_formatted_as_text() {
     named[5].1.runs[0].state = crate::session::document::RunState::Interrupted;
     named.push(("empty.json", sample_session("empty", Vec::new())));
     let text =
-        super::super::fleet::fleet_text(&compare_fleet(&comparison_inputs(&named), "iops", &[]));
+        crate::report::fleet::fleet_text(&compare_fleet(&comparison_inputs(&named), "iops", &[]));
     assert_fits_width(&text);
     insta::assert_snapshot!(text);
 }

@@ -1,6 +1,6 @@
 //! Text from outside, made harmless for HTML.
 
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 
 /// The text as it may stand between tags and within quoted attributes: markup is escaped, and what
 /// would move a cursor or turn the direction of writing around is shown as an escape.

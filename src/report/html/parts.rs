@@ -175,7 +175,7 @@ pub(super) fn metric_tables(findings: &Findings) -> String {
         let cell = |name: &SafeText| {
             let figure = figures
                 .get(name)
-                .map_or_else(|| "n/a".to_owned(), |figure| value_with_margin(figure));
+                .map_or_else(|| "n/a".to_owned(), value_with_margin);
             format!("<td class=\"n\">{figure}</td>")
         };
         let row = |row: &MetricTableRow| {

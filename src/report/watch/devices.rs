@@ -4,7 +4,8 @@ use std::fmt::Write as _;
 
 use super::columns::{fit_to_width, format_known, format_megabytes_per_s};
 use crate::model::snapshot::DeviceView;
-use crate::units::{self, format_three_digits};
+use crate::units;
+use crate::units::format_three_digits;
 
 /// Drives, and whatever else did something.
 pub(super) fn append_devices(text: &mut String, devices: &[DeviceView]) {

@@ -3,7 +3,7 @@
 use super::ProvokedBy::ByIntegrationTest;
 use super::{CheckRule, is_direct, parameter_word};
 use crate::session::document::{BenchmarkRun, LatencySummary, RunState, Severity, Verdict};
-use crate::stats::bimodality::{BimodalSplit, find_bimodality};
+use crate::stats::latency::bimodality::{BimodalSplit, find_bimodality};
 use crate::units;
 
 /// Fewer requests leave the usual percentiles open.

@@ -3,8 +3,9 @@
 use super::CheckRule;
 use super::ProvokedBy::{ByIntegrationTest, InVirtualMachine};
 use crate::session::document::{BenchmarkRun, Series, Severity};
-use crate::stats::segments::{self, LevelDrop};
-use crate::stats::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_ROUNDS};
+use crate::stats::general::segments;
+use crate::stats::general::segments::LevelDrop;
+use crate::stats::latency::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_ROUNDS};
 use crate::units;
 
 /// Fewer points show no course.

@@ -177,8 +177,8 @@ pub fn group_repeated_runs<'a>(
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::sample_run;
     use super::*;
+    use crate::session::compare::sample::sample_run;
 
     #[test]
     fn parameter_differences_use_command_line_notation() {

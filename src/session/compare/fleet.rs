@@ -9,7 +9,7 @@ use super::{ComparisonInput, RepeatedRuns, collect_cautions};
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, Metric, MetricUnit, Verdict};
 use crate::session::stability;
-use crate::stats::robust::{median, median_absolute_deviation};
+use crate::stats::general::robust::{median, median_absolute_deviation};
 
 /// What [`Fleet::schema`] always says.
 pub const FLEET_SCHEMA: &str = "diskscope-fleet";
@@ -282,8 +282,8 @@ fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample::{sample_run, sample_session};
     use super::*;
+    use crate::session::compare::sample::{sample_run, sample_session};
     use crate::session::document::Session;
 
     fn fleet_sessions(values: &[f64]) -> Vec<(String, Session)> {

@@ -72,8 +72,8 @@ pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<Mi
 
 #[cfg(test)]
 mod tests {
-    use super::super::sample;
     use super::*;
+    use crate::session::compare::sample;
     use crate::session::document::MetricUnit;
 
     fn run_without_interval(name: &str, elapsed_ns: u64) -> BenchmarkRun {

@@ -23,12 +23,12 @@ pub mod ratio;
 pub(crate) mod sample;
 pub mod words;
 
-pub use align::{DifferingParameter, ParameterDifference};
-pub use fleet::{FleetComparison, compare_fleet};
-pub use interval::{MissingInterval, NotDetermined};
-use measurement::MatchedMeasurement;
-pub use overlay::ChartOverlay;
-pub use ratio::{BaselineRatio, BetterDirection, MetricSample, RatioJudgement};
+pub use self::align::{DifferingParameter, ParameterDifference};
+pub use self::fleet::{FleetComparison, compare_fleet};
+pub use self::interval::{MissingInterval, NotDetermined};
+use self::measurement::MatchedMeasurement;
+pub use self::overlay::ChartOverlay;
+pub use self::ratio::{BaselineRatio, BetterDirection, MetricSample, RatioJudgement};
 
 /// What [`Comparison::schema`] always says.
 pub const COMPARISON_SCHEMA: &str = "diskscope-comparison";

@@ -3,9 +3,10 @@
 use schemars::JsonSchema;
 use serde::Serialize;
 
-use super::interval::{self, MissingInterval, NotDetermined};
+use super::interval;
+use super::interval::{MissingInterval, NotDetermined};
 use crate::session::document::{BenchmarkRun, Metric, MetricUnit};
-use crate::stats::confidence::independent_mean_estimate;
+use crate::stats::general::confidence::independent_mean_estimate;
 
 /// Which way a figure is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]

@@ -164,8 +164,8 @@ impl ChartOverlay {
 
 #[cfg(test)]
 mod tests {
-    use super::super::{ParameterDifference, RatioJudgement};
     use super::*;
+    use crate::session::compare::{ParameterDifference, RatioJudgement};
 
     #[test]
     fn sessions_are_labelled_by_letters_then_numbers() {

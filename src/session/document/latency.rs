@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-use crate::stats::latency::{LatencyHistogram, PERCENTILES};
+use crate::stats::latency::histogram::{LatencyHistogram, PERCENTILES};
 
 /// Response times of reads and of writes; absent where none were made.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]

@@ -21,19 +21,21 @@ mod series;
 mod table;
 mod verdict;
 
-pub use evidence::{
+pub use self::evidence::{
     Attribution, BlockSample, DirectionCounts, DriveSetup, DriveTemperature, FileAllocation,
     LayerCounts, LayerRelation, OtherUser, PauseEvidence, ProcessorLoad, RunEvidence,
     SubmittedBytes,
 };
-pub use findings::{FigureIndex, Findings, is_nested_name};
-pub use invocation::{FioGap, Invocation};
-pub use latency::{LatencyByDirection, LatencySummary};
-pub use metric::{Metric, MetricUnit};
-pub use record::{EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord};
-pub use series::{ChartAxis, Series};
-pub use table::{MetricTable, MetricTableRow};
-pub use verdict::{Severity, SloResult, Verdict};
+pub use self::findings::{FigureIndex, Findings, is_nested_name};
+pub use self::invocation::{FioGap, Invocation};
+pub use self::latency::{LatencyByDirection, LatencySummary};
+pub use self::metric::{Metric, MetricUnit};
+pub use self::record::{
+    EngineRecord, KernelCounts, RunCpuTime, RunError, StageBreakdown, TargetRecord,
+};
+pub use self::series::{ChartAxis, Series};
+pub use self::table::{MetricTable, MetricTableRow};
+pub use self::verdict::{Severity, SloResult, Verdict};
 
 /// What [`Session::schema`] always says.
 pub const SCHEMA: &str = "diskscope-session";

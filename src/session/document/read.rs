@@ -17,7 +17,8 @@ use super::{
     StageBreakdown, TargetRecord, Verdict,
 };
 use crate::bounded;
-use crate::safe_text::{self, Name, SafeText};
+use crate::safe_text;
+use crate::safe_text::{Name, SafeText};
 
 #[derive(Deserialize)]
 struct RunFields {

@@ -10,12 +10,12 @@ use rustix::fs::{AtFlags, RenameFlags};
 use rustix::io::Errno;
 use serde::Serialize;
 
-use super::super::document::{BenchmarkRun, Session};
 use super::{
     DOCUMENT_EXTENSION, JOURNAL_EXTENSION, StoreError, io_error, name_with_extension,
     open_private_directory, remove_stale_temporaries, serialize_session,
 };
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
+use crate::session::document::{BenchmarkRun, Session};
 
 /// A journal that would become longer than this begins anew with the run as it stands: every line
 /// holds the whole of it, and a day has 100,000 seconds.

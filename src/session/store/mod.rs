@@ -20,8 +20,8 @@ mod read;
 #[cfg(test)]
 mod tests;
 
-pub use journal::Journal;
-pub use read::{ReadBudget, load_session, load_session_with_id, parse_session};
+pub use self::journal::Journal;
+pub use self::read::{ReadBudget, load_session, load_session_with_id, parse_session};
 
 /// Bytes of all files of a comparison; in memory they take up to a few times as much.
 const MAX_COMPARISON_BYTES: u64 = 256 << 20;

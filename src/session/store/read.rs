@@ -5,10 +5,10 @@ use std::path::Path;
 
 use serde::Deserialize;
 
-use super::super::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 use super::{MAX_COMPARISON_BYTES, StoreError, io_error};
 use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
+use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
 /// No document, and no line of a journal, is as long as this: what is, is something else.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;

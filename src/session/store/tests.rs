@@ -1,10 +1,10 @@
 //! Journals and documents, whole, cut and foreign.
 
-use super::super::document::{
+use super::*;
+use crate::session::document::{
     BenchmarkRun, EngineRecord, Findings, HostRecord, Invocation, RunEvidence, RunState, SCHEMA,
     TargetRecord, VERSION,
 };
-use super::*;
 use std::fs::File;
 use std::io::Write;
 

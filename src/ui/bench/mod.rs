@@ -13,8 +13,8 @@ pub(super) mod running;
 mod table;
 mod verdicts;
 
+use super::theme::StyleRole;
 use crate::bench::Benchmark;
-use crate::ui::theme::StyleRole;
 
 /// What a test's curves mean: reads or writes.
 fn role_of(test: &dyn Benchmark) -> StyleRole {

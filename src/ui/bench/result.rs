@@ -18,7 +18,8 @@ use unicode_width::UnicodeWidthStr;
 
 use super::table::PivotTable;
 use super::{headline, kernel, pages, role_of, verdicts};
-use crate::app::result::{self, ResultPage, ResultState};
+use crate::app::result;
+use crate::app::result::{ResultPage, ResultState};
 use crate::bench;
 use crate::session::document::{BenchmarkRun, Metric, RunState};
 use crate::ui::theme::{StyleRole, Theme};

@@ -16,7 +16,7 @@ use ratatui::widgets::Widget;
 use super::{chart, distribution, kernel, role_of, verdicts};
 use crate::app::RunSnapshot;
 use crate::app::running::RunningState;
-use crate::bench::{ChartShape, ChartSpec, RunProgress, common};
+use crate::bench::{ChartShape, ChartSpec, RunProgress, framework};
 use crate::session::document::{ChartAxis, Findings, MetricUnit, Series};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::bar::bar;
@@ -172,7 +172,7 @@ fn draw_body(
     } else {
         directions[0]
     };
-    match common::latency_summary(latency) {
+    match framework::latency_summary(latency) {
         Some(summary) => distribution::draw(&summary, meaning, look, left, buf),
         None => Line::styled(
             "no request completed yet",

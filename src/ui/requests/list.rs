@@ -8,7 +8,7 @@ use ratatui::widgets::Widget;
 use super::{operation_role, time_cell};
 use crate::app::requests::RequestsState;
 use crate::model::requests::{RequestsView, TracedRequest};
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::cut_end;

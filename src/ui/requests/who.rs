@@ -7,7 +7,7 @@ use ratatui::widgets::Widget;
 
 use super::time_cell;
 use crate::model::requests::RequestsView;
-use crate::printable::printable_bytes;
+use crate::safe_text::printable::printable_bytes;
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::table::{TableColumn, TableWidget};
 use crate::ui::widgets::text::{cut_end, grouped_thousands};

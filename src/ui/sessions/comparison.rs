@@ -20,9 +20,8 @@ use super::figures;
 use crate::app::comparison::ComparisonState;
 use crate::bench;
 use crate::session::chart::{ChartShape, ChartSpec};
-use crate::session::compare::{
-    ChartOverlay, ComparedBenchmark, ComparedSession, words::session_letter,
-};
+use crate::session::compare::words::session_letter;
+use crate::session::compare::{ChartOverlay, ComparedBenchmark, ComparedSession};
 use crate::ui::theme::{StyleRole, Theme};
 use crate::ui::widgets::areas::split_heading;
 use crate::ui::widgets::plot::{PlotCurve, PlotWidget};

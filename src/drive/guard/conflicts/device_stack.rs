@@ -9,20 +9,28 @@ use std::rc::Rc;
 use rustix::fs::OFlags;
 use rustix::io::Errno;
 
-use super::device_mapper::{self, MappedRange};
-use super::exports::{self, ExportedTarget};
-use super::loop_devices::{self, AttachedLoop};
-use super::mount_tables::{self, MountTables, PlacedMount};
-use super::overlay::{self, UnderlyingFile};
-use super::same_file::{self, FileSameness, FileStamp};
+use super::device_mapper;
+use super::device_mapper::MappedRange;
+use super::exports;
+use super::exports::ExportedTarget;
+use super::loop_devices;
+use super::loop_devices::AttachedLoop;
+use super::mount_tables;
+use super::mount_tables::{MountTables, PlacedMount};
+use super::overlay;
+use super::overlay::UnderlyingFile;
+use super::same_file;
+use super::same_file::{FileSameness, FileStamp};
 use super::{
     Alias, AliasKind, MediumUsage, UnresolvedUse, UseConflict, device_nodes, same_disk,
     unreadable_table,
 };
 use crate::drive::guard::Refusal;
-use crate::drive::identity::{self, directory_entries, sanitized};
+use crate::drive::identity;
+use crate::drive::identity::{directory_entries, sanitized};
 use crate::drive::medium::FileId;
-use crate::drive::mounts::{self, SwapEntry};
+use crate::drive::mounts;
+use crate::drive::mounts::SwapEntry;
 use crate::roots::SysPaths;
 
 /// The state of one search.

@@ -10,7 +10,8 @@ use rustix::io::Errno;
 
 use super::device_nodes;
 use crate::drive::identity::{directory_entries, sanitized};
-use crate::drive::ioctl::{self, LoopBacking};
+use crate::drive::ioctl;
+use crate::drive::ioctl::LoopBacking;
 use crate::drive::medium::FileId;
 use crate::drive::mounts::{parse_device_number, split_device_number};
 use crate::roots::SysPaths;

@@ -24,14 +24,14 @@ use std::io;
 use std::os::fd::OwnedFd;
 use std::time::Instant;
 
+use self::device_stack::StackSearch;
+use self::file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
+use self::open_users::{OpenKind, OpenUsers, UnseenProcesses};
+use self::overlay::UnderlyingFile;
 use super::Refusal;
 use super::hold::ExclusiveHold;
 use crate::drive::medium::{FileId, OpenMedium, TargetKind};
 use crate::roots::SysPaths;
-use device_stack::StackSearch;
-use file_locks::{LOCK_RETRY_INTERVAL, LOCK_TIMEOUT};
-use open_users::{OpenKind, OpenUsers, UnseenProcesses};
-use overlay::UnderlyingFile;
 
 /// One use that forbids writing.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]

@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 use super::{UnresolvedUse, UseConflict};
 use crate::drive::identity::{directory_entries, sanitized};
 use crate::drive::medium::FileId;
-use crate::drive::mounts::{self, MountEntry};
+use crate::drive::mounts;
+use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
 /// A mount, and where.

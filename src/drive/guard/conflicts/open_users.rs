@@ -12,11 +12,12 @@ use rustix::fs::{AtFlags, CWD, FileType, StatxFlags};
 
 use super::file_locks::parse_lock_line;
 use super::passthrough::Passthrough;
-use super::process_list::{self, ProcessList};
+use super::process_list;
+use super::process_list::ProcessList;
 use crate::drive::fcntl;
 use crate::drive::medium::FileId;
-use crate::printable::printable_bytes;
 use crate::roots::SysPaths;
+use crate::safe_text::printable::printable_bytes;
 
 /// `/dev/fuse` (kernel Documentation/admin-guide/devices.txt).
 const FUSE: (u32, u32) = (10, 229);

@@ -8,9 +8,11 @@ use std::path::Path;
 use rustix::fs::{Mode, OFlags, ResolveFlags};
 use rustix::io::Errno;
 
-use super::same_file::{self, FileSameness, FileStamp};
+use super::same_file;
+use super::same_file::{FileSameness, FileStamp};
 use crate::drive::identity::sanitized;
-use crate::drive::mounts::{self, MountEntry};
+use crate::drive::mounts;
+use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
 /// What statfs(2) says of an overlay (include/uapi/linux/magic.h).

@@ -13,7 +13,8 @@ use rustix::fs::{MemfdFlags, Mode, OFlags};
 use super::open_users::UnseenProcesses;
 use super::overlay;
 use crate::drive::medium::FileId;
-use crate::drive::mounts::{self, MountEntry};
+use crate::drive::mounts;
+use crate::drive::mounts::MountEntry;
 use crate::roots::SysPaths;
 
 /// Inode numbers of the first PID namespace and the first user namespace (kernel

@@ -6,10 +6,13 @@ use std::io;
 use std::time::{Duration, Instant};
 
 use super::device_stack::StackSearch;
-use super::open_users::{self, UnseenProcesses};
-use super::overlay::{self, UnderlyingFile};
+use super::open_users;
+use super::open_users::UnseenProcesses;
+use super::overlay;
+use super::overlay::UnderlyingFile;
 use super::{UnresolvedUse, UseConflict};
-use crate::drive::fcntl::{self, OtherOpeners};
+use crate::drive::fcntl;
+use crate::drive::fcntl::OtherOpeners;
 use crate::drive::medium::OpenMedium;
 use crate::roots::SysPaths;
 

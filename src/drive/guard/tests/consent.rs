@@ -127,8 +127,9 @@ fn changed_medium_under_same_device_number_is_refused() {
         return skip(Requirement::Kernel, "no BLKGETDISKSEQ before kernel 5.15");
     }
     let roots = SysPaths::default();
-    let check =
-        |medium: &OpenMedium| super::super::consent::check_medium(&roots, medium, &consent, None);
+    let check = |medium: &OpenMedium| {
+        crate::drive::guard::consent::check_medium(&roots, medium, &consent, None)
+    };
     check(&medium).unwrap();
     change_backing_file(&device).unwrap();
     let expected = MediumChange::Identity(IdentityChange::DiskSequence);

@@ -5,9 +5,9 @@ use crate::requirement::{Requirement, skip};
 use std::fs;
 use std::os::unix::fs::{MetadataExt, symlink};
 
+use self::loops::{CleanupCommand, LoopFixture, run_program};
 use super::*;
 use crate::drive::medium;
-use loops::{CleanupCommand, LoopFixture, run_program};
 use rustix::fs::{Mode as Permissions, OFlags};
 
 mod consent;

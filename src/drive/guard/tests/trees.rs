@@ -5,8 +5,8 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
 
-use super::super::conflicts;
 use super::*;
+use crate::drive::guard::conflicts;
 
 /// A tree of literal files below a directory of its own.
 struct GuardTree(tempfile::TempDir);

@@ -1,5 +1,5 @@
-use super::super::operation::RequestOperation;
 use super::*;
+use crate::model::requests::operation::RequestOperation;
 use crate::probe::trace::event::{FileKey, FixedText, RwbsFlags, ThreadName};
 use proptest::prelude::*;
 

@@ -5,7 +5,7 @@ use std::fmt::Write as _;
 
 use super::scale::HtmlScale;
 use super::{HtmlCurve, MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT};
-use crate::stats::reduce::reduce_by_column;
+use crate::stats::general::reduce::reduce_by_column;
 
 /// Most dots that are drawn one by one; of more only each so-manieth.
 const MAX_DOTS: usize = 4000;

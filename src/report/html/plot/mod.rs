@@ -2,17 +2,17 @@
 
 use std::fmt::Write as _;
 
+use self::scale::HtmlScale;
 use super::escape;
 use crate::session::chart::ChartShape;
 use crate::session::document::ChartAxis;
-use scale::HtmlScale;
 
 mod distribution;
 mod marks;
 mod polar;
 mod scale;
 
-pub(super) use distribution::distribution_chart;
+pub(super) use self::distribution::distribution_chart;
 
 /// Width of a chart in its own units; the page stretches it.
 const CHART_WIDTH: f64 = 640.0;

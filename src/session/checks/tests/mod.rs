@@ -14,7 +14,7 @@ use crate::session::compare::sample;
 use crate::session::document::{
     DirectionCounts, KernelCounts, LatencySummary, ProcessorLoad, RunEvidence, RunState,
 };
-use crate::stats::latency::LatencyHistogram;
+use crate::stats::latency::histogram::LatencyHistogram;
 
 const MIB: u64 = 1 << 20;
 

@@ -16,11 +16,11 @@ use ratatui::widgets::Widget;
 use ratatui::widgets::canvas::Canvas;
 use unicode_width::UnicodeWidthStr;
 
+use self::paint::CurvePainter;
+use self::scale::PlotScale;
 use crate::bench::ChartShape;
 use crate::session::document::ChartAxis;
 use crate::ui::theme::{StyleRole, Theme};
-use paint::CurvePainter;
-use scale::PlotScale;
 
 mod axes;
 mod paint;

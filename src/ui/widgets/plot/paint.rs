@@ -5,7 +5,7 @@ use ratatui::style::Color;
 use ratatui::widgets::canvas::{Context, Line, Points};
 
 use crate::bench::ChartShape;
-use crate::stats::reduce::reduce_by_column;
+use crate::stats::general::reduce::reduce_by_column;
 
 /// The whole of an axis.
 const UNIT_BOUNDS: [f64; 2] = [0.0, 1.0];

@@ -1,0 +1,414 @@
+//! Whether a drive compresses or deduplicates, which flatters every later figure.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::describe_target;
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, RatioEstimate, SweepRounds};
+use crate::bench::framework::sweep::SweepTurn;
+use crate::bench::framework::variants;
+use crate::bench::framework::variants::{PassHook, Variant, VariantTotal};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterSpec, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::engine::{AccessPattern, DataKind, ExecutionOutcome, IoOperation, Plan, PlanLimits};
+use crate::session::document::{Findings, Metric, MetricTable, MetricUnit, Severity, Verdict};
+use crate::stats::latency::concurrency::mean_in_flight;
+use crate::units;
+
+/// The same writes with random, zero and repeated data.
+pub struct CompressionBenchmark;
+
+/// A ratio beyond this is no noise.
+const MIN_SIGNIFICANT_RATIO: f64 = 1.15;
+/// Passes of the same data that differ by more than this say nothing about data.
+const MAX_REPEAT_RATIO: f64 = 1.5;
+/// With less of the queue in flight it is this machine that was slow, not the drive.
+const FULL_QUEUE_FRACTION: f64 = 0.8;
+
+const SEED: ParameterSpec = ParameterSpec {
+    help: "the same seed gives the same order of the kinds of data",
+    ..framework::SEED
+};
+
+static DESCRIPTION: Description = Description {
+    name: "compression",
+    aliases: &[],
+    summary: "writes random, zero and repeated data: does the drive compress or deduplicate?",
+    explanation: "\
+Writes the same amount to the same place with random bytes, with zeros and with one random block over \
+and over, each in four rounds of random order (--seed). A drive or a storage system that compresses is faster \
+with zeros, one that deduplicates with the repeated block.
+
+The ratios compare throughputs round by round. Ratios near 1 are good news: what you measure with any data is what you get. Where every pass with \
+zeros or with the repeated block is faster than every pass with random bytes, and by more than 15 %, \
+figures that were measured with such data are flattered; this program writes random bytes unless \
+--data says otherwise.
+
+It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
+    may_write: true,
+    metrics: &["compression_ratio", "deduplication_ratio", "random_*", "zero_*", "repeat_*"],
+    parameters: &[
+        framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20)),
+        framework::DEPTH.with_default(|_| ParameterValue::Count(16)),
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
+        framework::BYTES.with_default(|target| ParameterValue::Size((1 << 30).min(target.size_bytes.saturating_mul(4)))),
+        framework::REQUESTS,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        SEED,
+        framework::SYNC,
+        framework::CACHE,
+    ],
+    charts: &[ChartSpec::new(
+        "Throughput of each kind of data, round by round",
+        ChartShape::Bars,
+        &["throughput-random", "throughput-zero", "throughput-repeat"],
+    )],
+    headline_metrics: &["compression_ratio", "deduplication_ratio"],
+};
+
+/// For people, beginning of the figures' names, what is written.
+const DATA_KINDS: [(&str, &str, DataKind); 3] = [
+    ("random data", "random", DataKind::Random),
+    ("zeros", "zero", DataKind::Zero),
+    ("one block repeated", "repeat", DataKind::Repeated),
+];
+
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    framework::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Sequential,
+    )
+}
+
+/// A pass for each kind of data.
+fn data_variants(whole: &Plan) -> [Variant; DATA_KINDS.len()] {
+    DATA_KINDS.map(|(label, key, data)| {
+        let plan = Plan {
+            data_kind: data,
+            limits: PlanLimits::default(),
+            ..whole.clone()
+        };
+        Variant::new(label, key, plan)
+    })
+}
+
+impl Benchmark for CompressionBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
+        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
+            format!(
+                ", at most {}",
+                framework::describe_written_bytes(bytes, target)
+            )
+        });
+        let time = variants::planned_rounds(plan.limits, &data_variants(&plan));
+        Ok(Forecast {
+            sentence: format!(
+                "writes random, zero and repeated data in {DEFAULT_ROUNDS} rounds to {}{amount}",
+                describe_target(target)
+            ),
+            run_time: time.run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: plan.limits.bytes,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let columns = [
+            ("mean", "throughput"),
+            ("1st", "1_throughput"),
+            ("2nd", "2_throughput"),
+            ("3rd", "3_throughput"),
+            ("4th", "4_throughput"),
+        ];
+        let rows = DATA_KINDS.map(|(label, key, _)| (label, key));
+        bench
+            .findings
+            .set_table(MetricTable::cross_product("Kinds of data", &columns, &rows));
+        let passes = data_variants(&whole);
+        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut EachRound)?;
+        set_results(bench, whole.seed);
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
+    }
+}
+
+/// The metrics of each round apart: `KEY_1_throughput` and so on.
+struct EachRound;
+
+impl PassHook for EachRound {
+    fn after_variant(
+        &mut self,
+        findings: &mut Findings,
+        turn: SweepTurn,
+        outcome: &ExecutionOutcome,
+        _: &VariantTotal,
+    ) {
+        let (_, key, _) = DATA_KINDS[turn.point];
+        variants::set_variant_metrics(findings, &format!("{key}_{}", turn.round + 1), outcome);
+        set_throughput_series(findings);
+    }
+}
+
+/// The throughput of each kind of data against the number of the round.
+fn set_throughput_series(findings: &mut Findings) {
+    for (_, key, _) in DATA_KINDS {
+        let of_round = |round: usize| {
+            let figure = findings.metric(&format!("{key}_{round}_throughput"))?;
+            let interval = figure.low.zip(figure.high).map(|(low, high)| [low, high]);
+            Some(([round as f64, figure.value], interval))
+        };
+        let points: Vec<_> = (1..=DEFAULT_ROUNDS).filter_map(of_round).collect();
+        if !points.is_empty() {
+            findings.set_series(framework::series_with_intervals(
+                &format!("throughput-{key}"),
+                ("round", MetricUnit::Count),
+                ("throughput", MetricUnit::BytesPerSecond),
+                points,
+            ));
+        }
+    }
+}
+
+/// Throughputs of the kinds of data, round by round; nothing unless every round was made.
+fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
+    let mut rounds = SweepRounds::new(DATA_KINDS.len(), seed);
+    for (point, (_, key, _)) in DATA_KINDS.iter().enumerate() {
+        for round in 0..DEFAULT_ROUNDS {
+            let name = format!("{key}_{}_throughput", round + 1);
+            rounds.set_value(point, round, findings.metric(&name)?.value);
+        }
+    }
+    Some(rounds)
+}
+
+/// Requests that were in flight on average while random data was written, by Little's law.
+fn random_data_in_flight(findings: &Findings) -> Option<f64> {
+    let of = |cycle: usize, name: &str| {
+        findings
+            .metric(&format!("random_{cycle}_{name}"))
+            .map(|figure| figure.value)
+    };
+    let reached = |cycle| Some(mean_in_flight(of(cycle, "iops")?, of(cycle, "latency")?));
+    let sum: Option<f64> = (1..=DEFAULT_ROUNDS).map(reached).sum();
+    Some(sum? / DEFAULT_ROUNDS as f64)
+}
+
+fn set_results(bench: &mut RunContext<'_>, seed: u64) {
+    let depth = bench.parameters.count("depth").unwrap_or(1) as f64;
+    let Some((figures, verdict)) = assess_compression(&bench.findings, depth, seed) else {
+        return;
+    };
+    figures
+        .into_iter()
+        .for_each(|figure| bench.set_metric(figure));
+    bench.set_verdict(verdict);
+}
+
+/// What the throughputs say at this queue depth; `None` unless every round was made.
+fn assess_compression(
+    findings: &Findings,
+    depth: f64,
+    seed: u64,
+) -> Option<([Metric; 2], Verdict)> {
+    let rounds = round_throughputs(findings, seed)?;
+    let (zero, repeat) = (rounds.ratio_of_points(1, 0)?, rounds.ratio_of_points(2, 0)?);
+    let figures = [
+        zero.to_metric("compression_ratio"),
+        repeat.to_metric("deduplication_ratio"),
+    ];
+    let least = |point: usize| {
+        rounds
+            .values_of_point(point)
+            .into_iter()
+            .fold(f64::INFINITY, f64::min)
+    };
+    let most = |point: usize| {
+        rounds
+            .values_of_point(point)
+            .into_iter()
+            .fold(0.0, f64::max)
+    };
+    let (slowest, fastest) = (least(0), most(0));
+    let flattered = |point: usize, ratio: RatioEstimate| {
+        least(point) > fastest && ratio.value > MIN_SIGNIFICANT_RATIO && ratio.low > 1.0
+    };
+    let flattered = flattered(1, zero) || flattered(2, repeat);
+    let evidence = format!(
+        "zeros are written {} times, a repeated block {} times as fast as random data",
+        units::format_three_digits(zero.value),
+        units::format_three_digits(repeat.value)
+    );
+    let reached = random_data_in_flight(findings);
+    let busy = reached.is_none_or(|reached| reached >= FULL_QUEUE_FRACTION * depth);
+    let verdict = if !busy && flattered {
+        Verdict::new(
+            "data-made-too-slowly",
+            Severity::Warning,
+            format!(
+                "{evidence}, but with random data only {} of {depth} requests were in flight: this \
+                 machine makes random bytes more slowly than the drive takes them",
+                units::format_three_digits(reached.unwrap_or_default())
+            ),
+            "whether the drive compresses cannot be told: try a smaller --depth, and larger --bytes",
+        )
+    } else if flattered {
+        Verdict::new(
+            "drive-compresses",
+            Severity::Warning,
+            evidence,
+            "measure with random data only; figures of other programs that write zeros say nothing",
+        )
+    } else if fastest / slowest > MAX_REPEAT_RATIO {
+        Verdict::new(
+            "pace-changed",
+            Severity::Warning,
+            format!(
+                "the same random data was written at {} to {}",
+                units::format_throughput(slowest),
+                units::format_throughput(fastest)
+            ),
+            "a cache filled up or somebody else used the drive: repeat it, longer and on a quiet \
+             drive",
+        )
+    } else {
+        Verdict::new(
+            "no-compression",
+            Severity::Note,
+            evidence,
+            "any data gives honest figures here",
+        )
+    };
+    Some((figures, verdict))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
+
+    #[test]
+    fn compression_of_compressing_drive_is_detected() {
+        let fake = FakeDrive::new(|asked| {
+            Some(match asked.plan.data_kind {
+                DataKind::Zero => 100_000,
+                _ => 300_000,
+            })
+        });
+        let finished = fake::run_on_fake(
+            find_benchmark("compression").unwrap(),
+            &fake::simulated_target(1 << 30),
+            &[],
+            &fake,
+        );
+        assert!((metric_value(&finished, "compression_ratio") - 3.0).abs() < 0.01);
+        assert!((metric_value(&finished, "deduplication_ratio") - 1.0).abs() < 0.01);
+        let ratio = finished.findings.metric("compression_ratio").unwrap();
+        assert!(ratio.low.unwrap() > 2.9 && ratio.high.unwrap() < 3.1);
+        let mean = finished.findings.metric("random_throughput").unwrap();
+        assert!(mean.low.is_some() && mean.high.is_some());
+        assert_eq!(check_codes(&finished), ["drive-compresses"]);
+        let curve = |name: &str| finished.findings.series(name).unwrap().points.clone();
+        let (random, zero) = (curve("throughput-random"), curve("throughput-zero"));
+        assert_eq!([random[0][0], random[3][0]], [1.0, 4.0]);
+        assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
+    }
+
+    /// Findings of four equal rounds: throughput, IOPS and latency of each kind of data.
+    fn findings_of_rounds(kinds: [(&str, [f64; 3]); 3]) -> Findings {
+        let mut findings = Findings::default();
+        for (key, values) in kinds {
+            for cycle in 1..=DEFAULT_ROUNDS {
+                let units = [
+                    ("throughput", MetricUnit::BytesPerSecond),
+                    ("iops", MetricUnit::PerSecond),
+                    ("latency", MetricUnit::Nanoseconds),
+                ];
+                for ((name, unit), value) in units.into_iter().zip(values) {
+                    findings.set_metric(Metric::new(&format!("{key}_{cycle}_{name}"), value, unit));
+                }
+            }
+        }
+        findings
+    }
+
+    #[test]
+    fn compression_with_slow_random_data_source_is_not_detected() {
+        // Little's law: 2000 a second of 0.5 ms each are one in flight, of 32 that were asked for.
+        let starved = [
+            ("random", [262e6, 2000.0, 5e5]),
+            ("zero", [786e6, 6000.0, 5.3e6]),
+            ("repeat", [786e6, 6000.0, 5.3e6]),
+        ];
+        let (figures, verdict) = assess_compression(&findings_of_rounds(starved), 32.0, 1).unwrap();
+        assert_eq!(verdict.code, "data-made-too-slowly");
+        assert!(verdict.evidence.contains("only 1.00 of 32"), "{verdict:?}");
+        assert!((figures[0].value - 3.0).abs() < 1e-9);
+        // With as many in flight as asked for it is the drive.
+        let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
+        assert_eq!(verdict.code, "drive-compresses");
+        // Nothing is flattered: whoever was slow, it does not matter.
+        let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
+        assert_eq!(
+            assess_compression(&findings_of_rounds(even), 32.0, 1)
+                .unwrap()
+                .1
+                .code,
+            "no-compression"
+        );
+        assert!(assess_compression(&Findings::default(), 32.0, 1).is_none());
+    }
+
+    #[test]
+    fn compression_of_noncompressing_drive_is_ruled_out() {
+        let fake = FakeDrive::new(|_| Some(300_000));
+        let finished = fake::run_on_fake(
+            find_benchmark("compression").unwrap(),
+            &fake::simulated_target(1 << 30),
+            &[],
+            &fake,
+        );
+        assert_eq!(check_codes(&finished), ["no-compression"]);
+        let plans = fake.executed_plans.lock().unwrap();
+        assert_eq!(
+            plans
+                .iter()
+                .filter_map(|plan| plan.limits.bytes)
+                .sum::<u64>(),
+            1 << 30
+        );
+    }
+
+    #[test]
+    fn compression_with_filling_write_cache_is_not_detected() {
+        let seen = std::sync::atomic::AtomicU64::new(0);
+        let fake = FakeDrive::new(move |asked| {
+            let before =
+                seen.fetch_add(u64::from(asked.bytes), std::sync::atomic::Ordering::Relaxed);
+            Some(if before < 256 << 20 { 100_000 } else { 300_000 })
+        });
+        let finished = fake::run_on_fake(
+            find_benchmark("compression").unwrap(),
+            &fake::simulated_target(1 << 30),
+            &[],
+            &fake,
+        );
+        assert_eq!(check_codes(&finished), ["pace-changed"]);
+    }
+}

@@ -1,0 +1,7 @@
+//! Benchmarks of caches and of what data and sync settings cost.
+
+pub mod compression;
+pub mod read_ahead;
+pub mod read_modify_write;
+pub mod write_cache;
+pub mod write_sync_close;

@@ -1,0 +1,552 @@
+//! How far ahead the kernel should read.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::budget::PhaseBudget;
+use crate::bench::framework::describe_target;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::rounds::{
+    DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds, measurement_order,
+};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+};
+use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
+use crate::drive::{DriveKind, Target, TargetKind};
+use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{ChartAxis, Metric, MetricTable, MetricUnit, Severity, Verdict};
+use crate::units;
+
+/// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
+pub struct ReadAheadSweep;
+
+/// Settings that are tried, in KiB.
+const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
+/// A setting is as good as the best from this share of its throughput on.
+const EQUIVALENCE_FRACTION: f64 = 0.95;
+
+const STEP_BYTES: ParameterSpec = ParameterSpec {
+    name: "step-bytes",
+    kind: ParameterKind::Size { least: 4096 },
+    help: "bytes read with each setting, in all rounds together",
+    default_for: |target| ParameterValue::Size((256 << 20).min(target.size_bytes)),
+};
+
+const SEED: ParameterSpec = ParameterSpec {
+    help: "the same seed gives the same order of settings",
+    ..framework::SEED
+};
+
+static DESCRIPTION: Description = Description {
+    name: "read-ahead",
+    aliases: &[],
+    summary: "sequential reads through the page cache with read-ahead of 4 KiB to 8 MiB (root)",
+    explanation: "\
+Reads a file's worth of data in sequence through the page cache, 16 KiB at a time as many programs do, \
+with the device's read_ahead_kb set to 4, 8, 16 ... 8192. The cache is dropped each time. Each setting is \
+measured in four rounds, in a random order (--seed).
+
+The chart shows throughput against the setting. It rises until the kernel asks early enough that the \
+drive never waits for the program; from there on a larger setting only costs memory and makes \
+random readers drag in what they do not need. Set the smallest value on the plateau. It is named only \
+if it is at least 95 % of the highest and all smaller settings are significantly slower (95 %, compared \
+round by round); otherwise a check says which settings cannot be told apart.
+
+It only reads, but it changes a setting of the system for as long as it runs, and needs root for that. The \
+old value is put back on every way out; if the program is killed, at its next start.",
+    may_write: false,
+    metrics: &["best_read_ahead_size", "best_read_ahead_throughput", "present_read_ahead_size", "present_read_ahead_throughput", "read_ahead_gain", "read_ahead_*k_throughput"],
+    parameters: &[
+        STEP_BYTES,
+        framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(16 << 10)),
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(60))),
+        framework::BYTES,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        SEED,
+    ],
+    charts: &[
+        ChartSpec::new(
+            "Throughput against read-ahead",
+            ChartShape::Line,
+            &["throughput-against-read-ahead"],
+        )
+        .log_x()
+        .with_marks(&["best_read_ahead_size", "present_read_ahead_size"]),
+    ],
+    headline_metrics: &[
+        "best_read_ahead_size",
+        "best_read_ahead_throughput",
+        "present_read_ahead_size",
+        "read_ahead_gain",
+    ],
+};
+
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let mut plan = framework::build_read_plan(target, parameters, AccessPattern::Sequential)?;
+    plan.cache_mode = CacheMode::Drop;
+    Ok(plan)
+}
+
+/// Each step reads a place of its own as far as the window goes, for the drive has a cache too.
+fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
+    let window = &plan.window;
+    let places = ((window.end - window.start) / bytes.max(1)).max(1);
+    let begin = window.start + (step as u64 % places) * bytes / plan.alignment * plan.alignment;
+    begin..(begin + bytes).min(window.end)
+}
+
+/// The device whose setting counts: a partition has its parent's.
+fn device_with_setting(target: &Target) -> Option<&str> {
+    let drive = target.drive.as_ref()?;
+    match (drive.kind, &drive.parent) {
+        (DriveKind::Partition, Some(parent)) => Some(parent),
+        _ => Some(&drive.name),
+    }
+}
+
+/// One for each setting and round; a single one where there is no setting.
+fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let is_changeable =
+        target.kind != TargetKind::Simulated && device_with_setting(target).is_some();
+    let count = match is_changeable {
+        true => READ_AHEAD_KIB.len() * DEFAULT_ROUNDS,
+        false => 1,
+    };
+    let plan = Plan {
+        limits: PlanLimits {
+            bytes: Some(bytes_of_step(parameters, whole)),
+            ..PlanLimits::default()
+        },
+        ..whole.clone()
+    };
+    PlannedPhases::with_even_shares(whole.limits).add_phases(std::iter::repeat_n(plan, count))
+}
+
+/// Both the bytes of a setting and the time of the whole are shared out to the rounds.
+fn bytes_of_step(parameters: &ParameterSet, whole: &Plan) -> u64 {
+    (parameters.bytes("step-bytes").unwrap_or(256 << 20) / DEFAULT_ROUNDS as u64)
+        .next_multiple_of(whole.alignment)
+        .max(whole.alignment)
+}
+
+impl Benchmark for ReadAheadSweep {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
+        let all = parameters
+            .bytes("step-bytes")
+            .unwrap_or(0)
+            .saturating_mul(READ_AHEAD_KIB.len() as u64);
+        let bytes = plan.limits.bytes.unwrap_or(all).min(all);
+        Ok(Forecast {
+            sentence: format!(
+                "reads {} of {} in sequence with {} settings of the read-ahead, and puts the old one \
+                 back",
+                units::format_size(bytes),
+                describe_target(target),
+                READ_AHEAD_KIB.len()
+            ),
+            run_time: planned_phases(&plan, target, parameters).run_time(target),
+            max_read_bytes: Some(bytes),
+            max_written_bytes: None,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let guard = device_with_setting(bench.target).map(|device| {
+            SystemSetting::read_ahead(device).and_then(|it| bench.settings.lock_setting(it))
+        });
+        let mut budget = PhaseBudget::new(whole.limits);
+        match guard {
+            Some(Ok(guard)) => sweep_settings(bench, &whole, &mut budget, guard),
+            Some(Err(error)) if error.is_locked_by_process() => {
+                Err(BenchError::SettingInUse(error))
+            }
+            Some(Err(error)) => {
+                measure_current_setting(bench, &whole, &budget, &error.to_string(), &error.advice())
+            }
+            None => measure_current_setting(
+                bench,
+                &whole,
+                &budget,
+                "no block device is known for this target",
+                "name a block device, or a directory on one",
+            ),
+        }
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SettingChange)
+    }
+}
+
+/// Measures what there is when the setting cannot be changed.
+fn measure_current_setting(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    budget: &PhaseBudget,
+    why: &str,
+    advice: &str,
+) -> Result<(), BenchError> {
+    bench.set_verdict(Verdict::new(
+        "setting-not-changeable",
+        Severity::Warning,
+        format!("only the present read-ahead was measured: {why}"),
+        advice,
+    ));
+    if let Some(outcome) =
+        measure_setting(bench, "the present setting", 1.0, whole, budget, (0, 1))?
+    {
+        set_throughput(
+            bench,
+            "present_read_ahead_throughput",
+            bytes_per_second(&outcome),
+        );
+    }
+    Ok(())
+}
+
+fn sweep_settings(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    budget: &mut PhaseBudget,
+    mut guard: SettingLock,
+) -> Result<(), BenchError> {
+    let present = guard.original_value().parse::<u32>().ok();
+    if let Some(kib) = present {
+        set_size(bench, "present_read_ahead_size", kib);
+    }
+    set_table(bench);
+    let mut rounds = SweepRounds::new(READ_AHEAD_KIB.len(), whole.seed);
+    let order = measurement_order(READ_AHEAD_KIB.len(), DEFAULT_ROUNDS, whole.seed);
+    for (index, point) in order.iter().copied().enumerate() {
+        if let Err(error) = guard.set(&READ_AHEAD_KIB[point].to_string()) {
+            bench.set_verdict(setting_not_changed(&error));
+            break;
+        }
+        let round = index / READ_AHEAD_KIB.len() + 1;
+        let phase = format!(
+            "read-ahead {}, round {round} of {DEFAULT_ROUNDS}",
+            setting_name(point)
+        );
+        let share = 1.0 / order.len() as f64;
+        let place = (index, order.len() - index);
+        let Some(outcome) = measure_setting(bench, &phase, share, whole, budget, place)? else {
+            break;
+        };
+        budget.consume_outcome(&outcome);
+        if outcome.stats.bytes() > 0 {
+            rounds.set_value(point, round - 1, bytes_per_second(&outcome));
+        }
+        set_series(bench, &rounds);
+        bench.phase_finished();
+        if bench.is_stopped() {
+            break;
+        }
+    }
+    set_results(bench, &rounds, present);
+    if let Err(error) = guard.restore_original() {
+        bench.set_verdict(Verdict::new(
+            "setting-not-restored",
+            Severity::Warning,
+            format!("the old read-ahead is not back: {error}"),
+            "the next start of diskscope tries again; or write it by hand",
+        ));
+    }
+    Ok(())
+}
+
+fn measure_setting(
+    bench: &mut RunContext<'_>,
+    phase: &str,
+    share: f64,
+    whole: &Plan,
+    budget: &PhaseBudget,
+    (index, left): (usize, usize),
+) -> Result<Option<ExecutionOutcome>, BenchError> {
+    let bytes = bytes_of_step(bench.parameters, whole);
+    let own = PlanLimits {
+        bytes: Some(bytes),
+        ..PlanLimits::default()
+    };
+    let Some(limits) = budget.next_phase_limits(left as u64, whole.alignment, own) else {
+        return Ok(None);
+    };
+    let plan = Plan {
+        window: window_of_step(index, whole, bytes),
+        limits,
+        ..whole.clone()
+    };
+    bench.execute(phase, share, &plan).map(Some)
+}
+
+/// `128 KiB`: the setting of a point.
+fn setting_name(point: usize) -> String {
+    units::format_block_size(f64::from(READ_AHEAD_KIB[point]) * 1024.0)
+}
+
+/// What the figures of a setting begin with.
+fn metric_prefix(point: usize) -> String {
+    format!("read_ahead_{}k", READ_AHEAD_KIB[point])
+}
+
+fn bytes_per_second(outcome: &ExecutionOutcome) -> f64 {
+    outcome.stats.bytes() as f64 / outcome.elapsed.as_secs_f64().max(1e-9)
+}
+
+fn set_throughput(bench: &mut RunContext<'_>, name: &str, value: f64) {
+    bench.set_metric(Metric::new(name, value, MetricUnit::BytesPerSecond));
+}
+
+fn set_size(bench: &mut RunContext<'_>, name: &str, kib: u32) {
+    bench.set_metric(Metric::new(
+        name,
+        f64::from(kib) * 1024.0,
+        MetricUnit::Bytes,
+    ));
+}
+
+fn set_table(bench: &mut RunContext<'_>) {
+    let rows: Vec<(String, String)> = (0..READ_AHEAD_KIB.len())
+        .map(|point| (setting_name(point), metric_prefix(point)))
+        .collect();
+    let rows: Vec<(&str, &str)> = rows
+        .iter()
+        .map(|(name, key)| (name.as_str(), key.as_str()))
+        .collect();
+    let columns = [("throughput", "throughput")];
+    bench
+        .findings
+        .set_table(MetricTable::cross_product("Settings", &columns, &rows));
+}
+
+/// Means of the rounds so far.
+fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
+    for point in 0..READ_AHEAD_KIB.len() {
+        let name = format!("{}_throughput", metric_prefix(point));
+        if let Some(figure) = rounds.metric_of_point(point, &name, MetricUnit::BytesPerSecond) {
+            bench.set_metric(figure);
+        }
+    }
+    bench.set_series(rounds.series_of_means(
+        "throughput-against-read-ahead",
+        ChartAxis::new("read-ahead", MetricUnit::Bytes),
+        ChartAxis::new("throughput", MetricUnit::BytesPerSecond),
+        &READ_AHEAD_KIB.map(|kib| f64::from(kib) * 1024.0),
+    ));
+}
+
+/// The smallest setting on the plateau, where it can be told from the smaller ones.
+fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option<u32>) {
+    // The present setting need not be a power of two: the next step below stands for it.
+    let now = present.and_then(|present| {
+        let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
+        READ_AHEAD_KIB.iter().rposition(not_larger)
+    });
+    let put_rate = |bench: &mut RunContext<'_>, name: &str, point: usize| {
+        if let Some(figure) = rounds.metric_of_point(point, name, MetricUnit::BytesPerSecond) {
+            bench.set_metric(figure);
+        }
+    };
+    if let Some(now) = now {
+        put_rate(bench, "present_read_ahead_throughput", now);
+    }
+    let best = match rounds.first_equivalent_to_best(EQUIVALENCE_FRACTION) {
+        Ok(best) => best,
+        Err(reason) => {
+            if !bench.is_stopped() {
+                bench.set_verdict(no_optimum(reason));
+            }
+            return;
+        }
+    };
+    set_size(bench, "best_read_ahead_size", READ_AHEAD_KIB[best]);
+    put_rate(bench, "best_read_ahead_throughput", best);
+    let gain = now.and_then(|now| rounds.ratio_of_points(best, now));
+    if let Some(gain) = gain {
+        bench.set_metric(gain.to_metric("read_ahead_gain"));
+    }
+}
+
+fn no_optimum(reason: NoOptimum) -> Verdict {
+    let names: Vec<String> = (0..READ_AHEAD_KIB.len()).map(setting_name).collect();
+    let compared = PointComparison {
+        check_code: ("no-best-read-ahead", Severity::Note),
+        optimum_name: "best read-ahead",
+        points_name: "settings",
+        advice: "a larger --step-bytes and a longer --duration narrow the intervals; if all settings \
+                 are alike, keep the present one",
+    };
+    reason.to_check(compared, &names)
+}
+
+fn setting_not_changed(error: &SettingError) -> Verdict {
+    Verdict::new(
+        "setting-not-changeable",
+        Severity::Warning,
+        format!("the sweep ended: {error}"),
+        error.advice(),
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+    use std::path::PathBuf;
+
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::framework::context;
+    use crate::bench::framework::context::FinishedRun;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{FakeDrive, SilentObserver, check_codes, metric_value};
+    use crate::drive::SettingsManager;
+    use crate::drive::random::Xoshiro256;
+    use crate::engine::CancellationToken;
+    use crate::roots::SysPaths;
+
+    /// A directory with a device `sim:constant` whose read-ahead can be set.
+    fn temporary_system() -> (tempfile::TempDir, SettingsManager, PathBuf) {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = fake::settings_below(directory.path());
+        let queue = directory.path().join("sys/class/block/sim:constant/queue");
+        let file = queue.join("read_ahead_kb");
+        fs::create_dir_all(&queue).unwrap();
+        fs::write(&file, "128\n").unwrap();
+        (directory, settings, file)
+    }
+
+    fn simulated_target() -> Target {
+        let choice = crate::engine::EngineChoice::Auto;
+        crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None)
+            .unwrap()
+            .target
+    }
+
+    /// A sweep on a drive whose requests of 16 KiB take what a function of the setting in KiB and of
+    /// the plan says, in nanoseconds.
+    fn simulated_sweep(
+        set: &[(&str, &str)],
+        time: impl Fn(u64, &Plan) -> u64 + Send + Sync,
+    ) -> (FinishedRun, Vec<Plan>, String) {
+        let (_directory, settings, file) = temporary_system();
+        let seen = file.clone();
+        let fake = FakeDrive::new(move |asked| {
+            let kib = fs::read_to_string(&seen).unwrap().trim().parse().unwrap();
+            Some(time(kib, asked.plan))
+        });
+        let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
+        let set = [&[("step-bytes", "1MiB")], set].concat();
+        let parameters = fake::parameters(test, &target, &set);
+        let control = CancellationToken::default();
+        let finished = context::run_benchmark_with_settings(
+            test,
+            &target,
+            &parameters,
+            &settings,
+            &fake,
+            &control,
+            &mut SilentObserver,
+        );
+        let plans = fake.executed_plans.lock().unwrap().clone();
+        (finished, plans, fs::read_to_string(file).unwrap())
+    }
+
+    /// A time that scatters by that share from execution to execution.
+    fn scattered_time(time: u64, plan: &Plan, share: f64) -> u64 {
+        let mut random = Xoshiro256::new(plan.window.start ^ plan.seed.rotate_left(40));
+        (time as f64 * (share * random.normal()).exp()) as u64
+    }
+
+    #[test]
+    fn read_ahead_finds_smallest_plateau_setting_and_restores_original() {
+        // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
+        let (finished, plans, restored) = simulated_sweep(&[], |kib, _| 4_000_000 / kib.min(512));
+        assert_eq!(
+            metric_value(&finished, "best_read_ahead_size"),
+            f64::from(512 << 10)
+        );
+        assert_eq!(
+            metric_value(&finished, "present_read_ahead_size"),
+            f64::from(128 << 10)
+        );
+        assert!((metric_value(&finished, "read_ahead_gain") - 4.0).abs() < 0.01);
+        assert!(check_codes(&finished).is_empty());
+        assert_eq!(restored.trim(), "128");
+        assert_eq!(plans.len(), 12 * DEFAULT_ROUNDS);
+        assert!(plans.iter().all(|plan| plan.cache_mode == CacheMode::Drop));
+        assert_ne!(plans[0].window, plans[1].window);
+    }
+
+    #[test]
+    fn read_ahead_with_equal_settings_has_no_optimum() {
+        for (share, most) in [(0.0, 0), (0.2, 1)] {
+            let mut named = 0;
+            for seed in 0..20 {
+                let set = [("seed", &*seed.to_string())];
+                let (finished, ..) =
+                    simulated_sweep(&set, |_, plan| scattered_time(100_000, plan, share));
+                let best = finished.findings.metric("best_read_ahead_size").is_some();
+                named += u32::from(best);
+                assert_eq!(
+                    check_codes(&finished).contains(&"no-best-read-ahead"),
+                    !best
+                );
+                assert_eq!(finished.findings.metric("read_ahead_gain").is_some(), best);
+                let figure = finished
+                    .findings
+                    .metric("read_ahead_128k_throughput")
+                    .unwrap();
+                assert!(figure.low.unwrap() <= figure.value && figure.high.is_some());
+            }
+            assert!(named <= most, "scatter {share}: {named} of 20 name a best");
+        }
+    }
+
+    #[test]
+    fn read_ahead_order_of_settings_differs_between_rounds() {
+        let order = |seed: &str| {
+            let seen = std::sync::Mutex::new(Vec::new());
+            let (_, plans, _) = simulated_sweep(&[("seed", seed)], |kib, plan| {
+                seen.lock().unwrap().push((plan.window.start, kib));
+                1000
+            });
+            let mut seen = seen.into_inner().unwrap();
+            seen.dedup();
+            assert_eq!(seen.len(), plans.len());
+            seen.into_iter().map(|(_, kib)| kib).collect::<Vec<u64>>()
+        };
+        let one = order("1");
+        assert_ne!(one[..12], one[12..24]);
+        assert_eq!(one, order("1"));
+        assert_ne!(one, order("2"));
+    }
+
+    #[test]
+    fn read_ahead_without_setting_measures_current_value() {
+        let directory = tempfile::tempdir().unwrap();
+        let settings = fake::settings_below(directory.path());
+        let fake = FakeDrive::new(|_| Some(1000));
+        let (target, test) = (simulated_target(), find_benchmark("read-ahead").unwrap());
+        let parameters = fake::parameters(test, &target, &[]);
+        let control = CancellationToken::default();
+        let finished = context::run_benchmark_with_settings(
+            test,
+            &target,
+            &parameters,
+            &settings,
+            &fake,
+            &control,
+            &mut SilentObserver,
+        );
+        assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
+        metric_value(&finished, "present_read_ahead_throughput");
+    }
+}

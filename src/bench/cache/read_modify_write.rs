@@ -1,0 +1,396 @@
+//! Writes that do not fill a block: what reading, modifying and writing it back costs.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::describe_target;
+use crate::bench::framework::rounds::SweepRounds;
+use crate::bench::framework::sweep::SweepTurn;
+use crate::bench::framework::variants;
+use crate::bench::framework::variants::{PassHook, Variant, VariantTotal};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
+};
+use crate::drive::{Target, TargetKind};
+use crate::engine::{
+    AccessPattern, BlockSize, CacheMode, ExecutionOutcome, FlushMethod, IoOperation, Plan,
+    PlanLimits,
+};
+use crate::session::document::{Findings, MetricTable, MetricUnit, Severity, Verdict};
+use crate::stats::latency::histogram::LatencyHistogram;
+use crate::units;
+
+/// Records of 4000 against 4096 bytes, and of 512 against 4096.
+pub struct ReadModifyWriteCost;
+
+/// Size of a page of the cache, and of most media's physical blocks.
+const PAGE_BYTES: u32 = 4096;
+/// A record that never fills a page.
+const UNALIGNED_RECORD_BYTES: u32 = 4000;
+
+static DESCRIPTION: Description = Description {
+    name: "read-modify-write",
+    aliases: &[],
+    summary: "writes of 4000 against 4096 bytes, and of 512 on 4096-byte sectors: the penalty",
+    explanation: "\
+Writes records at random places in two pairs. Through the page cache: records of 4000 bytes, which \
+never fill a page, so that the kernel must read each page before it can change it, against records of \
+4096 bytes, which need no reading; fsync included. Past the cache: 512 bytes against 4096 on a drive \
+with 512-byte logical and 4096-byte physical sectors (512e), which must itself read a sector \
+and wait a revolution before it can write it.
+
+Each pass is made in four rounds, in a random order (--seed). The penalty is how many times as many \
+whole records are written per second, compared round by round; a check says when it may be none. Far above 1 says: align records to 4096 \
+bytes, and partitions to 1 MiB. The table shows both pairs.
+
+It overwrites what is there, 20,000 records at most in each pass.",
+    may_write: true,
+    metrics: &["penalty_buffered", "penalty_direct", "buffered_4096_*", "buffered_4000_*", "direct_4096_*", "direct_512_*"],
+    parameters: &[
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(20))),
+        framework::BYTES,
+        framework::REQUESTS.with_default(|_| ParameterValue::Count(80_000)),
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::DATA,
+    ],
+    charts: &[ChartSpec::new(
+        "Writes done within a time, whole and partial blocks",
+        ChartShape::Line,
+        &[
+            "times-buffered-4096",
+            "times-buffered-4000",
+            "times-direct-4096",
+            "times-direct-512",
+        ],
+    )
+    .log_x()],
+    headline_metrics: &["penalty_buffered", "penalty_direct"],
+};
+
+fn plan_for_record_size(
+    size: u32,
+    cache: CacheMode,
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Plan, BenchError> {
+    let mut plan = framework::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Random,
+    )?;
+    plan.block_size = BlockSize::Fixed(size);
+    plan.alignment = u64::from(size);
+    plan.cache_mode = cache;
+    plan.limits = PlanLimits::default();
+    plan.end_fsync = Some(FlushMethod::Fsync);
+    // Other places in each pass: what the one has read must not help the other.
+    plan.seed = plan.seed.wrapping_add(u64::from(size));
+    Ok(plan)
+}
+
+/// Whether sectors are smaller to the kernel than on the medium.
+fn is_512e(target: &Target) -> bool {
+    target.supports_direct_io
+        && target.logical_block_bytes <= 512
+        && target.physical_block_bytes >= PAGE_BYTES
+}
+
+fn record_variants(target: &Target, parameters: &ParameterSet) -> Result<Vec<Variant>, BenchError> {
+    let plan = |size, cache| plan_for_record_size(size, cache, target, parameters);
+    let mut passes = Vec::new();
+    if target.kind != TargetKind::Simulated {
+        let cache = CacheMode::Drop;
+        passes.push(Variant::new(
+            "4096 bytes, buffered",
+            "buffered_4096",
+            plan(PAGE_BYTES, cache)?,
+        ));
+        passes.push(Variant::new(
+            "4000 bytes, buffered",
+            "buffered_4000",
+            plan(UNALIGNED_RECORD_BYTES, cache)?,
+        ));
+    }
+    if is_512e(target) {
+        let cache = CacheMode::Bypass;
+        passes.push(Variant::new(
+            "4096 bytes, direct",
+            "direct_4096",
+            plan(PAGE_BYTES, cache)?,
+        ));
+        passes.push(Variant::new(
+            "512 bytes, direct",
+            "direct_512",
+            plan(512, cache)?,
+        ));
+    }
+    Ok(passes)
+}
+
+impl Benchmark for ReadModifyWriteCost {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let passes = record_variants(target, parameters)?;
+        let limits = framework::plan_limits(parameters);
+        let all = limits
+            .requests
+            .map(|requests| requests.saturating_mul(u64::from(PAGE_BYTES)));
+        let bytes = limits.bytes.into_iter().chain(all).min();
+        let amount = bytes.map_or_else(String::new, |bytes| {
+            format!(
+                ", at most {}",
+                framework::describe_written_bytes(bytes, target)
+            )
+        });
+        Ok(Forecast {
+            sentence: format!(
+                "writes whole and partial blocks at random places of {} in {} passes{amount}",
+                describe_target(target),
+                passes.len()
+            ),
+            run_time: variants::planned_rounds(limits, &passes).run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: bytes,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let passes = record_variants(bench.target, bench.parameters)?;
+        let rows: Vec<(&str, &str)> = passes
+            .iter()
+            .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
+            .collect();
+        let columns = [
+            ("IOPS", "iops"),
+            ("mean", "latency"),
+            ("p99", "latency_p99"),
+        ];
+        bench.findings.set_table(MetricTable::cross_product(
+            "Whole and partial blocks",
+            &columns,
+            &rows,
+        ));
+        if bench.target.kind == TargetKind::Simulated {
+            bench.set_verdict(no_page_cache());
+        }
+        if !is_512e(bench.target) {
+            bench.set_verdict(no_512e(bench.target));
+        }
+        let limits = framework::plan_limits(bench.parameters);
+        let seed = bench.parameters.count("seed").unwrap_or(1);
+        let rounds =
+            variants::measure_in_rounds(bench, limits, &passes, seed, &mut CurveHook(&passes))?;
+        for (name, whole, partial) in [
+            ("penalty_buffered", "buffered_4096", "buffered_4000"),
+            ("penalty_direct", "direct_4096", "direct_512"),
+        ] {
+            set_penalty(bench, &rounds, &passes, (name, whole, partial));
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
+    }
+}
+
+/// The response times of each pass.
+struct CurveHook<'a>(&'a [Variant]);
+
+impl PassHook for CurveHook<'_> {
+    fn after_variant(
+        &mut self,
+        findings: &mut Findings,
+        turn: SweepTurn,
+        _: &ExecutionOutcome,
+        total: &VariantTotal,
+    ) {
+        set_latency_series(findings, &self.0[turn.point].metric_prefix, &total.latency);
+    }
+}
+
+/// How many times as fast whole blocks are, by a comparison round by round.
+fn set_penalty(
+    bench: &mut RunContext<'_>,
+    rounds: &SweepRounds,
+    passes: &[Variant],
+    (name, whole, partial): (&str, &str, &str),
+) {
+    let point = |key: &str| passes.iter().position(|pass| pass.metric_prefix == key);
+    let (Some(whole), Some(partial)) = (point(whole), point(partial)) else {
+        return;
+    };
+    let Some(penalty) = rounds.ratio_of_points(whole, partial) else {
+        return;
+    };
+    bench.set_metric(penalty.to_metric(name));
+    if penalty.includes_one() {
+        let labels = [whole, partial].map(|point| passes[point].label.as_str());
+        bench.set_verdict(penalty.no_difference_check(
+            ("no-significant-penalty", Severity::Note),
+            labels,
+            "IOPS",
+        ));
+    }
+}
+
+/// The response times of one pass as a curve.
+fn set_latency_series(findings: &mut Findings, key: &str, latency: &LatencyHistogram) {
+    if let Some(summary) = framework::latency_summary(latency) {
+        findings.set_series(framework::series(
+            &format!("times-{}", key.replace('_', "-")),
+            ("response time", MetricUnit::Nanoseconds),
+            ("share of writes", MetricUnit::Ratio),
+            summary.cumulative_points(),
+        ));
+    }
+}
+
+fn no_page_cache() -> Verdict {
+    Verdict::new(
+        "no-page-cache",
+        Severity::Note,
+        "a simulated drive has no page cache in front: the buffered pair is left out",
+        "name a directory or a drive to see it",
+    )
+}
+
+fn no_512e(target: &Target) -> Verdict {
+    Verdict::new(
+        "not-512e",
+        Severity::Note,
+        format!(
+            "logical blocks of {} and physical blocks of {}: no write past the cache can be smaller \
+             than a block of the medium, the direct pair is left out",
+            units::format_block_size(f64::from(target.logical_block_bytes)),
+            units::format_block_size(f64::from(target.physical_block_bytes)),
+        ),
+        "nothing to do: only drives with 512-byte logical and 4096-byte physical blocks have that \
+         penalty",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
+    use crate::drive::random::splitmix64;
+
+    /// A partial block costs five times as much.
+    fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>
+    {
+        FakeDrive::new(|asked| {
+            Some(if asked.bytes.is_multiple_of(PAGE_BYTES) {
+                100_000
+            } else {
+                500_000
+            })
+        })
+    }
+
+    #[test]
+    fn read_modify_write_finds_penalty_of_partial_blocks() {
+        let target = Target {
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
+        };
+        let finished = fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
+            &target,
+            &[],
+            &penalised_drive(),
+        );
+        for name in ["penalty_buffered", "penalty_direct"] {
+            assert!(
+                (metric_value(&finished, name) / 5.0 - 1.0).abs() < 0.1,
+                "{name}"
+            );
+        }
+        assert!(check_codes(&finished).is_empty());
+        for (name, slowest) in [("times-direct-4096", 1e5), ("times-direct-512", 5e5)] {
+            let [time, share] = *finished
+                .findings
+                .series(name)
+                .unwrap()
+                .points
+                .last()
+                .unwrap();
+            assert!((time / slowest - 1.0).abs() < 0.1 && share == 1.0, "{name}");
+        }
+    }
+
+    #[test]
+    fn read_modify_write_of_equal_writes_has_no_significant_penalty() {
+        let target = Target {
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
+        };
+        let covered = (0..20_u64)
+            .filter(|seed| {
+                // An execution is up to a third faster or slower as a whole.
+                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+                    let word = splitmix64(asked.plan.seed ^ u64::from(asked.bytes) << 20);
+                    Some(100_000 + word % 50_000)
+                });
+                let set = [("seed", &*seed.to_string()), ("requests", "4000")];
+                let test = find_benchmark("read-modify-write").unwrap();
+                let finished = fake::run_on_fake(test, &target, &set, &fake);
+                let penalty = finished.findings.metric("penalty_direct").unwrap();
+                let covers = penalty.low <= Some(1.0) && penalty.high >= Some(1.0);
+                assert!(!covers || check_codes(&finished).contains(&"no-significant-penalty"));
+                covers
+            })
+            .count();
+        assert!(covered >= 17, "{covered} of 20");
+    }
+
+    #[test]
+    fn read_modify_write_without_512e_measures_only_buffered_pair() {
+        let target = Target {
+            kind: TargetKind::ScratchFile,
+            logical_block_bytes: 4096,
+            ..fake::simulated_target(1 << 30)
+        };
+        let finished = fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
+            &target,
+            &[],
+            &penalised_drive(),
+        );
+        assert_eq!(check_codes(&finished), ["not-512e"]);
+        assert!(finished.findings.metric("penalty_direct").is_none());
+        metric_value(&finished, "penalty_buffered");
+    }
+
+    #[test]
+    fn read_modify_write_limits_apply_to_all_variants_together() {
+        let fake = penalised_drive();
+        let target = Target {
+            kind: TargetKind::ScratchFile,
+            ..fake::simulated_target(1 << 30)
+        };
+        fake::run_on_fake(
+            find_benchmark("read-modify-write").unwrap(),
+            &target,
+            &[("requests", "1000")],
+            &fake,
+        );
+        let plans = fake.executed_plans.lock().unwrap();
+        assert_eq!(
+            plans
+                .iter()
+                .filter_map(|plan| plan.limits.requests)
+                .sum::<u64>(),
+            1000
+        );
+    }
+}

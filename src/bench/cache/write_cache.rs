@@ -1,0 +1,382 @@
+//! What a drive's volatile write cache is worth, and what a write costs without it.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::describe_target;
+use crate::bench::framework::rounds::SweepRounds;
+use crate::bench::framework::variants;
+use crate::bench::framework::variants::{NoHook, PassHook, Variant};
+use crate::bench::{
+    BenchError, Benchmark, Description, FioGap, FioJob, Forecast, ParameterSet, ParameterValue,
+    RunContext,
+};
+use crate::drive::settings::{SettingError, SettingLock, SystemSetting};
+use crate::drive::{DriveKind, Target};
+use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
+use crate::session::document::{MetricTable, Severity, Verdict};
+
+/// Plain and sync writes with the drive's write cache on and off.
+pub struct WriteCacheBenchmark;
+
+/// The kernel's words for the two states (drivers/scsi/sd.c, `sd_cache_types`).
+const CACHE_STATES: [(&str, &str, &str); 2] = [
+    ("write back", "cache_on", "cache on"),
+    ("write through", "cache_off", "cache off"),
+];
+
+static DESCRIPTION: Description = Description {
+    name: "write-cache",
+    aliases: &[],
+    summary: "plain and O_DSYNC writes with the drive's volatile cache on and off (SCSI, SATA; root)",
+    explanation: "\
+Writes 4 KiB blocks at random places, plain and with O_DSYNC, with the drive's volatile write cache on \
+(write back) and off (write through). Each of the four has its turn in four rounds of random order \
+(--seed).
+
+The table shows IOPS and response times of the four. With the cache on, plain writes are quick and an \
+O_DSYNC write must empty the cache each time. With it off a plain write is as safe as a synced one, and as \
+slow. Where O_DSYNC is as quick as plain writing although the cache is on, the drive either \
+has a capacitor behind its cache or does not keep its promise; a disk cannot do more than one synced \
+write per revolution (120 a second at 7200 rpm). sync_penalty is how many times as fast plain writes are \
+as O_DSYNC ones with the cache on, cache_gain how many times as fast plain writes are with it as without, \
+compared round by round; a check says when either may be 1.
+
+The cache can be switched on SCSI and SATA drives, by root; the old state is put back on every way out, or \
+at the next start. On other drives only the present state is measured. It overwrites what is there, 1 \
+GiB at most.",
+    may_write: true,
+    metrics: &["sync_penalty", "cache_gain", "cache_on_*", "cache_off_*", "present_*"],
+    parameters: &[
+        framework::BLOCK_SIZE,
+        framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
+        framework::BYTES.with_default(|_| ParameterValue::Size(1 << 30)),
+        framework::REQUESTS,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::DATA,
+    ],
+    charts: &[],
+    headline_metrics: &["sync_penalty", "cache_gain"],
+};
+
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    framework::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Random,
+    )
+}
+
+/// The setting of the whole drive: a partition has its parent's.
+fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
+    let drive = bench.target.drive.as_ref()?;
+    let device = match (drive.kind, &drive.parent) {
+        (DriveKind::Partition, Some(parent)) => parent,
+        _ => &drive.name,
+    };
+    let setting = SystemSetting::write_cache(device).ok()?;
+    bench.settings.exists(&setting).then_some(setting)
+}
+
+/// Plain and synced writes; the key of their figures begins with the cache's state.
+fn plain_and_sync_variants(whole: &Plan, key: &str, label: &str) -> [Variant; 2] {
+    let pass = |word: &str, kind: &str, sync| {
+        let limits = PlanLimits::default();
+        let plan = Plan {
+            sync_mode: sync,
+            limits,
+            ..whole.clone()
+        };
+        Variant::new(format!("{label}, {word}"), format!("{key}_{kind}"), plan)
+    };
+    [
+        pass("plain", "plain", SyncMode::None),
+        pass("O_DSYNC", "dsync", SyncMode::DataSync),
+    ]
+}
+
+fn set_table(bench: &mut RunContext<'_>, passes: &[Variant]) {
+    let rows: Vec<(&str, &str)> = passes
+        .iter()
+        .map(|pass| (pass.label.as_str(), pass.metric_prefix.as_str()))
+        .collect();
+    let columns = [
+        ("IOPS", "iops"),
+        ("mean", "latency"),
+        ("p99", "latency_p99"),
+    ];
+    bench
+        .findings
+        .set_table(MetricTable::cross_product("Write cache", &columns, &rows));
+}
+
+impl Benchmark for WriteCacheBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
+        let amount = plan.limits.bytes.map_or_else(String::new, |bytes| {
+            format!(
+                ", at most {}",
+                framework::describe_written_bytes(bytes, target)
+            )
+        });
+        Ok(Forecast {
+            sentence: format!(
+                "writes at random places of {}, plain and synced, with the drive's cache on and off \
+                 where it can be switched{amount}",
+                describe_target(target)
+            ),
+            run_time: variants::planned_rounds(
+                plan.limits,
+                &plain_and_sync_variants(&plan, "", ""),
+            )
+            .run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: plan.limits.bytes,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let guard = write_cache_setting(bench).map(|setting| bench.settings.lock_setting(setting));
+        match guard {
+            Some(Ok(guard)) => measure_both_states(bench, &whole, guard)?,
+            Some(Err(error)) if error.is_locked_by_process() => {
+                return Err(BenchError::SettingInUse(error));
+            }
+            Some(Err(error)) => {
+                measure_current_state(bench, &whole, &error.to_string(), &error.advice())?
+            }
+            None => measure_current_state(
+                bench,
+                &whole,
+                "only SCSI and SATA drives have a switch (cache_type)",
+                "use a whole SCSI or SATA drive, or nvme set-feature -f 6 on NVMe, by hand",
+            )?,
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SettingChange)
+    }
+}
+
+/// Switches the cache to the state that a pass needs.
+struct CacheSwitch {
+    guard: SettingLock,
+    /// State of each pass.
+    cache_states: Vec<&'static str>,
+    current_state: Option<&'static str>,
+}
+
+impl PassHook for CacheSwitch {
+    fn before_variant(&mut self, bench: &mut RunContext<'_>, point: usize) -> bool {
+        let word = self.cache_states[point];
+        if self.current_state == Some(word) {
+            return true;
+        }
+        // After an error nobody knows the state.
+        self.current_state = None;
+        match self.guard.set(word) {
+            Ok(()) => {
+                self.current_state = Some(word);
+                true
+            }
+            Err(error) => {
+                bench.set_verdict(cache_not_switchable(&error.to_string(), &error.advice()));
+                false
+            }
+        }
+    }
+}
+
+/// Both states, plain and synced, in rounds of random order.
+fn measure_both_states(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    guard: SettingLock,
+) -> Result<(), BenchError> {
+    let pairs =
+        CACHE_STATES.map(|(word, key, label)| (word, plain_and_sync_variants(whole, key, label)));
+    let passes: Vec<Variant> = pairs.iter().flat_map(|(_, pair)| pair.clone()).collect();
+    set_table(bench, &passes);
+    let mut switch = CacheSwitch {
+        guard,
+        cache_states: pairs.iter().flat_map(|(word, _)| [*word; 2]).collect(),
+        current_state: None,
+    };
+    let measured =
+        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
+    // Put back whatever became of the passes.
+    let put_back = switch.guard.restore_original();
+    let rounds = measured?;
+    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    set_ratio(bench, &rounds, &passes, ("cache_gain", 0, 2));
+    if let Err(error) = put_back {
+        bench.set_verdict(setting_not_restored(&error));
+    }
+    Ok(())
+}
+
+/// The state that there is.
+fn measure_current_state(
+    bench: &mut RunContext<'_>,
+    whole: &Plan,
+    why: &str,
+    advice: &str,
+) -> Result<(), BenchError> {
+    bench.set_verdict(cache_not_switchable(why, advice));
+    let state = bench
+        .target
+        .drive
+        .as_ref()
+        .and_then(|drive| drive.write_cache.clone())
+        .unwrap_or_else(|| "cache as it is".to_owned());
+    let passes = plain_and_sync_variants(whole, "present", &state);
+    set_table(bench, &passes);
+    let rounds =
+        variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut NoHook)?;
+    set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
+    Ok(())
+}
+
+/// How many times as fast one pass is as another, round by round.
+fn set_ratio(
+    bench: &mut RunContext<'_>,
+    rounds: &SweepRounds,
+    passes: &[Variant],
+    (name, of, to): (&str, usize, usize),
+) {
+    let Some(quotient) = rounds.ratio_of_points(of, to) else {
+        return;
+    };
+    bench.set_metric(quotient.to_metric(name));
+    if quotient.includes_one() && !bench.is_stopped() {
+        let code = match name {
+            "sync_penalty" => ("no-significant-penalty", Severity::Note),
+            _ => ("no-cache-gain", Severity::Note),
+        };
+        let labels = [of, to].map(|point| passes[point].label.as_str());
+        bench.set_verdict(quotient.no_difference_check(code, labels, "IOPS"));
+    }
+}
+
+fn cache_not_switchable(why: &str, advice: &str) -> Verdict {
+    Verdict::new(
+        "setting-not-changeable",
+        Severity::Warning,
+        format!("the drive's write cache could not be switched: {why}"),
+        advice,
+    )
+}
+
+fn setting_not_restored(error: &SettingError) -> Verdict {
+    Verdict::new(
+        "setting-not-restored",
+        Severity::Warning,
+        format!("the old state of the write cache is not back: {error}"),
+        "the next start of diskscope tries again; or write it by hand",
+    )
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::framework::context;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{
+        FakeDrive, SilentObserver, check_codes, metric_value, run_on_simulated,
+    };
+    use crate::drive::random::splitmix64;
+    use crate::engine::CancellationToken;
+    use crate::roots::SysPaths;
+
+    #[test]
+    fn write_cache_measures_both_states_and_restores_original() {
+        let directory = tempfile::tempdir().unwrap();
+        let disk = directory
+            .path()
+            .join("sys/class/block/sim:constant/device/scsi_disk/2:0:0:0");
+        fs::create_dir_all(&disk).unwrap();
+        let file = disk.join("cache_type");
+        fs::write(&file, "write back\n").unwrap();
+        let settings = fake::settings_below(directory.path());
+        let switch = file.clone();
+        let fake = FakeDrive::new(move |asked| {
+            let cached = fs::read_to_string(&switch).unwrap().trim() == "write back";
+            let plain = asked.plan.sync_mode == SyncMode::None;
+            Some(if cached && plain { 100_000 } else { 8_000_000 })
+        });
+        let choice = crate::engine::EngineChoice::Auto;
+        let opened =
+            crate::engine::open_target(&SysPaths::default(), "sim:constant", choice, None).unwrap();
+        let test = find_benchmark("write-cache").unwrap();
+        let parameters = fake::parameters(test, &opened.target, &[("duration", "4s")]);
+        let finished = context::run_benchmark_with_settings(
+            test,
+            &opened.target,
+            &parameters,
+            &settings,
+            &fake,
+            &CancellationToken::default(),
+            &mut SilentObserver,
+        );
+        assert!((metric_value(&finished, "sync_penalty") / 80.0 - 1.0).abs() < 0.01);
+        assert!((metric_value(&finished, "cache_gain") / 80.0 - 1.0).abs() < 0.01);
+        assert!(check_codes(&finished).is_empty());
+        for name in ["sync_penalty", "cache_gain", "cache_off_dsync_iops"] {
+            let figure = finished.findings.metric(name).unwrap();
+            assert!(figure.low.unwrap() <= figure.value && figure.high.unwrap() >= figure.value);
+        }
+        assert_eq!(fake.executed_plans.lock().unwrap().len(), 16);
+        assert_eq!(fs::read_to_string(file).unwrap().trim(), "write back");
+    }
+
+    #[test]
+    fn write_cache_not_switchable_measures_current_state() {
+        let finished = run_on_simulated(
+            find_benchmark("write-cache").unwrap(),
+            "sim:constant",
+            &[("duration", "1s")],
+        );
+        assert_eq!(
+            check_codes(&finished),
+            ["setting-not-changeable", "no-significant-penalty"]
+        );
+        assert!((metric_value(&finished, "sync_penalty") - 1.0).abs() < 0.01);
+    }
+
+    #[test]
+    fn write_cache_penalty_interval_of_noisy_writes_covers_truth() {
+        let covered = (0..60_u64)
+            .filter(|seed| {
+                // Phases differ by up to a third; O_DSYNC writes take three times as long.
+                let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+                    let plain = asked.plan.sync_mode == SyncMode::None;
+                    let word = splitmix64(asked.plan.seed ^ (u64::from(plain) << 60));
+                    let time = 100_000 + word % 33_000;
+                    Some(if plain { time } else { 3 * time })
+                });
+                let set = [("seed", &*seed.to_string()), ("requests", "800")];
+                let test = find_benchmark("write-cache").unwrap();
+                let finished =
+                    fake::run_on_fake(test, &fake::simulated_target(1 << 30), &set, &fake);
+                let penalty = finished.findings.metric("sync_penalty").unwrap();
+                assert_eq!(check_codes(&finished), ["setting-not-changeable"]);
+                (penalty.low.unwrap()..=penalty.high.unwrap()).contains(&3.0)
+            })
+            .count();
+        assert!(covered >= 53, "{covered} of 60");
+    }
+}

@@ -1,0 +1,138 @@
+//! What is written: with records of every size, and with every way to make it durable.
+
+use crate::bench::framework;
+use crate::bench::framework::variants::Variant;
+use crate::bench::{BenchError, ParameterSet};
+use crate::drive::Target;
+use crate::engine::{
+    AccessPattern, BlockSize, CacheMode, FlushMethod, IoOperation, Plan, PlanLimits, SyncMode,
+};
+use crate::units;
+
+/// Sizes of records.
+const RECORD_SIZES: [u32; 7] = [
+    4 << 10,
+    16 << 10,
+    64 << 10,
+    256 << 10,
+    1 << 20,
+    4 << 20,
+    16 << 20,
+];
+/// Through the page cache, or past it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum IoPath {
+    Buffered,
+    Direct,
+}
+
+impl IoPath {
+    fn name(self) -> &'static str {
+        match self {
+            Self::Buffered => "buffered",
+            Self::Direct => "direct",
+        }
+    }
+
+    fn cache_mode(self) -> CacheMode {
+        match self {
+            Self::Buffered => CacheMode::Keep,
+            Self::Direct => CacheMode::Bypass,
+        }
+    }
+
+    fn available_on(target: &Target) -> &'static [Self] {
+        if target.supports_direct_io {
+            &[Self::Buffered, Self::Direct]
+        } else {
+            &[Self::Buffered]
+        }
+    }
+}
+
+/// The ways to make data safe: name, what every write does, what follows the last.
+const SYNC_METHODS: [(&str, SyncMode, FlushMethod); 5] = [
+    ("fsync", SyncMode::None, FlushMethod::Fsync),
+    ("fdatasync", SyncMode::None, FlushMethod::Fdatasync),
+    (
+        "sync_file_range",
+        SyncMode::None,
+        FlushMethod::SyncFileRange,
+    ),
+    ("O_DSYNC", SyncMode::DataSync, FlushMethod::CloseOnly),
+    ("O_SYNC", SyncMode::Sync, FlushMethod::CloseOnly),
+];
+
+/// Sequential writes of that many bytes with records of that size, then fsync.
+pub(crate) fn plan_for_record(
+    (record, bytes): (u32, u64),
+    way: IoPath,
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Plan, BenchError> {
+    let mut plan = framework::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Sequential,
+    )?;
+    let room = plan.window.end - plan.window.start;
+    plan.block_size = BlockSize::Fixed(record);
+    plan.alignment = u64::from(record);
+    plan.cache_mode = way.cache_mode();
+    plan.limits = PlanLimits {
+        bytes: Some(bytes.min(room) / plan.alignment * plan.alignment),
+        ..PlanLimits::default()
+    };
+    plan.end_fsync = Some(FlushMethod::Fsync);
+    Ok(plan)
+}
+
+/// Record sizes with each way, as far as the window holds a record.
+pub(crate) fn record_size_variants(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Vec<(u32, IoPath, Variant)>, BenchError> {
+    let bytes = parameters.bytes("file-bytes").unwrap_or(1 << 30);
+    let window = framework::plan_window(target, parameters);
+    let fits = |record: &u32| {
+        u64::from(*record) * 2 <= bytes.min(window.end.saturating_sub(window.start))
+            && *record >= target.logical_block_bytes
+    };
+    let mut passes = Vec::new();
+    for way in IoPath::available_on(target) {
+        for record in RECORD_SIZES.into_iter().filter(fits) {
+            let plan = plan_for_record((record, bytes), *way, target, parameters)?;
+            let size = units::format_block_size(f64::from(record));
+            let label = format!("{} records of {size}", way.name());
+            let key = format!("{}_{}k", way.name(), record >> 10);
+            passes.push((record, *way, Variant::new(label, key, plan)));
+        }
+    }
+    Ok(passes)
+}
+
+/// Every way to sync, with and without the page cache.
+pub(crate) fn sync_method_variants(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Vec<Variant>, BenchError> {
+    let bytes = parameters.bytes("method-bytes").unwrap_or(16 << 20);
+    let record = framework::request_bytes(parameters.bytes("block-size").unwrap_or(64 << 10))?;
+    let mut passes = Vec::new();
+    for way in IoPath::available_on(target) {
+        for (name, sync, flush) in SYNC_METHODS {
+            let mut plan = plan_for_record(
+                (record, bytes.max(u64::from(record))),
+                *way,
+                target,
+                parameters,
+            )?;
+            (plan.sync_mode, plan.end_fsync) = (sync, Some(flush));
+            let label = format!("{name}, {}", way.name());
+            let key = format!("{}_{}", name.to_lowercase(), way.name());
+            passes.push(Variant::new(label, key, plan));
+        }
+    }
+    Ok(passes)
+}

@@ -1,0 +1,150 @@
+//! How long the parts took: metrics and curves.
+
+use std::time::Duration;
+
+use super::DEFAULT_RECORD_BYTES;
+use super::io_path::IoPath;
+use crate::bench::framework::rounds::SweepRounds;
+use crate::bench::framework::sweep::SweepTurn;
+use crate::bench::framework::variants::{PassHook, Variant, VariantTotal, total_time};
+use crate::engine::ExecutionOutcome;
+use crate::session::document::{ChartAxis, Findings, MetricUnit};
+
+/// The parts of a pass.
+const STEPS: [&str; 3] = ["write", "sync", "close"];
+/// Metrics that say nothing about a pass whose times are told apart.
+const MEANINGLESS_METRICS: [&str; 3] = ["iops", "latency", "latency_p99"];
+
+fn write_sync_close_times(outcome: &ExecutionOutcome) -> [Duration; 3] {
+    let finish = outcome.finish_times.unwrap_or_default();
+    [outcome.elapsed, finish.sync_time, finish.close_time]
+}
+
+/// The times of every record size and way in the rounds so far; passes behind those of the record sizes
+/// are none of these.
+pub(crate) struct RecordTimes<'a> {
+    records: &'a [(u32, IoPath, Variant)],
+    /// Nanoseconds of each part.
+    step_times: [SweepRounds; 3],
+    /// Bytes per second until all is safe.
+    throughputs: SweepRounds,
+    /// Whether some file of these passes was not written to its end.
+    cut_short: Vec<bool>,
+}
+
+impl<'a> RecordTimes<'a> {
+    /// Nothing measured yet.
+    pub(crate) fn new(records: &'a [(u32, IoPath, Variant)], seed: u64) -> Self {
+        let rounds = SweepRounds::new(records.len(), seed);
+        Self {
+            records,
+            step_times: [rounds.clone(), rounds.clone(), rounds.clone()],
+            throughputs: rounds,
+            cut_short: vec![false; records.len()],
+        }
+    }
+
+    /// Passes whose files a limit cut short, for people.
+    pub(crate) fn cut_short(&self) -> Vec<&'a str> {
+        let cut = self.records.iter().zip(&self.cut_short);
+        cut.filter(|(_, cut)| **cut)
+            .map(|((_, _, pass), _)| pass.label.as_str())
+            .collect()
+    }
+
+    fn add(&mut self, SweepTurn { point, round, .. }: SweepTurn, outcome: &ExecutionOutcome) {
+        let bytes = outcome.stats.bytes();
+        let rate = bytes as f64 / total_time(outcome).as_secs_f64();
+        self.throughputs.set_value(point, round, rate);
+        let whole = self.records[point].2.plan.limits.bytes;
+        if whole.is_some_and(|whole| bytes < whole) {
+            self.cut_short[point] = true;
+            return;
+        }
+        for (rounds, time) in self
+            .step_times
+            .iter_mut()
+            .zip(write_sync_close_times(outcome))
+        {
+            rounds.set_value(point, round, time.as_nanos() as f64);
+        }
+    }
+
+    /// The three times of a pass; those of buffered records of 1 MiB stand for the whole benchmark.
+    fn set_times(&self, findings: &mut Findings, point: usize) {
+        let (record, way, pass) = &self.records[point];
+        for (part, rounds) in STEPS.iter().zip(&self.step_times) {
+            let mut put = |name: &str| {
+                if let Some(figure) = rounds.metric_of_point(point, name, MetricUnit::Nanoseconds) {
+                    findings.set_metric(figure);
+                }
+            };
+            put(&format!("{}_{part}_time", pass.metric_prefix));
+            if *record == DEFAULT_RECORD_BYTES && *way == IoPath::Buffered {
+                put(&format!("{part}_time"));
+            }
+        }
+    }
+
+    /// Sets the curves as far as they go.
+    fn set_series(&self, findings: &mut Findings) {
+        let mut put = |name: &str, way: IoPath, y: (&str, MetricUnit), rounds: &SweepRounds| {
+            let points: Vec<usize> = (0..self.records.len())
+                .filter(|point| self.records[*point].1 == way)
+                .collect();
+            let places: Vec<f64> = points
+                .iter()
+                .map(|point| f64::from(self.records[*point].0))
+                .collect();
+            findings.set_series(rounds.select_points(&points).series_of_means(
+                name,
+                ChartAxis::new("record size", MetricUnit::Bytes),
+                ChartAxis::new(y.0, y.1),
+                &places,
+            ));
+        };
+        for (part, rounds) in STEPS.iter().zip(&self.step_times) {
+            let name = format!("{part}-time-against-record-size");
+            put(
+                &name,
+                IoPath::Buffered,
+                (part, MetricUnit::Nanoseconds),
+                rounds,
+            );
+        }
+        let throughput = ("throughput", MetricUnit::BytesPerSecond);
+        put(
+            "throughput-buffered",
+            IoPath::Buffered,
+            throughput,
+            &self.throughputs,
+        );
+        put(
+            "throughput-direct",
+            IoPath::Direct,
+            throughput,
+            &self.throughputs,
+        );
+    }
+}
+
+impl PassHook for RecordTimes<'_> {
+    fn after_variant(
+        &mut self,
+        findings: &mut Findings,
+        turn: SweepTurn,
+        outcome: &ExecutionOutcome,
+        _: &VariantTotal,
+    ) {
+        let Some((_, _, pass)) = self.records.get(turn.point) else {
+            return;
+        };
+        self.add(turn, outcome);
+        let idle = MEANINGLESS_METRICS.map(|name| format!("{}_{name}", pass.metric_prefix));
+        findings
+            .figures
+            .retain(|figure| !idle.iter().any(|name| figure.name == name.as_str()));
+        self.set_times(findings, turn.point);
+        self.set_series(findings);
+    }
+}

@@ -1,0 +1,357 @@
+//! What a maintenance job does to those who work.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::background_load::BackgroundLoad;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::{describe_target, series};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::engine::{
+    AccessPattern, BlockSize, ExecutionOutcome, IoSchedulingClass, IoStats, Plan, PlanLimits,
+};
+use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
+use crate::stats::general::timeline::RunTimeline;
+use crate::units;
+
+/// Random reads, and a sequential job that joins and leaves.
+pub struct InterferenceBenchmark;
+
+/// Size of the job's requests.
+const BACKGROUND_BLOCK_BYTES: u32 = 1 << 20;
+
+const BACKGROUND_CLASS: ParameterSpec = ParameterSpec {
+    name: "class",
+    kind: ParameterKind::Choice(&["idle", "best-effort", "realtime"]),
+    help: "I/O class of the maintenance job; realtime needs root",
+    default_for: |_| ParameterValue::Choice("idle".to_owned()),
+};
+const BACKGROUND_DEPTH: ParameterSpec = ParameterSpec {
+    name: "job-depth",
+    help: "requests that the maintenance job keeps in flight",
+    ..framework::DEPTH.with_default(|_| ParameterValue::Count(4))
+};
+
+static DESCRIPTION: Description = Description {
+    name: "interference",
+    aliases: &[],
+    summary: "random reads while a sequential job of some I/O class joins and leaves",
+    explanation: "\
+Makes random reads all the time, as users do. After a third of the time a job joins that reads large \
+blocks in sequence, as a backup, a scrub or a virus scanner does, in the I/O class that you choose (as \
+with ionice); after two thirds it leaves.
+
+The chart shows the users' IOPS and the job's, over time. A job in the class idle should not be felt at \
+all: where the middle third falls nevertheless, the scheduler does not heed classes (only bfq \
+and mq-deadline do), or the drive's own queue lets the job overtake. What remains tells when \
+maintenance may run.
+
+It only reads.",
+    may_write: false,
+    metrics: latency_metrics!["iops", "throughput", "iops_alone", "iops_disturbed", "interference", "job_throughput"],
+    parameters: &[
+        BACKGROUND_CLASS,
+        BACKGROUND_DEPTH,
+        framework::BLOCK_SIZE,
+        framework::DEPTH.with_default(|_| ParameterValue::Count(1)),
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(30))),
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::CACHE,
+    ],
+    charts: &[ChartSpec::new(
+        "IOPS of the users and of the job over time",
+        ChartShape::Line,
+        &["iops-over-time", "job-iops-over-time"],
+    )],
+    headline_metrics: &["iops_alone", "iops_disturbed", "interference", "job_throughput"],
+};
+
+fn background_io_class(parameters: &ParameterSet) -> IoSchedulingClass {
+    match parameters.choice("class") {
+        "realtime" => IoSchedulingClass::Realtime(4),
+        "best-effort" => IoSchedulingClass::BestEffort(4),
+        _ => IoSchedulingClass::Idle,
+    }
+}
+
+fn phase_duration(parameters: &ParameterSet) -> Duration {
+    parameters
+        .duration("duration")
+        .unwrap_or(Duration::from_secs(30))
+}
+
+fn foreground_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let mut plan = framework::build_read_plan(target, parameters, AccessPattern::Random)?;
+    plan.limits.duration = Some(phase_duration(parameters));
+    Ok(plan)
+}
+
+fn background_plan(foreground: &Plan, parameters: &ParameterSet) -> Plan {
+    let room = foreground.window.end - foreground.window.start;
+    let block = BACKGROUND_BLOCK_BYTES
+        .min(u32::try_from(room / 4096 * 4096).unwrap_or(u32::MAX))
+        .max(4096);
+    Plan {
+        pattern: AccessPattern::Sequential,
+        block_size: BlockSize::Fixed(block),
+        alignment: u64::from(block),
+        depth: parameters
+            .count("job-depth")
+            .and_then(|depth| u32::try_from(depth).ok())
+            .unwrap_or(4),
+        // At the foreground's end at the latest; a time makes it go round at the window's end.
+        limits: PlanLimits {
+            duration: foreground.limits.duration,
+            ..PlanLimits::default()
+        },
+        io_class: Some(background_io_class(parameters)),
+        ..foreground.clone()
+    }
+}
+
+impl Benchmark for InterferenceBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = foreground_plan(target, parameters)?;
+        Ok(Forecast {
+            sentence: format!(
+                "makes random reads of {}, in the middle third beside a sequential job in the I/O \
+                 class {}",
+                describe_target(target),
+                parameters.choice("class")
+            ),
+            run_time: PlannedPhases::single(plan).run_time(target),
+            max_read_bytes: None,
+            max_written_bytes: None,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let plan = foreground_plan(bench.target, bench.parameters)?;
+        let job = background_plan(&plan, bench.parameters);
+        let third = phase_duration(bench.parameters) / 3;
+        let background = BackgroundLoad {
+            plan: &job,
+            active_interval: third..third * 2,
+        };
+        let both = bench.measure_with_background(
+            "users and a job",
+            &plan,
+            &background,
+            &mut set_metrics,
+        )?;
+        match both.background {
+            Some(outcome) if outcome.stats.requests() > 0 => {
+                set_results(bench, &both.foreground, &outcome, third);
+            }
+            _ => bench.set_verdict(background_not_started()),
+        }
+        if let Some(verdict) = scheduler_ignores_io_class(bench.target) {
+            bench.set_verdict(verdict);
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::ConcurrentLoads)
+    }
+}
+
+fn set_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
+    framework::report_throughput_metrics(findings, tally, elapsed);
+}
+
+/// Requests per second of a timeline between two times.
+fn iops_between(
+    timeline: &RunTimeline,
+    elapsed: Duration,
+    from: Duration,
+    to: Duration,
+) -> Option<f64> {
+    let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let (from, to) = (from.as_secs_f64(), to.as_secs_f64());
+    let within: Vec<f64> = timeline
+        .rates_over_time(elapsed_ns)
+        .into_iter()
+        .filter(|rate| (from..to).contains(&rate[0]))
+        .map(|rate| rate[1])
+        .collect();
+    (!within.is_empty()).then(|| within.iter().sum::<f64>() / within.len() as f64)
+}
+
+fn set_results(
+    bench: &mut RunContext<'_>,
+    users: &ExecutionOutcome,
+    job: &ExecutionOutcome,
+    third: Duration,
+) {
+    let timeline = &users.stats.read.counts_over_time;
+    let between = |from, to| iops_between(timeline, users.elapsed, from, to);
+    let alone = [
+        between(Duration::ZERO, third),
+        between(third * 2, third * 3),
+    ];
+    let alone: Vec<f64> = alone.into_iter().flatten().collect();
+    let job_ns = u64::try_from(job.elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let join_ns = third.as_nanos() as f64;
+    let rates = job.stats.read.counts_over_time.rates_over_time(job_ns);
+    bench.set_series(series(
+        "job-iops-over-time",
+        ("time", MetricUnit::Nanoseconds),
+        ("IOPS", MetricUnit::PerSecond),
+        rates
+            .iter()
+            .map(|rate| [join_ns + rate[0] * 1e9, rate[1]])
+            .collect(),
+    ));
+    let job_rate = job.stats.bytes() as f64 / job.elapsed.as_secs_f64().max(1e-9);
+    bench.set_metric(Metric::new(
+        "job_throughput",
+        job_rate,
+        MetricUnit::BytesPerSecond,
+    ));
+    let (Some(disturbed), false) = (between(third, third * 2), alone.is_empty()) else {
+        return;
+    };
+    let alone = alone.iter().sum::<f64>() / alone.len() as f64;
+    let kept = disturbed / alone;
+    bench.set_metric(Metric::new("iops_alone", alone, MetricUnit::PerSecond));
+    bench.set_metric(Metric::new(
+        "iops_disturbed",
+        disturbed,
+        MetricUnit::PerSecond,
+    ));
+    bench.set_metric(Metric::new("interference", 1.0 - kept, MetricUnit::Ratio));
+    if kept < 0.8 {
+        bench.set_verdict(Verdict::new(
+            "users-are-disturbed",
+            Severity::Warning,
+            format!(
+                "users keep {} of their IOPS ({} of {}) while the job runs at {}",
+                units::format_percent(kept),
+                units::format_count(disturbed),
+                units::format_count(alone),
+                units::format_throughput(job_rate)
+            ),
+            "run such jobs at night, limit their rate (io.max of cgroup v2, rsync --bwlimit), or use \
+             the scheduler bfq and the class idle",
+        ));
+    }
+}
+
+fn background_not_started() -> Verdict {
+    Verdict::new(
+        "job-never-joined",
+        Severity::Warning,
+        "the test ended before the job had done anything",
+        "give it more --duration, and let it run to its end; on a simulated drive with \
+         a virtual clock both cannot run at once",
+    )
+}
+
+/// Whether the drive's scheduler passes over I/O classes (kernel Documentation/block/ioprio.rst).
+fn scheduler_ignores_io_class(target: &Target) -> Option<Verdict> {
+    let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
+    (!matches!(scheduler.as_str(), "bfq" | "mq-deadline")).then(|| {
+        Verdict::new(
+            "scheduler-ignores-classes",
+            Severity::Note,
+            format!("the scheduler is {scheduler}, which does not heed I/O classes"),
+            "with bfq or mq-deadline (echo bfq > /sys/block/NAME/queue/scheduler) --class makes a \
+             difference",
+        )
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::tests::fake::{check_codes, metric_value, run_on_simulated};
+    use crate::requirement::{Requirement, skip};
+
+    /// 10 buckets of 100 ms at 1000, 10 at 250, 10 at 1000 IOPS.
+    fn interrupted_timeline() -> RunTimeline {
+        let mut timeline = RunTimeline::default();
+        for bucket in 0..30_u64 {
+            let requests = if (10..20).contains(&bucket) { 25 } else { 100 };
+            (0..requests).for_each(|_| timeline.record(bucket * 100_000_000, 4096, 100_000));
+        }
+        timeline
+    }
+
+    #[test]
+    fn interference_separates_thirds_of_run() {
+        let (timeline, elapsed) = (interrupted_timeline(), Duration::from_secs(3));
+        let second = Duration::from_secs(1);
+        let between = |from, to| iops_between(&timeline, elapsed, from, to);
+        assert_eq!(between(Duration::ZERO, second), Some(1000.0));
+        assert_eq!(between(second, second * 2), Some(250.0));
+        assert_eq!(between(second * 4, second * 5), None);
+    }
+
+    #[test]
+    fn interference_without_background_load_is_reported() {
+        let set = [("duration", "300ms")];
+        let finished = run_on_simulated(
+            find_benchmark("interference").unwrap(),
+            "sim:constant,latency=1ms",
+            &set,
+        );
+        assert_eq!(check_codes(&finished), ["job-never-joined"]);
+        metric_value(&finished, "iops");
+    }
+
+    #[test]
+    fn interference_runs_both_loads_concurrently_on_scratch_file() {
+        let opened = crate::engine::open_target(
+            &crate::roots::SysPaths::default(),
+            env!("CARGO_MANIFEST_DIR"),
+            crate::engine::EngineChoice::Auto,
+            Some(16 << 20),
+        );
+        let Ok(opened) = opened else {
+            skip(Requirement::Files, "no scratch file is to be had here");
+            return;
+        };
+        opened
+            .fill_scratch_file(&crate::engine::CancellationToken::default(), &mut |_, _| {})
+            .unwrap();
+        let test = find_benchmark("interference").unwrap();
+        let set = [("duration", "1500ms")];
+        let parameters = crate::bench::tests::fake::parameters(test, &opened.target, &set);
+        let control = crate::engine::CancellationToken::default();
+        let finished = crate::bench::framework::context::run_benchmark(
+            test,
+            &opened.target,
+            &parameters,
+            opened.engine(),
+            &control,
+            &mut crate::bench::tests::fake::SilentObserver,
+        );
+        assert!(metric_value(&finished, "job_throughput") > 0.0);
+        assert!(
+            metric_value(&finished, "iops_alone") > 0.0
+                && metric_value(&finished, "iops_disturbed") > 0.0
+        );
+        let job = &finished
+            .findings
+            .series("job-iops-over-time")
+            .unwrap()
+            .points;
+        assert!(
+            job.iter().all(|point| (0.5e9..1.3e9).contains(&point[0])),
+            "{job:?}"
+        );
+    }
+}

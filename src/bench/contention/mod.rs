@@ -1,0 +1,4 @@
+//! Benchmarks of loads that compete for the drive.
+
+pub mod interference;
+pub mod reorder;

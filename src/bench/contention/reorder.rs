@@ -1,0 +1,438 @@
+//! What sorting requests by address gains.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::describe_target;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::rounds;
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
+use crate::bench::framework::sweep::{SweepSchedule, SweepTurn};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::drive::random::{Xoshiro256, scale_to_bound};
+use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
+use crate::units;
+
+/// Random reads in batches, each sorted.
+pub struct ReorderBenchmark;
+
+/// Sizes of the reorder buffer; the first sorts nothing.
+const BATCH_SIZES: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
+/// A buffer is as good as the best from this share of its IOPS on.
+const EQUIVALENCE_FRACTION: f64 = 0.95;
+/// Standard errors on either side of a round's rate: beyond that of two rounds something changed.
+const CHANGE_SIGMAS: f64 = 2.58;
+
+const READS_PER_SIZE: ParameterSpec = ParameterSpec {
+    name: "reads-each",
+    kind: ParameterKind::Count {
+        least: 10,
+        most: 1_000_000,
+    },
+    help: "reads with each size of the reorder buffer, in all rounds together",
+    default_for: |_| ParameterValue::Count(1000),
+};
+
+static DESCRIPTION: Description = Description {
+    name: "reorder",
+    aliases: &[],
+    summary: "random reads sorted in batches of 1 to 1024: what reordering gains",
+    explanation: "\
+Makes 1000 random reads for each size of a reorder buffer: the buffer is filled, sorted by address, and \
+worked off one by one, the next one in the other direction, as an elevator goes. This is what an I/O \
+scheduler, a drive's own queue or a well-made program (a bitmap scan) does. Each size has a quarter of its \
+reads in each of four rounds, in a random order (--seed).
+
+The chart shows reads per second against the size of the buffer. On a hard disk they rise steadily, \
+because the head travels less: sorting a thousand requests can triple the rate. On an SSD the line is \
+level: no place is far from any other, and a scheduler that sorts only costs time. The span \
+is the window: in a narrow one there is less to gain. The gain is that of the largest buffer over none, \
+compared round by round. The best buffer is the smallest that gives at least 95 % of the most IOPS; it is \
+named only if all smaller ones are significantly slower.
+
+It only reads.",
+    may_write: false,
+    metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch_iops", "best_batch"],
+    parameters: &[
+        READS_PER_SIZE,
+        framework::BLOCK_SIZE,
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(180))),
+        framework::BYTES,
+        framework::REQUESTS,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::CACHE,
+    ],
+    charts: &[
+        ChartSpec::new("IOPS against reorder buffer", ChartShape::Line, &["iops-against-batch"])
+            .log_x()
+            .with_marks(&["best_batch"]),
+    ],
+    headline_metrics: &["reorder_gain", "unordered_iops", "ordered_iops", "best_batch"],
+};
+
+fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    framework::build_read_plan(target, parameters, AccessPattern::Random)
+}
+
+/// Random aligned addresses, each batch sorted, every other one backwards: `count` in a row out of
+/// those that full batches have, from a random one on, so that few reads say as much of a large buffer
+/// as many do.
+fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
+    let start = plan.window.start.next_multiple_of(plan.alignment);
+    let room = plan
+        .window
+        .end
+        .saturating_sub(start + u64::from(plan.block_size.max_bytes()));
+    let blocks = room / plan.alignment + 1;
+    let mut random = Xoshiro256::new(seed);
+    let all = count.next_multiple_of(batch) + batch;
+    let mut addresses: Vec<u64> = (0..all)
+        .map(|_| start + scale_to_bound(random.next_u64(), blocks) * plan.alignment)
+        .collect();
+    for (index, batch) in addresses.chunks_mut(batch).enumerate() {
+        batch.sort_unstable();
+        if index % 2 == 1 {
+            batch.reverse();
+        }
+    }
+    let first = scale_to_bound(random.next_u64(), batch as u64) as usize;
+    addresses[first..first + count].to_vec()
+}
+
+/// What a batch costs: a disk answers sorted requests as fast as if it sorted a queue of them itself.
+fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
+    let depth = match target.is_rotational() {
+        Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
+        _ => 1,
+    };
+    Plan {
+        depth,
+        limits: PlanLimits {
+            requests: Some(each),
+            ..PlanLimits::default()
+        },
+        ..whole.clone()
+    }
+}
+
+impl Benchmark for ReorderBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let plan = complete_plan(target, parameters)?;
+        let each = parameters.count("reads-each").unwrap_or(1000);
+        let all = reads_per_round(each)
+            * rounds::phase_count(BATCH_SIZES.len()) as u64
+            * u64::from(plan.block_size.max_bytes());
+        Ok(Forecast {
+            sentence: format!(
+                "makes {each} random reads of {} with each of {} reorder buffers, in {DEFAULT_ROUNDS} rounds",
+                describe_target(target),
+                BATCH_SIZES.len()
+            ),
+            run_time: PlannedPhases::with_even_shares(plan.limits)
+                .add_rounds(
+                    BATCH_SIZES
+                        .map(|batch| plan_for_batch(&plan, target, batch, reads_per_round(each))),
+                )
+                .run_time(target),
+            max_read_bytes: Some(plan.limits.bytes.unwrap_or(all).min(all)),
+            max_written_bytes: None,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let whole = complete_plan(bench.target, bench.parameters)?;
+        let each = bench.parameters.count("reads-each").unwrap_or(1000);
+        let count = usize::try_from(reads_per_round(each)).unwrap_or(250);
+        let block = u64::from(whole.block_size.max_bytes());
+        let mut schedule = SweepSchedule::new(BATCH_SIZES.len(), whole.limits, whole.seed);
+        let mut sizes = BufferSweep::new(whole.seed);
+        while let Some(turn) = schedule.next_turn(bench, |_| (block, PlanLimits::default())) {
+            let batch = BATCH_SIZES[turn.point];
+            let plan = turn.turn_plan(&whole);
+            let list = sorted_batch_addresses(&whole, count, batch, plan.seed);
+            let plan = Plan {
+                pattern: AccessPattern::AddressList(list.into()),
+                ..plan
+            };
+            let phase = turn.phase_label(&format!("batches of {batch}"));
+            let outcome = bench.execute(&phase, schedule.phase_fraction(), &plan)?;
+            schedule.consume_outcome(&outcome);
+            sizes.add(turn, &outcome);
+            bench.set_series(sizes.read_iops.series_of_means(
+                "iops-against-batch",
+                ChartAxis::new("reorder buffer", MetricUnit::Count),
+                ChartAxis::new("IOPS", MetricUnit::PerSecond),
+                &BATCH_SIZES.map(|batch| batch as f64),
+            ));
+            bench.phase_finished();
+        }
+        sizes.set_results(bench);
+        bench.phase_finished();
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::ListedAddresses)
+    }
+}
+
+/// Reads with one size of the buffer in one round.
+fn reads_per_round(each: u64) -> u64 {
+    each.div_ceil(DEFAULT_ROUNDS as u64)
+}
+
+/// What the sizes of the buffer gave.
+struct BufferSweep {
+    /// Reads per second.
+    read_iops: SweepRounds,
+    /// Limits of the unsorted reads' rate in each round, by the scatter of their response times.
+    unsorted_intervals: Vec<[f64; 2]>,
+}
+
+impl BufferSweep {
+    fn new(seed: u64) -> Self {
+        Self {
+            read_iops: SweepRounds::new(BATCH_SIZES.len(), seed),
+            unsorted_intervals: Vec::new(),
+        }
+    }
+
+    fn add(&mut self, turn: SweepTurn, outcome: &ExecutionOutcome) {
+        let (requests, seconds) = (outcome.stats.requests(), outcome.elapsed.as_secs_f64());
+        if requests == 0 || seconds <= 0.0 {
+            return;
+        }
+        let rate = requests as f64 / seconds;
+        self.read_iops.set_value(turn.point, turn.round, rate);
+        if BATCH_SIZES[turn.point] == 1 {
+            let latency = &outcome.stats.read.latency;
+            let scatter = latency.stddev_ns().unwrap_or(0.0) / latency.mean().unwrap_or(1.0);
+            let margin = (CHANGE_SIGMAS * scatter / (requests as f64).sqrt()).min(0.9);
+            self.unsorted_intervals
+                .push([rate / (1.0 + margin), rate / (1.0 - margin)]);
+        }
+    }
+
+    fn set_results(&self, bench: &mut RunContext<'_>) {
+        let rates = &self.read_iops;
+        let (none, largest) = (0, BATCH_SIZES.len() - 1);
+        for (point, name) in [(none, "unordered_iops"), (largest, "ordered_iops")] {
+            if let Some(figure) = rates.metric_of_point(point, name, MetricUnit::PerSecond) {
+                bench.set_metric(figure);
+            }
+        }
+        let gain = rates.ratio_of_points(largest, none);
+        if let Some(gain) = gain {
+            bench.set_metric(gain.to_metric("reorder_gain"));
+        }
+        let best = rates.first_equivalent_to_best(EQUIVALENCE_FRACTION);
+        if let Ok(best) = best {
+            let size = BATCH_SIZES[best] as f64;
+            bench.set_metric(Metric::new("best_batch", size, MetricUnit::Count));
+            let iops = rates.metric_of_point(best, "best_batch_iops", MetricUnit::PerSecond);
+            iops.into_iter().for_each(|figure| bench.set_metric(figure));
+        }
+        if bench.is_stopped() {
+            return;
+        }
+        if let Some((low, high)) = self.unsorted_rate_change() {
+            bench.set_verdict(rate_changed_during_run(low, high));
+        }
+        match (best, gain) {
+            (Err(_), Some(gain)) if gain.low <= 1.0 => bench.set_verdict(sorting_without_gain()),
+            (Err(reason), _) => bench.set_verdict(no_optimum(reason)),
+            (Ok(_), _) => {}
+        }
+    }
+
+    /// The unsorted reads' lowest and highest rate, where they are too different for chance.
+    fn unsorted_rate_change(&self) -> Option<(f64, f64)> {
+        let unsorted = self.unsorted_intervals.iter();
+        let low = unsorted.clone().map(|[_, high]| *high);
+        let low = low.fold(f64::INFINITY, f64::min);
+        let high = unsorted.map(|[low, _]| *low).fold(0.0, f64::max);
+        let rates = self.read_iops.values_of_point(0);
+        let least = rates.iter().copied().fold(f64::INFINITY, f64::min);
+        let most = rates.iter().copied().fold(0.0, f64::max);
+        (high > low).then_some((least, most))
+    }
+}
+
+fn rate_changed_during_run(low: f64, high: f64) -> Verdict {
+    Verdict::new(
+        "unsorted-reads-changed",
+        Severity::Warning,
+        format!(
+            "the unsorted reads gave {} IOPS in one round and {} in another",
+            units::format_count(low),
+            units::format_count(high)
+        ),
+        "a cache became warm, or another user came or went: the intervals hold that too; repeat",
+    )
+}
+
+fn sorting_without_gain() -> Verdict {
+    Verdict::new(
+        "no-reorder-gain",
+        Severity::Note,
+        "no size of the reorder buffer is significantly faster than none",
+        "a scheduler that sorts gains nothing here: `none` costs the least",
+    )
+}
+
+fn no_optimum(reason: NoOptimum) -> Verdict {
+    let names = BATCH_SIZES.map(|batch| batch.to_string());
+    let compared = PointComparison {
+        check_code: ("no-best-batch", Severity::Note),
+        optimum_name: "best reorder buffer",
+        points_name: "reorder buffers",
+        advice: "more --reads-each and a longer --duration narrow the intervals",
+    };
+    reason.to_check(compared, &names)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::Mutex;
+
+    use super::*;
+    use crate::bench::find_benchmark;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{FakeDrive, metric_value, run_on_simulated};
+    use crate::drive::random::splitmix64;
+
+    #[test]
+    fn reorder_of_seeking_drive_gains_by_sorting() {
+        let size = 1_u64 << 40;
+        let head = Mutex::new(0_u64);
+        let fake = FakeDrive::new(move |asked| {
+            let mut head = head.lock().unwrap();
+            let distance = head.abs_diff(asked.address);
+            *head = asked.address;
+            Some(4_000_000 + (15e6 * distance as f64 / size as f64) as u64)
+        });
+        let finished = fake::run_on_fake(
+            find_benchmark("reorder").unwrap(),
+            &fake::simulated_target(size),
+            &[],
+            &fake,
+        );
+        // A third of the stroke each unsorted, next to none sorted: 9 ms against 4 ms.
+        let gain = finished.findings.metric("reorder_gain").unwrap();
+        assert!((gain.value - 2.25).abs() < 0.1, "{gain:?}");
+        assert!(gain.low.unwrap() > 1.9 && gain.high.unwrap() < 2.6);
+        // 95 % of the most: 0.2 ms of the 15 of a stroke are left, a 64th or a 128th.
+        assert!([64.0, 128.0].contains(&metric_value(&finished, "best_batch")));
+        assert!(fake::check_codes(&finished).is_empty());
+        let points = &finished
+            .findings
+            .series("iops-against-batch")
+            .unwrap()
+            .points;
+        assert!(
+            points.windows(2).all(|pair| pair[1][1] > pair[0][1] * 0.98),
+            "{points:?}"
+        );
+    }
+
+    #[test]
+    fn reorder_of_seekless_drive_gains_nothing() {
+        let finished = run_on_simulated(find_benchmark("reorder").unwrap(), "sim:constant", &[]);
+        assert!((metric_value(&finished, "reorder_gain") - 1.0).abs() < 1e-6);
+        assert!(finished.findings.metric("best_batch").is_none());
+        assert_eq!(fake::check_codes(&finished), ["no-reorder-gain"]);
+    }
+
+    #[test]
+    fn reorder_with_equal_noisy_buffers_has_no_optimum_and_gain_covers_one() {
+        let (mut covered, mut named) = (0, 0);
+        for seed in 0..40_u64 {
+            let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
+                // Up to a fifth faster or slower from phase to phase, and from read to read.
+                let phase = splitmix64(asked.plan.seed ^ (seed << 48)) % 40_000;
+                Some(100_000 + phase + splitmix64(asked.address) % 20_000)
+            });
+            let set = [("seed", &*seed.to_string())];
+            let test = find_benchmark("reorder").unwrap();
+            let finished = fake::run_on_fake(test, &fake::simulated_target(1 << 40), &set, &fake);
+            let gain = finished.findings.metric("reorder_gain").unwrap();
+            covered += u32::from(gain.low <= Some(1.0) && gain.high >= Some(1.0));
+            named += u32::from(finished.findings.metric("best_batch").is_some());
+        }
+        assert!(
+            covered >= 35 && named <= 2,
+            "{covered} covered, {named} named"
+        );
+    }
+
+    #[test]
+    fn reorder_part_of_large_batch_is_sorted_and_spans_window() {
+        let plan = Plan::single_depth_reads(AccessPattern::Random, 4096, 0..1 << 30);
+        let starts: Vec<u64> = (0..50)
+            .map(|seed| sorted_batch_addresses(&plan, 10, 1024, seed)[0])
+            .collect();
+        assert!(starts.iter().any(|start| *start < 1 << 28));
+        assert!(starts.iter().any(|start| *start > 3 << 28));
+        let turns = |list: Vec<u64>| {
+            let pairs: Vec<bool> = list.windows(2).map(|pair| pair[0] <= pair[1]).collect();
+            pairs.windows(2).filter(|pair| pair[0] != pair[1]).count()
+        };
+        assert!((0..50).all(|seed| turns(sorted_batch_addresses(&plan, 100, 1024, seed)) <= 1));
+    }
+
+    #[test]
+    fn reorder_with_warming_cache_reports_no_gain() {
+        let asked = Mutex::new(0_u32);
+        let fake = FakeDrive::new(move |_| {
+            let mut asked = asked.lock().unwrap();
+            *asked += 1;
+            // The first round alone finds it cold.
+            Some(if *asked <= 11 * 250 {
+                1_500_000
+            } else {
+                100_000
+            })
+        });
+        let finished = fake::run_on_fake(
+            find_benchmark("reorder").unwrap(),
+            &fake::simulated_target(1 << 40),
+            &[],
+            &fake,
+        );
+        let gain = finished.findings.metric("reorder_gain").unwrap();
+        assert!(gain.low.unwrap() <= 1.0, "{gain:?}");
+        let codes = fake::check_codes(&finished);
+        assert!(codes.contains(&"unsorted-reads-changed"), "{codes:?}");
+        assert!(codes.contains(&"no-reorder-gain"), "{codes:?}");
+    }
+
+    #[test]
+    fn reorder_batches_alternate_sort_direction() {
+        let plan = Plan::single_depth_reads(AccessPattern::Random, 4096, 0..1 << 30);
+        let batched = sorted_batch_addresses(&plan, 100, 10, 7);
+        assert_eq!(batched.len(), 100);
+        let falls = |pair: &[u64]| pair[0] > pair[1];
+        let turns = batched
+            .windows(2)
+            .map(falls)
+            .collect::<Vec<_>>()
+            .windows(2)
+            .filter(|pair| pair[0] != pair[1])
+            .count();
+        // Up, down, up ...: a turn where a batch ends, and at most one more between two.
+        assert!((9..=22).contains(&turns), "{turns}");
+        assert_eq!(batched, sorted_batch_addresses(&plan, 100, 10, 7));
+        assert_ne!(batched, sorted_batch_addresses(&plan, 100, 10, 8));
+    }
+}

@@ -1,0 +1,275 @@
+//! A fio job as command lines for a shell.
+
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use super::{FioJob, FioLimits};
+use crate::drive::medium::strip_trailing_slash;
+use crate::drive::{Target, TargetKind};
+use crate::engine::{BlockSize, CacheMode, DataKind, IoOperation, SyncMode};
+use crate::safe_text::printable::printable_bytes;
+use crate::session::document::FioGap;
+use crate::shell;
+
+/// What a job reads and writes.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum FioFile {
+    /// A device or a file that is there.
+    Existing(PathBuf),
+    /// A file made for the job in a directory and deleted afterwards.
+    Scratch {
+        /// In which directory.
+        directory: PathBuf,
+        /// Its size.
+        bytes: u64,
+    },
+}
+
+impl FioFile {
+    /// The file of a target that the user named so.
+    ///
+    /// # Errors
+    /// Where fio cannot open it, or would open another.
+    pub fn from_target(target: &Target, named: &Path) -> Result<Self, FioGap> {
+        // The line may be pasted in another directory.
+        let path =
+            std::path::absolute(strip_trailing_slash(named)).map_err(|_| FioGap::TargetName)?;
+        match target.kind {
+            TargetKind::Simulated => Err(FioGap::SimulatedDrive),
+            // fio sees only the name of a file in the directory, which mktemp makes.
+            TargetKind::ScratchFile => Ok(Self::Scratch {
+                directory: path,
+                bytes: target.size_bytes,
+            }),
+            TargetKind::BlockDevice | TargetKind::File if !is_accepted_by_fio(&path) => {
+                Err(FioGap::TargetName)
+            }
+            TargetKind::BlockDevice | TargetKind::File => Ok(Self::Existing(path)),
+        }
+    }
+}
+
+/// Whether fio opens the very file: it cuts names at `#` and `;`, as comments of a job file, and takes
+/// white space off their end.
+fn is_accepted_by_fio(path: &Path) -> bool {
+    let name = path.as_os_str().as_encoded_bytes();
+    let cut = name.iter().any(|byte| b"#;".contains(byte));
+    // The C library's isspace(3), which counts the vertical tab as well.
+    let trimmed = name
+        .last()
+        .is_some_and(|byte| byte.is_ascii_whitespace() || *byte == 0x0b);
+    !cut && !trimmed
+}
+
+impl FioJob {
+    /// The command lines for a POSIX shell; where they write, the first is a comment that says how
+    /// much they overwrite.
+    #[must_use]
+    pub fn command_lines(&self, file: &FioFile) -> String {
+        match file {
+            FioFile::Existing(path) => {
+                let mut words = self.arguments();
+                words.push("--allow_file_create=0".to_owned());
+                if !self.is_write() {
+                    words.push("--readonly".to_owned());
+                }
+                let mut words: Vec<Vec<u8>> = words.into_iter().map(Vec::from).collect();
+                words.push([b"--filename=", &*escaped_filename(path)].concat());
+                let line = shell::command_line(words);
+                match self.overwrite_comment(path) {
+                    Some(comment) => format!("{comment}\n{line}"),
+                    None => line,
+                }
+            }
+            FioFile::Scratch { directory, bytes } => self.scratch_file_lines(directory, *bytes),
+        }
+    }
+
+    /// `# overwrites 4096 bytes of /dev/sda at most, between byte 0 and byte 8192`.
+    fn overwrite_comment(&self, path: &Path) -> Option<String> {
+        self.is_write().then(|| {
+            format!(
+                "# overwrites {} bytes of {} at most, between byte {} and byte {}",
+                self.max_overwritten_bytes(),
+                printable_bytes(path.as_os_str().as_encoded_bytes()),
+                self.offset,
+                self.offset + self.size
+            )
+        })
+    }
+
+    /// A file of its own in the directory: mktemp makes one that was not there before.
+    fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
+        let shown = printable_bytes(directory.as_os_str().as_encoded_bytes());
+        let amount = match self.max_bytes().filter(|_| self.is_write()) {
+            Some(most) => format!("writes at most {most} bytes to it"),
+            None if self.is_write() => "writes to it".to_owned(),
+            None => "reads it".to_owned(),
+        };
+        let mut words = self.arguments();
+        words.push(format!("--filesize={bytes}"));
+        words.push("--overwrite=1".to_owned());
+        // `file` is emptied first: the shell may have a variable of that name, which would be deleted.
+        // Not --unlink=1: a job that ends early would take the file from one that has not opened it.
+        format!(
+            "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
+             it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
+             file=$(mktemp diskscope-fio.XXXXXXXXXX) && {} --filename=\"$file\")",
+            shell::quote_word(directory.as_os_str().as_encoded_bytes()),
+            shell::command_line(words),
+        )
+    }
+
+    /// fio and its options, all but the file.
+    fn arguments(&self) -> Vec<String> {
+        let mut words = vec![
+            "fio".to_owned(),
+            "--name=diskscope".to_owned(),
+            format!("--rw={}", self.rw_argument()),
+            "--ioengine=io_uring".to_owned(),
+            match self.block_size {
+                BlockSize::Fixed(size) => format!("--bs={size}"),
+                BlockSize::Range(from, to) => format!("--bsrange={from}-{to}"),
+            },
+            format!("--iodepth={}", self.depth),
+            format!("--numjobs={}", self.numjobs),
+            "--thread".to_owned(),
+            "--group_reporting".to_owned(),
+            format!("--offset={}", self.offset),
+            format!("--size={}", self.size),
+        ];
+        words.extend(self.offset_arguments());
+        words.extend(self.limit_arguments());
+        words.extend(self.cache_arguments());
+        if self.is_write() {
+            words.extend(self.data_arguments());
+        }
+        words.push("--lat_percentiles=1".to_owned());
+        words
+    }
+
+    fn rw_argument(&self) -> &'static str {
+        match (self.operation, self.sequential) {
+            (IoOperation::Read, true) => "read",
+            (IoOperation::Read, false) => "randread",
+            (IoOperation::Write, true) => "write",
+            (IoOperation::Write, false) => "randwrite",
+            (IoOperation::Mixed { .. }, true) => "rw",
+            (IoOperation::Mixed { .. }, false) => "randrw",
+        }
+    }
+
+    fn offset_arguments(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        if let IoOperation::Mixed { reads } = self.operation {
+            words.push(format!("--rwmixread={:.0}", reads * 100.0));
+        }
+        if let Some(zones) = self.zones {
+            words.push("--zonemode=strided".to_owned());
+            words.push(format!("--zonesize={}", zones.zone_bytes));
+            words.push(format!("--zonerange={}", zones.zone_bytes));
+            words.push(format!(
+                "--zoneskip={}",
+                zones.zone_stride - zones.zone_bytes
+            ));
+        }
+        if let Some(align) = self.block_align {
+            words.push(format!("--blockalign={align}"));
+        }
+        if let Some(theta) = self.zipf {
+            words.push(format!("--random_distribution=zipf:{theta}"));
+        }
+        if !self.sequential {
+            words.push(format!("--randseed={}", self.seed));
+            words.push("--norandommap".to_owned());
+        }
+        words
+    }
+
+    fn limit_arguments(&self) -> Vec<String> {
+        let mut words = Vec::new();
+        let FioLimits {
+            runtime,
+            bytes,
+            requests,
+        } = self.limits;
+        if let Some(runtime) = runtime {
+            // With a limit in bytes fio would ignore that limit.
+            if bytes.is_none() && requests.is_none() {
+                words.push("--time_based".to_owned());
+            }
+            words.push(format!("--runtime={}", runtime_argument(runtime)));
+        }
+        if !self.ramp.is_zero() {
+            words.push(format!("--ramp_time={}", runtime_argument(self.ramp)));
+        }
+        // Without it the size of the window would end a job that is limited by requests.
+        let room = requests.map(|requests| {
+            requests
+                .saturating_mul(u64::from(self.block_size.max_bytes()))
+                .saturating_mul(2)
+        });
+        if let Some(bytes) = bytes.or(room) {
+            words.push(format!("--io_size={bytes}"));
+        }
+        if let Some(requests) = requests {
+            words.push(format!("--number_ios={requests}"));
+        }
+        words
+    }
+
+    fn cache_arguments(&self) -> Vec<String> {
+        let (direct, invalidate) = match self.cache_mode {
+            CacheMode::Bypass => (1, 0),
+            CacheMode::Drop => (0, 1),
+            CacheMode::Keep => (0, 0),
+        };
+        let mut words = vec![
+            format!("--direct={direct}"),
+            format!("--invalidate={invalidate}"),
+        ];
+        match self.sync_mode {
+            SyncMode::None => {}
+            SyncMode::DataSync => words.push("--sync=dsync".to_owned()),
+            SyncMode::Sync => words.push("--sync=sync".to_owned()),
+        }
+        words
+    }
+
+    fn data_arguments(&self) -> Vec<String> {
+        match self.data_kind {
+            DataKind::Random => vec!["--refill_buffers".to_owned()],
+            DataKind::Zero => vec!["--zero_buffers".to_owned()],
+            DataKind::Repeated => vec!["--dedupe_percentage=100".to_owned()],
+            DataKind::Compressible(percent) => vec![
+                "--refill_buffers".to_owned(),
+                format!("--buffer_compress_percentage={percent}"),
+                "--buffer_compress_chunk=4096".to_owned(),
+            ],
+        }
+    }
+}
+
+/// A path as fio's `filename`: a colon would begin another file.
+fn escaped_filename(path: &Path) -> Vec<u8> {
+    let mut name = Vec::new();
+    for byte in path.as_os_str().as_encoded_bytes() {
+        if *byte == b':' {
+            name.push(b'\\');
+        }
+        name.push(*byte);
+    }
+    name
+}
+
+/// A time as fio takes it, exact to the microsecond.
+fn runtime_argument(time: Duration) -> String {
+    let (whole, micros) = (time.as_secs(), time.as_micros());
+    if time == Duration::from_secs(whole) {
+        format!("{whole}")
+    } else if micros.is_multiple_of(1000) {
+        format!("{}ms", micros / 1000)
+    } else {
+        format!("{}us", micros.max(1))
+    }
+}

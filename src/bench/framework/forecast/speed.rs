@@ -1,0 +1,277 @@
+//! How fast media of a class are: good enough to tell seconds from minutes before anything is read.
+
+use crate::bench::framework;
+use crate::drive::{DriveKind, Target, TargetKind};
+use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits, SyncMode};
+
+/// How fast a medium is. Times in seconds, rates in bytes per second.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct MediumSpeed {
+    /// What a read at a random place takes, whatever it moves.
+    read_overhead: f64,
+    /// What a write that a drive's cache takes costs, and any request that continues the one before.
+    cached_overhead: f64,
+    /// Until the medium is at another place, over the whole of it; half of a revolution is in it.
+    positioning: f64,
+    /// The part of `positioning` that remains however near the other place is.
+    min_positioning: f64,
+    /// Requests at random places that are served at the same time.
+    parallelism: f64,
+    /// How many times as many random requests a full queue gives where one place is reached at a time.
+    reordering_gain: f64,
+    /// Reading in sequence.
+    read_rate: f64,
+    /// Writing in sequence for a long time.
+    write_rate: f64,
+    /// Until one small write is durable.
+    flush_time: f64,
+    /// What one write that continues the one before waits for, where no cache takes it: a disk has turned
+    /// on meanwhile.
+    missed_revolution: f64,
+    /// Whether the kernel reads ahead and writes behind where it is not bypassed.
+    has_page_cache: bool,
+    /// Bytes of the whole medium, over which `positioning` is meant.
+    capacity: f64,
+}
+
+/// What a phase does.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RequestedWork {
+    /// How long it takes, the ramp not counted.
+    pub seconds: f64,
+    /// Bytes that it moves.
+    pub bytes: u64,
+    /// Requests that it makes.
+    pub requests: u64,
+}
+
+/// A disk with 7200 revolutions per minute.
+const TYPICAL_DISK: MediumSpeed = MediumSpeed {
+    read_overhead: 100e-6,
+    cached_overhead: 20e-6,
+    positioning: 13e-3,
+    min_positioning: 5e-3,
+    parallelism: 1.0,
+    reordering_gain: 2.5,
+    read_rate: 180e6,
+    write_rate: 170e6,
+    flush_time: 8.3e-3,
+    missed_revolution: 0.0,
+    has_page_cache: true,
+    capacity: 1e12,
+};
+/// An SSD at SATA or behind a virtual machine's interface.
+const TYPICAL_SATA_SSD: MediumSpeed = MediumSpeed {
+    read_overhead: 80e-6,
+    cached_overhead: 15e-6,
+    positioning: 0.0,
+    min_positioning: 0.0,
+    parallelism: 10.0,
+    reordering_gain: 1.0,
+    read_rate: 1e9,
+    write_rate: 350e6,
+    flush_time: 1e-3,
+    missed_revolution: 0.0,
+    has_page_cache: true,
+    capacity: 1e12,
+};
+/// An SSD at NVMe.
+const TYPICAL_NVME: MediumSpeed = MediumSpeed {
+    parallelism: 32.0,
+    read_rate: 2.5e9,
+    write_rate: 1.2e9,
+    flush_time: 0.5e-3,
+    ..TYPICAL_SATA_SSD
+};
+/// Memory behind a block device or a file.
+const TYPICAL_MEMORY: MediumSpeed = MediumSpeed {
+    read_overhead: 8e-6,
+    cached_overhead: 5e-6,
+    parallelism: 2.0,
+    read_rate: 3e9,
+    write_rate: 2e9,
+    flush_time: 10e-6,
+    ..TYPICAL_SATA_SSD
+};
+/// The slowest disk that is not broken, as a share of an ordinary one.
+const SLOWEST_DISK_FACTOR: f64 = 1.0 / 3.0;
+/// The slowest solid state medium that is not broken: a memory card.
+const SLOWEST_SSD_FACTOR: f64 = 1.0 / 10.0;
+
+impl MediumSpeed {
+    /// An ordinary medium of the target's class.
+    #[must_use]
+    pub fn typical(target: &Target) -> Self {
+        let class = match target.is_rotational() {
+            Some(true) => TYPICAL_DISK,
+            _ if is_in_memory(target) => TYPICAL_MEMORY,
+            _ if is_nvme(target) => TYPICAL_NVME,
+            _ => TYPICAL_SATA_SSD,
+        };
+        let is_simulated = target.kind == TargetKind::Simulated;
+        Self {
+            capacity: framework::underlying_capacity(target).max(1) as f64,
+            // A simulated drive keeps everything as soon as it says so, and has no page cache in front.
+            flush_time: if is_simulated { 0.0 } else { class.flush_time },
+            has_page_cache: !is_simulated,
+            missed_revolution: match class.positioning > 0.0 && !has_write_cache(target) {
+                true => class.flush_time,
+                false => 0.0,
+            },
+            ..class
+        }
+    }
+
+    /// The slowest medium of the target's class that is not broken.
+    #[must_use]
+    pub fn slowest(target: &Target) -> Self {
+        let share = match target.is_rotational() {
+            Some(true) => SLOWEST_DISK_FACTOR,
+            _ => SLOWEST_SSD_FACTOR,
+        };
+        Self::typical(target).scaled(share)
+    }
+
+    /// The same medium, that many times as fast.
+    fn scaled(self, factor: f64) -> Self {
+        Self {
+            read_overhead: self.read_overhead / factor,
+            cached_overhead: self.cached_overhead / factor,
+            positioning: self.positioning / factor,
+            min_positioning: self.min_positioning / factor,
+            read_rate: self.read_rate * factor,
+            write_rate: self.write_rate * factor,
+            flush_time: self.flush_time / factor,
+            missed_revolution: self.missed_revolution / factor,
+            ..self
+        }
+    }
+
+    /// Seconds to write and sync a new file of so many bytes.
+    #[must_use]
+    pub fn fill_seconds(self, bytes: u64) -> f64 {
+        bytes as f64 / self.write_rate + self.flush_time
+    }
+
+    /// What a phase does within these limits, which include its own.
+    #[must_use]
+    pub fn phase_work(self, plan: &Plan, limits: PlanLimits) -> RequestedWork {
+        let size = mean_block_size(plan.block_size);
+        let own = self.seconds_per_request(plan);
+        let each = plan.arrival_rate.map_or(own, |rate| own.max(1.0 / rate));
+        let limited = [
+            limits.requests.map(|requests| requests as f64),
+            limits.bytes.map(|bytes| bytes as f64 / size),
+            requests_in_pattern(plan, limits, size),
+        ];
+        let most = limited.into_iter().flatten().fold(f64::INFINITY, f64::min);
+        let time = limits
+            .duration
+            .map_or(f64::INFINITY, |limit| limit.as_secs_f64());
+        let requests = (time / each).min(most);
+        let drained = match time < most * each {
+            true => self.drain_seconds(plan),
+            false => 0.0,
+        };
+        let seconds = (most * each).min(time) + drained;
+        RequestedWork {
+            seconds,
+            bytes: (requests * size) as u64,
+            requests: requests as u64,
+        }
+    }
+
+    /// Until what is in flight when the time is over is complete.
+    #[must_use]
+    pub fn drain_seconds(self, plan: &Plan) -> f64 {
+        self.seconds_per_request(plan) * f64::from(plan.depth) * f64::from(plan.workers)
+    }
+
+    /// Mean time from one completion to the next.
+    fn seconds_per_request(self, plan: &Plan) -> f64 {
+        let size = mean_block_size(plan.block_size);
+        let in_flight = f64::from(plan.depth) * f64::from(plan.workers);
+        let reading = match plan.operation {
+            IoOperation::Read => 1.0,
+            IoOperation::Write => 0.0,
+            IoOperation::Mixed { reads } => reads,
+        };
+        let buffered = plan.cache_mode != CacheMode::Bypass && self.has_page_cache;
+        let moving = reading * size / self.read_rate + (1.0 - reading) * size / self.write_rate;
+        let sync = match plan.sync_mode {
+            SyncMode::None => 0.0,
+            SyncMode::DataSync | SyncMode::Sync => (1.0 - reading) * self.flush_time,
+        };
+        if is_sequential(plan) {
+            let command = self.cached_overhead / in_flight.min(self.parallelism.max(4.0));
+            let command = match plan.operation {
+                IoOperation::Write if in_flight <= 1.0 => command + self.missed_revolution,
+                _ => command,
+            };
+            return moving.max(if buffered { 0.0 } else { command }) + sync;
+        }
+        let command = reading * self.read_overhead + (1.0 - reading) * self.cached_overhead;
+        let queued = match self.positioning > 0.0 {
+            true => 1.0 + (self.reordering_gain - 1.0) * (in_flight.log2() / 5.0).min(1.0),
+            false => in_flight.min(self.parallelism),
+        };
+        (command + self.positioning_in_window(plan)) / queued + moving + sync
+    }
+
+    /// Time to another place in the plan's window.
+    fn positioning_in_window(self, plan: &Plan) -> f64 {
+        let length = plan.window.end.saturating_sub(plan.window.start) as f64;
+        let share = (length / self.capacity).clamp(0.0, 1.0);
+        self.min_positioning + (self.positioning - self.min_positioning) * share.sqrt()
+    }
+}
+
+/// Whether the drive has a volatile cache for writes that is in use; of a disk that says nothing it is
+/// assumed, a simulated one has none unless asked for.
+fn has_write_cache(target: &Target) -> bool {
+    let state = target
+        .drive
+        .as_ref()
+        .and_then(|drive| drive.write_cache.as_deref());
+    match state {
+        Some(state) => state == "write back",
+        None => target.kind != TargetKind::Simulated,
+    }
+}
+
+fn is_sequential(plan: &Plan) -> bool {
+    matches!(
+        plan.pattern,
+        AccessPattern::Sequential | AccessPattern::Zones { .. }
+    )
+}
+
+/// Requests after which the plan's own pattern ends.
+fn requests_in_pattern(plan: &Plan, limits: PlanLimits, size: f64) -> Option<f64> {
+    match &plan.pattern {
+        AccessPattern::Zones { requests, .. } => Some(*requests as f64),
+        AccessPattern::AddressList(addresses) => Some(addresses.len() as f64),
+        AccessPattern::Sequential if limits == PlanLimits::default() => {
+            Some(plan.window.end.saturating_sub(plan.window.start) as f64 / size)
+        }
+        AccessPattern::Sequential | AccessPattern::Random | AccessPattern::Zipf { .. } => None,
+    }
+}
+
+fn mean_block_size(size: BlockSize) -> f64 {
+    0.5 * (f64::from(size.min_bytes()) + f64::from(size.max_bytes())).max(2.0)
+}
+
+fn is_in_memory(target: &Target) -> bool {
+    let kind = target.drive.as_ref().map(|drive| drive.kind);
+    let file_system = target.file_system.as_deref();
+    kind == Some(DriveKind::RamDisk) || matches!(file_system, Some("tmpfs" | "ramfs"))
+}
+
+fn is_nvme(target: &Target) -> bool {
+    let transport = target
+        .drive
+        .as_ref()
+        .and_then(|drive| drive.transport.as_deref());
+    target.kind != TargetKind::Simulated && transport == Some("nvme")
+}

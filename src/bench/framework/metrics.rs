@@ -1,0 +1,140 @@
+//! The figures that every distribution yields.
+
+use std::time::Duration;
+
+use super::intervals;
+use crate::engine::IoStats;
+use crate::session::document::{ChartAxis, Findings, LatencySummary, Metric, MetricUnit, Series};
+use crate::stats::latency::histogram::LatencyHistogram;
+
+pub use crate::stats::latency::histogram::PERCENTILES;
+
+/// Rate, throughput and response times of an outcome, as figures, series and distributions.
+pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
+    let seconds = elapsed.as_secs_f64();
+    let requests = tally.requests();
+    if requests == 0 || seconds <= 0.0 {
+        return;
+    }
+    let per_second = |amount: u64| amount as f64 / seconds;
+    findings.set_metric(
+        Metric::new("iops", per_second(requests), MetricUnit::PerSecond)
+            .with_observations(requests),
+    );
+    findings.set_metric(
+        Metric::new(
+            "throughput",
+            per_second(tally.bytes()),
+            MetricUnit::BytesPerSecond,
+        )
+        .with_observations(requests),
+    );
+    let mut all = tally.read.latency.clone();
+    all.merge(&tally.write.latency);
+    report_latency_metrics(findings, &all);
+    findings.latency.read = latency_summary(&tally.read.latency);
+    findings.latency.write = latency_summary(&tally.write.latency);
+    let mut timeline = tally.read.counts_over_time.clone();
+    timeline.merge(&tally.write.counts_over_time);
+    intervals::set_intervals(findings, &all, &timeline, elapsed);
+    let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+    let rates = timeline.rates_over_time(elapsed_ns);
+    findings.set_series(rate_series(
+        "iops-over-time",
+        MetricUnit::PerSecond,
+        &rates,
+        1,
+    ));
+    findings.set_series(rate_series(
+        "throughput-over-time",
+        MetricUnit::BytesPerSecond,
+        &rates,
+        2,
+    ));
+}
+
+/// Adds how many requests were slower than `--slower-than`, where that was asked for: the figure
+/// `share_slower`.
+pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Option<Duration>) {
+    let Some(target) = target else { return };
+    let nanoseconds = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
+    let mut all = tally.read.latency.clone();
+    all.merge(&tally.write.latency);
+    if let Some(share) = all.fraction_slower_than(nanoseconds) {
+        findings.set_metric(
+            Metric::new("share_slower", share, MetricUnit::Ratio).with_observations(all.count()),
+        );
+    }
+}
+
+/// A series of points between two quantities.
+#[must_use]
+pub fn series(
+    name: &str,
+    x: (&str, MetricUnit),
+    y: (&str, MetricUnit),
+    points: Vec<[f64; 2]>,
+) -> Series {
+    Series {
+        name: name.into(),
+        x: ChartAxis::new(x.0, x.1),
+        y: ChartAxis::new(y.0, y.1),
+        points,
+        intervals: Vec::new(),
+    }
+}
+
+/// A series of points between two quantities, with the 95 % limits of each point.
+#[must_use]
+pub fn series_with_intervals(
+    name: &str,
+    x: (&str, MetricUnit),
+    y: (&str, MetricUnit),
+    points: Vec<([f64; 2], Option<[f64; 2]>)>,
+) -> Series {
+    let (points, intervals) = points.into_iter().unzip();
+    series(name, x, y, points).with_intervals(intervals)
+}
+
+fn rate_series(name: &str, unit: MetricUnit, rates: &[[f64; 3]], column: usize) -> Series {
+    let quantity = if unit == MetricUnit::PerSecond {
+        "IOPS"
+    } else {
+        "throughput"
+    };
+    Series {
+        name: name.into(),
+        x: ChartAxis::new("time", MetricUnit::Nanoseconds),
+        y: ChartAxis::new(quantity, unit),
+        points: rates
+            .iter()
+            .map(|rate| [rate[0] * 1e9, rate[column]])
+            .collect(),
+        intervals: Vec::new(),
+    }
+}
+
+/// Mean, percentiles and maximum of a distribution, as figures `latency_mean`, `latency_p50` ...
+pub fn report_latency_metrics(findings: &mut Findings, latency: &LatencyHistogram) {
+    let count = latency.count();
+    let figure = |name: &str, value: f64| {
+        Metric::new(name, value, MetricUnit::Nanoseconds).with_observations(count)
+    };
+    if let Some(mean) = latency.mean() {
+        findings.set_metric(figure("latency_mean", mean));
+    }
+    for percent in PERCENTILES {
+        if let Some(value) = latency.percentile(percent) {
+            findings.set_metric(figure(&format!("latency_p{percent}"), value as f64));
+        }
+    }
+    if let Some(max) = latency.max() {
+        findings.set_metric(figure("latency_max", max as f64));
+    }
+}
+
+/// A distribution as the document keeps it; `None` when it is empty.
+#[must_use]
+pub fn latency_summary(latency: &LatencyHistogram) -> Option<LatencySummary> {
+    LatencySummary::from_histogram(latency)
+}

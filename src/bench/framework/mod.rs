@@ -1,0 +1,25 @@
+//! What many tests share: parameters, plans, figures and words.
+
+pub mod background_load;
+pub mod budget;
+pub mod context;
+pub mod cpu_usage;
+mod describe;
+pub mod fio;
+pub mod forecast;
+pub(crate) mod intervals;
+pub mod metric_names;
+mod metrics;
+pub(crate) mod nested;
+mod options;
+pub mod parameter;
+mod plan_builder;
+pub(crate) mod rounds;
+pub mod spec;
+pub(crate) mod sweep;
+pub(crate) mod variants;
+
+pub use self::describe::*;
+pub use self::metrics::*;
+pub use self::options::*;
+pub use self::plan_builder::*;

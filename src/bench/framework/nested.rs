@@ -1,0 +1,100 @@
+//! A test within a larger test.
+
+use std::sync::Arc;
+
+use super::context::{RunContext, RunObserver, RunProgress};
+use super::cpu_usage::CpuUsage;
+use crate::bench::{BenchError, Benchmark, ParameterSet};
+use crate::engine::IoCounts;
+use crate::session::document::Findings;
+
+/// Passes on what a part says, in the words of the whole.
+struct NestedObserver<'a> {
+    parent: &'a mut dyn RunObserver,
+    findings: &'a Findings,
+    name: &'static str,
+    started_at: std::time::Instant,
+    parent_progress: f64,
+    parent_fraction: f64,
+    parent_counts: IoCounts,
+}
+
+impl NestedObserver<'_> {
+    fn merge_findings(&self, part: &Findings) -> Findings {
+        let mut findings = self.findings.clone();
+        findings.merge_nested(self.name, part);
+        findings
+    }
+}
+
+impl RunObserver for NestedObserver<'_> {
+    fn progress(&mut self, progress: &RunProgress) {
+        let mut moved = self.parent_counts;
+        moved += progress.counts;
+        self.parent.progress(&RunProgress {
+            phase: format!("{}: {}", self.name, progress.phase),
+            fraction: Some(
+                self.parent_progress + self.parent_fraction * progress.fraction.unwrap_or(0.0),
+            ),
+            elapsed: self.started_at.elapsed(),
+            snapshot: progress.snapshot.clone(),
+            counts: moved,
+            findings: Arc::new(self.merge_findings(&progress.findings)),
+            has_new_findings: progress.has_new_findings,
+        });
+    }
+
+    fn phase_finished(&mut self, part: &Findings) {
+        let findings = self.merge_findings(part);
+        self.parent.phase_finished(&findings);
+    }
+}
+
+impl RunContext<'_> {
+    /// Runs another test as a part of this one. `share` is how much of the whole (0 to 1) it stands
+    /// for. What it finds is added with `NAME/` in front of every name, however it ends.
+    ///
+    /// # Errors
+    /// When the part could not be measured at all; the whole may go on with the next.
+    pub fn run_nested(
+        &mut self,
+        test: &dyn Benchmark,
+        parameters: &ParameterSet,
+        share: f64,
+    ) -> Result<(), BenchError> {
+        let name = test.description().name;
+        let before = self.findings.clone();
+        let mut observer = NestedObserver {
+            parent: &mut *self.observer,
+            findings: &before,
+            name,
+            started_at: self.started_at,
+            parent_progress: self.completed_fraction,
+            parent_fraction: share,
+            parent_counts: self.cpu_usage.counts,
+        };
+        let mut part = RunContext {
+            target: self.target,
+            parameters,
+            settings: self.settings,
+            engine: self.engine,
+            control: self.control,
+            observer: &mut observer,
+            started_at: std::time::Instant::now(),
+            completed_fraction: 0.0,
+            cpu_usage: CpuUsage::default(),
+            failure: None,
+            only_ramp: false,
+            findings: Findings::default(),
+        };
+        let result = test.run(&mut part);
+        self.only_ramp |= part.only_ramp;
+        let (findings, effort, failure) = (part.findings, part.cpu_usage, part.failure);
+        self.findings.merge_nested(name, &findings);
+        self.cpu_usage += effort;
+        self.failure = failure;
+        self.completed_fraction += share;
+        self.phase_finished();
+        result
+    }
+}

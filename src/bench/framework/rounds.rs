@@ -1,0 +1,388 @@
+//! Sweeps in several rounds: every point is measured once in each round, in an order that is drawn
+//! anew, so that what a drive does of its own (heat, caches, other users) does not favour a point.
+//!
+//! Points are compared round by round. A best one is named only where the measurements tell it from the
+//! others: first a permutation test over all points (is there any difference at all?), then a
+//! paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
+//! Experimenters, 2nd edition, chapters 3 and 4).
+
+use crate::drive::random::Xoshiro256;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::general::confidence::{MeanEstimate, independent_mean_estimate};
+use crate::units;
+
+#[cfg(test)]
+mod tests;
+
+/// Rounds of a sweep: the 95 % interval of four values is 1.6 of their standard deviations wide on
+/// either side, that of three 2.5.
+pub const DEFAULT_ROUNDS: usize = 4;
+/// Permutations that are drawn.
+const PERMUTATION_COUNT: u32 = 2000;
+/// So small a share of the permutations may make as large a difference as was measured.
+const SIGNIFICANCE_LEVEL: f64 = 0.01;
+
+/// Phases that a sweep over so many points has: every point in every round.
+#[must_use]
+pub const fn phase_count(points: usize) -> usize {
+    points * DEFAULT_ROUNDS
+}
+
+/// What was measured, for each point one value per round; `None` where a round gave none.
+#[derive(Debug, Clone)]
+pub struct SweepRounds {
+    values: Vec<Vec<Option<f64>>>,
+    seed: u64,
+}
+
+/// Why no point is the best.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoOptimum {
+    /// The sweep ended before every point was measured twice.
+    TooFewRounds,
+    /// All differences are such as chance makes.
+    NoDifference,
+    /// These two points cannot be told apart.
+    NotSeparated(usize, usize),
+}
+
+/// A quotient and its 95 % limits.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct RatioEstimate {
+    /// Geometric mean of the rounds' quotients.
+    pub value: f64,
+    /// Lower limit.
+    pub low: f64,
+    /// Upper limit.
+    pub high: f64,
+}
+
+impl RatioEstimate {
+    /// As a metric.
+    #[must_use]
+    pub fn to_metric(self, name: &str) -> Metric {
+        Metric::new(name, self.value, MetricUnit::Ratio).with_interval(self.low, self.high)
+    }
+
+    /// Whether the two cannot be told apart.
+    #[must_use]
+    pub fn includes_one(self) -> bool {
+        self.low <= 1.0 && 1.0 <= self.high
+    }
+
+    /// The check on a quotient of two points that may be 1; `points` names both.
+    #[must_use]
+    pub fn no_difference_check(
+        self,
+        (code, severity): (&str, Severity),
+        [of, to]: [&str; 2],
+        quantity: &str,
+    ) -> Verdict {
+        Verdict::new(
+            code,
+            severity,
+            format!(
+                "{of} and {to}: no significant difference, the quotient of their {quantity} is between \
+                 {} and {}",
+                units::format_three_digits(self.low),
+                units::format_three_digits(self.high),
+            ),
+            "more --duration, and more requests or bytes where these are limited, narrow the interval",
+        )
+    }
+}
+
+/// What a sweep compares, for the check on a best point that is not named.
+#[derive(Debug, Clone, Copy)]
+pub struct PointComparison<'a> {
+    /// Code of the check, such as `no-best-read-ahead`, and how grave it is.
+    pub check_code: (&'a str, Severity),
+    /// What would be the best one, such as `best read-ahead`.
+    pub optimum_name: &'a str,
+    /// All points together, such as `settings`.
+    pub points_name: &'a str,
+    /// What to do about it.
+    pub advice: &'a str,
+}
+
+impl NoOptimum {
+    /// The check that says why no best point is named. `names` are those of all points, in order.
+    #[must_use]
+    pub fn to_check(self, compared: PointComparison<'_>, names: &[String]) -> Verdict {
+        let PointComparison {
+            optimum_name: best,
+            points_name: points,
+            ..
+        } = compared;
+        let name = |point: usize| names.get(point).map_or("?", String::as_str);
+        let evidence = match self {
+            Self::TooFewRounds => format!("not all {points} were measured twice"),
+            Self::NoDifference => format!(
+                "no significant difference between the {points} from {} to {}",
+                name(0),
+                name(names.len().saturating_sub(1))
+            ),
+            Self::NotSeparated(one, other) => format!(
+                "no significant difference between {} and {}, and the larger is not clearly needed",
+                name(one),
+                name(other)
+            ),
+        };
+        Verdict::new(
+            compared.check_code.0,
+            compared.check_code.1,
+            format!("{evidence}: no {best} is named"),
+            compared.advice,
+        )
+    }
+}
+
+/// The points of a sweep in the order in which they are to be measured, round after round.
+#[must_use]
+pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
+    let mut random = Xoshiro256::new(seed);
+    let mut order = Vec::with_capacity(rounds * points);
+    for _ in 0..rounds {
+        let mut round: Vec<usize> = (0..points).collect();
+        shuffle(&mut round, &mut random);
+        order.append(&mut round);
+    }
+    order
+}
+
+impl SweepRounds {
+    /// Of so many points.
+    #[must_use]
+    pub fn new(points: usize, seed: u64) -> Self {
+        Self {
+            values: vec![Vec::with_capacity(DEFAULT_ROUNDS); points],
+            seed,
+        }
+    }
+
+    /// What the order of the points was drawn from.
+    #[must_use]
+    pub fn seed(&self) -> u64 {
+        self.seed
+    }
+
+    /// Sets the value that a point had in a round, both counted from 0.
+    pub fn set_value(&mut self, point: usize, round: usize, value: f64) {
+        let values = &mut self.values[point];
+        if values.len() <= round {
+            values.resize(round + 1, None);
+        }
+        values[round] = Some(value);
+    }
+
+    /// Values of a point, one per round that gave one.
+    #[must_use]
+    pub fn values_of_point(&self, point: usize) -> Vec<f64> {
+        self.values[point].iter().copied().flatten().collect()
+    }
+
+    /// The value of a point in a round.
+    #[must_use]
+    pub fn value_in_round(&self, point: usize, round: usize) -> Option<f64> {
+        self.values[point].get(round).copied().flatten()
+    }
+
+    /// These points alone, in this order.
+    #[must_use]
+    pub fn select_points(&self, points: &[usize]) -> Self {
+        Self {
+            values: points
+                .iter()
+                .map(|point| self.values[*point].clone())
+                .collect(),
+            seed: self.seed,
+        }
+    }
+
+    /// Mean of a point; `None` before its first round.
+    #[must_use]
+    pub fn mean(&self, point: usize) -> Option<f64> {
+        let values = self.values_of_point(point);
+        (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
+    }
+
+    /// The 95 % interval of a point's mean; `None` before its second round.
+    #[must_use]
+    pub fn interval(&self, point: usize) -> Option<[f64; 2]> {
+        self.interval_around(point, self.mean(point)?)
+    }
+
+    /// The 95 % interval of what all rounds of a point gave together, which need not be the mean of
+    /// the rounds: as wide as the rounds' scatter makes it, in proportion to the value.
+    #[must_use]
+    pub fn interval_around(&self, point: usize, value: f64) -> Option<[f64; 2]> {
+        interval_from_repetitions(value, &self.values_of_point(point))
+    }
+
+    /// Mean of a point as a metric, with its 95 % interval from two rounds on.
+    #[must_use]
+    pub fn metric_of_point(&self, point: usize, name: &str, unit: MetricUnit) -> Option<Metric> {
+        let figure = Metric::new(name, self.mean(point)?, unit)
+            .with_observations(self.values_of_point(point).len() as u64);
+        Some(match self.interval(point) {
+            Some([low, high]) => figure.with_interval(low, high),
+            None => figure,
+        })
+    }
+
+    /// The means against the points' places on the horizontal axis, with their 95 % intervals.
+    #[must_use]
+    pub fn series_of_means(
+        &self,
+        name: &str,
+        x: ChartAxis,
+        y: ChartAxis,
+        places: &[f64],
+    ) -> Series {
+        let known: Vec<(usize, [f64; 2])> = places
+            .iter()
+            .enumerate()
+            .filter_map(|(point, place)| Some((point, [*place, self.mean(point)?])))
+            .collect();
+        Series {
+            name: name.into(),
+            x,
+            y,
+            points: known.iter().map(|(_, point)| *point).collect(),
+            intervals: Vec::new(),
+        }
+        .with_intervals(
+            known
+                .iter()
+                .map(|(point, _)| self.interval(*point))
+                .collect(),
+        )
+    }
+
+    /// One point as a multiple of another, by the rounds that both have; `None` for fewer than two.
+    #[must_use]
+    pub fn ratio_of_points(&self, of: usize, to: usize) -> Option<RatioEstimate> {
+        let pairs = self.values[of].iter().zip(&self.values[to]);
+        let logarithms: Vec<f64> = pairs
+            .filter_map(|(of, to)| Some(((*of)? / (*to)?).ln()))
+            .collect();
+        let estimate: MeanEstimate = independent_mean_estimate(&logarithms)?;
+        let [low, high] = estimate.confidence_interval()?;
+        let quotient = RatioEstimate {
+            value: estimate.mean.exp(),
+            low: low.exp(),
+            high: high.exp(),
+        };
+        quotient.value.is_finite().then_some(quotient)
+    }
+
+    /// The first point that is as good as the highest (at least `as_good` of it, a share), where all
+    /// points before it are lower, and some point is worse by more than that.
+    ///
+    /// # Errors
+    /// Why there is no such point.
+    pub fn first_equivalent_to_best(&self, as_good: f64) -> Result<usize, NoOptimum> {
+        if self.complete_log_rounds().len() < 2 {
+            return Err(NoOptimum::TooFewRounds);
+        }
+        if !self.differ_significantly() {
+            return Err(NoOptimum::NoDifference);
+        }
+        let points = 0..self.values.len();
+        let mean = |point: &usize| self.mean(*point).unwrap_or(0.0);
+        // Of equal ones the first: the last of the reversed ones.
+        let highest = points
+            .clone()
+            .rev()
+            .max_by(|one, other| mean(one).total_cmp(&mean(other)))
+            .ok_or(NoOptimum::TooFewRounds)?;
+        let is_as_good = |point: usize| {
+            let quotient = self.ratio_of_points(point, highest);
+            point == highest || quotient.is_some_and(|quotient| quotient.low >= as_good)
+        };
+        let first = points
+            .clone()
+            .find(|point| is_as_good(*point))
+            .ok_or(NoOptimum::NoDifference)?;
+        let is_lower = |point: usize| {
+            let quotient = self.ratio_of_points(point, first);
+            quotient.is_some_and(|quotient| quotient.high < 1.0)
+        };
+        // Where every point is as good as the first, it is no better than they are.
+        let is_worse = |point: usize| {
+            let quotient = self.ratio_of_points(point, first);
+            quotient.is_some_and(|quotient| quotient.high < 1.0 && quotient.value < as_good)
+        };
+        match (0..first).rev().find(|point| !is_lower(*point)) {
+            Some(point) => Err(NoOptimum::NotSeparated(point, first)),
+            None if points.clone().any(is_worse) => Ok(first),
+            None => Err(NoOptimum::NoDifference),
+        }
+    }
+
+    /// Rounds in which every point has a value, as logarithms.
+    fn complete_log_rounds(&self) -> Vec<Vec<f64>> {
+        let most = self.values.iter().map(Vec::len).min().unwrap_or(0);
+        let round = |round: usize| {
+            let values = (0..self.values.len()).map(|point| self.value_in_round(point, round));
+            values.map(|value| Some(value?.ln())).collect()
+        };
+        (0..most).filter_map(round).collect()
+    }
+
+    /// Whether the points differ by more than chance: of the permutations of each round's values
+    /// hardly one makes the means of the points as different as they are. Two points have too few
+    /// permutations for that: their quotient alone decides.
+    #[must_use]
+    pub fn differ_significantly(&self) -> bool {
+        if self.values.len() == 2 {
+            return self
+                .ratio_of_points(0, 1)
+                .is_some_and(|quotient| !quotient.includes_one());
+        }
+        let mut by_round = self.complete_log_rounds();
+        let measured = variance_of_sums(&by_round);
+        // Equal but for the rounding of the arithmetic.
+        if !measured.is_finite() || measured < 1e-18 {
+            return false;
+        }
+        let mut random = Xoshiro256::new(!self.seed);
+        let mut as_large = 0_u32;
+        for _ in 0..PERMUTATION_COUNT {
+            for round in &mut by_round {
+                shuffle(round, &mut random);
+            }
+            as_large += u32::from(variance_of_sums(&by_round) >= measured * (1.0 - 1e-9));
+        }
+        f64::from(as_large + 1) / f64::from(PERMUTATION_COUNT + 1) < SIGNIFICANCE_LEVEL
+    }
+}
+
+/// The 95 % interval of a value whose repetitions scatter like these: their margin in proportion to
+/// their mean. `None` for fewer than two, and for a mean of 0.
+#[must_use]
+pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
+    let estimate = independent_mean_estimate(repetitions)?;
+    let share = estimate.margin_of_error()? / estimate.mean;
+    let margin = (value * share).abs();
+    margin
+        .is_finite()
+        .then(|| [(value - margin).max(value.min(0.0)), value + margin])
+}
+
+/// Variance of the points' sums over the rounds.
+fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
+    let points = by_round.first().map_or(0, Vec::len);
+    let sum = |point: usize| by_round.iter().map(|round| round[point]).sum::<f64>();
+    let sums: Vec<f64> = (0..points).map(sum).collect();
+    let mean = sums.iter().sum::<f64>() / points.max(1) as f64;
+    let squares: f64 = sums.iter().map(|sum| (sum - mean).powi(2)).sum();
+    squares / points.max(1) as f64
+}
+
+/// Fisher and Yates.
+fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256) {
+    for last in (1..items.len()).rev() {
+        items.swap(last, random.next_below(last as u64 + 1) as usize);
+    }
+}

@@ -1,0 +1,259 @@
+//! What the user asks for: a test, a target, and what was set.
+
+use std::ffi::{OsStr, OsString};
+use std::os::unix::ffi::OsStrExt;
+use std::path::PathBuf;
+
+use super::metric_names;
+use crate::bench::{BenchError, Benchmark, Forecast, ParameterSet, ParameterValue};
+use crate::drive::{Consent, Target, TargetKind};
+use crate::nearest;
+use crate::safe_text::printable::printable_bytes;
+use crate::session::slo::SloSpec;
+use crate::shell;
+
+/// A test that somebody wants to have run: the same from the command line and from the launcher.
+#[derive(Clone)]
+pub struct BenchmarkSpec {
+    /// Which test.
+    pub benchmark: &'static dyn Benchmark,
+    /// On what, as the user named it: a device, a file, a directory, or `sim:...`. Safe to show.
+    pub target_name: String,
+    /// The same, byte for byte.
+    pub target_path: PathBuf,
+    /// Parameters that the user set; the others keep their defaults for the target.
+    pub set: Vec<(&'static str, ParameterValue)>,
+    /// Engine: `auto`, `uring` or `pread`.
+    pub engine_name: String,
+    /// Size of the scratch file in bytes where the target is a directory; unset: the program
+    /// decides by the free space.
+    pub scratch_file_bytes: Option<u64>,
+    /// Service goals that its figures are held against.
+    pub goals: Vec<SloSpec>,
+    /// Consent to overwrite the target.
+    pub consent: Option<Consent>,
+}
+
+impl std::fmt::Debug for BenchmarkSpec {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Job")
+            .field("test", &self.benchmark.description().name)
+            .field("target", &self.target_name)
+            .field("set", &self.set)
+            .finish_non_exhaustive()
+    }
+}
+
+impl BenchmarkSpec {
+    /// A test on a target with its defaults.
+    #[must_use]
+    pub fn new(test: &'static dyn Benchmark, target: &(impl AsRef<OsStr> + ?Sized)) -> Self {
+        let target = target.as_ref();
+        Self {
+            benchmark: test,
+            target_name: printable_bytes(target.as_bytes()),
+            target_path: PathBuf::from(target),
+            set: Vec::new(),
+            engine_name: "auto".to_owned(),
+            scratch_file_bytes: None,
+            goals: Vec::new(),
+            consent: None,
+        }
+    }
+
+    /// Reads one parameter as the user wrote it.
+    ///
+    /// # Errors
+    /// When the test has no such parameter, or the text is no value of it.
+    pub fn set(&mut self, name: &str, text: &str) -> Result<(), BenchError> {
+        let description = self.benchmark.description();
+        let Some(parameter) = description
+            .parameters
+            .iter()
+            .find(|known| known.name == name)
+        else {
+            let known: Vec<_> = description
+                .parameters
+                .iter()
+                .map(|known| known.name)
+                .collect();
+            return Err(BenchError::InvalidParameters(format!(
+                "{} has no parameter --{name}{}: it takes --{}",
+                description.name,
+                nearest::suggestion(name, known.iter().copied()),
+                known.join(", --")
+            )));
+        };
+        let value = parameter.parse(text)?;
+        self.set.retain(|(known, _)| *known != parameter.name);
+        self.set.push((parameter.name, value));
+        Ok(())
+    }
+
+    /// All parameters on this target: the defaults, and what was set.
+    #[must_use]
+    pub fn parameters(&self, target: &Target) -> ParameterSet {
+        let mut parameters =
+            ParameterSet::defaults(self.benchmark.description().parameters, target);
+        for (name, value) in &self.set {
+            parameters.set(name, value.clone());
+        }
+        parameters
+    }
+
+    /// Checks that the benchmark yields the metrics that the goals are set for.
+    ///
+    /// # Errors
+    /// With the metrics that it yields.
+    pub fn check_goals(&self) -> Result<(), BenchError> {
+        let metrics = self.benchmark.description().metrics;
+        let missing = |goal: &&SloSpec| !metric_names::matches_any(metrics, goal.figure());
+        match self.goals.iter().find(missing) {
+            None => Ok(()),
+            Some(goal) => Err(BenchError::UnknownGoalMetric {
+                goal: goal.text().to_owned(),
+                test: self.benchmark.description().name,
+                suggestion: metric_names::suggest_metric(metrics, goal.figure()),
+                metrics: metric_names::describe_patterns(metrics),
+            }),
+        }
+    }
+
+    /// What it will do on this target, the filling of a scratch file included.
+    ///
+    /// # Errors
+    /// When the parameters do not fit the target or each other.
+    pub fn forecast(&self, target: &Target) -> Result<Forecast, BenchError> {
+        self.check_goals()?;
+        let forecast = self.benchmark.forecast(target, &self.parameters(target))?;
+        Ok(match target.kind {
+            TargetKind::ScratchFile => forecast.with_scratch_fill(target, target.size_bytes),
+            _ => forecast,
+        })
+    }
+
+    /// The command line that does the same.
+    #[must_use]
+    pub fn command_line(&self) -> String {
+        let words = ["diskscope", "run", self.benchmark.description().name];
+        let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
+        // What begins with a dash is no option only at the very end.
+        let dash = self.target_path.as_os_str().as_bytes().starts_with(b"-");
+        if !dash {
+            words.push(self.target_path.clone().into());
+        }
+        for (name, value) in self.options() {
+            let joined = value.as_encoded_bytes().starts_with(b"-");
+            let mut word = OsString::from(format!("--{name}"));
+            if joined {
+                word.push("=");
+                word.push(&value);
+                words.push(word);
+            } else {
+                words.extend([word, value]);
+            }
+        }
+        if self
+            .consent
+            .as_ref()
+            .is_some_and(Consent::includes_signatures)
+        {
+            words.push("--overwrite-signatures".into());
+        }
+        if dash {
+            words.extend(["--".into(), self.target_path.clone().into()]);
+        }
+        shell::command_line(words.iter().map(|word| word.as_encoded_bytes()))
+    }
+
+    /// The options of the command line, by name.
+    fn options(&self) -> Vec<(&str, OsString)> {
+        let set = self.set.iter();
+        let mut options: Vec<(&str, OsString)> = set
+            .map(|(name, value)| (*name, value.to_string().into()))
+            .collect();
+        if self.engine_name != "auto" {
+            options.push(("engine", self.engine_name.clone().into()));
+        }
+        if let Some(bytes) = self.scratch_file_bytes {
+            options.push((
+                "scratch-size",
+                crate::units::format_exact_size(bytes).into(),
+            ));
+        }
+        let goals = self.goals.iter().map(|goal| ("goal", goal.text().into()));
+        options.extend(goals);
+        if let Some(consent) = &self.consent {
+            options.push(("overwrite", consent.path().into()));
+        }
+        options
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench;
+
+    fn random_read_spec() -> BenchmarkSpec {
+        BenchmarkSpec::new(bench::find_benchmark("rndread").unwrap(), "/srv/a disk")
+    }
+
+    #[test]
+    fn benchmark_spec_command_line_contains_set_parameters() {
+        let mut job = random_read_spec();
+        job.set("depth", "4").unwrap();
+        job.set("block-size", "8KiB").unwrap();
+        job.set("depth", "16").unwrap();
+        job.goals = SloSpec::parse_all("p95<=5ms").unwrap();
+        assert_eq!(
+            job.command_line(),
+            "diskscope run random-read '/srv/a disk' --block-size 8KiB --depth 16 \
+             --goal 'p95<=5ms'"
+        );
+    }
+
+    #[test]
+    fn benchmark_spec_command_line_contains_consent_verbatim() {
+        let mut job = BenchmarkSpec::new(bench::find_benchmark("rndwrite").unwrap(), "/dev/sdb");
+        let consent = Consent::for_path("/dev/sdb");
+        job.consent = Some(consent.clone());
+        let plain = "diskscope run random-write /dev/sdb --overwrite /dev/sdb";
+        assert_eq!(job.command_line(), plain);
+        job.consent = Some(consent.including_signatures());
+        assert_eq!(
+            job.command_line(),
+            format!("{plain} --overwrite-signatures")
+        );
+    }
+
+    #[test]
+    fn benchmark_spec_with_unknown_parameter_names_known_parameters() {
+        let message = random_read_spec()
+            .set("colour", "red")
+            .unwrap_err()
+            .to_string();
+        assert!(
+            message.contains("--colour") && message.contains("--depth"),
+            "{message}"
+        );
+    }
+
+    #[test]
+    fn benchmark_spec_with_bad_value_explains_syntax() {
+        for (name, text, hint) in [
+            ("depth", "0", "from 1 to 4096"),
+            ("block-size", "4K", "4KiB"),
+            ("duration", "10", "10s"),
+            ("duration", "0s", "longer than 0s"),
+            ("window-end", "120%", "100%"),
+            ("cache", "maybe", "bypass, drop, keep"),
+        ] {
+            let message = random_read_spec().set(name, text).unwrap_err().to_string();
+            assert!(
+                message.contains(hint) && message.contains(name),
+                "{message}"
+            );
+        }
+    }
+}

@@ -1,0 +1,324 @@
+//! Tests that measure the same thing in several ways, one after the other, to be laid side by side.
+
+use std::time::Duration;
+
+use super::budget::PhaseBudget;
+use super::forecast::PlannedPhases;
+use super::intervals;
+use super::rounds::SweepRounds;
+use super::sweep::{SweepSchedule, SweepTurn};
+use crate::bench::{BenchError, RunContext};
+use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{Findings, Metric, MetricUnit};
+use crate::stats::latency::histogram::LatencyHistogram;
+
+/// One way to measure.
+#[derive(Debug, Clone)]
+pub struct Variant {
+    /// What is being done, for people.
+    pub label: String,
+    /// What its figures begin with: `KEY_iops`, `KEY_throughput` and so on.
+    pub metric_prefix: String,
+    /// What the engine does; its limits are this pass's own.
+    pub plan: Plan,
+}
+
+impl Variant {
+    /// A pass.
+    pub fn new(label: impl Into<String>, key: impl Into<String>, plan: Plan) -> Self {
+        Self {
+            label: label.into(),
+            metric_prefix: key.into(),
+            plan,
+        }
+    }
+}
+
+/// What became of a test's passes.
+pub struct VariantResults<'a, 'b> {
+    context: &'a mut RunContext<'b>,
+    budget: PhaseBudget,
+    variants_left: u64,
+    fraction: f64,
+}
+
+impl<'a, 'b> VariantResults<'a, 'b> {
+    /// `count` passes that stand for `share` (0 to 1) of the test, within these limits together.
+    pub fn new(
+        bench: &'a mut RunContext<'b>,
+        limits: PlanLimits,
+        count: usize,
+        share: f64,
+    ) -> Self {
+        Self {
+            context: bench,
+            budget: PhaseBudget::new(limits),
+            variants_left: count as u64,
+            fraction: share / count.max(1) as f64,
+        }
+    }
+
+    /// Measures the next one and puts down its figures; `None` when a limit is used up or the test
+    /// was stopped before.
+    ///
+    /// # Errors
+    /// When the pass could not be started.
+    pub fn measure_next(&mut self, pass: &Variant) -> Result<Option<ExecutionOutcome>, BenchError> {
+        if self.context.is_stopped() {
+            return Ok(None);
+        }
+        let block = u64::from(pass.plan.block_size.max_bytes());
+        let Some(limits) =
+            self.budget
+                .next_phase_limits(self.variants_left, block, pass.plan.limits)
+        else {
+            return Ok(None);
+        };
+        self.variants_left = self.variants_left.saturating_sub(1);
+        let plan = Plan {
+            limits,
+            ..pass.plan.clone()
+        };
+        let outcome = self.context.execute(&pass.label, self.fraction, &plan)?;
+        self.budget.consume_outcome(&outcome);
+        set_variant_metrics(&mut self.context.findings, &pass.metric_prefix, &outcome);
+        self.context.phase_finished();
+        Ok(Some(outcome))
+    }
+}
+
+/// Measures all passes that the limits let through.
+///
+/// # Errors
+/// When one could not be started.
+pub fn measure_all(
+    bench: &mut RunContext<'_>,
+    limits: PlanLimits,
+    share: f64,
+    passes: &[Variant],
+) -> Result<(), BenchError> {
+    let mut running = VariantResults::new(bench, limits, passes.len(), share);
+    for pass in passes {
+        running.measure_next(pass)?;
+    }
+    Ok(())
+}
+
+/// What a benchmark does around the passes of a sweep.
+pub trait PassHook {
+    /// Before a pass, such as to change a setting; `false` ends the sweep.
+    fn before_variant(&mut self, bench: &mut RunContext<'_>, point: usize) -> bool {
+        let _ = (bench, point);
+        true
+    }
+
+    /// After a pass, with what it and all rounds so far gave.
+    fn after_variant(
+        &mut self,
+        findings: &mut Findings,
+        turn: SweepTurn,
+        outcome: &ExecutionOutcome,
+        total: &VariantTotal,
+    ) {
+        let _ = (findings, turn, outcome, total);
+    }
+}
+
+/// Nothing besides measuring.
+#[derive(Debug, Clone, Copy)]
+pub struct NoHook;
+
+impl PassHook for NoHook {}
+
+/// Measures all passes in several rounds, each in an order of its own, within these limits together,
+/// and puts down the metrics of all rounds with their intervals. Returns the passes' rates, in
+/// requests per second.
+///
+/// # Errors
+/// When one could not be started.
+pub fn measure_in_rounds(
+    bench: &mut RunContext<'_>,
+    limits: PlanLimits,
+    passes: &[Variant],
+    seed: u64,
+    hook: &mut dyn PassHook,
+) -> Result<SweepRounds, BenchError> {
+    let mut schedule = SweepSchedule::new(passes.len(), limits, seed);
+    let mut rounds = PassRounds::new(passes.len(), seed);
+    let mut totals = vec![VariantTotal::default(); passes.len()];
+    let own = |point: usize| {
+        let plan = &passes[point].plan;
+        (u64::from(plan.block_size.max_bytes()), plan.limits)
+    };
+    while let Some(turn) = schedule.next_turn(bench, own) {
+        let pass = &passes[turn.point];
+        if !hook.before_variant(bench, turn.point) {
+            break;
+        }
+        let plan = turn.turn_plan(&pass.plan);
+        let outcome = bench.execute(
+            &turn.phase_label(&pass.label),
+            schedule.phase_fraction(),
+            &plan,
+        )?;
+        schedule.consume_outcome(&outcome);
+        if rounds.add(turn, &outcome) {
+            let total = &mut totals[turn.point];
+            total.add(&outcome);
+            set_total_metrics(&mut bench.findings, pass, total, &rounds, turn.point);
+            hook.after_variant(&mut bench.findings, turn, &outcome, total);
+        }
+        bench.phase_finished();
+    }
+    Ok(rounds.throughputs)
+}
+
+/// What every pass gave in each round.
+struct PassRounds {
+    throughputs: SweepRounds,
+    mean_latencies: SweepRounds,
+    p99_latencies: SweepRounds,
+}
+
+impl PassRounds {
+    fn new(passes: usize, seed: u64) -> Self {
+        let rounds = SweepRounds::new(passes, seed);
+        Self {
+            throughputs: rounds.clone(),
+            mean_latencies: rounds.clone(),
+            p99_latencies: rounds,
+        }
+    }
+
+    /// Whether it gave anything.
+    fn add(
+        &mut self,
+        SweepTurn { point, round, .. }: SweepTurn,
+        outcome: &ExecutionOutcome,
+    ) -> bool {
+        let seconds = total_time(outcome).as_secs_f64();
+        let requests = outcome.stats.requests();
+        if requests == 0 || seconds <= 0.0 {
+            return false;
+        }
+        self.throughputs
+            .set_value(point, round, requests as f64 / seconds);
+        let latency = combined_latency(outcome);
+        if let (Some(mean), Some(slowest)) = (latency.mean(), latency.value_at_percent(99.0)) {
+            self.mean_latencies.set_value(point, round, mean);
+            self.p99_latencies.set_value(point, round, slowest as f64);
+        }
+        true
+    }
+}
+
+/// The phases of [`in_rounds`].
+#[must_use]
+pub fn planned_rounds(limits: PlanLimits, passes: &[Variant]) -> PlannedPhases {
+    PlannedPhases::with_even_shares(limits).add_rounds(passes.iter().map(|pass| pass.plan.clone()))
+}
+
+/// What a pass found in all its rounds.
+#[derive(Debug, Clone, Default)]
+pub struct VariantTotal {
+    /// Response times.
+    pub latency: LatencyHistogram,
+    bytes: u64,
+    total_time: Duration,
+}
+
+impl VariantTotal {
+    fn add(&mut self, outcome: &ExecutionOutcome) {
+        self.latency.merge(&combined_latency(outcome));
+        self.bytes += outcome.stats.bytes();
+        self.total_time += total_time(outcome);
+    }
+}
+
+/// The metrics of [`put`] over all rounds, with the intervals that the rounds' scatter gives.
+fn set_total_metrics(
+    findings: &mut Findings,
+    pass: &Variant,
+    total: &VariantTotal,
+    rounds: &PassRounds,
+    point: usize,
+) {
+    set_prefixed_metrics(
+        findings,
+        &pass.metric_prefix,
+        total.bytes,
+        total.total_time,
+        &total.latency,
+    );
+    for (name, rounds) in [
+        ("iops", &rounds.throughputs),
+        ("throughput", &rounds.throughputs),
+        ("latency", &rounds.mean_latencies),
+        ("latency_p99", &rounds.p99_latencies),
+    ] {
+        let name = format!("{}_{name}", pass.metric_prefix);
+        let figure = findings
+            .figures
+            .iter_mut()
+            .find(|figure| figure.name == name.as_str());
+        let Some(figure) = figure else { continue };
+        if let Some([low, high]) = rounds.interval_around(point, figure.value) {
+            (figure.low, figure.high) = (Some(low), Some(high));
+        }
+    }
+}
+
+/// How long a pass took until its data was safe and its file closed.
+#[must_use]
+pub fn total_time(outcome: &ExecutionOutcome) -> Duration {
+    let finish = outcome.finish_times.unwrap_or_default();
+    outcome.elapsed + finish.sync_time + finish.close_time
+}
+
+/// Response times of both directions.
+#[must_use]
+pub fn combined_latency(outcome: &ExecutionOutcome) -> LatencyHistogram {
+    let mut latency = outcome.stats.read.latency.clone();
+    latency.merge(&outcome.stats.write.latency);
+    latency
+}
+
+/// Metrics of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
+/// `KEY_latency_p99`, with the intervals that the course of the pass gives.
+pub fn set_variant_metrics(findings: &mut Findings, key: &str, outcome: &ExecutionOutcome) {
+    let (bytes, time) = (outcome.stats.bytes(), total_time(outcome));
+    let latency = combined_latency(outcome);
+    set_prefixed_metrics(findings, key, bytes, time, &latency);
+    let mut timeline = outcome.stats.read.counts_over_time.clone();
+    timeline.merge(&outcome.stats.write.counts_over_time);
+    intervals::set_variant_intervals(findings, key, &latency, &timeline, outcome.elapsed);
+}
+
+fn set_prefixed_metrics(
+    findings: &mut Findings,
+    key: &str,
+    bytes: u64,
+    time: Duration,
+    latency: &LatencyHistogram,
+) {
+    let (requests, seconds) = (latency.count(), time.as_secs_f64());
+    if requests == 0 || seconds <= 0.0 {
+        return;
+    }
+    let mut put = |name: &str, value: f64, unit| {
+        let name = format!("{key}_{name}");
+        findings.set_metric(Metric::new(&name, value, unit).with_observations(requests));
+    };
+    put("iops", requests as f64 / seconds, MetricUnit::PerSecond);
+    put(
+        "throughput",
+        bytes as f64 / seconds,
+        MetricUnit::BytesPerSecond,
+    );
+    if let Some(mean) = latency.mean() {
+        put("latency", mean, MetricUnit::Nanoseconds);
+    }
+    if let Some(p99) = latency.percentile(99.0) {
+        put("latency_p99", p99 as f64, MetricUnit::Nanoseconds);
+    }
+}

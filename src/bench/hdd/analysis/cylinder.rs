@@ -1,0 +1,186 @@
+//! How many tracks make a cylinder: where the arm moves, the skew is another than where only the
+//! head changes.
+
+use crate::stats::general::robust;
+use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
+
+/// What the skews say of the cylinder.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct CylinderSkew {
+    /// Tracks of a cylinder, which is the number of surfaces on drives that fill a cylinder before
+    /// they go on to the next.
+    pub tracks: u32,
+    /// Skew between heads of a cylinder, in revolutions.
+    pub head_skew: f64,
+    /// Skew where the cylinder changes.
+    pub cylinder_skew: f64,
+}
+
+/// Tells the tracks of a cylinder by the one skew in so many that differs from the others. `None`
+/// when all skews are alike: then nothing but the skew itself is known.
+#[must_use]
+pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
+    const MAX_PERIOD: i64 = 64;
+    const MIN_PERIODS: i64 = 5;
+    const MAX_RESIDUAL_FRACTION: f64 = 0.8;
+    const MIN_SIGMAS: f64 = 6.0;
+    const SKEW_RESOLUTION: f64 = 0.001;
+    // Most of the odd ones must be odd: wild ones gather in one place by chance.
+    const MIN_MEDIAN_FRACTION: f64 = 0.6;
+    // Where the cylinder has twice as many tracks only every other of them is odd.
+    const MIN_LIKELIHOOD_RATIO: f64 = 3.0;
+    let (first, last) = (skews.first()?.0, skews.last()?.0);
+    let center = median_skew(skews)?;
+    let deviations = clipped_deviations(skews, center)?;
+    let whole = mean_square_deviation(deviations.iter().map(|deviation| deviation.1));
+    let splits = (2..=MAX_PERIOD.min((last - first) / MIN_PERIODS))
+        .filter_map(|period| split_by_period(&deviations, period));
+    // One more track in the period explains a little by chance alone: it has to pay for that.
+    let cost = |split: &SkewSplit| split.residual_variance / whole + 0.002 * split.period as f64;
+    let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
+    let clear = best.residual_variance < MAX_RESIDUAL_FRACTION * whole
+        && best.difference.abs() > SKEW_RESOLUTION.max(MIN_SIGMAS * best.standard_error)
+        && best.median_difference.abs() > MIN_MEDIAN_FRACTION * best.difference.abs()
+        && best.log_likelihood_ratio > MIN_LIKELIHOOD_RATIO.ln();
+    let middle = |odd: bool| {
+        let there = skews
+            .iter()
+            .filter(|(track, _)| best.is_cylinder_change(*track) == odd);
+        robust::median(there.map(|(_, skew)| signed_turns(skew - center)))
+            .map(|way| wrap_turns(center + way))
+    };
+    clear.then_some(())?;
+    Some(CylinderSkew {
+        tracks: u32::try_from(best.period).ok()?,
+        head_skew: middle(false)?,
+        cylinder_skew: middle(true)?,
+    })
+}
+
+/// Whether so many skews are so much alike that no cylinder hides in them: most lie close to their
+/// middle; those that do not are few, not far off and not alike among themselves, as noise would
+/// have it.
+#[must_use]
+pub fn are_skews_uniform(skews: &[(i64, f64)]) -> bool {
+    const MIN_SKEWS: usize = 30;
+    const MAX_UNIFORM_SPREAD: f64 = 0.012;
+    // Normal noise has 90 of 100 within 2.4 times the median; late answers reach further.
+    const OUTLIER_FACTOR: f64 = 5.0;
+    const FINEST: f64 = 0.004;
+    const MIN_SIMILAR_OUTLIERS: usize = 2;
+    let Some(center) = median_skew(skews) else {
+        return false;
+    };
+    let ways = robust::sorted_finite(skews.iter().map(|skew| signed_turns(skew.1 - center)));
+    let off = robust::sorted_finite(ways.iter().map(|way| way.abs()));
+    let [Some(typical), Some(nearly_all)] = [0.5, 0.9].map(|q| robust::quantile(&off, q)) else {
+        return false;
+    };
+    let far = OUTLIER_FACTOR * typical + FINEST;
+    let (before, after) = (
+        ways.partition_point(|way| *way < -far),
+        ways.partition_point(|way| *way <= far),
+    );
+    let in_company = |odd: &[f64]| {
+        odd.windows(MIN_SIMILAR_OUTLIERS)
+            .any(|few| few[MIN_SIMILAR_OUTLIERS - 1] - few[0] < typical.max(0.25 * FINEST))
+    };
+    let one_in_so_many = in_company(&ways[..before]) || in_company(&ways[after..]);
+    skews.len() >= MIN_SKEWS && typical < MAX_UNIFORM_SPREAD && nearly_all < far && !one_in_so_many
+}
+
+/// The middle skew.
+fn median_skew(skews: &[(i64, f64)]) -> Option<f64> {
+    let mean = skews
+        .iter()
+        .map(|skew| skew.1)
+        .collect::<ResultantVector>()
+        .mean_direction();
+    let way = robust::median(skews.iter().map(|skew| signed_turns(skew.1 - mean)))?;
+    Some(wrap_turns(mean + way))
+}
+
+/// Deviations from the middle; wild ones count for no more than is needed to stand out.
+fn clipped_deviations(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64)>> {
+    let deviations = skews
+        .iter()
+        .map(|(track, skew)| (*track, signed_turns(skew - center)));
+    let typical = robust::median(deviations.clone().map(|(_, deviation)| deviation.abs()))?;
+    let bound = (6.0 * typical).clamp(0.004, 0.1);
+    Some(
+        deviations
+            .map(|(track, deviation)| (track, deviation.clamp(-bound, bound)))
+            .collect(),
+    )
+}
+
+/// Skews told apart by their place in a period.
+struct SkewSplit {
+    period: i64,
+    phase: i64,
+    /// Mean of the odd ones less that of the others.
+    difference: f64,
+    /// The same of their medians.
+    median_difference: f64,
+    /// Logarithm of how much likelier it is that all of the odd ones are odd than half of them.
+    log_likelihood_ratio: f64,
+    /// Standard error of the difference.
+    standard_error: f64,
+    /// Mean square deviation that stays.
+    residual_variance: f64,
+}
+
+impl SkewSplit {
+    fn is_cylinder_change(&self, track: i64) -> bool {
+        track.rem_euclid(self.period) == self.phase
+    }
+}
+
+/// The place in the period whose skews differ most from the rest.
+fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> {
+    let at = |place: i64| {
+        let is_odd = |track: i64| track.rem_euclid(period) == place;
+        let side = |odd: bool| -> Vec<f64> {
+            let there = deviations.iter().filter(|(track, _)| is_odd(*track) == odd);
+            there.map(|(_, deviation)| *deviation).collect()
+        };
+        let (odd, even) = (side(true), side(false));
+        if odd.len() < 3 || even.len() < 3 {
+            return None;
+        }
+        let (m, n) = (odd.len() as f64, even.len() as f64);
+        let [square, other_square] =
+            [&odd, &even].map(|part| mean_square_deviation(part.iter().copied()));
+        let inside = (m * square + n * other_square) / (m + n);
+        let mean = |part: &[f64]| part.iter().sum::<f64>() / part.len() as f64;
+        let [own, other] = [&odd, &even].map(|part| robust::median(part.iter().copied()));
+        let (own, other) = (own?, other?);
+        let odd_ones = |part: &[f64]| -> f64 {
+            let near = |skew: &&f64| (*skew - own).abs() < (*skew - other).abs();
+            part.iter().filter(near).count() as f64
+        };
+        // Noise takes so many to the other side.
+        let strayed = ((odd_ones(&even) + 0.5) / (n + 1.0)).min(0.5);
+        let stayed = odd_ones(&odd);
+        Some(SkewSplit {
+            period,
+            phase: place,
+            difference: mean(&odd) - mean(&even),
+            median_difference: own - other,
+            log_likelihood_ratio: stayed * (1.0 - strayed).ln() + (m - stayed) * strayed.ln()
+                - m * 0.5_f64.ln(),
+            standard_error: (inside * (1.0 / m + 1.0 / n)).sqrt(),
+            residual_variance: inside,
+        })
+    };
+    (0..period)
+        .filter_map(at)
+        .min_by(|left, right| left.residual_variance.total_cmp(&right.residual_variance))
+}
+
+/// Mean square deviation from the mean.
+fn mean_square_deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
+    let count = values.clone().count().max(1) as f64;
+    let mean = values.clone().sum::<f64>() / count;
+    values.map(|value| (value - mean).powi(2)).sum::<f64>() / count
+}

@@ -1,0 +1,188 @@
+//! Tracks as lines of the angle over the sector: how well samples lie on them, their common slope,
+//! and where each begins.
+
+use std::f64::consts::TAU;
+
+use super::SectorAngle;
+use crate::stats::general::robust;
+use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
+
+/// What a sample on another track counts for, in revolutions.
+const OTHER_TRACK_DISTANCE: f64 = 0.05;
+/// Residual angles beyond this do not belong to the track.
+const MAX_RESIDUAL_ANGLE: f64 = 0.08;
+
+/// A sample with its way along the track taken off: what is left is where its track begins.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct TrackOffset {
+    sector: f64,
+    track_start_angle: f64,
+    cos: f64,
+    sin: f64,
+}
+
+/// Takes the way along tracks of that length off all samples.
+pub(crate) fn track_offsets(samples: &[SectorAngle], length: f64) -> Vec<TrackOffset> {
+    let turn = |sample: &SectorAngle| {
+        let begin = wrap_turns(sample.angle - sample.sector / length);
+        let (sin, cos) = (TAU * begin).sin_cos();
+        TrackOffset {
+            sector: sample.sector,
+            track_start_angle: begin,
+            cos,
+            sin,
+        }
+    };
+    samples.iter().map(turn).collect()
+}
+
+/// The samples of one track each, in their order.
+fn samples_by_track(
+    turned: &[TrackOffset],
+    length: f64,
+    boundary: f64,
+) -> impl Iterator<Item = (i64, &[TrackOffset], ResultantVector)> {
+    let track = move |one: &TrackOffset| ((one.sector - boundary) / length).floor() as i64;
+    turned
+        .chunk_by(move |one, next| track(one) == track(next))
+        .map(move |part| {
+            let mut sum = ResultantVector::default();
+            part.iter().for_each(|one| sum.add_vector(one.cos, one.sin));
+            (track(&part[0]), part, sum)
+        })
+}
+
+/// How well the samples lie on the lines of their tracks, 0 to 1: the mean distance, where a
+/// sample that is on another track counts for [`ELSEWHERE`] however far it is. A track with a
+/// single sample says nothing.
+pub(crate) fn layout_score(turned: &[TrackOffset], length: f64, boundary: f64) -> f64 {
+    let (mut sum, mut freedom) = (0.0, 0.0);
+    for (_, part, begin) in samples_by_track(turned, length, boundary) {
+        let begin = begin.mean_direction();
+        let distance = |one: &TrackOffset| {
+            signed_turns(one.track_start_angle - begin)
+                .abs()
+                .min(OTHER_TRACK_DISTANCE)
+        };
+        sum += part.iter().map(distance).sum::<f64>() / OTHER_TRACK_DISTANCE;
+        freedom += part.len() as f64 - 1.0;
+    }
+    if freedom > 0.0 {
+        1.0 - sum / freedom
+    } else {
+        0.0
+    }
+}
+
+/// Least squares of the angle against the sector, with one slope for all tracks and an intercept
+/// for each: the length and its standard error. Samples far from their track's line, late answers
+/// and those across its end, lose their weight (Tukey's biweight; Beaton and Tukey 1974). Which
+/// sample is on which track is settled by the length given: else a slightly other length would put
+/// more and more samples on wrong tracks, and those would pull it further away.
+pub(crate) fn refit_track_length(
+    samples: &[SectorAngle],
+    given: f64,
+    boundary: f64,
+) -> Option<(f64, f64)> {
+    let groups: Vec<std::ops::Range<usize>> =
+        samples_by_track(&track_offsets(samples, given), given, boundary)
+            .scan(0, |begin, (_, part, _)| {
+                let from = *begin;
+                *begin += part.len();
+                Some(from..*begin)
+            })
+            .collect();
+    let (mut length, mut error, mut bound) = (given, f64::INFINITY, MAX_RESIDUAL_ANGLE);
+    for _ in 0..5 {
+        let turned = track_offsets(samples, length);
+        let mut misses = Vec::with_capacity(samples.len());
+        let mut tracks = Vec::with_capacity(groups.len());
+        for group in &groups {
+            let track = &turned[group.clone()];
+            let begin = median_offset(track)?;
+            let point = |one: &TrackOffset| {
+                let miss = signed_turns(one.track_start_angle - begin);
+                let weight = (1.0 - (miss / bound).powi(2)).max(0.0).powi(2);
+                LinePoint {
+                    position: one.sector - boundary,
+                    residual: miss,
+                    weight,
+                }
+            };
+            let points: Vec<LinePoint> = track.iter().map(point).collect();
+            misses.extend(points.iter().map(|point| point.residual.abs()));
+            tracks.push(points);
+        }
+        let (slope, slope_error) = common_slope(tracks.iter())?;
+        length = 1.0 / (1.0 / length + slope);
+        error = slope_error * length * length;
+        // Seven times the median is about five standard deviations of normal noise.
+        let typical = robust::median(misses)?;
+        bound = (7.0 * typical).clamp(0.006, MAX_RESIDUAL_ANGLE);
+    }
+    (length > 0.0).then_some((length, error))
+}
+
+/// A sample relative to its track's line.
+struct LinePoint {
+    position: f64,
+    residual: f64,
+    weight: f64,
+}
+
+/// The slope that groups of points have in common, and its standard error.
+fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<LinePoint>>) -> Option<(f64, f64)> {
+    let (mut spread, mut common, mut squares, mut freedom) = (0.0, 0.0, 0.0, -1.0);
+    for group in groups {
+        let sum = |of: &dyn Fn(&LinePoint) -> f64| -> f64 {
+            group.iter().map(|point| point.weight * of(point)).sum()
+        };
+        let count = sum(&|_| 1.0);
+        if count <= 0.0 {
+            continue;
+        }
+        let (x, y) = (
+            sum(&|point| point.position) / count,
+            sum(&|point| point.residual) / count,
+        );
+        spread += sum(&|point| (point.position - x).powi(2));
+        common += sum(&|point| (point.position - x) * (point.residual - y));
+        squares += sum(&|point| (point.residual - y).powi(2));
+        freedom += count - 1.0;
+    }
+    if spread <= 0.0 || freedom < 2.0 {
+        return None;
+    }
+    let slope = common / spread;
+    let variance = (squares - slope * common).max(0.0) / freedom;
+    Some((slope, (variance / spread).sqrt()))
+}
+
+/// Jumps of the angle from each track to the next, where both have two samples or more.
+pub(crate) fn track_skews(samples: &[SectorAngle], length: f64, boundary: f64) -> Vec<(i64, f64)> {
+    let turned = track_offsets(samples, length);
+    let tracks: Vec<(i64, f64)> = samples_by_track(&turned, length, boundary)
+        .filter(|(_, part, begin)| part.len() >= 2 && begin.mean_resultant_length() > 0.9)
+        .filter_map(|(track, part, _)| Some((track, median_offset(part)?)))
+        .collect();
+    tracks
+        .windows(2)
+        .filter(|two| two[0].0 + 1 == two[1].0)
+        .map(|two| (two[1].0, wrap_turns(two[1].1 - two[0].1)))
+        .collect()
+}
+
+/// The median begin of a track: a late answer or two cannot move it far.
+fn median_offset(track: &[TrackOffset]) -> Option<f64> {
+    let mut sum = ResultantVector::default();
+    track
+        .iter()
+        .for_each(|one| sum.add_vector(one.cos, one.sin));
+    let about = sum.mean_direction();
+    let way = robust::median(
+        track
+            .iter()
+            .map(|one| signed_turns(one.track_start_angle - about)),
+    )?;
+    Some(wrap_turns(about + way))
+}

@@ -1,0 +1,180 @@
+//! What the tests of a hard disk's mechanics share: single reads with exact times, the revolution,
+//! the command's own time, the layout of tracks, and the edges of response times.
+
+pub mod command_overhead;
+pub mod constant_zone;
+pub mod cylinder;
+pub mod drive_timing;
+pub mod findings;
+pub mod layout;
+pub mod rotation_estimate;
+pub mod rotational_delay;
+pub mod sector_scan;
+pub mod seek_position_map;
+pub mod seek_prober;
+pub mod seek_walk;
+pub mod track_to_track_estimate;
+pub mod zones;
+
+use crate::bench::framework;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::{BenchError, Forecast, ParameterSet, ParameterSpec, ParameterValue, RunContext};
+use crate::drive::Target;
+use crate::engine::{AccessPattern, Plan};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+
+pub use self::command_overhead::CommandOverhead;
+pub use self::drive_timing::{DriveTiming, SECTOR_BYTES};
+pub use self::rotation_estimate::{RevolutionEstimate, RotationState};
+pub use self::rotational_delay::RotationalDelay;
+pub use self::seek_prober::{SeekProber, TimedRead};
+
+/// The parameters of a test that probes single blocks for a while, with its own default for how long.
+#[must_use]
+pub const fn probing_parameters(duration: fn(&Target) -> ParameterValue) -> [ParameterSpec; 7] {
+    [
+        framework::DURATION.with_default(duration),
+        framework::BYTES,
+        framework::REQUESTS,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::CACHE,
+    ]
+}
+
+/// Single reads until the limits; of a medium that does not rotate only those that show it.
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let mut plan = single_read_plan(target, parameters);
+    if target.is_rotational() == Some(false) {
+        plan.limits.requests = Some(self::rotation_estimate::READS_PER_ROUND);
+    }
+    PlannedPhases::first_come(framework::plan_limits(parameters)).add_phase(plan)
+}
+
+/// Reads of one block at random places, without a limit.
+#[must_use]
+pub fn single_read_plan(target: &Target, parameters: &ParameterSet) -> Plan {
+    let window = framework::plan_window(target, parameters);
+    Plan::single_depth_reads(
+        AccessPattern::Random,
+        target.logical_block_bytes.max(512),
+        window,
+    )
+}
+
+/// The forecast of a test that probes single blocks for a while.
+#[must_use]
+pub fn forecast(target: &Target, parameters: &ParameterSet, what: &str) -> Forecast {
+    let limits = framework::plan_limits(parameters);
+    Forecast {
+        sentence: format!(
+            "reads single blocks of {}, one at a time, {what}",
+            framework::describe_target(target)
+        ),
+        run_time: planned_phases(target, parameters).run_time(target),
+        max_read_bytes: limits.bytes,
+        max_written_bytes: None,
+    }
+}
+
+/// A prober, and the clockwork that every test of seeks needs first; `None`, with a verdict that says
+/// why, where nothing rotates. `share` is the part of the whole test that this stands for.
+///
+/// # Errors
+/// When the window does not hold one block, or the reads could not be started.
+pub fn start_seek_probing<'b, 'a>(
+    bench: &'b mut RunContext<'a>,
+    share: f64,
+) -> Result<Option<(SeekProber<'b, 'a>, DriveTiming)>, BenchError> {
+    let mut prober = SeekProber::new(bench)?;
+    let Some(clockwork) = DriveTiming::measure(&mut prober, share)? else {
+        return Ok(None);
+    };
+    prober.context.phase_finished();
+    Ok(Some((prober, clockwork)))
+}
+
+/// How the rotational part lies in the revolution: a bar for each twentieth. A platter's bars are
+/// about equally high.
+#[must_use]
+pub fn rotational_distribution(part: &RotationalDelay) -> Series {
+    const BAR_COUNT: usize = 20;
+    let mut counts = [0_u32; BAR_COUNT];
+    for share in &part.rotational_positions {
+        counts[((share * BAR_COUNT as f64) as usize).min(BAR_COUNT - 1)] += 1;
+    }
+    let bar = |(index, count): (usize, &u32)| {
+        [(index as f64 + 0.5) / BAR_COUNT as f64, f64::from(*count)]
+    };
+    Series {
+        name: "rotational-part".into(),
+        x: ChartAxis::new("part of the revolution waited", MetricUnit::Revolution),
+        y: ChartAxis::new("reads", MetricUnit::Count),
+        points: counts.iter().enumerate().map(bar).collect(),
+        intervals: Vec::new(),
+    }
+}
+
+/// A command of a drive takes no longer than this, in seconds.
+const MAX_COMMAND_SECONDS: f64 = 0.4e-3;
+/// Bytes per second of the slowest interface: a block of the cache takes that long on its way, while
+/// one of the medium is on its way as it is read.
+const MIN_INTERFACE_RATE: f64 = 300e6;
+
+/// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
+/// block (in seconds). The spread of commands adds to the limits of the edge, and so does what the
+/// computer takes to wake up: it is as uncertain as it is long. A command that is not known is still
+/// in the figure; then the lower limit is without it.
+#[must_use]
+pub fn seek_metric(
+    name: &str,
+    part: &RotationalDelay,
+    clockwork: &DriveTiming,
+    passing: f64,
+) -> Metric {
+    let electronics = clockwork.fixed_overhead(part.lower_edge.lower);
+    let net = |seconds: f64| 1e9 * (seconds - electronics - passing);
+    let spread = clockwork.fixed_overhead_error(part.lower_edge.lower);
+    let unknown = if clockwork.command_overhead.is_known {
+        0.0
+    } else {
+        MAX_COMMAND_SECONDS
+    };
+    let wire = SECTOR_BYTES / MIN_INTERFACE_RATE;
+    let (low, high) = part.lower_edge.lower_interval;
+    Metric::new(name, net(part.lower_edge.lower), MetricUnit::Nanoseconds)
+        .with_interval(net(low - spread - unknown), net(high + spread + wire))
+        .with_observations(part.lower_edge.observations_inside as u64)
+}
+
+/// The verdict for a limit or a stop that came before the figure was certain.
+#[must_use]
+pub fn too_few_observations(what: &str, found: usize, needed: usize) -> Verdict {
+    Verdict::new(
+        "too-few-probes",
+        Severity::Warning,
+        format!("{what}: {found} usable reads, {needed} are needed"),
+        "let it run to its end, or raise --duration, --bytes and --requests",
+    )
+}
+
+/// The verdict where angles do not show tracks: because a limit came first, or for no good reason.
+#[must_use]
+pub fn tracks_undetermined(over: bool) -> Verdict {
+    let (code, severity, evidence) = match over {
+        true => (
+            "too-few-probes",
+            Severity::Warning,
+            "it ended before the length of a track was known",
+        ),
+        false => (
+            "tracks-not-told",
+            Severity::Invalid,
+            "it rotates, but the angles of neighbouring sectors do not lie on tracks",
+        ),
+    };
+    let advice = "let it run to its end, and stop other users of the drive; a RAID or a drive with a \
+                  large cache may hide its tracks";
+    Verdict::new(code, severity, evidence, advice)
+}

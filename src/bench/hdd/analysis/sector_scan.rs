@@ -1,0 +1,242 @@
+//! Reads chains of neighbouring sectors, against the direction in which drives read ahead, and
+//! finds the tracks that they lie on.
+
+use super::SeekProber;
+use super::cylinder;
+use super::cylinder::CylinderSkew;
+use super::drive_timing::{DriveTiming, SECTOR_BYTES};
+use super::layout;
+use super::layout::{SectorAngle, TrackLayout};
+use crate::bench::BenchError;
+use crate::stats::rotation::circular::ResultantVector;
+
+/// Reads on each track of a chain.
+pub const READS_PER_TRACK: f64 = 8.0;
+
+/// Addresses of a chain, going down at uneven distances.
+#[must_use]
+pub fn descending_addresses(prober: &mut SeekProber<'_, '_>, chain: &SectorScan) -> Vec<u64> {
+    let gap = chain.expected_track_sectors * SECTOR_BYTES / chain.reads_per_track;
+    let (mut place, mut addresses) = (chain.highest_address as f64, Vec::new());
+    for _ in 0..(chain.track_count * chain.reads_per_track) as usize {
+        let address = prober.align_down(place.max(0.0) as u64);
+        if addresses.last() != Some(&address) {
+            addresses.push(address);
+        }
+        place -= gap * (0.4 + 1.2 * prober.random.uniform());
+    }
+    addresses
+}
+
+/// A chain to be read: where, and how much.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct SectorScan {
+    /// Its highest address.
+    pub highest_address: u64,
+    /// What is thought of the length of its tracks, in sectors.
+    pub expected_track_sectors: f64,
+    /// Tracks that it shall reach over.
+    pub track_count: f64,
+    /// Reads on each.
+    pub reads_per_track: f64,
+}
+
+/// The tracks of a chain. Where their length is known only to a factor of two, `certain` is false.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn scan_tracks(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    phase: (&str, f64),
+    chain: SectorScan,
+    certain: bool,
+) -> Result<Option<(TrackLayout, Vec<SectorAngle>)>, BenchError> {
+    let addresses = descending_addresses(prober, &chain);
+    let probes = prober.read_addresses(phase.0, phase.1, &addresses)?;
+    let samples = clockwork.sector_angles(&probes);
+    let about = match certain {
+        true => Some((chain.expected_track_sectors, 0.02)),
+        false => layout::rough_track_length(
+            &samples,
+            0.45 * chain.expected_track_sectors..2.2 * chain.expected_track_sectors,
+        )
+        .map(|length| (length, 0.25)),
+    };
+    let found = about
+        .and_then(|(length, width)| layout::fit_layout(&samples, length, width))
+        .filter(|layout| layout.coherence > 0.5);
+    Ok(found.map(|layout| (layout, samples)))
+}
+
+/// The tracks below an address, of whose length nothing is known: first the length, then a chain of up
+/// to `most` of them, within `room` sectors.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn scan_unknown_tracks_below(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    phase: (&str, f64),
+    (top, room): (u64, f64),
+    most: f64,
+) -> Result<Option<(TrackLayout, Vec<SectorAngle>)>, BenchError> {
+    let Some(length) = first_track_length(prober, clockwork, phase.1, top)? else {
+        return Ok(None);
+    };
+    let chain = SectorScan {
+        highest_address: top,
+        expected_track_sectors: length,
+        track_count: (room / length).min(most),
+        reads_per_track: READS_PER_TRACK,
+    };
+    scan_tracks(prober, clockwork, phase, chain, false)
+}
+
+/// What long chains tell of the cylinder.
+#[derive(Debug, Clone, PartialEq)]
+pub struct CylinderScan {
+    /// Tracks of the first chain.
+    pub layout: TrackLayout,
+    /// Its samples.
+    pub samples: Vec<SectorAngle>,
+    /// Jumps of the angle from each track to the next, of all chains; tracks are counted from the
+    /// boundary of the first one.
+    pub skews: Vec<(i64, f64)>,
+    /// The cylinder, where one skew in so many differs.
+    pub cylinder: Option<CylinderSkew>,
+}
+
+impl CylinderScan {
+    /// Whether it is certain how many tracks make a cylinder, or that the skews hide none.
+    #[must_use]
+    pub fn is_conclusive(&self) -> bool {
+        self.cylinder.is_some() || cylinder::are_skews_uniform(&self.skews)
+    }
+
+    /// Adds another chain: its tracks are counted on from those known.
+    fn add_scan(&mut self, layout: &TrackLayout) {
+        let length = self.layout.sectors_per_track;
+        let ahead = ((layout.track_boundary - self.layout.track_boundary) / length).round() as i64;
+        let more = layout.skews.iter();
+        self.skews
+            .extend(more.map(|(track, skew)| (track + ahead, *skew)));
+        self.skews.sort_by_key(|(track, _)| *track);
+        self.cylinder = cylinder::find_cylinder(&self.skews);
+    }
+}
+
+/// Reads a long chain of tracks of a known length, and up to four more above it until it is clear
+/// how many tracks make a cylinder, or three of them show that they are all alike. `None` where none
+/// shows tracks.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn scan_cylinders(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    share: f64,
+    chain: SectorScan,
+) -> Result<Option<CylinderScan>, BenchError> {
+    const MAX_SCANS: u32 = 5;
+    const CONCLUSIVE_SCANS: u32 = 3;
+    let mut best: Option<CylinderScan> = None;
+    // Five tracks between two chains: no common divisor with most cylinders, so that what one chain
+    // does not show lies elsewhere in the next.
+    let reach = ((chain.track_count + 5.0) * chain.expected_track_sectors * SECTOR_BYTES) as u64;
+    for attempt in 0..MAX_SCANS {
+        let chain = SectorScan {
+            highest_address: chain.highest_address + u64::from(attempt) * reach,
+            ..chain
+        };
+        let phase = ("skew of tracks", share / f64::from(MAX_SCANS));
+        if let Some((layout, samples)) = scan_tracks(prober, clockwork, phase, chain, true)? {
+            match &mut best {
+                Some(known) => known.add_scan(&layout),
+                None => {
+                    best = Some(CylinderScan {
+                        skews: layout.skews.clone(),
+                        cylinder: cylinder::find_cylinder(&layout.skews),
+                        layout,
+                        samples,
+                    });
+                }
+            }
+        }
+        let told = best.as_ref().is_some_and(|known| {
+            known.cylinder.is_some() || attempt + 1 >= CONCLUSIVE_SCANS && known.is_conclusive()
+        });
+        if prober.is_over() || told {
+            break;
+        }
+    }
+    Ok(best)
+}
+
+/// A first length of the tracks below `top`, nothing known: angles over a piece that is certainly
+/// shorter than a track, then over pieces four times as long each, until half a track is seen.
+///
+/// # Errors
+/// When the reads could not be started.
+pub fn first_track_length(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    share: f64,
+    top: u64,
+) -> Result<Option<f64>, BenchError> {
+    const PIECE_COUNT: usize = 4;
+    const READS_PER_PIECE: f64 = 10.0;
+    const MAX_TRACK_SECTORS: f64 = 160_000.0;
+    let mut piece = 64_f64.max(12.0 * prober.block_bytes() as f64 / SECTOR_BYTES);
+    let mut slopes = 0.0..1.0 / piece;
+    let mut next = top as f64;
+    while piece < MAX_TRACK_SECTORS && !prober.is_over() {
+        let mut addresses = Vec::new();
+        for _ in 0..PIECE_COUNT {
+            // Pieces lie apart, and not evenly, so that no track's end is in all of them.
+            let top = next.max(0.0) as u64;
+            let chain = SectorScan {
+                highest_address: top,
+                expected_track_sectors: piece,
+                track_count: 1.0,
+                reads_per_track: READS_PER_PIECE,
+            };
+            addresses.extend(descending_addresses(prober, &chain));
+            next -= (1.0 + prober.random.uniform()) * (4.0 * piece + 2000.0) * SECTOR_BYTES;
+        }
+        let probes = prober.read_addresses("length of a track", share / 5.0, &addresses)?;
+        let pieces: Vec<Vec<SectorAngle>> = probes
+            .chunks(addresses.len().div_ceil(PIECE_COUNT))
+            .map(|part| clockwork.sector_angles(part))
+            .collect();
+        let slope = common_slope(&pieces, &slopes, piece);
+        if slope * piece >= 0.5 {
+            return Ok(Some(1.0 / slope));
+        }
+        let error = 0.06 / piece;
+        slopes = (slope - error).max(1.0 / MAX_TRACK_SECTORS / 4.0)..slope + error;
+        piece *= 4.0;
+    }
+    Ok(None)
+}
+
+/// The rise of the angle per sector that fits all pieces best, each with a begin of its own.
+fn common_slope(pieces: &[Vec<SectorAngle>], range: &std::ops::Range<f64>, piece: f64) -> f64 {
+    const SLOPE_STEPS: usize = 200;
+    let fits = |slope: f64| -> f64 {
+        let turned = |samples: &Vec<SectorAngle>| {
+            let begins = samples
+                .iter()
+                .map(|sample| sample.angle - slope * sample.sector);
+            begins.collect::<ResultantVector>().resultant_length()
+        };
+        pieces.iter().map(turned).sum()
+    };
+    let step = ((range.end - range.start) / SLOPE_STEPS as f64).min(0.02 / piece);
+    let steps = ((range.end - range.start) / step) as usize;
+    (0..=steps)
+        .map(|index| range.start + step * index as f64)
+        .map(|slope| (fits(slope), slope))
+        .max_by(|left, right| left.0.total_cmp(&right.0))
+        .map_or(range.start, |(_, slope)| slope)
+}

@@ -1,0 +1,164 @@
+//! How far the arm moves between two addresses: not as far as the bytes say, for outer tracks hold
+//! more of them.
+
+use super::SeekProber;
+use super::drive_timing::{DriveTiming, SECTOR_BYTES};
+use super::sector_scan;
+use super::sector_scan::SectorScan;
+use crate::bench::BenchError;
+
+/// Places at which the length of tracks is sampled.
+const SAMPLED_ADDRESSES: usize = 17;
+
+/// The arm's position against the address, from the length of tracks at some places.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SeekPositionMap {
+    /// Address and position, both ascending; the position is the number of tracks passed.
+    address_positions: Vec<(f64, f64)>,
+    /// Mean sectors of a track; `None` where tracks could not be told.
+    pub sectors_per_track: Option<f64>,
+    /// Standard error of a position, in strokes: where between two samples a zone ends is not known.
+    pub position_error: f64,
+}
+
+impl SeekPositionMap {
+    /// Samples the window. Where tracks cannot be told, positions are the addresses' own shares.
+    ///
+    /// # Errors
+    /// When the reads could not be started.
+    pub fn measure_positions(
+        prober: &mut SeekProber<'_, '_>,
+        clockwork: &DriveTiming,
+        share: f64,
+    ) -> Result<Self, BenchError> {
+        let window = prober.window();
+        let size = window.end - window.start;
+        let mut lengths: Vec<(f64, f64)> = Vec::new();
+        for place in 1..=SAMPLED_ADDRESSES as u64 {
+            let top = window.start + size / SAMPLED_ADDRESSES as u64 * place;
+            let share = share / SAMPLED_ADDRESSES as f64;
+            let length = match lengths.last() {
+                Some((_, length)) => *length,
+                None => match sector_scan::first_track_length(prober, clockwork, share, top)? {
+                    Some(length) => length,
+                    None => break,
+                },
+            };
+            let chain = SectorScan {
+                highest_address: top,
+                expected_track_sectors: length,
+                track_count: 4.0,
+                reads_per_track: 8.0,
+            };
+            let found = sector_scan::scan_tracks(
+                prober,
+                clockwork,
+                ("length of tracks", share),
+                chain,
+                false,
+            )?;
+            lengths.extend(found.map(|(layout, _)| (top as f64, layout.sectors_per_track)));
+        }
+        Ok(Self::new(&lengths, window.start as f64, window.end as f64))
+    }
+
+    /// The arm's position from `(address, sectors per track)`, which may be empty.
+    #[must_use]
+    pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
+        let Some((_, first)) = lengths.first() else {
+            return Self {
+                address_positions: vec![(begin, 0.0), (end, 1.0)],
+                sectors_per_track: None,
+                // The innermost track has half the sectors of the outermost one, or as many.
+                position_error: 0.03,
+            };
+        };
+        let mut points = vec![(begin, 0.0)];
+        let (mut at, mut length, mut tracks) = (begin, *first, 0.0);
+        let mut variance = 0.0;
+        for (address, next) in lengths
+            .iter()
+            .copied()
+            .chain([(end, lengths[lengths.len() - 1].1)])
+        {
+            if address <= at {
+                continue;
+            }
+            let sectors = (address - at) / SECTOR_BYTES;
+            tracks += sectors / (0.5 * (length + next));
+            // Anything between all of the one length and all of the other, equally likely.
+            variance += (sectors * (1.0 / length - 1.0 / next)).powi(2) / 12.0;
+            points.push((address, tracks));
+            (at, length) = (address, next);
+        }
+        let mean = (end - begin) / SECTOR_BYTES / tracks;
+        points.iter_mut().for_each(|point| point.1 /= tracks);
+        Self {
+            address_positions: points,
+            sectors_per_track: Some(mean),
+            position_error: variance.sqrt() / tracks,
+        }
+    }
+
+    /// The arm's position at an address, 0 at the window's begin to 1 at its end.
+    #[must_use]
+    pub fn position_of_address(&self, address: u64) -> f64 {
+        interpolate(&self.address_positions, address as f64, |point| *point)
+    }
+
+    /// The address at a position.
+    #[must_use]
+    pub fn address_of_position(&self, position: f64) -> u64 {
+        interpolate(&self.address_positions, position, |(address, position)| {
+            (*position, *address)
+        })
+        .max(0.0) as u64
+    }
+}
+
+/// The straight line between neighbouring points; `of` yields what is known and what is sought.
+fn interpolate(points: &[(f64, f64)], x: f64, of: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
+    let after = points
+        .partition_point(|point| of(point).0 < x)
+        .clamp(1, points.len() - 1);
+    let ((x0, y0), (x1, y1)) = (of(&points[after - 1]), of(&points[after]));
+    let share = ((x - x0) / (x1 - x0)).clamp(0.0, 1.0);
+    y0 + share * (y1 - y0)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use proptest::prelude::*;
+
+    #[test]
+    fn seek_positions_of_equal_tracks_are_linear_in_address() {
+        let stroke =
+            SeekPositionMap::new(&[(500.0 * SECTOR_BYTES, 10.0)], 0.0, 1000.0 * SECTOR_BYTES);
+        assert!((stroke.position_of_address(250 * 512) - 0.25).abs() < 1e-12);
+        assert!((stroke.sectors_per_track.unwrap() - 10.0).abs() < 1e-9);
+    }
+
+    #[test]
+    fn seek_positions_with_shorter_inner_tracks_grow_faster() {
+        let stroke = SeekPositionMap::new(&[(0.0, 20.0), (5e5, 15.0), (1e6, 10.0)], 0.0, 1e6);
+        // 17.5 sectors a track on the average outside, 12.5 inside.
+        assert!(stroke.position_of_address(500_000) < 0.5);
+    }
+
+    #[test]
+    fn seek_positions_of_unknown_tracks_are_linear_in_address() {
+        let stroke = SeekPositionMap::new(&[], 100.0, 200.0);
+        assert_eq!(stroke.sectors_per_track, None);
+        assert!((stroke.position_of_address(150) - 0.5).abs() < 1e-12);
+    }
+
+    proptest! {
+        #[test]
+        fn seek_position_and_address_are_inverse(position in 0.0..1.0_f64, inner in 0.3..1.0_f64) {
+            let stroke = SeekPositionMap::new(&[(0.0, 1000.0), (1e11, 1000.0 * inner)], 0.0, 1e11);
+            let back = stroke.position_of_address(stroke.address_of_position(position));
+            prop_assert!((back - position).abs() < 1e-6);
+        }
+    }
+}

@@ -1,0 +1,146 @@
+//! Single reads, one after the other, within the test's limits.
+
+use std::ops::Range;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::budget::PhaseBudget;
+use crate::bench::{BenchError, RunContext, check_window};
+use crate::drive::random::Xoshiro256;
+use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
+
+/// One read. Times in seconds on the clock of its phase.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct TimedRead {
+    /// First byte.
+    pub address: u64,
+    /// When it was handed over.
+    pub start: f64,
+    /// When its completion was seen.
+    pub end: f64,
+}
+
+impl TimedRead {
+    /// How long it took, in seconds.
+    #[must_use]
+    pub fn response(&self) -> f64 {
+        self.end - self.start
+    }
+}
+
+impl From<&LoggedRequest> for TimedRead {
+    fn from(request: &LoggedRequest) -> Self {
+        Self {
+            address: request.address,
+            start: request.start_ns as f64 / 1e9,
+            end: request.end_ns as f64 / 1e9,
+        }
+    }
+}
+
+/// Sends single reads to the target and keeps account of what the limits leave.
+pub struct SeekProber<'b, 'a> {
+    /// The running test.
+    pub context: &'b mut RunContext<'a>,
+    /// Where addresses come from.
+    pub random: Xoshiro256,
+    plan: Plan,
+    budget: PhaseBudget,
+}
+
+impl<'b, 'a> SeekProber<'b, 'a> {
+    /// A prober with the test's window, limits and seed; it reads one logical block at a time.
+    ///
+    /// # Errors
+    /// When the window does not hold one block.
+    pub fn new(bench: &'b mut RunContext<'a>) -> Result<Self, BenchError> {
+        // The smallest request: its place is the most exact.
+        let block = bench.target.logical_block_bytes.max(512);
+        let window = framework::plan_window(bench.target, bench.parameters);
+        let mut plan =
+            Plan::single_depth_reads(AccessPattern::AddressList(Arc::new([])), block, window);
+        plan.cache_mode = framework::cache_mode(bench.parameters);
+        plan.seed = bench.parameters.count("seed").unwrap_or(1);
+        check_window(&plan)?;
+        Ok(Self {
+            random: Xoshiro256::new(plan.seed),
+            budget: PhaseBudget::new(framework::plan_limits(bench.parameters)),
+            context: bench,
+            plan,
+        })
+    }
+
+    /// Bytes of one read: every address is a multiple of it.
+    #[must_use]
+    pub fn block_bytes(&self) -> u64 {
+        u64::from(self.plan.block_size.max_bytes())
+    }
+
+    /// The part of the target that may be read.
+    #[must_use]
+    pub fn window(&self) -> Range<u64> {
+        self.plan.window.clone()
+    }
+
+    /// What the duration leaves; `None` without such a limit.
+    #[must_use]
+    pub fn remaining_time(&self) -> Option<Duration> {
+        self.remaining_limits()?.duration
+    }
+
+    /// What the limits leave; `None` when one is used up.
+    fn remaining_limits(&self) -> Option<PlanLimits> {
+        self.budget
+            .next_phase_limits(1, self.block_bytes(), PlanLimits::default())
+    }
+
+    /// Whether the test shall come to its end: stopped, failed, or a limit reached.
+    #[must_use]
+    pub fn is_over(&self) -> bool {
+        self.context.is_stopped() || self.remaining_limits().is_none()
+    }
+
+    /// The block at or before a byte, within the window.
+    #[must_use]
+    pub fn align_down(&self, address: u64) -> u64 {
+        let (block, window) = (self.block_bytes(), &self.plan.window);
+        let first = window.start.next_multiple_of(block);
+        let last = (window.end - block) / block * block;
+        (address / block * block).clamp(first.min(last), last)
+    }
+
+    /// A random block from `range`.
+    pub fn random_address(&mut self, range: &Range<u64>) -> u64 {
+        let offset = self
+            .random
+            .next_below(range.end.saturating_sub(range.start));
+        self.align_down(range.start + offset)
+    }
+
+    /// Reads these addresses in this order, as many as the limits allow. `share` is the part of
+    /// the whole test that this phase stands for.
+    ///
+    /// # Errors
+    /// When the phase could not be started.
+    pub fn read_addresses(
+        &mut self,
+        phase: &str,
+        share: f64,
+        addresses: &[u64],
+    ) -> Result<Vec<TimedRead>, BenchError> {
+        let Some(left) = self
+            .remaining_limits()
+            .filter(|_| !self.context.is_stopped() && !addresses.is_empty())
+        else {
+            return Ok(Vec::new());
+        };
+        let mut plan = self.plan.clone();
+        plan.pattern = AccessPattern::AddressList(addresses.into());
+        plan.log_capacity = addresses.len();
+        plan.limits = left;
+        let outcome = self.context.execute(phase, share, &plan)?;
+        self.budget.consume_outcome(&outcome);
+        Ok(outcome.request_log.iter().map(TimedRead::from).collect())
+    }
+}

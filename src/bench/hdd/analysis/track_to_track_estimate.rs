@@ -1,0 +1,159 @@
+//! The shortest seek, from a walk: the edge of its jumps less the commands between them.
+
+use super::DriveTiming;
+use super::rotational_delay;
+use super::rotational_delay::{RotationalDelay, WaitEdge};
+use super::seek_walk;
+use super::seek_walk::{JumpBatch, JumpLine, SeekJump, SeekWalk};
+use crate::session::document::{Metric, Severity, Verdict};
+use crate::stats::general::{confidence, robust};
+use crate::units;
+
+/// Jumps without which a batch says nothing by itself.
+const MIN_JUMPS_PER_BATCH: usize = 40;
+/// Half the width of the limits, as a share of the seek, from which it is called uncertain.
+const MAX_RELATIVE_MARGIN: f64 = 0.05;
+
+/// Share of the jumps of a whole cylinder that must end where the platter brings their blocks.
+const MIN_FRACTION_ON_LINE: f64 = 0.6;
+
+/// What a walk says of the seek.
+#[derive(Debug, Clone, PartialEq)]
+pub struct TrackToTrackEstimate {
+    /// The edge from the jumps that moved the arm by one cylinder; the distribution within the
+    /// revolution from all that were not aimed.
+    pub rotational_delay: RotationalDelay,
+    /// The clockwork with the command as it was between the jumps.
+    pub drive_timing: DriveTiming,
+    /// Share of the jumps that end where the platter brings a block one cylinder further.
+    pub fraction_on_line: f64,
+    /// How far the seek may be off, in seconds, as its batches disagree: a computer that is busy
+    /// now and then delays some of them more than others. `None` for too few.
+    pub batch_margin: Option<f64>,
+}
+
+/// What the walk says so far; `None` for too few jumps.
+#[must_use]
+pub fn analyse_walk(walk: &SeekWalk, clockwork: &DriveTiming) -> Option<TrackToTrackEstimate> {
+    let raw: Vec<_> = seek_walk::all_jumps(&walk.uniform_batches)
+        .map(|jump| (jump.address, jump.response))
+        .collect();
+    let even = rotational_delay::analyse_rotational_delay(&raw, Some(clockwork.revolution))?;
+    let line = walk.jump_line(clockwork.revolution);
+    let all = single_cylinder_edge(
+        walk.batches().flat_map(|batch| &batch.jumps),
+        line,
+        clockwork,
+    )?;
+    Some(TrackToTrackEstimate {
+        rotational_delay: RotationalDelay {
+            lower_edge: all.lower_edge,
+            fraction_inside: all.fraction_inside,
+            ..even
+        },
+        drive_timing: DriveTiming {
+            command_overhead: walk.command_overhead(clockwork),
+            ..*clockwork
+        },
+        fraction_on_line: walk.fraction_on_line(clockwork.revolution),
+        batch_margin: margin_between_batches(&walk.edge_batches, line, clockwork),
+    })
+}
+
+/// The edge of those of the jumps that moved the arm by one cylinder; of all where that does not
+/// show.
+fn single_cylinder_edge<'a>(
+    jumps: impl Iterator<Item = &'a SeekJump>,
+    line: Option<JumpLine>,
+    clockwork: &DriveTiming,
+) -> Option<RotationalDelay> {
+    let turn = clockwork.revolution;
+    let punctual: Vec<(u64, f64)> = jumps
+        .filter(|jump| line.is_none_or(|line| jump.lies_on_line(line, turn)))
+        .map(|jump| (jump.address, jump.punctual(line, turn)))
+        .collect();
+    rotational_delay::measure_rotational_delay(&punctual, turn, WaitEdge::LowerQuartile)
+}
+
+/// The 95 % margin of the mean of what every batch says alone.
+fn margin_between_batches(
+    aimed: &[JumpBatch],
+    line: Option<JumpLine>,
+    clockwork: &DriveTiming,
+) -> Option<f64> {
+    let alone = |batch: &JumpBatch| {
+        let edge = single_cylinder_edge(batch.jumps.iter(), line, clockwork)?;
+        let command = seek_walk::command_quantile(&batch.command_responses).unwrap_or(0.0);
+        (edge.lower_edge.observations_inside >= MIN_JUMPS_PER_BATCH)
+            .then_some(edge.lower_edge.lower - command)
+    };
+    let values: Vec<f64> = aimed.iter().filter_map(alone).collect();
+    confidence::independent_mean_estimate(&values)?.margin_of_error()
+}
+
+impl TrackToTrackEstimate {
+    /// The seek as a figure; the block passes under the head in `passing` seconds.
+    #[must_use]
+    pub fn seek_metric(&self, name: &str, passing: f64) -> Metric {
+        let figure = super::seek_metric(name, &self.rotational_delay, &self.drive_timing, passing);
+        let margin = 1e9 * self.batch_margin.unwrap_or(0.0);
+        let (low, high) = (figure.value - margin, figure.value + margin);
+        let low =
+            figure.low.map_or(low, |known| known.min(low)) - 1e9 * self.edge_resolution(passing);
+        let high = figure.high.map_or(high, |known| known.max(high));
+        figure.with_interval(low, high)
+    }
+
+    /// How coarsely the edge is seen, in seconds. Blocks come by at distances of their passing, and each
+    /// number of repeated reads before a jump shifts where among them it begins. Between two of these
+    /// places nothing is seen: the quickest seeks may end anywhere from one of them down to the next.
+    fn edge_resolution(&self, passing: f64) -> f64 {
+        let command = self.drive_timing.command_overhead;
+        let begins = match command.caches_last_read {
+            true => 1..=seek_walk::MAX_REPEATS,
+            false => 0..=0,
+        };
+        let shift = |repeats: u64| (repeats as f64 * command.median_seconds).rem_euclid(passing);
+        let places = robust::sorted_finite(begins.map(shift));
+        let (Some(first), Some(last)) = (places.first(), places.last()) else {
+            return passing;
+        };
+        let inner = places.windows(2).map(|two| two[1] - two[0]);
+        inner.fold(first + passing - last, f64::max)
+    }
+
+    /// Says why the figure is not to be trusted: the blocks are not where a platter brings them, or
+    /// its limits are wider than a figure can bear.
+    #[must_use]
+    pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
+        if self.fraction_on_line < MIN_FRACTION_ON_LINE
+            || self.rotational_delay.fraction_inside < MIN_FRACTION_ON_LINE
+        {
+            return Some(Verdict::new(
+                "seek-doubtful",
+                Severity::Warning,
+                format!(
+                    "{} of the jumps end where a platter brings a block one cylinder further, and {} \
+                     of these within one revolution",
+                    units::format_percent(self.fraction_on_line),
+                    units::format_percent(self.rotational_delay.fraction_inside)
+                ),
+                "the waiting times are not those of a platter: stop other users of the drive and \
+                 repeat",
+            ));
+        }
+        let half = 0.5 * (seek.high? - seek.low?);
+        let share = half / seek.value;
+        (!(0.0..=MAX_RELATIVE_MARGIN).contains(&share)).then(|| {
+            Verdict::new(
+                "seek-uncertain",
+                Severity::Warning,
+                format!(
+                    "the seek is known to {} only: single seeks, commands and this computer vary as much",
+                    units::format_percent(share.abs())
+                ),
+                "stop what else this computer and the drive do, and repeat",
+            )
+        })
+    }
+}

@@ -1,0 +1,218 @@
+//! Full stroke: the arm's way from one end of the drive to the other.
+
+use std::time::Duration;
+
+use super::analysis;
+use super::analysis::rotational_delay;
+use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
+use super::analysis::sector_scan;
+use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series};
+
+/// Time of the longest seek.
+pub struct FullStrokeSeek;
+
+/// Probes of one batch.
+const READS_PER_BATCH: usize = 100;
+/// Probes without which no figure is given.
+const MIN_READS: usize = 60;
+
+static DESCRIPTION: Description = Description {
+    name: "full-stroke",
+    aliases: &["fullstroke"],
+    summary: "time of the arm from one end of the drive to the other",
+    explanation: "\
+Reads single blocks in turn at the very beginning and the very end of the drive. Each read takes \
+the command, the arm's way over all tracks, and then whatever part of a revolution is missing until \
+the block comes by: anything from nothing to a whole one, all equally likely.
+
+So the response times spread evenly over exactly one revolution, and the lower edge of that band is \
+the seek. The test first measures the revolution (see `rotation`), and then finds the place where a \
+band of that width holds the most reads: all of them count, not the fastest one alone. The time of \
+a bare command, measured on answers of the drive's cache, is taken off.
+
+The first chart shows the band. The second shows how the reads lie within it: bars of equal height \
+are what a platter must give; if they are not, the result is called doubtful. Typical: 12 to 25 ms.",
+    may_write: false,
+    metrics: &["full_stroke_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
+    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(25))),
+    charts: &[
+        ChartSpec::new("Response times, end to end", ChartShape::Scatter, &["stroke-responses", "stroke-edge"]),
+        ChartSpec::new("Rotational part", ChartShape::Bars, &["rotational-part"]),
+    ],
+    headline_metrics: &["full_stroke_seek", "revolution_time"],
+};
+
+impl Benchmark for FullStrokeSeek {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        Ok(analysis::forecast(
+            target,
+            parameters,
+            "at both ends in turn",
+        ))
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.2)? else {
+            return Ok(());
+        };
+        let passing = mean_block_passage_time(&mut prober, &clockwork)?;
+        let (mut responses, mut commands) = (Vec::new(), Vec::new());
+        let mut part = None;
+        let batches = batch_count(&prober, &clockwork);
+        for batch in 0..batches {
+            if prober.is_over() {
+                break;
+            }
+            let addresses = clockwork.insert_repeated_reads(&alternating_addresses(&mut prober));
+            let phase = format!("end to end, {} of {}", batch + 1, batches);
+            let probes = prober.read_addresses(&phase, 0.7 / batches as f64, &addresses)?;
+            commands.extend(command_overhead::repeated_reads(&probes).map(TimedRead::response));
+            let moves = clockwork.seeks_between(&probes).into_iter();
+            responses.extend(moves.map(|(_, probe)| (probe.address, probe.response())));
+            if responses.len() >= MIN_READS {
+                part = rotational_delay::measure_rotational_delay(
+                    &responses,
+                    clockwork.revolution,
+                    WaitEdge::LowerQuartile,
+                );
+                let clockwork = clockwork.with_measured_overhead(&commands);
+                set_results(
+                    &mut prober,
+                    &responses,
+                    part.as_ref(),
+                    (&clockwork, passing),
+                );
+                prober.context.phase_finished();
+            }
+        }
+        let verdict = match &part {
+            Some(part) => part.check_plausibility(),
+            None => Some(analysis::too_few_observations(
+                "full stroke",
+                responses.len(),
+                MIN_READS,
+            )),
+        };
+        verdict
+            .into_iter()
+            .for_each(|verdict| prober.context.set_verdict(verdict));
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
+    }
+}
+
+/// How many batches the time allows; ten where nothing limits it.
+fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
+    const TYPICAL_SEEK_SECONDS: f64 = 0.018;
+    let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
+    prober
+        .remaining_time()
+        .map_or(10, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
+}
+
+/// Bytes of the window at either end that are read: a thousandth, so that the cache of the drive
+/// does not know them all.
+fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
+    let window = prober.window();
+    let size = window.end - window.start;
+    (size / 1000)
+        .max((size / 100).min(16 << 20))
+        .max(prober.block_bytes())
+}
+
+/// The figure for the whole stroke, from seeks that are shorter by half of both ends on the average.
+/// A seek grows by its own share of the distance while the arm coasts, and by half as much where it
+/// accelerates and brakes all the way: by something between.
+fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric {
+    const SEEK_GROWTH_EXPONENT: f64 = 0.7;
+    const GROWTH_UNCERTAINTY: f64 = 0.4;
+    let window = prober.window();
+    let missing = end_region_bytes(prober) as f64 / (window.end - window.start) as f64;
+    let (more, unsure) = (SEEK_GROWTH_EXPONENT * missing, GROWTH_UNCERTAINTY * missing);
+    let grown = |value: f64, share: f64| value * (1.0 + share);
+    let low = seek.low.unwrap_or(seek.value);
+    let high = seek.high.unwrap_or(seek.value);
+    let figure = Metric::new(&seek.name, grown(seek.value, more), seek.unit)
+        .with_interval(grown(low, more - unsure), grown(high, more + unsure));
+    Metric {
+        observations: seek.observations,
+        ..figure
+    }
+}
+
+/// Places at one end and the other in turn.
+fn alternating_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
+    let window = prober.window();
+    let end = end_region_bytes(prober);
+    (0..=READS_PER_BATCH)
+        .map(|index| match index % 2 {
+            0 => prober.random_address(&(window.start..window.start + end)),
+            _ => prober.random_address(&(window.end - end..window.end)),
+        })
+        .collect()
+}
+
+/// Mean time in which a block passes under the head at both ends; 0 where tracks cannot be told.
+fn mean_block_passage_time(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+) -> Result<f64, BenchError> {
+    let window = prober.window();
+    let mut times = Vec::new();
+    for top in [window.start + (window.end - window.start) / 16, window.end] {
+        if let Some(length) = sector_scan::first_track_length(prober, clockwork, 0.05, top)? {
+            times.push(clockwork.block_passage_time(prober.block_bytes(), length));
+        }
+    }
+    Ok(times.iter().sum::<f64>() / times.len().max(1) as f64)
+}
+
+fn set_results(
+    prober: &mut SeekProber<'_, '_>,
+    responses: &[(u64, f64)],
+    part: Option<&RotationalDelay>,
+    (clockwork, passing): (&DriveTiming, f64),
+) {
+    let Some(part) = part else {
+        return;
+    };
+    let seek = analysis::seek_metric("full_stroke_seek", part, clockwork, passing);
+    let seek = extrapolate_full_stroke(prober, &seek);
+    prober.context.set_metric(seek);
+    prober
+        .context
+        .set_series(analysis::rotational_distribution(part));
+    let points = |values: &mut dyn Iterator<Item = f64>| {
+        values
+            .enumerate()
+            .map(|(index, value)| [index as f64, 1e9 * value])
+            .collect()
+    };
+    let series = |name: &str, points: Vec<[f64; 2]>| Series {
+        name: name.into(),
+        x: ChartAxis::new("read", MetricUnit::Count),
+        y: ChartAxis::new("response", MetricUnit::Nanoseconds),
+        points,
+        intervals: Vec::new(),
+    };
+    let edge = vec![part.lower_edge.lower; responses.len()];
+    let all = points(&mut responses.iter().map(|(_, response)| *response));
+    prober.context.set_series(series("stroke-responses", all));
+    prober
+        .context
+        .set_series(series("stroke-edge", points(&mut edge.into_iter())));
+}

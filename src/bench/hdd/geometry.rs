@@ -1,0 +1,426 @@
+//! Geometry: sectors per track, zones, skew and surfaces, from the angles of neighbouring sectors.
+
+use std::time::Duration;
+
+use super::analysis;
+use super::analysis::layout::{SectorAngle, TrackLayout};
+use super::analysis::sector_scan;
+use super::analysis::sector_scan::SectorScan;
+use super::analysis::zones;
+use super::analysis::zones::TrackLengthSample;
+use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
+use crate::bench::framework;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::rotation::circular::ResultantVector;
+
+/// Where the sectors lie.
+pub struct GeometryBenchmark;
+
+/// Places sampled evenly over the drive.
+const SAMPLED_ADDRESSES: u64 = 32;
+/// Tracks of the samples at both ends, which are to be exact.
+const END_TRACKS: f64 = 32.0;
+/// Zones are told apart to this part of the drive: 40 zones are at least eight times as long.
+const BOUNDARY_RESOLUTION: u64 = 512;
+/// Intervals between places that are halved afterwards, at most.
+const MAX_BISECTIONS: usize = 200;
+
+static DESCRIPTION: Description = Description {
+    name: "geometry",
+    aliases: &[],
+    summary: "sectors per track, zones, skew and surfaces",
+    explanation: "\
+Once the revolution is known (see `rotation`), the moment at which a read ends tells the angle at \
+which its sector lies. Along a track the angle rises evenly: one turn for one track's worth of \
+sectors. Where a track ends it jumps by the skew, which gives the drive time to change to the next \
+head or cylinder before the next sector comes by.
+
+The first chart shows the sectors per track against the address: steps are zones. Outer tracks are \
+longer and hold more, which is why a hard disk is fast at its beginning. The second shows the angles \
+of neighbouring sectors: slanting lines are tracks, the breaks between them are the skew. The third \
+is the platter from above: every ring is a sample of a few tracks, each with a zero angle of its \
+own; the spiral arms are the beginnings of tracks, moved on by the skew.
+
+Where one skew in so many differs from the others, the arm moves there, and that many tracks make a \
+cylinder: one for each surface. Drives that change the head only after a band of many tracks do not \
+show their surfaces this way; then the test says so.",
+    may_write: false,
+    metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "surfaces", "head_skew", "cylinder_skew", "track_skew", "zones", "rotation_speed", "revolution_time", "rotation_coherence"],
+    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(120))),
+    charts: &[
+        ChartSpec::new("Sectors per track", ChartShape::Steps, &["sectors-per-track"]),
+        ChartSpec::new("Angles of neighbouring sectors", ChartShape::Scatter, &["angle-over-address"]),
+        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &["platter"]),
+    ],
+    headline_metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "zones", "surfaces"],
+};
+
+/// Four tracks at each place, and at four more around each boundary of zones; whatever is missing
+/// then until the limits.
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    const READS_PER_ADDRESS: u64 = 4 * sector_scan::READS_PER_TRACK as u64;
+    let rest = analysis::single_read_plan(target, parameters);
+    let mut usual = rest.clone();
+    usual.limits.requests = Some(5 * SAMPLED_ADDRESSES * READS_PER_ADDRESS);
+    let limits = framework::plan_limits(parameters);
+    PlannedPhases::first_come(limits)
+        .add_phase(usual)
+        .add_optional_phase(rest)
+}
+
+impl Benchmark for GeometryBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let forecast = analysis::forecast(target, parameters, "neighbours at many places");
+        Ok(match target.is_rotational() {
+            Some(false) => forecast,
+            _ => Forecast {
+                run_time: planned_phases(target, parameters).run_time(target),
+                ..forecast
+            },
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.1)? else {
+            return Ok(());
+        };
+        let mut survey = GeometrySurvey {
+            drive_timing: clockwork,
+            track_lengths: Vec::new(),
+            plotted_angles: Vec::new(),
+        };
+        if survey.measure_both_ends(&mut prober)? {
+            survey.sample_evenly(&mut prober)?;
+            survey.bisect_zone_boundaries(&mut prober)?;
+        } else {
+            prober
+                .context
+                .set_verdict(analysis::tracks_undetermined(prober.is_over()));
+        }
+        let missing = analysis::too_few_observations(
+            "places",
+            survey.track_lengths.len(),
+            SAMPLED_ADDRESSES as usize,
+        );
+        if survey.track_lengths.len() < SAMPLED_ADDRESSES as usize && prober.is_over() {
+            prober.context.set_verdict(missing);
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
+    }
+}
+
+/// What was found so far.
+struct GeometrySurvey {
+    drive_timing: DriveTiming,
+    /// Ascending by address.
+    track_lengths: Vec<TrackLengthSample>,
+    /// Angle and radius of samples.
+    plotted_angles: Vec<[f64; 2]>,
+}
+
+impl GeometrySurvey {
+    /// Both ends, exactly, and the cylinder at the outer one. False where tracks cannot be told.
+    fn measure_both_ends(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<bool, BenchError> {
+        let window = prober.window();
+        // Room for the chains below: they go down.
+        let begin = window.start + ((window.end - window.start) / 64).min(256 << 20);
+        let room = (begin - window.start) as f64 / SECTOR_BYTES * 0.9;
+        let Some(layout) = self.measure_end(prober, ("outer tracks", 0.05), begin, room)? else {
+            return Ok(false);
+        };
+        prober
+            .context
+            .set_metric(sectors_metric("sectors_per_track_outer", &layout));
+        self.measure_cylinder(prober, begin, layout.sectors_per_track)?;
+        let room = (window.end - begin) as f64 / SECTOR_BYTES;
+        let Some(layout) = self.measure_end(prober, ("inner tracks", 0.05), window.end, room)?
+        else {
+            return Ok(false);
+        };
+        prober
+            .context
+            .set_metric(sectors_metric("sectors_per_track_inner", &layout));
+        self.set_results(prober);
+        Ok(true)
+    }
+
+    /// The tracks below an address of which nothing is known, within `room` sectors; once more where
+    /// other work of the computer spoilt the first tries.
+    fn measure_end(
+        &mut self,
+        prober: &mut SeekProber<'_, '_>,
+        phase: (&str, f64),
+        top: u64,
+        room: f64,
+    ) -> Result<Option<TrackLayout>, BenchError> {
+        const MAX_ATTEMPTS: u32 = 3;
+        for _ in 0..MAX_ATTEMPTS {
+            let found = sector_scan::scan_unknown_tracks_below(
+                prober,
+                &self.drive_timing,
+                phase,
+                (top, room),
+                END_TRACKS,
+            )?;
+            if let Some(found) = found {
+                return Ok(Some(self.add_sample(prober, top, found)));
+            }
+            if prober.is_over() {
+                break;
+            }
+        }
+        Ok(None)
+    }
+
+    /// Skews and surfaces, from a long chain that begins well above the outer end.
+    fn measure_cylinder(
+        &mut self,
+        prober: &mut SeekProber<'_, '_>,
+        begin: u64,
+        length: f64,
+    ) -> Result<(), BenchError> {
+        const TRACKS: f64 = 96.0;
+        let top = begin + ((TRACKS + 8.0) * length * SECTOR_BYTES) as u64;
+        let chain = SectorScan {
+            highest_address: top,
+            expected_track_sectors: length,
+            track_count: TRACKS,
+            reads_per_track: 4.0,
+        };
+        let Some(found) = sector_scan::scan_cylinders(prober, &self.drive_timing, 0.1, chain)?
+        else {
+            prober.context.set_verdict(surfaces_undetermined(
+                "no order in the angles of a long chain",
+            ));
+            return Ok(());
+        };
+        let layout = &found.layout;
+        prober
+            .context
+            .set_series(angle_series(&found.samples, 8.0 * layout.sectors_per_track));
+        let revolution = |name: &str, value: f64| Metric::new(name, value, MetricUnit::Revolution);
+        let tracks = found.skews.len();
+        match found.cylinder {
+            Some(cylinder) => {
+                prober.context.set_metric(Metric::new(
+                    "surfaces",
+                    f64::from(cylinder.tracks),
+                    MetricUnit::Count,
+                ));
+                prober
+                    .context
+                    .set_metric(revolution("head_skew", cylinder.head_skew));
+                prober
+                    .context
+                    .set_metric(revolution("cylinder_skew", cylinder.cylinder_skew));
+            }
+            None if found.is_conclusive() => {
+                let skews = found.skews.iter().map(|skew| skew.1);
+                let skew = skews.collect::<ResultantVector>().mean_direction();
+                prober.context.set_metric(revolution("track_skew", skew));
+                let evidence = format!("the skews of {tracks} tracks are all alike");
+                prober.context.set_verdict(surfaces_undetermined(&evidence));
+            }
+            None => {
+                let evidence = format!("the skews of {tracks} tracks show no order");
+                prober.context.set_verdict(surfaces_undetermined(&evidence));
+            }
+        }
+        Ok(())
+    }
+
+    /// Places evenly over the drive.
+    fn sample_evenly(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<(), BenchError> {
+        let window = prober.window();
+        for place in 1..SAMPLED_ADDRESSES {
+            let top = window.start + (window.end - window.start) / SAMPLED_ADDRESSES * place;
+            let text = format!("place {place} of {}", SAMPLED_ADDRESSES - 1);
+            self.measure_track_length(prober, (&text, 0.4 / SAMPLED_ADDRESSES as f64), top)?;
+            if prober.is_over() {
+                break;
+            }
+        }
+        self.set_results(prober);
+        Ok(())
+    }
+
+    /// Halves the interval with the largest step between its ends, again and again: that is where
+    /// a zone ends.
+    fn bisect_zone_boundaries(
+        &mut self,
+        prober: &mut SeekProber<'_, '_>,
+    ) -> Result<(), BenchError> {
+        let window = prober.window();
+        let finest = ((window.end - window.start) / BOUNDARY_RESOLUTION) as f64;
+        let mut failures = 0;
+        for _ in 0..MAX_BISECTIONS {
+            let Some(middle) = zones::widest_boundary_interval(&self.track_lengths, finest) else {
+                break;
+            };
+            if prober.is_over() || failures > MAX_BISECTIONS / 10 {
+                break;
+            }
+            let known = self.track_lengths.len();
+            // Not exactly in the middle: where nothing can be told, the next try lies elsewhere.
+            let aside = finest * (prober.random.uniform() - 0.5);
+            let phase = ("boundaries of zones", 0.2 / MAX_BISECTIONS as f64);
+            self.measure_track_length(prober, phase, (middle + aside) as u64)?;
+            failures += usize::from(self.track_lengths.len() == known);
+            self.set_results(prober);
+        }
+        let zones = zones::group_zones(&self.track_lengths, 2.0 * finest).len();
+        if zones::widest_boundary_interval(&self.track_lengths, finest).is_none() {
+            let zones = Metric::new("zones", zones as f64, MetricUnit::Count);
+            prober.context.set_metric(zones);
+        } else {
+            prober.context.set_verdict(Verdict::new(
+                "zones-not-told",
+                Severity::Note,
+                format!("{zones} or more: it ended before all their boundaries were found"),
+                "raise --duration",
+            ));
+        }
+        Ok(())
+    }
+
+    /// The length of the tracks below an address, from what is known of the nearest place.
+    fn measure_track_length(
+        &mut self,
+        prober: &mut SeekProber<'_, '_>,
+        phase: (&str, f64),
+        top: u64,
+    ) -> Result<(), BenchError> {
+        let after = self
+            .track_lengths
+            .partition_point(|place| place.address < top as f64);
+        let around = [after.checked_sub(1), Some(after)];
+        let neighbours: Vec<TrackLengthSample> = around
+            .into_iter()
+            .filter_map(|index| self.track_lengths.get(index?).copied())
+            .collect();
+        let away = |place: &TrackLengthSample| (place.address - top as f64).abs();
+        let near = neighbours
+            .iter()
+            .min_by(|left, right| away(left).total_cmp(&away(right)));
+        let Some(near) = near else {
+            return Ok(());
+        };
+        let mut chain = SectorScan {
+            highest_address: top,
+            expected_track_sectors: near.sectors_per_track,
+            track_count: 5.0,
+            reads_per_track: sector_scan::READS_PER_TRACK,
+        };
+        // Beyond what the drive's cache still holds of the first try.
+        let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
+        let mut earlier: Option<TrackLengthSample> = None;
+        // What is like neither neighbour is looked at twice: a few late answers may lead astray.
+        for _ in 0..2 {
+            let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;
+            if let Some(found) = found {
+                let place = TrackLengthSample::from_layout(chain.highest_address, &found.0);
+                let mut known = neighbours.iter().chain(&earlier);
+                if known.any(|other| !other.is_in_other_zone(&place)) {
+                    self.add_sample(prober, chain.highest_address, found);
+                    break;
+                }
+                earlier = Some(place);
+            }
+            chain.highest_address = top.saturating_sub(aside).max(prober.window().start);
+        }
+        Ok(())
+    }
+
+    /// Adds what was found below an address to what is known.
+    fn add_sample(
+        &mut self,
+        prober: &SeekProber<'_, '_>,
+        top: u64,
+        (layout, samples): (TrackLayout, Vec<SectorAngle>),
+    ) -> TrackLayout {
+        let window = prober.window();
+        let share = (top - window.start) as f64 / (window.end - window.start) as f64;
+        // The innermost track has about half the radius of the outermost.
+        self.plotted_angles.extend(
+            samples
+                .iter()
+                .map(|sample| [sample.angle, 1.0 - 0.5 * share]),
+        );
+        self.track_lengths
+            .push(TrackLengthSample::from_layout(top, &layout));
+        self.track_lengths
+            .sort_by(|left, right| left.address.total_cmp(&right.address));
+        layout
+    }
+
+    fn set_results(&self, prober: &mut SeekProber<'_, '_>) {
+        prober.context.set_series(Series {
+            name: "sectors-per-track".into(),
+            x: ChartAxis::new("address", MetricUnit::Bytes),
+            y: ChartAxis::new("sectors per track", MetricUnit::Sectors),
+            points: self
+                .track_lengths
+                .iter()
+                .map(|place| [place.address, place.sectors_per_track])
+                .collect(),
+            intervals: Vec::new(),
+        });
+        prober.context.set_series(Series {
+            name: "platter".into(),
+            x: ChartAxis::new("angle", MetricUnit::Revolution),
+            y: ChartAxis::new("radius", MetricUnit::Ratio),
+            points: self.plotted_angles.clone(),
+            intervals: Vec::new(),
+        });
+        prober.context.phase_finished();
+    }
+}
+
+fn sectors_metric(name: &str, layout: &TrackLayout) -> Metric {
+    let (value, half_width) = (layout.sectors_per_track, 1.96 * layout.standard_error);
+    Metric::new(name, value, MetricUnit::Sectors)
+        .with_interval(value - half_width, value + half_width)
+}
+
+/// The angles of the first so many sectors of a chain.
+fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
+    let first = samples
+        .iter()
+        .map(|sample| sample.sector)
+        .fold(f64::INFINITY, f64::min);
+    Series {
+        name: "angle-over-address".into(),
+        x: ChartAxis::new("address", MetricUnit::Bytes),
+        y: ChartAxis::new("angle", MetricUnit::Revolution),
+        points: samples
+            .iter()
+            .filter(|sample| sample.sector <= first + sectors)
+            .map(|sample| [sample.sector * SECTOR_BYTES, sample.angle])
+            .collect(),
+        intervals: Vec::new(),
+    }
+}
+
+fn surfaces_undetermined(evidence: &str) -> Verdict {
+    Verdict::new(
+        "surfaces-not-told",
+        Severity::Note,
+        evidence,
+        "there is one surface, or changing the head takes as long as moving the arm, or the drive \
+         changes the head after many tracks only; or other users disturbed: then repeat",
+    )
+}

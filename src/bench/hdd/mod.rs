@@ -1,0 +1,8 @@
+//! Mechanics of hard disks, measured by the timing of requests alone.
+
+pub mod analysis;
+pub mod full_stroke;
+pub mod geometry;
+pub mod rotation;
+pub mod seek_curve;
+pub mod track_to_track;

@@ -1,0 +1,267 @@
+//! Speed of rotation, from the times between two reads of the same sectors.
+
+use std::time::Duration;
+
+use super::analysis;
+use super::analysis::rotation_estimate;
+use super::analysis::rotation_estimate::{
+    READS_PER_ROUND, ReadPairs, RevolutionEstimate, RotationState, completion_angles,
+};
+use super::analysis::{SeekProber, TimedRead, findings};
+use crate::bench::framework;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::session::document::{ChartAxis, MetricUnit, Series, Severity, Verdict};
+
+/// Finds out whether a drive rotates, and how fast, to a hundredth of a per cent.
+pub struct RotationSpeed;
+
+/// Rounds of reads at most.
+const MAX_ROUNDS: usize = 3;
+/// Speeds that drives are sold with, in revolutions per minute.
+const SPEED_CLASSES: [f64; 8] = [
+    3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0,
+];
+/// How far a drive may be from the speed that it is sold with, as a share.
+const CLASS_TOLERANCE: f64 = 0.005;
+/// Points of the drawn spectrum.
+const SPECTRUM_POINTS: usize = 512;
+
+static DESCRIPTION: Description = Description {
+    name: "rotation",
+    aliases: &["rpm"],
+    summary: "speed of rotation to 0.01 %, or the proof that nothing rotates",
+    explanation: "\
+Reads 128 sectors all over the drive, and then the same ones again in another order. The platter \
+turns whatever the computer does, so that two reads of the same sector end a whole number of \
+revolutions apart, be it 41 or 187. The test looks for the one speed at which all these times are \
+whole numbers.
+
+The first chart shows how well each speed fits (coherence): 1 means that all times are whole \
+revolutions. One needle that stands out is the speed; lower needles to its right, at twice and \
+three times the speed, are its harmonics. Grass without a needle says that nothing rotates: an SSD, \
+a virtual disk, a RAID. The second chart is the platter seen from above: every dot is a sector at \
+the angle at which it was read, the beginning of the drive outside. The third shows the same \
+angles against the address. Dots all around are what a platter must give: were they all on one \
+side, a timer would have answered.
+
+The name of a class (5400, 7200 ...) is given only when the measured limits allow just one. It only \
+reads, about 256 blocks in each of up to three rounds.",
+    may_write: false,
+    metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
+    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(9))),
+    charts: &[
+        ChartSpec::new("Coherence against speed", ChartShape::Line, &["coherence-spectrum"]),
+        ChartSpec::new("Where the sectors lie", ChartShape::Polar, &["platter"]),
+        ChartSpec::new("Angle against address", ChartShape::Scatter, &["angle-over-address"]),
+    ],
+    headline_metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
+};
+
+/// Each round passes once over the drive and back, in short ways.
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let mut plan = analysis::single_read_plan(target, parameters);
+    let length = plan.window.end.saturating_sub(plan.window.start);
+    plan.window.end = plan.window.start + 2 * length / READS_PER_ROUND;
+    plan.limits.requests = Some(READS_PER_ROUND);
+    PlannedPhases::first_come(framework::plan_limits(parameters))
+        .add_phases(std::iter::repeat_n(plan, MAX_ROUNDS))
+}
+
+impl Benchmark for RotationSpeed {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let forecast = analysis::forecast(target, parameters, "128 places twice, three times");
+        Ok(Forecast {
+            run_time: planned_phases(target, parameters).run_time(target),
+            ..forecast
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let mut prober = SeekProber::new(bench)?;
+        let mut pairs = ReadPairs::default();
+        for round in 1..=MAX_ROUNDS {
+            let phase = format!("round {round} of {MAX_ROUNDS}");
+            let probes = pairs.read_round(&mut prober, &phase, 1.0 / MAX_ROUNDS as f64)?;
+            let rotation = pairs.assess_rotation();
+            prober.context.findings.verdicts.clear();
+            set_results(&mut prober, &rotation, &probes);
+            prober.context.phase_finished();
+            if prober.is_over() {
+                break;
+            }
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
+    }
+}
+
+fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes: &[TimedRead]) {
+    if let Some(verdict) = findings::rotation_check(rotation) {
+        prober.context.set_verdict(verdict);
+    }
+    match rotation {
+        RotationState::Rotating(found) | RotationState::Doubtful(found) => {
+            findings::set_rotation_metrics(prober, found);
+            set_charts(prober, found, probes);
+            check_speed_class(prober, found);
+        }
+        RotationState::NotRotating(found) | RotationState::PeriodicClock(found) => {
+            prober.context.findings.figures.clear();
+            prober.context.set_series(spectrum_series(found));
+        }
+        RotationState::TooFewPairs(_) => {}
+    }
+    check_rotational_flag(prober, rotation);
+}
+
+/// The charts of a platter.
+fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probes: &[TimedRead]) {
+    prober.context.set_series(spectrum_series(found));
+    if probes.is_empty() {
+        return;
+    }
+    let window = prober.window();
+    let outwards = |address: u64| {
+        let share = (address - window.start) as f64 / (window.end - window.start) as f64;
+        // The innermost track has about half the radius of the outermost.
+        1.0 - 0.5 * share
+    };
+    let fast = rotation_estimate::cache_threshold(probes);
+    let from_medium: Vec<TimedRead> = probes
+        .iter()
+        .copied()
+        .filter(|probe| probe.response() > fast)
+        .collect();
+    let angles: Vec<(u64, f64)> =
+        completion_angles(&from_medium, found.revolution_seconds()).collect();
+    prober.context.set_series(Series {
+        name: "platter".into(),
+        x: ChartAxis::new("angle", MetricUnit::Revolution),
+        y: ChartAxis::new("radius", MetricUnit::Ratio),
+        points: angles
+            .iter()
+            .map(|(address, angle)| [*angle, outwards(*address)])
+            .collect(),
+        intervals: Vec::new(),
+    });
+    prober.context.set_series(Series {
+        name: "angle-over-address".into(),
+        x: ChartAxis::new("address", MetricUnit::Bytes),
+        y: ChartAxis::new("angle", MetricUnit::Revolution),
+        points: angles
+            .iter()
+            .map(|(address, angle)| [*address as f64, *angle])
+            .collect(),
+        intervals: Vec::new(),
+    });
+}
+
+/// C(f), reduced to the highest value of each piece.
+fn spectrum_series(found: &RevolutionEstimate) -> Series {
+    let piece = found.spectrum.len().div_ceil(SPECTRUM_POINTS).max(1);
+    let highest = |piece: &[(f64, f64)]| {
+        let top = piece
+            .iter()
+            .max_by(|left, right| left.1.total_cmp(&right.1))?;
+        Some([top.0 * 60.0, top.1])
+    };
+    Series {
+        name: "coherence-spectrum".into(),
+        x: ChartAxis::new("speed", MetricUnit::RevolutionsPerMinute),
+        y: ChartAxis::new("coherence", MetricUnit::Ratio),
+        points: found.spectrum.chunks(piece).filter_map(highest).collect(),
+        intervals: Vec::new(),
+    }
+}
+
+/// Names the class when the limits allow one, and compares it with what the drive is sold as.
+fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate) {
+    let (low, high) = found.epoch_folding.frequency_interval;
+    let allowed: Vec<f64> = SPEED_CLASSES
+        .into_iter()
+        .filter(|class| {
+            low * 60.0 <= class * (1.0 + CLASS_TOLERANCE)
+                && class * (1.0 - CLASS_TOLERANCE) <= high * 60.0
+        })
+        .collect();
+    let speed = found.epoch_folding.frequency * 60.0;
+    let verdict = match allowed[..] {
+        [class] => Verdict::new(
+            "rotation-class",
+            Severity::Note,
+            format!(
+                "{speed:.2} rpm ({:+.3} % from {class:.0}): a drive of the {class:.0} rpm class",
+                100.0 * (speed / class - 1.0)
+            ),
+            "nothing to do",
+        ),
+        _ => Verdict::new(
+            "rotation-class",
+            Severity::Note,
+            format!("{speed:.2} rpm is none of the usual speeds"),
+            "nothing to do: some drives have a speed of their own, which is not printed on them",
+        ),
+    };
+    prober.context.set_verdict(verdict);
+    check_reported_speed(prober, speed);
+}
+
+/// Compares with what the drive reports, where it does.
+fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
+    let drive = prober.context.target.drive.as_ref();
+    let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
+        return;
+    };
+    let off = speed / f64::from(rate) - 1.0;
+    let evidence = format!(
+        "the drive reports {rate} rpm and makes {speed:.2}: {:+.3} %",
+        100.0 * off
+    );
+    prober.context.set_verdict(match off.abs() <= CLASS_TOLERANCE {
+        true => Verdict::new("rotation-as-reported", Severity::Note, evidence, "nothing to do"),
+        false => Verdict::new(
+            "rotation-differs",
+            Severity::Warning,
+            evidence,
+            "some drives report the speed of their class only; else the spindle may be failing: see \
+             the SMART values",
+        ),
+    });
+}
+
+/// Compares with what the kernel claims.
+fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationState) {
+    // A disk's own cache answers all of a smaller window.
+    const MAX_DRIVE_CACHE_BYTES: u64 = 1_000_000_000;
+    let claimed = prober.context.target.is_rotational();
+    let window = prober.window();
+    let (seen, word) = match rotation {
+        RotationState::Rotating(_) => (true, "rotates"),
+        RotationState::NotRotating(_) | RotationState::PeriodicClock(_)
+            if window.end - window.start > MAX_DRIVE_CACHE_BYTES =>
+        {
+            (false, "does not rotate")
+        }
+        _ => return,
+    };
+    if claimed.is_some_and(|claimed| claimed != seen) {
+        prober.context.set_verdict(Verdict::new(
+            "rotational-flag-wrong",
+            Severity::Warning,
+            format!("the kernel's flag says rotational={}, but it {word}", u8::from(!seen)),
+            "schedulers and file systems heed that flag: set it in /sys/block/NAME/queue/rotational",
+        ));
+    }
+}

@@ -1,0 +1,361 @@
+//! Seek curve: how long the arm's way takes against how far it is.
+
+use std::time::Duration;
+
+use super::analysis;
+use super::analysis::rotational_delay;
+use super::analysis::rotational_delay::{RotationalDelay, WaitEdge};
+use super::analysis::seek_position_map::SeekPositionMap;
+use super::analysis::{DriveTiming, SeekProber, TimedRead, command_overhead};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext,
+};
+use crate::drive::Target;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::general::fits;
+use crate::stats::general::fits::SeekCurve;
+use crate::stats::general::student::NORMAL_975;
+use crate::stats::general::{confidence, robust};
+
+/// Seek time over distance.
+pub struct SeekCurveBenchmark;
+
+/// Probes of one batch.
+const READS_PER_BATCH: usize = 150;
+/// Probes of one piece of the envelope, at least.
+const MIN_READS_PER_RANGE: usize = 50;
+/// Pieces of the envelope at most.
+const MAX_RANGES: usize = 32;
+/// Pieces without which no curve is drawn.
+const MIN_RANGES: usize = 6;
+/// Shortest distance, as a share of the stroke.
+const MIN_DISTANCE: f64 = 2e-5;
+
+static DESCRIPTION: Description = Description {
+    name: "seek-curve",
+    aliases: &["seekcurve"],
+    summary: "time of the arm against the distance, and the average seek",
+    explanation: "\
+Reads single blocks at distances from a few tracks to the whole stroke, short ones as often as long \
+ones. Each response is the command, the seek, and the part of a revolution that was still missing.
+
+Every dot of the chart is one read. They fill a band that is exactly one revolution high: its lower \
+edge is the seek, and what lies above it is rotation. For short distances the band is much higher \
+than its edge: rotation dominates, and a faster arm would help little. For long ones the edge has \
+risen: seeking dominates. The line along the edge is fitted to it: the square root of the distance \
+as long as the arm accelerates and brakes, a straight line beyond, where it coasts at full speed \
+(Ruemmler and Wilkes 1994).
+
+Distances are shares of the stroke: outer tracks hold more bytes, and the test measures how many. \
+The average seek is the one over a third of the stroke, which is the mean distance between two \
+random tracks. Typical: 4 to 9 ms.",
+    may_write: false,
+    metrics: &["average_seek", "rotation_speed", "revolution_time", "rotation_coherence"],
+    parameters: &analysis::probing_parameters(|_| ParameterValue::Duration(Duration::from_secs(60))),
+    charts: &[
+        ChartSpec::new("Response against distance", ChartShape::Scatter, &["seek-responses", "seek-envelope", "seek-curve"]),
+        ChartSpec::new("Seek against distance, short ones wide", ChartShape::Line, &["seek-envelope", "seek-curve"]).log_x(),
+    ],
+    headline_metrics: &["average_seek", "revolution_time"],
+};
+
+impl Benchmark for SeekCurveBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        Ok(analysis::forecast(
+            target,
+            parameters,
+            "at distances of all lengths",
+        ))
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.1)? else {
+            return Ok(());
+        };
+        let stroke = SeekPositionMap::measure_positions(&mut prober, &clockwork, 0.1)?;
+        let passing = stroke.sectors_per_track.map_or(0.0, |length| {
+            clockwork.block_passage_time(prober.block_bytes(), length)
+        });
+        let mut probes: Vec<TimedSeek> = Vec::new();
+        let mut commands: Vec<Vec<f64>> = Vec::new();
+        let mut doubts = 0;
+        let batches = batch_count(&prober, &clockwork);
+        for batch in 0..batches {
+            if prober.is_over() {
+                break;
+            }
+            let addresses = clockwork.insert_repeated_reads(&seek_addresses(&mut prober, &stroke));
+            let phase = format!("distances, {} of {batches}", batch + 1);
+            let found = prober.read_addresses(&phase, 0.8 / batches as f64, &addresses)?;
+            commands.push(
+                command_overhead::repeated_reads(&found)
+                    .map(TimedRead::response)
+                    .collect(),
+            );
+            let moves = clockwork.seeks_between(&found).into_iter();
+            probes.extend(moves.map(|(before, after)| {
+                TimedSeek {
+                    stroke_fraction: (stroke.position_of_address(before.address)
+                        - stroke.position_of_address(after.address))
+                    .abs(),
+                    response_seconds: after.response(),
+                    batch_index: batch,
+                }
+            }));
+            let envelope = lower_envelope(&mut probes, clockwork.revolution);
+            doubts = envelope
+                .iter()
+                .filter(|piece| piece.rotational_delay.check_plausibility().is_some())
+                .count();
+            let scale = TrackScale {
+                block_passage_time: passing,
+                distance_error: stroke.position_error,
+            };
+            let found = SeekCurveData {
+                seeks: &probes,
+                command_responses: &commands,
+                envelope: &envelope,
+            };
+            set_results(&mut prober, &clockwork, &found, scale);
+            prober.context.phase_finished();
+        }
+        check_results(&mut prober, probes.len(), doubts);
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
+    }
+}
+
+/// One read after a move of the arm.
+#[derive(Debug, Clone, Copy)]
+struct TimedSeek {
+    /// Share of the stroke.
+    stroke_fraction: f64,
+    /// In seconds.
+    response_seconds: f64,
+    /// Number of its batch.
+    batch_index: usize,
+}
+
+/// What the batches so far have given.
+#[derive(Clone, Copy)]
+struct SeekCurveData<'a> {
+    seeks: &'a [TimedSeek],
+    /// Response times in seconds of reads of the block read just before, by batch.
+    command_responses: &'a [Vec<f64>],
+    envelope: &'a [DistanceRange],
+}
+
+/// What is known of the tracks.
+#[derive(Debug, Clone, Copy)]
+struct TrackScale {
+    /// Seconds in which a block passes under the head.
+    block_passage_time: f64,
+    /// Standard error of a distance, in strokes.
+    distance_error: f64,
+}
+
+/// A range of distances.
+struct DistanceRange {
+    mean_distance: f64,
+    rotational_delay: RotationalDelay,
+}
+
+/// How many batches the time allows; twenty where nothing limits it.
+fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
+    const TYPICAL_SEEK_SECONDS: f64 = 0.005;
+    let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
+    prober
+        .remaining_time()
+        .map_or(20, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
+}
+
+/// Places at distances from one another of which half are even over the logarithm and half over
+/// the stroke.
+fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
+    let mut position = prober.random.uniform();
+    let mut addresses = Vec::with_capacity(READS_PER_BATCH);
+    for index in 0..READS_PER_BATCH {
+        let share = prober.random.uniform();
+        let distance = match index % 2 {
+            0 => MIN_DISTANCE.powf(share),
+            _ => share,
+        };
+        let (in_wards, out_wards) = (position + distance <= 1.0, position >= distance);
+        position = match (in_wards, out_wards) {
+            (true, true) if prober.random.uniform() < 0.5 => position - distance,
+            (false, true) => position - distance,
+            (true, _) => position + distance,
+            // Too far from here: from one end to as near to the other as it asks for.
+            (false, false) => f64::from(u8::from(position < 0.5)),
+        };
+        addresses.push(prober.align_down(stroke.address_of_position(position)));
+    }
+    addresses
+}
+
+/// The lower edge of the band, in pieces with equally many reads each.
+fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
+    probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
+    let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
+    if pieces < MIN_RANGES {
+        return Vec::new();
+    }
+    let piece = |part: &[TimedSeek]| {
+        let responses: Vec<_> = part.iter().map(|seek| (0, seek.response_seconds)).collect();
+        Some(DistanceRange {
+            mean_distance: robust::median(part.iter().map(|seek| seek.stroke_fraction))?,
+            rotational_delay: rotational_delay::analyse_rotational_delay(
+                &responses,
+                Some(revolution),
+            )?,
+        })
+    };
+    probes
+        .chunks(probes.len().div_ceil(pieces))
+        .filter_map(piece)
+        .collect()
+}
+
+fn set_results(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    found: &SeekCurveData<'_>,
+    scale: TrackScale,
+) {
+    let points = |points: &mut dyn Iterator<Item = (f64, f64)>| -> Vec<[f64; 2]> {
+        points
+            .map(|(distance, seconds)| [distance, 1e9 * seconds])
+            .collect()
+    };
+    let series = |name: &str, points: Vec<[f64; 2]>| Series {
+        name: name.into(),
+        x: ChartAxis::new("distance in strokes", MetricUnit::Ratio),
+        y: ChartAxis::new("time", MetricUnit::Nanoseconds),
+        points,
+        intervals: Vec::new(),
+    };
+    let all = points(
+        &mut found
+            .seeks
+            .iter()
+            .map(|seek| (seek.stroke_fraction, seek.response_seconds)),
+    );
+    prober.context.set_series(series("seek-responses", all));
+    let edges: Vec<(f64, f64)> = found
+        .envelope
+        .iter()
+        .map(|piece| (piece.mean_distance, piece.rotational_delay.lower_edge.lower))
+        .collect();
+    let Some(curve) = fits::fit_seek_curve(&edges) else {
+        return;
+    };
+    prober
+        .context
+        .set_series(series("seek-envelope", points(&mut edges.iter().copied())));
+    // Denser towards short distances, where it bends.
+    let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
+    let drawn = points(&mut smooth.map(|distance| (distance, curve.time_at(distance))));
+    prober.context.set_series(series("seek-curve", drawn));
+    if let Some(figure) = average_seek_metric(found, &curve, clockwork, scale) {
+        prober.context.set_metric(figure);
+    }
+}
+
+/// The distance whose seek is the average one, and those that are brought to it, in strokes.
+const THIRD_OF_STROKE: f64 = 1.0 / 3.0;
+const THIRD_STROKE_RANGE: std::ops::Range<f64> = 0.22..0.45;
+
+/// The seek over a third of the stroke: the edge of all responses at distances around it, each
+/// brought to that distance along the curve.
+fn average_seek_metric(
+    found: &SeekCurveData<'_>,
+    curve: &SeekCurve,
+    clockwork: &DriveTiming,
+    scale: TrackScale,
+) -> Option<Metric> {
+    let again: Vec<f64> = found.command_responses.iter().flatten().copied().collect();
+    let clockwork = clockwork.with_measured_overhead(&again);
+    let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
+    let figure = analysis::seek_metric("average_seek", &part, &clockwork, scale.block_passage_time);
+    // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
+    let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
+        / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
+    let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
+    let (low, high) = (figure.low? - margin, figure.high? + margin);
+    let disagreement = 1e9 * margin_between_parts(found, curve, &clockwork).unwrap_or(0.0);
+    let (low, high) = (
+        low.min(figure.value - disagreement),
+        high.max(figure.value + disagreement),
+    );
+    Some(figure.with_interval(low, high))
+}
+
+fn third_stroke_delay<'a>(
+    seeks: impl Iterator<Item = &'a TimedSeek>,
+    curve: &SeekCurve,
+    clockwork: &DriveTiming,
+) -> Option<RotationalDelay> {
+    let brought = |seek: &TimedSeek| {
+        seek.response_seconds - curve.time_at(seek.stroke_fraction) + curve.time_at(THIRD_OF_STROKE)
+    };
+    let near: Vec<(u64, f64)> = seeks
+        .filter(|seek| THIRD_STROKE_RANGE.contains(&seek.stroke_fraction))
+        .map(|seek| (0, brought(seek)))
+        .collect();
+    rotational_delay::measure_rotational_delay(&near, clockwork.revolution, WaitEdge::Median)
+}
+
+/// The 95 % margin of the mean of what parts of the run say alone, each with its own commands: a
+/// computer that is busy for a while delays some of them more than others.
+fn margin_between_parts(
+    found: &SeekCurveData<'_>,
+    curve: &SeekCurve,
+    clockwork: &DriveTiming,
+) -> Option<f64> {
+    const PART_COUNT: usize = 8;
+    const MIN_READS_PER_PART: usize = 40;
+    let batches = found.command_responses.len();
+    let alone = |part: usize| {
+        let range = batches * part / PART_COUNT..batches * (part + 1) / PART_COUNT;
+        let seeks = found
+            .seeks
+            .iter()
+            .filter(|seek| range.contains(&seek.batch_index));
+        let edge = third_stroke_delay(seeks, curve, clockwork)?.lower_edge;
+        let commands = found.command_responses[range.clone()]
+            .iter()
+            .flatten()
+            .copied();
+        let command = robust::median(commands).unwrap_or(0.0);
+        (edge.observations_inside >= MIN_READS_PER_PART).then_some(edge.lower - command)
+    };
+    let values: Vec<f64> = (0..PART_COUNT).filter_map(alone).collect();
+    confidence::independent_mean_estimate(&values)?.margin_of_error()
+}
+
+fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) {
+    let needed = MIN_RANGES * MIN_READS_PER_RANGE;
+    if probes < needed {
+        prober
+            .context
+            .set_verdict(analysis::too_few_observations("seek curve", probes, needed));
+    }
+    // One piece in a hundred is doubtful by chance; in short ones the seek itself varies.
+    if doubts > 3 {
+        prober.context.set_verdict(Verdict::new(
+            "seek-doubtful",
+            Severity::Warning,
+            format!("in {doubts} pieces of the curve the waiting times are not those of a platter"),
+            "stop other users of the drive and repeat",
+        ));
+    }
+}

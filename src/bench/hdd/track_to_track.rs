@@ -1,0 +1,264 @@
+//! Track to track: the shortest way of the arm.
+
+use std::time::Duration;
+
+use super::analysis;
+use super::analysis::constant_zone::ConstantZone;
+use super::analysis::seek_walk;
+use super::analysis::seek_walk::{JumpPattern, SeekWalk};
+use super::analysis::track_to_track_estimate;
+use super::analysis::track_to_track_estimate::TrackToTrackEstimate;
+use super::analysis::{DriveTiming, SECTOR_BYTES, SeekProber};
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext, framework,
+};
+use crate::drive::Target;
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
+use crate::units;
+
+/// Time of the shortest seek.
+pub struct TrackToTrack;
+
+/// Jumps of one batch.
+const JUMPS_PER_BATCH: usize = 150;
+/// Jumps without which no figure is given.
+const MIN_JUMPS: usize = 100;
+/// Batches of even jumps before the rest is aimed at the edge.
+const UNIFORM_BATCHES: usize = 3;
+
+const SPAN: ParameterSpec = ParameterSpec {
+    name: "span",
+    kind: ParameterKind::Size { least: 4096 },
+    help: "length of the jumps; unset: one cylinder, as the test finds it",
+    default_for: |_| ParameterValue::Unset,
+};
+
+static DESCRIPTION: Description = Description {
+    name: "track-to-track",
+    aliases: &["tracktotrack"],
+    summary: "time of the arm from one cylinder to the next",
+    explanation: "\
+First finds out how long a cylinder is: reads neighbouring sectors, whose angles rise evenly along \
+a track and jump where the next one begins. The jump is the skew that hides the change of head, and \
+one jump in so many is different, because there the arm moves: that many tracks are a cylinder. It \
+is the shortest jump that is certain to move the arm.
+
+Then walks over the drive in jumps of one cylinder, up to half a track more or less. As in `full-stroke`, the \
+response times spread evenly over one revolution, and the lower edge of the band is the seek. Where \
+that edge lies, a block is just caught or just missed: the second half of the jumps is aimed there.
+
+The first chart shows response against the exact length of the jump: the slanting line is the \
+platter turning on; where it breaks, the block was missed and came a revolution later. Typical: 0.2 \
+to 2 ms. With --span the jumps have another length; if that is less than a cylinder, some of them \
+do not move the arm at all, and the test says so in place of a number.",
+    may_write: false,
+    metrics: &["track_to_track_seek", "cylinder_size", "rotation_speed", "revolution_time", "rotation_coherence"],
+    parameters: &[
+        SPAN,
+        framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(40))),
+        framework::BYTES,
+        framework::REQUESTS,
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::CACHE,
+    ],
+    charts: &[
+        ChartSpec::new("Response against jump", ChartShape::Scatter, &["jump-responses"]),
+        ChartSpec::new("Rotational part", ChartShape::Bars, &["rotational-part"]),
+    ],
+    headline_metrics: &["track_to_track_seek", "cylinder_size", "revolution_time"],
+};
+
+/// Single reads until the limits, near each other.
+fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
+    let mut plan = analysis::single_read_plan(target, parameters);
+    plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
+    PlannedPhases::first_come(framework::plan_limits(parameters)).add_phase(plan)
+}
+
+impl Benchmark for TrackToTrack {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let forecast = analysis::forecast(target, parameters, "in jumps of one cylinder");
+        Ok(match target.is_rotational() {
+            Some(false) => forecast,
+            _ => Forecast {
+                run_time: planned_phases(target, parameters).run_time(target),
+                ..forecast
+            },
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let Some((mut prober, clockwork)) = analysis::start_seek_probing(bench, 0.2)? else {
+            return Ok(());
+        };
+        let Some(stretch) = ConstantZone::find_constant_zone(&mut prober, &clockwork)? else {
+            prober
+                .context
+                .set_verdict(analysis::tracks_undetermined(prober.is_over()));
+            return Ok(());
+        };
+        let Some(jumps) = jump_pattern(&mut prober, &stretch) else {
+            return Ok(());
+        };
+        let passing = clockwork.block_passage_time(prober.block_bytes(), jumps.track_sectors);
+        walk_cylinders(&mut prober, &clockwork, jumps, passing)
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::AdaptiveRequests)
+    }
+}
+
+/// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
+fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
+    let found = &stretch.cylinder_scan;
+    let length = stretch.sectors_per_cylinder();
+    match found.cylinder {
+        Some(_) => {
+            let size = Metric::new("cylinder_size", length * SECTOR_BYTES, MetricUnit::Bytes);
+            prober.context.set_metric(size);
+        }
+        None if found.is_conclusive() => prober.context.set_verdict(Verdict::new(
+            "cylinder-not-told",
+            Severity::Note,
+            "all tracks begin with the same skew: changing the head takes as long as moving the arm, \
+             or there is one surface only",
+            "the jumps are one track long",
+        )),
+        None => {
+            prober.context.set_verdict(Verdict::new(
+                "cylinder-not-told",
+                Severity::Invalid,
+                format!("the skews of {} tracks show no order", found.skews.len()),
+                "stop other users of the drive and repeat",
+            ));
+            return None;
+        }
+    }
+    let span = prober
+        .context
+        .parameters
+        .bytes("span")
+        .map(|span| span as f64 / SECTOR_BYTES);
+    if let Some(span) = span.filter(|span| *span < 0.98 * length) {
+        prober.context.set_verdict(Verdict::new(
+            "span-below-cylinder",
+            Severity::Invalid,
+            format!(
+                "a jump of {} stays within a cylinder of {} at times",
+                units::format_block_size(span * SECTOR_BYTES),
+                units::format_block_size(length * SECTOR_BYTES)
+            ),
+            "leave --span out, or make it larger than a cylinder",
+        ));
+        return None;
+    }
+    let length = span.unwrap_or(length);
+    Some(JumpPattern {
+        highest_address: stretch.highest_address,
+        lowest_address: stretch.lowest_jump_address(length, &prober.window()),
+        jump_sectors: length,
+        track_sectors: found.layout.rounded_sectors_per_track(),
+    })
+}
+
+fn walk_cylinders(
+    prober: &mut SeekProber<'_, '_>,
+    clockwork: &DriveTiming,
+    jumps: JumpPattern,
+    passing: f64,
+) -> Result<(), BenchError> {
+    let mut walk = SeekWalk::new(jumps);
+    let mut found: Option<TrackToTrackEstimate> = None;
+    let batches = batch_count(prober, clockwork);
+    for batch in 0..batches {
+        if prober.is_over() {
+            break;
+        }
+        let text = format!("cylinder to cylinder, {} of {batches}", batch + 1);
+        let phase = (text.as_str(), 0.6 / batches as f64);
+        match &found {
+            Some(TrackToTrackEstimate {
+                rotational_delay: part,
+                ..
+            }) if walk.uniform_batches.len() >= UNIFORM_BATCHES
+                && walk.edge_batches.len() < 3 * walk.uniform_batches.len() =>
+            {
+                // What is neither arm nor command is in the edge too: aim at the whole of it.
+                let aim = (part.lower_edge.lower, JUMPS_PER_BATCH);
+                let before = walk.edge_batches.len();
+                walk.measure_edge_jumps(prober, clockwork, phase, aim)?;
+                if walk.edge_batches.len() == before {
+                    walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?;
+                }
+            }
+            _ => walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?,
+        }
+        // The first edge is needed for aiming; later ones become more exact slowly.
+        let due = batch < 2 * UNIFORM_BATCHES
+            || (batch + 1) % (batches / 10).max(1) == 0
+            || batch + 1 == batches;
+        if seek_walk::all_jumps(&walk.uniform_batches).count() >= MIN_JUMPS
+            && (due || prober.is_over())
+        {
+            found = track_to_track_estimate::analyse_walk(&walk, clockwork);
+            set_results(prober, &walk, found.as_ref(), passing);
+            prober.context.phase_finished();
+        }
+    }
+    let verdict = match &found {
+        Some(found) => found.check_plausibility(&found.seek_metric("", passing)),
+        None => Some(analysis::too_few_observations(
+            "track to track",
+            seek_walk::all_jumps(&walk.uniform_batches).count(),
+            MIN_JUMPS,
+        )),
+    };
+    verdict
+        .into_iter()
+        .for_each(|verdict| prober.context.set_verdict(verdict));
+    Ok(())
+}
+
+/// How many batches the time allows; twelve where nothing limits it.
+fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
+    const TYPICAL_SEEK_SECONDS: f64 = 0.0015;
+    let one = JUMPS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
+    prober
+        .remaining_time()
+        .map_or(12, |left| (left.as_secs_f64() / one).ceil() as usize)
+        .max(1)
+}
+
+fn set_results(
+    prober: &mut SeekProber<'_, '_>,
+    walk: &SeekWalk,
+    found: Option<&TrackToTrackEstimate>,
+    passing: f64,
+) {
+    let Some(found) = found else {
+        return;
+    };
+    let seek = found.seek_metric("track_to_track_seek", passing);
+    prober.context.set_metric(seek);
+    prober
+        .context
+        .set_series(analysis::rotational_distribution(&found.rotational_delay));
+    prober.context.set_series(Series {
+        name: "jump-responses".into(),
+        x: ChartAxis::new("jump beyond a cylinder", MetricUnit::Revolution),
+        y: ChartAxis::new("response", MetricUnit::Nanoseconds),
+        points: seek_walk::all_jumps(&walk.uniform_batches)
+            .map(|jump| [jump.excess_tracks, 1e9 * jump.response])
+            .collect(),
+        intervals: Vec::new(),
+    });
+}

@@ -1,0 +1,653 @@
+//! Every reading test that suits a drive, and one page of what follows.
+
+use std::time::Duration;
+
+use crate::bench::framework;
+use crate::bench::framework::describe_target;
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterSet, ParameterValue, RunContext, RunTime, find_benchmark,
+};
+use crate::drive::Target;
+use crate::session::document::{
+    Findings, Metric, MetricTable, MetricTableRow, MetricUnit, Severity, Verdict,
+};
+use crate::units;
+
+/// The reading tests, one after the other.
+pub struct SurveySuite;
+
+/// A test of the survey.
+#[derive(Debug, Clone, Copy)]
+struct SurveyPart {
+    name: &'static str,
+    /// Seconds that it gets.
+    time_weight: u64,
+    /// Seconds on what may rotate: a disk answers so few requests per second that a sweep needs longer.
+    seconds_on_disk: u64,
+    /// What it is for.
+    applicability: Applicability,
+}
+
+/// What a part makes sense on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Applicability {
+    AnyTarget,
+    /// Whatever may rotate and is addressed as it lies on the medium.
+    PossiblyRotational,
+    /// The same, unless `rotation` showed that it does not.
+    Rotational,
+}
+
+/// In the order in which they are run. Names that this program lacks are passed over.
+const SURVEY_PARTS: &[SurveyPart] = &[
+    survey_part("sequential-read", 20, Applicability::AnyTarget),
+    survey_part("random-read", 10, Applicability::AnyTarget),
+    SurveyPart {
+        seconds_on_disk: 60,
+        ..survey_part("concurrency-read", 27, Applicability::AnyTarget)
+    },
+    survey_part("block-size-read", 24, Applicability::AnyTarget),
+    survey_part("interference", 15, Applicability::AnyTarget),
+    survey_part("rotation", 10, Applicability::PossiblyRotational),
+    survey_part("reorder", 40, Applicability::Rotational),
+    survey_part("full-stroke", 15, Applicability::Rotational),
+    survey_part("track-to-track", 15, Applicability::Rotational),
+    survey_part("seek-curve", 30, Applicability::Rotational),
+];
+
+const fn survey_part(name: &'static str, seconds: u64, suits: Applicability) -> SurveyPart {
+    SurveyPart {
+        name,
+        time_weight: seconds,
+        seconds_on_disk: seconds,
+        applicability: suits,
+    }
+}
+
+static DESCRIPTION: Description = Description {
+    name: "survey",
+    aliases: &[],
+    summary: "every reading test that suits the drive, one after the other, and one page of advice",
+    explanation: "\
+Runs the reading tests that suit this drive with short times: sequential, random, concurrency, block size \
+and interference; on disks that may rotate also reordering, rotation and seeks. It says beforehand how \
+long that takes; --duration makes it longer or shorter as a whole.
+
+The summary lists the figures that describe a drive, and the advice that follows from them: which queue \
+depth, which block size, where a fast partition belongs, how long a full copy takes. The full \
+figures and curves of every part are in the document, with the part's name in front.
+
+It only reads.",
+    may_write: false,
+    metrics: &["sequential-read/", "random-read/", "concurrency-read/", "block-size-read/", "interference/", "rotation/", "reorder/", "full-stroke/", "track-to-track/", "seek-curve/"],
+    parameters: &[
+        framework::DURATION.with_default(|_| ParameterValue::Unset),
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SEED,
+        framework::CACHE,
+    ],
+    charts: &[
+        ChartSpec::new(
+            "Throughput against address",
+            ChartShape::Steps,
+            &["sequential-read/throughput-over-address"],
+        ),
+        ChartSpec::new(
+            "IOPS against queue depth",
+            ChartShape::Line,
+            &["concurrency-read/iops-against-depth"],
+        )
+        .log_x()
+        .with_marks(&["concurrency-read/optimal_depth"]),
+        ChartSpec::new(
+            "Throughput against block size",
+            ChartShape::Line,
+            &["block-size-read/throughput-against-block-size"],
+        )
+        .log_x(),
+    ],
+    headline_metrics: &[
+        "sequential-read/throughput_mean",
+        "random-read/iops",
+        "random-read/latency_p99",
+        "concurrency-read/optimal_depth",
+    ],
+};
+
+/// Rows of the summary: what people call it, and the figure. `{random}`, `{beside}` and `{optimal}` are
+/// the queue depths at which it was measured: figures of different depths must not be laid beside each
+/// other unmarked.
+const SUMMARY_ROWS: &[(&str, &str)] = &[
+    ("sequential reads, mean", "sequential-read/throughput_mean"),
+    ("at the slowest place", "sequential-read/throughput_min"),
+    ("at the fastest place", "sequential-read/throughput_max"),
+    ("reading all of it takes", "sequential-read/full_copy_time"),
+    ("random reads, depth {random}", "random-read/iops"),
+    ("p50 of these, depth {random}", "random-read/latency_p50"),
+    ("p99 of these, depth {random}", "random-read/latency_p99"),
+    ("queue depth that suits", "concurrency-read/optimal_depth"),
+    (
+        "random reads, depth {optimal}",
+        "concurrency-read/optimal_depth_iops",
+    ),
+    (
+        "p90 of these, depth {optimal}",
+        "concurrency-read/optimal_depth_p90",
+    ),
+    ("times as many as at depth 1", "concurrency-read/speedup"),
+    (
+        "most random reads, depth {most}",
+        "concurrency-read/iops_max",
+    ),
+    (
+        "p90 of these, depth {most}",
+        "concurrency-read/iops_max_p90",
+    ),
+    ("access time", "block-size-read/access_time"),
+    ("balanced block size", "block-size-read/balanced_block_size"),
+    ("tree node that suits", "block-size-read/btree_node_size"),
+    (
+        "users' IOPS beside a job, depth {beside}",
+        "interference/iops_disturbed",
+    ),
+    (
+        "sorted random reads over unsorted ones",
+        "reorder/reorder_gain",
+    ),
+    ("rotation", "rotation/rotation_speed"),
+    ("full stroke", "full-stroke/full_stroke_seek"),
+    ("track to track", "track-to-track/track_to_track_seek"),
+    ("average seek", "seek-curve/average_seek"),
+];
+
+/// A part that suits a target, with what it gets of the time.
+struct SelectedPart {
+    benchmark: &'static dyn Benchmark,
+    duration: Duration,
+    applicability: Applicability,
+}
+
+/// The parts that suit a target.
+fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedPart> {
+    let may_rotate =
+        target.is_rotational() == Some(true) && framework::addresses_are_physical(target);
+    let suitable =
+        |part: &&SurveyPart| part.applicability == Applicability::AnyTarget || may_rotate;
+    let chosen = |part: &SurveyPart| {
+        Some(SelectedPart {
+            benchmark: find_benchmark(part.name)?,
+            duration: Duration::from_secs(match may_rotate {
+                true => part.seconds_on_disk,
+                false => part.time_weight,
+            }),
+            applicability: part.applicability,
+        })
+    };
+    let mut chosen: Vec<SelectedPart> = SURVEY_PARTS
+        .iter()
+        .filter(suitable)
+        .filter_map(chosen)
+        .collect();
+    let usual: Duration = chosen.iter().map(|part| part.duration).sum();
+    let wanted = parameters.duration("duration").unwrap_or(usual);
+    let scale = wanted.as_secs_f64() / usual.as_secs_f64().max(1e-9);
+    for part in &mut chosen {
+        part.duration = part.duration.mul_f64(scale);
+    }
+    chosen
+}
+
+/// The queue depths at which parts measure.
+#[derive(Debug, Clone, Copy)]
+struct MeasuredDepths {
+    random_depth: Option<u64>,
+    interference_depth: Option<u64>,
+}
+
+impl MeasuredDepths {
+    fn from_parts(parts: &[SelectedPart], target: &Target, own: &ParameterSet) -> Self {
+        let depth = |name: &str| {
+            let part = parts
+                .iter()
+                .find(|part| part.benchmark.description().name == name)?;
+            part_parameters(part.benchmark, part.duration, target, own).count("depth")
+        };
+        Self {
+            random_depth: depth("random-read"),
+            interference_depth: depth("interference"),
+        }
+    }
+
+    /// A row's name with the depths in it.
+    fn label(self, name: &str, findings: &Findings) -> String {
+        let known = |depth: Option<u64>| depth.map_or("?".to_owned(), |depth| depth.to_string());
+        let measured =
+            |figure: &str| known(metric_value(findings, figure).map(|depth| depth as u64));
+        name.replace("{random}", &known(self.random_depth))
+            .replace("{beside}", &known(self.interference_depth))
+            .replace("{optimal}", &measured("concurrency-read/optimal_depth"))
+            .replace("{most}", &measured("concurrency-read/iops_max_depth"))
+    }
+}
+
+/// A part's parameters: its defaults, its time, and what the survey was told.
+fn part_parameters(
+    test: &dyn Benchmark,
+    time: Duration,
+    target: &Target,
+    own: &ParameterSet,
+) -> ParameterSet {
+    let known = test.description().parameters;
+    let mut parameters = ParameterSet::defaults(known, target);
+    for name in ["window-begin", "window-end", "seed", "cache"] {
+        if let Some(value) = own.get(name).filter(|_| parameters.get(name).is_some()) {
+            parameters.set(name, value.clone());
+        }
+    }
+    if parameters.get("duration").is_some() {
+        parameters.set("duration", ParameterValue::Duration(time));
+    }
+    parameters
+}
+
+impl Benchmark for SurveySuite {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let parts = applicable_parts(target, parameters);
+        let mut time = RunTime::default();
+        for part in &parts {
+            let own = part_parameters(part.benchmark, part.duration, target, parameters);
+            // A part that does not fit is left out.
+            if let Ok(forecast) = part.benchmark.forecast(target, &own) {
+                time = time + forecast.run_time;
+            }
+        }
+        let names: Vec<&str> = parts
+            .iter()
+            .map(|part| part.benchmark.description().name)
+            .collect();
+        let window = framework::plan_window(target, parameters);
+        if window.is_empty() {
+            return Err(BenchError::InvalidParameters(
+                "--window-begin must lie before --window-end".to_owned(),
+            ));
+        }
+        Ok(Forecast {
+            sentence: format!(
+                "runs {} tests on {}: {}",
+                names.len(),
+                describe_target(target),
+                names.join(", "),
+            ),
+            run_time: time,
+            max_read_bytes: None,
+            max_written_bytes: None,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let parts = applicable_parts(bench.target, bench.parameters);
+        let depths = MeasuredDepths::from_parts(&parts, bench.target, bench.parameters);
+        let total: Duration = parts.iter().map(|part| part.duration).sum();
+        let mut skipped = Vec::new();
+        for SelectedPart {
+            benchmark: test,
+            duration: time,
+            applicability: suits,
+        } in parts
+        {
+            if suits == Applicability::Rotational && is_found_non_rotational(&bench.findings) {
+                skipped.push(test.description().name);
+                continue;
+            }
+            let parameters = part_parameters(test, time, bench.target, bench.parameters);
+            let share = time.as_secs_f64() / total.as_secs_f64().max(1e-9);
+            let result = bench.run_nested(test, &parameters, share);
+            if let Err(error) = result {
+                bench.set_verdict(part_skipped(test, &error));
+            }
+            let rotational = bench.target.is_rotational() == Some(true);
+            set_summary(&mut bench.findings, depths, rotational);
+            bench.phase_finished();
+            if bench.is_stopped() {
+                break;
+            }
+        }
+        if !skipped.is_empty() {
+            bench.set_verdict(Verdict::new(
+                "mechanics-skipped",
+                Severity::Note,
+                format!("skipped, because nothing rotates: {}", skipped.join(", ")),
+                "nothing to do: these measure the arm of a hard disk",
+            ));
+        }
+        Ok(())
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SeveralPoints)
+    }
+}
+
+/// Whether the part that looks for a rotation found that there is none.
+fn is_found_non_rotational(findings: &Findings) -> bool {
+    let known = |verdict: &Verdict| verdict.code == "rotation/does-not-rotate";
+    findings.verdicts.iter().any(known)
+}
+
+fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
+    Verdict::new(
+        &format!("{}/left-out", test.description().name),
+        Severity::Note,
+        format!("{} could not be run: {error}", test.description().name),
+        error.advice(),
+    )
+}
+
+/// The page: the figures that describe a drive, and what follows from them.
+fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool) {
+    let row = |(name, figure): &(&str, &str)| MetricTableRow {
+        name: depths.label(name, findings).into(),
+        cells: vec![(*figure).into()],
+    };
+    // A gain that may be none is no row of a summary.
+    let significant = |figure: &Metric| {
+        figure.name != "reorder/reorder_gain" || figure.low.is_some_and(|low| low > 1.0)
+    };
+    let known = |(_, figure): &&(&str, &str)| findings.metric(figure).is_some_and(significant);
+    let table = MetricTable {
+        name: "Summary".into(),
+        columns: vec!["measured".into()],
+        rows: SUMMARY_ROWS.iter().filter(known).map(row).collect(),
+    };
+    findings.set_table(table);
+    let advice = [
+        queue_advice(findings),
+        block_advice(findings),
+        copy_advice(findings),
+        faster_than_medium(findings).filter(|_| rotational),
+    ];
+    for verdict in advice.into_iter().flatten() {
+        findings.set_verdict(verdict);
+    }
+}
+
+fn metric_value(findings: &Findings, name: &str) -> Option<f64> {
+    findings.metric(name).map(|figure: &Metric| figure.value)
+}
+
+fn tuning_advice(code: &str, evidence: String, advice: String) -> Verdict {
+    Verdict::new(code, Severity::Note, evidence, advice)
+}
+
+/// What the curve of IOPS against depth says: where a request is answered soon, and where the most
+/// are done. Only what differs by more than the measurement may be off is told apart.
+fn queue_advice(findings: &Findings) -> Option<Verdict> {
+    let figure = |name: &str| findings.metric(&format!("concurrency-read/{name}"));
+    let at = |name: &str| Some(figure(name)?.value);
+    let (depth, iops) = (at("optimal_depth")?, figure("optimal_depth_iops")?);
+    let most = figure("iops_max_depth").zip(figure("iops_max"));
+    let certain = |figure: &Metric| figure.low.zip(figure.high);
+    let more = most.filter(|(_, most)| match (certain(most), certain(iops)) {
+        (Some((low, _)), Some((_, high))) => low > high,
+        _ => false,
+    });
+    let said = |depth: f64, iops: &Metric, p90: &str| {
+        let wait = at(p90).map_or_else(String::new, |p90| {
+            format!(" (p90 {})", units::format_latency(p90))
+        });
+        format!(
+            "{} IOPS at depth {depth}{wait}",
+            units::format_count(iops.value)
+        )
+    };
+    let best = said(depth, iops, "optimal_depth_p90");
+    let (evidence, words) = match (more, depth > 1.0) {
+        (Some((deepest, most)), _) => (
+            format!("{best}, {}", said(deepest.value, most, "iops_max_p90")),
+            format!(
+                "keep about {depth} requests in flight where response time counts, and up to {} where \
+                 only throughput does",
+                deepest.value
+            ),
+        ),
+        (None, true) => (
+            format!("{best}; no depth gives significantly more"),
+            format!("let servers and databases keep about {depth} requests in flight"),
+        ),
+        (None, false) => (
+            format!("{best}; no depth gives significantly more"),
+            "more than one request in flight only makes everybody wait longer".to_owned(),
+        ),
+    };
+    Some(tuning_advice("advice-queue-depth", evidence, words))
+}
+
+/// Reads that were faster than the medium at its fastest place.
+fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
+    const MAX_MEDIUM_RATIO: f64 = 1.15;
+    let most = metric_value(findings, "sequential-read/throughput_max")?;
+    let (name, rate) = findings
+        .figures
+        .iter()
+        .filter(|figure| figure.unit == MetricUnit::BytesPerSecond)
+        .filter(|figure| !figure.name.starts_with("sequential-read/"))
+        .map(|figure| (&figure.name, figure.value))
+        .max_by(|left, right| left.1.total_cmp(&right.1))?;
+    (rate > MAX_MEDIUM_RATIO * most).then(|| {
+        Verdict::new(
+            "throughput-above-medium",
+            Severity::Warning,
+            format!(
+                "{name} is {}, but the medium gives {} at its fastest place",
+                units::format_throughput(rate),
+                units::format_throughput(most)
+            ),
+            "a cache answered: widen the window, or read more than the cache holds",
+        )
+    })
+}
+
+fn block_advice(findings: &Findings) -> Option<Verdict> {
+    let balanced = metric_value(findings, "block-size-read/balanced_block_size")?;
+    let node = metric_value(findings, "block-size-read/btree_node_size")?;
+    let access = metric_value(findings, "block-size-read/access_time")?;
+    Some(tuning_advice(
+        "advice-block-size",
+        format!(
+            "an access costs {} before the first byte",
+            units::format_latency(access)
+        ),
+        format!(
+            "scan with blocks well above {}; nodes of a tree (an index) are best near {}",
+            units::format_block_size(balanced.round()),
+            units::format_block_size(node.round())
+        ),
+    ))
+}
+
+fn copy_advice(findings: &Findings) -> Option<Verdict> {
+    let nanoseconds = metric_value(findings, "sequential-read/full_copy_time")?;
+    let once = Duration::from_nanos(nanoseconds as u64);
+    let mean = metric_value(findings, "sequential-read/throughput_mean")?;
+    Some(tuning_advice(
+        "advice-full-copy",
+        format!(
+            "all of it is read at {} on average",
+            MetricUnit::BytesPerSecond.format(mean)
+        ),
+        format!(
+            "plan {} for a full backup or rebuild, and twice that where source and destination \
+             share the drive",
+            units::format_wait(once)
+        ),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::bench::tests::fake;
+    use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
+    use crate::session::document::RunState;
+
+    #[test]
+    fn survey_of_simulated_drive_completes_in_one_run() {
+        let name = "sim:constant,latency=1ms,throughput=100MB,parallel=4,size=4GB";
+        let finished = run_on_simulated(find_benchmark("survey").unwrap(), name, &[]);
+        assert_eq!(finished.state, RunState::Finished, "{:?}", finished.error);
+        assert!((metric_value(&finished, "block-size-read/access_time") / 1e6 - 1.0).abs() < 0.02);
+        assert_eq!(
+            metric_value(&finished, "concurrency-read/optimal_depth"),
+            4.0
+        );
+        let table = finished
+            .findings
+            .tables
+            .iter()
+            .find(|table| table.name == "Summary")
+            .unwrap();
+        assert!(table.rows.len() >= 12, "{table:?}");
+        let codes = check_codes(&finished);
+        for code in [
+            "advice-queue-depth",
+            "advice-block-size",
+            "advice-full-copy",
+        ] {
+            assert!(codes.contains(&code), "{codes:?}");
+        }
+    }
+
+    /// A drive that the kernel calls rotational.
+    fn rotational_target() -> Target {
+        let name = "sim:hdd,size=10GB,cylinders=20000";
+        let opened = crate::engine::open_target(
+            &crate::roots::SysPaths::default(),
+            name,
+            crate::engine::EngineChoice::Auto,
+            None,
+        );
+        opened.unwrap().target
+    }
+
+    #[test]
+    fn survey_of_nonrotating_drive_skips_mechanics_with_one_check() {
+        let target = rotational_target();
+        let fake = FakeDrive::new(|asked| Some(100_000 + asked.address % 7919));
+        let finished = fake::run_on_fake(find_benchmark("survey").unwrap(), &target, &[], &fake);
+        let codes = check_codes(&finished);
+        let told = |part: &str| codes.iter().filter(|code| code.ends_with(part)).count();
+        assert_eq!(told("does-not-rotate"), 1, "{codes:?}");
+        assert_eq!(told("mechanics-skipped"), 1, "{codes:?}");
+        let findings = &finished.findings;
+        for part in ["reorder/", "full-stroke/", "track-to-track/", "seek-curve/"] {
+            assert!(
+                findings.figures.iter().all(|it| !it.name.starts_with(part)),
+                "{part}"
+            );
+        }
+    }
+
+    #[test]
+    fn survey_rows_and_advice_name_queue_depth() {
+        let name = "sim:hdd,clock=virtual,size=100GB,cylinders=20000";
+        let finished = run_on_simulated(find_benchmark("survey").unwrap(), name, &[]);
+        let tables = &finished.findings.tables;
+        let table = tables.iter().find(|table| table.name == "Summary").unwrap();
+        let depth = |figure: &str| {
+            let row = table.rows.iter().find(|row| row.cells == [figure]).unwrap();
+            row.name
+                .rsplit_once("depth ")
+                .map(|(_, depth)| depth.to_owned())
+        };
+        assert_eq!(depth("random-read/iops"), depth("random-read/latency_p50"));
+        let optimal = metric_value(&finished, "concurrency-read/optimal_depth").to_string();
+        assert_eq!(depth("concurrency-read/optimal_depth_iops"), Some(optimal));
+        if let Some(most) = finished.findings.metric("concurrency-read/iops_max_depth") {
+            let most = most.value.to_string();
+            assert_eq!(depth("concurrency-read/iops_max"), Some(most));
+        }
+    }
+
+    #[test]
+    fn survey_queue_advice_names_significantly_different_depths() {
+        let mut findings = Findings::default();
+        assert_eq!(queue_advice(&findings), None);
+        let mut put = |name: &str, value: f64, unit| {
+            let name = format!("concurrency-read/{name}");
+            let figure = Metric::new(&name, value, unit);
+            findings.set_metric(figure.with_interval(value * 0.95, value * 1.05));
+        };
+        put("optimal_depth", 4.0, MetricUnit::Count);
+        put("optimal_depth_iops", 200.0, MetricUnit::PerSecond);
+        put("iops_max_depth", 64.0, MetricUnit::Count);
+        put("iops_max", 400.0, MetricUnit::PerSecond);
+        // A disk does far more with many requests to choose from: the advice says so.
+        let advice = queue_advice(&findings).unwrap().advice;
+        assert!(advice.contains("up to 64"), "{advice}");
+        findings.figures.retain(|it| !it.name.contains("iops_max"));
+        let advice = queue_advice(&findings).unwrap().advice;
+        assert!(advice.contains("keep about 4 requests"), "{advice}");
+    }
+
+    #[test]
+    fn survey_throughput_above_media_rate_is_flagged() {
+        let mut findings = Findings::default();
+        let rate = |name, value| Metric::new(name, value, MetricUnit::BytesPerSecond);
+        findings.set_metric(rate("sequential-read/throughput_max", 267e6));
+        findings.set_metric(rate("block-size-read/throughput_max", 280e6));
+        assert_eq!(faster_than_medium(&findings), None);
+        findings.set_metric(rate("block-size-read/throughput_max", 348e6));
+        let verdict = faster_than_medium(&findings).unwrap();
+        assert!(verdict.evidence.contains("267 MB/s"), "{verdict:?}");
+    }
+
+    #[test]
+    fn survey_forecast_states_run_time() {
+        let target = Target::example_drive();
+        let test = find_benchmark("survey").unwrap();
+        let parameters = fake::parameters(test, &target, &[]);
+        let forecast = test.forecast(&target, &parameters).unwrap();
+        // What is in flight when the time of a part is over is waited for.
+        let at_most = |seconds: u64| Duration::from_secs(seconds + 2).mul_f64(1.02);
+        assert!(forecast.run_time.maximum <= at_most(96), "{forecast:?}");
+        assert!(forecast.run_time.expected > at_most(48), "{forecast:?}");
+        let parameters = fake::parameters(test, &target, &[("duration", "10s")]);
+        let shorter = test.forecast(&target, &parameters).unwrap().run_time;
+        assert!(shorter.maximum <= at_most(10), "{shorter:?}");
+    }
+
+    #[test]
+    fn survey_of_failing_drive_keeps_partial_results() {
+        let fake = FakeDrive::new(|asked| (asked.address < 1 << 29).then_some(1_000_000));
+        let finished = fake::run_on_fake(
+            find_benchmark("survey").unwrap(),
+            &fake::simulated_target(1 << 30),
+            &[],
+            &fake,
+        );
+        assert_eq!(finished.state, RunState::Failed);
+        metric_value(&finished, "sequential-read/throughput_mean");
+        assert!(
+            finished
+                .findings
+                .metric("concurrency-read/optimal_depth")
+                .is_none()
+        );
+    }
+
+    #[test]
+    fn survey_parts_never_write() {
+        for test in SURVEY_PARTS
+            .iter()
+            .filter_map(|part| find_benchmark(part.name))
+        {
+            assert!(!test.description().may_write);
+        }
+    }
+}

@@ -1,0 +1,374 @@
+//! What the sweep shows: its curves, and the depths that stand out.
+
+use crate::bench::RunContext;
+use crate::bench::framework;
+use crate::bench::framework::rounds::{DEFAULT_ROUNDS, NoOptimum, PointComparison, SweepRounds};
+use crate::bench::framework::sweep::SweepTurn;
+use crate::bench::framework::variants::combined_latency;
+use crate::engine::{ExecutionOutcome, Plan};
+use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
+use crate::stats::latency::concurrency::{
+    DepthStep, depth_score, is_saturated, knee_index, mean_in_flight,
+};
+use crate::stats::latency::histogram::LatencyHistogram;
+
+/// A depth is as good as the best from this share of its score, or of its IOPS, on.
+const EQUIVALENCE_FRACTION: f64 = 0.95;
+/// The p90 of one round rests on this many requests at least; its scatter from round to round shows
+/// what that is worth.
+const MIN_REQUESTS_IN_ROUND: u64 = 20;
+/// A deeper queue that gives more than this times the IOPS is worth measuring.
+const MIN_WORTHWHILE_SPEEDUP: f64 = 1.02;
+
+/// What was measured at the depths so far.
+#[derive(Debug)]
+pub(crate) struct DepthSweep {
+    alpha: f64,
+    depths: Vec<u32>,
+    /// Response times of all rounds.
+    latencies: Vec<LatencyHistogram>,
+    /// Requests per second.
+    iops: SweepRounds,
+    /// p90 in nanoseconds.
+    p90_latencies: SweepRounds,
+    /// Requests in flight by Little's law.
+    reached_depths: SweepRounds,
+}
+
+impl DepthSweep {
+    /// Nothing measured yet; `alpha` is the weight of throughput in the score.
+    pub(crate) fn new(depths: &[u32], alpha: f64, seed: u64) -> Self {
+        let rounds = SweepRounds::new(depths.len(), seed);
+        Self {
+            alpha,
+            depths: depths.to_vec(),
+            latencies: vec![LatencyHistogram::default(); depths.len()],
+            iops: rounds.clone(),
+            p90_latencies: rounds.clone(),
+            reached_depths: rounds,
+        }
+    }
+
+    /// Adds a phase.
+    pub(crate) fn add_phase(&mut self, turn: SweepTurn, plan: &Plan, outcome: &ExecutionOutcome) {
+        let SweepTurn { point, round, .. } = turn;
+        let latency = combined_latency(outcome);
+        self.latencies[point].merge(&latency);
+        let (Some(mean), Some(rate)) = (latency.mean(), full_queue_iops(plan, outcome)) else {
+            return;
+        };
+        self.iops.set_value(point, round, rate);
+        // What was in flight while the queue ran empty counts as well: not more than was asked for.
+        let seconds = plan.limits.duration.filter(|_| plan.ramp_time.is_zero());
+        let seconds = seconds.map_or(outcome.elapsed, |time| time.min(outcome.elapsed));
+        let reached = mean_in_flight(latency.count() as f64 / seconds.as_secs_f64(), mean);
+        let depth = f64::from(plan.depth);
+        self.reached_depths
+            .set_value(point, round, reached.min(depth));
+        let enough = latency.count() >= MIN_REQUESTS_IN_ROUND;
+        if let Some(p90) = latency.value_at_percent(90.0).filter(|_| enough) {
+            self.p90_latencies.set_value(point, round, p90 as f64);
+        }
+    }
+
+    /// The depths whose IOPS and p90 are known, with their indices.
+    fn steps(&self) -> Vec<(usize, DepthStep)> {
+        let step = |point: usize| {
+            let step = DepthStep {
+                depth: self.depths[point],
+                iops: self.iops.mean(point)?,
+                p90_ns: self.latencies[point].percentile(90.0)? as f64,
+            };
+            Some((point, step))
+        };
+        (0..self.depths.len()).filter_map(step).collect()
+    }
+
+    /// The known depths in one round.
+    fn steps_of_round(&self, points: &[usize], round: usize) -> Option<Vec<DepthStep>> {
+        let step = |point: &usize| {
+            Some(DepthStep {
+                depth: self.depths[*point],
+                iops: self.iops.value_in_round(*point, round)?,
+                p90_ns: self.p90_latencies.value_in_round(*point, round)?,
+            })
+        };
+        points.iter().map(step).collect()
+    }
+
+    /// Indices of depths that cannot pay: those behind two doublings that brought nothing but longer
+    /// response times, where no deeper one brought more either.
+    pub(crate) fn depths_without_gain(&self) -> Vec<usize> {
+        let (points, steps): (Vec<usize>, Vec<DepthStep>) = self.steps().into_iter().unzip();
+        let is_last = |last: &usize| {
+            let most = steps[*last].iops * MIN_WORTHWHILE_SPEEDUP;
+            is_saturated(&steps[..=*last]) && steps[*last..].iter().all(|step| step.iops <= most)
+        };
+        match (0..steps.len()).find(is_last) {
+            Some(last) => points[last + 1..].to_vec(),
+            None => Vec::new(),
+        }
+    }
+
+    /// The score of every depth in every round, by the best IOPS and the best p90 of all rounds.
+    fn scores(&self) -> SweepRounds {
+        let steps: Vec<DepthStep> = self.steps().into_iter().map(|(_, step)| step).collect();
+        let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
+        let least = steps.iter().map(|step| step.p90_ns);
+        let least = least.fold(f64::INFINITY, f64::min);
+        let mut rounds = SweepRounds::new(self.depths.len(), self.iops.seed());
+        for (point, step) in self.steps() {
+            for round in 0..DEFAULT_ROUNDS {
+                let values = (
+                    self.iops.value_in_round(point, round),
+                    self.p90_latencies.value_in_round(point, round),
+                );
+                let (Some(iops), Some(p90_ns)) = values else {
+                    continue;
+                };
+                let step = DepthStep {
+                    iops,
+                    p90_ns,
+                    ..step
+                };
+                rounds.set_value(point, round, depth_score(&step, (most, least), self.alpha));
+            }
+        }
+        rounds
+    }
+
+    /// Sets the curves.
+    pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
+        let known: Vec<usize> = self.steps().iter().map(|(point, _)| *point).collect();
+        let places: Vec<f64> = known
+            .iter()
+            .map(|point| f64::from(self.depths[*point]))
+            .collect();
+        let x = || ChartAxis::new("queue depth", MetricUnit::Count);
+        for (name, y, rounds) in [
+            (
+                "iops-against-depth",
+                ("IOPS", MetricUnit::PerSecond),
+                &self.iops,
+            ),
+            (
+                "score-against-depth",
+                ("score", MetricUnit::Ratio),
+                &self.scores(),
+            ),
+            (
+                "depth-reached",
+                ("in flight", MetricUnit::Count),
+                &self.reached_depths,
+            ),
+        ] {
+            let rounds = rounds.select_points(&known);
+            bench.set_series(rounds.series_of_means(name, x(), ChartAxis::new(y.0, y.1), &places));
+        }
+        let p90 = |(point, step): (usize, DepthStep)| {
+            let interval = self.p90_latencies.interval_around(point, step.p90_ns);
+            ([f64::from(step.depth), step.p90_ns], interval)
+        };
+        bench.set_series(framework::series_with_intervals(
+            "p90-against-depth",
+            ("queue depth", MetricUnit::Count),
+            ("p90", MetricUnit::Nanoseconds),
+            self.steps().into_iter().map(p90).collect(),
+        ));
+    }
+
+    /// Sets the metrics of the depths that stand out, and the checks.
+    pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
+        let steps = self.steps();
+        // Depths that were left out after the first round are none to choose from.
+        let points: Vec<usize> = steps
+            .iter()
+            .map(|(point, _)| *point)
+            .filter(|point| self.iops.values_of_point(*point).len() > 1)
+            .collect();
+        self.check_quality(bench);
+        if !steps.is_empty() {
+            self.set_optimal_depth(bench, &points);
+            self.set_max_iops_depth(bench, &points);
+            self.set_knee(bench, &points);
+        }
+    }
+
+    /// IOPS, p90 and the depth itself under these names.
+    fn set_depth_metrics(
+        &self,
+        bench: &mut RunContext<'_>,
+        point: usize,
+        [depth, iops, p90]: [&str; 3],
+    ) {
+        let value = f64::from(self.depths[point]);
+        bench.set_metric(Metric::new(depth, value, MetricUnit::Count));
+        if let Some(figure) = self
+            .iops
+            .metric_of_point(point, iops, MetricUnit::PerSecond)
+        {
+            bench.set_metric(figure);
+        }
+        if let Some(value) = self.latencies[point].percentile(90.0) {
+            let figure = Metric::new(p90, value as f64, MetricUnit::Nanoseconds)
+                .with_observations(self.latencies[point].count());
+            bench.set_metric(
+                match self.p90_latencies.interval_around(point, value as f64) {
+                    Some([low, high]) => figure.with_interval(low, high),
+                    None => figure,
+                },
+            );
+        }
+    }
+
+    fn set_optimal_depth(&self, bench: &mut RunContext<'_>, points: &[usize]) {
+        let optimal = match self
+            .scores()
+            .select_points(points)
+            .first_equivalent_to_best(EQUIVALENCE_FRACTION)
+        {
+            Ok(optimal) => points[optimal],
+            Err(reason) => {
+                let code = ("no-optimal-depth", Severity::Note);
+                return self.report_no_optimum(bench, points, reason, code, "optimal depth");
+            }
+        };
+        let names = ["optimal_depth", "optimal_depth_iops", "optimal_depth_p90"];
+        self.set_depth_metrics(bench, optimal, names);
+        let single = self.depths.iter().position(|depth| *depth == 1);
+        let speedup = single.and_then(|single| self.iops.ratio_of_points(optimal, single));
+        if let Some(speedup) = speedup {
+            bench.set_metric(speedup.to_metric("speedup"));
+        }
+    }
+
+    fn set_max_iops_depth(&self, bench: &mut RunContext<'_>, points: &[usize]) {
+        match self
+            .iops
+            .select_points(points)
+            .first_equivalent_to_best(EQUIVALENCE_FRACTION)
+        {
+            Ok(most) => {
+                let names = ["iops_max_depth", "iops_max", "iops_max_p90"];
+                self.set_depth_metrics(bench, points[most], names);
+            }
+            Err(reason) => {
+                let best = "depth with the most IOPS";
+                let code = ("no-best-iops-depth", Severity::Note);
+                self.report_no_optimum(bench, points, reason, code, best);
+            }
+        }
+    }
+
+    fn report_no_optimum(
+        &self,
+        bench: &mut RunContext<'_>,
+        points: &[usize],
+        reason: NoOptimum,
+        code: (&str, Severity),
+        best: &str,
+    ) {
+        if bench.is_stopped() {
+            return;
+        }
+        let names: Vec<String> = points
+            .iter()
+            .map(|point| self.depths[*point].to_string())
+            .collect();
+        let compared = PointComparison {
+            check_code: code,
+            optimum_name: best,
+            points_name: "depths",
+            advice: "a longer --duration narrows the intervals; if all depths are alike, 1 is enough",
+        };
+        bench.set_verdict(reason.to_check(compared, &names));
+    }
+
+    /// The knee, where all rounds have it at one depth.
+    fn set_knee(&self, bench: &mut RunContext<'_>, points: &[usize]) {
+        let of_round = |round: usize| self.steps_of_round(points, round);
+        let rounds: Vec<Vec<DepthStep>> = (0..DEFAULT_ROUNDS).filter_map(of_round).collect();
+        let knees: Vec<Option<usize>> = rounds.iter().map(|steps| knee_index(steps)).collect();
+        let Some((first, others)) = knees.split_first() else {
+            return;
+        };
+        if others.is_empty() || knees.iter().all(Option::is_none) {
+            return;
+        }
+        let alike = others.iter().all(|knee| knee == first);
+        if let Some(knee) = first.filter(|_| alike) {
+            let depth = f64::from(self.depths[points[knee]]);
+            bench.set_metric(Metric::new("knee_depth", depth, MetricUnit::Count));
+        } else if !bench.is_stopped() {
+            let depth = |knee: &Option<usize>| {
+                knee.map_or("none".to_owned(), |knee| {
+                    self.depths[points[knee]].to_string()
+                })
+            };
+            let depths: Vec<String> = knees.iter().map(depth).collect();
+            bench.set_verdict(knee_differs(&depths));
+        }
+    }
+
+    /// The checks on what was measured.
+    fn check_quality(&self, bench: &mut RunContext<'_>) {
+        let missed = (0..self.depths.len()).find_map(|point| {
+            let (depth, reached) = (
+                f64::from(self.depths[point]),
+                self.reached_depths.mean(point)?,
+            );
+            (reached < 0.9 * depth && depth > 1.0).then_some((depth, reached))
+        });
+        if let Some((depth, reached)) = missed {
+            bench.set_verdict(framework::below_target_depth(depth, reached));
+        }
+        let unknown: Vec<String> = (0..self.depths.len())
+            // What a stop left out is no news.
+            .filter(|point| !bench.is_stopped() || self.iops.mean(*point).is_some())
+            .filter(|point| self.latencies[*point].percentile(90.0).is_none())
+            .map(|point| self.depths[point].to_string())
+            .collect();
+        if !unknown.is_empty() {
+            bench.set_verdict(too_few_samples(&unknown.join(", ")));
+        }
+    }
+}
+
+/// Requests per second with a full queue. At the end of its time a phase has `depth` requests in
+/// flight, which it waits for while the queue runs empty: they are left out, but for half of the one
+/// that was about to be done.
+fn full_queue_iops(plan: &Plan, outcome: &ExecutionOutcome) -> Option<f64> {
+    let seconds = outcome.elapsed.as_secs_f64();
+    let all = outcome.stats.requests() as f64;
+    let in_flight = f64::from(plan.depth);
+    let time = plan.limits.duration.filter(|time| {
+        let to_the_end = *time <= outcome.elapsed && plan.ramp_time.is_zero();
+        to_the_end && plan.depth > 1 && all > 2.0 * in_flight
+    });
+    let rate = match time {
+        Some(time) => (all - in_flight + 0.5) / time.as_secs_f64(),
+        None => all / seconds,
+    };
+    (seconds > 0.0 && all > 0.0).then_some(rate)
+}
+
+fn knee_differs(depths: &[String]) -> Verdict {
+    Verdict::new(
+        "knee-differs",
+        Severity::Note,
+        format!(
+            "the curve of IOPS bends at another depth from round to round ({}): no knee is named",
+            depths.join(", ")
+        ),
+        "a longer --duration steadies the curve",
+    )
+}
+
+fn too_few_samples(depths: &str) -> Verdict {
+    Verdict::new(
+        "too-few-samples-at-depth",
+        Severity::Warning,
+        format!("p90 cannot be known at depth {depths}: fewer than 10 requests lie beyond it"),
+        "give it more --duration",
+    )
+}

@@ -1,0 +1,9 @@
+//! Benchmarks that measure one thing at several settings: block size, queue depth, time (steady state).
+
+pub(crate) mod block_size;
+pub mod block_size_read;
+pub mod block_size_write;
+pub(crate) mod concurrency;
+pub mod concurrency_read;
+pub mod concurrency_write;
+pub mod steady_state;

@@ -1,0 +1,265 @@
+//! What a drive does for good: rounds until it has settled, and where its cache ends.
+
+mod rounds;
+#[cfg(test)]
+mod tests;
+mod written;
+
+use std::time::Duration;
+
+use self::written::ThroughputByBytesWritten;
+use crate::bench::framework;
+use crate::bench::framework::budget::PhaseBudget;
+use crate::bench::framework::forecast::PlannedPhases;
+use crate::bench::framework::metric_names::latency_metrics;
+use crate::bench::framework::{describe_target, random_pattern};
+use crate::bench::{
+    BenchError, Benchmark, ChartShape, ChartSpec, Description, FioGap, FioJob, Forecast,
+    ParameterKind, ParameterSet, ParameterSpec, ParameterValue, RunContext,
+};
+use crate::drive::{Target, TargetKind};
+use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
+use crate::stats::latency::steady_state::WINDOW_ROUNDS;
+use crate::units;
+
+/// Preconditioning and rounds by the SNIA's rule.
+pub struct SteadyStateBenchmark;
+
+/// Size of the preconditioning writes (SNIA SSS PTS: 128 KiB sequential).
+const PRECONDITION_BLOCK: u32 = 128 << 10;
+
+const READ_FRACTION: ParameterSpec = ParameterSpec {
+    name: "reads",
+    kind: ParameterKind::Fraction,
+    help: "share of the requests of a round that read",
+    default_for: |_| ParameterValue::Fraction(0.0),
+};
+const PRECONDITION_PASSES: ParameterSpec = ParameterSpec {
+    name: "precondition",
+    kind: ParameterKind::Number {
+        least: 0.0,
+        most: 10.0,
+    },
+    help: "how many times the window is written sequentially before the rounds",
+    default_for: |_| ParameterValue::Number(2.0),
+};
+const MAX_ROUNDS: ParameterSpec = ParameterSpec {
+    name: "rounds",
+    kind: ParameterKind::Count {
+        least: 1,
+        most: 1000,
+    },
+    help: "rounds at most",
+    default_for: |_| ParameterValue::Count(25),
+};
+const ROUND_DURATION: ParameterSpec = ParameterSpec {
+    name: "round-time",
+    kind: ParameterKind::Duration,
+    help: "how long a round lasts",
+    default_for: |target| {
+        let small = matches!(target.kind, TargetKind::ScratchFile | TargetKind::Simulated);
+        ParameterValue::Duration(Duration::from_secs(if small { 5 } else { 60 }))
+    },
+};
+
+static DESCRIPTION: Description = Description {
+    name: "steady-state",
+    aliases: &[],
+    summary: "writes until the drive has settled (SNIA rule): its lasting IOPS, the size of its cache",
+    explanation: "\
+A new or trimmed SSD is fast until its spare blocks and its cache are used up. This test writes the \
+whole window twice in sequence, then measures the workload in rounds until five of them in a row \
+agree: the largest and the smallest differ by at most 20 % of their mean, and the line through them \
+rises or falls by at most 10 % (SNIA Solid State Storage Performance Test Specification). What is \
+measured then is what the drive does for good.
+
+The first chart shows IOPS round by round, with the corridor of 20 % around the last five and \
+the line through them. The second shows throughput against the bytes written: where it falls off a \
+cliff, a cache is full, and the bytes until there are its size.
+
+It overwrites everything in the window, several times: how many bytes that is, and what share of the \
+drive, is said beforehand. On a large drive it takes hours, and it wears an SSD a little.",
+    may_write: true,
+    metrics: latency_metrics!["steady_state_iops", "steady_state_round", "steady_state_range", "steady_state_slope", "cache_bytes"],
+    parameters: &[
+        READ_FRACTION,
+        PRECONDITION_PASSES,
+        MAX_ROUNDS,
+        ROUND_DURATION,
+        framework::BLOCK_SIZE,
+        framework::DEPTH,
+        framework::WORKERS,
+        framework::PATTERN,
+        framework::ZIPF,
+        framework::DURATION.with_default(|_| ParameterValue::Unset),
+        framework::BYTES.with_default(|target| {
+            ParameterValue::Size(target.size_bytes.saturating_mul(4).max(16 << 30))
+        }),
+        framework::WINDOW_BEGIN,
+        framework::WINDOW_END,
+        framework::SYNC,
+        framework::DATA,
+        framework::SEED,
+        framework::CACHE,
+    ],
+    charts: &[
+        ChartSpec::new(
+            "IOPS by round, corridor and slope of the last five",
+            ChartShape::Line,
+            &["iops-by-round", "corridor-high", "corridor-low", "corridor-slope"],
+        )
+        .with_marks(&["steady_state_round"]),
+        ChartSpec::new(
+            "Throughput against bytes written",
+            ChartShape::Line,
+            &["throughput-against-written"],
+        )
+        .with_marks(&["cache_bytes"]),
+    ],
+    headline_metrics: &[
+        "steady_state_iops",
+        "steady_state_round",
+        "steady_state_range",
+        "cache_bytes",
+    ],
+};
+
+fn round_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchError> {
+    let reads = parameters.fraction("reads").unwrap_or(0.0);
+    let operation = if reads > 0.0 {
+        IoOperation::Mixed { reads }
+    } else {
+        IoOperation::Write
+    };
+    framework::build_plan(target, parameters, operation, random_pattern(parameters))
+}
+
+/// Sequential writes over the window, so many times; `None` for no time.
+fn precondition_plan(
+    target: &Target,
+    parameters: &ParameterSet,
+) -> Result<Option<Plan>, BenchError> {
+    let mut plan = framework::build_plan(
+        target,
+        parameters,
+        IoOperation::Write,
+        AccessPattern::Sequential,
+    )?;
+    let length = plan.window.end - plan.window.start;
+    let block = PRECONDITION_BLOCK.min(u32::try_from(length / 4096 * 4096).unwrap_or(u32::MAX));
+    let times = parameters.number("precondition").unwrap_or(2.0);
+    let bytes = (length as f64 * times) as u64;
+    plan.block_size = BlockSize::Fixed(block.max(4096));
+    plan.alignment = u64::from(plan.block_size.max_bytes());
+    plan.depth = plan.depth.max(8);
+    plan.workers = 1;
+    plan.limits = PlanLimits {
+        bytes: Some(bytes),
+        ..PlanLimits::default()
+    };
+    Ok((bytes >= plan.alignment).then_some(plan))
+}
+
+/// The preconditioning, and rounds: a drive that has settled needs as many as the rule looks at.
+fn planned_phases(
+    target: &Target,
+    parameters: &ParameterSet,
+    precondition: Option<Plan>,
+) -> Result<PlannedPhases, BenchError> {
+    let round = round_plan(target, parameters)?;
+    let rounds = parameters.count("rounds").unwrap_or(25);
+    let plan = Plan {
+        limits: PlanLimits {
+            duration: parameters.duration("round-time"),
+            ..PlanLimits::default()
+        },
+        ..round.clone()
+    };
+    let phases = PlannedPhases::first_come(round.limits).add_phases(precondition);
+    Ok((0..rounds).fold(phases, |phases, number| {
+        match number < WINDOW_ROUNDS as u64 {
+            true => phases.add_phase(plan.clone()),
+            false => phases.add_optional_phase(plan.clone()),
+        }
+    }))
+}
+
+impl Benchmark for SteadyStateBenchmark {
+    fn description(&self) -> &'static Description {
+        &DESCRIPTION
+    }
+
+    fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError> {
+        let limits = round_plan(target, parameters)?.limits;
+        let precondition = precondition_plan(target, parameters)?;
+        let time = planned_phases(target, parameters, precondition.clone())?.run_time(target);
+        let first = precondition.and_then(|plan| plan.limits.bytes);
+        let rounds = parameters.count("rounds").unwrap_or(25);
+        let round = parameters.duration("round-time").unwrap_or_default();
+        let most = limits.bytes.map_or_else(String::new, |bytes| {
+            format!(
+                "; at most {} in all",
+                framework::describe_written_bytes(bytes, target)
+            )
+        });
+        Ok(Forecast {
+            sentence: format!(
+                "writes {} to {} in sequence, then random requests for at most {rounds} rounds of \
+                 {}{most}",
+                framework::describe_written_bytes(first.unwrap_or(0), target),
+                describe_target(target),
+                units::format_wait(round),
+            ),
+            run_time: time,
+            max_read_bytes: None,
+            max_written_bytes: limits.bytes,
+        })
+    }
+
+    fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError> {
+        let round = round_plan(bench.target, bench.parameters)?;
+        let first = precondition_plan(bench.target, bench.parameters)?;
+        let mut budget = PhaseBudget::new(round.limits);
+        let mut written = ThroughputByBytesWritten::default();
+        let share = if first.is_some() { 0.4 } else { 0.0 };
+        if let Some(plan) = first {
+            run_preconditioning(bench, &plan, share, &mut budget, &mut written)?;
+        }
+        self::rounds::run_rounds(bench, &round, share, &mut budget, &mut written)
+    }
+
+    fn fio(&self, _target: &Target, _parameters: &ParameterSet) -> Result<FioJob, FioGap> {
+        Err(FioGap::SteadyState)
+    }
+}
+
+fn run_preconditioning(
+    bench: &mut RunContext<'_>,
+    plan: &Plan,
+    share: f64,
+    budget: &mut PhaseBudget,
+    written: &mut ThroughputByBytesWritten,
+) -> Result<(), BenchError> {
+    let Some(limits) = budget.next_phase_limits(1, plan.alignment, plan.limits) else {
+        return Ok(());
+    };
+    let plan = Plan {
+        limits,
+        ..plan.clone()
+    };
+    let outcome = bench.measure(
+        "preconditioning",
+        share,
+        &plan,
+        &mut |findings, tally, elapsed| {
+            let mut curve = ThroughputByBytesWritten::default();
+            curve.add_phase(&tally.write.counts_over_time, elapsed);
+            findings.set_series(curve.series());
+        },
+    )?;
+    budget.consume_outcome(&outcome);
+    written.add_phase(&outcome.stats.write.counts_over_time, outcome.elapsed);
+    written.set_results(bench);
+    bench.phase_finished();
+    Ok(())
+}

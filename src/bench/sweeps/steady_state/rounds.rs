@@ -1,0 +1,135 @@
+//! Rounds of the workload until five in a row agree.
+
+use super::written::ThroughputByBytesWritten;
+use crate::bench::framework;
+use crate::bench::framework::budget::PhaseBudget;
+use crate::bench::framework::series;
+use crate::bench::{BenchError, RunContext};
+use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
+use crate::session::document::{Metric, MetricUnit, Severity, Verdict};
+use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
+use crate::units;
+
+/// Rounds until the drive has settled or a limit is reached. `before` is the part of the whole
+/// test that is done already.
+pub(crate) fn run_rounds(
+    bench: &mut RunContext<'_>,
+    plan: &Plan,
+    before: f64,
+    budget: &mut PhaseBudget,
+    written: &mut ThroughputByBytesWritten,
+) -> Result<(), BenchError> {
+    let most = bench.parameters.count("rounds").unwrap_or(25);
+    let own = PlanLimits {
+        duration: bench.parameters.duration("round-time"),
+        ..PlanLimits::default()
+    };
+    let mut values = Vec::new();
+    for number in 1..=most {
+        if bench.is_stopped() {
+            return Ok(());
+        }
+        let Some(limits) = budget.next_phase_limits(1, u64::from(plan.block_size.max_bytes()), own)
+        else {
+            break;
+        };
+        let round = Plan {
+            limits,
+            seed: plan.seed.wrapping_add(number),
+            ..plan.clone()
+        };
+        let phase = format!("round {number} of at most {most}");
+        let outcome = bench.execute(&phase, (1.0 - before) / most as f64, &round)?;
+        budget.consume_outcome(&outcome);
+        if bench.is_stopped() || outcome.stats.requests() == 0 {
+            return Ok(());
+        }
+        values.push(outcome.stats.requests() as f64 / outcome.elapsed.as_secs_f64());
+        written.add_phase(&outcome.stats.write.counts_over_time, outcome.elapsed);
+        let steady = set_round_results(bench, &values, &outcome);
+        written.set_results(bench);
+        bench.phase_finished();
+        if steady {
+            return Ok(());
+        }
+    }
+    bench.set_verdict(steady_state_not_reached(&values));
+    Ok(())
+}
+
+/// The rounds so far; says whether the drive has settled.
+fn set_round_results(
+    bench: &mut RunContext<'_>,
+    values: &[f64],
+    outcome: &ExecutionOutcome,
+) -> bool {
+    let count = values.len();
+    let x = ("round", MetricUnit::Count);
+    let y = ("IOPS", MetricUnit::PerSecond);
+    let numbered = values.iter().enumerate();
+    let points = numbered
+        .map(|(index, value)| [(index + 1) as f64, *value])
+        .collect();
+    bench.set_series(series("iops-by-round", x, y, points));
+    let Some(corridor) = SteadyStateWindow::of_last_rounds(values) else {
+        return false;
+    };
+    let (begin, end) = ((count - WINDOW_ROUNDS + 1) as f64, count as f64);
+    let half = corridor.mean * MAX_RANGE / 2.0;
+    for (name, from, to) in [
+        ("corridor-high", corridor.mean + half, corridor.mean + half),
+        ("corridor-low", corridor.mean - half, corridor.mean - half),
+        ("corridor-slope", corridor.fit_at_begin, corridor.fit_at_end),
+    ] {
+        bench.set_series(series(name, x, y, vec![[begin, from], [end, to]]));
+    }
+    bench.set_metric(Metric::new(
+        "steady_state_range",
+        corridor.relative_range,
+        MetricUnit::Ratio,
+    ));
+    bench.set_metric(Metric::new(
+        "steady_state_slope",
+        corridor.relative_slope,
+        MetricUnit::Ratio,
+    ));
+    if !corridor.is_steady() {
+        return false;
+    }
+    bench.set_metric(Metric::new(
+        "steady_state_round",
+        count as f64,
+        MetricUnit::Count,
+    ));
+    bench.set_metric(
+        Metric::new("steady_state_iops", corridor.mean, MetricUnit::PerSecond)
+            .with_observations(WINDOW_ROUNDS as u64),
+    );
+    let tally = &outcome.stats;
+    let mut latency = tally.read.latency.clone();
+    latency.merge(&tally.write.latency);
+    framework::report_latency_metrics(&mut bench.findings, &latency);
+    bench.findings.latency.read = framework::latency_summary(&tally.read.latency);
+    bench.findings.latency.write = framework::latency_summary(&tally.write.latency);
+    true
+}
+
+fn steady_state_not_reached(values: &[f64]) -> Verdict {
+    let evidence = SteadyStateWindow::of_last_rounds(values).map_or_else(
+        || format!("{} rounds were made, the rule needs {WINDOW_ROUNDS}", values.len()),
+        |corridor| {
+            format!(
+                "after {} rounds the last {WINDOW_ROUNDS} differ by {} and climb by {} of their mean",
+                values.len(),
+                units::format_percent(corridor.relative_range),
+                units::format_percent(corridor.relative_slope)
+            )
+        },
+    );
+    Verdict::new(
+        "not-steady",
+        Severity::Warning,
+        evidence,
+        "the drive has not settled: more --rounds, or a longer --round-time, --duration or --bytes",
+    )
+}

@@ -1,0 +1,100 @@
+use crate::bench::find_benchmark;
+use crate::bench::tests::fake;
+use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value, run_on_simulated};
+
+#[test]
+fn steady_state_of_constant_drive_is_reached_after_five_rounds() {
+    let set = [("round-time", "1s"), ("precondition", "1"), ("depth", "1")];
+    let finished = run_on_simulated(
+        find_benchmark("steady-state").unwrap(),
+        "sim:constant,size=1GB",
+        &set,
+    );
+    assert_eq!(metric_value(&finished, "steady_state_round"), 5.0);
+    assert!((metric_value(&finished, "steady_state_iops") / 10_000.0 - 1.0).abs() < 0.01);
+    assert!(check_codes(&finished).is_empty());
+}
+
+#[test]
+fn steady_state_throughput_drop_names_cache_size() {
+    let name = "sim:cliff,size=4GB,cache=1GB,latency=100us,slow=1ms";
+    let set = [("round-time", "2s"), ("precondition", "1")];
+    let finished = run_on_simulated(find_benchmark("steady-state").unwrap(), name, &set);
+    // Buckets of 100 ms hold 131 MB of fast writes.
+    assert!((metric_value(&finished, "cache_bytes") / 1e9 - 1.0).abs() < 0.15);
+    assert_eq!(check_codes(&finished), ["write-cliff"]);
+    assert!((metric_value(&finished, "steady_state_iops") / 1000.0 - 1.0).abs() < 0.02);
+}
+
+#[test]
+fn steady_state_of_drifting_drive_is_not_reached() {
+    let fake = FakeDrive::new(|asked| {
+        // Each round has a seed of its own.
+        Some(if asked.plan.seed.is_multiple_of(2) {
+            100_000
+        } else {
+            200_000
+        })
+    });
+    let set = [
+        ("rounds", "8"),
+        ("round-time", "1s"),
+        ("precondition", "0"),
+        ("depth", "1"),
+    ];
+    let finished = fake::run_on_fake(
+        find_benchmark("steady-state").unwrap(),
+        &fake::simulated_target(1 << 30),
+        &set,
+        &fake,
+    );
+    assert!(finished.findings.metric("steady_state_iops").is_none());
+    assert!(check_codes(&finished).contains(&"not-steady"));
+    assert_eq!(
+        finished
+            .findings
+            .series("iops-by-round")
+            .unwrap()
+            .points
+            .len(),
+        8
+    );
+}
+
+#[test]
+fn steady_state_forecast_names_bytes_and_fraction() {
+    let target = fake::simulated_target(100 << 30);
+    let test = find_benchmark("steady-state").unwrap();
+    let parameters = fake::parameters(test, &target, &[]);
+    let forecast = test.forecast(&target, &parameters).unwrap();
+    assert_eq!(forecast.max_written_bytes, Some(400 << 30));
+    assert!(
+        forecast.sentence.contains("200 GiB (2.00 times over it)"),
+        "{forecast:?}"
+    );
+    assert!(
+        forecast.sentence.contains("4.00 times over it"),
+        "{forecast:?}"
+    );
+}
+
+#[test]
+fn steady_state_writes_no_more_than_forecast() {
+    let fake = FakeDrive::new(|_| Some(10_000));
+    let target = fake::simulated_target(1 << 30);
+    let set = [("bytes", "1536MiB")];
+    let finished = fake::run_on_fake(
+        find_benchmark("steady-state").unwrap(),
+        &target,
+        &set,
+        &fake,
+    );
+    let written: f64 = finished
+        .findings
+        .series("throughput-against-written")
+        .unwrap()
+        .points
+        .last()
+        .unwrap()[0];
+    assert!(written <= f64::from(1536 << 20), "{written}");
+}

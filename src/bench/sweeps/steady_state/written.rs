@@ -1,0 +1,83 @@
+//! Throughput against what was written, and the cliff where a cache is full.
+
+use std::time::Duration;
+
+use crate::bench::RunContext;
+use crate::bench::framework::series;
+use crate::session::document::{Metric, MetricUnit, Series, Severity, Verdict};
+use crate::stats::general::segments::find_level_drop;
+use crate::stats::general::timeline::RunTimeline;
+use crate::units;
+
+/// A fall by less than this share is no cache's end.
+const MIN_DROP_FRACTION: f64 = 0.3;
+/// Buckets of time on either side of a cliff.
+const MIN_DROP_BUCKETS: usize = 3;
+
+/// Throughput by bytes written, over the whole test.
+#[derive(Debug, Default)]
+pub(crate) struct ThroughputByBytesWritten {
+    written_bytes: f64,
+    points: Vec<[f64; 2]>,
+    /// Where each phase's points begin: preconditioning and rounds differ by themselves.
+    phase_starts: Vec<usize>,
+}
+
+impl ThroughputByBytesWritten {
+    /// Adds a phase.
+    pub(crate) fn add_phase(&mut self, timeline: &RunTimeline, elapsed: Duration) {
+        self.phase_starts.push(self.points.len());
+        let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
+        let rates = timeline.rates_over_time(elapsed_ns);
+        for (index, bucket) in timeline.buckets().iter().enumerate() {
+            self.written_bytes += bucket.bytes as f64;
+            // The last bucket may be too short to have a rate; its bytes count all the same.
+            if let Some(rate) = rates.get(index) {
+                self.points.push([self.written_bytes, rate[2]]);
+            }
+        }
+        if rates.is_empty() && elapsed_ns > 0 {
+            let bytes: u64 = timeline.buckets().iter().map(|bucket| bucket.bytes).sum();
+            self.points
+                .push([self.written_bytes, bytes as f64 / elapsed.as_secs_f64()]);
+        }
+    }
+
+    /// What was measured so far, as a curve.
+    pub(crate) fn series(&self) -> Series {
+        series(
+            "throughput-against-written",
+            ("written", MetricUnit::Bytes),
+            ("throughput", MetricUnit::BytesPerSecond),
+            self.points.clone(),
+        )
+    }
+
+    /// Sets the curve, and the size of the cache where there is a cliff.
+    pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
+        bench.set_series(self.series());
+        // The first phase fills the cache; without preconditioning that is all rounds together.
+        let rounds_only = bench.parameters.number("precondition") == Some(0.0);
+        let end = match self.phase_starts.get(1) {
+            Some(second) if !rounds_only => *second,
+            _ => self.points.len(),
+        };
+        let rates: Vec<f64> = self.points[..end].iter().map(|point| point[1]).collect();
+        let Some(cliff) = find_level_drop(&rates, MIN_DROP_BUCKETS, MIN_DROP_FRACTION) else {
+            return;
+        };
+        let bytes = self.points[cliff.first_index_after - 1][0];
+        bench.set_metric(Metric::new("cache_bytes", bytes, MetricUnit::Bytes));
+        bench.set_verdict(Verdict::new(
+            "write-cliff",
+            Severity::Warning,
+            format!(
+                "after {} throughput fell from {} to {}: a cache of about that size was full",
+                units::format_capacity(bytes),
+                units::format_throughput(cliff.mean_before),
+                units::format_throughput(cliff.mean_after)
+            ),
+            "count on the lower figure for anything larger than the cache",
+        ));
+    }
+}

@@ -1,0 +1,157 @@
+//! The kernel's own counts of the device under test and of those beneath it, since a run began.
+
+use std::fs;
+
+use crate::probe::sample::{DiskCounters, RequestCounters};
+use crate::probe::system::{diskstats, host};
+use crate::roots::SysPaths;
+use crate::session::document::KernelCounts;
+
+/// Bytes of a sector in /proc/diskstats, whatever the device's own sectors are.
+const SECTOR_BYTES: u64 = 512;
+
+/// Remembers the counts at the start of a run and takes later ones against them.
+pub struct KernelCounters {
+    roots: SysPaths,
+    devices: Vec<String>,
+    disks_at_start: Vec<DiskCounters>,
+    busy_at_start: Option<u64>,
+}
+
+impl KernelCounters {
+    /// Takes the counts of this moment as the start. Without devices there is nothing to count.
+    #[must_use]
+    pub fn new(roots: &SysPaths, devices: Vec<String>) -> Self {
+        let mut view = Self {
+            roots: roots.clone(),
+            devices,
+            disks_at_start: Vec::new(),
+            busy_at_start: None,
+        };
+        view.disks_at_start = view.read_disks();
+        view.busy_at_start = view.busy_ticks();
+        view
+    }
+
+    fn read_disks(&self) -> Vec<DiskCounters> {
+        if self.devices.is_empty() {
+            return Vec::new();
+        }
+        let text = fs::read(self.roots.proc.join("diskstats")).unwrap_or_default();
+        let mut disks = diskstats::parse(&text);
+        disks.retain(|disk| self.devices.contains(&disk.name));
+        disks
+    }
+
+    fn busy_ticks(&self) -> Option<u64> {
+        let text = fs::read(self.roots.proc.join("stat")).ok()?;
+        host::parse_cpu(&text).map(|ticks| ticks.busy)
+    }
+
+    /// What each device did since the start, in the order in which they were named; `None` where
+    /// the kernel keeps no counts for it, or they went backwards because it is another by now.
+    #[must_use]
+    pub fn counts_since_start(&self) -> Vec<Option<KernelCounts>> {
+        let now = self.read_disks();
+        let of = |disks: &[DiskCounters], name: &String| {
+            disks.iter().position(|disk| disk.name == *name)
+        };
+        let since = |name: &String| {
+            let before = &self.disks_at_start[of(&self.disks_at_start, name)?];
+            counts_between(before, &now[of(&now, name)?])
+        };
+        self.devices.iter().map(since).collect()
+    }
+
+    /// Time that all processors of the machine were busy since the start, in nanoseconds.
+    #[must_use]
+    pub fn machine_busy_since_start(&self) -> Option<u64> {
+        let ticks = self.busy_ticks()?.checked_sub(self.busy_at_start?)?;
+        Some(ticks * 1_000_000_000 / rustix::param::clock_ticks_per_second().max(1))
+    }
+}
+
+/// Counts between two readings of one device; `None` when any counter went backwards.
+fn counts_between(before: &DiskCounters, now: &DiskCounters) -> Option<KernelCounts> {
+    let count = |field: fn(&RequestCounters) -> u64,
+                 before: &RequestCounters,
+                 now: &RequestCounters| { field(now).checked_sub(field(before)) };
+    let milliseconds =
+        |before: u64, now: u64| Some(now.checked_sub(before)?.saturating_mul(1_000_000));
+    Some(KernelCounts {
+        device: now.name.clone().into(),
+        reads: count(|it| it.completed, &before.reads, &now.reads)?,
+        reads_merged: count(|it| it.merged, &before.reads, &now.reads)?,
+        read_bytes: count(|it| it.sectors, &before.reads, &now.reads)? * SECTOR_BYTES,
+        read_ns: milliseconds(before.reads.time_ms, now.reads.time_ms)?,
+        writes: count(|it| it.completed, &before.writes, &now.writes)?,
+        writes_merged: count(|it| it.merged, &before.writes, &now.writes)?,
+        written_bytes: count(|it| it.sectors, &before.writes, &now.writes)? * SECTOR_BYTES,
+        write_ns: milliseconds(before.writes.time_ms, now.writes.time_ms)?,
+        discards: match (&before.discards, &now.discards) {
+            (Some(before), Some(now)) => Some(count(|it| it.completed, before, now)?),
+            _ => None,
+        },
+        flushes: match (&before.flushes, &now.flushes) {
+            (Some(before), Some(now)) => Some(now.completed.checked_sub(before.completed)?),
+            _ => None,
+        },
+        busy_ns: milliseconds(before.busy_ms, now.busy_ms)?,
+        weighted_ns: milliseconds(before.weighted_ms, now.weighted_ms)?,
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::PathBuf;
+
+    use super::*;
+
+    const BEFORE: &str = "8 0 sda 100 5 8000 40 200 6 16000 80 0 100 120 7 0 70 3 9 4\n";
+
+    /// A kernel with one drive: what keeps its directory, its counts, and the view from now on.
+    fn sda() -> (tempfile::TempDir, PathBuf, KernelCounters) {
+        let root = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(root.path());
+        fs::create_dir_all(&roots.proc).unwrap();
+        let path = roots.proc.join("diskstats");
+        fs::write(&path, BEFORE).unwrap();
+        let view = KernelCounters::new(&roots, vec!["sda".to_owned()]);
+        (root, path, view)
+    }
+
+    #[test]
+    fn kernel_counters_are_relative_to_start() {
+        let (_root, path, view) = sda();
+        fs::write(
+            &path,
+            "8 0 sda 110 5 8080 50 200 6 16000 80 2 130 150 7 0 70 3 10 4\n",
+        )
+        .unwrap();
+        let counts = view.counts_since_start()[0].clone().unwrap();
+        assert_eq!(
+            (counts.reads, counts.read_bytes, counts.read_ns),
+            (10, 40_960, 10_000_000)
+        );
+        assert_eq!(
+            (counts.writes, counts.discards, counts.flushes),
+            (0, Some(0), Some(1))
+        );
+        assert_eq!(counts.busy_ns, 30_000_000);
+    }
+
+    #[test]
+    fn kernel_counter_that_decreased_yields_none() {
+        let (root, path, view) = sda();
+        fs::write(&path, BEFORE.replace(" 100 5", " 3 5")).unwrap();
+        assert_eq!(view.counts_since_start(), [None]);
+        fs::write(&path, "").unwrap();
+        assert_eq!(view.counts_since_start(), [None]);
+        assert_eq!(
+            KernelCounters::new(&SysPaths::under_root(root.path()), Vec::new())
+                .counts_since_start(),
+            []
+        );
+        assert_eq!(view.machine_busy_since_start(), None);
+    }
+}

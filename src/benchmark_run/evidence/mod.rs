@@ -1,0 +1,272 @@
+//! What is to be seen around a run beside its own requests: the kernel's counts of the devices, who
+//! else uses them, how warm the drive and how busy the machine is. Verdicts follow from it.
+
+mod competing_processes;
+mod contents;
+mod kernel_counters;
+mod request_stages;
+mod sampling;
+mod setup;
+mod stack;
+mod traced_competitors;
+
+use std::ops::Range;
+use std::time::{Duration, Instant};
+
+use self::competing_processes::CompetingProcesses;
+use self::kernel_counters::KernelCounters;
+use self::request_stages::StageTracer;
+use crate::bench::framework::cpu_usage::CpuUsage;
+use crate::drive::{BlockDevice, Target, TargetKind, identity};
+use crate::engine::{IoCounts, pauses};
+use crate::probe::process::stat;
+use crate::probe::text::read_file;
+use crate::roots::SysPaths;
+use crate::session::document::{
+    DirectionCounts, DriveTemperature, HostRecord, KernelCounts, LayerCounts, LayerRelation,
+    OtherUser, PauseEvidence, ProcessorLoad, RunEvidence, StageBreakdown, SubmittedBytes,
+};
+
+/// The test and its place, as far as its surroundings depend on them.
+#[derive(Debug)]
+pub struct RunScope<'a> {
+    /// What is measured.
+    pub target: &'a Target,
+    /// The part of it that is.
+    pub window: Range<u64>,
+    /// Whether the test writes.
+    pub writes: bool,
+    /// Whether it goes past the page cache.
+    pub direct: bool,
+    /// The machine.
+    pub host: &'a HostRecord,
+}
+
+/// Watches the surroundings of one run, from its start on.
+pub struct EvidenceCollector {
+    roots: SysPaths,
+    stack: Vec<(LayerRelation, BlockDevice)>,
+    target_device: Option<BlockDevice>,
+    kernel_counters: KernelCounters,
+    request_stages: StageTracer,
+    competing_processes: CompetingProcesses,
+    submitted_at_start: Option<SubmittedBytes>,
+    started_at: Instant,
+    processors: u32,
+    has_real_device: bool,
+    /// Whether requests of the kernel's own threads can only be for others.
+    counts_kernel_threads: bool,
+    /// What does not change, and what was seen so far.
+    evidence: RunEvidence,
+}
+
+impl EvidenceCollector {
+    /// Looks at what does not change, then takes the counts of this moment as the start.
+    #[must_use]
+    pub fn new(roots: &SysPaths, scene: &RunScope<'_>) -> Self {
+        let top = scene.target.drive.clone();
+        // A simulated drive has none of the machine's.
+        let real = top
+            .as_ref()
+            .filter(|_| scene.target.kind != TargetKind::Simulated);
+        let stack = real.map_or_else(Vec::new, |top| self::stack::underlying(roots, top));
+        let all: Vec<&BlockDevice> = real
+            .into_iter()
+            .chain(stack.iter().map(|(_, it)| it))
+            .collect();
+        let evidence = static_evidence(scene, &all);
+        let names = all.iter().map(|drive| drive.name.clone()).collect();
+        let device = real.map(|drive| drive.name.as_str());
+        let device_itself = scene.target.kind == TargetKind::BlockDevice;
+        let mut surroundings = Self {
+            counts_kernel_threads: device_itself && scene.direct,
+            competing_processes: CompetingProcesses::new(roots),
+            request_stages: StageTracer::start(roots, device),
+            kernel_counters: KernelCounters::new(roots, names),
+            submitted_at_start: submitted_bytes(roots),
+            started_at: Instant::now(),
+            processors: scene.host.processors.unwrap_or(1),
+            roots: roots.clone(),
+            has_real_device: scene.target.kind != TargetKind::Simulated,
+            target_device: real.cloned(),
+            stack,
+            evidence,
+        };
+        surroundings.sample_temperature();
+        surroundings
+    }
+
+    /// The counts of the device under test since the start, where the kernel keeps any.
+    #[must_use]
+    pub fn kernel_counts(&self) -> Option<KernelCounts> {
+        self.kernel_counters
+            .counts_since_start()
+            .into_iter()
+            .next()
+            .flatten()
+    }
+
+    /// Where the test's requests spent their time, as far as it is known.
+    #[must_use]
+    pub fn stages(&mut self) -> Option<StageBreakdown> {
+        self.request_stages.breakdown_so_far()
+    }
+
+    /// Time that all processors of the machine were busy since the start, in nanoseconds.
+    #[must_use]
+    pub fn machine_busy(&self) -> Option<u64> {
+        self.kernel_counters.machine_busy_since_start()
+    }
+
+    /// What was seen so far, beside all that the test asked for until now.
+    #[must_use]
+    pub fn evidence_so_far(&mut self, moved: IoCounts) -> RunEvidence {
+        self.sample_temperature();
+        self.evidence.issued = Some(DirectionCounts {
+            reads: moved.read_ios,
+            read_bytes: moved.read_bytes,
+            writes: moved.write_ios,
+            written_bytes: moved.written_bytes,
+        });
+        self.evidence.submitted_to_block_layer = submitted_bytes(&self.roots)
+            .zip(self.submitted_at_start)
+            .map(|(now, before)| SubmittedBytes {
+                read_bytes: now.read_bytes.saturating_sub(before.read_bytes),
+                written_bytes: now.written_bytes.saturating_sub(before.written_bytes),
+            });
+        let counts = self
+            .kernel_counters
+            .counts_since_start()
+            .into_iter()
+            .skip(1);
+        self.evidence.underlying = counts
+            .zip(&self.stack)
+            .filter_map(|(counts, (relation, _))| {
+                Some(LayerCounts {
+                    relation_to_upper: *relation,
+                    counts: counts?,
+                })
+            })
+            .collect();
+        self.evidence.pauses = self
+            .has_real_device
+            .then(|| pause_evidence_since(self.started_at))
+            .flatten();
+        let (traced, _) = self.request_stages.other_users();
+        self.evidence.other_users = self.relevant_users(traced);
+        self.evidence.clone()
+    }
+
+    /// Ends the watch: what was seen over the whole run, which took this effort.
+    #[must_use]
+    pub fn final_evidence(&mut self, effort: &CpuUsage) -> RunEvidence {
+        // The last requests are still in the kernel's buffer until the capture ends.
+        self.request_stages.stop_and_drain();
+        let mut evidence = self.evidence_so_far(effort.counts);
+        let seen_all = self.request_stages.other_users().1;
+        if self.target_device.is_some() && !seen_all {
+            evidence.other_users = self
+                .competing_processes
+                .users_since_start(&self.device_numbers(), evidence.other_users);
+        }
+        // Time of a simulated drive is none of the processors'.
+        evidence.processors = self.has_real_device.then(|| self.processors(effort));
+        evidence
+    }
+
+    fn devices(&self) -> impl Iterator<Item = &BlockDevice> {
+        self.target_device
+            .iter()
+            .chain(self.stack.iter().map(|(_, drive)| drive))
+    }
+
+    fn device_numbers(&self) -> Vec<(u32, u32)> {
+        self.devices().map(|drive| drive.number).collect()
+    }
+
+    fn processors(&self, effort: &CpuUsage) -> ProcessorLoad {
+        let capacity = self.started_at.elapsed().as_secs_f64() * f64::from(self.processors);
+        let busy = self
+            .machine_busy()
+            .map(|time| Duration::from_nanos(time).as_secs_f64());
+        ProcessorLoad {
+            generator_utilization: effort.peak_utilization.map(|busiest| busiest.fraction),
+            busiest_workers: effort.peak_utilization.map_or(0, |busiest| busiest.workers),
+            // Shorter than this, the kernel's ticks say nothing.
+            machine_utilization: busy.filter(|_| capacity > 0.3).map(|busy| busy / capacity),
+            count: self.processors,
+        }
+    }
+
+    /// Others without the kernel's own threads, where those may work for the test itself: they
+    /// write back its pages, and the file system's.
+    fn relevant_users(&self, mut others: Vec<OtherUser>) -> Vec<OtherUser> {
+        let proc = &self.roots.proc;
+        others.retain(|other| {
+            self.counts_kernel_threads
+                || !self::traced_competitors::is_kernel_thread(proc, other.pid)
+        });
+        others
+    }
+
+    /// Feels how warm the drive is.
+    fn sample_temperature(&mut self) {
+        let warmth = |drive: &BlockDevice| identity::read_temperature(&self.roots, &drive.name);
+        let felt = self.devices().find_map(warmth);
+        let Some(now) = felt else { return };
+        let known = self.evidence.temperature;
+        self.evidence.temperature = Some(DriveTemperature {
+            initial_celsius: known.map_or(now.celsius, |it| it.initial_celsius),
+            max_celsius: known.map_or(now.celsius, |it| it.max_celsius.max(now.celsius)),
+            throttle_celsius: now.throttle_threshold,
+        });
+    }
+}
+
+/// What does not change over a run.
+fn static_evidence(scene: &RunScope<'_>, stack: &[&BlockDevice]) -> RunEvidence {
+    let target = scene.target;
+    if target.kind == TargetKind::Simulated {
+        return RunEvidence::default();
+    }
+    let hypervisor = scene.host.virtualization.as_deref();
+    let setup = self::setup::drive_setup(target, stack, hypervisor);
+    let extents = self::contents::allocated_extents(target, stack, &scene.window);
+    // A disk with arms has no table of what was written, and would have to move them.
+    let has_table = target.is_rotational() != Some(true) || setup.virtual_disk.is_some();
+    let sampled =
+        target.kind == TargetKind::BlockDevice && !scene.writes && has_table && extents.is_none();
+    RunEvidence {
+        block_sample: sampled
+            .then(|| self::contents::sample_blocks(&target.name, &scene.window, 1))
+            .flatten(),
+        drive_setup: Some(setup),
+        extents,
+        ..RunEvidence::default()
+    }
+}
+
+/// When this process did not run; `None` where it always did.
+fn pause_evidence_since(start: Instant) -> Option<PauseEvidence> {
+    let pauses = pauses::pauses_since(start);
+    let nanoseconds = |time: Duration| u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
+    let longest = pauses.iter().map(|pause| pause.minimum_length).max()?;
+    Some(PauseEvidence {
+        count: pauses.len() as u64,
+        total_ns: nanoseconds(pauses.iter().map(|pause| pause.minimum_length).sum()),
+        longest_ns: nanoseconds(longest),
+        suspended_ns: nanoseconds(pauses.iter().map(|pause| pause.suspended_time).sum()),
+    })
+}
+
+/// What this process handed to the block layer since it began.
+fn submitted_bytes(roots: &SysPaths) -> Option<SubmittedBytes> {
+    let io = stat::parse_io(&read_file(&roots.proc.join("self/io"))?)?;
+    Some(SubmittedBytes {
+        read_bytes: io.read_bytes,
+        written_bytes: io.write_bytes,
+    })
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,205 @@
+//! Beside a benchmark: how long its requests wait in the kernel and how long in the drive, and who
+//! else sends requests there.
+
+use std::collections::HashMap;
+use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, PoisonError};
+
+use super::sampling::TraceSampling;
+use super::traced_competitors::TracedCompetitors;
+use crate::engine::WORKER_THREAD_PREFIX;
+use crate::model::requests::{RequestActor, RequestOperation};
+use crate::probe::trace::{CaptureControl, TraceCapture};
+use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
+use crate::roots::SysPaths;
+use crate::session::document::{LatencyByDirection, LatencySummary, OtherUser, StageBreakdown};
+use crate::stats::latency::histogram::LatencyHistogram;
+
+/// Follows the requests that this process sends to the device under test, or a sample of them, where
+/// the kernel allows it; does nothing otherwise. Ends when it is dropped.
+pub struct StageTracer {
+    device: String,
+    totals: Arc<Mutex<StageTotals>>,
+    capture: Option<TraceCapture>,
+    is_permitted: bool,
+}
+
+/// Reads and writes.
+#[derive(Default)]
+struct StageTotals {
+    competitors: TracedCompetitors,
+    q2d_latency: [LatencyHistogram; 2],
+    d2c_latency: [LatencyHistogram; 2],
+    request_count: u64,
+    lost_events: u64,
+    sampling: TraceSampling,
+    /// Whether some of the time nothing was followed.
+    has_paused: bool,
+}
+
+impl StageTracer {
+    /// Begins to follow the requests to a device, if there is one.
+    #[must_use]
+    pub fn start(roots: &SysPaths, device: Option<&str>) -> Self {
+        let tally: Arc<Mutex<StageTotals>> = Arc::default();
+        let scope = device.and_then(|device| TraceScope::of_device(roots, device).ok());
+        let device = device.unwrap_or_default().to_owned();
+        let mut ours = OwnThreads::new(roots);
+        let proc = roots.proc.clone();
+        let shared = Arc::clone(&tally);
+        let capture = scope.and_then(|scope| {
+            let add = move |told: RequestBatch| {
+                let mut tally = shared.lock().unwrap_or_else(PoisonError::into_inner);
+                tally.add_batch(&told, &mut ours, &proc)
+            };
+            // Without root or tracefs there is no such split: the document says so by its absence.
+            follow_requests(roots, scope, TraceDetail::QueueAndDrive, add).ok()
+        });
+        Self {
+            device,
+            totals: tally,
+            is_permitted: capture.is_some(),
+            capture,
+        }
+    }
+
+    /// Waits for what the kernel still holds, and ends.
+    pub fn stop_and_drain(&mut self) {
+        if let Some(capture) = self.capture.take() {
+            capture.stop();
+        }
+    }
+
+    /// What is known so far; `None` when nothing is.
+    #[must_use]
+    pub fn breakdown_so_far(&self) -> Option<StageBreakdown> {
+        let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        (tally.request_count > 0).then(|| StageBreakdown {
+            device: self.device.clone().into(),
+            requests: tally.request_count,
+            lost_events: tally.lost_events,
+            q2d: by_direction(&tally.q2d_latency),
+            d2c: by_direction(&tally.d2c_latency),
+        })
+    }
+}
+
+impl StageTracer {
+    /// Who else sent requests to the device, and whether that is all of them: everything was
+    /// followed from the start, and nothing was lost.
+    #[must_use]
+    pub fn other_users(&self) -> (Vec<OtherUser>, bool) {
+        let tally = self.totals.lock().unwrap_or_else(PoisonError::into_inner);
+        let complete = self.is_permitted && !tally.has_paused && tally.lost_events == 0;
+        (tally.competitors.sorted_users(), complete)
+    }
+}
+
+impl StageTotals {
+    fn add_batch(
+        &mut self,
+        told: &RequestBatch,
+        ours: &mut OwnThreads,
+        proc: &Path,
+    ) -> CaptureControl {
+        self.lost_events = told.lost_events;
+        self.sampling
+            .add_followed(told.requests.len(), told.complete_since);
+        for request in &told.requests {
+            let side = match request.operation {
+                RequestOperation::Read => 0,
+                RequestOperation::Write => 1,
+                _ => continue,
+            };
+            match request.submitter {
+                Some(actor) if ours.includes(actor) => {}
+                Some(actor) => {
+                    self.competitors
+                        .add_request(proc, actor, side == 1, request.bytes);
+                    continue;
+                }
+                None => continue,
+            }
+            let queued = request.timestamps.queued;
+            if !queued.is_some_and(|queued| self.sampling.includes(queued)) {
+                continue;
+            }
+            let stages = request.timestamps.stages();
+            if let (Some(queue), Some(drive)) = (stages.q2d, stages.d2c) {
+                self.request_count += 1;
+                self.q2d_latency[side].record(queue);
+                self.d2c_latency[side].record(drive);
+            }
+        }
+        let then = self
+            .sampling
+            .next_control(told.complete_until, told.oldest_queued);
+        self.has_paused |= then != CaptureControl::Continue;
+        then
+    }
+}
+
+fn by_direction([read, write]: &[LatencyHistogram; 2]) -> LatencyByDirection {
+    LatencyByDirection {
+        read: LatencySummary::from_histogram(read),
+        write: LatencySummary::from_histogram(write),
+    }
+}
+
+/// Names of threads that the kernel makes for io_uring on behalf of a process (io_uring/io-wq.c).
+const RING_WORKER_PREFIX: &[u8] = b"iou-wrk-";
+
+/// Which threads belong to this process.
+struct OwnThreads {
+    proc: PathBuf,
+    known_threads: HashMap<u32, bool>,
+}
+
+impl OwnThreads {
+    fn new(roots: &SysPaths) -> Self {
+        Self {
+            proc: roots.proc.clone(),
+            known_threads: HashMap::new(),
+        }
+    }
+
+    /// Asked for each thread once, when its first requests are told. A thread that is gone by then,
+    /// as after a phase of a few milliseconds, is known by its name.
+    fn includes(&mut self, actor: RequestActor) -> bool {
+        let proc = &self.proc;
+        *self.known_threads.entry(actor.pid).or_insert_with(|| {
+            let thread = actor.pid.to_string();
+            let name = actor.name.as_bytes();
+            proc.join("self/task").join(&thread).exists()
+                || !proc.join(&thread).exists()
+                    && (name.starts_with(WORKER_THREAD_PREFIX.as_bytes())
+                        || name.starts_with(RING_WORKER_PREFIX))
+        })
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::trace::event::ThreadName;
+
+    #[test]
+    fn ended_own_threads_are_recognized_by_name() {
+        let root = tempfile::tempdir().unwrap();
+        let roots = SysPaths::under_root(root.path());
+        for thread in ["self/task/10", "10", "20"] {
+            std::fs::create_dir_all(roots.proc.join(thread)).unwrap();
+        }
+        let mut ours = OwnThreads::new(&roots);
+        let mut includes = |pid: u32, name: &str| {
+            ours.includes(RequestActor {
+                pid,
+                name: ThreadName::from_field(name.as_bytes()),
+            })
+        };
+        assert!(includes(10, "main"));
+        assert!(includes(30, "worker-0-1") && includes(31, "iou-wrk-30"));
+        assert!(!includes(20, "worker-0-1"), "another's that lives");
+        assert!(!includes(40, "dd"));
+    }
+}

@@ -1,0 +1,131 @@
+//! Whose requests were seen on the device under test beside those of the test.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use crate::model::requests::RequestActor;
+use crate::probe::process::stat;
+use crate::probe::text::read_file;
+use crate::safe_text::printable::printable_bytes;
+use crate::session::document::{Attribution, OtherUser};
+
+/// Threads that are kept apart; more count as nobody.
+const MAX_THREADS: usize = 4096;
+
+/// Others, by thread as they are seen, told by process.
+#[derive(Debug, Default)]
+pub struct TracedCompetitors {
+    users_by_process: HashMap<u32, OtherUser>,
+    /// Which process a thread belongs to.
+    process_by_thread: HashMap<u32, u32>,
+}
+
+impl TracedCompetitors {
+    /// Counts a request of another thread. Who that is, is asked once, when its first request
+    /// comes: it lives then.
+    pub fn add_request(&mut self, proc: &Path, actor: RequestActor, writes: bool, bytes: u64) {
+        if self.process_by_thread.len() >= MAX_THREADS
+            && !self.process_by_thread.contains_key(&actor.pid)
+        {
+            return;
+        }
+        let pid = *self
+            .process_by_thread
+            .entry(actor.pid)
+            .or_insert_with(|| process_of_thread(proc, actor.pid));
+        let stranger = self
+            .users_by_process
+            .entry(pid)
+            .or_insert_with(|| OtherUser {
+                pid,
+                command: process_command(proc, pid)
+                    .unwrap_or_else(|| printable_bytes(actor.name.as_bytes()))
+                    .into(),
+                read_bytes: 0,
+                written_bytes: 0,
+                attribution: Attribution::TracedRequests,
+            });
+        match writes {
+            true => stranger.written_bytes += bytes,
+            false => stranger.read_bytes += bytes,
+        }
+    }
+
+    /// All of them, the greediest first.
+    #[must_use]
+    pub fn sorted_users(&self) -> Vec<OtherUser> {
+        let mut all: Vec<OtherUser> = self.users_by_process.values().cloned().collect();
+        sort_users(&mut all);
+        all
+    }
+}
+
+/// The name of a process, made harmless: it may choose any.
+pub fn process_command(proc: &Path, pid: u32) -> Option<String> {
+    let name = read_file(&proc.join(pid.to_string()).join("comm"))?;
+    Some(printable_bytes(name.trim_ascii()))
+}
+
+/// Sorts others by what they did, the most first.
+pub fn sort_users(others: &mut [OtherUser]) {
+    others.sort_by_key(|it| (std::cmp::Reverse(it.read_bytes + it.written_bytes), it.pid));
+}
+
+fn process_of_thread(proc: &Path, thread: u32) -> u32 {
+    read_file(&proc.join(thread.to_string()).join("status"))
+        .and_then(|status| stat::parse_thread_group(&status))
+        .unwrap_or(thread)
+}
+
+/// Whether a process is a thread of the kernel: those have no command line.
+#[must_use]
+pub fn is_kernel_thread(proc: &Path, pid: u32) -> bool {
+    read_file(&proc.join(pid.to_string()).join("cmdline")).is_some_and(|line| line.is_empty())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::probe::trace::event::ThreadName;
+
+    #[test]
+    fn traced_competitors_are_grouped_by_process_and_sorted_by_bytes() {
+        let proc = tempfile::tempdir().unwrap();
+        for (pid, status) in [
+            ("12", "Name:\tdd\nTgid:\t12\n"),
+            ("13", "Name:\tdd\nTgid:\t12\n"),
+        ] {
+            let directory = proc.path().join(pid);
+            std::fs::create_dir(&directory).unwrap();
+            std::fs::write(directory.join("status"), status).unwrap();
+            std::fs::write(directory.join("comm"), "backup\n").unwrap();
+            std::fs::write(
+                directory.join("cmdline"),
+                if pid == "13" { "" } else { "x" },
+            )
+            .unwrap();
+        }
+        let actor = |pid: u32, name: &str| RequestActor {
+            pid,
+            name: ThreadName::from_field(name.as_bytes()),
+        };
+        let mut strangers = TracedCompetitors::default();
+        strangers.add_request(proc.path(), actor(99, "gone"), true, 100);
+        strangers.add_request(proc.path(), actor(12, "dd"), false, 1000);
+        strangers.add_request(proc.path(), actor(13, "dd"), false, 500);
+        let told: Vec<_> = strangers
+            .sorted_users()
+            .into_iter()
+            .map(|it| (it.pid, it.command, it.read_bytes, it.written_bytes))
+            .collect();
+        assert_eq!(
+            told,
+            [(12, "backup".into(), 1500, 0), (99, "gone".into(), 0, 100)]
+        );
+        assert!(is_kernel_thread(proc.path(), 13) && !is_kernel_thread(proc.path(), 12));
+        assert!(
+            !is_kernel_thread(proc.path(), 99),
+            "nothing is known of it any more"
+        );
+    }
+}

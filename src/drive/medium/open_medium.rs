@@ -1,0 +1,218 @@
+//! A target with a descriptor that anchors it.
+
+use std::fs::File;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::path::{Path, PathBuf};
+use std::sync::atomic::{AtomicBool, Ordering};
+
+use rustix::fs::{Mode as Permissions, OFlags};
+
+use super::{IdentityChange, MediumIdentity, Target, TargetKind};
+use crate::drive::guard;
+use crate::drive::guard::WritePermit;
+use crate::drive::{DriveError, io_error_context, ioctl};
+use crate::roots::SysPaths;
+
+pub use crate::named_file::FileId;
+
+/// Whether a descriptor writes. Nothing but a [`WritePermit`] leads to one that does.
+#[derive(Debug, Clone, Copy, Default)]
+pub enum WriteMode<'a> {
+    /// `O_RDONLY`.
+    #[default]
+    Read,
+    /// `O_RDWR`, as permitted.
+    Write(&'a WritePermit),
+}
+
+/// When a write on a descriptor counts as done.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub enum WriteDurability {
+    /// When it was taken.
+    #[default]
+    None,
+    /// `O_DSYNC`.
+    Dsync,
+    /// `O_SYNC`.
+    Sync,
+}
+
+/// How a medium is opened.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct MediumAccess<'a> {
+    /// Whether it may be written.
+    pub mode: WriteMode<'a>,
+    /// `O_DIRECT`: past the page cache.
+    pub direct: bool,
+    /// When a write is done.
+    pub durability: WriteDurability,
+}
+
+impl MediumAccess<'_> {
+    fn open_flags(self) -> OFlags {
+        let mut flags = match self.mode {
+            WriteMode::Read => OFlags::RDONLY,
+            WriteMode::Write(_) => OFlags::RDWR,
+        };
+        flags.set(OFlags::DIRECT, self.direct);
+        flags |= match self.durability {
+            WriteDurability::None => OFlags::empty(),
+            WriteDurability::Dsync => OFlags::DSYNC,
+            WriteDurability::Sync => OFlags::SYNC,
+        };
+        flags | OFlags::CLOEXEC
+    }
+}
+
+/// A target and a descriptor that anchors it: whatever happens to the name meanwhile, every
+/// [`open`](Self::open) reaches the same inode.
+#[derive(Debug)]
+pub struct OpenMedium {
+    /// What it is.
+    pub target: Target,
+    anchor_file: File,
+    identity: MediumIdentity,
+    resolved: Option<PathBuf>,
+    sys_paths: SysPaths,
+    is_filled: AtomicBool,
+}
+
+impl OpenMedium {
+    /// # Errors
+    /// When the kernel does not tell what the descriptor leads to.
+    pub(super) fn new(roots: &SysPaths, target: Target, anchor: File) -> Result<Self, DriveError> {
+        let identity = MediumIdentity::read(roots, &anchor)
+            .map_err(io_error_context("identify", &target.name))?;
+        // The kernel's own answer for the open file: a symlink that changes meanwhile has no part
+        // in it (proc_pid_fd(5)).
+        let resolved = std::fs::read_link(descriptor_path(anchor.as_fd())).ok();
+        Ok(Self {
+            is_filled: AtomicBool::new(target.kind != TargetKind::ScratchFile),
+            resolved: resolved.filter(|_| target.kind != TargetKind::ScratchFile),
+            target,
+            anchor_file: anchor,
+            identity,
+            sys_paths: roots.clone(),
+        })
+    }
+
+    /// What makes it the same as something else.
+    #[must_use]
+    pub fn file_id(&self) -> FileId {
+        self.identity.file_id
+    }
+
+    /// What it was recognised by when it was opened.
+    #[must_use]
+    pub fn identity(&self) -> &MediumIdentity {
+        &self.identity
+    }
+
+    /// The path of the open file without symlinks, as the kernel tells it; ` (deleted)` stands
+    /// behind the path of a file that has none any more. `None` for a scratch file.
+    #[must_use]
+    pub fn resolved_path(&self) -> Option<&Path> {
+        self.resolved.as_deref()
+    }
+
+    /// How the medium behind the anchoring descriptor differs from what it was when it was opened.
+    #[must_use]
+    pub fn changed_since_opened(&self) -> Option<IdentityChange> {
+        match MediumIdentity::read(&self.sys_paths, &self.anchor_file) {
+            Ok(now) => self.identity.first_difference(&now),
+            Err(_) => Some(IdentityChange::DeviceGone),
+        }
+    }
+
+    /// How what another descriptor leads to differs from this medium. A device number may lead to
+    /// another disk than the one behind the anchoring descriptor, once that was removed.
+    #[must_use]
+    pub fn difference_to(&self, file: &File) -> Option<IdentityChange> {
+        self.identity.difference_to_file(file)
+    }
+
+    /// Whether its bytes lie in this file: it is the file, or a loop device attached to it.
+    #[must_use]
+    pub fn lies_in_file(&self, file: FileId) -> bool {
+        let is_image = || {
+            self.target
+                .drive
+                .as_ref()
+                .is_some_and(|drive| drive.name.starts_with("loop"))
+                && ioctl::loop_backing(&self.anchor_file)
+                    .is_ok_and(|image| FileId::Inode(image.device, image.inode) == file)
+        };
+        self.identity.file_id == file || is_image()
+    }
+
+    /// Where the kernel's file systems are found.
+    #[must_use]
+    pub fn roots(&self) -> &SysPaths {
+        &self.sys_paths
+    }
+
+    /// Number of the block device that it is, if it is one.
+    #[must_use]
+    pub fn device_number(&self) -> Option<(u32, u32)> {
+        match self.identity.file_id {
+            FileId::Device(major, minor) => Some((major, minor)),
+            FileId::Inode(..) => None,
+        }
+    }
+
+    /// The anchoring descriptor; it reads (of a scratch file it also writes).
+    pub(in crate::drive) fn anchor(&self) -> &File {
+        &self.anchor_file
+    }
+
+    /// Whether there is data in it: false for a scratch file until it is filled.
+    #[must_use]
+    pub fn is_filled(&self) -> bool {
+        self.is_filled.load(Ordering::Acquire)
+    }
+
+    pub(in crate::drive) fn set_filled(&self) {
+        self.is_filled.store(true, Ordering::Release);
+    }
+
+    /// Another descriptor of the same inode, for reading or, with a permit for this very medium,
+    /// for writing too. What forbids writing is looked for once more after opening.
+    ///
+    /// # Errors
+    /// When the kernel refuses (`O_DIRECT` that the file system lacks, a device that is gone), or
+    /// when writing has become unsafe since the permit was given.
+    pub fn open(&self, access: MediumAccess<'_>) -> Result<OwnedFd, DriveError> {
+        if let WriteMode::Write(permit) = access.mode
+            && permit.id() != self.file_id()
+        {
+            return Err(self.changed_error());
+        }
+        let descriptor = reopen_inode(self.anchor_file.as_fd(), access.open_flags())
+            .map_err(io_error_context("open", &self.target.name))?;
+        let file = File::from(descriptor);
+        if self.difference_to(&file).is_some() {
+            return Err(self.changed_error());
+        }
+        if let WriteMode::Write(permit) = access.mode {
+            guard::check_after_open(&self.sys_paths, self, permit)?;
+        }
+        Ok(file.into())
+    }
+
+    fn changed_error(&self) -> DriveError {
+        DriveError::TargetChanged {
+            name: self.target.name.clone(),
+        }
+    }
+}
+
+/// Opens the inode behind a descriptor anew, with other flags (proc_pid_fd(5): the link leads to
+/// the open file itself, also when its name is gone).
+pub(super) fn reopen_inode(anchor: BorrowedFd<'_>, flags: OFlags) -> rustix::io::Result<OwnedFd> {
+    rustix::fs::open(descriptor_path(anchor), flags, Permissions::empty())
+}
+
+/// The link to the open file behind a descriptor.
+fn descriptor_path(descriptor: BorrowedFd<'_>) -> String {
+    format!("/proc/self/fd/{}", descriptor.as_raw_fd())
+}

@@ -1,0 +1,388 @@
+//! What a process has open: links and positions of its descriptors.
+//!
+//! Listing and following descriptors is most of a naive sampler's cost. So a process is looked at
+//! only while its counters move or something that it has open does; a look lists at most one
+//! buffer of descriptors and goes on from there the next time, and a file whose link was read once
+//! is recognised by its inode number.
+
+use std::collections::BTreeMap;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::sync::Arc;
+
+use rustix::fs::{AtFlags, FileType, RawDir, SeekFrom, StatxFlags, readlinkat, seek, statx};
+use rustix::path::DecInt;
+
+use super::stat::parse_descriptor_info;
+use crate::probe::sample::{FileKind, OpenFile};
+use crate::probe::text::{open_relative, pread_once, read_word};
+use crate::roots::SysPaths;
+
+/// Smallest regular file worth a mention if nobody writes to it.
+const MIN_FILE_BYTES: u64 = 1 << 20;
+/// Takes about 63 entries: the most descriptors that one look examines.
+const LISTING_BUFFER_BYTES: usize = 2048;
+/// For so many samples without movement descriptors are kept to compare with: programs move in
+/// bursts, and a position says something only beside an earlier one.
+const KEEP_IDLE_SAMPLES: u32 = 4;
+/// For so many samples what has moved once is looked at although its process moves nothing.
+const FOLLOW_IDLE_SAMPLES: u32 = 300;
+/// What has not moved for so many samples is looked at once in as many.
+const IDLE_RECHECK_INTERVAL: u32 = 8;
+
+/// The descriptors of one process.
+#[derive(Debug)]
+pub struct ProcessDescriptors {
+    fd_directory: OwnedFd,
+    fdinfo_directory: OwnedFd,
+    entries: BTreeMap<u32, DescriptorEntry>,
+    /// Number of the present pass over the listing; a pass may take several looks.
+    listing_pass: u64,
+    /// Samples since the process, or anything that has moved before, moved.
+    idle_samples: u32,
+    published_files: Arc<[OpenFile]>,
+}
+
+#[derive(Debug)]
+struct DescriptorEntry {
+    file: OpenFile,
+    seen_in_pass: u64,
+    /// Whether position or size has changed since it was first seen.
+    has_moved: bool,
+}
+
+impl ProcessDescriptors {
+    /// Opens the directories of a process; `None` where that is not permitted or it is gone.
+    #[must_use]
+    pub fn open(proc: BorrowedFd<'_>, pid: u32) -> Option<Self> {
+        Some(Self {
+            fd_directory: open_relative(proc, format!("{pid}/fd")).ok()?,
+            fdinfo_directory: open_relative(proc, format!("{pid}/fdinfo")).ok()?,
+            entries: BTreeMap::new(),
+            listing_pass: 0,
+            idle_samples: 0,
+            published_files: Arc::default(),
+        })
+    }
+
+    /// Whether something that it has open moved while it was watched.
+    #[must_use]
+    pub fn any_moved(&self) -> bool {
+        self.entries.values().any(|entry| entry.has_moved)
+    }
+
+    /// The files as of the last look.
+    #[must_use]
+    pub fn open_files(&self) -> Arc<[OpenFile]> {
+        Arc::clone(&self.published_files)
+    }
+
+    /// Looks at the next part of the listing, and again at everything that has moved before.
+    pub fn examine_next(&mut self, roots: &SysPaths) {
+        self.idle_samples = 0;
+        let (listed, complete) = self.list_next();
+        for descriptor in &listed {
+            self.examine(*descriptor, roots);
+        }
+        self.refresh_moved_except(&listed, roots);
+        if complete {
+            let pass = self.listing_pass;
+            self.entries.retain(|_, entry| entry.seen_in_pass == pass);
+            self.listing_pass += 1;
+        }
+        self.publish();
+    }
+
+    /// A sample in which the process itself moved nothing: looks again at what has moved before,
+    /// for the kernel or another process may move it. `false` when it is not worth keeping.
+    pub fn refresh_idle(&mut self, roots: &SysPaths) -> bool {
+        self.idle_samples = self.idle_samples.saturating_add(1);
+        let followed = self.any_moved();
+        if followed
+            && (self.idle_samples < IDLE_RECHECK_INTERVAL
+                || self.idle_samples.is_multiple_of(IDLE_RECHECK_INTERVAL))
+        {
+            self.refresh_moved(roots);
+        }
+        self.idle_samples
+            <= if followed {
+                FOLLOW_IDLE_SAMPLES
+            } else {
+                KEEP_IDLE_SAMPLES
+            }
+    }
+
+    /// Looks again at what has moved before, and at nothing else.
+    fn refresh_moved(&mut self, roots: &SysPaths) {
+        self.refresh_moved_except(&[], roots);
+        self.publish();
+    }
+
+    /// The next descriptors, and whether these were the last ones.
+    fn list_next(&self) -> (Vec<u32>, bool) {
+        let mut buffer = [MaybeUninit::<u8>::uninit(); LISTING_BUFFER_BYTES];
+        let mut listing = RawDir::new(&self.fd_directory, &mut buffer);
+        let mut found = Vec::new();
+        let mut used = 0;
+        while let Some(Ok(entry)) = listing.next() {
+            let name = entry.file_name().to_bytes();
+            // struct linux_dirent64: 19 bytes and the name, in units of 8.
+            used += (19 + name.len() + 1).next_multiple_of(8);
+            if let Some(number) = crate::probe::text::parse_number(name)
+                && let Ok(number) = u32::try_from(number)
+            {
+                found.push(number);
+            }
+            if listing.is_buffer_empty() {
+                break;
+            }
+        }
+        // A longest entry did not fit any more: there may be others.
+        let complete = used + 32 <= LISTING_BUFFER_BYTES;
+        if complete {
+            // Nothing to do about a failure: the next listing is empty, and the one after it full.
+            let _ = seek(&self.fd_directory, SeekFrom::Start(0));
+        }
+        (found, complete)
+    }
+
+    fn refresh_moved_except(&mut self, done: &[u32], roots: &SysPaths) {
+        let moved: Vec<u32> = self
+            .entries
+            .iter()
+            .filter(|(descriptor, entry)| entry.has_moved && !done.contains(descriptor))
+            .map(|(descriptor, _)| *descriptor)
+            .collect();
+        for descriptor in moved {
+            self.examine(descriptor, roots);
+        }
+    }
+
+    /// Looks at one descriptor and remembers what it leads to.
+    fn examine(&mut self, descriptor: u32, roots: &SysPaths) {
+        let known = self.entries.remove(&descriptor);
+        let Some(target) = self.file_facts(descriptor) else {
+            return;
+        };
+        let known = known
+            .filter(|entry| entry.file.inode == target.inode && entry.file.kind == target.kind);
+        let entry = match known {
+            Some(entry) => self.examine_known(entry, &target),
+            None => self.examine_new(descriptor, &target, roots),
+        };
+        if let Some(mut entry) = entry {
+            entry.seen_in_pass = self.listing_pass;
+            self.entries.insert(descriptor, entry);
+        }
+    }
+
+    fn file_facts(&self, descriptor: u32) -> Option<FileFacts> {
+        let flags = StatxFlags::TYPE | StatxFlags::INO | StatxFlags::SIZE | StatxFlags::BLOCKS;
+        // A server that does not answer must not hold up the sampler: cached attributes will do.
+        let at = AtFlags::STATX_DONT_SYNC;
+        let found = statx(&self.fd_directory, DecInt::new(descriptor), at, flags).ok()?;
+        let kind = match FileType::from_raw_mode(found.stx_mode.into()) {
+            FileType::RegularFile => FileKind::Regular,
+            FileType::BlockDevice => FileKind::Block((found.stx_rdev_major, found.stx_rdev_minor)),
+            FileType::Fifo => FileKind::Pipe,
+            _ => return None,
+        };
+        Some(FileFacts {
+            kind,
+            inode: ((found.stx_dev_major, found.stx_dev_minor), found.stx_ino),
+            size: found.stx_size,
+            allocated: found.stx_blocks.saturating_mul(512),
+        })
+    }
+
+    fn examine_new(
+        &self,
+        descriptor: u32,
+        target: &FileFacts,
+        roots: &SysPaths,
+    ) -> Option<DescriptorEntry> {
+        let name = DecInt::new(descriptor);
+        let path = readlinkat(&self.fd_directory, name, Vec::new()).ok()?;
+        let info = self.descriptor_info(descriptor)?;
+        let (readable, writable) = access_mode(info.flags)?;
+        let size = match target.kind {
+            FileKind::Regular => Some(target.size),
+            FileKind::Block(number) => device_capacity(number, roots),
+            FileKind::Pipe => None,
+        };
+        Some(DescriptorEntry {
+            file: OpenFile {
+                descriptor,
+                path: path.into_bytes().into(),
+                kind: target.kind,
+                inode: target.inode,
+                position: info.position,
+                readable,
+                writable,
+                size,
+                allocated_bytes: target.allocated,
+            },
+            seen_in_pass: self.listing_pass,
+            has_moved: false,
+        })
+    }
+
+    /// A file seen before: its link is known, and its position is asked for where it matters.
+    fn examine_known(
+        &mut self,
+        mut entry: DescriptorEntry,
+        target: &FileFacts,
+    ) -> Option<DescriptorEntry> {
+        let file = &mut entry.file;
+        let mut moved = false;
+        if target.kind == FileKind::Regular {
+            moved = file.writable
+                && (file.size != Some(target.size) || file.allocated_bytes != target.allocated);
+            file.size = Some(target.size);
+            file.allocated_bytes = target.allocated;
+        }
+        if can_be_transfer(file) && file.kind != FileKind::Pipe {
+            let position = self.descriptor_info(file.descriptor)?.position;
+            moved |= file.position != position;
+            file.position = position;
+        }
+        entry.has_moved |= moved;
+        if moved {
+            self.idle_samples = 0;
+        }
+        Some(entry)
+    }
+
+    fn descriptor_info(&self, descriptor: u32) -> Option<super::stat::DescriptorInfo> {
+        let file = open_relative(&self.fdinfo_directory, DecInt::new(descriptor)).ok()?;
+        let mut buffer = [0; 512];
+        parse_descriptor_info(pread_once(file.as_fd(), &mut buffer).ok()?)
+    }
+
+    fn publish(&mut self) {
+        self.published_files = self
+            .entries
+            .values()
+            .filter(|entry| can_be_transfer(&entry.file))
+            .map(|entry| entry.file.clone())
+            .collect();
+    }
+}
+
+/// What stat tells of the file behind a descriptor.
+struct FileFacts {
+    kind: FileKind,
+    inode: ((u32, u32), u64),
+    size: u64,
+    allocated: u64,
+}
+
+/// Whether a transfer could go through it.
+fn can_be_transfer(file: &OpenFile) -> bool {
+    file.kind != FileKind::Regular
+        || file.writable
+        || file.size.is_some_and(|size| size >= MIN_FILE_BYTES)
+}
+
+/// Readable and writable by the flags of open(2); `None` where it is open as a name only (O_PATH).
+fn access_mode(flags: u32) -> Option<(bool, bool)> {
+    let flags = i32::try_from(flags).ok()?;
+    if flags & libc::O_PATH != 0 {
+        return None;
+    }
+    match flags & libc::O_ACCMODE {
+        libc::O_RDONLY => Some((true, false)),
+        libc::O_WRONLY => Some((false, true)),
+        libc::O_RDWR => Some((true, true)),
+        _ => None,
+    }
+}
+
+/// Capacity of a block device in bytes; sysfs counts sectors of 512 bytes.
+fn device_capacity((major, minor): (u32, u32), roots: &SysPaths) -> Option<u64> {
+    let file = roots.sys.join(format!("dev/block/{major}:{minor}/size"));
+    read_word(&file)?.parse::<u64>().ok()?.checked_mul(512)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::{Seek, Write};
+
+    fn own_descriptors() -> ProcessDescriptors {
+        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
+        ProcessDescriptors::open(proc.as_fd(), std::process::id()).unwrap()
+    }
+
+    #[test]
+    fn own_open_file_is_found_and_followed() {
+        let mut file = tempfile::NamedTempFile::new().unwrap();
+        file.write_all(&[7; 5000]).unwrap();
+        let path = file.path().to_owned();
+        let find = |descriptors: &ProcessDescriptors| {
+            descriptors
+                .open_files()
+                .iter()
+                .find(|file| *file.path == *path.as_os_str().as_encoded_bytes())
+                .cloned()
+        };
+        let mut descriptors = own_descriptors();
+        let roots = SysPaths::default();
+        // Other tests have files open in this process too, and one look lists but some of them.
+        let look_until = |descriptors: &mut ProcessDescriptors, position: u64| {
+            for _ in 0..1000 {
+                descriptors.examine_next(&roots);
+                if find(descriptors).is_some_and(|file| file.position == position) {
+                    break;
+                }
+            }
+        };
+        look_until(&mut descriptors, 5000);
+        let first = find(&descriptors).expect("the file is open");
+        assert_eq!((first.position, first.size), (5000, Some(5000)));
+        assert!(first.writable && first.readable);
+
+        file.rewind().unwrap();
+        look_until(&mut descriptors, 0);
+        assert_eq!(find(&descriptors).unwrap().position, 0);
+        assert!(descriptors.any_moved());
+
+        drop(file);
+        descriptors.refresh_moved(&roots);
+        assert_eq!(find(&descriptors), None);
+    }
+
+    #[test]
+    fn descriptors_are_kept_between_bursts() {
+        let mut child = std::process::Command::new("sleep")
+            .arg("60")
+            .spawn()
+            .unwrap();
+        let proc = open_relative(rustix::fs::CWD, "/proc").unwrap();
+        let mut descriptors = ProcessDescriptors::open(proc.as_fd(), child.id()).unwrap();
+        let roots = SysPaths::default();
+        let mut rests = || {
+            (0..20)
+                .take_while(|_| descriptors.refresh_idle(&roots))
+                .count()
+        };
+        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize);
+        descriptors.examine_next(&roots);
+        let mut rests = || {
+            (0..20)
+                .take_while(|_| descriptors.refresh_idle(&roots))
+                .count()
+        };
+        assert_eq!(rests(), KEEP_IDLE_SAMPLES as usize, "it moved again");
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn access_mode_is_derived_from_open_flags() {
+        assert_eq!(access_mode(0o100_000), Some((true, false)));
+        assert_eq!(access_mode(0o100_001), Some((false, true)));
+        assert_eq!(access_mode(0o2), Some((true, true)));
+        assert_eq!(access_mode(0o10_000_000), None);
+    }
+}

@@ -1,0 +1,114 @@
+//! What is kept of one process between samples.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use super::descriptors::ProcessDescriptors;
+use super::reused_file::{DescriptorBudget, ReusedFile};
+use crate::probe::sample::{Availability, OpenFile, ProcessIdentity, ProcessIo, ProcessSample};
+use crate::roots::SysPaths;
+
+/// A process that has moved less than this since the last sample is not looked at more closely.
+const MIN_ACTIVE_BYTES: u64 = 4096;
+/// A process that began between two samples and has moved less than this neither.
+const MIN_NEW_PROCESS_BYTES: u64 = 64 * 1024;
+/// What is kept of one process.
+#[derive(Debug)]
+pub(crate) struct ProcessEntry {
+    pub(crate) process: ProcessSample,
+    pub(crate) io: ReusedFile,
+    pub(crate) stat: ReusedFile,
+    pub(crate) descriptors: Option<ProcessDescriptors>,
+    pub(crate) age_samples: u32,
+    /// At which age facts that seldom change are read again.
+    pub(crate) facts_due_age: u32,
+    /// Samples since it moved anything.
+    pub(crate) idle_samples: u32,
+    /// Whether it deserves a closer look in this sample.
+    pub(crate) needs_details: bool,
+    /// Whether somebody may want to know who it is: it did something, or hangs.
+    pub(crate) needs_identity: bool,
+    /// Whether arguments and owner were read.
+    pub(crate) is_identified: bool,
+}
+
+impl ProcessEntry {
+    pub(crate) fn new(identity: ProcessIdentity) -> Self {
+        Self {
+            process: ProcessSample {
+                identity: Arc::new(identity),
+                ..ProcessSample::default()
+            },
+            io: ReusedFile::NotOpen,
+            stat: ReusedFile::NotOpen,
+            descriptors: None,
+            age_samples: 0,
+            facts_due_age: 0,
+            idle_samples: 0,
+            needs_details: false,
+            needs_identity: false,
+            is_identified: false,
+        }
+    }
+
+    /// Whether it has moved bytes worth a closer look since `before`.
+    pub(crate) fn has_transferred(
+        &self,
+        before: Availability<ProcessIo>,
+        first_sample: bool,
+    ) -> bool {
+        let total = |io: ProcessIo| {
+            io.rchar
+                .wrapping_add(io.wchar)
+                .wrapping_add(io.read_bytes)
+                .wrapping_add(io.write_bytes)
+        };
+        match (before.value(), self.process.io.value()) {
+            (Some(before), Some(now)) => total(now).wrapping_sub(total(before)) >= MIN_ACTIVE_BYTES,
+            // At the first sample of all nobody knows who is active.
+            (None, Some(now)) => {
+                !first_sample && self.age_samples == 0 && total(now) >= MIN_NEW_PROCESS_BYTES
+            }
+            _ => false,
+        }
+    }
+
+    /// Bytes that it has read from or written to devices since `before`.
+    pub(crate) fn charged_bytes_since(&self, before: Availability<ProcessIo>) -> u64 {
+        let total = |io: ProcessIo| io.read_bytes.saturating_add(io.write_bytes);
+        let now = self.process.io.value().map_or(0, total);
+        now.saturating_sub(before.value().map_or(0, total))
+    }
+
+    /// Looks at what it has open, if it moves or is being followed.
+    pub(crate) fn update_descriptors(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        moved: bool,
+        roots: &SysPaths,
+    ) {
+        if moved {
+            if self.descriptors.is_none() {
+                self.descriptors = ProcessDescriptors::open(proc, pid);
+            }
+            if let Some(descriptors) = &mut self.descriptors {
+                descriptors.examine_next(roots);
+            }
+        } else {
+            let _ = self
+                .descriptors
+                .take_if(|descriptors| !descriptors.refresh_idle(roots));
+        }
+        self.process.files = self
+            .descriptors
+            .as_ref()
+            .map_or_else(Arc::<[OpenFile]>::default, ProcessDescriptors::open_files);
+    }
+
+    pub(crate) fn close_descriptors(&mut self, budget: &mut DescriptorBudget) {
+        self.io.give_up(budget);
+        self.stat.give_up(budget);
+        self.descriptors = None;
+    }
+}

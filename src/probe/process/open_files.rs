@@ -1,0 +1,198 @@
+//! Open files on request: all of one process, and those of the whole system that have no name any
+//! more and hold their space all the same.
+
+use std::collections::BTreeMap;
+use std::fs;
+use std::io;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+
+use super::stat::{DescriptorInfo, parse_descriptor_info};
+use crate::drive::mounts::split_device_number;
+use crate::probe::text::{parse_number, read_file};
+use crate::roots::SysPaths;
+
+/// What the kernel appends to the link of a file without a name.
+const DELETED_SUFFIX: &[u8] = b" (deleted)";
+
+/// Something that a process has open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct OpenDescriptor {
+    /// Number of the descriptor.
+    pub descriptor: u32,
+    /// What the kernel calls it, such as a path or `pipe:[4711]`.
+    pub path: Vec<u8>,
+    /// Offset of the next read or write.
+    pub position: Option<u64>,
+    /// Flags as open(2) took them.
+    pub flags: Option<u32>,
+    /// Length in bytes of a regular file.
+    pub size: Option<u64>,
+    /// Whether it has no name any more.
+    pub is_deleted: bool,
+}
+
+/// A file that has no name any more and is kept by those who have it open.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DeletedFile {
+    /// Its last name.
+    pub path: Vec<u8>,
+    /// Number of the file system, as `stat` gives it.
+    pub device_number: (u32, u32),
+    /// The same as one number, as stat(1) prints it.
+    pub device_id: u64,
+    /// Number of the inode.
+    pub inode: u64,
+    /// Bytes on the medium that come back when it is closed.
+    pub held_bytes: u64,
+    /// Its length in bytes.
+    pub size: u64,
+    /// Who has it open: process id, name of the program, number of the descriptor.
+    pub holders: Vec<(u32, Vec<u8>, u32)>,
+}
+
+/// Everything that a process has open, by descriptor.
+///
+/// # Errors
+/// When the process is gone, or its descriptors are shown to its owner and root alone.
+pub fn files_of_process(roots: &SysPaths, pid: u32) -> io::Result<Vec<OpenDescriptor>> {
+    let process = roots.proc.join(pid.to_string());
+    let mut found = Vec::new();
+    for descriptor in list_descriptors(&process)? {
+        let link = process.join("fd").join(descriptor.to_string());
+        let Ok(target) = fs::read_link(&link) else {
+            continue;
+        };
+        let path = target.into_os_string().into_encoded_bytes();
+        let info = read_descriptor_info(&process, descriptor);
+        let metadata = fs::metadata(&link).ok().filter(fs::Metadata::is_file);
+        found.push(OpenDescriptor {
+            descriptor,
+            position: info.map(|info| info.position),
+            flags: info.map(|info| info.flags),
+            is_deleted: metadata.as_ref().is_some_and(|file| file.nlink() == 0),
+            size: metadata.map(|file| file.len()),
+            path,
+        });
+    }
+    Ok(found)
+}
+
+/// The regular files of the whole system that are open and have no name, the largest first.
+/// Memory without a name (memfd, shared memory of System V) is none of them.
+#[must_use]
+pub fn deleted_files(roots: &SysPaths) -> Vec<DeletedFile> {
+    let mut found: BTreeMap<(u64, u64), DeletedFile> = BTreeMap::new();
+    let processes = fs::read_dir(&roots.proc).into_iter().flatten().flatten();
+    for process in processes {
+        let name = process.file_name();
+        if let Some(pid) = parse_number(name.as_encoded_bytes())
+            && let Ok(pid) = u32::try_from(pid)
+        {
+            collect_deleted(&process.path(), pid, &mut found);
+        }
+    }
+    let mut found: Vec<DeletedFile> = found.into_values().collect();
+    found.sort_by_key(|file| std::cmp::Reverse(file.held_bytes));
+    found
+}
+
+fn collect_deleted(process: &Path, pid: u32, found: &mut BTreeMap<(u64, u64), DeletedFile>) {
+    for descriptor in list_descriptors(process).unwrap_or_default() {
+        let link = process.join("fd").join(descriptor.to_string());
+        let Some(path) = deleted_path(&link) else {
+            continue;
+        };
+        let Ok(metadata) = fs::metadata(&link) else {
+            continue;
+        };
+        if !metadata.is_file() || metadata.nlink() > 0 {
+            continue;
+        }
+        let name = read_file(&process.join("comm")).unwrap_or_default();
+        let holder = (pid, name.trim_ascii().to_vec(), descriptor);
+        found
+            .entry((metadata.dev(), metadata.ino()))
+            .or_insert_with(|| DeletedFile {
+                path,
+                device_number: split_device_number(metadata.dev()),
+                device_id: metadata.dev(),
+                inode: metadata.ino(),
+                held_bytes: metadata.blocks().saturating_mul(512),
+                size: metadata.len(),
+                holders: Vec::new(),
+            })
+            .holders
+            .push(holder);
+    }
+}
+
+/// The last name of what a link leads to, if it has lost it and ever was in a file system.
+fn deleted_path(link: &Path) -> Option<Vec<u8>> {
+    let target: PathBuf = fs::read_link(link).ok()?;
+    let target = target.into_os_string().into_encoded_bytes();
+    let path = target.strip_suffix(DELETED_SUFFIX)?;
+    let memory = [&b"/memfd:"[..], b"/SYSV", b"/dev/zero", b"/[aio]"];
+    let file = path.starts_with(b"/") && !memory.iter().any(|start| path.starts_with(start));
+    file.then(|| path.to_vec())
+}
+
+fn list_descriptors(process: &Path) -> io::Result<Vec<u32>> {
+    let mut numbers: Vec<u32> = fs::read_dir(process.join("fd"))?
+        .flatten()
+        .filter_map(|entry| u32::try_from(parse_number(entry.file_name().as_encoded_bytes())?).ok())
+        .collect();
+    numbers.sort_unstable();
+    Ok(numbers)
+}
+
+fn read_descriptor_info(process: &Path, descriptor: u32) -> Option<DescriptorInfo> {
+    parse_descriptor_info(&read_file(
+        &process.join("fdinfo").join(descriptor.to_string()),
+    )?)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::io::Write;
+
+    #[test]
+    fn deleted_open_file_is_found_with_its_held_bytes() {
+        let directory = tempfile::tempdir().unwrap();
+        let path = directory.path().join("gone\nforever");
+        let mut file = fs::File::create(&path).unwrap();
+        file.write_all(&vec![7; 1 << 20]).unwrap();
+        file.sync_all().unwrap();
+        let wanted = path.as_os_str().as_encoded_bytes();
+        let find = || {
+            let found = deleted_files(&SysPaths::default());
+            found.into_iter().find(|file| file.path == wanted)
+        };
+        assert_eq!(find(), None, "it has a name still");
+        fs::remove_file(&path).unwrap();
+        let found = find().unwrap();
+        assert_eq!(found.size, 1 << 20);
+        assert!(found.held_bytes >= 1 << 20);
+        let own = std::process::id();
+        assert!(found.holders.iter().any(|(pid, ..)| *pid == own));
+
+        let files = files_of_process(&SysPaths::default(), own).unwrap();
+        let opened = files
+            .iter()
+            .find(|file| file.path.starts_with(wanted))
+            .unwrap();
+        assert!(opened.is_deleted);
+        assert_eq!(
+            (opened.position, opened.size),
+            (Some(1 << 20), Some(1 << 20))
+        );
+        drop(file);
+        assert_eq!(find(), None);
+    }
+
+    #[test]
+    fn open_files_of_ended_process_is_an_error() {
+        assert!(files_of_process(&SysPaths::default(), u32::MAX).is_err());
+    }
+}

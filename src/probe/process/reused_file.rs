@@ -1,0 +1,143 @@
+//! Descriptors that are kept open, as many as the limit allows.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
+
+use crate::probe::text::pread_once;
+
+/// Descriptors left to the rest of the program.
+const RESERVED_DESCRIPTORS: u64 = 512;
+
+/// How many more descriptors may be kept open.
+#[derive(Debug)]
+pub struct DescriptorBudget {
+    remaining: u64,
+}
+
+impl DescriptorBudget {
+    /// Raises this process's soft limit of open files to the hard one (getrlimit(2)), and takes
+    /// what is left beyond a reserve, at most half of it.
+    #[must_use]
+    pub fn from_limit() -> Self {
+        let limit = getrlimit(Resource::Nofile);
+        let raised = Rlimit {
+            current: limit.maximum,
+            maximum: limit.maximum,
+        };
+        let current = match setrlimit(Resource::Nofile, raised) {
+            Ok(()) => limit.maximum,
+            Err(_) => limit.current,
+        };
+        let current = current.unwrap_or(u64::from(u32::MAX));
+        Self::with_remaining(
+            current
+                .saturating_sub(RESERVED_DESCRIPTORS)
+                .max(current / 4)
+                / 2,
+        )
+    }
+
+    /// So many.
+    #[must_use]
+    pub fn with_remaining(left: u64) -> Self {
+        Self { remaining: left }
+    }
+
+    fn acquire(&mut self) -> bool {
+        let any = self.remaining > 0;
+        self.remaining = self.remaining.saturating_sub(1);
+        any
+    }
+
+    fn release(&mut self) {
+        self.remaining = self.remaining.saturating_add(1);
+    }
+}
+
+/// A file that is read again and again.
+#[derive(Debug)]
+pub enum ReusedFile {
+    /// Not opened yet, or opened anew each time because the budget is spent.
+    NotOpen,
+    /// Kept open.
+    KeptOpen(OwnedFd),
+    /// Not to be tried again.
+    GivenUp,
+}
+
+impl ReusedFile {
+    /// Whether it is kept open.
+    #[must_use]
+    pub fn is_kept(&self) -> bool {
+        matches!(self, Self::KeptOpen(_))
+    }
+
+    /// Whether it is not to be tried again.
+    #[must_use]
+    pub fn is_given_up(&self) -> bool {
+        matches!(self, Self::GivenUp)
+    }
+
+    /// Reads it from its beginning; opens it first where it is not kept open, and keeps it open
+    /// where the budget allows.
+    ///
+    /// # Errors
+    /// What the kernel said; ESRCH when the process behind a kept descriptor has ended.
+    pub fn read<'b>(
+        &mut self,
+        budget: &mut DescriptorBudget,
+        opened: impl FnOnce() -> rustix::io::Result<OwnedFd>,
+        buffer: &'b mut [u8],
+    ) -> rustix::io::Result<&'b [u8]> {
+        match self {
+            Self::KeptOpen(file) => pread_once(file.as_fd(), buffer),
+            Self::GivenUp => Err(rustix::io::Errno::ACCESS),
+            Self::NotOpen => {
+                let file = opened()?;
+                let text = pread_once(file.as_fd(), buffer)?;
+                if budget.acquire() {
+                    *self = Self::KeptOpen(file);
+                }
+                Ok(text)
+            }
+        }
+    }
+
+    /// Closes it for good.
+    pub fn give_up(&mut self, budget: &mut DescriptorBudget) {
+        if self.is_kept() {
+            budget.release();
+        }
+        *self = Self::GivenUp;
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn file_beyond_descriptor_budget_is_reopened_for_each_read() {
+        let file = tempfile::NamedTempFile::new().unwrap();
+        std::fs::write(file.path(), b"seven").unwrap();
+        let opened = || crate::probe::text::open_relative(rustix::fs::CWD, file.path());
+        let mut budget = DescriptorBudget::with_remaining(1);
+        let (mut first, mut second) = (ReusedFile::NotOpen, ReusedFile::NotOpen);
+        let mut buffer = [0; 16];
+        for _ in 0..2 {
+            assert_eq!(
+                first.read(&mut budget, opened, &mut buffer).unwrap(),
+                b"seven"
+            );
+            assert_eq!(
+                second.read(&mut budget, opened, &mut buffer).unwrap(),
+                b"seven"
+            );
+        }
+        assert!(first.is_kept() && !second.is_kept());
+        first.give_up(&mut budget);
+        second.read(&mut budget, opened, &mut buffer).unwrap();
+        assert!(second.is_kept());
+    }
+}

@@ -1,0 +1,190 @@
+//! The files of one process below `/proc/PID` (kernel Documentation/filesystems/proc.rst).
+
+use std::time::Duration;
+
+use crate::probe::sample::ProcessIo;
+use crate::probe::text::{nonempty_lines, parse_number, split_fields};
+
+/// What of `/proc/PID/stat` is used.
+#[derive(Debug, PartialEq, Eq)]
+pub struct ProcessStat<'a> {
+    /// Name of the program, at most 15 bytes; may hold anything but a zero byte.
+    pub name: &'a [u8],
+    /// One letter: R, S, D, ...
+    pub state: char,
+    /// Parent's process id.
+    pub parent_pid: u32,
+    /// How many threads it has.
+    pub thread_count: u32,
+    /// When it began, in ticks since boot.
+    pub start_ticks: u64,
+    /// Field 42, `delayacct_blkio_ticks`: ticks that its first thread waited for block I/O.
+    pub blkio_delay_ticks: u64,
+}
+
+/// Reads `/proc/PID/stat`. The name stands in parentheses and may hold any of them itself, so the
+/// last closing one counts.
+#[must_use]
+pub fn parse_stat(text: &[u8]) -> Option<ProcessStat<'_>> {
+    let open = text.iter().position(|byte| *byte == b'(')?;
+    let close = text.iter().rposition(|byte| *byte == b')')?;
+    let name = text.get(open + 1..close)?;
+    let mut words = split_fields(text.get(close + 1..)?.trim_ascii_end());
+    let state = char::from(*words.next()?.first()?);
+    let parent = u32::try_from(parse_number(words.next()?)?).ok()?;
+    let threads = u32::try_from(parse_number(words.nth(15)?)?).ok()?;
+    let start_ticks = parse_number(words.nth(1)?)?;
+    let waited_ticks = words.nth(19).and_then(parse_number).unwrap_or(0);
+    Some(ProcessStat {
+        name,
+        state,
+        parent_pid: parent,
+        thread_count: threads,
+        start_ticks,
+        blkio_delay_ticks: waited_ticks,
+    })
+}
+
+/// Reads `/proc/PID/io`.
+#[must_use]
+pub fn parse_io(text: &[u8]) -> Option<ProcessIo> {
+    let mut io = ProcessIo::default();
+    let mut found = 0;
+    for line in nonempty_lines(text) {
+        let colon = line.iter().position(|byte| *byte == b':')?;
+        let slot = match &line[..colon] {
+            b"rchar" => &mut io.rchar,
+            b"wchar" => &mut io.wchar,
+            b"syscr" => &mut io.read_calls,
+            b"syscw" => &mut io.write_calls,
+            b"read_bytes" => &mut io.read_bytes,
+            b"write_bytes" => &mut io.write_bytes,
+            b"cancelled_write_bytes" => &mut io.cancelled_write_bytes,
+            _ => continue,
+        };
+        *slot = parse_number(line[colon + 1..].trim_ascii())?;
+        found += 1;
+    }
+    (found == 7).then_some(io)
+}
+
+/// The effective user id in `/proc/PID/status`: the one that permissions go by.
+#[must_use]
+pub fn parse_effective_user(text: &[u8]) -> Option<u32> {
+    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"Uid:"))?;
+    u32::try_from(parse_number(split_fields(line).nth(1)?)?).ok()
+}
+
+/// The process that a thread belongs to, from `/proc/PID/status`.
+#[must_use]
+pub fn parse_thread_group(text: &[u8]) -> Option<u32> {
+    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"Tgid:"))?;
+    u32::try_from(parse_number(split_fields(line).next()?)?).ok()
+}
+
+/// The signals that a process ignores, from `/proc/PID/status`: bit 0 is signal 1.
+#[must_use]
+pub fn parse_ignored_signals(text: &[u8]) -> Option<u64> {
+    let line = nonempty_lines(text).find_map(|line| line.strip_prefix(b"SigIgn:"))?;
+    u64::from_str_radix(std::str::from_utf8(line.trim_ascii()).ok()?, 16).ok()
+}
+
+/// Position and flags of a descriptor from `/proc/PID/fdinfo/FD`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct DescriptorInfo {
+    /// Offset of the next read or write.
+    pub position: u64,
+    /// Flags as open(2) took them.
+    pub flags: u32,
+}
+
+/// Reads `/proc/PID/fdinfo/FD`; the flags are octal.
+#[must_use]
+pub fn parse_descriptor_info(text: &[u8]) -> Option<DescriptorInfo> {
+    let (mut position, mut flags) = (None, None);
+    for line in nonempty_lines(text) {
+        if let Some(value) = line.strip_prefix(b"pos:") {
+            position = parse_number(value.trim_ascii());
+        } else if let Some(value) = line.strip_prefix(b"flags:") {
+            let text = std::str::from_utf8(value.trim_ascii()).ok()?;
+            flags = u32::from_str_radix(text, 8).ok();
+        }
+        if position.is_some() && flags.is_some() {
+            break;
+        }
+    }
+    Some(DescriptorInfo {
+        position: position?,
+        flags: flags?,
+    })
+}
+
+/// Ticks of `USER_HZ` as time.
+#[must_use]
+pub fn ticks_to_duration(count: u64, per_second: u64) -> Duration {
+    let per_second = per_second.max(1);
+    Duration::from_secs(count / per_second)
+        + Duration::from_nanos(count % per_second * 1_000_000_000 / per_second)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const STAT: &[u8] =
+        b"12032 (a) b (c) D 12030 12030 8179 0 -1 4194304 97 0 0 0 0 0 0 0 20 0 1 0 \
+        149866 3133440 360 18446744073709551615 1 2 3 0 0 0 0 0 0 0 0 0 17 1 0 0 42 0 0 94 9\n";
+
+    #[test]
+    fn process_stat_with_parentheses_in_name_is_parsed() {
+        let stat = parse_stat(STAT).unwrap();
+        assert_eq!(stat.name, b"a) b (c");
+        assert_eq!((stat.state, stat.parent_pid), ('D', 12030));
+        assert_eq!(stat.thread_count, 1);
+        assert_eq!((stat.start_ticks, stat.blkio_delay_ticks), (149_866, 42));
+    }
+
+    #[test]
+    fn incomplete_process_io_is_rejected() {
+        let text = b"rchar: 6976\nwchar: 1\nsyscr: 10\nsyscw: 2\nread_bytes: 4096\n\
+                     write_bytes: 8192\ncancelled_write_bytes: 512\n";
+        let io = parse_io(text).unwrap();
+        assert_eq!(
+            (io.rchar, io.read_bytes, io.write_bytes),
+            (6976, 4096, 8192)
+        );
+        assert_eq!(io.cancelled_write_bytes, 512);
+        assert_eq!(super::parse_io(b"rchar: 1\n"), None);
+        assert_eq!(super::parse_io(b""), None);
+    }
+
+    #[test]
+    fn fdinfo_flags_are_parsed_as_octal() {
+        let info =
+            parse_descriptor_info(b"pos:\t4096\nflags:\t0100001\nmnt_id:\t24\nino:\t3\n").unwrap();
+        assert_eq!((info.position, info.flags), (4096, 0o100_001));
+        assert_eq!(parse_descriptor_info(b"flags:\t02\n"), None);
+    }
+
+    #[test]
+    fn process_status_yields_effective_user_and_thread_group() {
+        let status = b"Name:\tsudo\nTgid:\t12\nUid:\t1000\t0\t0\t0\nGid:\t1\t1\t1\t1\n";
+        assert_eq!(parse_effective_user(status), Some(0));
+        assert_eq!(parse_thread_group(status), Some(12));
+    }
+
+    #[test]
+    fn ignored_signals_are_parsed_as_mask() {
+        let status = b"SigBlk:\t0000000000000000\nSigIgn:\t0000000000001001\nSigCgt:\t1\n";
+        assert_eq!(parse_ignored_signals(status), Some(1 | 1 << 12));
+        assert_eq!(parse_ignored_signals(b"Name:\tcat\n"), None);
+    }
+
+    #[test]
+    fn ticks_convert_to_duration() {
+        assert_eq!(
+            ticks_to_duration(149_866, 100),
+            Duration::from_millis(1_498_660)
+        );
+    }
+}

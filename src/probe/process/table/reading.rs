@@ -1,0 +1,227 @@
+//! Reading one process: as much of it as it deserves.
+
+use std::os::fd::BorrowedFd;
+use std::sync::Arc;
+
+use rustix::io::Errno;
+
+use super::{ProcessTable, WaitSource};
+use crate::probe::process::entry::ProcessEntry;
+use crate::probe::process::stat::{parse_io, parse_stat};
+use crate::probe::process::threads;
+use crate::probe::sample::{Availability, ProcessIo};
+use crate::probe::system::limits;
+use crate::probe::text::open_relative;
+use crate::roots::SysPaths;
+
+/// State and identity of processes that move nothing are looked at once in so many samples.
+const STAT_REFRESH_SAMPLES: u32 = 32;
+/// A process that has moved nothing for so many samples is quiet ...
+const QUIET_AFTER_SAMPLES: u32 = 4;
+/// ... and its counters are read once in so many samples.
+const QUIET_REFRESH_SAMPLES: u32 = 8;
+/// Up to this age in samples a process without arguments may yet be given some.
+const ARGUMENTS_RETRY_SAMPLES: u32 = 3;
+/// Arguments and limits of who moves something are read again after so many samples.
+const FACTS_REFRESH_SAMPLES: u32 = 8;
+
+impl ProcessTable {
+    /// Reads one process; `false` when it is gone.
+    pub(crate) fn refresh_process(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut ProcessEntry,
+        waits: WaitSource,
+        roots: &SysPaths,
+    ) -> bool {
+        let before = entry.process.io;
+        let alive = match self.read_io(proc, pid, entry) {
+            Ok(io) => {
+                entry.process.io = io;
+                entry.process.read_at = self.sample_time;
+                true
+            }
+            Err(ProcessEnded) => false,
+        };
+        if !alive {
+            entry.close_descriptors(&mut self.budget);
+            return self.replace_process(proc, pid, entry);
+        }
+        self.explained_bytes = self
+            .explained_bytes
+            .saturating_add(entry.charged_bytes_since(before));
+        let moved = entry.has_transferred(before, self.sample_number == 1);
+        let unmoved = before == entry.process.io;
+        entry.idle_samples = match (unmoved, self.sample_number) {
+            (true, _) => entry.idle_samples.saturating_add(1),
+            // Nobody knows yet who is quiet: it takes one more look, and not several at all.
+            (false, 1) => QUIET_AFTER_SAMPLES - 1,
+            (false, _) => 0,
+        };
+        // One that began between two samples may have become another program since.
+        let new = entry.age_samples == 0 || (entry.age_samples == 1 && self.sample_number > 2);
+        let hangs = entry.process.state == Some('D');
+        entry.needs_details =
+            moved || new || hangs || self.is_refresh_due(pid, STAT_REFRESH_SAMPLES);
+        entry.needs_identity =
+            hangs || !(unmoved || entry.age_samples == 0 && self.sample_number == 1);
+        // A descriptor that is not kept does not prove that it is still the same process.
+        let unproven = !entry.io.is_kept() && !entry.stat.is_kept();
+        let due = entry.needs_details && entry.age_samples > 0;
+        if (due || unproven || waits == WaitSource::Stat)
+            && !self.read_stat(proc, pid, entry, waits)
+        {
+            entry.close_descriptors(&mut self.budget);
+            return self.replace_process(proc, pid, entry);
+        }
+        if self.own_pid != Some(pid) {
+            entry.update_descriptors(proc, pid, moved, roots);
+        }
+        self.read_details(proc, pid, entry, moved, (waits, roots));
+        entry.age_samples = entry.age_samples.saturating_add(1);
+        true
+    }
+
+    /// What is worth knowing only of processes that move something or hang.
+    fn read_details(
+        &self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut ProcessEntry,
+        moved: bool,
+        (waits, roots): (WaitSource, &SysPaths),
+    ) {
+        let process = &mut entry.process;
+        if !moved && process.state != Some('D') {
+            process.wait_channel = None;
+            process.thread_samples = None;
+            return;
+        }
+        if entry.age_samples >= entry.facts_due_age {
+            // Some write into their arguments what they are about.
+            entry.is_identified &= entry.facts_due_age == 0;
+            entry.facts_due_age = entry.age_samples.saturating_add(FACTS_REFRESH_SAMPLES);
+            process.io_limits = limits::limits_of_process(roots, pid).into();
+        }
+        process.priority = threads::io_priority(pid);
+        process.wait_channel = threads::wait_channel(proc, pid);
+        process.thread_samples = (self.show_threads && process.thread_count > 1).then(|| {
+            let counted = waits != WaitSource::None;
+            threads::read_threads(proc, pid, counted, &self.identifier).into()
+        });
+    }
+
+    /// Whether it has been quiet for a while and it is not its turn.
+    pub(crate) fn can_skip(&self, pid: u32, entry: &ProcessEntry) -> bool {
+        entry.idle_samples >= QUIET_AFTER_SAMPLES
+            && entry.process.state != Some('D')
+            && entry.descriptors.is_none()
+            && !self.is_refresh_due(pid, QUIET_REFRESH_SAMPLES)
+    }
+
+    fn is_refresh_due(&self, pid: u32, turns: u32) -> bool {
+        pid.wrapping_add(self.sample_number as u32)
+            .is_multiple_of(turns)
+    }
+
+    /// Another process may have been given the number at once.
+    fn replace_process(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut ProcessEntry,
+    ) -> bool {
+        match self.read_new_process(proc, pid) {
+            Some(fresh) => {
+                *entry = fresh;
+                true
+            }
+            None => false,
+        }
+    }
+
+    fn read_io(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut ProcessEntry,
+    ) -> Result<Availability<ProcessIo>, ProcessEnded> {
+        if entry.io.is_given_up() {
+            return Ok(entry.process.io);
+        }
+        let mut buffer = [0; 256];
+        let read = entry.io.read(
+            &mut self.budget,
+            || open_relative(proc, format!("{pid}/io")),
+            &mut buffer,
+        );
+        match read {
+            Ok(text) => Ok(parse_io(text).map_or(Availability::Absent, Availability::Available)),
+            Err(Errno::ACCESS | Errno::PERM) => {
+                entry.io.give_up(&mut self.budget);
+                Ok(Availability::NotPermitted)
+            }
+            Err(Errno::NOENT) if entry.stat.is_kept() || self.process_exists(proc, pid) => {
+                entry.io.give_up(&mut self.budget);
+                Ok(Availability::Absent)
+            }
+            Err(_) => Err(ProcessEnded),
+        }
+    }
+
+    fn process_exists(&self, proc: BorrowedFd<'_>, pid: u32) -> bool {
+        open_relative(proc, format!("{pid}/stat")).is_ok()
+    }
+
+    /// State, waiting, and whether it executes another program now; `false` when it is gone.
+    fn read_stat(
+        &mut self,
+        proc: BorrowedFd<'_>,
+        pid: u32,
+        entry: &mut ProcessEntry,
+        waits: WaitSource,
+    ) -> bool {
+        let mut buffer = [0; 1024];
+        let opened = || open_relative(proc, format!("{pid}/stat"));
+        let Ok(text) = entry.stat.read(&mut self.budget, opened, &mut buffer) else {
+            return false;
+        };
+        let Some(now) = parse_stat(text) else {
+            return false;
+        };
+        let identity = &entry.process.identity;
+        if now.start_ticks != identity.start_ticks {
+            return false;
+        }
+        entry.process.state = Some(now.state);
+        entry.process.thread_count = now.thread_count;
+        // A count of 0 is as likely a process that began before accounting was switched on.
+        entry.process.io_delay = match waits {
+            WaitSource::Stat => (now.blkio_delay_ticks > 0)
+                .then(|| self.identifier.ticks_to_duration(now.blkio_delay_ticks)),
+            WaitSource::Taskstats => entry.process.io_delay,
+            WaitSource::None => None,
+        };
+        if waits != WaitSource::Taskstats {
+            entry.process.swap_in_delay = None;
+        }
+        // Between fork and exec it still had its parent's name and arguments, and within exec it
+        // has none.
+        let bare = entry.age_samples <= ARGUMENTS_RETRY_SAMPLES && identity.arguments.is_empty();
+        let changed = identity.name != now.name || identity.parent_pid != now.parent_pid;
+        if changed || bare || (entry.age_samples == 1 && self.sample_number > 2) {
+            let mut fresh = self.identifier.identity_from_stat(pid, &now);
+            if entry.is_identified {
+                fresh = self.identifier.add_arguments_and_user(proc, fresh);
+            }
+            if fresh != **identity {
+                entry.process.identity = Arc::new(fresh);
+            }
+        }
+        true
+    }
+}
+
+/// The process has ended.
+struct ProcessEnded;

@@ -1,0 +1,200 @@
+//! The machine as a whole: load, uptime, memory, pressure, processor time.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::time::Duration;
+
+use crate::probe::sample::{
+    CpuTicks, HostSample, MemoryCounters, PagingCounters, PressureLine, PressureStall,
+};
+use crate::probe::text::{nonempty_lines, parse_number, read_file, read_word, split_fields};
+use crate::roots::SysPaths;
+
+/// Reads everything about the machine; what cannot be read is `None`.
+///
+/// `before` is the last reading: name and release are taken over from it, so that they stay one
+/// allocation.
+#[must_use]
+pub fn read_host(roots: &SysPaths, before: &HostSample) -> HostSample {
+    let proc = &roots.proc;
+    let shared = |known: &Option<Arc<str>>, file: &str| match known {
+        Some(word) => Some(Arc::clone(word)),
+        None => read_word(&proc.join(file)).map(Arc::from),
+    };
+    let statistics = read_file(&proc.join("vmstat")).unwrap_or_default();
+    let page = rustix::param::page_size() as u64;
+    HostSample {
+        name: shared(&before.name, "sys/kernel/hostname"),
+        kernel: shared(&before.kernel, "sys/kernel/osrelease"),
+        uptime: read_file(&proc.join("uptime"))
+            .as_deref()
+            .and_then(parse_uptime),
+        load_averages: read_file(&proc.join("loadavg"))
+            .as_deref()
+            .and_then(parse_load),
+        cpu: read_file(&proc.join("stat")).as_deref().and_then(parse_cpu),
+        memory: read_memory(proc, &statistics, page),
+        paging: PagingCounters::parse(&statistics, page),
+        pressure: read_file(&proc.join("pressure/io"))
+            .as_deref()
+            .and_then(parse_pressure),
+    }
+}
+
+fn read_memory(proc: &Path, statistics: &[u8], page: u64) -> MemoryCounters {
+    let mut memory = read_file(&proc.join("meminfo"))
+        .map_or_else(MemoryCounters::default, |text| parse_memory(&text));
+    (memory.background_threshold, memory.throttle_threshold) = parse_dirty_limits(statistics, page);
+    memory
+}
+
+/// The limits of dirty memory in bytes from `/proc/vmstat`: from where the kernel writes back in the
+/// background, and from where writers wait (kernel Documentation/admin-guide/sysctl/vm.rst,
+/// `dirty_background_ratio` and `dirty_ratio`, as mm/page-writeback.c works them out).
+#[must_use]
+pub fn parse_dirty_limits(text: &[u8], page: u64) -> (Option<u64>, Option<u64>) {
+    let value = |name: &[u8]| {
+        let line = nonempty_lines(text).find_map(|line| line.strip_prefix(name))?;
+        parse_number(line.trim_ascii())?.checked_mul(page)
+    };
+    (
+        value(b"nr_dirty_background_threshold "),
+        value(b"nr_dirty_threshold "),
+    )
+}
+
+/// Time since boot from `/proc/uptime`.
+#[must_use]
+pub fn parse_uptime(text: &[u8]) -> Option<Duration> {
+    parse_decimal(split_fields(text).next()?)
+        .and_then(|seconds| Duration::try_from_secs_f64(seconds).ok())
+}
+
+/// The three load averages of `/proc/loadavg`.
+#[must_use]
+pub fn parse_load(text: &[u8]) -> Option<[f64; 3]> {
+    let mut words = split_fields(text).map(parse_decimal);
+    Some([words.next()??, words.next()??, words.next()??])
+}
+
+/// The first line of `/proc/stat`: user nice system idle iowait irq softirq steal. The guest
+/// columns after them are already part of user and nice.
+#[must_use]
+pub fn parse_cpu(text: &[u8]) -> Option<CpuTicks> {
+    let mut words = split_fields(nonempty_lines(text).next()?);
+    if words.next()? != b"cpu" {
+        return None;
+    }
+    let ticks: Vec<u64> = words.take(8).map_while(parse_number).collect();
+    let total = ticks
+        .iter()
+        .fold(0_u64, |sum, ticks| sum.wrapping_add(*ticks));
+    let (idle, waiting) = (*ticks.get(3)?, ticks.get(4).copied().unwrap_or(0));
+    Some(CpuTicks {
+        busy: total.wrapping_sub(idle).wrapping_sub(waiting),
+        iowait: waiting,
+        total,
+    })
+}
+
+/// `/proc/meminfo`, whose "kB" are KiB.
+#[must_use]
+pub fn parse_memory(text: &[u8]) -> MemoryCounters {
+    let mut memory = MemoryCounters::default();
+    for line in nonempty_lines(text) {
+        let mut words = split_fields(line);
+        let (Some(name), Some(kib)) = (words.next(), words.next().and_then(parse_number)) else {
+            continue;
+        };
+        let slot = match name {
+            b"MemTotal:" => &mut memory.total,
+            b"Cached:" => &mut memory.cached,
+            b"Buffers:" => &mut memory.buffers,
+            b"Dirty:" => &mut memory.dirty,
+            b"Writeback:" => &mut memory.writeback,
+            _ => continue,
+        };
+        *slot = kib.checked_mul(1024);
+    }
+    memory
+}
+
+/// A file below `/proc/pressure` (kernel Documentation/accounting/psi.rst).
+#[must_use]
+pub fn parse_pressure(text: &[u8]) -> Option<PressureStall> {
+    let (mut some, mut full) = (None, None);
+    for line in nonempty_lines(text) {
+        let mut words = split_fields(line);
+        match words.next() {
+            Some(b"some") => some = parse_pressure_line(words),
+            Some(b"full") => full = parse_pressure_line(words),
+            _ => {}
+        }
+    }
+    Some(PressureStall {
+        some: some?,
+        full: full?,
+    })
+}
+
+fn parse_pressure_line<'a>(words: impl Iterator<Item = &'a [u8]>) -> Option<PressureLine> {
+    let mut stall = PressureLine::default();
+    for word in words {
+        let at = word.iter().position(|byte| *byte == b'=')?;
+        let value = &word[at + 1..];
+        match &word[..at] {
+            b"avg10" => stall.average_10_s = parse_decimal(value)?,
+            b"avg60" => stall.average_60_s = parse_decimal(value)?,
+            b"avg300" => stall.average_300_s = parse_decimal(value)?,
+            b"total" => stall.total = Duration::from_micros(parse_number(value)?),
+            _ => {}
+        }
+    }
+    Some(stall)
+}
+
+/// A decimal fraction that is finite and not negative.
+fn parse_decimal(field: &[u8]) -> Option<f64> {
+    let value: f64 = std::str::from_utf8(field.trim_ascii()).ok()?.parse().ok()?;
+    (value.is_finite() && value >= 0.0).then_some(value)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn host_files_of_real_machine_are_parsed() {
+        assert_eq!(
+            parse_uptime(b"1498.67 2542.48\n"),
+            Some(Duration::from_secs_f64(1498.67))
+        );
+        assert_eq!(
+            parse_load(b"0.10 0.15 0.18 1/87 12039\n"),
+            Some([0.10, 0.15, 0.18])
+        );
+        let ticks = parse_cpu(b"cpu  10 1 5 100 20 1 2 3 9 9\ncpu0 1 1 1 1\n").unwrap();
+        assert_eq!((ticks.busy, ticks.iowait, ticks.total), (22, 20, 142));
+        let pressure = parse_pressure(
+            b"some avg10=5.68 avg60=1.56 avg300=0.68 total=10580100\n\
+              full avg10=5.38 avg60=1.49 avg300=0.66 total=10031195\n",
+        )
+        .unwrap();
+        assert!((pressure.some.average_10_s - 5.68).abs() < 1e-12);
+        assert_eq!(pressure.full.total, Duration::from_micros(10_031_195));
+        let memory = parse_memory(b"MemTotal:       24684084 kB\nDirty:             26016 kB\n");
+        assert_eq!(memory.dirty, Some(26_016 * 1024));
+        assert_eq!(memory.writeback, None);
+    }
+
+    #[test]
+    fn malformed_host_files_yield_none() {
+        assert_eq!(parse_uptime(b"inf 1"), None);
+        assert_eq!(parse_load(b"0.1 nan 0"), None);
+        assert_eq!(parse_cpu(b""), None);
+        assert_eq!(
+            parse_pressure(b"some avg10=1 avg60=1 avg300=1 total=1\n"),
+            None
+        );
+    }
+}

@@ -1,0 +1,82 @@
+//! JSON that can be looked at on a terminal.
+//!
+//! JSON permits raw DEL, C1 controls, characters that change the direction of writing and invisible
+//! characters within strings. Here they are written as `\uXXXX`, which means the same to every
+//! reader of JSON; all other bytes are those of serde_json.
+
+use std::borrow::Cow;
+
+use serde::Serialize;
+
+use super::printable::CombiningMarks;
+
+/// A value on one line.
+///
+/// # Errors
+/// As [`serde_json::to_string`].
+pub fn to_string(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string(value).map(|json| escape_controls(&json).into_owned())
+}
+
+/// A value over several lines.
+///
+/// # Errors
+/// As [`serde_json::to_string_pretty`].
+pub fn to_string_pretty(value: &impl Serialize) -> serde_json::Result<String> {
+    serde_json::to_string_pretty(value).map(|json| escape_controls(&json).into_owned())
+}
+
+/// JSON that is written already, without control characters other than line ends outside of its
+/// strings: whatever else has to be escaped stands in a string.
+#[must_use]
+pub fn escape_controls(json: &str) -> Cow<'_, str> {
+    if json.bytes().all(|byte| matches!(byte, b' '..=b'~' | b'\n')) {
+        return Cow::Borrowed(json);
+    }
+    let mut safe = String::with_capacity(json.len() + 64);
+    let mut marks = CombiningMarks::default();
+    for character in json.chars() {
+        if character == '\n' {
+            marks = CombiningMarks::default();
+            safe.push(character);
+        } else if marks.is_allowed(character) {
+            safe.push(character);
+        } else {
+            for unit in character.encode_utf16(&mut [0; 2]) {
+                safe.push_str(&format!("\\u{unit:04x}"));
+            }
+        }
+    }
+    Cow::Owned(safe)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::safe_text::printable::{is_printable, printable_lines};
+    use proptest::prelude::*;
+
+    #[test]
+    fn strings_with_controls_are_written_as_unicode_escapes() {
+        let text = "a\u{1b}\u{7f}\u{9b}2J\u{202e}\u{200b}\u{e0041}é";
+        assert_eq!(
+            to_string(&text).unwrap(),
+            r#""a\u001b\u007f\u009b2J\u202e\u200b\udb40\udc41é""#
+        );
+    }
+
+    proptest! {
+        #[test]
+        fn escaped_json_is_equivalent_and_free_of_controls(
+            text in "(\\PC|\\p{Cc}|[\u{200b}-\u{206f}\u{fe00}-\u{fe0f}\u{e0000}-\u{e01ff}\u{300}-\u{303}]){0,30}"
+        ) {
+            for json in [to_string(&[&text]).unwrap(), to_string_pretty(&[&text]).unwrap()] {
+                prop_assert!(json.chars().all(|c| c == '\n' || is_printable(c)), "{json}");
+                // What is printed as text is not escaped a second time.
+                prop_assert_eq!(printable_lines(&json), json.as_str());
+                let again: Vec<String> = serde_json::from_str(&json).unwrap();
+                prop_assert_eq!(&again[0], &text);
+            }
+        }
+    }
+}

@@ -1,0 +1,176 @@
+//! Whether a distribution has two hills.
+
+/// Rows of the histogram per octave: finer ones are noise.
+const BINS_PER_OCTAVE: f64 = 4.0;
+/// Share of the observations that each hill needs.
+const MIN_MODE_FRACTION: f64 = 0.1;
+/// What lies between the hills is at most this share of the lower one's height.
+const MAX_VALLEY_RATIO: f64 = 0.2;
+/// The hills' medians are at least this factor apart.
+const MIN_MEDIAN_RATIO: f64 = 2.5;
+/// Fewer observations make hills by chance.
+const MIN_OBSERVATIONS: u64 = 200;
+
+/// Two hills of one distribution.
+#[derive(Debug, Clone, Copy, PartialEq)]
+pub struct BimodalSplit {
+    /// Share of the observations in the lower hill, 0 to 1.
+    pub fast_fraction: f64,
+    /// Median of the lower hill.
+    pub fast_median: f64,
+    /// Median of the upper hill.
+    pub slow_median: f64,
+}
+
+/// Finds two hills in a histogram `[low, high, count]`, ascending, on a logarithmic scale, on which
+/// response times of one kind make one hill. `None` when there is one, or too little.
+///
+/// The valley is where the count falls deepest below the lower of the highest places on both
+/// sides (the test for a dip, by Hartigan and Hartigan, Annals of Statistics 13 (1985), in its
+/// simplest form: a histogram with fixed thresholds, chosen so that a dip is worth being told).
+#[must_use]
+pub fn find_bimodality(histogram: &[[u64; 3]]) -> Option<BimodalSplit> {
+    let total: u64 = histogram.iter().map(|bin| bin[2]).sum();
+    if total < MIN_OBSERVATIONS {
+        return None;
+    }
+    let rows = coarse_bins(histogram)?;
+    let valley = valley_index(&rows, total)?;
+    let split = |row: &&CoarseBin| row.index < valley;
+    let (lower, upper): (Vec<&CoarseBin>, Vec<&CoarseBin>) = rows.iter().partition(split);
+    let (fast, slow) = (bins_median(&lower)?, bins_median(&upper)?);
+    let below: u64 = lower.iter().map(|row| row.count).sum();
+    (slow >= MIN_MEDIAN_RATIO * fast).then(|| BimodalSplit {
+        fast_fraction: below as f64 / total as f64,
+        fast_median: fast,
+        slow_median: slow,
+    })
+}
+
+/// A row of the coarser histogram.
+struct CoarseBin {
+    index: usize,
+    center: f64,
+    count: u64,
+}
+
+/// The histogram in quarters of octaves, empty rows included.
+fn coarse_bins(histogram: &[[u64; 3]]) -> Option<Vec<CoarseBin>> {
+    let place = |value: u64| ((value.max(1) as f64).log2() * BINS_PER_OCTAVE) as usize;
+    let first = place(histogram.first()?[0]);
+    let last = place(histogram.last()?[0]);
+    let mut rows: Vec<CoarseBin> = (first..=last)
+        .enumerate()
+        .map(|(index, place)| CoarseBin {
+            index,
+            center: ((place as f64 + 0.5) / BINS_PER_OCTAVE).exp2(),
+            count: 0,
+        })
+        .collect();
+    for [low, _, count] in histogram {
+        rows[place(*low) - first].count += count;
+    }
+    Some(rows)
+}
+
+/// The row after the lowest place of the deepest valley between two hills that are large enough.
+fn valley_index(rows: &[CoarseBin], total: u64) -> Option<usize> {
+    let height = |part: &[CoarseBin]| part.iter().map(|row| row.count).max().unwrap_or(0);
+    let enough = |part: &[CoarseBin]| {
+        let count: u64 = part.iter().map(|row| row.count).sum();
+        count as f64 >= MIN_MODE_FRACTION * total as f64
+    };
+    let depth = |at: usize| {
+        let (left, right) = (&rows[..at], &rows[at + 1..]);
+        let lower = height(left).min(height(right)).max(1);
+        (enough(left) && enough(right)).then(|| rows[at].count as f64 / lower as f64)
+    };
+    (1..rows.len().saturating_sub(1))
+        .filter_map(|at| Some((at, depth(at)?)))
+        .min_by(|one, other| one.1.total_cmp(&other.1))
+        .filter(|(_, depth)| *depth <= MAX_VALLEY_RATIO)
+        .map(|(at, _)| at + 1)
+}
+
+fn bins_median(rows: &[&CoarseBin]) -> Option<f64> {
+    let total: u64 = rows.iter().map(|row| row.count).sum();
+    let mut seen = 0;
+    rows.iter()
+        .find(|row| {
+            seen += row.count;
+            2 * seen >= total
+        })
+        .map(|row| row.center)
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::stats::latency::histogram::LatencyHistogram;
+
+    fn bimodality_of(values: impl IntoIterator<Item = u64>) -> Option<BimodalSplit> {
+        let mut latency = LatencyHistogram::default();
+        values.into_iter().for_each(|value| latency.record(value));
+        find_bimodality(&latency.histogram_bins(16))
+    }
+
+    /// Values from `low` up to twice that, evenly.
+    fn mode_values(low: u64, count: u64) -> impl Iterator<Item = u64> {
+        (0..count).map(move |index| low + index * low / count)
+    }
+
+    #[test]
+    fn bimodality_of_fast_and_slow_requests_is_found() {
+        let found =
+            bimodality_of(mode_values(80_000, 700).chain(mode_values(4_000_000, 300))).unwrap();
+        assert!((found.fast_fraction - 0.7).abs() < 1e-9, "{found:?}");
+        assert!(
+            (80_000.0..160_000.0).contains(&found.fast_median),
+            "{found:?}"
+        );
+        assert!((4e6..8e6).contains(&found.slow_median), "{found:?}");
+    }
+
+    #[test]
+    fn bimodality_of_unimodal_or_sparse_data_is_none() {
+        assert_eq!(bimodality_of(mode_values(80_000, 1000)), None);
+        assert_eq!(
+            bimodality_of(mode_values(80_000, 950).chain(mode_values(4_000_000, 50))),
+            None,
+            "5 % is a tail"
+        );
+        assert_eq!(
+            bimodality_of(mode_values(80_000, 70).chain(mode_values(4_000_000, 30))),
+            None,
+            "too few"
+        );
+        assert_eq!(
+            bimodality_of(mode_values(80_000, 500).chain(mode_values(120_000, 500))),
+            None,
+            "close together"
+        );
+        assert_eq!(bimodality_of([]), None);
+    }
+
+    #[test]
+    fn bimodality_of_unimodal_distributions_is_none() {
+        let exponential = (1..5000).map(|index| (-(f64::from(index) / 5000.0).ln() * 1e6) as u64);
+        assert_eq!(bimodality_of(exponential), None);
+        let platter = (0..3000).map(|index| 3_000_000 + index * 8_333_333 / 3000);
+        assert_eq!(bimodality_of(platter), None);
+    }
+
+    proptest! {
+        #[test]
+        fn bimodality_medians_lie_within_observations(values in prop::collection::vec(1_u64..1 << 40, 0..500)) {
+            if let Some(found) = bimodality_of(values.clone()) {
+                let (least, most) = (values.iter().min().unwrap(), values.iter().max().unwrap());
+                prop_assert!(found.fast_median < found.slow_median);
+                prop_assert!(found.fast_median * 1.2 >= *least as f64 && found.slow_median <= *most as f64 * 1.2);
+                prop_assert!((0.09..=0.91).contains(&found.fast_fraction));
+            }
+        }
+    }
+}

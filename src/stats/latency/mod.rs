@@ -1,0 +1,7 @@
+//! Statistics of response times and of queue depths.
+
+pub mod bimodality;
+pub mod concurrency;
+pub mod histogram;
+pub mod response_model;
+pub mod steady_state;

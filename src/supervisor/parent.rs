@@ -1,0 +1,276 @@
+//! The supervisor's loop.
+
+use std::fs;
+use std::io::{PipeReader, Read, Write};
+use std::process::ExitCode;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, Signal, WaitOptions, WaitStatus, getpid, kill_process, waitpid};
+
+use super::REPEATED_SIGNAL_WINDOW;
+use super::system;
+use super::system::SignalDescriptor;
+use crate::safe_text::printable::printable_str;
+
+/// How long a worker that has been asked to end may take, until it is left behind.
+const EXIT_TIMEOUT: Duration = Duration::from_millis(700);
+/// The first thread, which saves and prints, hangs when it is in state D for so long.
+const HANG_THRESHOLD: Duration = Duration::from_millis(150);
+/// The worker may stop itself for a stop of this process that is over since this time.
+const RECENT_STOP_WINDOW: Duration = Duration::from_secs(1);
+/// How often a worker is looked at that is late.
+const POLL_INTERVAL: Duration = Duration::from_millis(20);
+/// Exit status of a program that was interrupted.
+const INTERRUPTED_STATUS: u8 = 130;
+/// Bytes of a `struct signalfd_siginfo`.
+const SIGNALFD_INFO_BYTES: usize = 128;
+
+/// What the worker has said, and what was asked of it.
+struct Supervisor<'a> {
+    worker: Pid,
+    messages: Option<PipeReader>,
+    signals: &'a SignalDescriptor,
+    /// Part of a message.
+    partial_message: Vec<u8>,
+    target: Option<String>,
+    end_requested_at: Option<Instant>,
+    /// Since when the worker's first thread is in state D.
+    blocked_since: Option<Instant>,
+    /// Exit status of a worker whose result is printed and saved.
+    delivered_status: Option<u8>,
+    /// Whether the user asked a second time.
+    asked_twice: bool,
+    /// When this process last went on after a stop.
+    continued_at: Option<Instant>,
+}
+
+/// Waits for the worker, or leaves it behind; yields the exit status.
+pub(crate) fn supervise(worker: Pid, messages: PipeReader, signals: &SignalDescriptor) -> ExitCode {
+    let mut supervisor = Supervisor {
+        worker,
+        messages: Some(messages),
+        signals,
+        partial_message: Vec::new(),
+        target: None,
+        end_requested_at: None,
+        blocked_since: None,
+        delivered_status: None,
+        asked_twice: false,
+        continued_at: None,
+    };
+    loop {
+        supervisor.wait_for_event();
+        supervisor.read_messages();
+        supervisor.read_signals();
+        if let Some(code) = supervisor.reap_worker() {
+            return ExitCode::from(code);
+        }
+        if supervisor.is_late() {
+            return ExitCode::from(supervisor.abandon_worker());
+        }
+    }
+}
+
+impl Supervisor<'_> {
+    /// Waits until there is something to do.
+    fn wait_for_event(&self) {
+        let limit = self.end_requested_at.map(|_| Timespec {
+            tv_sec: 0,
+            tv_nsec: POLL_INTERVAL.subsec_nanos().into(),
+        });
+        let mut sources = vec![PollFd::new(&self.signals.file, PollFlags::IN)];
+        if let Some(messages) = &self.messages {
+            sources.push(PollFd::new(messages, PollFlags::IN));
+        }
+        // An interrupted wait is as good as one that is over.
+        let _ = poll(&mut sources, limit.as_ref());
+    }
+
+    fn read_messages(&mut self) {
+        let Some(messages) = &mut self.messages else {
+            return;
+        };
+        let ready = {
+            let mut source = [PollFd::new(&*messages, PollFlags::IN)];
+            poll(&mut source, Some(&Timespec::default())).is_ok_and(|count| count > 0)
+        };
+        if !ready {
+            return;
+        }
+        let mut buffer = [0; 4096];
+        match messages.read(&mut buffer) {
+            Ok(count) if count > 0 => self.partial_message.extend_from_slice(&buffer[..count]),
+            _ => self.messages = None,
+        }
+        while let Some(end) = self.partial_message.iter().position(|byte| *byte == b'\n') {
+            let line: Vec<u8> = self.partial_message.drain(..=end).collect();
+            self.handle_message(String::from_utf8_lossy(&line[..end]).as_ref());
+        }
+    }
+
+    fn handle_message(&mut self, message: &str) {
+        match message.split_once(' ') {
+            Some(("target", name)) => self.target = Some(name.to_owned()),
+            Some(("delivered", code)) => self.delivered_status = code.parse().ok(),
+            _ if message == "leaving" => self.start_ending(),
+            _ => {}
+        }
+    }
+
+    fn start_ending(&mut self) {
+        self.end_requested_at.get_or_insert_with(Instant::now);
+    }
+
+    fn read_signals(&mut self) {
+        let mut file = &self.signals.file;
+        let mut bytes = [0; SIGNALFD_INFO_BYTES];
+        while file
+            .read(&mut bytes)
+            .is_ok_and(|count| count == SIGNALFD_INFO_BYTES)
+        {
+            let number = i32::from_ne_bytes([bytes[0], bytes[1], bytes[2], bytes[3]]);
+            for signal in system::FORWARDED_SIGNALS {
+                if signal.as_raw() == number {
+                    self.forward_signal(signal);
+                }
+            }
+        }
+    }
+
+    /// Passes a signal on to the worker, which may have got it too: a terminal sends it to both.
+    fn forward_signal(&mut self, signal: Signal) {
+        if signal == Signal::CONT {
+            self.continued_at = Some(Instant::now());
+        } else if signal != Signal::TSTP {
+            let again = |since: Instant| since.elapsed() > REPEATED_SIGNAL_WINDOW;
+            self.asked_twice |= self.end_requested_at.is_some_and(again);
+            self.start_ending();
+        }
+        // A worker that has just ended is reaped next.
+        let _ = kill_process(self.worker, signal);
+    }
+
+    /// The exit status of a worker that has ended. Stops with a worker that the terminal stopped.
+    fn reap_worker(&self) -> Option<u8> {
+        let options = WaitOptions::NOHANG | WaitOptions::UNTRACED;
+        let (_, status) = match waitpid(Some(self.worker), options) {
+            Ok(Some(ended)) => ended,
+            Ok(None) | Err(rustix::io::Errno::INTR) => return None,
+            // Somebody else has reaped it: there is nothing to wait for.
+            Err(_) => return Some(self.delivered_status.unwrap_or(1)),
+        };
+        self.exit_status(status)
+    }
+
+    fn exit_status(&self, status: WaitStatus) -> Option<u8> {
+        if let Some(code) = status.exit_status() {
+            return Some(u8::try_from(code).unwrap_or(1));
+        }
+        if let Some(number) = status.terminating_signal() {
+            if let Some(signal) = Signal::from_named_raw(number) {
+                system::end_by_signal(signal, self.signals);
+            }
+            return Some(u8::try_from(128 + number).unwrap_or(1));
+        }
+        let just_continued = self
+            .continued_at
+            .is_some_and(|at| at.elapsed() < RECENT_STOP_WINDOW);
+        match status.stopping_signal() {
+            Some(libc::SIGTSTP | libc::SIGTTIN | libc::SIGTTOU) => {
+                // Continued by the shell together with the worker.
+                let _ = kill_process(getpid(), Signal::STOP);
+            }
+            // It has stopped because this process was stopped, which is over.
+            Some(libc::SIGSTOP) if just_continued => {
+                let _ = kill_process(self.worker, Signal::CONT);
+            }
+            _ => {}
+        }
+        None
+    }
+
+    /// Whether the worker was to end long ago.
+    fn is_late(&mut self) -> bool {
+        let Some(since) = self.end_requested_at else {
+            return false;
+        };
+        if self.asked_twice {
+            return true;
+        }
+        if self.delivered_status.is_some() {
+            return since.elapsed() >= EXIT_TIMEOUT;
+        }
+        // The first thread saves and prints. As long as no device holds it, it gets on, or waits
+        // for whoever reads its output.
+        if self.first_thread_state() != Some(b'D') {
+            self.blocked_since = None;
+            return false;
+        }
+        let hangs = self
+            .blocked_since
+            .get_or_insert_with(Instant::now)
+            .elapsed();
+        since.elapsed() >= EXIT_TIMEOUT && hangs >= HANG_THRESHOLD
+    }
+
+    fn first_thread_state(&self) -> Option<u8> {
+        let worker = self.worker.as_raw_nonzero();
+        let stat = fs::read(format!("/proc/{worker}/task/{worker}/stat")).ok()?;
+        system::process_state(&stat)
+    }
+
+    /// Kills the worker, says what stays of it, and yields the exit status.
+    fn abandon_worker(&self) -> u8 {
+        // What is left of it ends as soon as the kernel lets go of it.
+        let _ = kill_process(self.worker, Signal::KILL);
+        let mut lines = Vec::new();
+        if self.delivered_status.is_none() && self.target.is_some() {
+            lines.push(
+                "diskscope: ended before the result was saved: the journal of the session holds \
+                 what was measured until a second before (diskscope show)"
+                    .to_owned(),
+            );
+        }
+        std::thread::sleep(POLL_INTERVAL);
+        let reaped = waitpid(Some(self.worker), WaitOptions::NOHANG);
+        if matches!(reaped, Ok(None)) {
+            lines.push(self.abandoned_message());
+        }
+        let mut stderr = std::io::stderr().lock();
+        for line in lines {
+            // Nobody listening is no error.
+            let _ = writeln!(stderr, "{}", printable_str(&line));
+        }
+        self.delivered_status.unwrap_or(INTERRUPTED_STATUS)
+    }
+
+    fn abandoned_message(&self) -> String {
+        let pid = self.worker.as_raw_nonzero();
+        let waits = match self.blocked_threads() {
+            0 => "is still in the kernel".to_owned(),
+            1 => "waits in the kernel (1 thread in state D)".to_owned(),
+            count => format!("waits in the kernel ({count} threads in state D)"),
+        };
+        match &self.target {
+            Some(target) => format!(
+                "diskscope: process {pid} stays behind: it {waits} for {target} and keeps it open, \
+                 and exclusively held where it was to be written; it ends when {target} answers"
+            ),
+            None => format!(
+                "diskscope: process {pid} stays behind: it {waits} for a file or device and keeps \
+                 it open; it ends when that answers"
+            ),
+        }
+    }
+
+    /// Threads of the worker in uninterruptible sleep.
+    fn blocked_threads(&self) -> usize {
+        let directory = format!("/proc/{}/task", self.worker.as_raw_nonzero());
+        let tasks = fs::read_dir(directory).into_iter().flatten().flatten();
+        let states = tasks.filter_map(|task| fs::read(task.path().join("stat")).ok());
+        states
+            .filter(|stat| system::process_state(stat) == Some(b'D'))
+            .count()
+    }
+}

@@ -1,0 +1,223 @@
+//! The loop: keys, signals and news in, frames out. Generic over where the keys come from and
+//! what is drawn on, so that tests drive this very loop.
+
+use std::io;
+use std::time::Duration;
+
+use crossterm::event::Event;
+use futures_util::{Stream, StreamExt};
+use ratatui::Terminal;
+use ratatui::backend::Backend;
+use tokio::sync::mpsc;
+use tokio::time::Instant;
+
+use super::input;
+use super::services::{AppServices, ServiceFeeds};
+use super::signals::SignalNotice;
+use super::terminal::TerminalDisplay;
+use crate::app;
+use crate::app::{AppEvent, AppState, Effect, Message};
+use crate::ui;
+use crate::ui::Theme;
+
+/// Least time between two frames: a slow line is not flooded.
+pub const MIN_FRAME_INTERVAL: Duration = Duration::from_millis(33);
+/// So long the first frame waits for the first sample, which is mostly there by then: an empty
+/// screen would be replaced at once.
+const FIRST_SAMPLE_TIMEOUT: Duration = Duration::from_millis(20);
+
+/// How the loop ended.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum LoopEnd {
+    /// The user quit.
+    Quit,
+    /// A signal: its number.
+    Signal(i32),
+    /// There is nobody left to press a key: the terminal is gone.
+    InputClosed,
+    /// A thread panicked.
+    Panicked,
+}
+
+/// What made the loop fail.
+#[derive(Debug, thiserror::Error)]
+pub enum LoopError {
+    /// The terminal could not be read or set.
+    #[error("cannot use the terminal: {0}; check that it is still connected")]
+    Terminal(#[from] io::Error),
+    /// The terminal could not be drawn on.
+    #[error("cannot draw on the terminal: {0}; check that it is still connected")]
+    Draw(String),
+}
+
+/// Everything outside the loop.
+pub struct LoopContext<I, S, D> {
+    /// What the terminal sends.
+    pub input: I,
+    /// Signals and the like.
+    pub signal_notices: mpsc::Receiver<SignalNotice>,
+    /// What the services tell.
+    pub feeds: ServiceFeeds,
+    /// Who does what is asked for.
+    pub services: S,
+    /// The terminal apart from drawing.
+    pub display: D,
+}
+
+/// What one turn of the loop asks for.
+enum LoopStep {
+    Continue,
+    Draw,
+    Redraw,
+    End(LoopEnd),
+}
+
+/// Runs the interface until it ends.
+///
+/// # Errors
+/// When the terminal fails.
+pub async fn run_loop<B, I, S, D>(
+    terminal: &mut Terminal<B>,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+    look: &Theme,
+) -> Result<LoopEnd, LoopError>
+where
+    B: Backend,
+    I: Stream<Item = io::Result<Event>> + Unpin,
+    S: AppServices,
+    D: TerminalDisplay,
+{
+    let mut dirty = true;
+    let mut next_frame = Instant::now() + FIRST_SAMPLE_TIMEOUT;
+    loop {
+        let turn = tokio::select! {
+            biased;
+            Some(notice) = world.signal_notices.recv() => handle_signal(notice, &mut world.display)?,
+            () = tokio::time::sleep_until(next_frame), if dirty => {
+                draw_frame(terminal, state, look)?;
+                dirty = false;
+                next_frame = Instant::now() + MIN_FRAME_INTERVAL;
+                LoopStep::Continue
+            }
+            event = world.input.next() => match event {
+                None => LoopStep::End(LoopEnd::InputClosed),
+                Some(event) => handle_terminal_event(event?, world, state)?,
+            },
+            Some(news) = world.feeds.messages.recv() => {
+                handle_event(AppEvent::Message(news), world, state)?
+            }
+            Ok(()) = world.feeds.snapshots.changed() => {
+                let sample = world.feeds.snapshots.borrow_and_update().clone();
+                if state.live.snapshot.is_none() {
+                    next_frame = Instant::now();
+                }
+                handle_message(sample.map(Message::Snapshot), world, state)?
+            }
+            Ok(()) = world.feeds.requests.changed() => {
+                let view = world.feeds.requests.borrow_and_update().clone();
+                handle_message(view.map(Message::Requests), world, state)?
+            }
+            Ok(()) = world.feeds.progress.changed() => {
+                let view = world.feeds.progress.borrow_and_update().clone();
+                handle_message(view.map(Message::BenchmarkProgress), world, state)?
+            }
+        };
+        match turn {
+            LoopStep::Continue => {}
+            LoopStep::Draw => dirty = true,
+            LoopStep::Redraw => {
+                invalidate_screen(terminal)?;
+                dirty = true;
+            }
+            LoopStep::End(ending) => return Ok(ending),
+        }
+    }
+}
+
+fn draw_frame<B: Backend>(
+    terminal: &mut Terminal<B>,
+    state: &AppState,
+    look: &Theme,
+) -> Result<(), LoopError> {
+    terminal
+        .draw(|frame| ui::draw(state, look, frame.area(), frame.buffer_mut()))
+        .map_err(draw_error)?;
+    Ok(())
+}
+
+/// Forgets what is on the screen, so that the next frame draws all of it.
+///
+/// Not `Terminal::clear`: that asks the terminal where the cursor is, and the answer would go to
+/// the input stream.
+fn invalidate_screen<B: Backend>(terminal: &mut Terminal<B>) -> Result<(), LoopError> {
+    let size = terminal.size().map_err(draw_error)?;
+    terminal.resize(size.into()).map_err(draw_error)
+}
+
+fn draw_error(error: impl std::fmt::Display) -> LoopError {
+    LoopError::Draw(error.to_string())
+}
+
+fn handle_signal(
+    notice: SignalNotice,
+    display: &mut impl TerminalDisplay,
+) -> Result<LoopStep, LoopError> {
+    Ok(match notice {
+        SignalNotice::Terminate(signal) => LoopStep::End(LoopEnd::Signal(signal)),
+        SignalNotice::Panicked => LoopStep::End(LoopEnd::Panicked),
+        SignalNotice::Suspend => {
+            display.suspend()?;
+            LoopStep::Redraw
+        }
+        SignalNotice::Resume => {
+            display.resume()?;
+            LoopStep::Redraw
+        }
+    })
+}
+
+fn handle_terminal_event<I, S: AppServices, D: TerminalDisplay>(
+    event: Event,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
+    if let Event::Resize(..) = event {
+        return Ok(LoopStep::Draw);
+    }
+    match input::event_of(&event) {
+        Some(action) => handle_event(action, world, state),
+        None => Ok(LoopStep::Continue),
+    }
+}
+
+fn handle_message<I, S: AppServices, D: TerminalDisplay>(
+    news: Option<Message>,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
+    match news {
+        Some(news) => handle_event(AppEvent::Message(news), world, state),
+        None => Ok(LoopStep::Continue),
+    }
+}
+
+fn handle_event<I, S: AppServices, D: TerminalDisplay>(
+    action: AppEvent,
+    world: &mut LoopContext<I, S, D>,
+    state: &mut AppState,
+) -> Result<LoopStep, LoopError> {
+    let mut turn = LoopStep::Draw;
+    for effect in app::update(state, action) {
+        match effect {
+            Effect::Quit => turn = LoopStep::End(LoopEnd::Quit),
+            Effect::Redraw => turn = LoopStep::Redraw,
+            Effect::Suspend => {
+                world.display.suspend()?;
+                turn = LoopStep::Redraw;
+            }
+            effect => world.services.perform_effect(effect),
+        }
+    }
+    Ok(turn)
+}

@@ -1,0 +1,131 @@
+//! The terminal interface from its first to its last moment.
+
+use std::io::{self, stdout};
+use std::path::Path;
+use std::time::Duration;
+
+use crossterm::event::EventStream;
+use ratatui::Terminal;
+use tokio::sync::mpsc;
+
+use super::compact_backend::CompactBackend;
+use super::event_loop;
+use super::event_loop::{LoopContext, LoopEnd, LoopError};
+use super::machine_services::MachineServices;
+use super::player;
+use super::player::RecordingPlayer;
+use super::services::{AppServices, FeedSenders, service_channels};
+use super::signals;
+use super::terminal::{PanicReport, TerminalGuard};
+use crate::app::AppState;
+use crate::recording::Recording;
+use crate::roots::SysPaths;
+use crate::supervisor;
+use crate::supervisor::descriptors;
+use crate::ui::Theme;
+
+/// How the interface is wanted.
+#[derive(Debug, Clone)]
+pub struct InterfaceOptions {
+    /// ASCII characters only.
+    pub ascii: bool,
+    /// Take the mouse's wheel.
+    pub mouse: bool,
+    /// Time between two samples.
+    pub interval: Duration,
+}
+
+/// Why the interface ended otherwise than it was asked to.
+#[derive(Debug, thiserror::Error)]
+pub enum InterfaceError {
+    /// It could not begin.
+    #[error("cannot start the interface: {0}; it needs a terminal")]
+    Start(#[from] io::Error),
+    /// The terminal failed.
+    #[error(transparent)]
+    Loop(#[from] LoopError),
+    /// A thread panicked.
+    #[error("a part of diskscope failed: {0}; this is a defect, please report it")]
+    Panicked(String),
+}
+
+/// Runs the interface on this machine until it ends.
+///
+/// # Errors
+/// When the terminal cannot be used, or a thread panicked. The terminal is restored in any case.
+pub fn run(options: &InterfaceOptions) -> Result<LoopEnd, InterfaceError> {
+    let interval = options.interval;
+    run_with(options, AppState::new(interval), |sources| {
+        MachineServices::start(SysPaths::default(), interval, sources)
+    })
+}
+
+/// Shows a recording in the Live screen until it ends.
+///
+/// # Errors
+/// As [`run`].
+pub fn replay(
+    options: &InterfaceOptions,
+    path: &Path,
+    recording: Recording,
+) -> Result<LoopEnd, InterfaceError> {
+    let state = AppState::for_replay(player::timeline(path, &recording), options.interval);
+    run_with(options, state, |sources| {
+        RecordingPlayer::start(recording, sources)
+    })
+}
+
+/// Runs the interface from a state on, with other services.
+///
+/// # Errors
+/// As [`run`].
+pub fn run_with<S: AppServices>(
+    options: &InterfaceOptions,
+    mut state: AppState,
+    start: impl FnOnce(FeedSenders) -> io::Result<S>,
+) -> Result<LoopEnd, InterfaceError> {
+    descriptors::check_descriptor_limit()?;
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .build()?;
+    let (notifier, notices) = mpsc::channel(16);
+    let words = PanicReport::install_hook(notifier.clone());
+    let (sources, feeds) = service_channels();
+    let result = runtime.block_on(async {
+        signals::forward_signals(&notifier)?;
+        // First the terminal: where there is none, no thread is started.
+        let display = TerminalGuard::enter_screen(options.mouse)?;
+        let mut world = LoopContext {
+            input: EventStream::new(),
+            signal_notices: notices,
+            feeds,
+            services: start(sources)?,
+            display,
+        };
+        let mut terminal = Terminal::new(CompactBackend::new(stdout()))?;
+        let look = theme(options);
+        let ending = event_loop::run_loop(&mut terminal, &mut world, &mut state, &look).await;
+        let LoopContext {
+            display, services, ..
+        } = world;
+        // The terminal is given back before a drive that does not answer is waited for.
+        drop(display);
+        supervisor::report_ending();
+        let mut services = services;
+        services.stop_and_join();
+        Ok::<_, InterfaceError>(ending?)
+    });
+    match words.panic_message() {
+        Some(message) => Err(InterfaceError::Panicked(message)),
+        None => result,
+    }
+}
+
+/// Without colours when `NO_COLOR` is set to anything (<https://no-color.org>).
+fn theme(options: &InterfaceOptions) -> Theme {
+    let colour = std::env::var_os("NO_COLOR").is_none_or(|value| value.is_empty());
+    Theme {
+        ascii: options.ascii,
+        colour,
+    }
+}

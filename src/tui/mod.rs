@@ -1,0 +1,21 @@
+//! The terminal interface: event loop, input, terminal, and the threads that serve it.
+
+pub mod benchmark_thread;
+mod compact_backend;
+pub mod event_loop;
+pub mod input;
+pub mod interface;
+pub mod machine_services;
+pub mod player;
+pub mod processes;
+mod request_follower;
+pub mod sampler;
+pub mod services;
+pub mod session_archive;
+pub mod signals;
+pub mod targets;
+pub mod terminal;
+mod threads;
+
+pub use self::event_loop::LoopEnd;
+pub use self::interface::{InterfaceError, InterfaceOptions, replay, run};

@@ -1,0 +1,247 @@
+//! Saved sessions: listed, read, exported.
+
+use std::path::{Path, PathBuf};
+
+use crate::app::SessionEntry;
+use crate::app::comparison::ComparisonState;
+use crate::named_file;
+use crate::named_file::OutputError;
+use crate::report::html;
+use crate::safe_text::SafeText;
+use crate::session::compare;
+use crate::session::compare::ComparisonInput;
+use crate::session::document::{BenchmarkRun, RunState, Session};
+use crate::session::store;
+use crate::session::store::ReadBudget;
+
+/// Sessions that are listed at most: each is read for its line.
+const MAX_LISTED_SESSIONS: usize = 200;
+
+/// The saved sessions, the latest first. What cannot be read is listed with the reason.
+///
+/// # Errors
+/// When the directory cannot be read.
+pub fn list_sessions(directory: &Path) -> Result<Vec<SessionEntry>, String> {
+    let paths = store::list_sessions(directory).map_err(|error| error.to_string())?;
+    let entry = |path: PathBuf| match store::load_session(&path) {
+        Ok(session) => session_entry(path, &session),
+        Err(error) => SessionEntry {
+            path,
+            started: SafeText::new(),
+            summary: error.to_string().into(),
+            headline: SafeText::new(),
+            state: "unreadable".into(),
+        },
+    };
+    Ok(paths
+        .into_iter()
+        .take(MAX_LISTED_SESSIONS)
+        .map(entry)
+        .collect())
+}
+
+fn session_entry(path: PathBuf, session: &Session) -> SessionEntry {
+    let last = session.runs.last();
+    let state = last.map_or("empty", |run| match run.state {
+        RunState::Running => "cut off",
+        RunState::Finished => "finished",
+        RunState::Interrupted => "interrupted",
+        RunState::Failed => "failed",
+    });
+    let runs: Vec<_> = session
+        .runs
+        .iter()
+        .map(|run| format!("{} of {}", run.test, run.target.path))
+        .collect();
+    SessionEntry {
+        path,
+        started: session.started.clone(),
+        summary: runs.join(", ").into(),
+        headline: last.and_then(headline_metric).unwrap_or_default().into(),
+        state: state.into(),
+    }
+}
+
+/// The first of the figures that the test is made for.
+fn headline_metric(run: &BenchmarkRun) -> Option<String> {
+    let names = crate::bench::find_benchmark(&run.test)?
+        .description()
+        .headline_metrics;
+    let figure = names.iter().find_map(|name| run.findings.metric(name))?;
+    Some(figure.value_text())
+}
+
+/// Reads a session.
+///
+/// # Errors
+/// When it cannot be read.
+pub fn open_session(path: PathBuf) -> Result<(PathBuf, Session), String> {
+    match store::load_session(&path) {
+        Ok(session) => Ok((path, session)),
+        Err(error) => Err(error.to_string()),
+    }
+}
+
+/// Compares saved sessions; parameters of these names may differ.
+///
+/// # Errors
+/// When one cannot be read.
+pub fn compare_sessions(
+    paths: Vec<PathBuf>,
+    ignored: Vec<String>,
+) -> Result<ComparisonState, String> {
+    let sessions = load_sessions(&paths)?;
+    let comparison = compare::compare_sessions(&comparison_inputs(&sessions), &ignored);
+    Ok(ComparisonState::new(paths, ignored, comparison))
+}
+
+/// Sessions with their names.
+fn load_sessions(paths: &[PathBuf]) -> Result<Vec<(String, Session)>, String> {
+    store::check_total_size(paths).map_err(|error| error.to_string())?;
+    let mut budget = ReadBudget::default();
+    let load = |path: &PathBuf| match budget.load(path) {
+        Ok((session, _)) => Ok((file_stem(path), session)),
+        Err(error) => Err(error.to_string()),
+    };
+    paths.iter().map(load).collect()
+}
+
+fn comparison_inputs(sessions: &[(String, Session)]) -> Vec<ComparisonInput<'_>> {
+    let sessions = sessions.iter();
+    sessions
+        .map(|(name, session)| ComparisonInput { name, session })
+        .collect()
+}
+
+/// Writes an HTML report of saved sessions into `directory`, as [`export`] does; several are
+/// compared, and parameters of these names may differ.
+///
+/// # Errors
+/// When one cannot be read, or the report cannot be written.
+pub fn write_report(
+    paths: &[PathBuf],
+    ignored: &[String],
+    directory: &Path,
+) -> Result<PathBuf, String> {
+    let sessions = load_sessions(paths)?;
+    let inputs = comparison_inputs(&sessions);
+    let comparison = (inputs.len() > 1).then(|| compare::compare_sessions(&inputs, ignored));
+    let presentation = |name: &str| {
+        Some(
+            crate::bench::find_benchmark(name)?
+                .description()
+                .presentation(),
+        )
+    };
+    let page = html::html_page(&inputs, comparison.as_ref(), &presentation);
+    let name = match inputs.as_slice() {
+        [] => return Err("there is no session to report".to_owned()),
+        [one] => format!("diskscope-{}", one.name),
+        [first, ..] => format!("diskscope-comparison-{}", first.name),
+    };
+    write_new(directory, &name, "html", page.as_bytes())
+}
+
+fn file_stem(path: &Path) -> String {
+    path.file_stem().map_or_else(
+        || "session".to_owned(),
+        |stem| stem.to_string_lossy().into_owned(),
+    )
+}
+
+/// Writes a saved session as a document into `directory`; an existing file is left alone and the
+/// name gets a number. Only its owner may read it.
+///
+/// # Errors
+/// When it cannot be read or written.
+pub fn export_session(path: &Path, directory: &Path) -> Result<PathBuf, String> {
+    let session = store::load_session(path).map_err(|error| error.to_string())?;
+    let text = store::serialize_session(&session).map_err(|error| error.to_string())?;
+    write_new(
+        directory,
+        &format!("diskscope-{}", file_stem(path)),
+        "json",
+        &text,
+    )
+}
+
+/// Writes a file of that name; where there is one already the name gets a number. Only its owner
+/// may read it.
+fn write_new(directory: &Path, name: &str, ending: &str, bytes: &[u8]) -> Result<PathBuf, String> {
+    for number in 0..1000 {
+        let free = match number {
+            0 => format!("{name}.{ending}"),
+            number => format!("{name}-{number}.{ending}"),
+        };
+        match named_file::write_private(directory, &free, bytes) {
+            Ok(path) => return Ok(path),
+            Err(OutputError::AlreadyExists { .. }) => {}
+            Err(error) => return Err(error.to_string()),
+        }
+    }
+    let directory = directory.display();
+    Err(format!("{directory} is full of exports: move some away"))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::compare::sample;
+
+    #[test]
+    fn archive_compares_sessions_with_the_first() {
+        let directory = tempfile::tempdir().unwrap();
+        let saved = |name: &str, iops: f64| {
+            let session =
+                sample::sample_session("web-07", vec![sample::sample_run("iops", iops, 1.0)]);
+            let path = directory.path().join(name);
+            std::fs::write(&path, store::serialize_session(&session).unwrap()).unwrap();
+            path
+        };
+        let paths = vec![saved("before.json", 100.0), saved("after.json", 150.0)];
+        let compared = compare_sessions(paths.clone(), Vec::new()).unwrap();
+        assert_eq!(compared.comparison.sessions[1].name, "after");
+        let iops = &compared.selected_benchmark().unwrap().metrics[0];
+        let against = iops.samples[1].as_ref().unwrap().against_baseline.as_ref();
+        assert!((against.unwrap().ratio - 1.5).abs() < 1e-9);
+
+        let missing = directory.path().join("gone.json");
+        let message = compare_sessions(vec![paths[0].clone(), missing], Vec::new()).unwrap_err();
+        assert!(message.contains("gone.json"), "{message}");
+    }
+
+    #[test]
+    fn reports_are_new_private_files_with_descriptive_names() {
+        use std::os::unix::fs::PermissionsExt;
+        let directory = tempfile::tempdir().unwrap();
+        let saved = |name: &str, depth: u64| {
+            let mut run = sample::sample_run("iops", 100.0, 1.0);
+            run.parameters.insert("depth".into(), depth.into());
+            let path = directory.path().join(name);
+            let session = sample::sample_session("web-07", vec![run]);
+            std::fs::write(&path, store::serialize_session(&session).unwrap()).unwrap();
+            path
+        };
+        let paths = [saved("before.json", 1), saved("after.json", 32)];
+        let out = tempfile::tempdir().unwrap();
+        let written = |paths: &[PathBuf], ignored: &[String]| {
+            let path = write_report(paths, ignored, out.path()).unwrap();
+            let mode = path.metadata().unwrap().permissions().mode();
+            assert_eq!(mode & 0o077, 0, "{path:?}");
+            let name = path.file_name().unwrap().to_str().unwrap().to_owned();
+            (name, std::fs::read_to_string(&path).unwrap())
+        };
+        let (name, page) = written(&paths[..1], &[]);
+        assert_eq!(name, "diskscope-before.html");
+        assert!(page.contains("<title>Drive report of web-07</title>"));
+        assert_eq!(written(&paths[..1], &[]).0, "diskscope-before-1.html");
+        let (name, page) = written(&paths, &[]);
+        assert_eq!(name, "diskscope-comparison-before.html");
+        assert!(page.contains("Not compared") && !page.contains("ignored: depth"));
+        let (_, page) = written(&paths, &["depth".to_owned()]);
+        assert!(page.contains("ignored: depth 1 (before), depth 32 (after)"));
+        assert!(write_report(&[], &[], out.path()).is_err());
+        let nowhere = out.path().join("none");
+        assert!(write_report(&paths, &[], &nowhere).is_err());
+    }
+}
