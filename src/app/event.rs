@@ -5,11 +5,11 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use super::comparison::ComparisonState;
-use super::consent::OverwriteImpact;
 use super::key::KeyPress;
 use super::live::{ProcessAction, ProcessId};
 use super::replay::{Frame, Seek};
 use crate::bench::{BenchmarkSpec, RunProgress};
+use crate::drive::OverwriteImpact;
 use crate::drive::Target;
 use crate::model::Snapshot;
 use crate::model::files::{DeletedView, FileView};

@@ -1,6 +1,6 @@
 //! The launcher: what to measure, with which test, and how.
 
-use super::consent::{OverwriteImpact, OverwriteQuestion};
+use super::consent::OverwriteQuestion;
 use super::event::{Effect, TargetChoice, TargetGroup};
 use super::form::ParameterForm;
 use super::keymap::{KeyCommand, KeyContext};
@@ -8,6 +8,7 @@ use super::search::{LauncherSearch, SearchMatch};
 use super::text::TextInput;
 use super::viewport::step_cursor;
 use crate::bench::{BENCHMARKS, Benchmark, Forecast};
+use crate::drive::OverwriteImpact;
 use crate::drive::{Target, TargetKind};
 
 /// A part of the launcher.

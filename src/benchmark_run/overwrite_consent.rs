@@ -4,8 +4,8 @@
 use std::sync::Arc;
 
 use super::runner::StartError;
-use crate::app::consent::OverwriteImpact;
 use crate::bench::BenchmarkSpec;
+use crate::drive::OverwriteImpact;
 use crate::drive::{Consent, DriveError, InspectedMedium, Inspection, TargetKind, guard, medium};
 use crate::engine;
 use crate::engine::{EngineChoice, OpenError, OpenedTarget};

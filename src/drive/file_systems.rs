@@ -19,6 +19,7 @@ pub struct MountedFileSystem {
     #[serde(skip)]
     pub block_device: (u32, u32),
     /// Where it is mounted; the first place of several.
+    #[serde(rename = "at")]
     pub mount_point: String,
     /// Whether that is the very name: one that could not be shown was changed.
     #[serde(skip)]

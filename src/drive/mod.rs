@@ -20,7 +20,9 @@ pub use self::advice::TuningAdvice;
 pub(crate) use self::error::io_error_context;
 pub use self::error::{DriveError, ErrorKind};
 pub use self::file_systems::MountedFileSystem;
-pub use self::guard::{Consent, InspectedMedium, Inspection, Refusal, UseConflict, WritePermit};
+pub use self::guard::{
+    Consent, InspectedMedium, Inspection, OverwriteImpact, Refusal, UseConflict, WritePermit,
+};
 pub use self::identity::{BlockDevice, DeviceUse, DriveKind};
 pub use self::medium::{MediumAccess, OpenMedium, Target, TargetKind, WriteDurability, WriteMode};
 pub use self::settings::SettingsManager;

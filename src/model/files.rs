@@ -32,6 +32,7 @@ pub struct DeletedView {
     /// Device that it lies on.
     pub device: Option<SafeText>,
     /// Where that device is mounted.
+    #[serde(rename = "mounted_at")]
     pub mount_point: Option<SafeText>,
     /// Bytes that come back when everybody has closed it.
     pub held_bytes: u64,
@@ -41,8 +42,10 @@ pub struct DeletedView {
     pub holders: Vec<FileHolder>,
     /// How to get the space back at once without ending anybody: it empties the file, and its
     /// content is lost.
+    #[serde(rename = "release")]
     pub truncate_command: SafeText,
     /// How to copy its content out.
+    #[serde(rename = "rescue")]
     pub copy_command: SafeText,
 }
 

@@ -42,6 +42,7 @@ pub struct Snapshot {
     /// Files that grow, the fastest first.
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(rename = "growing")]
     pub growing_files: Vec<GrowingFile>,
     /// What could not be read and why, each said once, such as a missing permission.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
@@ -78,11 +79,13 @@ pub struct HostView {
     #[serde(rename = "uptime_ns", with = "nanoseconds", default)]
     pub uptime: Option<Duration>,
     /// Load averages of 1, 5 and 15 minutes.
+    #[serde(rename = "load")]
     pub load_averages: Option<[f64; 3]>,
     /// Share of processor time (0 to 1, all processors together) in which one was busy. Includes
     /// what the kernel's own threads do on behalf of others.
     pub cpu_busy: Option<f64>,
     /// Share of processor time (0 to 1) in which one was idle while I/O was outstanding.
+    #[serde(rename = "cpu_wait")]
     pub cpu_iowait: Option<f64>,
     /// Share of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
     pub pressure_some: Option<f64>,
@@ -101,8 +104,10 @@ pub struct HostView {
     #[serde(rename = "drain_ns", with = "nanoseconds", default)]
     pub time_to_flush: Option<Duration>,
     /// From so many bytes dirty and written back on the kernel writes back in the background.
+    #[serde(rename = "background_from_bytes")]
     pub background_threshold_bytes: Option<u64>,
     /// From so many bytes dirty and written back on writers are made to wait.
+    #[serde(rename = "throttled_from_bytes")]
     pub throttle_threshold_bytes: Option<u64>,
     /// How long until writers are made to wait, if dirty memory goes on growing as it does; 0 when
     /// they are already, `None` while it does not grow.
@@ -110,6 +115,7 @@ pub struct HostView {
     pub time_to_throttle: Option<Duration>,
     /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
     /// `None` while none reads.
+    #[serde(rename = "cache_hits")]
     pub cache_hit_fraction: Option<f64>,
 }
 
@@ -128,10 +134,13 @@ pub struct DeviceView {
     /// The devices that it is a part of or lies on.
     #[serde(default)]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(rename = "lies_on")]
     pub underlying: Vec<SafeText>,
     /// Where its file system is mounted.
+    #[serde(rename = "mounted_at")]
     pub mount_point: Option<SafeText>,
     /// Whether it serves one request at a time as far as is known, so that busy is saturation.
+    #[serde(rename = "serial")]
     pub serves_serially: bool,
     /// Reads completed per second.
     pub read_ios_per_s: Option<f64>,
@@ -159,8 +168,10 @@ pub struct DeviceView {
     /// Mean size of the writes in bytes; `None` when none completed.
     pub write_request_bytes: Option<f64>,
     /// Share of the reads, 0 to 1, that were merged into another request before they were issued.
+    #[serde(rename = "read_merged")]
     pub read_merged_fraction: Option<f64>,
     /// Share of the writes, 0 to 1, that were merged into another request before they were issued.
+    #[serde(rename = "write_merged")]
     pub write_merged_fraction: Option<f64>,
     /// Discards completed per second; `None` before kernel 4.18.
     pub discard_ios_per_s: Option<f64>,
@@ -169,6 +180,7 @@ pub struct DeviceView {
     /// Mean time from the queue to completion of discards; `None` when none completed.
     pub discard_await_ns: Option<f64>,
     /// Share of the discards, 0 to 1, that were merged into another request.
+    #[serde(rename = "discard_merged")]
     pub discard_merged_fraction: Option<f64>,
     /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel
     /// does not keep them for partitions.
@@ -197,16 +209,20 @@ pub struct ProcessView {
     /// Bytes sent to devices per second, cancelled ones taken off.
     pub write_bytes_per_s: Option<f64>,
     /// Bytes asked for by system calls per second.
+    #[serde(rename = "asked_read_bytes_per_s")]
     pub rchar_bytes_per_s: Option<f64>,
     /// Bytes handed over by system calls per second.
+    #[serde(rename = "asked_write_bytes_per_s")]
     pub wchar_bytes_per_s: Option<f64>,
     /// Share of the interval spent waiting for block I/O, 0 to 1.
     pub io_wait: Option<f64>,
     /// Kernel's one-letter state. Of a process that moves nothing it may be a few seconds old.
     pub state: Option<char>,
     /// Process id of its parent.
+    #[serde(rename = "parent")]
     pub parent_pid: u32,
     /// Share of the bytes that it read, 0 to 1, that came from the page cache.
+    #[serde(rename = "cached")]
     pub cache_fraction: Option<f64>,
     /// Bytes fetched from devices since it began.
     pub read_total_bytes: Option<u64>,
@@ -223,6 +239,7 @@ pub struct ProcessView {
     /// I/O class and level: `be/4`, `rt/0`, `idle`; `-` where none was set.
     pub priority: Option<SafeText>,
     /// Function of the kernel that it waits in.
+    #[serde(rename = "blocked_in")]
     pub wait_channel: Option<SafeText>,
     /// Devices that it works on, as far as its open files tell: those whose files moved first.
     #[serde(default)]

@@ -182,7 +182,9 @@ impl RecordingWriter {
         }
         let total = facts.f_blocks.saturating_mul(facts.f_frsize);
         let free = facts.f_bavail.saturating_mul(facts.f_frsize);
-        free >= bytes.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
+        // A byte more than what a block holds takes a whole block.
+        let needed = bytes.next_multiple_of(facts.f_frsize.max(1)) + facts.f_frsize;
+        free >= needed.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
     }
 
     /// Appends a whole frame, or nothing of it: half a one would be damage.

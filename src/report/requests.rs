@@ -195,8 +195,10 @@ pub struct LastLine {
 struct SummaryLine {
     requests: u64,
     lost: u64,
+    #[serde(rename = "unseen")]
     unmatched: u64,
     abandoned: u64,
+    #[serde(rename = "under_way")]
     in_flight: u64,
     elapsed_ns: u64,
     operations: Vec<OperationLine>,

@@ -2,10 +2,10 @@
 
 use std::time::Duration;
 
-use diskscope::app::consent::OverwriteImpact;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::{AppEvent, AppState, Effect, Message, update};
 use diskscope::bench::BenchmarkSpec;
+use diskscope::drive::OverwriteImpact;
 use proptest::prelude::*;
 
 use crate::canned;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 use std::time::Duration;
 
 use diskscope::app::comparison::ComparisonState;
-use diskscope::app::consent::OverwriteImpact;
 use diskscope::app::key::{KeyPress, KeySymbol};
 use diskscope::app::replay::{Frame, ReplayTimeline};
 use diskscope::app::{
@@ -13,6 +12,7 @@ use diskscope::app::{
     update,
 };
 use diskscope::bench::{RunProgress, framework};
+use diskscope::drive::OverwriteImpact;
 use diskscope::drive::{InspectedMedium, Target, TargetKind, medium};
 use diskscope::engine::{ExecutionSnapshot, IoStats};
 use diskscope::model::Snapshot;

@@ -36,6 +36,8 @@ impl SweepTurn {
     pub fn turn_plan(&self, plan: &Plan) -> Plan {
         Plan {
             limits: self.limits,
+            // Each point has its ramp time once, shared out over its rounds.
+            ramp_time: plan.ramp_time / DEFAULT_ROUNDS as u32,
             seed: plan
                 .seed
                 .wrapping_add((self.round as u64) << 32)

@@ -13,8 +13,10 @@ pub struct HostLink {
     /// What it is, such as `PCIe 8.0 GT/s x4` or `SATA 6.0 Gbps`.
     pub name: String,
     /// Bytes per second that it carries at most, protocol overhead taken off.
+    #[serde(rename = "ceiling_bytes_per_s")]
     pub max_bytes_per_s: u64,
     /// Requests that its protocol keeps in flight, where that is few.
+    #[serde(rename = "parallel_requests")]
     pub max_queue_depth: Option<u32>,
 }
 

@@ -30,8 +30,10 @@ pub enum DriveKind {
     /// Linux software RAID.
     Raid,
     /// Device mapper: a logical volume, encryption, multipath.
+    #[serde(rename = "mapped")]
     DeviceMapper,
     /// Memory: brd, zram.
+    #[serde(rename = "memory")]
     RamDisk,
     /// An optical drive.
     Optical,

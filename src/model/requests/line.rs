@@ -19,6 +19,7 @@ pub struct RequestLine<'r> {
     /// Its name.
     command: Option<SafeText>,
     /// Why to that one.
+    #[serde(rename = "charged")]
     charge_reason: ChargeReason,
     /// Thread that handed it over.
     submitter_pid: Option<u32>,
@@ -38,13 +39,17 @@ pub struct RequestLine<'r> {
     #[serde(flatten)]
     stages: StageTimes,
     /// How many others joined it.
+    #[serde(rename = "merged")]
     merged_count: u32,
     /// Whether it is a part of something larger.
+    #[serde(rename = "split")]
     is_split: bool,
     /// How often the driver gave it back.
+    #[serde(rename = "requeued")]
     requeue_count: u32,
     /// `MAJOR:MINOR` and sector that it was sent on from.
     #[serde(with = "origin")]
+    #[serde(rename = "from")]
     remapped_from: Option<(DeviceNumber, u64)>,
     /// 0 or a negative error number.
     error: i32,

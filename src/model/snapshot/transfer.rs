@@ -41,10 +41,13 @@ pub struct TransferView {
     pub files_total: Option<u64>,
     /// Bytes of it that may be in memory only: at most what it has written, and at most what is
     /// dirty or being written in all.
+    #[serde(rename = "unwritten_bytes")]
     pub not_on_disk_bytes: Option<u64>,
     /// Which end it waits for.
+    #[serde(rename = "waits_for")]
     pub bottleneck: Option<Bottleneck>,
     /// Why it is slower than both ends could be.
+    #[serde(rename = "throttled")]
     pub throttle: Option<Throttle>,
 }
 
@@ -57,8 +60,10 @@ pub enum Bottleneck {
     /// The device that is written.
     Destination,
     /// One device that is both.
+    #[serde(rename = "both")]
     SameDisk,
     /// No device: the program computes, or waits for something else.
+    #[serde(rename = "program")]
     NotDiskBound,
 }
 
@@ -84,6 +89,7 @@ pub enum TransferState {
     /// It has not moved for a while.
     Stalled,
     /// Bytes move, but the kernel tells no position.
+    #[serde(rename = "no-position")]
     UnknownPosition,
     /// The process closed the file or ended.
     Finished,

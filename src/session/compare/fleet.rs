@@ -31,10 +31,12 @@ pub struct FleetComparison {
     /// Version of the document's shape.
     pub version: u32,
     /// Name of the figure.
+    #[serde(rename = "figure")]
     pub metric: SafeText,
     /// One table for each test and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
+    #[serde(rename = "left_out")]
     pub excluded: Vec<ExcludedSession>,
     /// Drives that were measured more than once and did not give the same.
     pub unstable: Vec<Verdict>,
@@ -53,6 +55,7 @@ pub struct ExcludedSession {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetTable {
     /// Name of the test.
+    #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// The parameters that are equal for all drives, as the user writes them.
     pub parameters: Vec<SafeText>,
@@ -99,6 +102,7 @@ pub struct PeerGroup {
     /// Their median.
     pub median: f64,
     /// How far it lies from the median, as a share of the median: -0.38 is 38 % below.
+    #[serde(rename = "distance")]
     pub relative_distance: f64,
     /// Whether it stands out: more than 3.5 deviations (estimated from the median absolute
     /// deviation) and more than 5 % from the median.

@@ -39,6 +39,7 @@ impl MissingInterval {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotDetermined {
     /// Index of the side.
+    #[serde(rename = "side")]
     pub session: usize,
     /// Why it has no interval.
     pub missing_interval_of: MissingInterval,

@@ -54,8 +54,10 @@ pub struct Comparison {
     /// Version of the document's shape.
     pub version: u32,
     /// The sessions in their order.
+    #[serde(rename = "sides")]
     pub sessions: Vec<ComparedSession>,
     /// What could be compared: one entry for each test and set of parameters.
+    #[serde(rename = "tests")]
     pub benchmarks: Vec<ComparedBenchmark>,
     /// What could not, and why.
     pub mismatches: Vec<UnmatchedMeasurement>,
@@ -78,6 +80,7 @@ pub struct ComparedSession {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedBenchmark {
     /// Name of the test.
+    #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// The first side that has it: the others are compared with this one.
     pub baseline: usize,
@@ -86,8 +89,10 @@ pub struct ComparedBenchmark {
     /// The ignored parameters that differ, with the values of each side.
     pub differing: Vec<DifferingParameter>,
     /// What was measured on each side; null where a side lacks the test.
+    #[serde(rename = "measured")]
     pub targets: Vec<Option<MeasuredTarget>>,
     /// The figures that at least two sides have.
+    #[serde(rename = "figures")]
     pub metrics: Vec<ComparedMetric>,
     /// The curves of all sides under one axis.
     pub charts: Vec<ChartOverlay>,
@@ -121,6 +126,7 @@ pub struct ComparedMetric {
     /// The first side that has the figure: the others are compared with this one.
     pub baseline: usize,
     /// Its value on each side; null where a side lacks it.
+    #[serde(rename = "sides")]
     pub samples: Vec<Option<MetricSample>>,
 }
 
@@ -164,11 +170,14 @@ impl ComparedBenchmark {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
+    #[serde(rename = "sides")]
     pub present_in: Vec<usize>,
     /// Indices of the sides that lack it: those with the nearest measurement of the same test, or
     /// with no run of that test.
+    #[serde(rename = "lacking")]
     pub missing_in: Vec<usize>,
     /// Name of the test.
+    #[serde(rename = "test")]
     pub benchmark: SafeText,
     /// The parameters in which the nearest measurement of the same test differs, `first` being the
     /// value on `sides` and `other` that on `lacking`; empty where those have no run of the test.

@@ -29,6 +29,7 @@ pub struct ChartOverlay {
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct OverlayCurve {
     /// Index of the side.
+    #[serde(rename = "side")]
     pub session: usize,
     /// `[x, y]`.
     pub points: Vec<[f64; 2]>,

@@ -13,8 +13,10 @@ use crate::stats::general::confidence::independent_mean_estimate;
 #[serde(rename_all = "kebab-case")]
 pub enum BetterDirection {
     /// The higher the better, as with IOPS.
+    #[serde(rename = "high")]
     HigherIsBetter,
     /// The lower the better, as with response times.
+    #[serde(rename = "low")]
     LowerIsBetter,
 }
 

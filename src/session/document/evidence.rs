@@ -13,17 +13,21 @@ use crate::safe_text::SafeText;
 pub struct RunEvidence {
     /// What the test asked of the target, ramps included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "asked")]
     pub issued: Option<DirectionCounts>,
     /// Bytes that this program handed to the block layer, from /proc/self/io.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "submitted")]
     pub submitted_to_block_layer: Option<SubmittedBytes>,
     /// The devices beneath the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
+    #[serde(rename = "beneath")]
     pub underlying: Vec<LayerCounts>,
     /// Who else used the drive, the greediest first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
+    #[serde(rename = "others")]
     pub other_users: Vec<OtherUser>,
     /// How busy the processors were.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -36,9 +40,11 @@ pub struct RunEvidence {
     pub extents: Option<FileAllocation>,
     /// What a few blocks of the device hold.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "sample")]
     pub block_sample: Option<BlockSample>,
     /// How the drive is attached and set up.
     #[serde(default, skip_serializing_if = "Option::is_none")]
+    #[serde(rename = "setup")]
     pub drive_setup: Option<DriveSetup>,
     /// When this program did not run; absent where it always did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -86,6 +92,7 @@ pub struct SubmittedBytes {
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCounts {
     /// What it is to the one above it.
+    #[serde(rename = "relation")]
     pub relation_to_upper: LayerRelation,
     /// Its own counts.
     #[serde(flatten)]
@@ -97,10 +104,12 @@ pub struct LayerCounts {
 #[serde(rename_all = "kebab-case")]
 pub enum LayerRelation {
     /// The whole drive of a partition.
+    #[serde(rename = "whole")]
     WholeDisk,
     /// A member of a RAID or a device-mapper volume.
     Member,
     /// What the file of a loop device lies on.
+    #[serde(rename = "backing")]
     BackingDevice,
 }
 
@@ -116,6 +125,7 @@ pub struct OtherUser {
     /// Bytes that it wrote.
     pub written_bytes: u64,
     /// How it is known.
+    #[serde(rename = "witness")]
     pub attribution: Attribution,
 }
 
@@ -124,10 +134,13 @@ pub struct OtherUser {
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
     /// Its requests to this drive were seen one by one.
+    #[serde(rename = "traced")]
     TracedRequests,
     /// It has the drive, or a file on it, open; how much of its bytes went there is not known.
+    #[serde(rename = "has-it-open")]
     HasOpenDescriptor,
     /// It moved bytes on some drive.
+    #[serde(rename = "some-drive")]
     AnyDrive,
 }
 
@@ -136,10 +149,13 @@ pub enum Attribution {
 pub struct ProcessorLoad {
     /// Share of a processor that each thread which sent requests had in its busiest phase, 0 to 1;
     /// null where no phase was long enough to tell.
+    #[serde(rename = "generator_share")]
     pub generator_utilization: Option<f64>,
     /// How many such threads there were in that phase.
+    #[serde(rename = "workers")]
     pub busiest_workers: u32,
     /// Share of all processors that was busy over the run, with whatever, 0 to 1.
+    #[serde(rename = "machine_share")]
     pub machine_utilization: Option<f64>,
     /// Processors of the machine.
     pub count: u32,
@@ -149,10 +165,13 @@ pub struct ProcessorLoad {
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveTemperature {
     /// At the start.
+    #[serde(rename = "begin_celsius")]
     pub initial_celsius: f64,
     /// The highest that was seen.
+    #[serde(rename = "highest_celsius")]
     pub max_celsius: f64,
     /// From where on the drive may slow down, as it says itself.
+    #[serde(rename = "limit_celsius")]
     pub throttle_celsius: Option<f64>,
 }
 
@@ -194,10 +213,12 @@ pub struct DriveSetup {
     /// Why another scheduler suits it better, where one does.
     pub scheduler_advice: Option<SafeText>,
     /// Requests that the drive or its link takes at once, where it says so.
+    #[serde(rename = "parallel_requests")]
     pub max_queue_depth: Option<u32>,
     /// The link to the host, such as `SATA 6.0 Gbps`.
     pub link: Option<SafeText>,
     /// What the link carries at most, bytes per second.
+    #[serde(rename = "link_bytes_per_s")]
     pub link_max_bytes_per_s: Option<u64>,
     /// File behind a loop device, at whatever depth.
     pub backing_file: Option<SafeText>,
@@ -206,5 +227,6 @@ pub struct DriveSetup {
     /// What makes the drive, or one beneath it, for a virtual one.
     pub virtual_disk: Option<SafeText>,
     /// What makes it for memory and no drive at all.
+    #[serde(rename = "memory")]
     pub memory_backing: Option<SafeText>,
 }

@@ -31,16 +31,19 @@ pub enum FioGap {
     /// The benchmark changes a setting of the system or the drive between its passes.
     SettingChange,
     /// The benchmark runs two different loads at once.
+    #[serde(rename = "two-loads")]
     ConcurrentLoads,
     /// Where a request goes depends on what earlier ones took.
     AdaptiveRequests,
     /// The requests go to listed addresses in a certain order.
+    #[serde(rename = "request-order")]
     ListedAddresses,
     /// The benchmark ends when the rate is steady by a criterion that fio does not have.
     SteadyState,
     /// Open loop: fio counts response times from the submission, not from the intended start.
     OpenLoopLatency,
     /// The time of the run is shared out to the zones as they are measured.
+    #[serde(rename = "timed-zones")]
     TimeLimitedZones,
     /// The bytes or requests cannot be shared out evenly to the zones.
     UnevenZones,
@@ -57,6 +60,7 @@ pub enum FioGap {
     /// Exponents of a skewed pattern that fio does not take.
     ZipfExponent,
     /// A share of reads that is no whole percentage.
+    #[serde(rename = "read-share")]
     FractionalReadPercentage,
     /// fio cuts the target's name at `#`, `;` and white space at its end.
     TargetName,

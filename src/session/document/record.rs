@@ -99,11 +99,14 @@ pub struct StageBreakdown {
     /// Requests that were followed: all, or where they are many a sample of spans of time.
     pub requests: u64,
     /// Events that the kernel lost: where there are any, some requests are missing.
+    #[serde(rename = "lost")]
     pub lost_events: u64,
     /// From the block layer's entrance until they were given to the driver (Q2D): splitting,
     /// merging, waiting in the scheduler's queue.
+    #[serde(rename = "queue")]
     pub q2d: LatencyByDirection,
     /// In the driver and the drive (D2C).
+    #[serde(rename = "drive")]
     pub d2c: LatencyByDirection,
 }
 

@@ -163,7 +163,11 @@ impl PlannedPhases {
     /// Adds the points of a sweep, each measured once in every round.
     #[must_use]
     pub fn add_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
-        let points: Vec<Plan> = plans.into_iter().collect();
+        let in_round = |plan: Plan| Plan {
+            ramp_time: plan.ramp_time / DEFAULT_ROUNDS as u32,
+            ..plan
+        };
+        let points: Vec<Plan> = plans.into_iter().map(in_round).collect();
         (0..DEFAULT_ROUNDS).fold(self, |phases, _| phases.add_phases(points.iter().cloned()))
     }
 
