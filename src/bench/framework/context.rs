@@ -87,6 +87,8 @@ pub struct RunContext<'a> {
     pub(crate) failure: Option<EngineError>,
     /// Whether a phase reached its limit before its ramp was over.
     pub(crate) only_ramp: bool,
+    /// Whether any phase has counted a request.
+    pub(crate) has_counted: bool,
     /// What was found so far: the test adds to it, and replaces what it knows better now.
     pub findings: Findings,
 }
@@ -181,6 +183,7 @@ impl RunContext<'_> {
         let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
         let only_ramp =
             outcome.stats.requests() == 0 && outcome.stats.ramp_counts != IoCounts::default();
+        self.has_counted |= outcome.stats.requests() > 0;
         if limited && only_ramp && matches!(outcome.end_reason, EndReason::Completed) {
             self.only_ramp = true;
         }
@@ -261,11 +264,12 @@ pub fn run_benchmark_with_settings(
         cpu_usage: CpuUsage::default(),
         failure: None,
         only_ramp: false,
+        has_counted: false,
         findings: Findings::default(),
     };
     let result = test.run(&mut bench);
-    // One point of a sweep may be missing; a benchmark without any metric has failed.
-    if bench.only_ramp && bench.findings.figures.is_empty() {
+    // One point of a sweep may be missing; a benchmark that has counted nothing has failed.
+    if bench.only_ramp && !bench.has_counted {
         bench.failure.get_or_insert(EngineError::NothingMeasured);
     }
     let error = result

@@ -85,10 +85,12 @@ impl RunContext<'_> {
             cpu_usage: CpuUsage::default(),
             failure: None,
             only_ramp: false,
+            has_counted: false,
             findings: Findings::default(),
         };
         let result = test.run(&mut part);
         self.only_ramp |= part.only_ramp;
+        self.has_counted |= part.has_counted;
         let (findings, effort, failure) = (part.findings, part.cpu_usage, part.failure);
         self.findings.merge_nested(name, &findings);
         self.cpu_usage += effort;

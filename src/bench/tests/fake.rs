@@ -289,6 +289,7 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
         cpu_usage: crate::bench::framework::cpu_usage::CpuUsage::default(),
         failure: None,
         only_ramp: false,
+        has_counted: false,
         findings: Findings::default(),
     };
     measure(&mut bench);

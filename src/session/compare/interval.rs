@@ -42,6 +42,7 @@ pub struct NotDetermined {
     #[serde(rename = "side")]
     pub session: usize,
     /// Why it has no interval.
+    #[serde(rename = "reason")]
     pub missing_interval_of: MissingInterval,
 }
 
