@@ -256,7 +256,7 @@ impl OpenedTarget {
     }
 
     /// Checks that the file system keeps its reserve of free space when this part of a sparse file
-    /// is overwritten, with at most `max_bytes` bytes where that is known.
+    /// is overwritten, with at most `most` bytes where that is known.
     ///
     /// # Errors
     /// [`DriveError::NoRoomForHoles`].
