@@ -128,7 +128,7 @@ struct QueuedRequest {
     queued_at_ns: u64,
     id: u64,
     request: SimRequest,
-    /// How many later-served requests the drive preferred while this one was queued.
+    /// How often the drive served another request although it knew of this one.
     times_overtaken: usize,
 }
 

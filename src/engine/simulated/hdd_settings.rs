@@ -27,7 +27,7 @@ pub struct HardDiskSettings {
     pub zones: u32,
     /// Ratio of sectors per track, inner zone over outer.
     pub inner_ratio: f64,
-    /// Standard deviation of the seek time.
+    /// Scale of the half-normal jitter of the seek time.
     pub seek_jitter: f64,
     /// Fraction of requests that take much longer (retries, thermal recalibration).
     pub outlier_fraction: f64,

@@ -30,7 +30,7 @@ pub struct SsdSettings {
     pub write_buffer: u64,
     /// Whether the drive compresses data before it writes it.
     pub compresses: bool,
-    /// Standard deviation of the page read time.
+    /// Scale of the half-normal jitter of the page read time.
     pub read_jitter: f64,
     /// Seed of the jitter.
     pub seed: u64,
