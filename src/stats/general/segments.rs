@@ -2,10 +2,10 @@
 
 use std::ops::Range;
 
-/// Penalty of one more level, in units of the logarithm of the number of values. The Schwarz
-/// criterion counts a level and its position as two parameters (Yao, "Estimating the number of
-/// change-points via Schwarz' criterion", Statistics & Probability Letters 6 (1988)); this is three
-/// times that, because the noise of real curves is not white.
+/// Penalty of one more level, in units of the noise variance times the natural logarithm of the
+/// number of values. The Schwarz criterion counts a level and its position as two parameters (Yao,
+/// "Estimating the number of change-points via Schwarz' criterion", Statistics & Probability
+/// Letters 6 (1988)); this is three times that, because the noise of real curves is not white.
 const SPLIT_PENALTY: f64 = 6.0;
 /// Steps smaller than this fraction of the level are ignored.
 const MIN_STEP: f64 = 0.02;
