@@ -1,19 +1,19 @@
-//! Axes: in which unit, from where to where, and where the marks are.
+//! Chart axes: unit, bounds and ticks.
 
 use crate::session::document::MetricUnit;
 
-/// A unit of a quantity that numbers on an axis are written in.
+/// The unit of an axis's tick labels.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct AxisUnit {
-    /// What a value in base units is divided by.
+    /// Divisor of a value in base units.
     pub factor: f64,
-    /// Its name, such as `MB/s`; empty for plain numbers.
+    /// Name of the unit, such as `MB/s`; empty for plain numbers.
     pub name: &'static str,
 }
 
 const DECIMAL: [f64; 5] = [1e12, 1e9, 1e6, 1e3, 1.0];
 
-/// The unit in which values up to `largest` are written with one to three digits.
+/// The unit in which values up to `largest` have one to three digits.
 #[must_use]
 pub fn axis_unit(unit: MetricUnit, largest: f64) -> AxisUnit {
     let names: [&'static str; 5] = match unit {
@@ -61,7 +61,7 @@ pub fn axis_unit(unit: MetricUnit, largest: f64) -> AxisUnit {
     AxisUnit { factor, name }
 }
 
-/// Where the marks of an axis are, and how they are labelled.
+/// Positions and labels of an axis's ticks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct AxisTicks {
     /// Value in base units, and its label.
@@ -70,14 +70,14 @@ pub struct AxisTicks {
     pub unit: AxisUnit,
 }
 
-/// Marks at round values (1, 2 or 5 times a power of ten of the unit), at most `most` of them.
+/// Ticks at round values (1, 2 or 5 times a power of ten of the unit), at most `most` of them.
 #[must_use]
 pub fn linear_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> AxisTicks {
     let scale = axis_unit(unit, bounds[0].abs().max(bounds[1].abs()));
     let (low, high) = (bounds[0] / scale.factor, bounds[1] / scale.factor);
     let mut marks = Vec::new();
     let step = round_step_at_least((high - low) / most.max(1) as f64);
-    // Differences beyond what numbers can hold have no marks.
+    // A range beyond the precision of a floating-point number has no ticks.
     if step.is_normal() && step > 0.0 && (low / step).abs() < 1e15 && (high / step).abs() < 1e15 {
         let digits = usize::try_from(-(step.log10().floor() as i64)).unwrap_or(0);
         let first = (low / step - 1e-9).ceil() as i64;
@@ -100,9 +100,9 @@ fn round_step_at_least(least: f64) -> f64 {
         .unwrap_or(power * 10.0)
 }
 
-/// Marks of a logarithmic axis: powers of ten of the base unit, or of two for bytes and counts,
-/// each labelled with its own unit; at most `most` of them. Where there are few powers of ten,
-/// their double and fivefold too. `bounds` are above 0.
+/// Ticks of a logarithmic axis: powers of ten of the base unit, or of two for bytes and counts,
+/// each labelled with its own unit; at most `most` of them. Where there are few powers of ten, also
+/// twice and five times each. `bounds` are above 0.
 #[must_use]
 pub fn log_axis_ticks(unit: MetricUnit, bounds: [f64; 2], most: usize) -> Vec<(f64, String)> {
     let binary = matches!(unit, MetricUnit::Bytes | MetricUnit::Count);

@@ -1,6 +1,6 @@
-//! What limits the memory that this program can still take, by buffers or by files that lie in
-//! memory. Asked before it is taken: in a control group the kernel kills whoever goes over the
-//! limit, it does not refuse.
+//! Limits of the memory that this program can allocate for buffers or for files in memory (tmpfs).
+//! They are checked before the allocation: in a control group the kernel kills a process that
+//! exceeds the limit instead of failing the allocation.
 
 use std::fs;
 use std::path::{Path, PathBuf};
@@ -8,21 +8,21 @@ use std::path::{Path, PathBuf};
 use crate::roots::SysPaths;
 use crate::units::format_block_size;
 
-/// What the rest of the program may take meanwhile.
+/// Reserve for the rest of the program.
 const RESERVED_BYTES: u64 = 8 << 20;
 
-/// What limits the memory that this program can still take.
+/// A limit of the memory that this program can allocate.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct MemoryLimit {
-    /// Bytes that are left of it.
+    /// Bytes that are still available.
     pub(crate) available_bytes: u64,
-    /// Bytes in all.
+    /// Total bytes.
     pub(crate) total_bytes: u64,
-    /// Which limit it is, such as `memory.max of the control group /job`.
+    /// Name of the limit, such as `memory.max of the control group /job`.
     pub(crate) limit_name: String,
 }
 
-/// Says which limit is in the way of taking so many bytes; `None` where none is known.
+/// Describes the limit that prevents an allocation of this many bytes; `None` where there is none.
 #[must_use]
 pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
     let limit = memory_limits(roots)
@@ -37,7 +37,7 @@ pub(crate) fn exceeded_limit(roots: &SysPaths, bytes: u64) -> Option<String> {
     })
 }
 
-/// All limits that are known: of the machine, and of the control groups.
+/// All known limits: those of the machine and of the control groups.
 #[must_use]
 pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
     let mut limits: Vec<MemoryLimit> = machine_limit(roots).into_iter().collect();
@@ -63,7 +63,7 @@ pub(crate) fn memory_limits(roots: &SysPaths) -> Vec<MemoryLimit> {
     limits
 }
 
-/// What the machine has left without swapping (proc_meminfo(5)).
+/// Memory that the machine has available without swapping (proc_meminfo(5)).
 fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
     let text = fs::read_to_string(roots.proc.join("meminfo")).ok()?;
     let value = |name: &str| {
@@ -79,15 +79,15 @@ fn machine_limit(roots: &SysPaths) -> Option<MemoryLimit> {
     })
 }
 
-/// The files of a version of control groups (kernel Documentation/admin-guide/cgroup-v2.rst,
+/// The files of a control group version (kernel Documentation/admin-guide/cgroup-v2.rst,
 /// cgroup-v1/memory.rst).
 struct MemoryCgroupVersion {
     file_system: &'static str,
-    /// Option that the mount must have.
+    /// Mount option that identifies the hierarchy.
     mount_option: Option<&'static str>,
     limit: &'static str,
     usage_file: &'static str,
-    /// In `memory.stat`: pages of files that are given back when memory is short.
+    /// Field of `memory.stat`: reclaimable file pages.
     page_cache_key: &'static str,
 }
 
@@ -107,16 +107,16 @@ const CGROUP_V1: MemoryCgroupVersion = MemoryCgroupVersion {
     page_cache_key: "total_inactive_file",
 };
 
-/// Where a hierarchy of groups is mounted.
+/// Mount point of a control group hierarchy.
 struct CgroupMount {
-    /// The group that is seen there.
+    /// The control group at the root of the mount.
     group_root: String,
-    /// Where.
+    /// Path of the mount point.
     mount_point: String,
 }
 
 impl MemoryCgroupVersion {
-    /// The mount of a line of mountinfo, where it is one of this version's.
+    /// Parses a line of mountinfo; `None` where it is not a mount of this version.
     fn parse_mount(&self, line: &str) -> Option<CgroupMount> {
         let (front, back) = line.split_once(" - ")?;
         let mut back = back.split(' ');
@@ -137,7 +137,7 @@ impl MemoryCgroupVersion {
             let text = fs::read_to_string(directory.join(name)).ok()?;
             text.trim().parse().ok()
         };
-        // `max` is no number: there is no limit here.
+        // `max` is not a number: there is no limit.
         let (limit, used) = (number(self.limit)?, number(self.usage_file)?);
         let stat = fs::read_to_string(directory.join("memory.stat")).unwrap_or_default();
         let cached = stat
@@ -158,7 +158,7 @@ impl MemoryCgroupVersion {
     }
 }
 
-/// The limits of a group and of all groups above it that can be seen.
+/// The limits of a group and of all visible groups above it.
 fn hierarchy_limits(
     roots: &SysPaths,
     version: &MemoryCgroupVersion,
@@ -169,7 +169,7 @@ fn hierarchy_limits(
         Some(below) => roots.sys.join(below),
         None => PathBuf::from(&mount.mount_point),
     };
-    // In a container the path may be that of the host, of which the mount shows a part.
+    // In a container the path may be that of the host, of which the mount shows only a part.
     let below = group
         .strip_prefix(mount.group_root.trim_end_matches('/'))
         .unwrap_or_default();
@@ -191,7 +191,7 @@ mod tests {
 
     const MIB: u64 = 1 << 20;
 
-    /// A machine with these files below its root.
+    /// A machine with these files below its root directory.
     fn machine_with_files(files: &[(&str, &str)]) -> (tempfile::TempDir, SysPaths) {
         let directory = tempfile::tempdir().unwrap();
         for (name, content) in files {
@@ -221,7 +221,7 @@ mod tests {
             ("sys/fs/cgroup/batch/job/memory.max", "max\n"),
             ("sys/fs/cgroup/batch/job/memory.current", "20971520\n"),
         ]);
-        // 64 MiB less the 10 MiB that cannot be given back.
+        // 64 MiB minus the 10 MiB that cannot be reclaimed.
         assert_eq!(exceeded_limit(&roots, 40 * MIB), None);
         let reason = exceeded_limit(&roots, 60 * MIB).unwrap();
         assert_eq!(

@@ -1,7 +1,7 @@
-//! Sizes, rates and durations: read what people write, write what people read.
+//! Parses and formats sizes, rates and durations.
 //!
-//! Rates and capacities are decimal (MB/s, GB), block sizes and buffers binary (KiB, MiB); one is
-//! never labelled as the other. What could mean either is refused with the two ways to write it.
+//! Rates and capacities are decimal (MB/s, GB), block sizes and buffers binary (KiB, MiB), and
+//! labelled as such. An ambiguous unit is an error that states both ways to write it.
 
 use std::time::Duration;
 
@@ -21,19 +21,19 @@ const UNITS: [(&str, u64); 10] = [
     ("kB", 1_000),
 ];
 
-/// A hundred years; in nanoseconds it fits into 64 bits.
+/// A hundred years; its nanoseconds fit into 64 bits.
 const MAX_DURATION: Duration = Duration::from_secs(100 * 365 * 86_400);
 
-/// A text that is no size, rate or duration.
+/// The text is not a valid size, rate or duration.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{0}")]
 pub struct UnitError(String);
 
-/// Reads a size in bytes: `4096`, `4096B`, `4KiB`, `1.5GB`.
+/// Parses a size in bytes: `4096`, `4096B`, `4KiB`, `1.5GB`.
 ///
 /// # Errors
-/// When it is no size, not a whole number of bytes, too large, or ambiguous: `4K` may mean 4000
-/// or 4096 and is refused with both ways to write it.
+/// When it is not a size, not a whole number of bytes, too large, or ambiguous: `4K` may mean 4000
+/// or 4096, and the message states both ways to write it.
 pub fn parse_size(text: &str) -> Result<u64, UnitError> {
     let text = text.trim();
     let digits = text
@@ -65,10 +65,12 @@ fn digits_times(digits: &str, factor: u64) -> Option<u64> {
     number.checked_mul(factor)
 }
 
-/// What the digits behind the point stand for, exactly: in floating point 1.001 kB are no whole
-/// number of bytes. By long division from the last digit on, where every step has to come out even.
+/// The exact value of the digits after the decimal point. In floating point, 1.001 kB would not be
+/// a whole number of bytes. Uses long division from the last digit on, where every step must have
+/// no remainder.
 ///
-/// As many digits as this program prints may be rounded to whole bytes: what it prints can be typed.
+/// As many digits as this program prints are rounded to whole bytes, so that its output can be used
+/// as input.
 fn fraction_times(digits: &str, factor: u64) -> Result<u64, UnitError> {
     const MAX_FRACTION_DIGITS: usize = 3;
     if digits.len() <= MAX_FRACTION_DIGITS && factor >= 1000 {
@@ -109,16 +111,16 @@ fn factor_of(unit: &str, number: &str) -> Result<u64, UnitError> {
     )))
 }
 
-/// `KB` for `kB`: a capital letter changes nothing about what is meant.
+/// `KB` for `kB`: the case of the prefix is irrelevant.
 fn normalized_unit_name(name: &str) -> &str {
     if name == "kB" { "KB" } else { name }
 }
 
-/// Reads a duration: `500us`, `10ms`, `2s`, `1m`, `1.5s`.
+/// Parses a duration: `500us`, `10ms`, `2s`, `1m`, `1.5s`.
 ///
 /// # Errors
-/// When it is no duration, negative, without a unit, or longer than a hundred years: the clocks
-/// that it is added to come to an end.
+/// When it is not a duration, is negative, has no unit, or exceeds a hundred years, because clocks
+/// to which it is added would overflow.
 pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
     let text = text.trim();
     if text.parse::<f64>().is_ok() {
@@ -131,10 +133,10 @@ pub fn parse_duration(text: &str) -> Result<Duration, UnitError> {
         .ok_or_else(|| UnitError("write a duration such as 500us, 10ms, 2s or 1m".to_owned()))
 }
 
-/// Reads a rate per second: `1000/s`, `2.5k/s`, or a bare number.
+/// Parses a rate per second: `1000/s`, `2.5k/s`, or a bare number.
 ///
 /// # Errors
-/// When it is no rate, or not above 0.
+/// When it is not a rate, or not above 0.
 pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
     let number = text.trim().trim_end_matches("/s");
     let (number, factor) = match number.strip_suffix('k') {
@@ -152,15 +154,15 @@ pub fn parse_rate(text: &str) -> Result<f64, UnitError> {
         .ok_or_else(|| UnitError("write a rate per second such as 1000/s".to_owned()))
 }
 
-/// A size as [`parse_size`] reads it back, exactly, with as few digits as any unit gives: `12.5GiB`,
-/// `1.5GB`, `4097B`. The larger unit first on a tie.
+/// Formats a size exactly, so that [`parse_size`] returns the same value, with as few digits as any
+/// unit allows: `12.5GiB`, `1.5GB`, `4097B`. On a tie the larger unit comes first.
 #[must_use]
 pub fn format_exact_size(bytes: u64) -> String {
     let (number, unit) = shortest_exact_form(bytes);
     format!("{number}{unit}")
 }
 
-/// The number with the fewest digits that is exactly that many bytes, and its unit.
+/// The shortest exact number for that many bytes, and its unit.
 fn shortest_exact_form(bytes: u64) -> (String, &'static str) {
     let scaled = |(name, factor): &(&'static str, u64)| {
         (bytes >= *factor)
@@ -174,7 +176,7 @@ fn shortest_exact_form(bytes: u64) -> (String, &'static str) {
         .unwrap_or_default()
 }
 
-/// A quotient with at most three digits behind the point; `None` where that is not exact.
+/// A quotient with at most three decimal places; `None` where that is not exact.
 fn exact_decimal(value: u128, factor: u128) -> Option<String> {
     const THOUSAND: u128 = 1000;
     let thousandths = value * THOUSAND;
@@ -188,12 +190,12 @@ fn exact_decimal(value: u128, factor: u128) -> Option<String> {
     })
 }
 
-/// Digits, with the point, that people recognise at a glance.
+/// Maximum number of characters, decimal point included, of an exact size.
 const MAX_EXACT_DIGITS: usize = 6;
 
-/// The size of a target, of a scratch file, of what will be read or written: exactly and in the
-/// units in which somebody has written it where that is short (`12.5 GiB`, `1.5 GB`), else in
-/// decimal units with three digits. [`parse_size`] reads both.
+/// Formats the size of a target, of a scratch file or of planned I/O: exactly, in the unit in which
+/// it was probably specified, where that is short (`12.5 GiB`, `1.5 GB`), otherwise in decimal
+/// units with three digits. [`parse_size`] parses both.
 #[must_use]
 pub fn format_size(bytes: u64) -> String {
     match shortest_exact_form(bytes) {
@@ -202,7 +204,7 @@ pub fn format_size(bytes: u64) -> String {
     }
 }
 
-/// A duration as [`parse_duration`] reads it back, exactly.
+/// Formats a duration exactly, so that [`parse_duration`] returns the same value.
 #[must_use]
 pub fn format_exact_duration(duration: Duration) -> String {
     if duration.is_zero() {
@@ -225,7 +227,7 @@ pub fn format_exact_duration(duration: Duration) -> String {
     .unwrap_or_default()
 }
 
-/// Three significant digits, the way a column of figures wants them: `1.23`, `12.3`, `123`.
+/// Formats three significant digits for a column of values: `1.23`, `12.3`, `123`.
 #[must_use]
 pub fn format_three_digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -241,7 +243,7 @@ pub fn format_three_digits(value: f64) -> String {
 fn scale_to_unit(value: f64, base: f64, units: &[&'static str]) -> (f64, &'static str) {
     let mut value = value;
     let mut unit = 0;
-    // 999.5 would be printed as 1000 of the smaller unit.
+    // 999.5 would be formatted as 1000 of the smaller unit.
     while value.abs() >= base - 0.5 && unit + 1 < units.len() {
         value /= base;
         unit += 1;
@@ -249,7 +251,7 @@ fn scale_to_unit(value: f64, base: f64, units: &[&'static str]) -> (f64, &'stati
     (value, units[unit])
 }
 
-/// A capacity or an amount of data in decimal units: `1.92 TB`.
+/// Formats a capacity or an amount of data in decimal units: `1.92 TB`.
 #[must_use]
 pub fn format_capacity(bytes: f64) -> String {
     let (value, unit) = scale_to_unit(bytes, 1000.0, &["B", "kB", "MB", "GB", "TB", "PB"]);
@@ -260,13 +262,13 @@ pub fn format_capacity(bytes: f64) -> String {
     }
 }
 
-/// A throughput in decimal units: `512 MB/s`.
+/// Formats a throughput in decimal units: `512 MB/s`.
 #[must_use]
 pub fn format_throughput(bytes_per_second: f64) -> String {
     format!("{}/s", format_capacity(bytes_per_second))
 }
 
-/// A block size or buffer in binary units: `4 KiB`.
+/// Formats a block or buffer size in binary units: `4 KiB`.
 #[must_use]
 pub fn format_block_size(bytes: f64) -> String {
     let (value, unit) = scale_to_unit(bytes, 1024.0, &["B", "KiB", "MiB", "GiB", "TiB"]);
@@ -277,7 +279,7 @@ pub fn format_block_size(bytes: f64) -> String {
     }
 }
 
-/// A number of events in decimal units: `12.3k`.
+/// Formats a number of events in decimal units: `12.3k`.
 #[must_use]
 pub fn format_count(value: f64) -> String {
     let (scaled_value, unit) = scale_to_unit(value, 1000.0, &["", "k", "M", "G", "T"]);
@@ -287,14 +289,14 @@ pub fn format_count(value: f64) -> String {
     format!("{}{unit}", format_three_digits(scaled_value))
 }
 
-/// A response time: `78.1 us`, `11.2 ms`.
+/// Formats a latency: `78.1 us`, `11.2 ms`.
 #[must_use]
 pub fn format_latency(nanoseconds: f64) -> String {
     let (value, unit) = scale_to_unit(nanoseconds, 1000.0, &["ns", "us", "ms", "s"]);
     format!("{} {unit}", format_three_digits(value))
 }
 
-/// A time that people wait: `2.8 s`, `6m04s`, `3h12m`, `4d06h`.
+/// Formats a long duration: `2.8 s`, `6m04s`, `3h12m`, `4d06h`.
 #[must_use]
 pub fn format_wait(duration: Duration) -> String {
     let seconds = duration.as_secs_f64();
@@ -310,7 +312,7 @@ pub fn format_wait(duration: Duration) -> String {
     }
 }
 
-/// A share (0 to 1) in percent: `12 %`, `0.3 %`.
+/// Formats a fraction (0 to 1) in percent: `12 %`, `0.3 %`.
 #[must_use]
 pub fn format_percent(share: f64) -> String {
     let percent = share * 100.0;
@@ -441,7 +443,7 @@ mod tests {
         assert_eq!(format_exact_duration(Duration::from_secs(90)), "90s");
     }
 
-    /// What is read back differs by no more than half of the last digit.
+    /// The parsed value differs by at most half of the last digit.
     fn reads_back_within_precision(bytes: u64, text: &str) -> bool {
         let read = parse_size(text).unwrap_or_else(|error| panic!("{text}: {error}"));
         // Three digits: half a unit of the last one in 1.00 is half a percent.

@@ -5,10 +5,10 @@ use std::ptr::NonNull;
 
 use rustix::mm::{MapFlags, ProtFlags, mmap_anonymous, munmap};
 
-/// A page: aligned enough for every drive.
+/// A page: sufficient alignment for every drive.
 const PAGE_BYTES: usize = 4096;
 
-/// Buffers of one size side by side in memory of their own, each aligned to a page.
+/// Contiguous buffers of one size in a private mapping, each aligned to a page.
 #[derive(Debug)]
 pub struct AlignedBuffer {
     base: NonNull<u8>,
@@ -18,11 +18,11 @@ pub struct AlignedBuffer {
     leaked: bool,
 }
 
-// SAFETY: the memory belongs to this value alone; nothing in it is bound to a thread.
+// SAFETY: only this value refers to the memory; nothing in it is bound to a thread.
 unsafe impl Send for AlignedBuffer {}
 
 impl AlignedBuffer {
-    /// `count` buffers of `length` bytes.
+    /// Allocates `count` buffers of `length` bytes.
     ///
     /// # Errors
     /// When there is no memory.
@@ -30,7 +30,8 @@ impl AlignedBuffer {
         let stride = length.next_multiple_of(PAGE_BYTES);
         let total = stride.checked_mul(count).filter(|total| *total > 0);
         let total = total.ok_or(io::ErrorKind::InvalidInput)?;
-        // SAFETY: a new private mapping at an address of the kernel's choice disturbs no other.
+        // SAFETY: a new private mapping at an address that the kernel chooses affects no other
+        // mapping.
         let start = unsafe {
             mmap_anonymous(
                 std::ptr::null_mut(),
@@ -48,12 +49,12 @@ impl AlignedBuffer {
         })
     }
 
-    /// Leaves the memory mapped for ever: the kernel may still write into it.
+    /// Leaks the mapping: the kernel may still write into it.
     pub fn leak(&mut self) {
         self.leaked = true;
     }
 
-    /// Where a buffer begins.
+    /// Address of a buffer.
     #[must_use]
     pub fn buffer_pointer(&self, index: usize) -> *mut u8 {
         assert!(
@@ -65,14 +66,14 @@ impl AlignedBuffer {
         unsafe { self.base.as_ptr().add(index * self.stride) }
     }
 
-    /// One buffer's bytes. The kernel must not be working on this very buffer.
+    /// The bytes of one buffer. The kernel must not have a request in flight on it.
     pub fn buffer_mut(&mut self, index: usize) -> &mut [u8] {
-        // SAFETY: the buffer lies inside the mapping, which was zeroed by the kernel; the borrow of
-        // self keeps every other reference away, and buffers do not overlap.
+        // SAFETY: the buffer lies inside the mapping, which the kernel zeroed. The borrow of self
+        // excludes every other reference, and buffers do not overlap.
         unsafe { std::slice::from_raw_parts_mut(self.buffer_pointer(index), self.buffer_length) }
     }
 
-    /// The whole as one range, for registering it with the kernel.
+    /// The whole memory as one range, for registration with the kernel.
     #[must_use]
     pub fn iovec(&self) -> libc::iovec {
         libc::iovec {
@@ -87,8 +88,8 @@ impl Drop for AlignedBuffer {
         if self.leaked {
             return;
         }
-        // SAFETY: exactly the mapping that `new` made; nothing refers to it any more. Failing is
-        // impossible for a range that is mapped.
+        // SAFETY: exactly the mapping that `new` created; no reference to it remains. Unmapping a
+        // mapped range cannot fail.
         let _ = unsafe { munmap(self.base.as_ptr().cast(), self.stride * self.buffer_count) };
     }
 }

@@ -1,7 +1,7 @@
-//! The engine of `--engine auto`: io_uring past the page cache, plain system calls through it.
+//! The engine of `--engine auto`: io_uring for direct I/O, system calls for buffered I/O.
 //!
-//! io_uring hands buffered writes that it cannot finish at once to kernel threads (io-wq), so that a
-//! buffered write of 4 KiB through it measures the hand-over and not the page cache.
+//! io_uring passes buffered writes that it cannot complete at once to kernel threads (io-wq). A
+//! buffered write of 4 KiB would then measure the handover instead of the page cache.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -10,10 +10,10 @@ use super::pread::{MAX_SYNC_THREADS, PreadEngine};
 use super::uring::UringEngine;
 use super::{CancellationToken, Engine, EngineError, ExecutionOutcome, ExecutionSnapshot};
 
-/// Feature that tells that buffered plans went through system calls beside io_uring.
+/// Feature name that reports that buffered plans used system calls besides io_uring.
 pub const BUFFERED_SYSCALLS_FEATURE: &str = "buffered-by-system-calls";
 
-/// Chooses between two engines on one medium, plan by plan.
+/// Selects one of two engines on the same medium for each plan.
 #[derive(Debug)]
 pub struct AutoEngine {
     direct_engine: UringEngine,
@@ -21,7 +21,7 @@ pub struct AutoEngine {
     used: UsedEngines,
 }
 
-/// Which of the two has executed a plan.
+/// Which of the two engines has executed a plan.
 #[derive(Debug, Default)]
 struct UsedEngines {
     direct: AtomicBool,
@@ -29,7 +29,7 @@ struct UsedEngines {
 }
 
 impl AutoEngine {
-    /// Of two engines on the same medium.
+    /// Combines two engines on the same medium.
     #[must_use]
     pub fn new(direct: UringEngine, buffered: PreadEngine) -> Self {
         Self {

@@ -1,22 +1,22 @@
-//! The buffers of one lane: for each request in flight one to read into, one to write from.
+//! The buffers of one worker: for each request in flight one for reads, one for writes.
 
 use super::EngineError;
 use super::aligned_buffer::AlignedBuffer;
 use super::data_pattern::DataPattern;
 use super::plan::{IoOperation, Plan};
 
-/// Buffers for `depth` requests in flight. Reads and writes of a mixed plan have buffers of their
-/// own: what was read must not make up what is written.
+/// Buffers for `depth` requests in flight. Reads and writes of a mixed plan have separate buffers,
+/// so that data that was read does not become data that is written.
 #[derive(Debug)]
 pub struct RequestBuffers {
     memory: AlignedBuffer,
     data_pattern: DataPattern,
-    /// Index of the first buffer to write from.
+    /// Index of the first write buffer.
     first_write_buffer: usize,
 }
 
 impl RequestBuffers {
-    /// For that many requests of the plan in flight.
+    /// Allocates buffers for `depth` requests of the plan.
     ///
     /// # Errors
     /// When there is no memory.
@@ -43,8 +43,8 @@ impl RequestBuffers {
         })
     }
 
-    /// The buffer of a slot, for a write with content that was never written before. The slot must
-    /// have no request in flight.
+    /// The buffer of a slot, filled with new data for a write. The slot must have no request in
+    /// flight.
     #[inline]
     pub fn prepare_buffer(&mut self, slot: usize, bytes: u32, writes: bool) -> usize {
         if !writes {
@@ -56,7 +56,7 @@ impl RequestBuffers {
         index
     }
 
-    /// The memory.
+    /// The underlying memory.
     pub fn area(&mut self) -> &mut AlignedBuffer {
         &mut self.memory
     }

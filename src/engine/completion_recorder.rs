@@ -1,4 +1,4 @@
-//! Counts one lane's completions and hands them out a few times a second.
+//! Counts the completions of one worker and publishes the counts a few times a second.
 
 use std::sync::{Arc, Mutex, PoisonError, TryLockError};
 use std::time::{Duration, Instant};
@@ -7,43 +7,44 @@ use super::outcome::{DirectionStats, IoCounts, IoStats, LoggedRequest};
 use super::pauses;
 use super::request_generator::{ScheduledRequest, saturating_nanoseconds};
 
-/// The time between two hand-outs of a lane, when lanes are few.
+/// Interval between two publications of a worker when there are few workers.
 const PUBLISH_INTERVAL: Duration = Duration::from_millis(100);
-/// With more lanes than this, each hands out less often: the sum stays bearable.
+/// With more workers than this, each publishes less often, which bounds the total cost.
 const MAX_WORKERS_AT_FULL_RATE: u32 = 16;
 
-/// A request that took so long may have waited for this process and not for the drive.
+/// A request that took this long may have waited for this process instead of the drive.
 const SUSPECT_LATENCY_NS: u64 = pauses::MIN_PAUSE.as_nanos() as u64;
-/// So soon it is known whether there was a pause.
+/// How long after a completion the heartbeat has reported any pause.
 const HEARTBEAT_WAIT_NS: Duration = Duration::from_millis(150);
 
-/// What one or several lanes have counted so far.
+/// The published statistics of one or several workers.
 pub type SharedStats = Arc<Mutex<IoStats>>;
 
-/// Counts one lane's completions. Recording allocates nothing and takes no lock; the counts go
-/// over into the shared slot when it is free and the time has come.
+/// Counts the completions of one worker. Recording performs no allocation and takes no lock. The
+/// counts move to the shared statistics when their lock is free and the publication interval has
+/// passed.
 #[derive(Debug)]
 pub struct CompletionRecorder {
     unpublished: IoStats,
     shared_stats: SharedStats,
     log: Vec<LoggedRequest>,
-    /// One of so many requests is logged.
+    /// Every n-th request is logged.
     log_interval: u32,
-    /// Requests since the last one that was logged.
+    /// Requests since the last logged one.
     requests_since_logged: u32,
     ramp_end_ns: u64,
     last_completion_ns: u64,
     next_publish_ns: u64,
     publish_interval_ns: u64,
-    /// From when times are counted; unset where they are virtual.
+    /// Origin of the clock; `None` in virtual time.
     origin: Option<Instant>,
-    /// Length of all pauses of this process when the first request counted, in nanoseconds.
+    /// Total length of the process pauses when the first request counted, in nanoseconds.
     pauses_at_start_ns: Option<u64>,
-    /// Slow requests of which it is not known yet whether the process was paused meanwhile.
+    /// Slow requests for which the heartbeat has not yet reported whether the process paused.
     suspects: Vec<SuspectRequest>,
 }
 
-/// A request that was as slow as a pause of this process is long.
+/// A request whose latency is as long as a process pause.
 #[derive(Debug, Clone, Copy)]
 struct SuspectRequest {
     request: ScheduledRequest,
@@ -53,7 +54,7 @@ struct SuspectRequest {
 }
 
 impl CompletionRecorder {
-    /// For one of `lanes` lanes, with room for `log.0` single requests, one of `log.1`.
+    /// For one of `lanes` workers, with capacity for `log.0` logged requests, one of `log.1`.
     #[must_use]
     pub fn new(slot: SharedStats, ramp: Duration, log: (usize, u32), lanes: u32) -> Self {
         let pace = lanes.div_ceil(MAX_WORKERS_AT_FULL_RATE).max(1);
@@ -74,8 +75,8 @@ impl CompletionRecorder {
         }
     }
 
-    /// Records that a request started and ended at these times (nanoseconds since the origin) and
-    /// moved that many bytes.
+    /// Records a request that started and ended at these times (nanoseconds since the origin) and
+    /// transferred `moved` bytes.
     #[inline]
     pub fn record(&mut self, request: &ScheduledRequest, start_ns: u64, end_ns: u64, moved: u32) {
         let job = request.request;
@@ -98,7 +99,7 @@ impl CompletionRecorder {
         self.count_request(request, start_ns, end_ns, moved);
     }
 
-    /// Counts a request that was not touched by a pause.
+    /// Counts a request that no pause overlaps.
     #[inline]
     fn count_request(
         &mut self,
@@ -115,7 +116,7 @@ impl CompletionRecorder {
         let waited_ns = end_ns.saturating_sub(start_ns);
         direction.latency.record(waited_ns);
         direction.bytes += u64::from(moved);
-        // The course of a run leaves pauses out.
+        // The timeline of a run excludes pauses.
         let paused_ns = self.origin.map_or(0, |_| pauses::total_pause_ns());
         let paused_before_ns = *self.pauses_at_start_ns.get_or_insert(paused_ns);
         let at_ns = end_ns.saturating_sub(self.ramp_end_ns + paused_ns - paused_before_ns);
@@ -137,7 +138,7 @@ impl CompletionRecorder {
         }
     }
 
-    /// Hands out what is fresh, if it is time and nobody is looking at the slot.
+    /// Publishes the new counts if the interval has passed and the lock is free.
     #[inline]
     pub fn publish(&mut self, now_ns: u64) {
         if now_ns < self.next_publish_ns {
@@ -156,8 +157,8 @@ impl CompletionRecorder {
         }
     }
 
-    /// Counts the slow requests of which it is known whether this process was paused while they
-    /// were under way. Those during a pause were moved, but their time is not the drive's.
+    /// Counts the slow requests for which the heartbeat is known. A request during a pause counts
+    /// as transferred, but its latency is discarded: it is not the drive's.
     #[cold]
     fn resolve_suspects(&mut self) {
         let Some((known_until, origin)) = pauses::known_until().zip(self.origin) else {
@@ -189,13 +190,12 @@ impl CompletionRecorder {
         self.count_request(&request, start_ns, end_ns, moved);
     }
 
-    /// Sets the moment from which times are counted: of real time, in which this process may be
-    /// paused.
+    /// Sets the origin of the clock in real time, in which this process can be paused.
     pub fn start(&mut self, origin: Instant) {
         self.origin = Some(origin);
     }
 
-    /// Hands out the rest. Yields the log and the end of the last request that counted, in
+    /// Publishes the remaining counts. Returns the log and the end of the last counted request in
     /// nanoseconds since the origin.
     pub fn finish(mut self) -> (Vec<LoggedRequest>, u64) {
         let deadline = Instant::now() + HEARTBEAT_WAIT_NS;
@@ -217,7 +217,7 @@ impl CompletionRecorder {
     }
 }
 
-/// Moves all counts over.
+/// Moves all counts from `fresh` to `total`.
 fn merge_and_clear(total: &mut IoStats, fresh: &mut IoStats) {
     merge_and_clear_direction(&mut total.read, &mut fresh.read);
     merge_and_clear_direction(&mut total.write, &mut fresh.write);
@@ -236,7 +236,7 @@ fn merge_and_clear_direction(total: &mut DirectionStats, fresh: &mut DirectionSt
     fresh.counts_over_time.reset();
 }
 
-/// Adds what a slot holds to a sum.
+/// Adds the published statistics to a sum.
 pub fn add_shared_stats(sum: &mut IoStats, slot: &SharedStats) {
     let part = slot.lock().unwrap_or_else(PoisonError::into_inner);
     for (sum, part) in [(&mut sum.read, &part.read), (&mut sum.write, &part.write)] {
@@ -250,7 +250,7 @@ pub fn add_shared_stats(sum: &mut IoStats, slot: &SharedStats) {
     sum.ramp_counts += part.ramp_counts;
 }
 
-/// Empties a tally without giving its memory back.
+/// Clears statistics and keeps their memory.
 pub fn clear_stats(tally: &mut IoStats) {
     for direction in [&mut tally.read, &mut tally.write] {
         direction.latency.reset();

@@ -1,14 +1,14 @@
-//! What written buffers contain.
+//! Content of the write buffers.
 
 use super::plan::DataKind;
 use crate::drive::random::Xoshiro256;
 
-/// A unit in which drives compress; partly compressible data has its zeros at the front of each.
+/// Unit of compression in drives. Partly compressible data has its zeros at the front of each unit.
 const COMPRESSION_UNIT: usize = 4096;
-/// All repeated blocks are made from this seed.
+/// Seed of all repeated blocks.
 const REPEATED_BLOCK_SEED: u64 = 0x000d_15c0;
 
-/// Keeps buffers filled with what the plan asks for.
+/// Fills write buffers with the data that the plan requests.
 #[derive(Debug)]
 pub struct DataPattern {
     kind: DataKind,
@@ -16,7 +16,8 @@ pub struct DataPattern {
 }
 
 impl DataPattern {
-    /// Of that kind; nobody can foretell the random bytes, so that no drive has seen them before.
+    /// For that kind of data. The random bytes are unpredictable, so that no drive has stored them
+    /// before.
     #[must_use]
     pub fn new(kind: DataKind) -> Self {
         Self {
@@ -45,9 +46,9 @@ impl DataPattern {
         }
     }
 
-    /// Makes the random part of a buffer different from whatever was written before, at the speed
-    /// of memory: each word is combined with one random word of this request. Two contents of the
-    /// same buffer then have no sequence of bytes in common, for all that a drive can find.
+    /// Makes the random part of a buffer different from all earlier content, at memory speed: each
+    /// word is combined with one random word of this request. Two contents of the same buffer then
+    /// share no sequence of bytes that a drive could find.
     #[inline]
     pub fn rewrite_random_words(&mut self, buffer: &mut [u8]) {
         match self.kind {
@@ -64,7 +65,7 @@ impl DataPattern {
     }
 }
 
-/// Bytes of zeros in a unit of that length, whole words.
+/// Bytes of zeros in a unit of that length, in whole words.
 fn zero_bytes(length: usize, percent: u8) -> usize {
     (length * usize::from(percent.min(100)) / 100) & !7
 }

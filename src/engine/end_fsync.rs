@@ -1,4 +1,4 @@
-//! What follows the last request: making the data durable, and closing.
+//! The steps after the last request: the flush and closing the descriptor.
 
 use std::io;
 use std::ops::Range;
@@ -10,8 +10,8 @@ use super::EngineError;
 use super::outcome::{EndReason, ExecutionOutcome, FinishTimes};
 use super::plan::{FlushMethod, Plan};
 
-/// Flushes and closes as the plan asks for, and notes in the outcome what that took. A plan that
-/// was stopped or has failed is left as it is.
+/// Flushes and closes as the plan requests, and records the durations in the outcome. Does nothing
+/// for a plan that was cancelled or has failed.
 pub(super) fn flush_and_close(
     plan: &Plan,
     file: Arc<OwnedFd>,
@@ -57,14 +57,14 @@ fn flush_file(method: FlushMethod, file: &OwnedFd, window: &Range<u64>) -> io::R
     }
 }
 
-/// Writes a range's dirty pages and waits for them (sync_file_range(2)).
+/// Writes back a range's dirty pages and waits for them (sync_file_range(2)).
 fn sync_file_range(file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
     let flags = libc::SYNC_FILE_RANGE_WAIT_BEFORE
         | libc::SYNC_FILE_RANGE_WRITE
         | libc::SYNC_FILE_RANGE_WAIT_AFTER;
     let offset = |bytes: u64| i64::try_from(bytes).unwrap_or(i64::MAX);
     let length = offset(window.end - window.start);
-    // SAFETY: the descriptor is open as long as it is borrowed; the call takes no pointers.
+    // SAFETY: the descriptor stays open while it is borrowed; the call takes no pointers.
     let answer =
         unsafe { libc::sync_file_range(file.as_raw_fd(), offset(window.start), length, flags) };
     if answer == 0 {
@@ -74,7 +74,7 @@ fn sync_file_range(file: &OwnedFd, window: &Range<u64>) -> io::Result<()> {
     }
 }
 
-/// A simulated drive keeps everything as soon as it says so: there is nothing left to flush.
+/// A simulated drive is durable at completion: there is nothing to flush.
 pub(super) fn simulated_finish_times(plan: &Plan) -> Option<FinishTimes> {
     plan.end_fsync.map(|_| FinishTimes::default())
 }

@@ -1,4 +1,4 @@
-//! What the lanes of a plan are made of, and how a plan is executed with them.
+//! The parts of an execution that all engines share, and the execution of a plan.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
@@ -14,10 +14,10 @@ use super::worker_pool::WorkerPool;
 use super::write_gate::{ATTEMPT_EVERY, Passage, WorkerGate};
 use super::{CancellationToken, EngineError};
 
-/// How long requests in flight are waited for after the user stopped.
+/// How long workers wait for requests in flight after the user cancels.
 pub const STOP_GRACE_PERIOD: Duration = Duration::from_millis(60);
 
-/// What lanes have in common.
+/// State that all worker threads of an execution share.
 #[derive(Debug, Default)]
 pub struct ExecutionShared {
     stop: AtomicBool,
@@ -25,20 +25,20 @@ pub struct ExecutionShared {
 }
 
 impl ExecutionShared {
-    /// Whether nothing more may be sent.
+    /// Whether workers must submit no more requests.
     #[inline]
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.stop.load(Ordering::Relaxed)
     }
 
-    /// Whether the user wants it to end at once, requests in flight or not.
+    /// Whether the user cancelled: workers do not wait for requests in flight.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 
-    /// Has everybody stop sending.
+    /// Tells all workers to stop submitting.
     pub fn stop(&self) {
         self.stop.store(true, Ordering::Relaxed);
     }
@@ -49,19 +49,19 @@ impl ExecutionShared {
     }
 }
 
-/// What a lane works with.
+/// The state of one worker thread.
 #[derive(Debug)]
 pub struct WorkerContext {
-    /// Which.
+    /// Identity of the worker thread.
     pub id: WorkerId,
-    /// Its requests.
+    /// Generates its requests.
     pub generator: RequestGenerator,
-    /// Its counts.
+    /// Records its completions.
     pub recorder: CompletionRecorder,
-    /// What all have in common.
+    /// State shared with the other worker threads.
     pub shared: Arc<ExecutionShared>,
     pub(super) origin: Instant,
-    /// What its writing requests have to pass.
+    /// Gate that write requests must pass; `None` where writes need no watch.
     pub(super) gate: Option<WorkerGate>,
 }
 
@@ -73,19 +73,19 @@ impl WorkerContext {
         saturating_nanoseconds(self.origin.elapsed())
     }
 
-    /// Whether requests that write may be submitted at that time; otherwise
-    /// [`wait_for_look`](Self::wait_for_look) comes first.
+    /// Whether write requests may be submitted at that time. If not, call
+    /// [`wait_for_poll`](Self::wait_for_poll) first.
     #[inline]
     #[must_use]
     pub fn may_write(&self, now_ns: u64) -> bool {
         self.gate.as_ref().is_none_or(|gate| gate.is_open(now_ns))
     }
 
-    /// Waits for a look at the uses of the target to complete, so that requests that write may be
-    /// submitted; `meanwhile` is called all the time. False when nothing may be submitted any more.
+    /// Waits until a poll of the target's users completes, so that write requests may be submitted.
+    /// Calls `meanwhile` while it waits. Returns false when no more requests may be submitted.
     ///
     /// # Errors
-    /// Those of `meanwhile`.
+    /// Errors of `meanwhile`.
     #[cold]
     pub fn wait_for_poll(
         &mut self,
@@ -107,23 +107,23 @@ impl WorkerContext {
     }
 }
 
-/// What sends the requests of one lane. Made in the thread that uses it.
+/// Submits the requests of one worker thread. It is created in the thread that uses it.
 pub trait Submitter {
-    /// Sends requests until the feeder ends, one fails, or all are stopped.
+    /// Submits requests until the generator ends, a request fails or the execution stops.
     ///
     /// # Errors
     /// The first request that failed.
     fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError>;
 }
 
-/// Makes a lane's [`Work`]: rings, buffers.
+/// Creates the [`Submitter`] of one worker thread: its ring and its buffers.
 pub type WorkerFactory =
     Arc<dyn Fn(WorkerId) -> Result<Box<dyn Submitter>, EngineError> + Send + Sync>;
 
-/// Executes a plan with `slots` lanes for each worker.
+/// Executes a plan with `slots` threads per worker.
 ///
 /// # Errors
-/// When a lane could not be started; then nothing was sent.
+/// When a worker thread cannot start. No request was submitted then.
 pub fn execute_plan(
     plan: &Plan,
     slots: u32,
@@ -143,8 +143,9 @@ pub fn execute_plan(
     Ok(crew.join(cancelled, origin))
 }
 
-/// From the end of the ramp to the last completion; with a rate, requests may be rarer than the
-/// end of the time asked for is near.
+/// Time from the end of ramp_time to the last completion. With an arrival rate, the last completion
+/// can precede the end of the requested duration by a whole interval; the requested duration counts
+/// then.
 pub fn measured_time(plan: &Plan, last_end_ns: u64, end: &EndReason) -> Duration {
     let counted =
         Duration::from_nanos(last_end_ns.saturating_sub(saturating_nanoseconds(plan.ramp_time)));

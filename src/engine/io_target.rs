@@ -1,4 +1,4 @@
-//! The medium as a plan wants it: opened, with or without its cached pages.
+//! A medium opened for a plan, with or without its cached pages.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,24 +15,24 @@ use crate::drive::{
 use crate::memory;
 use crate::units::{format_block_size, format_exact_size};
 
-/// A medium, and the permission to write it where there is one.
+/// A medium and its write permit, if any.
 #[derive(Debug, Clone)]
 pub struct IoTarget {
-    /// What requests go to.
+    /// The medium that requests access.
     pub medium: Arc<OpenMedium>,
-    /// Without it only reading plans are executed.
+    /// Write permit. Without it only reading plans are executed.
     pub write_permit: Option<Arc<WritePermit>>,
-    /// What writing requests have to pass; `None` for what nobody else can reach.
+    /// Gate that write requests must pass; `None` where no other process can reach the medium.
     pub gate: Option<Arc<WriteGate>>,
 }
 
 impl IoTarget {
-    /// Checks that the plan fits, opens the medium for it and drops its cached pages if the plan
-    /// asks for that.
+    /// Checks that the plan fits the medium, opens the medium for it and drops its cached pages if
+    /// the plan requests that.
     ///
     /// # Errors
-    /// [`EngineError::Plan`] when the plan does not fit or writes without a permit;
-    /// [`EngineError::Drive`] when the medium cannot be opened.
+    /// [`EngineError::InvalidPlan`] when the plan does not fit or writes without a permit;
+    /// [`EngineError::OpenMedium`] when the medium cannot be opened.
     pub fn open(&self, plan: &Plan) -> Result<OwnedFd, EngineError> {
         plan.validate(&self.medium.target)?;
         self.check_memory(plan)?;
@@ -61,7 +61,7 @@ impl IoTarget {
         Ok(file)
     }
 
-    /// Buffers that a control group does not allow would have the kernel kill the program.
+    /// The kernel kills a program whose buffers exceed the limit of its control group.
     fn check_memory(&self, plan: &Plan) -> Result<(), EngineError> {
         let bytes = plan.buffers_per_worker() * u64::from(plan.workers);
         match memory::exceeded_limit(self.medium.roots(), bytes) {
@@ -77,8 +77,8 @@ impl IoTarget {
         }
     }
 
-    /// Has the kernel forget the pages of the target. Only a wish: who asks for less than root has
-    /// may be refused, and the verdict `served-from-cache` then says so.
+    /// Asks the kernel to drop the cached pages of the target. The call can fail for a user with
+    /// less than root's privileges; the check `served-from-cache` then reports that.
     fn drop_cached_pages(&self, file: &OwnedFd) {
         let _ = rustix::fs::fdatasync(file);
         if self.medium.target.kind == TargetKind::BlockDevice {
@@ -88,11 +88,11 @@ impl IoTarget {
     }
 }
 
-/// What to make of the kernel's answer to a request: the bytes that it moved, or why it failed.
+/// Interprets the kernel's result of a request: the bytes transferred, or the error.
 ///
 /// # Errors
-/// [`EngineError::Request`]; also when nothing was moved, for then the target ends before the
-/// place where it ended at the start.
+/// [`EngineError::RequestFailed`], also when nothing was transferred: the target is then shorter
+/// than at the start.
 #[inline]
 pub fn transferred_bytes(
     target: &str,

@@ -1,10 +1,10 @@
 //! Executes a [`Plan`] and records every completion.
 //!
-//! One trait, three implementations: `uring`, `pread` and [`simulated`]. None of them knows
-//! why it is asked.
+//! One trait, three implementations: `uring`, `pread` and [`simulated`]. An engine does not depend
+//! on the benchmark that calls it.
 //!
-//! The hot path allocates, locks, sends and formats nothing per request: each worker counts into
-//! a tally of its own and hands a copy of it out a few times a second.
+//! The hot path performs no allocation, locking, message passing or formatting per request: each
+//! worker counts into its own statistics and publishes a copy a few times a second.
 
 use std::sync::atomic::{AtomicBool, Ordering};
 
@@ -54,25 +54,26 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     /// `uring`, `pread` or `simulated`.
     fn name(&self) -> &'static str;
 
-    /// What it makes use of, such as `registered-buffers`.
+    /// Optional capabilities in use, such as `registered-buffers`.
     fn features(&self) -> Vec<String>;
 
-    /// Why this engine and no other, where there was a reason.
+    /// Why this engine was selected; `None` where there was no choice.
     fn selection_reason(&self) -> Option<String> {
         None
     }
 
-    /// Whether its time is no real time: two executions of it cannot overlap.
+    /// Whether the engine runs in virtual time. Two executions in virtual time cannot overlap.
     fn has_virtual_time(&self) -> bool {
         false
     }
 
-    /// Executes the plan to its end, to its failure or until `control` stops it. Blocks; `observe`
-    /// is called on the calling thread 5 to 10 times a second.
+    /// Executes the plan until it completes, fails or `control` cancels it. Blocks the caller;
+    /// calls `observe` on the calling thread 5 to 10 times a second.
     ///
     /// # Errors
-    /// When nothing could be started: the plan does not fit the medium, no memory, no ring. A
-    /// failure in the middle is not an error: it is the outcome's [`End::Failed`].
+    /// When the execution cannot start: the plan does not fit the medium, or there is no memory or
+    /// no ring. A failure during the execution is not an error: it is the outcome's
+    /// [`EndReason::Failed`].
     fn execute(
         &self,
         plan: &Plan,
@@ -81,37 +82,37 @@ pub trait Engine: std::fmt::Debug + Send + Sync {
     ) -> Result<ExecutionOutcome, EngineError>;
 }
 
-/// The hand on the switch: stops an execution from another thread.
+/// Cancels an execution from another thread.
 #[derive(Debug, Default)]
 pub struct CancellationToken {
     cancelled: AtomicBool,
 }
 
 impl CancellationToken {
-    /// Asks everything that runs under this control to stop at once.
+    /// Cancels every execution that holds this token.
     pub fn cancel(&self) {
         self.cancelled.store(true, Ordering::Relaxed);
     }
 
-    /// Whether it was asked to stop.
+    /// Whether [`cancel`](Self::cancel) was called.
     #[must_use]
     pub fn is_cancelled(&self) -> bool {
         self.cancelled.load(Ordering::Relaxed)
     }
 }
 
-/// What went wrong, on what, and what to do about it.
+/// Errors of an execution. Each names the failed operation, its target and a remedy.
 #[derive(Debug, thiserror::Error)]
 pub enum EngineError {
     /// The plan does not fit the medium.
     #[error("{0}")]
     InvalidPlan(String),
-    /// The engine could not be started.
+    /// The engine failed to start.
     #[error("cannot {tried}: {source}")]
     EngineStart {
-        /// What was tried.
+        /// The operation that failed.
         tried: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
     /// A request failed.
@@ -121,36 +122,36 @@ pub enum EngineError {
         operation: &'static str,
         /// Name of the target.
         target: String,
-        /// Where.
+        /// Byte address of the request.
         address: u64,
-        /// How much.
+        /// Length of the request in bytes.
         bytes: u32,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// The medium could not be opened as the plan wants it.
+    /// The medium cannot be opened in the mode that the plan requires.
     #[error(transparent)]
     OpenMedium(#[from] crate::drive::DriveError),
-    /// What was written could not be made durable.
+    /// Written data could not be made durable.
     #[error("{method} of {target} failed: {source}: what was written may not be on it")]
     FlushFailed {
         /// `fsync`, `fdatasync` or `sync_file_range`.
         method: &'static str,
         /// Name of the target.
         target: String,
-        /// What the kernel said.
+        /// The kernel's error.
         source: std::io::Error,
     },
-    /// The limits were used up before anything was measured.
+    /// The limits were reached before any request was measured.
     #[error("nothing was measured: the ramp alone used up --bytes or --requests")]
     NothingMeasured,
-    /// A worker panicked: a defect of this program.
+    /// A worker panicked: a bug in this program.
     #[error("a worker of the engine ended unexpectedly; this is a defect of diskscope")]
     WorkerPanicked,
 }
 
 impl EngineError {
-    /// What to do about it, one sentence.
+    /// A remedy, as one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         let text = match self {
@@ -166,7 +167,7 @@ impl EngineError {
             }
             Self::FlushFailed { .. } => "see the kernel's log (dmesg)",
             Self::EngineStart { .. } => "try --engine pread, or fewer workers and a smaller depth",
-            // What the kernel answers for a drive that it has given up: its size is 0 then.
+            // The kernel reports size 0 for a drive that it has taken offline.
             Self::RequestFailed { source, .. }
                 if source.kind() == std::io::ErrorKind::UnexpectedEof =>
             {

@@ -1,4 +1,4 @@
-//! From a target's name to an engine that is ready for it.
+//! Opens a target by name and selects an engine for it.
 
 use std::ffi::OsStr;
 use std::ops::Range;
@@ -21,24 +21,24 @@ use crate::drive::{
 use crate::named_file::FileId;
 use crate::roots::SysPaths;
 
-/// Which engine is wanted.
+/// The engine that the user requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum EngineChoice {
-    /// io_uring past the page cache, system calls through it; system calls for both where
-    /// io_uring is missing.
+    /// io_uring for direct I/O and system calls for buffered I/O; system calls for both where
+    /// io_uring is unavailable.
     #[default]
     Auto,
-    /// io_uring, or none.
+    /// io_uring, without a fallback.
     Uring,
-    /// Plain system calls.
+    /// System calls (`pread`, `pwrite`).
     Pread,
-    /// io_uring with `IORING_OP_NOP` in place of every request: measures the engine, not the
-    /// target, and is for benchmarks of this program alone.
+    /// io_uring with `IORING_OP_NOP` in place of every request: measures the overhead of the engine
+    /// instead of the target. Only for benchmarks of this program.
     Nop,
 }
 
 impl EngineChoice {
-    /// By the word of the command line: `auto`, `uring`, `pread`.
+    /// Parses the name of the command line: `auto`, `uring`, `pread`.
     #[must_use]
     pub fn from_name(word: &str) -> Option<Self> {
         match word {
@@ -53,22 +53,22 @@ impl EngineChoice {
 /// Why a target cannot be measured.
 #[derive(Debug, thiserror::Error)]
 pub enum OpenError {
-    /// The target itself.
+    /// The target cannot be opened.
     #[error(transparent)]
     Medium(#[from] DriveError),
-    /// The parameters of a simulated drive.
+    /// The parameters of a simulated drive are invalid.
     #[error(transparent)]
     Simulated(#[from] SimError),
-    /// The engine that was asked for.
+    /// The requested engine is unavailable.
     #[error("{reason}")]
     Engine {
-        /// Why it is not to be had.
+        /// Why it is unavailable.
         reason: String,
     },
 }
 
 impl OpenError {
-    /// How it counts for the exit status.
+    /// The kind of error, which determines the exit status.
     #[must_use]
     pub fn kind(&self) -> ErrorKind {
         match self {
@@ -78,7 +78,7 @@ impl OpenError {
         }
     }
 
-    /// What to do about it, one sentence.
+    /// A remedy, as one sentence.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {
@@ -91,32 +91,33 @@ impl OpenError {
     }
 }
 
-/// A target with an engine for it.
+/// An open target with its engine.
 #[derive(Debug)]
 pub struct OpenedTarget {
-    /// What it is.
+    /// Properties of the target.
     pub target: Target,
-    /// What executes plans on it.
+    /// The engine that executes plans on the target.
     engine: Box<dyn Engine>,
     real_target: Option<RealTarget>,
 }
 
-/// What a target has that is not simulated.
+/// State of a target that is not simulated.
 #[derive(Debug)]
 struct RealTarget {
     sys_paths: SysPaths,
     engine_choice: EngineChoice,
     medium: Arc<OpenMedium>,
-    /// Watches what may be written; `None` for what nobody else can reach.
+    /// Watches the target while it is written; `None` where no other process can reach it.
     keeper: Option<GateKeeper>,
 }
 
-/// Opens a target: a block device, a file, a directory (a scratch file of `scratch_size` bytes, or
-/// of a size of our choice, is made in it and filled by [`Opened::prepare`]), or `sim:...`.
-/// Only reading is possible until [`Opened::permit_writing`]; a scratch file may be written.
+/// Opens a target: a block device, a file, a directory, or `sim:...`. In a directory it creates a
+/// scratch file of `scratch_size` bytes, or of a default size, which
+/// [`OpenedTarget::fill_scratch_file`] fills. The target is read-only until
+/// [`OpenedTarget::permit_writing`]; a scratch file is writable.
 ///
 /// # Errors
-/// When there is nothing suitable behind the name, or the engine cannot be had.
+/// When the name is not a suitable target, or the engine is unavailable.
 pub fn open_target(
     roots: &SysPaths,
     name: &(impl AsRef<OsStr> + ?Sized),
@@ -136,10 +137,10 @@ pub fn open_target(
     open_medium(roots, Arc::new(medium), choice)
 }
 
-/// The same for a medium that is open already: nothing is looked up by name.
+/// As [`open_target`], for a medium that is already open: no name is resolved.
 ///
 /// # Errors
-/// When the engine cannot be had.
+/// When the engine is unavailable.
 pub fn open_medium(
     roots: &SysPaths,
     medium: Arc<OpenMedium>,
@@ -169,7 +170,7 @@ pub fn open_medium(
     })
 }
 
-/// The engine that is wanted, or the best that works.
+/// The requested engine, or the best one that works.
 fn create_engine(
     roots: &SysPaths,
     choice: EngineChoice,
@@ -198,13 +199,14 @@ fn create_engine(
 }
 
 impl OpenedTarget {
-    /// What executes plans on it.
+    /// The engine that executes plans on the target.
     #[must_use]
     pub fn engine(&self) -> &dyn Engine {
         self.engine.as_ref()
     }
 
-    /// Whether the target's bytes lie in this file: it is the target, or a loop device's image.
+    /// Whether the target's data is stored in this file: it is the target, or a loop device's
+    /// image.
     #[must_use]
     pub fn is_stored_in(&self, file: FileId) -> bool {
         self.real_target
@@ -212,10 +214,10 @@ impl OpenedTarget {
             .is_some_and(|real| real.medium.lies_in_file(file))
     }
 
-    /// The facts that stand beside the question for consent; `None` for a simulated drive.
+    /// The facts that are shown with the request for consent; `None` for a simulated drive.
     ///
     /// # Errors
-    /// When it cannot be found out who uses the target.
+    /// When the users of the target cannot be determined.
     pub fn inspect_for_consent(&self) -> Result<Option<Inspection>, Refusal> {
         self.real_target
             .as_ref()
@@ -223,11 +225,11 @@ impl OpenedTarget {
             .transpose()
     }
 
-    /// Permits plans that write, if the consent names the target and nobody uses it. For a block
-    /// device, nobody can mount it from now on as long as this value lives.
+    /// Permits plans that write, if the consent names the target and no other process uses it. A
+    /// block device cannot be mounted by others while this value lives.
     ///
     /// # Errors
-    /// Why writing is refused, or that the engine could not be made anew.
+    /// Why writing is refused, or that the engine could not be created again.
     pub fn permit_writing(&mut self, consent: Option<&Consent>) -> Result<(), OpenError> {
         let Some(real) = &mut self.real_target else {
             return Ok(());
@@ -253,8 +255,8 @@ impl OpenedTarget {
         Ok(())
     }
 
-    /// Checks that a file with holes leaves its file system the usual reserve when this part of it is
-    /// overwritten, with at most so many bytes where that is known.
+    /// Checks that the file system keeps its reserve of free space when this part of a sparse file
+    /// is overwritten, with at most `most` bytes where that is known.
     ///
     /// # Errors
     /// [`DriveError::NoRoomForHoles`].
@@ -271,19 +273,19 @@ impl OpenedTarget {
         }
     }
 
-    /// Why the target must not be written any more, when that came up while it was written; `None`
-    /// the second time.
+    /// Takes the reason why the target must no longer be written, if one arose while it was
+    /// written; `None` on the second call.
     #[must_use]
     pub fn take_refusal(&self) -> Option<DriveError> {
         let keeper = self.real_target.as_ref()?.keeper.as_ref()?;
         keeper.gate().take_reason()
     }
 
-    /// Fills a scratch file with random bytes, once; does nothing for any other target. `progress`
-    /// is given the bytes written and the bytes in total.
+    /// Fills a scratch file with random bytes, once; does nothing for any other target. Calls
+    /// `progress` with the bytes written and the total.
     ///
     /// # Errors
-    /// When stopped, when the file system fails, or when its room was used up meanwhile.
+    /// When cancelled, when the file system fails, or when its free space is used up.
     pub fn fill_scratch_file(
         &self,
         control: &CancellationToken,

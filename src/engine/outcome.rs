@@ -1,16 +1,16 @@
-//! What an engine found.
+//! The result of an execution.
 
 use std::time::Duration;
 
 use crate::stats::general::timeline::RunTimeline;
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Requests of one direction.
+/// Statistics of one direction.
 #[derive(Debug, Clone, Default)]
 pub struct DirectionStats {
-    /// Response times; its count is the number of requests.
+    /// Latencies; their count is the number of requests.
     pub latency: LatencyHistogram,
-    /// Bytes moved.
+    /// Bytes transferred.
     pub bytes: u64,
     /// Requests and bytes by time since the start.
     pub counts_over_time: RunTimeline,
@@ -19,18 +19,18 @@ pub struct DirectionStats {
 /// Requests and bytes by direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoCounts {
-    /// Reads.
+    /// Number of reads.
     pub read_ios: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Writes.
+    /// Number of writes.
     pub write_ios: u64,
     /// Bytes written.
     pub written_bytes: u64,
 }
 
 impl IoCounts {
-    /// Counts one more request.
+    /// Counts one more request of `bytes` bytes.
     #[inline]
     pub fn add_request(&mut self, writes: bool, bytes: u64) {
         let (requests, sum) = match writes {
@@ -51,16 +51,17 @@ impl std::ops::AddAssign for IoCounts {
     }
 }
 
-/// All that was counted since the ramp ended.
+/// Statistics since the end of ramp_time.
 #[derive(Debug, Clone, Default)]
 pub struct IoStats {
-    /// Of reads.
+    /// Statistics of reads.
     pub read: DirectionStats,
-    /// Of writes.
+    /// Statistics of writes.
     pub write: DirectionStats,
-    /// Requests that transferred less than was asked for without an error.
+    /// Requests that transferred less than requested without an error.
     pub short_transfers: u64,
-    /// What was moved during the ramp, or while this process was paused, and counts nowhere else.
+    /// Requests and bytes that count nowhere else: those during ramp_time or during a pause of this
+    /// process.
     pub ramp_counts: IoCounts,
 }
 
@@ -77,7 +78,7 @@ impl IoStats {
         self.read.bytes + self.write.bytes
     }
 
-    /// All that was asked of the medium, the ramp included.
+    /// All requests and bytes that were submitted to the medium, including ramp_time.
     #[must_use]
     pub fn all_counts(&self) -> IoCounts {
         let mut moved = self.ramp_counts;
@@ -94,13 +95,13 @@ impl IoStats {
 /// The latest state of an execution, published 5 to 10 times a second.
 #[derive(Debug, Clone, Default)]
 pub struct ExecutionSnapshot {
-    /// Time since the ramp ended; zero while it lasts.
+    /// Time since the end of ramp_time; zero during ramp_time.
     pub elapsed: Duration,
-    /// Whether the ramp still lasts.
+    /// Whether ramp_time has not ended yet.
     pub in_ramp_time: bool,
-    /// How much of the plan is done, 0 to 1; `None` where the plan has no end of its own.
+    /// Completed fraction of the plan, 0 to 1; `None` where the plan has no end of its own.
     pub completed_fraction: Option<f64>,
-    /// What was counted up to now.
+    /// Statistics up to now.
     pub stats: IoStats,
 }
 
@@ -111,60 +112,62 @@ pub struct LoggedRequest {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// Whether it wrote.
+    /// Whether it was a write.
     pub is_write: bool,
-    /// When it was handed over, in nanoseconds since the execution's origin. With an open loop
-    /// the intended time.
+    /// Submission time in nanoseconds since the execution's origin. With an open loop, the
+    /// scheduled time.
     pub start_ns: u64,
-    /// When its completion was seen, on the same clock.
+    /// Completion time on the same clock.
     pub end_ns: u64,
 }
 
-/// Why an execution came to its end.
+/// Why an execution ended.
 #[derive(Debug)]
 pub enum EndReason {
-    /// A limit of the plan, or its last address.
+    /// A limit of the plan was reached, or its last address.
     Completed,
-    /// The user stopped it.
+    /// The user cancelled it.
     Cancelled,
-    /// A request failed; what was counted before stands.
+    /// A request failed; the statistics before it are valid.
     Failed(super::EngineError),
 }
 
-/// Processor time of the threads that sent the requests.
+/// CPU time of the threads that submitted the requests.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct CpuTime {
     /// In user mode.
     pub user_time: Duration,
-    /// In the kernel.
+    /// In kernel mode.
     pub system_time: Duration,
 }
 
-/// What making the data durable and closing the descriptor took.
+/// Durations of the flush and of closing the descriptor.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FinishTimes {
-    /// The flush that the plan asked for; zero where it asked for none.
+    /// The flush that the plan requests; zero where it requests none.
     pub sync_time: Duration,
     /// `close(2)`.
     pub close_time: Duration,
 }
 
-/// What an execution found, complete or not.
+/// The result of an execution, complete or not.
 #[derive(Debug)]
 pub struct ExecutionOutcome {
-    /// Why it ended.
+    /// Why the execution ended.
     pub end_reason: EndReason,
-    /// From the end of the ramp to the last completion that was counted.
+    /// Time from the end of ramp_time to the last counted completion.
     pub elapsed: Duration,
-    /// What was counted.
+    /// Statistics of the counted requests.
     pub stats: IoStats,
-    /// Requests in order of completion (per worker, workers one after the other), if asked for.
+    /// Logged requests in order of completion (per worker, workers one after the other); empty
+    /// without a log.
     pub request_log: Vec<LoggedRequest>,
     /// Times at which this process did not run (it was stopped, or the machine was suspended), in
-    /// nanoseconds since the origin; they are no part of `elapsed`.
+    /// nanoseconds since the origin. They are excluded from `elapsed`.
     pub pauses: Vec<std::ops::Range<u64>>,
-    /// Processor time, the ramp included.
+    /// CPU time, including ramp_time.
     pub cpu_time: CpuTime,
-    /// The steps after the last request, if the plan asked for them; not part of `elapsed`.
+    /// Durations of the steps after the last request, where the plan has them; excluded from
+    /// `elapsed`.
     pub finish_times: Option<FinishTimes>,
 }

@@ -1,10 +1,10 @@
-//! Times at which this process did not run although it could have: it was stopped (SIGSTOP, Ctrl-Z,
-//! a debugger, the cgroup freezer), or the machine was (a suspended virtual machine,
-//! suspend-to-RAM). What a request waited for meanwhile is none of the drive's time.
+//! Detects times in which this process did not run although it was ready: it was stopped (SIGSTOP,
+//! Ctrl-Z, a debugger, the cgroup freezer), or the machine was (a suspended virtual machine,
+//! suspend-to-RAM). Latency of a request during such a pause is not the drive's.
 //!
-//! A thread wakes 20 times a second. When it wakes late, the kernel tells how long it was ready
-//! and waited for a processor (/proc/thread-self/schedstat): on a busy machine that is all of the
-//! delay, and no pause. The rest is one.
+//! A heartbeat thread wakes 20 times a second. When it wakes late, the kernel reports how long it
+//! was ready and waited for a CPU (/proc/thread-self/schedstat). On a busy machine that run delay
+//! explains all of the lateness and there was no pause. The rest of the lateness is a pause.
 
 use std::fs::File;
 use std::io::{Read, Seek};
@@ -15,25 +15,25 @@ use std::time::{Duration, Instant};
 
 use rustix::time::{ClockId, clock_gettime};
 
-/// Time between two beats.
+/// Interval between two heartbeats.
 const HEARTBEAT_INTERVAL: Duration = Duration::from_millis(50);
-/// Shorter pauses are not told from other delays, such as a page that had to be read again.
+/// Shorter pauses cannot be distinguished from other delays, such as a major page fault.
 pub const MIN_PAUSE: Duration = Duration::from_millis(400);
-/// Where the kernel does not tell how long a thread waited for a processor.
+/// Shortest pause where the kernel does not report the run delay.
 const MIN_UNEXPLAINED_PAUSE: Duration = Duration::from_secs(1);
-/// Pauses that are kept one by one.
+/// Maximum number of pauses that are kept individually.
 const MAX_RECORDED_PAUSES: usize = 1000;
 
-/// One pause.
+/// One pause of this process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ProcessPause {
-    /// Shortly before it began.
+    /// Last heartbeat before the pause.
     pub start: Instant,
-    /// When it was over.
+    /// First heartbeat after the pause.
     pub end: Instant,
-    /// How long it was at least.
+    /// Lower bound of its length.
     pub minimum_length: Duration,
-    /// How long the machine was suspended meanwhile, which the monotonic clock leaves out.
+    /// Time for which the machine was suspended. The monotonic clock excludes it.
     pub suspended_time: Duration,
 }
 
@@ -43,7 +43,7 @@ struct PauseLog {
 }
 
 impl PauseLog {
-    /// Adds a pause without what of it falls into others.
+    /// Adds a pause without the parts that overlap recorded pauses.
     fn add(&mut self, mut pause: ProcessPause) {
         let known: Duration = self
             .pauses
@@ -63,7 +63,7 @@ impl PauseLog {
 }
 
 impl ProcessPause {
-    /// How much of this pause falls between the bounds of another one at most.
+    /// Upper bound of the overlap of this pause with another one.
     fn overlap_with(&self, other: &Self) -> Duration {
         let end = self.end.min(other.end);
         let both = end.saturating_duration_since(self.start.max(other.start));
@@ -75,38 +75,38 @@ static PAUSE_LOG: Mutex<PauseLog> = Mutex::new(PauseLog {
     pauses: Vec::new(),
     last_heartbeat: None,
 });
-/// Length of all pauses together in nanoseconds.
+/// Total length of all pauses in nanoseconds.
 static TOTAL_PAUSE_NS: AtomicU64 = AtomicU64::new(0);
 
 fn with_pause_log<T>(use_it: impl FnOnce(&mut PauseLog) -> T) -> T {
     use_it(&mut PAUSE_LOG.lock().unwrap_or_else(PoisonError::into_inner))
 }
 
-/// Watches for pauses from now on, until the process ends.
+/// Starts the heartbeat thread, which runs until the process ends.
 pub fn start_watcher() {
     static STARTED: Once = Once::new();
     STARTED.call_once(|| {
-        // Without the thread pauses are not noticed; nothing else is lost.
+        // Without the thread no pause is detected; everything else works.
         let _ = thread::Builder::new()
             .name("heartbeat".to_owned())
             .spawn(run_heartbeat);
     });
 }
 
-/// Length of all pauses since the start of the process, in nanoseconds.
+/// Total length of all pauses since the start of the process, in nanoseconds.
 #[inline]
 #[must_use]
 pub fn total_pause_ns() -> u64 {
     TOTAL_PAUSE_NS.load(Ordering::Relaxed)
 }
 
-/// Until when it is known whether there was a pause; `None` before the first beat.
+/// Time of the last heartbeat, up to which all pauses are known; `None` before the first.
 #[must_use]
 pub fn known_until() -> Option<Instant> {
     with_pause_log(|log| log.last_heartbeat)
 }
 
-/// Whether a pause falls into this time.
+/// Whether a pause overlaps this time.
 #[must_use]
 pub fn pause_overlaps(start: Instant, end: Instant) -> bool {
     with_pause_log(|log| {
@@ -115,7 +115,7 @@ pub fn pause_overlaps(start: Instant, end: Instant) -> bool {
     })
 }
 
-/// The pauses that ended since then.
+/// The pauses that ended since `start`.
 #[must_use]
 pub fn pauses_since(start: Instant) -> Vec<ProcessPause> {
     with_pause_log(|log| {
@@ -124,7 +124,7 @@ pub fn pauses_since(start: Instant) -> Vec<ProcessPause> {
     })
 }
 
-/// How long the pauses between two moments were together.
+/// Total length of the pauses between two instants.
 #[must_use]
 pub fn pause_time_between(start: Instant, end: Instant) -> Duration {
     if total_pause_ns() == 0 {
@@ -142,8 +142,8 @@ pub fn pause_time_between(start: Instant, end: Instant) -> Duration {
         .sum()
 }
 
-/// Notes a time in which this program kept its own requests back. What of it is known as a pause
-/// already does not count again.
+/// Records a time in which this program held back its own requests. Parts that are already recorded
+/// as a pause are not counted again.
 pub fn add(start: Instant, end: Instant) {
     let pause = ProcessPause {
         start,
@@ -154,7 +154,7 @@ pub fn add(start: Instant, end: Instant) {
     with_pause_log(|log| log.add(pause));
 }
 
-/// The thread that wakes regularly.
+/// Body of the heartbeat thread.
 fn run_heartbeat() {
     let mut delays = ReadyDelay::open();
     let mut suspended = time_suspended_since_boot();
@@ -174,7 +174,7 @@ fn run_heartbeat() {
             pause = pause_from_delay(late, waited);
         }
         let suspended_now = time_suspended_since_boot();
-        // The two clocks are not read at the same moment.
+        // The two clocks are not read at the same instant.
         let slept = suspended_now.saturating_sub(suspended);
         let slept = Some(slept).filter(|time| *time >= MIN_PAUSE);
         suspended = suspended_now;
@@ -190,7 +190,7 @@ fn run_heartbeat() {
     }
 }
 
-/// Notes a beat, and the pause before it.
+/// Records a heartbeat and the pause before it.
 fn record_heartbeat(now: Instant, pause: Option<ProcessPause>) {
     with_pause_log(|log| {
         log.last_heartbeat = Some(now);
@@ -200,7 +200,8 @@ fn record_heartbeat(now: Instant, pause: Option<ProcessPause>) {
     });
 }
 
-/// What of a delay was a pause; `waited` is how long the thread was ready and had no processor.
+/// The part of a delay that was a pause. `waited` is the run delay: how long the thread was ready
+/// and had no CPU.
 fn pause_from_delay(late: Duration, waited: Option<Duration>) -> Option<Duration> {
     let (rest, least) = match waited {
         Some(waited) => (late.saturating_sub(waited), MIN_PAUSE),
@@ -209,15 +210,15 @@ fn pause_from_delay(late: Duration, waited: Option<Duration>) -> Option<Duration
     (rest >= least).then_some(rest)
 }
 
-/// How long the machine was suspended since it was started (clock_gettime(2)).
+/// Time for which the machine was suspended since boot (clock_gettime(2)).
 fn time_suspended_since_boot() -> Duration {
     let time = |clock| Duration::try_from(clock_gettime(clock)).unwrap_or_default();
-    // In this order, so that the time between the two calls does not count.
+    // In this order, so that the time between the two calls is not counted.
     let awake = time(ClockId::Monotonic);
     time(ClockId::Boottime).saturating_sub(awake)
 }
 
-/// The time that the calling thread was ready and waited for a processor.
+/// The run delay of the calling thread.
 struct ReadyDelay(Option<File>);
 
 impl ReadyDelay {
@@ -225,7 +226,7 @@ impl ReadyDelay {
         Self(File::open("/proc/thread-self/schedstat").ok())
     }
 
-    /// `None` where the kernel does not count it.
+    /// Run delay since the last call; `None` where the kernel does not report it.
     fn elapsed_delay(&mut self) -> Option<Duration> {
         let file = self.0.as_mut()?;
         let mut text = String::with_capacity(64);
@@ -235,7 +236,8 @@ impl ReadyDelay {
     }
 }
 
-/// The second number of a schedstat (kernel Documentation/scheduler/sched-stats.rst).
+/// Parses the run delay, the second number of a schedstat (kernel
+/// Documentation/scheduler/sched-stats.rst).
 fn parse_run_delay(text: &str) -> Option<Duration> {
     let nanoseconds = text.split_ascii_whitespace().nth(1)?.parse().ok()?;
     Some(Duration::from_nanos(nanoseconds))

@@ -1,71 +1,72 @@
-//! What an engine is asked to do.
+//! The description of an execution that an engine receives.
 
 use std::ops::Range;
 use std::sync::Arc;
 use std::time::Duration;
 
-/// Which way the bytes go.
+/// Direction of the requests.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum IoOperation {
-    /// From the medium.
+    /// Reads only.
     Read,
-    /// To the medium.
+    /// Writes only.
     Write,
-    /// Both, drawn at random: this share of the requests (0 to 1) reads.
+    /// Reads and writes, chosen at random.
     Mixed {
-        /// Share of reads, 0 to 1.
+        /// Fraction of reads, 0 to 1.
         reads: f64,
     },
 }
 
 impl IoOperation {
-    /// Whether anything is written.
+    /// Whether the plan writes.
     #[must_use]
     pub fn writes(self) -> bool {
         !matches!(self, Self::Read)
     }
 }
 
-/// Where in the window the requests go.
+/// Access pattern: the addresses of the requests in the window.
 #[derive(Debug, Clone, PartialEq)]
 pub enum AccessPattern {
-    /// Ascending, block after block; at the window's end from its beginning again. With several
-    /// workers each has an even part of the window.
+    /// Ascending, block after block, wrapping at the end of the window. With several workers each
+    /// has an equal part of the window.
     Sequential,
-    /// Ascending through this many equal zones of the window, the first blocks of each: that many
-    /// requests in all, each block at most once. The plan ends with the last; the queue stays full
-    /// from one zone to the next. [`ZoneMap`](super::ZoneMap) tells which request goes where.
+    /// Ascending through this many equal zones of the window, the first blocks of each. Each block
+    /// is requested at most once, and the plan ends with the last request. The queue stays full
+    /// from one zone to the next. [`ZoneMap`](super::ZoneMap) gives the address of each request.
     ///
-    /// With a limit in time zone `z` of `n` ends at the latest when `(z + 1) / n` of it has passed, with
-    /// fewer requests than it has: each zone has at least its even share of the time.
+    /// With a time limit, zone `z` of `n` ends at the latest when `(z + 1) / n` of it has passed,
+    /// with fewer requests than planned: each zone has at least an equal fraction of the time.
     Zones {
         /// Number of zones, at least 1.
         zones: u64,
-        /// Requests in all zones together.
+        /// Total number of requests in all zones.
         requests: u64,
     },
-    /// Uniform over the window's aligned blocks.
+    /// Uniform random over the window's aligned blocks.
     Random,
-    /// Skewed: a few blocks, scattered over the window, get most requests.
+    /// Zipf distribution: a few blocks, scattered over the window, get most requests.
     Zipf {
-        /// Exponent of the law, above 0; 0.99 is usual.
+        /// Exponent theta of the distribution, above 0; 0.99 is usual.
         theta: f64,
     },
-    /// Just these byte addresses in this order, each once; the plan ends with the last.
+    /// Exactly these byte addresses in this order, each once. The plan ends with the last.
     AddressList(Arc<[u64]>),
 }
 
 /// Size of the requests in bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum BlockSize {
-    /// All alike.
+    /// The same size for all requests.
     Fixed(u32),
-    /// Uniform over the multiples of the alignment from the first to the second, both in.
+    /// Uniform random over the multiples of the alignment from the first to the second, both
+    /// included.
     Range(u32, u32),
 }
 
 impl BlockSize {
-    /// The largest request.
+    /// The largest request in bytes.
     #[must_use]
     pub fn max_bytes(self) -> u32 {
         match self {
@@ -73,7 +74,7 @@ impl BlockSize {
         }
     }
 
-    /// The smallest request.
+    /// The smallest request in bytes.
     #[must_use]
     pub fn min_bytes(self) -> u32 {
         match self {
@@ -82,129 +83,132 @@ impl BlockSize {
     }
 }
 
-/// When to stop; whichever comes first. None set: at the end of the addresses, or of the window
-/// for a sequential pattern.
+/// When to stop: at whichever limit is reached first. Without a limit, the plan ends with its
+/// addresses, or at the end of the window for a sequential pattern.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct PlanLimits {
-    /// After this time, the ramp not counted.
+    /// After this time, excluding ramp_time.
     pub duration: Option<Duration>,
-    /// After this many bytes, over all workers, those of the ramp included: it bounds what is
-    /// written.
+    /// After this many bytes over all workers, including those of ramp_time, because the limit
+    /// bounds what is written.
     pub bytes: Option<u64>,
-    /// After this many requests, over all workers, those of the ramp included.
+    /// After this many requests over all workers, including those of ramp_time.
     pub requests: Option<u64>,
 }
 
-/// What the kernel's page cache may do.
+/// Use of the kernel's page cache.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum CacheMode {
-    /// `O_DIRECT`: nothing.
+    /// `O_DIRECT`: the page cache is bypassed.
     #[default]
     Bypass,
-    /// Buffered, the target's pages dropped before the start.
+    /// Buffered; the target's cached pages are dropped before the start.
     Drop,
-    /// Buffered, with whatever is cached already.
+    /// Buffered; cached pages are kept.
     Keep,
 }
 
-/// When a write counts as done.
+/// When a write completes.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum SyncMode {
-    /// When the drive (or, buffered, the kernel) has taken it.
+    /// When the drive (or, buffered, the kernel) has accepted it.
     #[default]
     None,
-    /// `O_DSYNC`: when the data would survive a power cut.
+    /// `O_DSYNC`: when the data is durable.
     DataSync,
-    /// `O_SYNC`: data and the file's attributes.
+    /// `O_SYNC`: when the data and the file's attributes are durable.
     Sync,
 }
 
-/// What written blocks contain.
+/// Content of written blocks.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum DataKind {
-    /// Random bytes, different in every request: incompressible, nothing to deduplicate.
+    /// Random bytes, different in every request: neither compressible nor deduplicable.
     #[default]
     Random,
     /// Zeros.
     Zero,
-    /// One random block over and over: to be deduplicated.
+    /// The same random block in every request: deduplicable.
     Repeated,
-    /// Random bytes, of which this share in percent is zeros.
+    /// Random bytes of which this percentage is zeros.
     Compressible(u8),
 }
 
-/// What makes written data durable after the last request.
+/// How written data is made durable after the last request.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FlushMethod {
-    /// Nothing.
+    /// No flush.
     CloseOnly,
-    /// `fsync(2)`: data and all attributes.
+    /// `fsync(2)`: the data and all attributes.
     Fsync,
-    /// `fdatasync(2)`: data and what is needed to find it.
+    /// `fdatasync(2)`: the data and the attributes needed to read it.
     Fdatasync,
     /// `sync_file_range(2)` over the window, waiting before and after: pages only, neither
     /// attributes nor the drive's cache.
     SyncFileRange,
 }
 
-/// I/O scheduling class of the threads that send the requests (`ioprio_set(2)`; the schedulers bfq
-/// and mq-deadline heed it, see kernel Documentation/block/ioprio.rst).
+/// I/O scheduling class of the threads that submit the requests (`ioprio_set(2)`; the schedulers
+/// bfq and mq-deadline honour it, see kernel Documentation/block/ioprio.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum IoSchedulingClass {
-    /// Only when nobody else wants the drive.
+    /// Served only when no other process uses the drive.
     Idle,
-    /// The usual class; 0 is the highest level, 7 the lowest.
+    /// The default class; level 0 is the highest, 7 the lowest.
     BestEffort(u8),
-    /// Before everybody else, level 0 to 7; needs `CAP_SYS_NICE`.
+    /// Served before all other classes, level 0 to 7; needs `CAP_SYS_NICE`.
     Realtime(u8),
 }
 
-/// What an engine is asked to do: how to address the medium, how hard, and for how long.
+/// The description of an execution: the addresses, the load and the limits.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Plan {
-    /// Which way.
+    /// Direction of the requests.
     pub operation: IoOperation,
-    /// Where.
+    /// Access pattern.
     pub pattern: AccessPattern,
-    /// How much at a time.
+    /// Block size.
     pub block_size: BlockSize,
-    /// Every address is a multiple of this many bytes: past the page cache a multiple of the
-    /// medium's own alignment, through it any number.
+    /// Every address is a multiple of this many bytes. Without the page cache it is a multiple of
+    /// the medium's own alignment, with it any number.
     pub alignment: u64,
-    /// The bytes of the medium that may be touched.
+    /// The byte range of the medium that requests may access.
     pub window: Range<u64>,
-    /// Requests that each worker keeps in flight.
+    /// Queue depth: requests that each worker keeps in flight.
     pub depth: u32,
-    /// Threads, each with a queue of its own.
+    /// Number of workers, each a thread with its own queue (fio's numjobs).
     pub workers: u32,
     /// When to stop.
     pub limits: PlanLimits,
     /// Time at the start that is not counted.
     pub ramp_time: Duration,
-    /// What the page cache may do.
+    /// Use of the page cache.
     pub cache_mode: CacheMode,
-    /// When a write is done.
+    /// When a write completes.
     pub sync_mode: SyncMode,
-    /// What is written.
+    /// Content of written blocks.
     pub data_kind: DataKind,
-    /// Open loop: requests per second over all workers, each with an intended start; its latency
-    /// counts from then on, so that a stall is not hidden (no coordinated omission).
+    /// Open-loop arrival rate (fio's rate_iops): requests per second over all workers, each with a
+    /// scheduled start. Latency counts from the scheduled start, so that a stall is not hidden (no
+    /// coordinated omission).
     pub arrival_rate: Option<f64>,
-    /// The same seed gives the same addresses, directions and sizes.
+    /// Seed of addresses, directions and sizes. The same seed gives the same requests.
     pub seed: u64,
-    /// Room for a log of single requests; 0 keeps none. What does not fit is left out.
+    /// Capacity of the log of single requests; 0 keeps no log. Requests beyond it are not logged.
     pub log_capacity: usize,
-    /// The log keeps one of so many requests of each worker, the last one of them; at least 1.
+    /// The log keeps one of this many requests of each worker, the last one of them; at least 1.
     pub log_interval: u32,
-    /// What follows the last request: this flush, then closing the descriptor, both timed apart in
-    /// [`Outcome::finish`](super::Outcome::finish). Needs a plan with one worker.
+    /// The flush that follows the last request, before the descriptor is closed. Both are timed
+    /// separately in [`ExecutionOutcome::finish_times`](super::ExecutionOutcome::finish_times).
+    /// Requires a plan with one worker.
     pub end_fsync: Option<FlushMethod>,
-    /// I/O class of the workers; unset: the program's own.
+    /// I/O class of the workers; `None` keeps that of the program.
     pub io_class: Option<IoSchedulingClass>,
 }
 
 impl Plan {
-    /// The most bytes that it reads and writes, the ramp included; `None` where only time limits it.
+    /// Upper bound of the bytes that the plan transfers, including ramp_time; `None` where only
+    /// time limits it.
     #[must_use]
     pub fn max_bytes(&self) -> Option<u64> {
         let largest = u64::from(self.block_size.max_bytes());
@@ -214,7 +218,8 @@ impl Plan {
             .map(|requests| requests.saturating_mul(largest));
         let of_bytes = self.limits.bytes.map(|bytes| match self.block_size {
             BlockSize::Fixed(_) => bytes.div_ceil(largest.max(1)).saturating_mul(largest),
-            // The last request of each that sends some may reach beyond its part of the limit.
+            // The last request of each worker that submits requests may exceed its part of the
+            // limit.
             BlockSize::Range(..) => {
                 let senders = u64::from(self.workers) * u64::from(self.depth);
                 bytes.saturating_add(senders * largest.saturating_sub(1))
@@ -223,7 +228,7 @@ impl Plan {
         [of_requests, of_bytes].into_iter().flatten().min()
     }
 
-    /// Reads over the window with one request at a time, aligned to the block size, no limit set.
+    /// Reads over the window at depth 1, aligned to the block size, without a limit.
     #[must_use]
     pub fn single_depth_reads(pattern: AccessPattern, block_size: u32, window: Range<u64>) -> Self {
         Self {

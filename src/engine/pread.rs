@@ -1,5 +1,5 @@
-//! The engine of plain system calls: one thread for each request in flight. For kernels,
-//! containers and sysctls that allow no io_uring.
+//! The engine of synchronous system calls: one thread for each request in flight. For kernels,
+//! containers and sysctls that do not allow io_uring.
 
 use std::os::fd::OwnedFd;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use super::{
     threads,
 };
 
-/// More threads than this tell more of the scheduler than of the drive.
+/// More threads than this measure the scheduler instead of the drive.
 pub(super) const MAX_SYNC_THREADS: u32 = 1024;
-/// The longest sleep: so soon a stop is noticed.
+/// The longest sleep, which bounds the delay of a cancellation.
 const MAX_SLEEP: Duration = Duration::from_millis(20);
-/// A sleep ends up to this late: the rest is waited for awake.
+/// A sleep may end this late. The worker polls for the rest of the time.
 const WAKEUP_MARGIN_NS: u64 = 60_000;
 
-/// The engine of plain system calls.
+/// The engine of synchronous system calls.
 #[derive(Debug)]
 pub struct PreadEngine {
     source: IoTarget,
@@ -30,7 +30,7 @@ pub struct PreadEngine {
 }
 
 impl PreadEngine {
-    /// For a medium; `reason` says why nothing better was taken, where there is one.
+    /// For a medium. `reason` says why io_uring was not selected, if that was attempted.
     #[must_use]
     pub fn new(source: IoTarget, reason: Option<String>) -> Self {
         Self {
@@ -89,7 +89,7 @@ impl Engine for PreadEngine {
     }
 }
 
-/// One thread's calls, one after the other.
+/// Executes the system calls of one thread, one after the other.
 struct SyncWorker {
     file: Arc<OwnedFd>,
     buffers: RequestBuffers,
@@ -119,7 +119,7 @@ impl Submitter for SyncWorker {
 }
 
 impl SyncWorker {
-    /// Executes one request; yields the time of its end.
+    /// Executes one request and returns the time of its completion.
     fn execute_request(
         &mut self,
         lane: &mut WorkerContext,
@@ -145,7 +145,7 @@ impl SyncWorker {
             }
         };
         let end = lane.elapsed_ns();
-        // Requests are shorter than 2 GiB: the count fits, as it does in io_uring's answers.
+        // Requests are shorter than 2 GiB: the count fits, as it does in io_uring's results.
         let answer = match answer {
             Ok(count) => i32::try_from(count).unwrap_or(i32::MAX),
             Err(error) => -error.raw_os_error(),
@@ -156,7 +156,8 @@ impl SyncWorker {
         Ok(end)
     }
 
-    /// Sleeps until shortly before a request is due, at most until a stop has to be looked for.
+    /// Sleeps until shortly before a request is due, at most until the next check for a
+    /// cancellation.
     fn wait_until_due(&self, due_ns: u64, now_ns: u64) {
         let margin = if self.spin_wait { WAKEUP_MARGIN_NS } else { 0 };
         let sleep = due_ns.saturating_sub(now_ns).saturating_sub(margin);

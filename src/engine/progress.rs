@@ -1,4 +1,4 @@
-//! How far an execution is.
+//! Progress of an execution.
 
 use std::time::Duration;
 
@@ -9,12 +9,12 @@ use super::outcome::{ExecutionSnapshot, IoStats};
 use super::plan::{Plan, PlanLimits};
 use super::request_generator::saturating_nanoseconds;
 
-/// Makes snapshots of an execution, always in the same memory.
+/// Takes snapshots of an execution into the same memory.
 #[derive(Debug)]
 pub struct SnapshotPublisher {
     limits: PlanLimits,
     ramp_ns: u64,
-    /// Requests until the plan's own end, where it has one.
+    /// Requests until the plan's own end; `None` where it has none.
     planned_requests: Option<u64>,
     snapshot: ExecutionSnapshot,
 }
@@ -36,7 +36,7 @@ impl SnapshotPublisher {
         }
     }
 
-    /// The state at a time in nanoseconds since the origin.
+    /// Snapshot at a time in nanoseconds since the origin.
     pub fn take_snapshot(&mut self, now_ns: u64, slots: &[SharedStats]) -> &ExecutionSnapshot {
         completion_recorder::clear_stats(&mut self.snapshot.stats);
         for slot in slots {
@@ -48,7 +48,7 @@ impl SnapshotPublisher {
         &self.snapshot
     }
 
-    /// The share of the limit that will be reached first.
+    /// Completed fraction of the limit that will be reached first.
     fn completed_fraction(&self) -> Option<f64> {
         let tally: &IoStats = &self.snapshot.stats;
         let share = |done: f64, whole: f64| if whole > 0.0 { done / whole } else { 1.0 };

@@ -1,4 +1,4 @@
-//! Hands one lane its requests: which, when, and until when.
+//! Generates the requests of one worker thread: which request, at what time, and until when.
 
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -6,20 +6,20 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use super::address::{IoRequest, RequestSchedule, ZoneMap};
 use super::plan::{BlockSize, Plan};
 
-/// A part of the load that keeps its own order: a worker, or one of the threads that together
-/// make a worker where each has one request in flight.
+/// Identity of a worker thread. A worker is one thread, or several threads with one request in
+/// flight each.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct WorkerId {
     /// Number of the worker.
     pub worker: u32,
-    /// Number among the lanes of that worker.
+    /// Number of the thread within its worker.
     pub thread: u32,
-    /// Lanes that each worker has.
+    /// Threads of each worker.
     pub threads_per_worker: u32,
 }
 
 impl WorkerId {
-    /// This lane's even part of a number that all lanes of a plan share.
+    /// The equal part of this thread in a total that all threads of a plan share.
     fn even_share_of(self, total: u64, plan: &Plan) -> u64 {
         let lanes = u64::from(plan.workers) * u64::from(self.threads_per_worker);
         let index = u64::from(self.thread) * u64::from(plan.workers) + u64::from(self.worker);
@@ -27,12 +27,12 @@ impl WorkerId {
     }
 }
 
-/// Where the numbers of requests come from.
+/// Source of the request numbers.
 #[derive(Debug, Clone)]
 pub enum SequenceCounter {
-    /// The lane is the worker.
+    /// The worker is one thread with its own counter.
     PerThread(u64),
-    /// Several lanes share one sequence.
+    /// Several threads share one counter.
     Shared(Arc<AtomicU64>),
 }
 
@@ -48,7 +48,7 @@ impl SequenceCounter {
         }
     }
 
-    /// Leaves out the numbers before this one that nobody has taken.
+    /// Skips the numbers below `number` that no thread has taken.
     fn skip_to(&mut self, number: u64) {
         match self {
             Self::PerThread(next) => *next = number.max(*next),
@@ -59,12 +59,13 @@ impl SequenceCounter {
     }
 }
 
-/// Zones under a time limit: zone `z` of `n` ends at the latest at `(z + 1) / n` of the time. Each has
-/// at least its even share, and the queue is not emptied between two of them.
+/// Deadlines of zones under a time limit: zone `z` of `n` ends at the latest at `(z + 1) / n` of
+/// the time. Each zone has at least an equal fraction of the time, and the queue does not drain
+/// between two zones.
 #[derive(Debug, Clone, Copy)]
 struct ZoneDeadlines {
     zone_map: ZoneMap,
-    /// Number of the worker's first request in the map.
+    /// Number of the worker's first request in the zone map.
     first_request: u64,
     begin_ns: u64,
     duration_ns: u64,
@@ -82,8 +83,8 @@ impl ZoneDeadlines {
         })
     }
 
-    /// The first request of the zone whose turn it is, where that one is later than the zone of
-    /// request `ticket`.
+    /// The first request of the zone that is due, where that zone is later than the zone of request
+    /// `ticket`.
     #[inline]
     fn first_request_of_due_zone(&self, ticket: u64, now_ns: u64) -> Option<u64> {
         let passed_ns = now_ns
@@ -99,29 +100,29 @@ impl ZoneDeadlines {
     }
 }
 
-/// A request that may be sent now.
+/// A request that may be submitted now.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct ScheduledRequest {
-    /// What to do.
+    /// Address, length and direction.
     pub request: IoRequest,
-    /// When it should have been sent, in nanoseconds since the origin, where a rate says so.
+    /// Scheduled start in nanoseconds since the origin; `None` without an arrival rate.
     pub scheduled_ns: Option<u64>,
-    /// Whether it counts: it is due after the ramp.
+    /// Whether the request counts: it is due after ramp_time.
     pub counted: bool,
 }
 
-/// What a lane does next.
+/// The next step of a worker thread.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NextStep {
-    /// Send this.
+    /// Submit this request.
     Request(ScheduledRequest),
-    /// Nothing before this time, in nanoseconds since the origin.
+    /// Submit nothing before this time in nanoseconds since the origin.
     WaitUntil(u64),
-    /// No more.
+    /// Submit no more requests.
     End,
 }
 
-/// How much a lane may still do.
+/// The remaining requests or bytes of a worker thread.
 #[derive(Debug, Clone, Copy)]
 struct RequestBudget {
     requests: Option<u64>,
@@ -132,7 +133,8 @@ impl RequestBudget {
     fn new(plan: &Plan, lane: WorkerId) -> Self {
         let mut requests = plan.limits.requests;
         let mut bytes = plan.limits.bytes;
-        // With one size for all, bytes are requests, and exact over all lanes.
+        // With a fixed block size, a limit in bytes becomes an exact limit in requests over all
+        // threads.
         if let (BlockSize::Fixed(size), Some(limit)) = (plan.block_size, bytes.take()) {
             let needed = limit.div_ceil(u64::from(size.max(1)));
             requests = Some(requests.map_or(needed, |requests| requests.min(needed)));
@@ -155,20 +157,20 @@ impl RequestBudget {
     }
 }
 
-/// Hands one lane its requests. A request counts when it is due after the ramp, and every request
-/// that counts is waited for: none is left out for being slow.
+/// Generates the requests of one worker thread. A request counts when it is due after ramp_time,
+/// and every counted request is waited for: none is dropped for being slow.
 #[derive(Debug)]
 pub struct RequestGenerator {
     schedule: RequestSchedule,
     sequence: SequenceCounter,
-    /// Taken, but not yet due.
+    /// Number that was taken but is not yet due.
     pending_number: Option<u64>,
     last_number: u64,
     budget: RequestBudget,
     ramp_end_ns: u64,
     deadline_ns: u64,
     zone_deadlines: Option<ZoneDeadlines>,
-    /// Nanoseconds between intended starts of this worker, and of its first.
+    /// Nanoseconds between scheduled starts of this worker, and the offset of its first.
     arrival_pace: Option<ArrivalPace>,
 }
 
@@ -185,7 +187,7 @@ impl ArrivalPace {
 }
 
 impl RequestGenerator {
-    /// For one lane of a plan that was validated.
+    /// For one worker thread of a validated plan.
     #[must_use]
     pub fn new(plan: &Plan, lane: WorkerId, tickets: SequenceCounter) -> Self {
         let schedule = RequestSchedule::new(plan, lane.worker);
@@ -215,7 +217,7 @@ impl RequestGenerator {
         }
     }
 
-    /// What to do at this time, in nanoseconds since the origin.
+    /// The next step at this time in nanoseconds since the origin.
     #[inline]
     pub fn next_step(&mut self, now_ns: u64) -> NextStep {
         if now_ns >= self.deadline_ns || self.budget.is_exhausted() {
@@ -241,7 +243,7 @@ impl RequestGenerator {
             return NextStep::End;
         };
         let counted = due_ns >= self.ramp_end_ns;
-        // The ramp's requests too: a limit bounds what is written, whether it is counted or not.
+        // Requests during ramp_time too: a limit bounds what is written, counted or not.
         self.budget.consume(job.length);
         NextStep::Request(ScheduledRequest {
             request: job,
@@ -250,7 +252,8 @@ impl RequestGenerator {
         })
     }
 
-    /// The number of the next request; where a zone's time is up, one of the zone whose turn it is.
+    /// The number of the next request. When the time of a zone is over, the first one of the zone
+    /// that is due.
     #[inline]
     fn next_request_number(&mut self, now_ns: u64) -> u64 {
         let ticket = self.sequence.next_number();
@@ -265,7 +268,7 @@ impl RequestGenerator {
     }
 }
 
-/// Whole nanoseconds, as far as they fit.
+/// Whole nanoseconds, saturating at the maximum of `u64`.
 #[must_use]
 pub fn saturating_nanoseconds(duration: std::time::Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)

@@ -1,4 +1,4 @@
-//! The engines on a real scratch file, and the checks of plans.
+//! Tests of the engines on a real scratch file, and of plan validation.
 
 use crate::requirement::{Requirement, skip};
 use std::sync::Arc;
@@ -34,7 +34,7 @@ fn with_both_engines(test: impl Fn(&OpenedTarget)) {
     }
 }
 
-/// Bypassing the cache where the file system lets us.
+/// Direct I/O where the file system supports it.
 fn direct_read_plan(target: &Target, pattern: AccessPattern) -> Plan {
     let mut plan = Plan::single_depth_reads(pattern, 4096, 0..target.size_bytes);
     if !target.supports_direct_io {
@@ -121,7 +121,8 @@ fn zoned_plan_is_read_in_one_execution_at_any_depth() {
     });
 }
 
-/// Requests in flight on the average, from the log: the sum of all times over the whole time (Little).
+/// Mean number of requests in flight, from the log: the sum of all latencies over the elapsed time
+/// (Little).
 fn mean_in_flight(outcome: &ExecutionOutcome) -> f64 {
     let times = outcome
         .request_log
@@ -338,7 +339,7 @@ fn write_plan_without_consent_is_refused() {
     assert_ne!(std::fs::read(&path).unwrap(), vec![7; 1 << 20]);
 }
 
-/// What makes a good plan a bad one.
+/// The change that makes a valid plan invalid.
 type PlanChange<'a> = &'a dyn Fn(&mut Plan);
 
 #[test]

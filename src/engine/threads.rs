@@ -1,4 +1,4 @@
-//! What the standard library does not tell of a thread.
+//! Thread attributes that the standard library does not expose.
 
 use std::time::Duration;
 
@@ -6,20 +6,20 @@ use super::EngineError;
 use super::outcome::CpuTime;
 use super::plan::IoSchedulingClass;
 
-/// What the names of the threads that send requests begin with.
+/// Prefix of the names of worker threads.
 pub const WORKER_THREAD_PREFIX: &str = "worker-";
 
-/// The calling thread alone (include/uapi/linux/ioprio.h).
+/// The calling thread only (include/uapi/linux/ioprio.h).
 const IOPRIO_WHO_PROCESS: libc::c_int = 1;
-/// Where the class begins in the kernel's number.
+/// Position of the class in the kernel's priority value.
 const IOPRIO_CLASS_SHIFT: u32 = 13;
 
-/// Processor time that the calling thread has used (getrusage(2), RUSAGE_THREAD).
+/// CPU time of the calling thread (getrusage(2), RUSAGE_THREAD).
 #[must_use]
 pub fn thread_cpu_time() -> CpuTime {
     let mut usage = std::mem::MaybeUninit::<libc::rusage>::zeroed();
-    // SAFETY: getrusage writes one struct rusage to the address given; zeroed memory is a valid
-    // one also where it should fail.
+    // SAFETY: getrusage writes one struct rusage to the given address; zeroed memory is a valid
+    // value if it fails.
     let usage = unsafe {
         libc::getrusage(libc::RUSAGE_THREAD, usage.as_mut_ptr());
         usage.assume_init()
@@ -34,16 +34,16 @@ pub fn thread_cpu_time() -> CpuTime {
     }
 }
 
-/// Asks the kernel to wake the calling thread at the time asked for and not up to 50 us later to
-/// save power (prctl(2), PR_SET_TIMERSLACK). A wish: it cannot fail in a way that matters.
+/// Asks the kernel to wake the calling thread at the requested time instead of up to 50 us later to
+/// save power (prctl(2), PR_SET_TIMERSLACK). A failure is ignored: timers are then less precise.
 pub fn set_timer_slack() {
     let _ = rustix::thread::set_current_timer_slack(std::num::NonZeroU64::new(1));
 }
 
-/// Gives the calling thread an I/O class, if one is asked for (ioprio_set(2)).
+/// Sets the I/O class of the calling thread, if one is given (ioprio_set(2)).
 ///
 /// # Errors
-/// When the kernel refuses, as it does the realtime class without `CAP_SYS_NICE`.
+/// When the kernel refuses the class, for example realtime without `CAP_SYS_NICE`.
 pub fn set_io_class(priority: Option<IoSchedulingClass>) -> Result<(), EngineError> {
     let (class, level, word) = match priority {
         None => return Ok(()),
@@ -63,7 +63,7 @@ pub fn set_io_class(priority: Option<IoSchedulingClass>) -> Result<(), EngineErr
     })
 }
 
-/// The time that was used between two readings.
+/// CPU time between two readings.
 #[must_use]
 pub fn cpu_time_between(before: CpuTime, after: CpuTime) -> CpuTime {
     CpuTime {

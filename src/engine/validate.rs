@@ -1,18 +1,18 @@
-//! Whether a plan fits its target. Each complaint names the option as the user knows it.
+//! Checks that a plan fits its target. Each error names the command-line option.
 
 use super::plan::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan};
 use super::{DataKind, EngineError};
 use crate::drive::{Target, TargetKind};
 use crate::units::{format_block_size, format_exact_size};
 
-/// More requests in flight than any drive takes.
+/// Upper bound of the queue depth that any drive supports.
 const MAX_DEPTH: u32 = 4096;
-/// More threads than any machine needs for this.
+/// Upper bound of useful worker threads.
 const MAX_WORKERS: u32 = 256;
-/// All buffers together.
+/// Upper bound of the size of all buffers.
 const MAX_BUFFER_BYTES: u64 = 1 << 30;
 
-/// Complains unless the condition holds.
+/// Returns an error unless the condition holds.
 fn ensure_plan(holds: bool, complaint: impl FnOnce() -> String) -> Result<(), EngineError> {
     if holds {
         return Ok(());
@@ -24,7 +24,7 @@ impl Plan {
     /// Checks that the plan can be executed on a target.
     ///
     /// # Errors
-    /// [`EngineError::Plan`] with one sentence: which option, what is wrong, how to mend it.
+    /// [`EngineError::InvalidPlan`] with one sentence: the option, the problem and the remedy.
     pub fn validate(&self, target: &Target) -> Result<(), EngineError> {
         self.validate_load()?;
         self.validate_fractions()?;
@@ -33,7 +33,8 @@ impl Plan {
         self.validate_addresses(target)
     }
 
-    /// Bytes of one worker's buffers, a mixed plan's twice: what is read must not be written.
+    /// Bytes of the buffers of one worker. A mixed plan needs twice as many: data that was read
+    /// must not be written.
     pub(super) fn buffers_per_worker(&self) -> u64 {
         let sets = match self.operation {
             IoOperation::Mixed { .. } => 2,
@@ -98,8 +99,8 @@ impl Plan {
         Ok(())
     }
 
-    /// Whether the medium's own blocks limit what can be asked for: not through the page cache,
-    /// which a simulated drive has none of.
+    /// Whether the medium's block size restricts addresses and sizes. It does not through the page
+    /// cache; a simulated drive has no page cache.
     fn requires_block_alignment(&self, target: &Target) -> bool {
         self.cache_mode == CacheMode::Bypass || target.kind == TargetKind::Simulated
     }

@@ -1,5 +1,5 @@
-//! Runs the lanes of a plan on threads: starts them together, looks at them a few times a second,
-//! stops them, and puts together what they found.
+//! Runs the workers of a plan on threads: starts them together, polls them a few times a second,
+//! stops them and merges their reports.
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::atomic::AtomicU64;
@@ -22,11 +22,11 @@ use super::request_generator::{
 use super::write_gate::{WorkerGate, WriteGate};
 use super::{CancellationToken, EngineError, pauses, threads};
 
-/// How often the hand on the switch is looked at.
+/// Interval at which the cancellation token is polled.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
-/// How often `observe` is called: 8 times a second.
+/// Interval between calls of `observe`: 8 calls a second.
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(125);
-/// How long lanes are waited for after the user stopped, until they are left to themselves.
+/// How long the pool waits for workers after a cancellation before it abandons them.
 const DRAIN_TIMEOUT: Duration = Duration::from_millis(90);
 
 /// The threads of one execution.
@@ -34,18 +34,18 @@ pub(super) struct WorkerPool<'a> {
     plan: &'a Plan,
     shared: Arc<ExecutionShared>,
     start_gate: Arc<StartGate>,
-    /// What writing requests have to pass.
+    /// Gate that write requests must pass.
     write_gate: Option<Arc<WriteGate>>,
     worker_stats: Vec<SharedStats>,
     messages: Receiver<WorkerMessage>,
     handles: Vec<JoinHandle<()>>,
     reports: Vec<WorkerReport>,
-    /// When the user stopped it.
+    /// When the user cancelled.
     cancelled_at: Option<Instant>,
 }
 
 impl<'a> WorkerPool<'a> {
-    /// A thread for each lane, which waits for the start.
+    /// Spawns one thread per worker. Each waits for the start gate.
     pub(super) fn spawn(
         plan: &'a Plan,
         lanes: u32,
@@ -120,7 +120,7 @@ impl<'a> WorkerPool<'a> {
                     Ok(work) => work,
                     Err(error) => return Some(WorkerMessage::StartFailed(error)),
                 };
-                // A listener that is gone has given the execution up.
+                // A closed channel means that the execution was abandoned.
                 let _ = sender.send(WorkerMessage::Ready);
                 lane.origin = gate.wait()?;
                 lane.gate = write_gate.map(|gate| WorkerGate::new(gate, lane.origin));
@@ -152,14 +152,14 @@ impl<'a> WorkerPool<'a> {
         Ok(())
     }
 
-    /// Starts all lanes in the same moment, which is returned.
+    /// Starts all workers at the same instant and returns it.
     pub(super) fn start(&self) -> Instant {
         let origin = Instant::now();
         self.start_gate.open(Some(origin));
         origin
     }
 
-    /// Waits until every lane is ready, or one is not, or the user stops it.
+    /// Waits until every worker is ready, one fails to start, or the user cancels.
     pub(super) fn wait_until_ready(
         &mut self,
         control: &CancellationToken,
@@ -186,8 +186,8 @@ impl<'a> WorkerPool<'a> {
         Ok(())
     }
 
-    /// Looks at the lanes until all have ended, or until they are given up after a stop; says
-    /// whether the user stopped it.
+    /// Polls the workers until all have finished or the drain timeout after a cancellation expires.
+    /// Returns whether the user cancelled.
     pub(super) fn observe_until_done(
         &mut self,
         control: &CancellationToken,
@@ -220,14 +220,14 @@ impl<'a> WorkerPool<'a> {
             }
         }
         observe(progress.take_snapshot(running_ns(origin), &self.worker_stats));
-        // The lanes may have seen it first.
+        // The workers may have seen the cancellation first.
         if self.cancel_when_write_permit_closed(control) {
             self.cancelled_at.get_or_insert_with(Instant::now);
         }
         self.cancelled_at.is_some()
     }
 
-    /// Stops everything under this control when the target must not be written any more.
+    /// Cancels the execution when the target must no longer be written.
     fn cancel_when_write_permit_closed(&self, control: &CancellationToken) -> bool {
         let gate = self.write_gate.as_ref();
         let is_closed = gate.is_some_and(|gate| gate.is_closed());
@@ -237,14 +237,14 @@ impl<'a> WorkerPool<'a> {
         is_closed
     }
 
-    /// Puts together what the lanes found.
+    /// Merges the workers' reports into one outcome.
     pub(super) fn join(mut self, cancelled: bool, origin: Instant) -> ExecutionOutcome {
-        // A lane that hangs in the kernel is left behind: its thread ends when the kernel lets go.
+        // A worker that hangs in the kernel is abandoned. Its thread ends when the kernel returns.
         let mut last_end_ns = 0;
         if let Some(at) = self.cancelled_at
             && self.reports.len() < self.handles.len()
         {
-            // Its requests took until the stop, at least.
+            // Its requests took at least until the cancellation.
             last_end_ns = saturating_nanoseconds(at.saturating_duration_since(origin));
         } else {
             for handle in self.handles {
@@ -302,21 +302,21 @@ fn pauses_since(origin: Instant) -> Vec<std::ops::Range<u64>> {
         .collect()
 }
 
-/// Nanoseconds since the origin, pauses of this process left out.
+/// Nanoseconds since the origin, excluding pauses of this process.
 fn running_ns(origin: Instant) -> u64 {
     let now = Instant::now();
     let paused = pauses::pause_time_between(origin, now);
     saturating_nanoseconds(now.duration_since(origin).saturating_sub(paused))
 }
 
-/// What a lane reports, once before the start and once after its end.
+/// Message of a worker: one before the start, one after its end.
 enum WorkerMessage {
     Ready,
     StartFailed(EngineError),
     Finished(WorkerReport),
 }
 
-/// What a lane found.
+/// Result of one worker.
 struct WorkerReport {
     id: WorkerId,
     error: Option<EngineError>,
@@ -337,7 +337,7 @@ impl WorkerReport {
     }
 }
 
-/// Opens once, for all lanes at the same moment.
+/// Releases all workers at the same instant.
 #[derive(Default)]
 struct StartGate {
     start_decision: Mutex<Option<Option<Instant>>>,
@@ -345,7 +345,7 @@ struct StartGate {
 }
 
 impl StartGate {
-    /// `Some(origin)` starts, `None` sends home.
+    /// `Some(origin)` starts the workers; `None` ends them.
     fn open(&self, origin: Option<Instant>) {
         *self
             .start_decision
@@ -371,7 +371,7 @@ impl StartGate {
     }
 }
 
-/// The whole life of a lane after the start.
+/// Runs one worker from the start to its report.
 fn run_worker(work: &mut dyn Submitter, mut lane: WorkerContext) -> WorkerReport {
     let before = threads::thread_cpu_time();
     let result = work.submit_all(&mut lane);

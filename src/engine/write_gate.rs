@@ -1,10 +1,10 @@
-//! Lets writing requests through only while the target is watched.
+//! Admits write requests only while the target is watched.
 //!
-//! A thread of its own looks at short intervals whether the target came into use, so that neither a
-//! blocked terminal nor a blocked journal keeps it from looking. Every completed look opens the gate
-//! for [`LONGEST_GAP`], counted from the beginning of the look. Workers compare that time with
-//! theirs before they submit a batch. After a gap (the process was stopped, or had no processor)
-//! they submit nothing before a look has completed.
+//! A separate thread polls the users of the target at short intervals, so that neither a blocked
+//! terminal nor a blocked journal delays the poll. Each completed poll opens the gate for
+//! [`LONGEST_GAP`], counted from the start of the poll. Workers compare that deadline with their
+//! clock before they submit a batch. After a gap (the process was stopped, or had no CPU) they
+//! submit nothing until a poll completes.
 
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex, PoisonError};
@@ -16,46 +16,46 @@ use super::{pauses, threads};
 use crate::drive::DriveError;
 use crate::drive::guard::WriteWatch;
 
-/// The time between two looks.
+/// Interval between two polls.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
-/// How long after the beginning of a completed look requests may be submitted.
+/// How long requests may be submitted after the start of a completed poll.
 pub const LONGEST_GAP: Duration = Duration::from_millis(500);
-/// The processor time that a look may take: more of it means tables that somebody has filled.
+/// CPU time that a poll may use. More means that another process has inflated the kernel's tables.
 const MOST_PROCESSOR_TIME: Duration = Duration::from_secs(1);
-/// So many looks in succession may take longer than the gap.
+/// Number of consecutive polls that may take longer than the gap.
 const MOST_SLOW_LOOKS: u32 = 3;
-/// The time between two attempts of a worker that waits.
+/// Interval between two attempts of a waiting worker.
 pub const ATTEMPT_EVERY: Duration = Duration::from_millis(1);
-/// So many attempts without a completed look end the run. Attempts are counted, not time: a process
-/// that is stopped makes none.
+/// Number of attempts without a completed poll after which the run ends. The limit counts attempts
+/// instead of time because a stopped process makes no attempts.
 const MOST_ATTEMPTS: u32 = 10_000;
-/// How long the end of the thread is waited for; a look may hang in the kernel.
+/// How long to wait for the thread to end; a poll can hang in the kernel.
 const END_TIMEOUT: Duration = Duration::from_millis(100);
 
-/// What the workers ask.
+/// The gate that the workers share.
 #[derive(Debug)]
 pub struct WriteGate {
     name: String,
     epoch: Instant,
-    /// Until when requests may be submitted, in nanoseconds since `epoch`; 0 before the first look
-    /// and after the gate was closed.
+    /// Deadline for submissions in nanoseconds since `epoch`; 0 before the first poll and after the
+    /// gate is closed.
     open_until_ns: AtomicU64,
-    /// Whether nothing may be submitted any more.
+    /// Whether no more requests may be submitted.
     closed: AtomicBool,
-    /// Whether a worker waits or has waited since the last look.
+    /// Whether a worker is waiting or has waited since the last poll.
     awaited: AtomicBool,
-    /// Why it was closed, until somebody has taken that.
+    /// Why the gate was closed; `None` once the reason has been taken.
     reason: Mutex<Option<DriveError>>,
 }
 
-/// What an attempt to submit ends with.
+/// Result of an attempt to submit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Passage {
-    /// It may be submitted.
+    /// The request may be submitted.
     Open,
-    /// A look has to complete first.
+    /// A poll must complete first.
     Wait,
-    /// Nothing may be submitted any more.
+    /// No more requests may be submitted.
     Closed,
 }
 
@@ -71,20 +71,20 @@ impl WriteGate {
         }
     }
 
-    /// Whether nothing may be submitted any more.
+    /// Whether no more requests may be submitted.
     #[must_use]
     pub fn is_closed(&self) -> bool {
         self.closed.load(Ordering::Acquire)
     }
 
-    /// Why it was closed; `None` the second time.
+    /// Takes the reason for which the gate was closed; `None` on the second call.
     #[must_use]
     pub fn take_reason(&self) -> Option<DriveError> {
         let mut reason = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         reason.take()
     }
 
-    /// Closes it for good; the first reason counts.
+    /// Closes the gate permanently. The first reason is kept.
     fn close(&self, reason: DriveError) {
         let mut first = self.reason.lock().unwrap_or_else(PoisonError::into_inner);
         if !self.closed.swap(true, Ordering::AcqRel) {
@@ -93,13 +93,13 @@ impl WriteGate {
         self.open_until_ns.store(0, Ordering::Release);
     }
 
-    /// Opens it after a look that began at that time and found nothing. The time for which workers
-    /// had to wait is a pause, which must be known before they go on.
+    /// Opens the gate after a poll that started at `began` and found no other user. The time for
+    /// which workers waited is recorded as a pause before they continue.
     fn looked(&self, began: Instant) {
         let until_ns = saturating_nanoseconds(began.duration_since(self.epoch) + LONGEST_GAP);
         let (now, now_ns) = (Instant::now(), saturating_nanoseconds(self.epoch.elapsed()));
         if until_ns <= now_ns {
-            // The look took so long that what it found is too old.
+            // The poll took so long that its result is out of date.
             return;
         }
         let before_ns = self.open_until_ns.load(Ordering::Relaxed);
@@ -112,17 +112,17 @@ impl WriteGate {
     }
 }
 
-/// A gate as one worker sees it, in the worker's own time.
+/// The gate on the clock of one worker.
 #[derive(Debug)]
 pub struct WorkerGate {
     gate: Arc<WriteGate>,
-    /// From the gate's epoch to the worker's origin, in nanoseconds.
+    /// Offset from the gate's epoch to the worker's origin, in nanoseconds.
     offset_ns: u64,
     attempts: u32,
 }
 
 impl WorkerGate {
-    /// For a worker that counts its time from `origin`.
+    /// For a worker whose clock starts at `origin`.
     #[must_use]
     pub fn new(gate: Arc<WriteGate>, origin: Instant) -> Self {
         let offset_ns = saturating_nanoseconds(origin.saturating_duration_since(gate.epoch));
@@ -133,14 +133,14 @@ impl WorkerGate {
         }
     }
 
-    /// Whether requests may be submitted at that time of the worker.
+    /// Whether requests may be submitted at that time on the worker's clock.
     #[inline]
     #[must_use]
     pub fn is_open(&self, now_ns: u64) -> bool {
         now_ns.saturating_add(self.offset_ns) < self.gate.open_until_ns.load(Ordering::Acquire)
     }
 
-    /// The same for a worker that waits, which tries it every [`ATTEMPT_EVERY`].
+    /// As [`is_open`](Self::is_open), for a waiting worker that tries every [`ATTEMPT_EVERY`].
     #[cold]
     pub fn attempt(&mut self, now_ns: u64) -> Passage {
         if self.is_open(now_ns) {
@@ -161,7 +161,7 @@ impl WorkerGate {
     }
 }
 
-/// The thread that looks; it ends with this value.
+/// The polling thread. It ends when this value is dropped.
 #[derive(Debug)]
 pub struct GateKeeper {
     gate: Arc<WriteGate>,
@@ -170,7 +170,7 @@ pub struct GateKeeper {
 }
 
 impl GateKeeper {
-    /// Watches from now on.
+    /// Starts the polling thread.
     ///
     /// # Errors
     /// When no thread can be started.
@@ -179,7 +179,7 @@ impl GateKeeper {
             if let Some(refusal) = look(&mut watch, gate) {
                 gate.close(refusal);
             } else if let Some(shortage) = watch.space_shortage() {
-                // Only after the gate was opened: a file system may take its time to answer.
+                // Only after the gate is open: a file system can take long to answer.
                 gate.close(shortage);
             }
         })
@@ -208,7 +208,7 @@ impl GateKeeper {
         })
     }
 
-    /// What workers ask.
+    /// The gate that the workers query.
     #[must_use]
     pub fn gate(&self) -> &Arc<WriteGate> {
         &self.gate
@@ -222,7 +222,7 @@ impl Drop for GateKeeper {
             return;
         };
         thread.thread().unpark();
-        // The thread holds the target open: wait for it, unless it hangs.
+        // The thread holds the target open. Wait for it unless it hangs.
         let deadline = Instant::now() + END_TIMEOUT;
         while !thread.is_finished() && Instant::now() < deadline {
             thread::sleep(ATTEMPT_EVERY);
@@ -233,7 +233,7 @@ impl Drop for GateKeeper {
     }
 }
 
-/// One look; opens the gate when nothing was found. Yields why writing must end.
+/// Polls once and opens the gate when the target has no other user. Returns why writing must end.
 fn look(watch: &mut WriteWatch, gate: &WriteGate) -> Option<DriveError> {
     let (began, before) = (Instant::now(), threads::thread_cpu_time());
     if let Some(refusal) = watch.check_conflicts() {

@@ -1,4 +1,4 @@
-//! Numbers in, numbers out.
+//! Statistics: pure functions of numbers.
 
 pub mod general;
 pub mod latency;

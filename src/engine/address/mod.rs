@@ -1,7 +1,8 @@
-//! Which request comes when: a pure function of the plan, the worker and the request's number.
+//! Maps request numbers to requests: a pure function of the plan, the worker and the request's
+//! number.
 //!
-//! Nothing is drawn in order, so that requests are the same on every engine and at every depth,
-//! and several threads can take their numbers from one counter.
+//! No generator state depends on the order of calls. Requests are therefore the same on every
+//! engine and at every queue depth, and several threads can take numbers from one counter.
 
 #[cfg(test)]
 mod tests;
@@ -16,18 +17,18 @@ use self::zipf::Zipf;
 use super::plan::{AccessPattern, BlockSize, IoOperation, Plan};
 use crate::drive::random::{scale_to_bound, splitmix64, unit_interval};
 
-/// One request, before it has a time.
+/// One I/O request, not yet scheduled.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct IoRequest {
     /// Byte address on the medium.
     pub offset: u64,
     /// Length in bytes.
     pub length: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub writes: bool,
 }
 
-/// The random words of one request.
+/// Counter-based random numbers of one request.
 struct CounterRng(u64);
 
 impl CounterRng {
@@ -46,11 +47,11 @@ pub struct RequestSchedule {
     addresses: AddressPattern,
 }
 
-/// How long requests are.
+/// Distribution of block sizes.
 #[derive(Debug, Clone, Copy)]
 enum SizePattern {
     Fixed(u32),
-    /// `first`, `first + step`, ... , `count` of them.
+    /// Uniform random over `count` sizes: `first`, `first + step`, ...
     Stepped {
         first: u32,
         step: u32,
@@ -58,27 +59,27 @@ enum SizePattern {
     },
 }
 
-/// Where requests go.
+/// Access pattern of one worker.
 #[derive(Debug, Clone)]
 enum AddressPattern {
-    /// `count` places from `first` on, `step` apart.
+    /// `count` offsets from `first` on, `step` apart.
     Sequential { first: u64, step: u64, count: u64 },
-    /// Any multiple of `align` from `first` on at which the request ends by `end`.
+    /// Random multiples of `align` from `first` on at which the request ends by `end`.
     Uniform { first: u64, align: u64, end: u64 },
-    /// A few of `count` places, `step` apart, get most.
+    /// Zipf distribution over `count` offsets, `step` apart.
     Zipf {
         first: u64,
         step: u64,
         stride: u64,
         law: Zipf,
     },
-    /// `count` requests of a zone map, from number `first` on.
+    /// `count` requests of a zone map, from request `first` on.
     Zones {
         map: ZoneMap,
         first: u64,
         count: u64,
     },
-    /// Every `workers`-th of a list, from `worker` on.
+    /// Every `workers`-th address of a list, from `worker` on.
     AddressList {
         list: Arc<[u64]>,
         worker: u64,
@@ -87,7 +88,7 @@ enum AddressPattern {
 }
 
 impl RequestSchedule {
-    /// The requests of worker number `worker` of a plan that was validated.
+    /// The requests of worker number `worker` of a validated plan.
     #[must_use]
     pub fn new(plan: &Plan, worker: u32) -> Self {
         Self {
@@ -98,8 +99,8 @@ impl RequestSchedule {
         }
     }
 
-    /// How many requests one pass has: over the list, or the worker's part of the window. `None`
-    /// where requests are drawn and there is no end.
+    /// Number of requests in one pass over the address list or the worker's part of the window.
+    /// `None` for random patterns, which have no end.
     #[must_use]
     pub fn requests_per_pass(&self) -> Option<u64> {
         match &self.addresses {
@@ -119,7 +120,7 @@ impl RequestSchedule {
         }
     }
 
-    /// Whether requests end with the first pass, whatever the limits say.
+    /// Whether requests end with the first pass, regardless of the limits.
     #[must_use]
     pub fn ends_after_one_pass(&self) -> bool {
         matches!(
@@ -128,7 +129,7 @@ impl RequestSchedule {
         )
     }
 
-    /// The zones, and the number of this worker's first request in them; `None` without zones.
+    /// The zone map and the number of this worker's first request in it; `None` without zones.
     #[must_use]
     pub fn zone_map(&self) -> Option<(ZoneMap, u64)> {
         match &self.addresses {
@@ -137,8 +138,8 @@ impl RequestSchedule {
         }
     }
 
-    /// The request of that number; a sequence begins again after its end. `None` where there is
-    /// none at all.
+    /// The request with that number; a sequence restarts after its end. `None` where there are no
+    /// requests at all.
     #[inline]
     #[must_use]
     pub fn request(&self, number: u64) -> Option<IoRequest> {
@@ -264,8 +265,8 @@ impl AddressPattern {
     }
 }
 
-/// A stride that visits each of `count` places once and puts neighbours far apart: near the
-/// golden section of the whole, without a common divisor.
+/// A stride that visits each of `count` offsets once and scatters neighbours: near the golden
+/// section of `count`, and coprime to it.
 fn coprime_stride(count: u64) -> u64 {
     let divisor = |mut a: u64, mut b: u64| {
         while b != 0 {

@@ -1,4 +1,4 @@
-//! Properties of the schedule.
+//! Properties of request addresses.
 
 use std::collections::{HashMap, HashSet};
 

@@ -1,21 +1,21 @@
-//! Zipf's law over many places, without a table.
+//! Zipf distribution over many ranks, without a table.
 
-/// Ranks 0 to `count - 1`, where rank k has a probability in proportion to (k + 1)^-theta:
+/// Draws ranks 0 to `count - 1`, where rank k has a probability proportional to (k + 1)^-theta:
 /// rejection-inversion (Hörmann and Derflinger, Rejection-Inversion to Generate Variates from
 /// Monotone Discrete Distributions, ACM TOMACS 1996).
 #[derive(Debug, Clone)]
 pub(super) struct Zipf {
     count: u64,
     theta: f64,
-    /// The area under the hat up to the first rank, and up to the last.
+    /// Area under the hat function up to the first rank, and up to the last.
     hat_area_first: f64,
     hat_area_last: f64,
-    /// Points nearer to their rank than this need no further look.
+    /// Points nearer to their rank than this are accepted without evaluating the density.
     acceptance_distance: f64,
 }
 
 impl Zipf {
-    /// The law over that many places; `theta` above 0.
+    /// The distribution over that many ranks; `theta` above 0.
     pub(super) fn new(count: u64, theta: f64) -> Self {
         let mut law = Self {
             count,
@@ -30,12 +30,12 @@ impl Zipf {
         law
     }
 
-    /// How many places there are.
+    /// Number of ranks.
     pub(super) fn count(&self) -> u64 {
         self.count
     }
 
-    /// Draws a rank with numbers from 0 to below 1; `None` where there is no place.
+    /// Draws a rank from random numbers in [0, 1); `None` where there are no ranks.
     pub(super) fn draw_rank(&self, mut random: impl FnMut() -> f64) -> Option<u64> {
         if self.count == 0 {
             return None;
@@ -60,7 +60,7 @@ impl Zipf {
     fn hat_area(&self, x: f64) -> f64 {
         let logarithm = x.ln();
         let exponent = (1.0 - self.theta) * logarithm;
-        // (e^t - 1) / t is 1 in the limit: theta is 1.
+        // (e^t - 1) / t tends to 1 where theta is 1.
         let ratio = if exponent.abs() > 1e-8 {
             exponent.exp_m1() / exponent
         } else {
@@ -69,7 +69,7 @@ impl Zipf {
         ratio * logarithm
     }
 
-    /// The x up to which the integral is that large.
+    /// Inverse of `hat_area`.
     fn inverse_hat_area(&self, area: f64) -> f64 {
         let product = (area * (1.0 - self.theta)).max(-1.0);
         let ratio = if product.abs() > 1e-8 {

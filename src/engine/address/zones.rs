@@ -2,25 +2,26 @@
 
 use crate::engine::plan::Plan;
 
-/// Equal zones of a plan's window, and how many requests each of them gets at its beginning.
+/// Equal zones of a plan's window and the number of requests at the start of each.
 ///
-/// Everything is arithmetic on the number of a zone or of a request, so that a plan over many
+/// All results are computed from the number of a zone or of a request, so that a plan over many
 /// zones needs no list of addresses.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ZoneMap {
     /// Address of the first block.
     first_address: u64,
-    /// Bytes of a block.
+    /// Block size in bytes.
     block_bytes: u64,
-    /// Blocks of all zones together.
+    /// Total number of blocks in all zones.
     block_count: u64,
     zones: u64,
     requests: u64,
 }
 
 impl ZoneMap {
-    /// At most this many zones and requests in the window of a plan: no more zones than requests,
-    /// none of a zone's blocks twice, and either all blocks of the window or equally many of each zone.
+    /// Places at most this many zones and requests in the window of a plan: no more zones than
+    /// requests, no block twice, and either all blocks of the window or the same number in each
+    /// zone.
     #[must_use]
     pub fn new(plan: &Plan, zones: u64, requests: u64) -> Self {
         let align = plan.alignment.max(1);
@@ -34,8 +35,8 @@ impl ZoneMap {
             .map_or(0, |room| room / step + 1);
         let requests = requests.min(blocks);
         let zones = zones.min(requests).max(1);
-        // Zones that are measured in part are of equal length with equally many requests: fio can do
-        // the same. Those that are measured in full leave nothing out.
+        // Zones that are measured in part have equal lengths and equal numbers of requests, which
+        // fio can reproduce. Zones that are measured in full leave no block out.
         let (blocks, requests) = match requests < blocks {
             true => (blocks / zones * zones, requests / zones * zones),
             false => (blocks, requests),
@@ -55,13 +56,13 @@ impl ZoneMap {
         self.zones
     }
 
-    /// Requests of all zones.
+    /// Total number of requests in all zones.
     #[must_use]
     pub fn requests(&self) -> u64 {
         self.requests
     }
 
-    /// Requests of the zones before this one; of all of them for the number of zones.
+    /// Number of requests before this zone; the total for the number of zones.
     #[must_use]
     pub fn requests_before(&self, zone: u64) -> u64 {
         part_begin(self.requests, zone, self.zones)
@@ -73,10 +74,10 @@ impl ZoneMap {
         self.first_address + part_begin(self.block_count, zone, self.zones) * self.block_bytes
     }
 
-    /// The zone that an address lies in.
+    /// The zone that contains an address.
     #[must_use]
     pub fn zone_of_address(&self, address: u64) -> u64 {
-        // The last zone that begins at this block or before it.
+        // The last zone that begins at or before this block.
         let block = address.saturating_sub(self.first_address) / self.block_bytes;
         let next = (u128::from(block) + 1) * u128::from(self.zones);
         let zone = next.div_ceil(u128::from(self.block_count.max(1))) as u64 - 1;
@@ -90,7 +91,7 @@ impl ZoneMap {
         if number >= self.requests {
             return None;
         }
-        // The last zone whose requests begin at this number or before it.
+        // The last zone whose first request has this number or a lower one.
         let next = (u128::from(number) + 1) * u128::from(self.zones);
         let zone = next.div_ceil(u128::from(self.requests)) as u64 - 1;
         let within = number - self.requests_before(zone);
@@ -98,7 +99,7 @@ impl ZoneMap {
     }
 }
 
-/// Where the part of that number begins when a whole is divided into that many parts.
+/// Start of part `number` when `whole` is divided into `parts` parts.
 fn part_begin(whole: u64, number: u64, parts: u64) -> u64 {
     (u128::from(whole) * u128::from(number) / u128::from(parts)) as u64
 }

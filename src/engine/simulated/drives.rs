@@ -1,11 +1,11 @@
-//! Simple drives whose truth is known: what tests are tested on.
+//! Simple drives with known properties, against which benchmarks are tested.
 
 use super::model::SimRequest;
 use super::station::{ServerQueue, ServiceTime};
 use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 use crate::drive::random::{Xoshiro256, unit_interval};
 
-/// What all of them take: response time of one request, and how fast its bytes flow.
+/// Parameters common to all: the response time of one request and the throughput of its transfer.
 #[derive(Debug, Clone, Copy)]
 struct LinearService {
     latency_ns: u64,
@@ -25,7 +25,7 @@ impl LinearService {
     }
 }
 
-/// Nanoseconds that bytes take at a rate; none without a rate.
+/// Nanoseconds that a transfer takes at a rate; zero without a rate.
 fn transfer_ns(bytes: u32, bytes_per_s: Option<u64>) -> u64 {
     match bytes_per_s {
         Some(rate) if rate > 0 => (u128::from(bytes) * 1_000_000_000 / u128::from(rate)) as u64,
@@ -33,7 +33,7 @@ fn transfer_ns(bytes: u32, bytes_per_s: Option<u64>) -> u64 {
     }
 }
 
-/// Builds a drive of equal servers.
+/// Builds a drive of identical servers.
 fn build_server_queue<S: ServiceTime + 'static>(
     settings: &mut SimParameters,
     service: S,
@@ -42,7 +42,7 @@ fn build_server_queue<S: ServiceTime + 'static>(
     settings.build_around(Box::new(ServerQueue::new(service, parallel)))
 }
 
-/// `sim:constant`: every request takes the same.
+/// `sim:constant`: every request takes the same time.
 pub const CONSTANT: SimulatedKind = SimulatedKind {
     name: "constant",
     summary: "every request takes the same time",
@@ -61,7 +61,7 @@ impl ServiceTime for ConstantService {
     }
 }
 
-/// `sim:bimodal`: a share of the requests is slow.
+/// `sim:bimodal`: a fraction of the requests is slow.
 pub const BIMODAL: SimulatedKind = SimulatedKind {
     name: "bimodal",
     summary: "a share of the requests takes longer, at random",
@@ -137,7 +137,7 @@ impl ServiceTime for CliffService {
     }
 }
 
-/// `sim:fading`: slower and slower, as a drive that gets warm.
+/// `sim:fading`: slows down over time, like a drive that throttles when it gets hot.
 pub const FADING: SimulatedKind = SimulatedKind {
     name: "fading",
     summary: "every request takes a little longer than the one before",
@@ -155,9 +155,9 @@ pub const FADING: SimulatedKind = SimulatedKind {
 
 struct FadingService {
     service: LinearService,
-    /// What requests take in the end.
+    /// Final response time.
     final_ns: u64,
-    /// Until then.
+    /// Time until the final response time is reached.
     requests_until_final: u64,
     served: u64,
 }
@@ -175,7 +175,7 @@ impl ServiceTime for FadingService {
     }
 }
 
-/// `sim:failing`: a range that cannot be read.
+/// `sim:failing`: a range of addresses cannot be read.
 pub const FAILING: SimulatedKind = SimulatedKind {
     name: "failing",
     summary: "requests to a range end with EIO",
@@ -234,7 +234,7 @@ struct ZonedService {
 }
 
 impl ZonedService {
-    /// Bytes per second at an address.
+    /// Throughput at an address in bytes per second.
     fn throughput_at(&self, address: u64) -> u64 {
         let zone = u128::from(address) * u128::from(self.zones) / u128::from(self.size.max(1));
         let steps = (self.zones - 1).max(1) as f64;

@@ -1,45 +1,45 @@
-//! Where the sectors of a simulated hard disk lie: zones, cylinders, heads, tracks, skew.
+//! Geometry of a simulated hard disk: zones, cylinders, heads, tracks, skew.
 
 /// Bytes of a sector of the simulated medium.
 pub const SECTOR_BYTES: u64 = 512;
 
-/// What a simulated medium looks like.
+/// Parameters of a simulated medium.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DiskShape {
-    /// Size in bytes, about: the last zone ends with a whole cylinder.
+    /// Approximate size in bytes: the last zone ends with a whole cylinder.
     pub capacity: u64,
-    /// Surfaces.
+    /// Number of surfaces.
     pub heads: u32,
-    /// Tracks of one surface.
+    /// Tracks per surface.
     pub cylinders: u32,
-    /// Groups of cylinders with the same number of sectors per track.
+    /// Number of zones, groups of cylinders with the same number of sectors per track.
     pub zones: u32,
-    /// Sectors per track of the innermost zone over those of the outermost.
+    /// Ratio of sectors per track, innermost zone over outermost.
     pub inner_ratio: f64,
-    /// By how much of a revolution a track begins later than the one before it on the same
-    /// cylinder: as long as switching heads takes.
+    /// Track skew as a fraction of a revolution: the offset of a track's start from that of the
+    /// preceding track on the same cylinder. It equals the time of a head switch.
     pub head_skew: f64,
-    /// The same where the cylinder changes.
+    /// Cylinder skew: the same offset across a cylinder change.
     pub cylinder_skew: f64,
 }
 
-/// Cylinders with the same number of sectors per track.
+/// A zone: cylinders with the same number of sectors per track.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct RecordingZone {
-    /// Its first sector.
+    /// First sector.
     pub first_sector: u64,
-    /// Its first cylinder.
+    /// First cylinder.
     pub first_cylinder: u32,
-    /// How many cylinders it has.
+    /// Number of cylinders.
     pub cylinders: u32,
-    /// Sectors of each of its tracks.
+    /// Sectors per track.
     pub sectors_per_track: u32,
 }
 
-/// Where a sector lies.
+/// Physical location of a sector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SectorLocation {
-    /// Cylinder, 0 is the outermost.
+    /// Cylinder; 0 is the outermost.
     pub cylinder: u32,
     /// Surface.
     pub head: u32,
@@ -47,11 +47,11 @@ pub struct SectorLocation {
     pub sectors_to_track_end: u32,
     /// Sectors of the track.
     pub sectors_per_track: u32,
-    /// Angle at which the sector begins, 0 to 1.
+    /// Angle at which the sector begins, in revolutions, 0 to 1.
     pub angle: f64,
 }
 
-/// The layout of a simulated medium.
+/// The geometry of a simulated medium.
 #[derive(Debug, Clone)]
 pub struct DiskGeometry {
     zones: Vec<RecordingZone>,
@@ -60,7 +60,7 @@ pub struct DiskGeometry {
 }
 
 impl DiskGeometry {
-    /// Lays the sectors out: zones from the outside in, sectors per track falling evenly.
+    /// Builds the geometry: zones from the outside in, with evenly falling sectors per track.
     #[must_use]
     pub fn new(shape: DiskShape) -> Self {
         let tracks = f64::from(shape.cylinders) * f64::from(shape.heads);
@@ -87,7 +87,7 @@ impl DiskGeometry {
                 u64::from(cylinders) * u64::from(shape.heads) * u64::from(sectors_per_track);
             first_cylinder += cylinders;
         }
-        // A whole number of 4 KiB blocks, as real drives have.
+        // A whole number of 4 KiB blocks, as on real drives.
         Self {
             zones,
             shape,
@@ -95,19 +95,19 @@ impl DiskGeometry {
         }
     }
 
-    /// Sectors of the medium.
+    /// Number of sectors of the medium.
     #[must_use]
     pub fn sectors(&self) -> u64 {
         self.sectors
     }
 
-    /// Its zones, the outermost first.
+    /// Zones, the outermost first.
     #[must_use]
     pub fn zones(&self) -> &[RecordingZone] {
         &self.zones
     }
 
-    /// Where a sector lies.
+    /// Physical location of a sector.
     #[must_use]
     pub fn locate(&self, sector: u64) -> SectorLocation {
         let index = self
@@ -130,7 +130,7 @@ impl DiskGeometry {
         }
     }
 
-    /// Angle at which a track begins.
+    /// Angle at which a track begins, in revolutions.
     fn track_start_angle(&self, cylinder: u32, head: u32) -> f64 {
         let shape = &self.shape;
         let per_cylinder = f64::from(shape.heads - 1) * shape.head_skew + shape.cylinder_skew;

@@ -1,8 +1,8 @@
-//! A hard disk made of arithmetic: when would a spinning drive answer?
+//! Model of a hard disk that computes when a request completes.
 //!
-//! The platter turns with the clock, whether the host asks or not; the arm needs time for its way;
-//! what was read lately, and what passed under the head since, is in the drive's cache. Times are
-//! nanoseconds since the clock's origin.
+//! The platter rotates with the clock, whether requests are pending or not; seeks take time;
+//! recently read and prefetched sectors are in the drive's cache. Times are nanoseconds since the
+//! clock's origin.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,14 @@ use super::geometry::{DiskGeometry, SECTOR_BYTES, SectorLocation};
 pub use super::hdd_settings::HardDiskSettings;
 use crate::drive::random::Xoshiro256;
 
-/// A request as the drive sees it.
+/// A request as the drive receives it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct DriveAccess {
-    /// First byte.
+    /// Byte address.
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub is_write: bool,
 }
 
@@ -28,29 +28,29 @@ impl DriveAccess {
     }
 }
 
-/// The drive's answer.
+/// Result of a request.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum DriveAnswer {
-    /// Done at this time.
+    /// Completed at this time.
     Completed(f64),
-    /// Given up at this time: the medium cannot be read or written there.
+    /// Failed at this time: the medium cannot be read or written there.
     Failed(f64),
 }
 
-/// What the drive reads on its own after a request.
+/// Sectors that the drive prefetches after a request.
 #[derive(Debug, Clone, Copy)]
 struct PrefetchStream {
-    /// First sector that is in the cache.
+    /// First sector in the cache.
     first_cached: u64,
-    /// Sector that comes next under the head.
+    /// Next sector under the head.
     next_sector: u64,
-    /// When it could begin.
+    /// When prefetching could begin.
     start_time: f64,
-    /// Sector at which it stops.
+    /// Sector at which prefetching ends.
     end_sector: u64,
 }
 
-/// A simulated hard disk: answers one request after the other.
+/// A simulated hard disk: serves one request after the other.
 #[derive(Debug)]
 pub struct HardDisk {
     settings: HardDiskSettings,
@@ -66,7 +66,7 @@ pub struct HardDisk {
 }
 
 impl HardDisk {
-    /// A drive with its arm on the outermost cylinder and nothing in its cache.
+    /// A drive with its heads on the outermost cylinder and an empty cache.
     #[must_use]
     pub fn new(settings: HardDiskSettings) -> Self {
         Self {
@@ -83,13 +83,13 @@ impl HardDisk {
         }
     }
 
-    /// What it is like: the truth that a test has to find.
+    /// Parameters of the drive: the true values that a benchmark has to find.
     #[must_use]
     pub fn settings(&self) -> &HardDiskSettings {
         &self.settings
     }
 
-    /// Where its sectors lie.
+    /// Physical geometry.
     #[must_use]
     pub fn geometry(&self) -> &DiskGeometry {
         &self.geometry
@@ -101,16 +101,16 @@ impl HardDisk {
         self.geometry.sectors() * SECTOR_BYTES
     }
 
-    /// Answers a request that arrives at `at`; it begins when the one before is done. The
-    /// electronics decode what waits in the queue while arm and platter still work for the request
-    /// before it: only answers of the cache take the whole command one after the other.
+    /// Serves a request that arrives at `at`. It begins when the previous one is done. The
+    /// controller decodes queued commands during the seek and rotation of the previous request;
+    /// only cache hits take the full command overhead one after the other.
     pub fn serve(&mut self, access: &DriveAccess, at: f64) -> DriveAnswer {
         let begin = self.free_at.max(at) + self.settings.command_overhead;
         let decoded = self.command_ready_at(at);
         let failing = &self.settings.failing_range;
         let end = access.address + u64::from(access.bytes);
         if access.address < failing.end && end > failing.start {
-            // The drive tries again and again before it gives up.
+            // The drive retries several times before it reports the error.
             self.free_at = begin + 5.0 * self.settings.revolution_time();
             return DriveAnswer::Failed(self.free_at);
         }
@@ -124,15 +124,15 @@ impl HardDisk {
         DriveAnswer::Completed(done)
     }
 
-    /// When the arm can begin with a request that arrived at `at`.
+    /// When the seek for a request that arrived at `at` can begin.
     fn command_ready_at(&self, at: f64) -> f64 {
         self.free_at.max(at + self.settings.command_overhead)
     }
 
-    /// Which of the waiting requests (each with its arrival) it takes next: the one that it
-    /// reaches first, among as many as its queue holds; what the cache has or is about to read it
-    /// reaches before anything else, in the order of addresses. Requests that continue another one that
-    /// waits come after it. `None` when none waits.
+    /// Which of the waiting requests (each with its arrival time) is served next: the one with the
+    /// shortest access time among as many as the queue holds. Requests that are cached or about to
+    /// be prefetched come first, in the order of addresses. Requests that continue another waiting
+    /// request come after it. `None` when none waits.
     #[must_use]
     pub fn choose_next(&self, waiting: &[(DriveAccess, f64)]) -> Option<usize> {
         let known = &waiting[..waiting.len().min(self.settings.ncq_depth.max(1))];
@@ -159,7 +159,7 @@ impl HardDisk {
             .min_by(|a, b| earlier(reach(&known[*a]), reach(&known[*b])))
     }
 
-    /// Whether sectors are in the cache, or come next in the stream that is being read.
+    /// Whether sectors are cached, or come next in the current prefetch.
     fn is_cached_or_prefetched(&self, sectors: &std::ops::Range<u64>) -> bool {
         let within =
             |piece: &std::ops::Range<u64>| piece.start <= sectors.start && sectors.end <= piece.end;
@@ -171,7 +171,7 @@ impl HardDisk {
         self.cached_ranges.iter().any(within) || self.prefetch_stream.as_ref().is_some_and(streamed)
     }
 
-    /// Empties the write cache: when it is done.
+    /// Flushes the write cache and returns when that is done.
     pub fn flush(&mut self, at: f64) -> f64 {
         self.drain_write_cache(at);
         let begin = self.free_at.max(at) + self.settings.command_overhead;
@@ -205,7 +205,8 @@ impl HardDisk {
         done
     }
 
-    /// When the drive has it that read on by itself; `None` when this request is not on its way.
+    /// When the prefetched sectors are available; `None` when this request is not part of the
+    /// prefetch.
     fn prefetched_at(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> Option<f64> {
         let mut stream = self.prefetch_stream?;
         if sectors.start < stream.first_cached
@@ -223,7 +224,7 @@ impl HardDisk {
         stream.end_sector = (sectors.end + ahead)
             .min(self.geometry.sectors())
             .max(stream.end_sector);
-        // A segment of the cache holds so much and no more: what was read long ago gives way.
+        // A cache segment has a fixed capacity: the oldest sectors are evicted.
         let segment = 2 * ahead.max(sectors.end - sectors.start);
         stream.first_cached = stream
             .first_cached
@@ -248,14 +249,14 @@ impl HardDisk {
         self.access_medium(&sectors, decoded) + self.outlier_delay()
     }
 
-    /// What the write cache gave to the medium since it was asked last.
+    /// Writes cached data back to the medium for the time since the last call.
     fn drain_write_cache(&mut self, at: f64) {
         let written = (at - self.last_drain).max(0.0) * self.settings.drain_rate / 1e9;
         self.dirty_bytes = (self.dirty_bytes - written).max(0.0);
         self.last_drain = at;
     }
 
-    /// Moves the arm and waits for the sectors: when the last one has passed.
+    /// Seeks and waits for the sectors. Returns when the last one has passed the head.
     fn access_medium(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         self.end_prefetch(begin);
         let place = self.geometry.locate(sectors.start);
@@ -268,7 +269,7 @@ impl HardDisk {
         self.transfer_sectors(sectors, begin + seek + jitter)
     }
 
-    /// The stream ends here: what it had read by now stays in a segment of the cache.
+    /// Ends the prefetch. What it has read stays in a cache segment.
     fn end_prefetch(&mut self, now: f64) {
         let Some(mut stream) = self.prefetch_stream.take() else {
             return;
@@ -282,7 +283,7 @@ impl HardDisk {
             let end = (stream.next_sector + left).min(stream.end_sector);
             let track_done = self.transfer_sectors(&(stream.next_sector..end), stream.start_time);
             if track_done > now {
-                // The part of the track that had passed; the arm was called away in its middle.
+                // The part of the track that had passed; a seek interrupted it.
                 let share =
                     ((now - stream.start_time) / (track_done - stream.start_time)).clamp(0.0, 1.0);
                 stream.next_sector += ((end - stream.next_sector) as f64 * share) as u64;
@@ -297,7 +298,7 @@ impl HardDisk {
         }
     }
 
-    /// When the last of the sectors has passed under the head, which can begin at `begin`.
+    /// When the last of the sectors has passed the head, which can begin at `begin`.
     fn transfer_sectors(&mut self, sectors: &std::ops::Range<u64>, begin: f64) -> f64 {
         let (mut next, mut time) = (sectors.start, begin);
         while next < sectors.end {
@@ -314,7 +315,7 @@ impl HardDisk {
         time
     }
 
-    /// Time that arm or heads need to be on a place's track.
+    /// Duration of the seek or head switch to the track of a location.
     fn seek_time(&self, place: &SectorLocation) -> f64 {
         match place.cylinder.abs_diff(self.cylinder) {
             0 if place.head == self.head => 0.0,
@@ -323,11 +324,12 @@ impl HardDisk {
         }
     }
 
-    /// When the sector comes under the head next, from `time` on.
+    /// When the sector passes the head next, from `time` on.
     fn next_passage(&self, place: &SectorLocation, time: f64) -> f64 {
         let turns = time / self.settings.revolution_time();
         let mut wait = place.angle - turns.fract();
-        // The sector that is there just now counts as there: rounding must not cost a revolution.
+        // A sector that is exactly at the head counts as reachable: rounding must not cost a
+        // revolution.
         if wait < -1e-9 {
             wait += 1.0;
         }

@@ -1,15 +1,16 @@
-//! `sim:hdd`: the hard disk made of arithmetic behind a queue.
+//! `sim:hdd`: the hard disk model with a command queue.
 
 use super::hdd::{DriveAccess, DriveAnswer, HardDisk, HardDiskSettings as Disk};
 use super::lateness::Lateness;
 use super::model::{DriveModel, SimCompletion, SimRequest};
 use super::{SimError, SimParameters, SimulatedDrive, SimulatedKind};
 
-/// A request that was passed over this many times for each place of the drive's queue is served next,
-/// wherever it lies. A limit in time would turn every long queue into one that keeps its order.
+/// A request that was overtaken this many times per entry of the drive's queue is served next,
+/// regardless of its location. A limit in time would make every long queue first come, first
+/// served.
 const MAX_TIMES_OVERTAKEN: usize = 4;
 
-/// `sim:hdd`: a hard disk that spins.
+/// `sim:hdd`: a rotational disk.
 pub const HDD: SimulatedKind = SimulatedKind {
     name: "hdd",
     summary: "a hard disk: seeks, rotation, zones, read-ahead, cache, command queueing",
@@ -49,13 +50,13 @@ fn build(settings: &mut SimParameters) -> Result<SimulatedDrive, SimError> {
     let mut simulation = settings
         .build_around(Box::new(HardDiskQueue::new(drive)))?
         .with_rotational(true);
-    // The geometry decides how much fits exactly.
+    // The geometry determines the exact capacity.
     simulation.target.size_bytes = size;
     if let Some(drive) = &mut simulation.target.drive {
         drive.size_bytes = size;
         drive.rotation_rate = Some(rate);
     }
-    // Made to be watched: a second of this drive takes a second, unless something else is asked.
+    // For demonstrations: the drive runs in real time unless the parameters say otherwise.
     simulation.is_real_time |= !settings.is_given("clock");
     Ok(simulation)
 }
@@ -63,7 +64,7 @@ fn build(settings: &mut SimParameters) -> Result<SimulatedDrive, SimError> {
 /// The disk's settings from its parameters.
 ///
 /// # Errors
-/// When a value cannot be read, or no disk can be like that.
+/// When a value cannot be parsed, or the combination is physically impossible.
 pub fn read_disk_parameters(settings: &SimParameters) -> Result<Disk, SimError> {
     let default = Disk::default();
     let time = |key: &str, default: f64| {
@@ -100,7 +101,7 @@ pub fn read_disk_parameters(settings: &SimParameters) -> Result<Disk, SimError> 
     Ok(disk)
 }
 
-/// Refuses what no disk can be.
+/// Rejects physically impossible settings.
 fn check_disk_parameters(disk: &Disk) -> Result<(), SimError> {
     let tracks = u64::from(disk.heads) * u64::from(disk.cylinders);
     let wrong = if !(60.0..=100_000.0).contains(&disk.rpm) {
@@ -127,11 +128,11 @@ struct QueuedRequest {
     queued_at_ns: u64,
     id: u64,
     request: SimRequest,
-    /// How often the drive, which knew of it, served another one.
+    /// How often the drive served another request although it knew of this one.
     times_overtaken: usize,
 }
 
-/// One disk and the queue from which it chooses.
+/// A disk with its command queue.
 #[derive(Debug)]
 struct HardDiskQueue {
     drive: HardDisk,
@@ -139,7 +140,7 @@ struct HardDiskQueue {
     done: Option<SimCompletion>,
     free_ns: u64,
     completion_delay: Lateness,
-    /// When the host saw the last answer.
+    /// When the host received the last completion.
     last_seen_ns: u64,
 }
 
@@ -156,7 +157,7 @@ impl HardDiskQueue {
         }
     }
 
-    /// When the next service begins; `None` while nothing waits.
+    /// When the next service begins; `None` while the queue is empty.
     fn next_start(&self) -> Option<u64> {
         let first = self
             .waiting
@@ -276,7 +277,7 @@ mod tests {
         };
         queue.submit(0, 0, request(900_000_000_000));
         assert!(queue.advance(1000).is_none());
-        // Nearer than what is being served, but that began already.
+        // Nearer than the request in service, which has already begun.
         (1..20).for_each(|id| queue.submit(1000, id, request(id << 28)));
         let order: Vec<u64> = std::iter::from_fn(|| queue.advance(u64::MAX))
             .map(|one| one.id)

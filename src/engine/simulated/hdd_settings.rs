@@ -1,54 +1,54 @@
-//! What a simulated hard disk is like.
+//! Settings of a simulated hard disk.
 
 use super::geometry::DiskShape;
 
-/// What a simulated hard disk is like. Times in nanoseconds.
+/// Settings of a simulated hard disk. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct HardDiskSettings {
     /// Size in bytes.
     pub capacity: u64,
     /// Revolutions per minute.
     pub rpm: f64,
-    /// Seek to the next cylinder.
+    /// Track-to-track seek time.
     pub track_to_track: f64,
-    /// Seek over all cylinders.
+    /// Full-stroke seek time.
     pub full_stroke: f64,
-    /// Change to another head of the same cylinder.
+    /// Head switch time within a cylinder.
     pub head_switch: f64,
-    /// What every command costs, cache answers too.
+    /// Overhead of every command, including cache hits.
     pub command_overhead: f64,
-    /// Bytes per second between drive and host.
+    /// Interface throughput between drive and host in bytes per second.
     pub interface_rate: f64,
-    /// Surfaces.
+    /// Number of surfaces.
     pub heads: u32,
-    /// Tracks of a surface.
+    /// Tracks per surface.
     pub cylinders: u32,
-    /// Zones of equal sectors per track.
+    /// Number of zones with equal sectors per track.
     pub zones: u32,
-    /// Sectors per track, inner over outer.
+    /// Ratio of sectors per track, inner zone over outer.
     pub inner_ratio: f64,
-    /// Spread of the seek's duration.
+    /// Scale of the half-normal jitter of the seek time.
     pub seek_jitter: f64,
-    /// Share of requests that take much longer (retries, thermal recalibration).
+    /// Fraction of requests that take much longer (retries, thermal recalibration).
     pub outlier_fraction: f64,
-    /// How much longer, on the average.
+    /// Mean additional time of those requests.
     pub mean_outlier_delay: f64,
-    /// Share of reads that the cache answers although nobody could know why.
+    /// Fraction of reads that the cache answers unpredictably.
     pub random_hit_fraction: f64,
-    /// Bytes that the drive reads on after a request as long as nobody calls the arm away.
+    /// Bytes that the drive prefetches after a request until the next seek.
     pub read_ahead: u64,
-    /// Pieces that the read cache holds.
+    /// Number of segments in the read cache.
     pub cache_segments: usize,
     /// Bytes of volatile write cache; 0 writes through.
     pub write_cache: u64,
-    /// Bytes per second at which the write cache empties.
+    /// Bytes per second at which the write cache is written back.
     pub drain_rate: f64,
-    /// Requests among which the drive chooses (native command queueing); 1 keeps their order.
+    /// Queue depth for reordering (native command queueing); 1 is first come, first served.
     pub ncq_depth: usize,
-    /// Bytes that cannot be read or written.
+    /// Byte range that cannot be read or written.
     pub failing_range: std::ops::Range<u64>,
-    /// How late the host sees an answer: median of the part that differs with every answer; 0 sees
-    /// all at once.
+    /// Median delay between completion and the host's observation, for the part that differs with
+    /// every completion; 0 has no delay.
     pub completion_delay: f64,
     /// Seed of jitter, outliers and cache hits.
     pub seed: u64,
@@ -85,15 +85,15 @@ impl Default for HardDiskSettings {
 }
 
 impl HardDiskSettings {
-    /// One revolution.
+    /// Duration of one revolution.
     #[must_use]
     pub fn revolution_time(&self) -> f64 {
         60e9 / self.rpm
     }
 
-    /// Duration of a seek over that many cylinders: it begins with the square root of the
-    /// distance, as long as the arm accelerates, and ends nearly straight (Ruemmler and Wilkes,
-    /// "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
+    /// Duration of a seek over that many cylinders. It grows with the square root of the distance
+    /// while the actuator accelerates, and becomes nearly linear (Ruemmler and Wilkes, "An
+    /// Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
     #[must_use]
     pub fn seek_time(&self, cylinders: u32) -> f64 {
         if cylinders == 0 {
@@ -106,8 +106,9 @@ impl HardDiskSettings {
     }
 
     pub(super) fn disk_shape(&self) -> DiskShape {
-        // A head that has switched finds the next sector just before it: a little more than the
-        // switch takes, or a sequential read would lose a revolution on every track.
+        // After a head switch the next sector is just ahead of the head. The skew is slightly
+        // longer than the switch; otherwise a sequential read would lose a revolution on every
+        // track.
         let skew = |switch: f64| switch / self.revolution_time() + 0.004;
         DiskShape {
             capacity: self.capacity,

@@ -1,7 +1,7 @@
 use super::*;
 use proptest::prelude::*;
 
-/// A drive without anything random, 10 ms a revolution.
+/// A drive without randomness, 10 ms per revolution.
 fn deterministic_disk() -> HardDiskSettings {
     HardDiskSettings {
         capacity: 8_000_000 * SECTOR_BYTES,
@@ -61,7 +61,7 @@ fn simulated_disk_cached_read_takes_command_time() {
 fn simulated_disk_prefetches_after_read() {
     let mut drive = HardDisk::new(deterministic_disk());
     let first = completion_time(drive.serve(&sector_read(100), 0.0));
-    // 2 ms later 200 sectors have passed: 150 on it is there, 300 on it is still to come.
+    // 2 ms later 200 sectors have passed: sector +150 is prefetched, sector +300 is not yet.
     let behind = completion_time(drive.serve(&sector_read(250), first + 2e6));
     assert!(behind - first - 2e6 < 130e3);
     let ahead = completion_time(drive.serve(&sector_read(400), behind));
@@ -113,7 +113,8 @@ fn simulated_disk_queue_prefers_earliest_sector() {
     assert_eq!(in_order.choose_next(&waiting), Some(0));
 }
 
-/// Sequential requests of 1 MiB, so many at a time: bytes per revolution over those of a track.
+/// Throughput of sequential requests of 1 MiB at a queue depth, as bytes per revolution over bytes
+/// per track.
 fn sequential_fraction(settings: HardDiskSettings, depth: usize, write: bool) -> f64 {
     const REQUEST_BYTES: u32 = 1 << 20;
     const COUNT: u64 = 200;
@@ -151,7 +152,7 @@ fn simulated_disk_sequential_at_any_depth_reaches_media_throughput() {
             (0.7..=1.0).contains(&share),
             "reads at depth {depth}: {share}"
         );
-        // At depth 1 the platter turns on while the next write is on its way.
+        // At depth 1 the platter rotates on while the next write is submitted.
         let share = sequential_fraction(deterministic_disk(), depth, true);
         assert!(
             depth == 1 || (0.7..=1.0).contains(&share),

@@ -1,25 +1,26 @@
-//! How late a host sees the answers of a drive: behind FUSE, a loop device, a busy or a sleeping
+//! Delay until a host observes a drive's completions: behind FUSE, a loop device, a busy or an idle
 //! processor.
 
 use crate::drive::random::Xoshiro256;
 
-/// Time in nanoseconds after which the slow part has forgotten most of what it was.
+/// Correlation time of the slow component in nanoseconds.
 const CORRELATION_TIME: f64 = 0.4e9;
-/// Standard deviation of the logarithm of the part that differs with every answer.
+/// Standard deviation of the logarithm of the component that differs with every completion.
 const FAST_DEVIATION: f64 = 0.6;
-/// Standard deviation of the slow part, and the growth for each e-fold of waiting, over the median.
+/// Standard deviation of the slow component, and the growth per e-fold of waiting, relative to the
+/// median.
 const SLOW_DEVIATION: f64 = 0.3;
 const WAKEUP_GROWTH: f64 = 0.25;
-/// The wait from which on processors sleep deeper, in nanoseconds.
+/// Waiting time above which processors enter deeper idle states, in nanoseconds.
 const IDLE_THRESHOLD: f64 = 150e3;
-/// Share of the answers during which another program had the processor, and for how many medians at
-/// most.
+/// Fraction of the completions during which another process preempts the host, and the longest
+/// preemption in medians.
 const PREEMPTION_CHANCE: f64 = 0.005;
 const MAX_DELAY: f64 = 20.0;
 
-/// Delays of answers. Each is the sum of one that differs with every answer (log-normal), one that
-/// changes slowly (autoregressive), one that grows with the time that the host has waited, and seldom a
-/// long one.
+/// Completion delays. Each is the sum of a component that differs with every completion
+/// (log-normal), one that changes slowly (autoregressive), one that grows with the time that the
+/// host has waited, and occasionally a long one.
 #[derive(Debug)]
 pub struct Lateness {
     median_delay: f64,
@@ -29,7 +30,7 @@ pub struct Lateness {
 }
 
 impl Lateness {
-    /// Delays around a median in nanoseconds; with 0 there are none.
+    /// Delays with a median in nanoseconds; 0 disables them.
     #[must_use]
     pub fn new(median: f64, seed: u64) -> Self {
         Self {
@@ -40,8 +41,8 @@ impl Lateness {
         }
     }
 
-    /// The delay in nanoseconds of an answer that is ready at `at`, for which the host has waited so
-    /// long.
+    /// Delay in nanoseconds of a completion at time `at` for which the host has waited `waited`
+    /// nanoseconds.
     pub fn delay_of(&mut self, at: f64, waited: f64) -> f64 {
         if self.median_delay <= 0.0 {
             return 0.0;

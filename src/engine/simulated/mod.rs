@@ -1,6 +1,6 @@
-//! The engine that needs no drive: requests go to a model, in virtual time or in real time.
+//! The engine of simulated drives: requests go to a model, in virtual time or in real time.
 //!
-//! A new drive is one file with a [`Kind`], and one line in [`KINDS`].
+//! To add a drive, write one file with a [`SimulatedKind`] and add it to [`SIMULATED_KINDS`].
 
 mod drives;
 pub mod geometry;
@@ -32,11 +32,11 @@ pub use self::station::{ServerQueue, ServiceTime};
 pub struct SimulatedKind {
     /// `sim:NAME`.
     pub name: &'static str,
-    /// What is special about it.
+    /// One-line description of its behaviour.
     pub summary: &'static str,
-    /// Its own parameters; all take `size`, `block`, `physical` and `clock` besides.
+    /// Names of its own parameters. All kinds also accept `size`, `block`, `physical` and `clock`.
     pub parameters: &'static [&'static str],
-    /// Builds it from its parameters.
+    /// Builds the drive from its parameters.
     pub build: fn(&mut SimParameters) -> Result<SimulatedDrive, SimError>,
 }
 
@@ -58,13 +58,13 @@ pub const SIMULATED_KINDS: &[SimulatedKind] = &[
     ssd_model::SSD,
 ];
 
-/// A simulated drive, ready to be measured.
+/// A simulated drive that is ready to be measured.
 pub struct SimulatedDrive {
-    /// What it is to a test.
+    /// Its properties as a target.
     pub target: Target,
-    /// How it behaves.
+    /// The model of its behaviour.
     pub model: Box<dyn DriveModel>,
-    /// Whether a second of the drive takes a second.
+    /// Whether it runs in real time: a second of the drive takes a second.
     pub is_real_time: bool,
 }
 
@@ -79,7 +79,7 @@ impl fmt::Debug for SimulatedDrive {
 }
 
 impl SimulatedDrive {
-    /// The same drive, saying that it rotates or does not.
+    /// The same drive, reporting itself as rotational or not.
     #[must_use]
     pub fn with_rotational(mut self, rotational: bool) -> Self {
         if let Some(drive) = &mut self.target.drive {
@@ -89,13 +89,13 @@ impl SimulatedDrive {
     }
 }
 
-/// A drive that was switched on, and how long ago.
+/// A powered drive and the time since power-on.
 struct PoweredDrive {
     model: Box<dyn DriveModel>,
     power_on_ns: u64,
 }
 
-/// The engine that needs no drive.
+/// The engine of simulated drives.
 pub struct SimulatedEngine {
     target: Target,
     is_real_time: bool,
@@ -109,7 +109,7 @@ impl fmt::Debug for SimulatedEngine {
 }
 
 impl SimulatedEngine {
-    /// Switches a drive on.
+    /// Powers on a drive.
     #[must_use]
     pub fn new(simulation: SimulatedDrive) -> Self {
         Self {

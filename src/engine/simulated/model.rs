@@ -1,4 +1,4 @@
-//! What a simulated drive is.
+//! Interface of a simulated drive.
 
 use crate::engine::plan::DataKind;
 
@@ -9,32 +9,32 @@ pub struct SimRequest {
     pub address: u64,
     /// Length in bytes.
     pub bytes: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub is_write: bool,
-    /// What it writes: some drives compress.
+    /// The data to write: some drives compress.
     pub data: DataKind,
 }
 
-/// A request that a simulated drive has done.
+/// A completed request of a simulated drive.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SimCompletion {
-    /// When, in nanoseconds since the drive was switched on.
+    /// Completion time in nanoseconds since power-on.
     pub completed_at_ns: u64,
-    /// The number under which the request was submitted.
+    /// The id that the request was submitted with.
     pub id: u64,
-    /// Bytes moved, or an error number of the kernel (`libc::EIO`).
+    /// Bytes transferred, or an error number of the kernel (`libc::EIO`).
     pub result: Result<u32, i32>,
 }
 
-/// A simulated drive. It holds its queue itself, so that it may choose what it serves next
-/// (native command queuing). Time never runs backwards and goes on from one execution to the
-/// next, as a platter does.
+/// A simulated drive. It contains its own queue and can therefore reorder requests (native command
+/// queuing). Time is monotonic and continues from one execution to the next, like the rotation of a
+/// platter.
 pub trait DriveModel: Send {
-    /// Takes a request at a time in nanoseconds since the drive was switched on.
+    /// Receives a request at a time in nanoseconds since power-on.
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest);
 
-    /// Serves what is queued up to a moment and yields the next request that is done by then;
-    /// `None` when none is. No service that begins after that moment may be decided, for other
-    /// requests may come until it begins. Completions come in order of time.
+    /// Serves the queue up to a time and returns the next request that completes by then; `None`
+    /// when there is none. A service that begins after that time must not be decided yet, because
+    /// more requests may arrive before. Completions are returned in order of time.
     fn advance(&mut self, until_ns: u64) -> Option<SimCompletion>;
 }

@@ -1,4 +1,4 @@
-//! Reads `sim:NAME,key=value,...`.
+//! Parses `sim:NAME,key=value,...`.
 
 use super::model::DriveModel;
 use super::{SIMULATED_KINDS, SimulatedDrive, SimulatedKind};
@@ -6,9 +6,9 @@ use crate::drive::identity::DeviceDetails;
 use crate::drive::{BlockDevice, DriveKind, Target, TargetKind};
 use crate::units;
 
-/// What begins the name of every simulated drive.
+/// Prefix of the name of every simulated drive.
 pub const NAME_PREFIX: &str = "sim:";
-/// Parameters that every simulated drive takes.
+/// Parameters that every simulated drive accepts.
 const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
 
 /// Why a simulated drive cannot be built: one sentence that names the parameter.
@@ -16,7 +16,7 @@ const COMMON_PARAMETERS: [&str; 4] = ["size", "block", "physical", "clock"];
 #[error("{0}")]
 pub struct SimError(pub String);
 
-/// The parameters of a simulated drive, as the user wrote them.
+/// The parameters of a simulated drive as the user wrote them.
 #[derive(Debug)]
 pub struct SimParameters {
     name: String,
@@ -25,10 +25,10 @@ pub struct SimParameters {
 }
 
 impl SimParameters {
-    /// Splits the name of a simulated drive into its parts and checks the names of the parameters.
+    /// Splits the name of a simulated drive into its parts and checks the parameter names.
     ///
     /// # Errors
-    /// When the drive or a parameter is not known; the sentence lists those that are.
+    /// When the drive or a parameter is unknown; the message lists the known ones.
     pub fn parse(name: &str) -> Result<Self, SimError> {
         let mut parts = name.strip_prefix(NAME_PREFIX).unwrap_or(name).split(',');
         let wanted = parts.next().unwrap_or_default();
@@ -62,12 +62,12 @@ impl SimParameters {
     /// Builds the drive.
     ///
     /// # Errors
-    /// When a value cannot be read.
+    /// When a value cannot be parsed.
     pub fn build(mut self) -> Result<SimulatedDrive, SimError> {
         (self.kind.build)(&mut self)
     }
 
-    /// The last value given for a parameter, read by `read`.
+    /// The last value given for a parameter, parsed by `read`.
     fn parse_value<T, E: std::fmt::Display>(
         &self,
         key: &str,
@@ -82,18 +82,18 @@ impl SimParameters {
         }
     }
 
-    /// A size or, per second, a throughput in bytes; `None` when it is not given.
+    /// A size, or a throughput per second, in bytes; `None` when it is not given.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn optional_size(&self, key: &str) -> Result<Option<u64>, SimError> {
         self.parse_value(key, |text| units::parse_size(text.trim_end_matches("/s")))
     }
 
-    /// A size or, per second, a throughput in bytes.
+    /// A size, or a throughput per second, in bytes.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn size(&self, key: &str, default: u64) -> Result<u64, SimError> {
         Ok(self.optional_size(key)?.unwrap_or(default))
     }
@@ -101,7 +101,7 @@ impl SimParameters {
     /// A duration in nanoseconds.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn duration_ns(&self, key: &str, default: u64) -> Result<u64, SimError> {
         let duration = self.parse_value(key, units::parse_duration)?;
         Ok(duration.map_or(
@@ -113,7 +113,7 @@ impl SimParameters {
     /// A whole number.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn count(&self, key: &str, default: u32) -> Result<u32, SimError> {
         Ok(self.parse_value(key, str::parse::<u32>)?.unwrap_or(default))
     }
@@ -121,15 +121,15 @@ impl SimParameters {
     /// A number.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn number(&self, key: &str, default: f64) -> Result<f64, SimError> {
         Ok(self.parse_value(key, str::parse::<f64>)?.unwrap_or(default))
     }
 
-    /// A share from 0 to 1, written `0.2` or `20%`.
+    /// A fraction from 0 to 1, written `0.2` or `20%`.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn fraction(&self, key: &str, default: f64) -> Result<f64, SimError> {
         let read = |text: &str| {
             let (number, whole) = text.strip_suffix('%').map_or((text, 1.0), |n| (n, 100.0));
@@ -150,15 +150,15 @@ impl SimParameters {
     /// Size of the drive in bytes.
     ///
     /// # Errors
-    /// When it cannot be read.
+    /// When it cannot be parsed.
     pub fn drive_size(&self) -> Result<u64, SimError> {
         self.size("size", 10_000_000_000)
     }
 
-    /// The whole drive, around its model. A drive that rotates says so afterwards.
+    /// Builds the drive around its model. A rotational drive is marked as such afterwards.
     ///
     /// # Errors
-    /// When a common parameter cannot be read.
+    /// When a common parameter cannot be parsed.
     pub fn build_around(&self, model: Box<dyn DriveModel>) -> Result<SimulatedDrive, SimError> {
         let size = self.drive_size()?;
         let logical = u32::try_from(self.size("block", 512)?).unwrap_or(u32::MAX);
@@ -191,7 +191,7 @@ impl SimParameters {
         })
     }
 
-    /// What the drive says of itself.
+    /// Identity that the drive reports.
     fn drive_identity(&self, size: u64, logical: u32, physical: u32) -> BlockDevice {
         BlockDevice {
             name: format!("{NAME_PREFIX}{}", self.kind.name),

@@ -1,36 +1,36 @@
-//! A solid state drive made of arithmetic: parallel units, a write buffer that fills, stalls for
-//! erasing, and compression if asked for. Times are nanoseconds since the clock's origin.
+//! Model of a solid state drive: parallel flash units, a write buffer that fills, stalls for
+//! erasing, and optional compression. Times are nanoseconds since the clock's origin.
 
 use super::hdd::{DriveAccess, DriveAnswer};
 use crate::drive::random::Xoshiro256;
 
-/// Bytes that one unit reads or programs at a time.
+/// Page size: bytes that one unit reads or programs at a time.
 const PAGE_BYTES: u64 = 16 << 10;
 
-/// What a simulated solid state drive is like. Times in nanoseconds.
+/// Settings of a simulated solid state drive. Times in nanoseconds.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SsdSettings {
     /// Size in bytes.
     pub capacity: u64,
-    /// Units that work at the same time.
+    /// Number of units that work in parallel.
     pub units: usize,
-    /// Reading one page.
+    /// Time to read one page.
     pub page_read_time: f64,
-    /// Programming one page.
+    /// Time to program one page.
     pub page_program_time: f64,
-    /// Erasing one block.
+    /// Time to erase one block.
     pub block_erase_time: f64,
-    /// Bytes that a unit programs before it has to erase again.
+    /// Block size: bytes that a unit programs between two erases.
     pub bytes_per_erase: u64,
-    /// What every command costs.
+    /// Overhead of every command.
     pub command_overhead: f64,
-    /// Bytes per second between drive and host.
+    /// Interface throughput between drive and host in bytes per second.
     pub interface_rate: f64,
-    /// Bytes of fast write buffer.
+    /// Bytes of write buffer.
     pub write_buffer: u64,
-    /// Whether data is compressed before it is written.
+    /// Whether the drive compresses data before it writes it.
     pub compresses: bool,
-    /// Spread of a page's reading.
+    /// Scale of the half-normal jitter of the page read time.
     pub read_jitter: f64,
     /// Seed of the jitter.
     pub seed: u64,
@@ -55,7 +55,7 @@ impl Default for SsdSettings {
     }
 }
 
-/// One unit: when it is free, and how much it can program before it erases.
+/// One unit: when it becomes idle, and how much it can program before the next erase.
 #[derive(Debug, Clone, Copy)]
 struct FlashUnit {
     free_at: f64,
@@ -97,8 +97,8 @@ impl SolidStateDrive {
         self.settings.capacity
     }
 
-    /// Answers a request that arrives at `at`. `entropy` is the share of written data that cannot
-    /// be compressed away, 0 to 1.
+    /// Serves a request that arrives at `at`. `entropy` is the incompressible fraction of the
+    /// written data, 0 to 1.
     pub fn serve(&mut self, access: &DriveAccess, at: f64, entropy: f64) -> DriveAnswer {
         let begin = at + self.settings.command_overhead;
         let done = if access.is_write {
@@ -109,7 +109,7 @@ impl SolidStateDrive {
         DriveAnswer::Completed(self.transfer_over_interface(access, done))
     }
 
-    /// Writes the buffer out: when it is done.
+    /// Flushes the write buffer and returns when that is done.
     pub fn flush(&mut self, at: f64) -> f64 {
         self.drain_write_buffer(at);
         let done =
@@ -134,7 +134,7 @@ impl SolidStateDrive {
         done
     }
 
-    /// Into the buffer at once; when that is full, as fast as the units program.
+    /// Writes complete in the buffer; when it is full, at the rate at which the units program.
     fn write(&mut self, access: &DriveAccess, begin: f64, entropy: f64) -> f64 {
         let share = if self.settings.compresses {
             entropy.clamp(0.05, 1.0)
@@ -160,19 +160,19 @@ impl SolidStateDrive {
         state.free_at
     }
 
-    /// The wire carries one request at a time.
+    /// The interface transfers one request at a time.
     fn transfer_over_interface(&mut self, access: &DriveAccess, ready: f64) -> f64 {
         let wire = f64::from(access.bytes) / self.settings.interface_rate * 1e9;
         self.interface_free_at = self.interface_free_at.max(ready) + wire;
         self.interface_free_at
     }
 
-    /// Pages lie on the units in turn, scattered so that no stride meets one unit only.
+    /// Pages are striped over the units in scattered order, so that no stride hits one unit only.
     fn unit_of(&self, page: u64) -> usize {
         (crate::drive::random::splitmix64(page) % self.flash_units.len() as u64) as usize
     }
 
-    /// Bytes per second that all units program together.
+    /// Total program rate of all units in bytes per second.
     fn program_rate(&self) -> f64 {
         self.flash_units.len() as f64 * PAGE_BYTES as f64 / self.settings.page_program_time * 1e9
     }

@@ -1,4 +1,4 @@
-//! `sim:ssd`: the solid state drive made of arithmetic behind a queue.
+//! `sim:ssd`: the solid state drive model with a queue.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -64,16 +64,16 @@ fn build(settings: &mut SimParameters) -> Result<SimulatedDrive, SimError> {
         .with_rotational(false))
 }
 
-/// One drive, and what it has begun.
+/// A drive and its started requests.
 #[derive(Debug)]
 struct SsdQueue {
     drive: SolidStateDrive,
-    /// What is decided: time, order of submission, number, bytes.
+    /// Scheduled completions: time, order of submission, id, bytes.
     scheduled_completions: BinaryHeap<Reverse<(u64, u64, u64, u32)>>,
     submitted: u64,
 }
 
-/// Share of the data that cannot be compressed away.
+/// Incompressible fraction of the data.
 fn incompressible_fraction(data: DataKind) -> f64 {
     match data {
         DataKind::Random => 1.0,
@@ -89,7 +89,7 @@ impl DriveModel for SsdQueue {
             bytes: request.bytes,
             is_write: request.is_write,
         };
-        // The units serve in the order of submission: nothing that comes later changes it.
+        // The units serve in the order of submission: later requests do not change the result.
         let answer = self.drive.serve(
             &access,
             now_ns as f64,

@@ -1,31 +1,31 @@
-//! A drive that serves so many requests at a time, first come, first served.
+//! A drive with a fixed number of servers, first come, first served.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 
 use super::model::{DriveModel, SimCompletion, SimRequest};
 
-/// How long one request takes, and how it ends.
+/// Service time and result of a request.
 pub trait ServiceTime: Send {
-    /// Serves a request from that moment on: nanoseconds that it takes, and its result.
+    /// Serves a request from `start_ns` on. Returns the service time in nanoseconds and the result.
     fn serve(&mut self, start_ns: u64, request: SimRequest) -> (u64, Result<u32, i32>);
 }
 
-/// What is decided: time of the end, order of submission, number, result.
+/// A scheduled completion: time, order of submission, id, result.
 type ServedRequest = (u64, u64, u64, Result<u32, i32>);
 
-/// A queue in front of equal servers.
+/// A queue with identical servers.
 #[derive(Debug)]
 pub struct ServerQueue<S> {
     service: S,
-    /// When each server is free.
+    /// When each server becomes idle.
     server_free_times: BinaryHeap<Reverse<u64>>,
     scheduled_completions: BinaryHeap<Reverse<ServedRequest>>,
     submitted: u64,
 }
 
 impl<S: ServiceTime> ServerQueue<S> {
-    /// That many servers, at least one.
+    /// With that many servers, at least one.
     pub fn new(service: S, parallel: u32) -> Self {
         Self {
             service,
@@ -38,7 +38,7 @@ impl<S: ServiceTime> ServerQueue<S> {
 
 impl<S: ServiceTime> DriveModel for ServerQueue<S> {
     fn submit(&mut self, now_ns: u64, id: u64, request: SimRequest) {
-        // First come, first served: nothing that comes later changes this request's place.
+        // First come, first served: later requests do not delay this one.
         let Reverse(free_ns) = self.server_free_times.pop().unwrap_or_default();
         let start_ns = free_ns.max(now_ns);
         let (takes_ns, result) = self.service.serve(start_ns, request);

@@ -1,4 +1,4 @@
-//! The engine against drives whose truth is known, in virtual time.
+//! The engine on drives with known properties, in virtual time.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -122,7 +122,7 @@ fn open_loop_latency_counts_from_scheduled_start() {
     plan.arrival_rate = Some(20_000.0);
     plan.log_capacity = 100;
     let outcome = execute(&simulated_engine("sim:constant,latency=100us"), &plan);
-    // Due every 50 us, done every 100 us: the n-th is late by n times 50 us more.
+    // Due every 50 us, completed every 100 us: each request is 50 us later than the one before it.
     for (index, request) in (0_u64..).zip(&outcome.request_log) {
         assert_eq!(request.start_ns, index * 50_000);
         assert_eq!(request.end_ns, (index + 1) * 100_000);

@@ -1,4 +1,4 @@
-//! One execution against a model: jumps from event to event.
+//! One execution on a model: a discrete-event simulation.
 
 use std::time::{Duration, Instant};
 
@@ -14,10 +14,10 @@ use crate::engine::request_generator::{
 };
 use crate::engine::{CancellationToken, EngineError, end_fsync, execution, threads};
 
-/// How often, in real time, the hand on the switch is looked at and `observe` is called.
+/// Real-time intervals at which the cancellation token is polled and `observe` is called.
 const CANCELLATION_POLL_INTERVAL: Duration = Duration::from_millis(20);
 const SNAPSHOT_INTERVAL: Duration = Duration::from_millis(125);
-/// Events between two looks at the real clock.
+/// Events between two readings of the real clock.
 const EVENTS_PER_CLOCK_READ: u32 = 256;
 
 /// One worker of the plan.
@@ -93,7 +93,7 @@ impl<'a> SimExecution<'a> {
         }
     }
 
-    /// Yields the outcome and the model's time at its end.
+    /// Returns the outcome and the model's time at its end.
     pub(super) fn execute(
         mut self,
         model: &mut dyn DriveModel,
@@ -141,8 +141,8 @@ impl<'a> SimExecution<'a> {
         Ok(failed.map_or(EndReason::Completed, EndReason::Failed))
     }
 
-    /// Submits all that is due and fits; yields when the next request is due that does not come of
-    /// itself when another completes.
+    /// Submits all requests that are due and fit the queue. Returns when the next scheduled request
+    /// is due, if its submission does not depend on a completion.
     fn submit(&mut self, model: &mut dyn DriveModel, now_ns: u64) -> Option<u64> {
         let mut next: Option<u64> = None;
         for (index, worker) in self.workers.iter_mut().enumerate() {
@@ -192,7 +192,7 @@ impl<'a> SimExecution<'a> {
         Ok(())
     }
 
-    /// Lets the real clock come along, shows how far it is, and says whether to stop.
+    /// In real time, waits for the clock; publishes a snapshot and returns whether to stop.
     fn poll_cancellation(
         &mut self,
         at_ns: u64,
@@ -228,7 +228,7 @@ impl<'a> SimExecution<'a> {
         }
     }
 
-    /// Lets the model finish what it has; nobody counts it.
+    /// Lets the model complete its pending requests without counting them.
     fn drain_model(&self, model: &mut dyn DriveModel) -> u64 {
         let mut last_ns = 0;
         while let Some(done) = model.advance(u64::MAX) {

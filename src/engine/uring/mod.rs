@@ -19,7 +19,7 @@ use super::{
 };
 use crate::roots::SysPaths;
 
-/// The engine on io_uring.
+/// The io_uring engine.
 #[derive(Debug)]
 pub struct UringEngine {
     source: IoTarget,
@@ -29,7 +29,7 @@ pub struct UringEngine {
     used: Arc<UringFeatures>,
 }
 
-/// What the last execution could make use of.
+/// Optional features that the last execution used.
 #[derive(Debug, Default)]
 struct UringFeatures {
     file_not_registered: AtomicBool,
@@ -41,7 +41,8 @@ impl UringEngine {
     /// For a medium.
     ///
     /// # Errors
-    /// When this kernel, container or sysctl allows no ring; [`reason`] puts it into words.
+    /// When this kernel, container or sysctl allows no ring; [`unavailable_reason`] describes the
+    /// cause.
     pub fn new(source: IoTarget) -> io::Result<Self> {
         Ok(Self {
             source,
@@ -51,7 +52,8 @@ impl UringEngine {
         })
     }
 
-    /// The same with `IORING_OP_NOP` in place of reads and writes: nothing reaches the target.
+    /// As [`new`](Self::new), with `IORING_OP_NOP` in place of reads and writes: no request reaches
+    /// the target.
     pub fn with_nop_requests(self) -> Self {
         Self {
             is_nop: true,
@@ -60,7 +62,7 @@ impl UringEngine {
     }
 }
 
-/// Why there is no io_uring, one sentence.
+/// Why io_uring is unavailable, as one sentence.
 #[must_use]
 pub fn unavailable_reason(roots: &SysPaths, error: &io::Error) -> String {
     let path = roots.proc.join("sys/kernel/io_uring_disabled");
@@ -129,7 +131,7 @@ impl Engine for UringEngine {
         let maker: WorkerFactory = Arc::new(move |_| {
             let file = Arc::clone(&lanes_file);
             let queue = UringWorker::new(setup, nop, &shared_plan, &source, file)?;
-            // Said once for all workers: what one could not have is not listed.
+            // Reported once for all workers: a feature that one worker lacks is not listed.
             used.file_not_registered
                 .fetch_or(!queue.has_file(), Ordering::Relaxed);
             used.buffers_not_registered

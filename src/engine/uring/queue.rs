@@ -1,4 +1,4 @@
-//! One worker's queue: keeps the ring full, waits, records.
+//! The ring of one worker: submits requests, waits for completions and records them.
 
 use std::os::fd::{AsRawFd, OwnedFd};
 use std::sync::Arc;
@@ -17,21 +17,21 @@ use crate::engine::request_generator::{NextStep, ScheduledRequest};
 use crate::engine::write_gate::ATTEMPT_EVERY;
 use crate::engine::{EngineError, threads};
 
-/// The longest wait in the kernel: so soon a stop is noticed.
+/// The longest wait in the kernel, which bounds the delay of a cancellation.
 const MAX_WAIT: Duration = Duration::from_millis(20);
-/// The kernel wakes us up to this late: the rest is waited for awake.
+/// The kernel may wake the worker this late. The worker polls for the rest of the time.
 const WAKEUP_MARGIN_NS: u64 = 60_000;
-/// How many requests at most go into the kernel at once. Handing it all free slots in one go
-/// makes the queue move in lockstep and the drive run dry.
+/// Maximum number of requests per submission. Submitting all free slots at once synchronises the
+/// requests, and the drive's queue runs empty.
 const MAX_BATCH: u32 = 8;
 
 /// `IORING_ENTER_GETEVENTS`.
 const GET_EVENTS: u32 = 1;
 
-/// Marks the answer to a request to take another one back.
+/// `user_data` of a cancellation request.
 const CANCEL_USER_DATA: u64 = u64::MAX;
 
-/// Whether a request ended because it was taken back.
+/// Whether a request completed because it was cancelled.
 fn was_cancelled(answer: i32) -> bool {
     [-libc::ECANCELED, -libc::EINTR].contains(&answer)
 }
@@ -43,9 +43,9 @@ struct RequestInFlight {
     start_ns: u64,
 }
 
-/// One worker's ring, buffers and requests in flight.
+/// Ring, buffers and requests in flight of one worker.
 pub struct UringWorker {
-    /// Declared before the buffers, so that the kernel lets go of them first.
+    /// Declared before the buffers, so that the kernel releases them first.
     ring: IoUring,
     buffers: RequestBuffers,
     file: Arc<OwnedFd>,
@@ -57,17 +57,17 @@ pub struct UringWorker {
     in_flight_requests: Vec<RequestInFlight>,
     free_slots: Vec<u16>,
     batch_size: usize,
-    /// Requests in the ring's memory that the kernel never gets: writing was forbidden before.
+    /// Submission entries that never reach the kernel because writing was forbidden first.
     unsent: usize,
     has_arrival_rate: bool,
     spin_wait: bool,
 }
 
-/// What filling the queue ended with.
+/// Why filling the submission queue stopped.
 enum FillResult {
-    /// The batch is full; there may be more.
+    /// The batch is full; more requests may follow.
     BatchFull,
-    /// Every slot is in flight.
+    /// Every slot has a request in flight.
     QueueFull,
     /// The next request is due at this time, in nanoseconds since the origin.
     WaitUntil(u64),
@@ -76,7 +76,7 @@ enum FillResult {
 }
 
 impl UringWorker {
-    /// A ring and buffers for one worker of a plan.
+    /// Creates a ring and buffers for one worker of a plan.
     ///
     /// # Errors
     /// When the kernel has no memory for them.
@@ -94,10 +94,10 @@ impl UringWorker {
                 tried: format!("set up io_uring for {} requests", plan.depth),
                 source,
             })?;
-        // A registered file stays open in the ring, which the kernel takes down when it likes: a
+        // The ring keeps a registered file open, and the kernel destroys a ring asynchronously. A
         // plan that times the closing must hold the only reference.
         let has_file = plan.end_fsync.is_none() && ring::register_file(&ring, file.as_raw_fd());
-        // SAFETY: the ring is declared before the buffers and so dropped before them.
+        // SAFETY: the ring is declared before the buffers and is therefore dropped before them.
         let has_buffers = unsafe { ring::register_buffers(&ring, buffers.area().iovec()) };
         let cores = std::thread::available_parallelism().map_or(1, usize::from);
         Ok(Self {
@@ -109,22 +109,22 @@ impl UringWorker {
             is_file_registered: has_file,
             are_buffers_registered: has_buffers,
             in_flight_requests: vec![RequestInFlight::default(); plan.depth as usize],
-            // The last is taken first: begin with slot 0.
+            // Slots are taken from the end: the first one is slot 0.
             free_slots: (0..plan.depth as u16).rev().collect(),
             batch_size: (plan.depth / 8).clamp(1, MAX_BATCH) as usize,
             unsent: 0,
             has_arrival_rate: plan.arrival_rate.is_some(),
-            // As many spinning threads as cores would be in each other's way.
+            // As many polling threads as cores would compete for the CPU.
             spin_wait: (plan.workers as usize) < cores.max(2),
         })
     }
 
-    /// Whether the file is registered.
+    /// Whether the file is registered with the ring.
     pub fn has_file(&self) -> bool {
         self.is_file_registered
     }
 
-    /// Whether the buffers are registered.
+    /// Whether the buffers are registered with the ring.
     pub fn has_buffers(&self) -> bool {
         self.are_buffers_registered
     }
@@ -134,7 +134,7 @@ impl UringWorker {
         self.in_flight_requests.len() - self.free_slots.len() - self.unsent
     }
 
-    /// Puts up to a batch of requests into the ring's memory. Yields the worker's time as well.
+    /// Adds up to one batch of requests to the submission queue. Also returns the worker's time.
     #[inline]
     fn fill_submission_queue(
         &mut self,
@@ -156,11 +156,11 @@ impl UringWorker {
             };
             let entry = self.submission_entry(slot, &request);
             if request.request.writes {
-                // Making its content took time that is not the drive's.
+                // Generating the data took time that is not the drive's.
                 now = lane.elapsed_ns();
             }
-            // SAFETY: the entry's buffer lives in `buffers`, which outlives the ring, belongs to
-            // this slot alone, and is not touched before the slot is free again.
+            // SAFETY: the entry's buffer is part of `buffers`, which outlives the ring. It belongs
+            // to this slot only and is not accessed until the slot is free again.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 return Err(EngineError::EngineStart {
                     tried: "hand a request to io_uring".to_owned(),
@@ -177,7 +177,7 @@ impl UringWorker {
         Ok((filled, now))
     }
 
-    /// The ring's form of a request.
+    /// The submission entry of a request.
     #[inline]
     fn submission_entry(&mut self, slot: u16, request: &ScheduledRequest) -> squeue::Entry {
         let job = request.request;
@@ -212,15 +212,16 @@ impl UringWorker {
         entry.user_data(u64::from(slot))
     }
 
-    /// Enters the kernel: hands over what is in the ring's memory, and waits for `want`
-    /// completions, at most that long.
+    /// Enters the kernel: submits the queued entries and waits for `want` completions, at most for
+    /// `limit`.
     fn submit_and_wait(&self, want: usize, limit: Duration) -> Result<(), EngineError> {
         let time = Timespec::from(limit);
         let arguments = SubmitArgs::new().timespec(&time);
         match self.ring.submitter().submit_with_args(want, &arguments) {
             Ok(_) => Ok(()),
             Err(error) => match error.raw_os_error() {
-                // Time is up, a signal came, or the kernel wants its completions taken first.
+                // The timeout expired, a signal arrived, or the completion queue must be reaped
+                // first.
                 Some(libc::ETIME | libc::EINTR | libc::EBUSY | libc::EAGAIN) => Ok(()),
                 _ => Err(EngineError::EngineStart {
                     tried: "enter io_uring".to_owned(),
@@ -230,7 +231,7 @@ impl UringWorker {
         }
     }
 
-    /// Records all that has completed, with one look at the clock.
+    /// Records all completions with a single clock reading.
     #[inline]
     fn reap_completions(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
         let completions = self.ring.completion();
@@ -246,7 +247,7 @@ impl UringWorker {
             let slot = completion.user_data() as u16;
             let flight = &self.in_flight_requests[usize::from(slot)];
             let answer = match completion.result() {
-                // What a request that moved everything would answer.
+                // The result of a request that transferred everything.
                 0 if self.is_nop => flight.request.request.length.cast_signed(),
                 answer => answer,
             };
@@ -254,7 +255,7 @@ impl UringWorker {
                 Ok(bytes) => lane
                     .recorder
                     .record(&flight.request, flight.start_ns, now, bytes),
-                // Taken back as it was asked for.
+                // Cancelled as requested.
                 Err(_) if lane.shared.is_cancelled() && was_cancelled(completion.result()) => {}
                 Err(error) => failed = failed.or(Some(error)),
             }
@@ -264,7 +265,7 @@ impl UringWorker {
         failed.map_or(Ok(()), Err)
     }
 
-    /// The main loop: until there are no more requests, one fails, or all are stopped.
+    /// The main loop: runs until there are no more requests, one fails, or the execution stops.
     fn submit_all(&mut self, lane: &mut WorkerContext) -> Result<(), EngineError> {
         while !lane.shared.is_stopped() {
             let (filled, now) = self.fill_submission_queue(lane)?;
@@ -284,8 +285,8 @@ impl UringWorker {
         Ok(())
     }
 
-    /// Waits until writing requests may be submitted; says whether they may. Meanwhile it records
-    /// what completes.
+    /// Waits until write requests may be submitted and returns whether they may. Records
+    /// completions meanwhile.
     #[cold]
     fn wait_for_poll(&mut self, lane: &mut WorkerContext) -> Result<bool, EngineError> {
         let passed = lane.wait_for_poll(&mut |lane| {
@@ -298,7 +299,7 @@ impl UringWorker {
         Ok(passed)
     }
 
-    /// Has the kernel hand over its completions, without submitting anything.
+    /// Makes the kernel post completions without submitting anything.
     fn flush_completions(&self) -> Result<(), EngineError> {
         // SAFETY: no argument is passed, so that no memory has to stay valid.
         let entered = unsafe {
@@ -317,7 +318,7 @@ impl UringWorker {
         }
     }
 
-    /// Keeps back for good what the kernel has not got yet, when writing may have been forbidden.
+    /// Withholds permanently what the kernel has not received when writing may have been forbidden.
     fn keep_unsent(&mut self, lane: &WorkerContext) {
         let forbidden = lane.shared.is_stopped() || !lane.may_write(lane.elapsed_ns());
         if lane.gate.is_some() && forbidden && self.unsent == 0 {
@@ -325,7 +326,7 @@ impl UringWorker {
         }
     }
 
-    /// Waits for a completion; submits nothing that was kept back.
+    /// Waits for a completion without submitting withheld requests.
     fn wait_for_completion(&mut self, lane: &WorkerContext) -> Result<(), EngineError> {
         self.keep_unsent(lane);
         if self.unsent == 0 {
@@ -336,15 +337,16 @@ impl UringWorker {
         Ok(())
     }
 
-    /// How long to wait for a request that is due: the last bit with open eyes.
+    /// Timeout of the wait for a request that is due. The worker polls for the last part.
     fn wait_until_due(&self, due_ns: u64, now_ns: u64) -> Duration {
         let margin = if self.spin_wait { WAKEUP_MARGIN_NS } else { 0 };
         let wait = due_ns.saturating_sub(now_ns).saturating_sub(margin);
         Duration::from_nanos(wait).min(MAX_WAIT)
     }
 
-    /// Asks the kernel to take back what is in flight (io_uring_enter(2), `IORING_OP_ASYNC_CANCEL`):
-    /// it can for what waits for a thread, and cannot for what the drive has.
+    /// Asks the kernel to cancel the requests in flight (io_uring_enter(2),
+    /// `IORING_OP_ASYNC_CANCEL`). The kernel can cancel requests that wait for a thread, but not
+    /// those that the drive has.
     fn cancel_all(&mut self) {
         let mut in_flight = vec![true; self.in_flight_requests.len()];
         for slot in &self.free_slots {
@@ -354,15 +356,16 @@ impl UringWorker {
             let entry = opcode::AsyncCancel::new(slot as u64)
                 .build()
                 .user_data(CANCEL_USER_DATA);
-            // SAFETY: the entry refers to no memory. A full ring leaves the rest as it is.
+            // SAFETY: the entry refers to no memory. If the ring is full, the remaining requests
+            // are not cancelled.
             if unsafe { self.ring.submission().push(&entry) }.is_err() {
                 break;
             }
         }
     }
 
-    /// Waits for what is in flight; after the user's stop only for a moment. Says whether
-    /// everything has come back.
+    /// Waits for the requests in flight; after a cancellation by the user only briefly. Returns
+    /// whether all have completed.
     fn drain_in_flight(&mut self, lane: &mut WorkerContext) -> Result<bool, EngineError> {
         let mut give_up_ns = None;
         let mut result = Ok(());
@@ -372,7 +375,7 @@ impl UringWorker {
                 result = result.and(Err(error));
             }
             if lane.shared.is_cancelled() {
-                // A request to take others back would be submitted after what is kept back.
+                // A cancellation request would be submitted after the withheld requests.
                 if give_up_ns.is_none() && self.unsent == 0 {
                     self.cancel_all();
                 }
@@ -408,9 +411,9 @@ impl Drop for UringWorker {
             self.buffers.area().leak();
             return;
         }
-        // The kernel takes a ring down some time after it was closed. Until then it would hold the
-        // file, and its file system could not be unmounted; taken back, it is released at once.
-        // With nothing in flight neither call waits.
+        // The kernel destroys a ring some time after it was closed. Until then the ring would hold
+        // the file, and its file system could not be unmounted. Unregistering releases the file at
+        // once. With nothing in flight neither call waits.
         let submitter = self.ring.submitter();
         if self.is_file_registered {
             let _ = submitter.unregister_files();

@@ -1,26 +1,26 @@
-//! A ring with the best settings that this kernel knows.
+//! Creates a ring with the best settings that the kernel supports.
 
 use std::io;
 use std::os::fd::RawFd;
 
 use io_uring::IoUring;
 
-/// How completions get from the kernel to us, the best first (io_uring_setup(2)).
+/// How the kernel delivers completions, best mode first (io_uring_setup(2)).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CompletionMode {
-    /// `IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN`: when we ask (kernel 6.1).
+    /// `IORING_SETUP_SINGLE_ISSUER | IORING_SETUP_DEFER_TASKRUN`: on request (kernel 6.1).
     DeferTaskrun,
-    /// `IORING_SETUP_COOP_TASKRUN`: when we enter the kernel anyway (5.19).
+    /// `IORING_SETUP_COOP_TASKRUN`: at the next system call (5.19).
     CoopTaskrun,
-    /// By interrupting us.
+    /// By an inter-processor interrupt.
     Interrupt,
 }
 
 impl CompletionMode {
-    /// All, the best first.
+    /// All modes, best first.
     pub const ALL_MODES: [Self; 3] = [Self::DeferTaskrun, Self::CoopTaskrun, Self::Interrupt];
 
-    /// The words for the list of features.
+    /// Names for the list of features.
     #[must_use]
     pub fn features(self) -> &'static [&'static str] {
         match self {
@@ -30,10 +30,10 @@ impl CompletionMode {
         }
     }
 
-    /// A ring for that many requests in flight.
+    /// Creates a ring for that many requests in flight.
     ///
     /// # Errors
-    /// When the kernel does not know this setting or allows no ring at all.
+    /// When the kernel does not support this mode or allows no ring.
     pub fn build_ring(self, entries: u32) -> io::Result<IoUring> {
         let mut builder = IoUring::builder();
         match self {
@@ -44,11 +44,11 @@ impl CompletionMode {
         builder.build(entries.next_power_of_two())
     }
 
-    /// The best setting that works here.
+    /// The best mode that works on this system.
     ///
     /// # Errors
-    /// Why not even a plain ring can be had, or that waiting with a time limit is missing (kernel
-    /// before 5.11).
+    /// Why not even a plain ring can be created, or that waiting with a timeout is unsupported
+    /// (kernel before 5.11).
     pub fn probe_best() -> io::Result<Self> {
         let mut last = io::Error::from(io::ErrorKind::Unsupported);
         for setup in Self::ALL_MODES {
@@ -62,16 +62,16 @@ impl CompletionMode {
     }
 }
 
-/// Registers the one file, so that the kernel need not look it up at each request.
+/// Registers the file, so that the kernel does not look it up for each request.
 pub fn register_file(ring: &IoUring, file: RawFd) -> bool {
     ring.submitter().register_files(&[file]).is_ok()
 }
 
-/// Registers the whole of the buffers' memory as one, so that the kernel need not pin it at each
-/// request; the limit RLIMIT_MEMLOCK or the kernel's limit of 1 GiB may forbid it.
+/// Registers the memory of all buffers as one, so that the kernel does not pin it for each request.
+/// RLIMIT_MEMLOCK or the kernel's limit of 1 GiB may forbid it.
 ///
 /// # Safety
-/// The memory must stay mapped until the ring is gone.
+/// The memory must stay mapped until the ring is destroyed.
 pub unsafe fn register_buffers(ring: &IoUring, memory: libc::iovec) -> bool {
     // SAFETY: the caller keeps the memory mapped.
     unsafe { ring.submitter().register_buffers(&[memory]) }.is_ok()

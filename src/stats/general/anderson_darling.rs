@@ -1,11 +1,11 @@
-//! Does a sample come from a uniform law?
+//! Test of a sample for a uniform distribution.
 
-/// Above this value the hypothesis is rejected at the level of 1 % (Anderson and Darling, "A Test
-/// of Goodness of Fit", JASA 49 (1954): case 0, the law fully specified).
+/// Critical value at the 1 % significance level (Anderson and Darling, "A Test of Goodness of Fit",
+/// JASA 49 (1954): case 0, the distribution fully specified).
 pub const CRITICAL_1_PERCENT: f64 = 3.857;
 
-/// The statistic A² of a sample against the uniform law on (0, 1); the values in ascending order,
-/// all strictly between 0 and 1. `None` without a value.
+/// The statistic A² of a sample against the uniform distribution on (0, 1). The values are in
+/// ascending order, all strictly between 0 and 1. `None` without a value.
 ///
 /// A² = -n - 1/n Σ (2i-1) (ln u_i + ln(1 - u_(n+1-i))), i from 1 to n.
 #[must_use]

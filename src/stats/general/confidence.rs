@@ -1,47 +1,48 @@
-//! How sure a figure is: 95 % limits that respect that neighbouring observations resemble each
-//! other.
+//! Confidence intervals of metrics: 95 % intervals that account for autocorrelation.
 //!
-//! What a drive does now is much like what it did a tenth of a second ago. Limits that take the
-//! observations for independent are then far too narrow. Here observations are joined into
-//! batches until the batches hardly know of each other (batch means: Law and Carson, "A Sequential
+//! The performance of a drive resembles that of a tenth of a second earlier. An interval that
+//! assumes independent observations is then far too narrow. This module joins observations into
+//! batches until the batches are nearly uncorrelated (batch means: Law and Carson, "A Sequential
 //! Procedure for Determining the Length of a Steady-State Simulation", Operations Research 27,
-//! 1979), what is left of the resemblance widens the limits. Where there is too much of it, the range
-//! of the parts of a run takes their place ([`mean_of_run`]); a rate that keeps falling has no limits.
+//! 1979). The remaining correlation widens the interval. Where the correlation is too large, the
+//! range of the means of parts of the run replaces the batch means ([`run_mean_estimate`]). A rate
+//! that keeps falling has no interval.
 
 use super::student::{NORMAL_975, student_t_975};
 
-/// Fewer batches than this say nothing about their spread.
+/// With fewer batches than this, their spread is unknown.
 const MIN_BATCHES: usize = 10;
-/// Neighbouring batches may resemble each other up to this correlation; more needs larger batches.
+/// Maximum lag-1 correlation of batches; a larger correlation needs larger batches.
 const MAX_CORRELATION: f64 = 0.5;
-/// A series that holds fewer independent observations than this is too short for its slowness.
+/// A series with fewer effective observations than this is too short for its correlation time.
 const MIN_INDEPENDENT: f64 = 8.0;
-/// Parts of a run whose means give its range.
+/// Number of parts of a run whose means give its range.
 const RANGE_PARTS: usize = 5;
-/// Fewer values than this have no such range.
+/// Fewer values than this have no range estimate.
 const MIN_RANGE_VALUES: usize = 20;
-/// A percentile's limits need at least this many independent observations beyond the farther one.
+/// A percentile interval needs at least this many independent observations beyond its farther
+/// bound.
 const MIN_OBSERVATIONS_BEYOND: f64 = 1.0;
 
-/// A mean and how far off it may be.
+/// A mean with its standard error.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MeanEstimate {
     /// The mean.
     pub mean: f64,
     /// Its standard error.
     pub standard_error: f64,
-    /// Degrees of freedom that the standard error rests on.
+    /// Degrees of freedom of the standard error.
     pub degrees_of_freedom: f64,
 }
 
 impl MeanEstimate {
-    /// Half the width of the 95 % interval around the mean.
+    /// Half the width of the 95 % confidence interval of the mean.
     #[must_use]
     pub fn margin_of_error(&self) -> Option<f64> {
         Some(student_t_975(self.degrees_of_freedom)? * self.standard_error)
     }
 
-    /// The 95 % limits, lower and upper.
+    /// The 95 % confidence interval: lower and upper bound.
     #[must_use]
     pub fn confidence_interval(&self) -> Option<[f64; 2]> {
         let margin = self.margin_of_error()?;
@@ -49,10 +50,10 @@ impl MeanEstimate {
     }
 }
 
-/// The mean of a series of values that follow each other at equal distances.
+/// Estimates the mean of a series of equidistant values.
 ///
-/// `None` when there are too few of them, or when they drift or swing so slowly that no part of
-/// the series can stand for another.
+/// `None` when there are too few values, or when they drift or fluctuate so slowly that no part of
+/// the series represents the rest.
 #[must_use]
 pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
     if !values.iter().all(|value| value.is_finite()) || changes_too_slowly(values) {
@@ -73,19 +74,20 @@ pub fn batch_means_estimate(values: &[f64]) -> Option<MeanEstimate> {
     }
 }
 
-/// The mean of a run's series: [`mean`], or where the values change too slowly for batch means, the
-/// range of the means of five equal parts, widened by its own length at either end.
+/// Estimates the mean of a run's series: [`batch_means_estimate`], or where the values change too
+/// slowly for batch means, the range of the means of five equal parts, widened by its own length at
+/// either end.
 ///
-/// In simulation that interval holds the true mean in 95 of 100 autoregressive series whose
+/// In simulation that interval contains the true mean in 95 of 100 autoregressive series whose
 /// correlation time is a fifth of the run (a single independent value), and in more where it is
 /// shorter. `None` for fewer than 20 values, and where the five parts rise or fall throughout: the
-/// rate drifts, and has no mean yet.
+/// rate drifts and has no mean yet.
 #[must_use]
 pub fn run_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
     batch_means_estimate(values).or_else(|| range_estimate(values))
 }
 
-/// [`quotient`] with the interval of [`mean_of_run`].
+/// [`ratio_estimate`] with the interval of [`run_mean_estimate`].
 #[must_use]
 pub fn run_ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
     ratio_estimate_by(pairs, run_mean_estimate)
@@ -113,9 +115,9 @@ fn range_estimate(values: &[f64]) -> Option<MeanEstimate> {
     })
 }
 
-/// The quotient of two sums over a series of pairs `[part, whole]` that follow each other at equal
-/// distances, such as waiting time and requests of each tenth of a second (ratio estimator:
-/// Cochran, Sampling Techniques, 3rd edition, section 6.4). `None` as for [`mean`], and when the
+/// Estimates the ratio of two sums over a series of equidistant pairs `[part, whole]`, such as
+/// waiting time and requests of each tenth of a second (ratio estimator: Cochran, Sampling
+/// Techniques, 3rd edition, section 6.4). `None` as for [`batch_means_estimate`], and when the
 /// wholes are 0.
 #[must_use]
 pub fn ratio_estimate(pairs: &[[f64; 2]]) -> Option<MeanEstimate> {
@@ -142,15 +144,15 @@ fn ratio_estimate_by(
     })
 }
 
-/// The mean of repeated, independent measurements. `None` for fewer than two.
+/// Estimates the mean of repeated, independent measurements. `None` for fewer than two.
 #[must_use]
 pub fn independent_mean_estimate(values: &[f64]) -> Option<MeanEstimate> {
     (values.len() >= 2).then(|| estimate_from_batches(arithmetic_mean(values), values, 0.0))
 }
 
-/// How many independent observations would give a mean of this standard error, at most `count`:
-/// `(deviation / standard error)^2`, since the variance of a mean of n independent ones is 1/n of
-/// theirs.
+/// Number of independent observations whose mean has this standard error, at most `count`:
+/// `(deviation / standard error)^2`, since the variance of a mean of n independent observations is
+/// 1/n of their variance.
 #[must_use]
 pub fn effective_sample_size(count: u64, deviation: f64, standard_error: f64) -> f64 {
     let all = count as f64;
@@ -160,9 +162,9 @@ pub fn effective_sample_size(count: u64, deviation: f64, standard_error: f64) ->
     (deviation / standard_error).powi(2).min(all)
 }
 
-/// How far, as a share, all of `count` observations may be shifted together: what of the mean's
-/// margin its independent observations of this deviation do not explain. A drive that was slow for
-/// a while was slow with every request, whichever percentile that is.
+/// Margin, as a fraction of the mean, by which all of `count` observations may be shifted together:
+/// the part of the mean's margin of error that independent observations of this deviation do not
+/// explain. A temporary slowdown of a drive affects all requests and hence all percentiles.
 #[must_use]
 pub fn common_shift_margin(estimate: &MeanEstimate, count: u64, deviation: f64) -> Option<f64> {
     let scatter = deviation * deviation / count as f64;
@@ -171,11 +173,11 @@ pub fn common_shift_margin(estimate: &MeanEstimate, count: u64, deviation: f64) 
         .filter(|share| share.is_finite())
 }
 
-/// The percentages between which a percentile lies with 95 % probability, given so many
+/// The percentages between which a percentile lies with 95 % probability, given the number of
 /// independent observations: its order statistics are binomial (David and Nagaraja, Order
 /// Statistics, 3rd edition, section 7.1), here in the normal approximation.
 ///
-/// `None` when the farther limit would lie beyond what was observed.
+/// `None` when the farther bound would lie beyond the observations.
 #[must_use]
 pub fn percentile_interval(percent: f64, observations: f64) -> Option<[f64; 2]> {
     let share = percent / 100.0;
@@ -189,8 +191,8 @@ fn arithmetic_mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
-/// Means of batches of that size. What does not fill a batch is left out at the start, which is
-/// the part that resembles the rest the least.
+/// Means of batches of that size. Values that do not fill a batch are dropped at the start, the
+/// part that is least correlated with the rest.
 fn batch_means(values: &[f64], size: usize) -> Vec<f64> {
     values
         .rchunks_exact(size)
@@ -211,9 +213,9 @@ fn estimate_from_batches(mean: f64, batches: &[f64], correlation: f64) -> MeanEs
     }
 }
 
-/// By how much the variance of a mean grows when each value resembles the one before by this
-/// correlation and beyond that none (a first-order autoregressive series): (1 + r) / (1 - r).
-/// Values that alternate, which would narrow the limits, count as independent.
+/// Factor by which the variance of a mean grows when each value has this correlation with the
+/// preceding one and no further correlation (a first-order autoregressive series): (1 + r) / (1 -
+/// r). Negative correlation, which would narrow the interval, counts as independence.
 fn variance_inflation(correlation: f64) -> f64 {
     let correlation = correlation.clamp(0.0, 0.999);
     (1.0 + correlation) / (1.0 - correlation)
@@ -227,8 +229,8 @@ fn changes_too_slowly(values: &[f64]) -> bool {
             && values.len() as f64 / variance_inflation(correlation) < MIN_INDEPENDENT)
 }
 
-/// Correlation of each value with the next. A short series makes it look smaller than it is; the
-/// bias of -(1 + 3 r) / n is taken out (Marriott and Pope, Biometrika 41, 1954).
+/// Lag-1 autocorrelation. A short series underestimates it; the bias of -(1 + 3 r) / n is corrected
+/// (Marriott and Pope, Biometrika 41, 1954).
 fn lag_one_autocorrelation(values: &[f64]) -> f64 {
     let count = values.len() as f64;
     let mean = arithmetic_mean(values);

@@ -1,23 +1,23 @@
-//! Curves through points.
+//! Least-squares fits of lines and curves.
 
 /// A straight line, `intercept + slope x`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LineFit {
     /// Value at x = 0.
     pub intercept: f64,
-    /// Rise per unit of x.
+    /// Slope per unit of x.
     pub slope: f64,
 }
 
 impl LineFit {
-    /// The line's value.
+    /// Value of the line at x.
     #[must_use]
     pub fn value_at(&self, x: f64) -> f64 {
         self.intercept + self.slope * x
     }
 }
 
-/// The line of least squares through `(x, y)`; `None` for fewer than two different x.
+/// The least-squares line through `(x, y)`; `None` for fewer than two different x.
 #[must_use]
 pub fn fit_line(points: &[(f64, f64)]) -> Option<LineFit> {
     let count = points.len() as f64;
@@ -34,25 +34,25 @@ pub fn fit_line(points: &[(f64, f64)]) -> Option<LineFit> {
     })
 }
 
-/// The time that an arm takes against the distance (Ruemmler and Wilkes, "An Introduction to Disk
-/// Drive Modeling", IEEE Computer 27 (1994)): `a + b sqrt(d)` while it accelerates and brakes,
-/// `c + e d` for distances beyond the cutoff, where it coasts; both meet at the cutoff.
+/// Seek time as a function of the distance (Ruemmler and Wilkes, "An Introduction to Disk Drive
+/// Modeling", IEEE Computer 27 (1994)): `a + b sqrt(d)` while the actuator accelerates and brakes,
+/// `c + e d` for distances beyond the cutoff, where it coasts. Both meet at the cutoff.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekCurve {
-    /// Time at distance 0 of the square root.
+    /// Intercept of the square-root part, the time at distance 0.
     pub sqrt_intercept: f64,
-    /// Factor of the square root.
+    /// Coefficient of the square root.
     pub sqrt_factor: f64,
-    /// Distance at which the line takes over.
+    /// Cutoff distance at which the line begins.
     pub cutoff: f64,
-    /// Time at distance 0 of the line.
+    /// Intercept of the line, the time at distance 0.
     pub line_intercept: f64,
-    /// Rise of the line per unit of distance.
+    /// Slope of the line per unit of distance.
     pub line_slope: f64,
 }
 
 impl SeekCurve {
-    /// Time for a distance.
+    /// Seek time for a distance.
     #[must_use]
     pub fn time_at(&self, distance: f64) -> f64 {
         if distance < self.cutoff {
@@ -63,8 +63,8 @@ impl SeekCurve {
     }
 }
 
-/// The curve of least squares through `(distance, time)` in ascending order of distance; `None`
-/// for fewer than 5 points. The cutoff is the one of the points' distances that fits best.
+/// The least-squares curve through `(distance, time)` in ascending order of distance; `None` for
+/// fewer than 5 points. The cutoff is the point's distance that fits best.
 #[must_use]
 pub fn fit_seek_curve(points: &[(f64, f64)]) -> Option<SeekCurve> {
     if points.len() < 5 {
@@ -86,7 +86,8 @@ fn sum_of_squared_residuals(points: &[(f64, f64)], curve: &SeekCurve) -> f64 {
         .sum()
 }
 
-/// Least squares of `a + b sqrt(min(d, k)) + e max(d - k, 0)`: continuous whatever a, b and e are.
+/// Least squares of `a + b sqrt(min(d, k)) + e max(d - k, 0)`, which is continuous for all a, b and
+/// e.
 fn fit_at_cutoff(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
     let row = |distance: f64| {
         [
@@ -116,7 +117,7 @@ fn fit_at_cutoff(points: &[(f64, f64)], cutoff: f64) -> Option<SeekCurve> {
     })
 }
 
-/// Solves three linear equations by elimination with pivots; `None` when they are not independent.
+/// Solves three linear equations by elimination with pivoting; `None` when they are singular.
 fn solve_linear_system(mut rows: [[f64; 4]; 3]) -> Option<[f64; 3]> {
     for column in 0..3 {
         let pivot =

@@ -1,4 +1,4 @@
-//! Statistics of any numbers: means, intervals, fits, segments.
+//! General statistics: means, confidence intervals, fits, segmentation.
 
 pub mod anderson_darling;
 pub mod confidence;

@@ -1,8 +1,8 @@
-//! Location and spread that a few wild values cannot move.
+//! Location and spread estimates that are robust against outliers.
 
-/// The value below which the share `q` (0 to 1) of the values lies, interpolated between
-/// neighbours (Hyndman and Fan, "Sample Quantiles in Statistical Packages", The American
-/// Statistician 50 (1996), definition 7). The values must be in ascending order.
+/// The quantile `q` (0 to 1) of values in ascending order, interpolated between neighbours (Hyndman
+/// and Fan, "Sample Quantiles in Statistical Packages", The American Statistician 50 (1996),
+/// definition 7).
 #[must_use]
 pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     let last = ascending.len().checked_sub(1)?;
@@ -12,7 +12,7 @@ pub fn quantile(ascending: &[f64], q: f64) -> Option<f64> {
     Some(ascending[below] + share * (ascending[above] - ascending[below]))
 }
 
-/// The values in ascending order; what is not finite is left out.
+/// The finite values in ascending order.
 #[must_use]
 pub fn sorted_finite(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     let mut sorted: Vec<f64> = values
@@ -23,7 +23,7 @@ pub fn sorted_finite(values: impl IntoIterator<Item = f64>) -> Vec<f64> {
     sorted
 }
 
-/// The middle value.
+/// The median; `None` without a finite value.
 #[must_use]
 pub fn median(values: impl IntoIterator<Item = f64>) -> Option<f64> {
     quantile(&sorted_finite(values), 0.5)
@@ -36,9 +36,9 @@ pub fn median_absolute_deviation(values: &[f64]) -> Option<f64> {
     median(values.iter().map(|value| (value - middle).abs()))
 }
 
-/// The slope of a line through the origin that the points `(x, y)` lie about: least absolute
-/// deviations, which is the median of y / x weighted by |x| (Bloomfield and Steiger, "Least Absolute
-/// Deviations", 1983, 1.3). A few wild points cannot move it far. `None` where no x differs from 0.
+/// The slope of a line through the origin, fitted to the points `(x, y)` by least absolute
+/// deviations: the median of y / x weighted by |x| (Bloomfield and Steiger, "Least Absolute
+/// Deviations", 1983, 1.3). Few outliers hardly affect it. `None` where all x are 0.
 #[must_use]
 pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
     let mut slopes: Vec<(f64, f64)> = points
@@ -56,8 +56,9 @@ pub fn slope_through_origin(points: &[(f64, f64)]) -> Option<f64> {
     middle.map(|(slope, _)| *slope)
 }
 
-/// The standard error of [`slope_through_origin`], for misses that are about normal: of a median,
-/// `sqrt(π/2)` times that of a mean, with the standard deviation from the median absolute miss.
+/// The standard error of [`slope_through_origin`] for approximately normal residuals: that of a
+/// median is `sqrt(π/2)` times that of a mean, with the standard deviation from the median absolute
+/// residual.
 #[must_use]
 pub fn slope_standard_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
     const MEDIAN_ERROR_FACTOR: f64 = 1.253_314;
@@ -67,8 +68,8 @@ pub fn slope_standard_error(points: &[(f64, f64)], slope: f64) -> Option<f64> {
     (squares > 0.0).then(|| MEDIAN_ERROR_FACTOR * MAD_TO_SIGMA * miss / squares.sqrt())
 }
 
-/// The values that are no further than `deviations` median absolute deviations from the median,
-/// in their order. For a uniform law the deviation is a quarter of its width, so that 2 of them
+/// The values within `deviations` median absolute deviations of the median, in their order. For a
+/// uniform distribution the median absolute deviation is a quarter of its width, so that 2 of them
 /// reach exactly its edges.
 #[must_use]
 pub fn without_outliers(values: &[f64], deviations: f64) -> Vec<f64> {

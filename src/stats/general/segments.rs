@@ -1,32 +1,32 @@
-//! Where a noisy curve changes its level: zones of a disk, the end of a write cache.
+//! Change points of a noisy curve: zones of a disk, the end of a write cache.
 
 use std::ops::Range;
 
-/// Half the natural logarithm's weight against one more level: the Schwarz criterion counts a
-/// level and its place as two parameters (Yao, "Estimating the number of change-points via
-/// Schwarz' criterion", Statistics & Probability Letters 6 (1988)); three times that, because real
-/// curves are no white noise.
+/// Penalty of one more level, in units of the noise variance times the natural logarithm of the
+/// number of values. The Schwarz criterion counts a level and its position as two parameters (Yao,
+/// "Estimating the number of change-points via Schwarz' criterion", Statistics & Probability
+/// Letters 6 (1988)); this is three times that, because the noise of real curves is not white.
 const SPLIT_PENALTY: f64 = 6.0;
-/// A step of less than this share of the level is of no use to anybody.
+/// Steps smaller than this fraction of the level are ignored.
 const MIN_STEP: f64 = 0.02;
-/// What the median of |x| is to the standard deviation of a normal law.
+/// Ratio of the median of |x| to the standard deviation of a normal distribution.
 const MEDIAN_TO_SIGMA: f64 = 0.674_489_75;
 
-/// A stretch of values on one level.
+/// A segment of values with a constant level.
 #[derive(Debug, Clone, PartialEq)]
 pub struct LevelSegment {
-    /// Its values, by index.
+    /// Index range of its values.
     pub range: Range<usize>,
-    /// Their mean.
+    /// Mean of its values.
     pub mean: f64,
 }
 
-/// Splits a curve into stretches on one level each, `least` values long or longer.
+/// Splits a curve into segments of constant level, each at least `least` values long.
 ///
 /// Binary segmentation (Scott and Knott, "A Cluster Analysis Method for Grouping Means in the
-/// Analysis of Variance", Biometrics 30 (1974)): the cut that explains most of the squares is
-/// made as long as it explains more than chance would. The noise is judged by neighbours'
-/// differences, which a few steps cannot move.
+/// Analysis of Variance", Biometrics 30 (1974)): the split that explains most of the sum of squares
+/// is made as long as it explains more than chance would. The noise is estimated from the
+/// differences of neighbours, which few steps hardly affect.
 #[must_use]
 pub fn find_segments(values: &[f64], least: usize) -> Vec<LevelSegment> {
     if values.is_empty() {
@@ -70,9 +70,9 @@ fn split_segment(
     split_segment(sums, cut..range.end, least, threshold, cuts);
 }
 
-/// Standard deviation of the noise, from the median of neighbours' differences (von Neumann,
-/// "Distribution of the ratio of the mean square successive difference to the variance", Annals
-/// of Mathematical Statistics 12 (1941), made robust).
+/// Standard deviation of the noise, from the median of the differences of neighbours (von Neumann,
+/// "Distribution of the ratio of the mean square successive difference to the variance", Annals of
+/// Mathematical Statistics 12 (1941), made robust).
 fn noise_deviation(values: &[f64]) -> f64 {
     let mut steps: Vec<f64> = values
         .windows(2)
@@ -83,7 +83,7 @@ fn noise_deviation(values: &[f64]) -> f64 {
     median / MEDIAN_TO_SIGMA / std::f64::consts::SQRT_2
 }
 
-/// Sums from the beginning, for means in no time.
+/// Prefix sums, for means of ranges in constant time.
 struct PrefixSums(Vec<f64>);
 
 impl PrefixSums {
@@ -102,7 +102,7 @@ impl PrefixSums {
         (self.0[range.end] - self.0[range.start]) / range.len().max(1) as f64
     }
 
-    /// By how much a cut lessens the sum of squared distances from the mean.
+    /// Reduction of the sum of squared deviations from the mean by a split.
     fn split_gain(&self, range: &Range<usize>, cut: usize) -> f64 {
         let (left, right) = (range.start..cut, cut..range.end);
         let step = self.mean(&left) - self.mean(&right);
@@ -111,19 +111,20 @@ impl PrefixSums {
     }
 }
 
-/// A fall from one level to another that stays.
+/// A permanent drop from one level to another.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct LevelDrop {
-    /// Index of the first value after it.
+    /// Index of the first value after the drop.
     pub first_index_after: usize,
-    /// Mean before.
+    /// Mean before the drop.
     pub mean_before: f64,
-    /// Mean after.
+    /// Mean after the drop.
     pub mean_after: f64,
 }
 
-/// The steepest fall of a curve after which it stays lower by at least `share` (0 to 1) of the level before it: the
-/// end of a cache. `least` values on both sides.
+/// The steepest drop of a curve after which the mean stays lower by at least the fraction `share`
+/// (0 to 1) of the mean before it, such as the end of a cache. At least `least` values lie on both
+/// sides.
 #[must_use]
 pub fn find_level_drop(values: &[f64], least: usize, share: f64) -> Option<LevelDrop> {
     let segments = find_segments(values, least);

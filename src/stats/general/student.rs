@@ -1,16 +1,16 @@
-//! Quantiles of the normal and of Student's distribution for limits of 95 %.
+//! Quantiles of the normal and of Student's t-distribution for 95 % intervals.
 
-/// 97.5 % quantile of the normal distribution: half of 5 % lies beyond it on either side.
+/// 97.5 % quantile of the normal distribution: 2.5 % lies beyond it on either side.
 pub const NORMAL_975: f64 = 1.959_963_985;
 
-/// 97.5 % quantiles of Student's distribution for 1 to 7 degrees of freedom, where the series of
-/// [`student_975`] is not yet good enough (Abramowitz and Stegun, Handbook of Mathematical
+/// 97.5 % quantiles of Student's t-distribution for 1 to 7 degrees of freedom, where the series of
+/// [`student_t_975`] is not accurate enough (Abramowitz and Stegun, Handbook of Mathematical
 /// Functions, table 26.10).
 const SMALL_DEGREES: [f64; 7] = [12.7062, 4.3027, 3.1824, 2.7764, 2.5706, 2.4469, 2.3646];
 
-/// 97.5 % quantile of Student's distribution: a mean lies within that many standard errors in 95
+/// 97.5 % quantile of Student's t-distribution: a mean lies within that many standard errors in 95
 /// of 100 cases. From 8 degrees of freedom on the asymptotic expansion 26.7.5 of Abramowitz and
-/// Stegun; fractions are rounded down, which is the careful side. `None` below one degree.
+/// Stegun; fractional degrees are rounded down, which is conservative. `None` below one degree.
 #[must_use]
 pub fn student_t_975(degrees: f64) -> Option<f64> {
     if degrees.is_nan() || degrees < 1.0 {

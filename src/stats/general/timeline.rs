@@ -1,23 +1,23 @@
-//! Counts by time since the start, in constant memory however long it takes.
+//! Counts by time since the start, in constant memory for runs of any length.
 
-/// Buckets that are kept; when they are full, neighbours are joined.
+/// Number of buckets; when all are used, neighbours are merged.
 const MAX_BUCKETS: usize = 1024;
-/// Width of a bucket at the start, in nanoseconds.
+/// Initial width of a bucket in nanoseconds.
 const INITIAL_WIDTH_NS: u64 = 100_000_000;
 
 /// One bucket of time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct TimeBucket {
-    /// Requests that ended in it.
+    /// Requests that completed in it.
     pub requests: u64,
-    /// Bytes that they moved.
+    /// Bytes that they transferred.
     pub bytes: u64,
-    /// Their response times, summed, in nanoseconds.
+    /// Sum of their latencies in nanoseconds.
     pub latency_sum_ns: u64,
 }
 
-/// Requests and bytes by time since the start. The width of a bucket doubles whenever the run
-/// outgrows them, so that recording allocates nothing.
+/// Requests and bytes by time since the start. The width of the buckets doubles whenever the run
+/// exceeds them, so that recording allocates nothing.
 #[derive(Debug, Clone)]
 pub struct RunTimeline {
     buckets: Vec<TimeBucket>,
@@ -36,8 +36,8 @@ impl Default for RunTimeline {
 }
 
 impl RunTimeline {
-    /// Records a request that ended `at_ns` nanoseconds after the start, moved that many bytes and
-    /// took `waited_ns` nanoseconds.
+    /// Records a request that completed `at_ns` nanoseconds after the start, transferred that many
+    /// bytes and took `waited_ns` nanoseconds.
     #[inline]
     pub fn record(&mut self, at_ns: u64, bytes: u64, waited_ns: u64) {
         let mut index = (at_ns / self.width_ns) as usize;
@@ -52,7 +52,7 @@ impl RunTimeline {
         self.used_buckets = self.used_buckets.max(index + 1);
     }
 
-    /// Joins neighbours: half as many buckets, each twice as wide.
+    /// Merges neighbours: half as many buckets, each twice as wide.
     fn double_bucket_width(&mut self) {
         for index in 0..MAX_BUCKETS / 2 {
             let (left, right) = (self.buckets[2 * index], self.buckets[2 * index + 1]);
@@ -67,7 +67,7 @@ impl RunTimeline {
         self.width_ns *= 2;
     }
 
-    /// Adds everything that the other one holds.
+    /// Adds all counts of the other timeline.
     pub fn merge(&mut self, other: &Self) {
         while self.width_ns < other.width_ns {
             self.double_bucket_width();
@@ -82,7 +82,7 @@ impl RunTimeline {
         self.used_buckets = self.used_buckets.max(other.used_buckets.div_ceil(ratio));
     }
 
-    /// Forgets everything.
+    /// Resets all counts.
     pub fn reset(&mut self) {
         self.buckets.fill(TimeBucket::default());
         self.used_buckets = 0;
@@ -95,15 +95,15 @@ impl RunTimeline {
         self.width_ns
     }
 
-    /// The buckets up to the last that holds anything.
+    /// The buckets up to the last non-empty one.
     #[must_use]
     pub fn buckets(&self) -> &[TimeBucket] {
         &self.buckets[..self.used_buckets]
     }
 
     /// Rates over time: `[seconds at the bucket's middle, requests per second, bytes per second]`.
-    /// A last bucket that the run of `elapsed_ns` filled by less than a half is left out, a longer
-    /// one counts for what it lasted.
+    /// A last bucket of which the run of `elapsed_ns` covers less than half is dropped; otherwise
+    /// its rates use the covered time.
     #[must_use]
     pub fn rates_over_time(&self, elapsed_ns: u64) -> Vec<[f64; 3]> {
         let mut rates = Vec::with_capacity(self.used_buckets);

@@ -1,33 +1,34 @@
-//! Whether a distribution has two hills.
+//! Detects bimodal distributions.
 
-/// Rows of the histogram per octave: finer ones are noise.
+/// Bins of the coarse histogram per octave: finer bins show only noise.
 const BINS_PER_OCTAVE: f64 = 4.0;
-/// Share of the observations that each hill needs.
+/// Minimum fraction of the observations in each mode.
 const MIN_MODE_FRACTION: f64 = 0.1;
-/// What lies between the hills is at most this share of the lower one's height.
+/// Maximum ratio of the valley's count to that of the lower mode.
 const MAX_VALLEY_RATIO: f64 = 0.2;
-/// The hills' medians are at least this factor apart.
+/// Minimum ratio of the modes' medians.
 const MIN_MEDIAN_RATIO: f64 = 2.5;
-/// Fewer observations make hills by chance.
+/// With fewer observations, modes appear by chance.
 const MIN_OBSERVATIONS: u64 = 200;
 
-/// Two hills of one distribution.
+/// The two modes of a distribution.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BimodalSplit {
-    /// Share of the observations in the lower hill, 0 to 1.
+    /// Fraction of the observations in the lower mode, 0 to 1.
     pub fast_fraction: f64,
-    /// Median of the lower hill.
+    /// Median of the lower mode.
     pub fast_median: f64,
-    /// Median of the upper hill.
+    /// Median of the upper mode.
     pub slow_median: f64,
 }
 
-/// Finds two hills in a histogram `[low, high, count]`, ascending, on a logarithmic scale, on which
-/// response times of one kind make one hill. `None` when there is one, or too little.
+/// Finds two modes in a histogram `[low, high, count]` in ascending order, on a logarithmic scale,
+/// on which latencies of one kind form one mode. `None` when there is one mode, or when there are
+/// too few observations.
 ///
-/// The valley is where the count falls deepest below the lower of the highest places on both
-/// sides (the test for a dip, by Hartigan and Hartigan, Annals of Statistics 13 (1985), in its
-/// simplest form: a histogram with fixed thresholds, chosen so that a dip is worth being told).
+/// The valley is where the count is lowest relative to the lower of the maxima on both sides (the
+/// dip test of Hartigan and Hartigan, Annals of Statistics 13 (1985), in its simplest form: a
+/// histogram with fixed thresholds, chosen so that a reported dip is relevant).
 #[must_use]
 pub fn find_bimodality(histogram: &[[u64; 3]]) -> Option<BimodalSplit> {
     let total: u64 = histogram.iter().map(|bin| bin[2]).sum();
@@ -47,14 +48,14 @@ pub fn find_bimodality(histogram: &[[u64; 3]]) -> Option<BimodalSplit> {
     })
 }
 
-/// A row of the coarser histogram.
+/// A bin of the coarse histogram.
 struct CoarseBin {
     index: usize,
     center: f64,
     count: u64,
 }
 
-/// The histogram in quarters of octaves, empty rows included.
+/// The histogram in bins of a quarter octave, including empty bins.
 fn coarse_bins(histogram: &[[u64; 3]]) -> Option<Vec<CoarseBin>> {
     let place = |value: u64| ((value.max(1) as f64).log2() * BINS_PER_OCTAVE) as usize;
     let first = place(histogram.first()?[0]);
@@ -73,7 +74,7 @@ fn coarse_bins(histogram: &[[u64; 3]]) -> Option<Vec<CoarseBin>> {
     Some(rows)
 }
 
-/// The row after the lowest place of the deepest valley between two hills that are large enough.
+/// The bin after the minimum of the deepest valley between two modes that are large enough.
 fn valley_index(rows: &[CoarseBin], total: u64) -> Option<usize> {
     let height = |part: &[CoarseBin]| part.iter().map(|row| row.count).max().unwrap_or(0);
     let enough = |part: &[CoarseBin]| {
@@ -116,7 +117,7 @@ mod tests {
         find_bimodality(&latency.histogram_bins(16))
     }
 
-    /// Values from `low` up to twice that, evenly.
+    /// Values uniformly spread from `low` up to twice that.
     fn mode_values(low: u64, count: u64) -> impl Iterator<Item = u64> {
         (0..count).map(move |index| low + index * low / count)
     }

@@ -1,19 +1,19 @@
-//! How many requests in flight suit a drive.
+//! The optimal queue depth of a drive.
 
-/// What was measured at one queue depth.
+/// Measurement at one queue depth.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DepthStep {
-    /// Requests that were kept in flight.
+    /// Queue depth: requests kept in flight.
     pub depth: u32,
     /// Requests per second.
     pub iops: f64,
-    /// The response time that 90 % of them beat, in nanoseconds.
+    /// 90th percentile of the latency in nanoseconds.
     pub p90_ns: f64,
 }
 
 /// The score of each step, 0 to 1: `1 / (alpha/T + (1 - alpha)/L)` with T the throughput and L the
-/// reciprocal of p90, each as a share of the sweep's best. It is their harmonic mean, in which
-/// throughput has the weight `alpha` (0 to 1) and response time the rest.
+/// reciprocal of p90, each as a fraction of the sweep's best. It is their weighted harmonic mean,
+/// with the weight `alpha` (0 to 1) for throughput and the rest for latency.
 #[must_use]
 pub fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
     let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
@@ -25,17 +25,18 @@ pub fn depth_scores(steps: &[DepthStep], alpha: f64) -> Vec<f64> {
     steps.iter().map(score).collect()
 }
 
-/// The score of one step beside the most IOPS and the least p90 (in nanoseconds) of a sweep.
+/// The score of one step relative to the highest IOPS and the lowest p90 (in nanoseconds) of a
+/// sweep.
 #[must_use]
 pub fn depth_score(step: &DepthStep, (most, least_ns): (f64, f64), alpha: f64) -> f64 {
     let (throughput, promptness) = (step.iops / most, least_ns / step.p90_ns);
     1.0 / (alpha / throughput + (1.0 - alpha) / promptness)
 }
 
-/// The step from which on more depth yields little more throughput: the point of the curve that
-/// lies furthest above the line from its first to its highest point, depth counted in doublings
-/// (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a Haystack", 2011). `None` where
-/// the curve has no bend.
+/// The knee: the step beyond which a deeper queue yields little more throughput. It is the point of
+/// the curve that lies furthest above the line from its first to its highest point, on a
+/// logarithmic depth axis (Satopaa, Albrecht, Irwin, Raghavan: "Finding a 'Kneedle' in a Haystack",
+/// 2011). `None` where the curve has no knee.
 #[must_use]
 pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
     let top =
@@ -55,15 +56,15 @@ pub fn knee_index(steps: &[DepthStep]) -> Option<usize> {
         .filter(|index| above(index) > 0.05)
 }
 
-/// Requests that were in flight on average: rate times mean response time (Little, "A Proof for
-/// the Queuing Formula L = lambda W", Operations Research 9 (1961)).
+/// Mean number of requests in flight: rate times mean latency (Little, "A Proof for the Queuing
+/// Formula L = lambda W", Operations Research 9 (1961)).
 #[must_use]
 pub fn mean_in_flight(iops: f64, mean_ns: f64) -> f64 {
     iops * mean_ns / 1e9
 }
 
-/// Whether a deeper queue cannot pay any more: two doublings in a row brought less than 2 %
-/// each, and response times grew.
+/// Whether the drive is saturated: two consecutive doublings of the depth gained less than 2 %
+/// each, and latencies grew.
 #[must_use]
 pub fn is_saturated(steps: &[DepthStep]) -> bool {
     let [.., one, two, three] = steps else {
@@ -103,7 +104,7 @@ mod tests {
         let best = (0..9).max_by(|one, other| scores[*one].total_cmp(&scores[*other]));
         assert_eq!(best, Some(5));
         assert!((scores[5] - 1.0).abs() < 1e-12);
-        // With this law IOPS double until depth 32: the bend is there or next to it.
+        // On this drive IOPS double until depth 32: the knee is there or next to it.
         assert_eq!(steps[knee_index(&steps).unwrap_or(5)].depth, 32);
     }
 

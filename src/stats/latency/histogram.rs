@@ -1,19 +1,19 @@
-//! Response times of many requests in constant memory.
+//! Latencies of many requests in constant memory.
 
 use hdrhistogram::Histogram;
 
-/// The longest response time that keeps its place; anything longer counts as this.
+/// The longest latency that the histogram resolves; longer ones are recorded as this.
 const MAX_RECORDED_NS: u64 = 3_600_000_000_000;
-/// Significant decimal digits of a recorded time.
+/// Significant decimal digits of a recorded latency.
 const SIGNIFICANT_DIGITS: u8 = 3;
-/// A percentile is known only when at least this many observations lie beyond it.
+/// A percentile is reported only when at least this many observations lie beyond it.
 pub const MIN_OBSERVATIONS_BEYOND: u64 = 10;
 
-/// Percentiles that are reported, in percent.
+/// Reported percentiles, in percent.
 pub const PERCENTILES: [f64; 8] = [50.0, 90.0, 95.0, 98.0, 99.0, 99.9, 99.99, 99.999];
 
-/// Response times of many requests: exact count, mean, spread and extremes, and a histogram with
-/// three significant digits from 1 ns to an hour.
+/// Latencies of many requests: exact count, mean, standard deviation and extremes, and a histogram
+/// with three significant digits from 1 ns to an hour.
 ///
 /// Recording allocates nothing.
 #[derive(Debug, Clone)]
@@ -29,7 +29,7 @@ impl Default for LatencyHistogram {
     fn default() -> Self {
         let histogram = Histogram::new_with_bounds(1, MAX_RECORDED_NS, SIGNIFICANT_DIGITS);
         Self {
-            // The bounds are constants that the histogram accepts; a test holds them to it.
+            // The bounds are constants that the histogram accepts; a test checks this.
             histogram: histogram.unwrap_or_else(|_| unreachable!("constant bounds")),
             sum: 0,
             sum_of_squares: 0.0,
@@ -40,7 +40,7 @@ impl Default for LatencyHistogram {
 }
 
 impl LatencyHistogram {
-    /// Records one response time in nanoseconds.
+    /// Records one latency in nanoseconds.
     #[inline]
     pub fn record(&mut self, nanoseconds: u64) {
         self.histogram.saturating_record(nanoseconds.max(1));
@@ -51,9 +51,9 @@ impl LatencyHistogram {
         self.max = self.max.max(nanoseconds);
     }
 
-    /// Adds everything that the other one holds.
+    /// Adds all observations of the other histogram.
     pub fn merge(&mut self, other: &Self) {
-        // Both have the same bounds, so that nothing can fall outside.
+        // Both have the same bounds, so that no value is out of range.
         let _ = self.histogram.add(&other.histogram);
         self.sum += other.sum;
         self.sum_of_squares += other.sum_of_squares;
@@ -61,7 +61,7 @@ impl LatencyHistogram {
         self.max = self.max.max(other.max);
     }
 
-    /// Forgets everything.
+    /// Removes all observations.
     pub fn reset(&mut self) {
         self.histogram.reset();
         self.sum = 0;
@@ -70,13 +70,13 @@ impl LatencyHistogram {
         self.max = 0;
     }
 
-    /// How many were recorded.
+    /// Number of observations.
     #[must_use]
     pub fn count(&self) -> u64 {
         self.histogram.len()
     }
 
-    /// Arithmetic mean in nanoseconds, if anything was recorded.
+    /// Arithmetic mean in nanoseconds; `None` without an observation.
     #[must_use]
     pub fn mean(&self) -> Option<f64> {
         (self.count() > 0).then(|| self.sum as f64 / self.count() as f64)
@@ -94,32 +94,32 @@ impl LatencyHistogram {
         })
     }
 
-    /// The fastest in nanoseconds.
+    /// The lowest latency in nanoseconds.
     #[must_use]
     pub fn min(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.min)
     }
 
-    /// The slowest in nanoseconds.
+    /// The highest latency in nanoseconds.
     #[must_use]
     pub fn max(&self) -> Option<u64> {
         (self.count() > 0).then_some(self.max)
     }
 
-    /// The response time in nanoseconds that this percentage of the requests (0 to 100) beats.
-    /// `None` when fewer than [`OBSERVATIONS_BEYOND`] lie beyond it.
+    /// The latency percentile in nanoseconds for `percent` (0 to 100). `None` when fewer than
+    /// [`MIN_OBSERVATIONS_BEYOND`] lie beyond it.
     #[must_use]
     pub fn percentile(&self, percent: f64) -> Option<u64> {
         let beyond = self.count() as f64 * (100.0 - percent) / 100.0;
-        // A rounding error must not take away the tenth observation.
+        // A rounding error must not drop the tenth observation.
         (beyond + 1e-6 >= MIN_OBSERVATIONS_BEYOND as f64)
             .then(|| self.value_at_percent(percent))
             .flatten()
     }
 
-    /// The response time in nanoseconds at this percentage (0 to 100) of the observations in
-    /// ascending order, however few lie beyond it: not a percentile of the drive, but a bound for
-    /// one. `None` when nothing was recorded.
+    /// The latency in nanoseconds at this percentage (0 to 100) of the observations in ascending
+    /// order, however few lie beyond it. It is a bound for a percentile of the drive, not an
+    /// estimate. `None` without an observation.
     #[must_use]
     pub fn value_at_percent(&self, percent: f64) -> Option<u64> {
         (self.count() > 0).then(|| {
@@ -129,7 +129,7 @@ impl LatencyHistogram {
         })
     }
 
-    /// The share (0 to 1) of requests slower than a target in nanoseconds.
+    /// The fraction (0 to 1) of requests slower than a target in nanoseconds.
     #[must_use]
     pub fn fraction_slower_than(&self, nanoseconds: u64) -> Option<f64> {
         let count = self.count();
@@ -141,8 +141,9 @@ impl LatencyHistogram {
         })
     }
 
-    /// Bins for drawing and saving: `[low, high, count]` in nanoseconds, ascending, `low` in and
-    /// `high` out, empty ones left out. `per_octave` bins between a value and its double.
+    /// Bins for plotting and storage: `[low, high, count]` in nanoseconds, ascending, `low`
+    /// inclusive and `high` exclusive, without empty bins. `per_octave` bins between a value and
+    /// its double.
     #[must_use]
     pub fn histogram_bins(&self, per_octave: u32) -> Vec<[u64; 3]> {
         let per_octave = f64::from(per_octave.max(1));
@@ -151,7 +152,7 @@ impl LatencyHistogram {
         for entry in self.histogram.iter_recorded() {
             let value = entry.value_iterated_to();
             let mut index = ((value as f64).log2() * per_octave).floor() as i64;
-            // The logarithm rounds: the value itself decides on which side of an edge it lies.
+            // The logarithm is rounded: the value itself decides on which side of an edge it lies.
             while edge(index) > value {
                 index -= 1;
             }

@@ -1,4 +1,4 @@
-//! Statistics of response times and of queue depths.
+//! Statistics of latencies and of queue depths.
 
 pub mod bimodality;
 pub mod concurrency;

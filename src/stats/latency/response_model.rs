@@ -1,11 +1,11 @@
-//! Response time as access time plus transfer: what block size does to a drive, and which node a
-//! tree on it should have.
+//! Response time as access time plus transfer time: the effect of the block size, and the optimal
+//! node size of a tree on the drive.
 
-/// The transfer of the largest request must take this share of the access time at least: a slope
-/// below that is noise.
+/// Minimum transfer time of the largest request as a fraction of the access time: a smaller slope
+/// is noise.
 const MIN_GROWTH: f64 = 0.05;
 
-/// Mean response of a drive to one request at a time: `access + size / rate`.
+/// Mean response time of a drive at depth 1: `access + size / rate`.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ResponseModel {
     /// Time until the first byte, in nanoseconds.
@@ -15,9 +15,9 @@ pub struct ResponseModel {
 }
 
 impl ResponseModel {
-    /// Fits `[bytes, nanoseconds]` by the straight line with the least squared relative errors:
-    /// sizes that differ a thousandfold count alike. `None` for fewer than three sizes, or when
-    /// larger requests are not slower.
+    /// Fits `[bytes, nanoseconds]` by the line with the least squared relative errors, so that
+    /// sizes that differ by a factor of a thousand have equal weight. `None` for fewer than three
+    /// sizes, or when larger requests are not slower.
     #[must_use]
     pub fn fit(points: &[[f64; 2]]) -> Option<Self> {
         let usable = |point: &&[f64; 2]| point[0] > 0.0 && point[1] > 0.0;
@@ -45,29 +45,29 @@ impl ResponseModel {
         })
     }
 
-    /// Response to a request of that many bytes, in nanoseconds.
+    /// Response time of a request of that many bytes, in nanoseconds.
     #[must_use]
     pub fn response_ns(&self, bytes: f64) -> f64 {
         self.access_ns + bytes / self.bytes_per_second * 1e9
     }
 
-    /// The size that spends half its time on access and half on transfer, in bytes.
+    /// The size at which access time equals transfer time, in bytes.
     #[must_use]
     pub fn balanced_bytes(&self) -> f64 {
         self.access_ns / 1e9 * self.bytes_per_second
     }
 
-    /// The best node of a B-tree whose entries are a key and two pointers (`pointer` and `key` in
-    /// bytes), holding `entries` of them, one node read at a time.
+    /// The optimal node of a B-tree whose entries are a key and two pointers (`pointer` and `key`
+    /// in bytes), with `entries` of them, read one node at a time.
     ///
-    /// A lookup reads ln N / ln k nodes of k entries; its time is least where
-    /// k (ln k - 1) = a, a = access * rate / entry, so k = a / W(a/e) with W the Lambert function
-    /// (Corless, Gonnet, Hare, Jeffrey, Knuth: "On the Lambert W Function", 1996).
+    /// A lookup reads ln N / ln k nodes of k entries. Its time is minimal where k (ln k - 1) = a, a
+    /// = access * rate / entry, so k = a / W(a/e) with W the Lambert function (Corless, Gonnet,
+    /// Hare, Jeffrey, Knuth: "On the Lambert W Function", 1996).
     #[must_use]
     pub fn best_btree_node(&self, key: f64, pointer: f64, entries: f64) -> BtreeNode {
         let entry = 2.0 * pointer + key;
         let a = self.balanced_bytes() / entry;
-        // A node of fewer than two entries is no tree.
+        // A tree needs nodes of at least two entries.
         let fanout = (a / lambert_w(a / std::f64::consts::E)).max(2.0);
         let bytes = fanout * entry;
         BtreeNode {
@@ -78,12 +78,12 @@ impl ResponseModel {
     }
 }
 
-/// The node of a B-tree that suits a drive.
+/// The optimal B-tree node for a drive.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct BtreeNode {
-    /// Entries in it.
+    /// Entries per node.
     pub fanout: f64,
-    /// Its size in bytes.
+    /// Node size in bytes.
     pub node_bytes: f64,
     /// Time of a lookup in nanoseconds.
     pub lookup_ns: f64,
@@ -106,7 +106,7 @@ pub fn lambert_w(x: f64) -> f64 {
 }
 
 /// Where two curves over the same ascending x cross for the first time, interpolated between
-/// neighbours on the logarithm of x. `[x, one, other]`.
+/// neighbours on the logarithm of x. The points are `[x, one, other]`.
 #[must_use]
 pub fn crossing_point(points: &[[f64; 3]]) -> Option<f64> {
     points.windows(2).find_map(|pair| {

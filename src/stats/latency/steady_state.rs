@@ -1,20 +1,20 @@
-//! When a drive has settled (SNIA Solid State Storage Performance Test Specification 2.0.2, 2.1.24).
+//! Steady state (SNIA Solid State Storage Performance Test Specification 2.0.2, 2.1.24).
 
-/// Rounds that the rule looks at.
+/// Number of rounds in the measurement window.
 pub const WINDOW_ROUNDS: usize = 5;
-/// The values of the window may differ by this share of their mean.
+/// Maximum range of the values in the window, as a fraction of their mean.
 pub const MAX_RANGE: f64 = 0.20;
-/// The line through the window may rise or fall by this share of the mean.
+/// Maximum rise or fall of the line through the window, as a fraction of the mean.
 pub const MAX_SLOPE: f64 = 0.10;
 
-/// The last rounds against the rule.
+/// The steady-state window: the last rounds.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SteadyStateWindow {
     /// Mean of the window's rounds.
     pub mean: f64,
-    /// Largest less smallest value, as a share of the mean.
+    /// Largest minus smallest value, as a fraction of the mean.
     pub relative_range: f64,
-    /// What the least-squares line climbs (or, below 0, falls) over the window, as a share of the
+    /// Rise (or, below 0, fall) of the least-squares line over the window, as a fraction of the
     /// mean.
     pub relative_slope: f64,
     /// The line's value at the window's first round.
@@ -24,7 +24,7 @@ pub struct SteadyStateWindow {
 }
 
 impl SteadyStateWindow {
-    /// The corridor of the last [`WINDOW`] rounds; `None` for fewer, or when their mean is not
+    /// The window of the last [`WINDOW_ROUNDS`] rounds; `None` for fewer, or when their mean is not
     /// above 0.
     #[must_use]
     pub fn of_last_rounds(rounds: &[f64]) -> Option<Self> {
@@ -56,7 +56,7 @@ impl SteadyStateWindow {
         })
     }
 
-    /// Whether the drive has settled.
+    /// Whether the drive is in steady state.
     #[must_use]
     pub fn is_steady(&self) -> bool {
         self.relative_range <= MAX_RANGE && self.relative_slope.abs() <= MAX_SLOPE

@@ -1,22 +1,22 @@
-//! Angles: numbers of which only the fraction counts. An angle is measured in revolutions, 0 to 1.
+//! Circular statistics. An angle is measured in revolutions, 0 to 1.
 
 use std::f64::consts::TAU;
 
-/// The fraction, 0 to 1.
+/// The fractional part, 0 to 1.
 #[must_use]
 pub fn wrap_turns(turns: f64) -> f64 {
     let fraction = turns - turns.floor();
-    // A tiny negative number rounds up to a whole turn.
+    // A tiny negative number rounds up to a whole revolution.
     if fraction < 1.0 { fraction } else { 0.0 }
 }
 
-/// The shortest way, -0.5 to 0.5.
+/// The signed angle, -0.5 to 0.5.
 #[must_use]
 pub fn signed_turns(turns: f64) -> f64 {
     wrap_turns(turns + 0.5) - 0.5
 }
 
-/// The sum of unit vectors at some angles (Mardia and Jupp, "Directional Statistics", 2.2).
+/// The sum of the unit vectors of angles (Mardia and Jupp, "Directional Statistics", 2.2).
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct ResultantVector {
     cos: f64,
@@ -31,26 +31,26 @@ impl ResultantVector {
         self.add_vector(cos, sin);
     }
 
-    /// Adds one angle that is known as a unit vector.
+    /// Adds one angle that is given as a unit vector.
     pub fn add_vector(&mut self, cos: f64, sin: f64) {
         self.cos += cos;
         self.sin += sin;
         self.count += 1;
     }
 
-    /// How many angles were added.
+    /// Number of added angles.
     #[must_use]
     pub fn count(&self) -> u32 {
         self.count
     }
 
-    /// Length of the sum: from 0 (all around) to the count (all alike).
+    /// Length of the sum: from 0 (uniform) to the count (all equal).
     #[must_use]
     pub fn resultant_length(&self) -> f64 {
         self.cos.hypot(self.sin)
     }
 
-    /// Mean resultant length: 0 all around, 1 all alike; 0 when there is nothing.
+    /// Mean resultant length: 0 for uniform angles, 1 for equal ones; 0 without an angle.
     #[must_use]
     pub fn mean_resultant_length(&self) -> f64 {
         self.resultant_length() / f64::from(self.count.max(1))

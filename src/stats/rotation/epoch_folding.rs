@@ -1,9 +1,9 @@
-//! The period that hides in a set of time differences.
+//! Finds the period in a set of time differences.
 //!
-//! The platter turns whatever the host does, so that two completions of the same sector are a
+//! The platter rotates independently of the host, so that two completions of the same sector are a
 //! whole number of revolutions apart. With d the differences, C(f) = |mean exp(2πi f d)| is near 1
-//! where f is the speed, and small everywhere else (the periodogram of a point process: Rayleigh's
-//! test at each frequency; Mardia and Jupp, "Directional Statistics", 5.3).
+//! where f is the rotation frequency, and small everywhere else (the periodogram of a point
+//! process: Rayleigh's test at each frequency; Mardia and Jupp, "Directional Statistics", 5.3).
 
 use std::f64::consts::TAU;
 use std::ops::Range;
@@ -12,12 +12,12 @@ use super::circular::{ResultantVector, signed_turns};
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::general::{confidence, robust};
 
-/// A peak of at least this share of the highest one is taken for equally high: if it lies at a half
-/// or a third of that one's frequency it is the speed, and the other its harmonic.
+/// A peak of at least this fraction of the highest one counts as equally high. If it lies at a half
+/// or a third of that one's frequency, it is the rotation frequency and the other its harmonic.
 const HARMONIC_TOLERANCE: f64 = 0.8;
-/// Differences that lie further from a whole number of periods than this are not of the platter.
+/// Differences with a larger residual than this, in periods, are not caused by rotation.
 const MAX_RESIDUAL_PERIODS: f64 = 0.1;
-/// Rounds of weighting.
+/// Rounds of iterative reweighting.
 const WEIGHTING_ROUNDS: usize = 8;
 
 /// A period found in time differences.
@@ -25,32 +25,32 @@ const WEIGHTING_ROUNDS: usize = 8;
 pub struct EpochFolding {
     /// Periods per second.
     pub frequency: f64,
-    /// Lower and upper 95 % limit of `frequency`.
+    /// Lower and upper bound of the 95 % confidence interval of `frequency`.
     pub frequency_interval: (f64, f64),
-    /// C(f): 1 when all differences are whole numbers of periods, near 0 when none are.
+    /// Coherence C(f): 1 when all differences are whole numbers of periods, near 0 when none are.
     pub coherence: f64,
-    /// Standard deviation of a difference from its whole number of periods, in seconds.
+    /// Standard deviation of the residuals from whole numbers of periods, in seconds.
     pub residual_deviation: f64,
-    /// How many differences are near a whole number of periods.
+    /// Number of differences near a whole number of periods.
     pub inlier_count: usize,
 }
 
-/// C(f) of differences in seconds at a frequency in 1/s.
+/// Coherence C(f) of differences in seconds at a frequency in 1/s.
 #[must_use]
 pub fn coherence(differences: &[f64], frequency: f64) -> f64 {
     let turns = differences.iter().map(|difference| difference * frequency);
     turns.collect::<ResultantVector>().mean_resultant_length()
 }
 
-/// The coherence that chance reaches in one of a million searches among so many differences:
-/// for random angles P(C > c) = exp(-n c²), and a search tries some ten thousand frequencies.
+/// The coherence that chance reaches in one of a million searches over this number of differences:
+/// for random angles P(C > c) = exp(-n c²), and a search tries about ten thousand frequencies.
 #[must_use]
 pub fn chance_coherence(differences: usize) -> f64 {
     let one_in = 1e6_f64 * 1e4;
     (one_in.ln() / differences.max(1) as f64).sqrt().min(1.0)
 }
 
-/// C(f) over a range of frequencies in 1/s, finely enough that no peak is missed: `(f, C)`.
+/// C(f) over a range of frequencies in 1/s, at a resolution that misses no peak: `(f, C)`.
 ///
 /// A peak is about 1/(longest difference) wide; the step is a sixth of that.
 #[must_use]
@@ -72,8 +72,8 @@ pub fn coherence_spectrum(differences: &[f64], range: Range<f64>) -> Vec<(f64, f
     sums.iter().enumerate().map(point).collect()
 }
 
-/// Adds unit vectors at `first`, `first + each` ... (in turns) to the sums, by turning one vector
-/// on: a multiplication in place of a sine and a cosine for every step.
+/// Adds unit vectors at `first`, `first + each` ... (in revolutions) to the sums. It rotates one
+/// vector: a multiplication instead of a sine and a cosine for every step.
 fn add_rotating_vectors(sums: &mut [(f64, f64)], first: f64, each: f64) {
     const EXACT_ROTATION_EVERY: usize = 512;
     let (step_sin, step_cos) = (TAU * each).sin_cos();
@@ -91,7 +91,7 @@ fn add_rotating_vectors(sums: &mut [(f64, f64)], first: f64, each: f64) {
     }
 }
 
-/// The frequency of the highest peak, or of the lowest one that it may be a harmonic of: on the
+/// The frequency of the highest peak, or of the lowest one of which it may be a harmonic, on the
 /// spectrum's grid.
 #[must_use]
 pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
@@ -112,14 +112,14 @@ pub fn fundamental_frequency(spectrum: &[(f64, f64)]) -> Option<f64> {
         .map(|peak| peak.0)
 }
 
-/// The period of differences in seconds, searched over a range of frequencies in 1/s.
-/// `None` for fewer than 8 differences.
+/// The period of differences in seconds, searched over a range of frequencies in 1/s. `None` for
+/// fewer than 8 differences.
 #[must_use]
 pub fn fold_differences(differences: &[f64], range: Range<f64>) -> Option<EpochFolding> {
     fold_spectrum(differences, &coherence_spectrum(differences, range))
 }
 
-/// As [`fold`], with the spectrum at hand.
+/// As [`fold_differences`], with a precomputed spectrum.
 #[must_use]
 pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<EpochFolding> {
     if differences.len() < 8 {
@@ -149,20 +149,20 @@ pub fn fold_spectrum(differences: &[f64], spectrum: &[(f64, f64)]) -> Option<Epo
     })
 }
 
-/// How far the frequency may be off, 95 %: the largest of what the misses give if they are
-/// independent, if those that follow each other resemble each other (a computer is late for a while),
-/// and of what a delay that is the same for all would move.
+/// Half-width of the frequency's 95 % confidence interval: the largest of three estimates. They
+/// assume independent residuals, autocorrelated residuals (a computer is late for a while), and a
+/// delay that is the same for all differences.
 fn interval_half_width(near: &[PeriodResidual], frequency: f64) -> f64 {
     let squares = |of: &dyn Fn(&PeriodResidual) -> f64| near.iter().map(of).sum::<f64>();
     let along = squares(&|it| it.weight * it.difference.powi(2)).max(f64::MIN_POSITIVE);
     let across = squares(&|it| (it.weight * it.difference * it.residual(frequency)).powi(2));
-    // Observations that are left out in part tell less than their weight says.
+    // Observations with a reduced weight carry less information than their weight suggests.
     let scale = biweight_scale(near, frequency);
     let told = squares(&|it| it.influence_slope(frequency, scale) * it.difference.powi(2));
     let less = (along / told.max(0.5 * along)).max(1.0);
     let alone = NORMAL_975 * less * across.sqrt() / along;
-    // In a few groups: what changes slowly is a small part of a single miss, so that neighbours hardly
-    // resemble each other, and a large part of a group's.
+    // In a few groups: a slowly varying error is a small part of a single residual, so that
+    // neighbouring residuals are hardly correlated, but a large part of a group's mean.
     const GROUPS: usize = 12;
     let in_turn: Vec<[f64; 2]> = near
         .chunks(near.len().div_ceil(GROUPS).max(1))
@@ -176,14 +176,14 @@ fn interval_half_width(near: &[PeriodResidual], frequency: f64) -> f64 {
         .collect();
     let margin =
         confidence::run_ratio_estimate(&in_turn).and_then(|estimate| estimate.margin_of_error());
-    // A trend through all of the misses: nothing tells how far it would have gone on.
+    // With a trend through all residuals, the further drift is unknown.
     const TREND: f64 = 3.0;
     let together = margin.map_or(TREND * alone, |margin| less * margin);
     let shifted = fit_with_intercept(near).map_or(0.0, |other| (other - frequency).abs() + alone);
     alone.max(together).max(shifted)
 }
 
-/// Walks to the top of the peak by halving steps.
+/// Refines the peak by halving steps.
 fn refine_peak(differences: &[f64], mut frequency: f64) -> f64 {
     let longest = differences.iter().copied().fold(0.0, f64::max);
     let mut step = 1.0 / (6.0 * longest);
@@ -208,17 +208,17 @@ fn refine_peak(differences: &[f64], mut frequency: f64) -> f64 {
 struct PeriodResidual {
     difference: f64,
     period_count: f64,
-    /// 1 at the middle of the misses, 0 far away.
+    /// 1 at the centre of the residuals, 0 far away.
     weight: f64,
 }
 
 impl PeriodResidual {
-    /// Periods from the whole number, with sign.
+    /// Signed residual from the whole number, in periods.
     fn residual(&self, frequency: f64) -> f64 {
         self.difference * frequency - self.period_count
     }
 
-    /// How much the weighted miss changes with the miss: the derivative of Tukey's biweight.
+    /// Change of the weighted residual with the residual: the derivative of Tukey's biweight.
     fn influence_slope(&self, frequency: f64, scale: f64) -> f64 {
         if scale <= 0.0 {
             return 1.0;
@@ -244,17 +244,18 @@ fn near_whole_periods(differences: &[f64], frequency: f64) -> Vec<PeriodResidual
     differences.iter().filter_map(with_whole).collect()
 }
 
-/// The miss at which a weight becomes 0; 0 where nothing scatters.
+/// The residual at which the weight becomes 0; 0 without scatter.
 fn biweight_scale(near: &[PeriodResidual], frequency: f64) -> f64 {
-    /// For normal misses 95 % as exact as least squares (Mosteller and Tukey, "Data Analysis and
-    /// Regression", 1977, 10.3); a median absolute deviation is two thirds of a standard deviation.
+    /// For normal residuals 95 % of the efficiency of least squares (Mosteller and Tukey, "Data
+    /// Analysis and Regression", 1977, 10.3); a median absolute deviation is two thirds of a
+    /// standard deviation.
     const BIWEIGHT_REACH: f64 = 4.685 * 1.4826;
     let misses = near.iter().map(|it| it.residual(frequency).abs());
     BIWEIGHT_REACH * robust::median(misses).unwrap_or(0.0)
 }
 
-/// The same with weights by their misses: Tukey's biweight. An answer that is late by ten times what is
-/// usual says nothing about the period, and would move a line of least squares.
+/// The same, weighted by residual: Tukey's biweight. A completion that is late by ten times the
+/// usual amount carries no information on the period and would bias a least-squares line.
 fn biweight_weighted(near: &[PeriodResidual], frequency: f64) -> Vec<PeriodResidual> {
     let scale = biweight_scale(near, frequency);
     let weight = |it: &PeriodResidual| match scale > 0.0 {
@@ -271,7 +272,7 @@ fn biweight_weighted(near: &[PeriodResidual], frequency: f64) -> Vec<PeriodResid
         .collect()
 }
 
-/// Least squares through the origin: whole numbers of periods against differences.
+/// Least squares through the origin: whole numbers of periods over differences.
 fn fit_through_origin(differences: &[f64], frequency: f64) -> Option<f64> {
     weighted_line_through_origin(&near_whole_periods(differences, frequency))
 }
@@ -284,8 +285,8 @@ fn weighted_line_through_origin(near: &[PeriodResidual]) -> Option<f64> {
     (squares > 0.0 && products > 0.0).then(|| products / squares)
 }
 
-/// The frequency of a line that need not pass through the origin: a delay that is the same for all
-/// differences does not move it. `None` where they are all alike.
+/// The frequency of a line with an intercept: a delay that is the same for all differences does not
+/// affect it. `None` where all differences are equal.
 fn fit_with_intercept(near: &[PeriodResidual]) -> Option<f64> {
     let sum =
         |of: &dyn Fn(&PeriodResidual) -> f64| near.iter().map(|it| it.weight * of(it)).sum::<f64>();
@@ -302,7 +303,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// Differences of whole periods, with what the strategy gives as noise in seconds.
+    /// Differences of whole periods with additive noise in seconds.
     fn noisy_period_differences(frequency: f64, wholes: &[(u32, f64)]) -> Vec<f64> {
         wholes
             .iter()

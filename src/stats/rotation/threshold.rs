@@ -1,58 +1,59 @@
-//! The threshold below which a turning sector is missed, and how much that threshold varies.
+//! Estimates the seek time, and its spread, as the threshold below which a rotating sector is
+//! missed.
 //!
-//! A sector that comes by later than the arm is ready is caught; one that comes by earlier is
-//! missed and returns one revolution later. Whether response `r` lies at the lower or at the upper
-//! end of the band is therefore a yes-or-no trial of the time that the arm needs: caught with
-//! probability `F(r)`, missed with probability `1 - F(r - width)`, `F` being the distribution of
-//! that time. This holds however the waits are distributed, so that reads may be aimed at the edge.
+//! A sector that arrives after the seek has ended is read; one that arrives earlier is missed and
+//! returns one revolution later. Whether response `r` lies at the lower or at the upper end of the
+//! band is therefore a binary trial of the seek time: read with probability `F(r)`, missed with
+//! probability `1 - F(r - width)`, `F` being the distribution of the seek time. This holds for any
+//! distribution of the rotational latencies, so that reads may be aimed at the edge.
 //!
-//! `F` is taken to be normal with unknown median and spread; the posterior of both (flat in the
-//! median and in the logarithm of the spread) is computed on a grid. It stays valid where the edge
-//! is sharp: then the spread is small and the median lies anywhere between two observations. A band
-//! that is placed by counting alone (see [`super::uniform`]) has limits that are far too narrow as
-//! soon as the edge is blurred.
+//! `F` is assumed normal with unknown median and spread. The posterior of both (flat in the median
+//! and in the logarithm of the spread) is computed on a grid. It stays valid where the edge is
+//! sharp: then the spread is small and the median lies anywhere between two observations. An
+//! estimate of the band from counts alone (see [`super::uniform`]) has intervals that are far too
+//! narrow as soon as the edge is blurred.
 
 use super::uniform;
 
-/// Distance between median and quartile of the normal distribution.
+/// Distance between median and quartile of the normal distribution, in standard deviations.
 const QUARTILE_Z: f64 = 0.674_49;
-/// Distance between the median and the quickest twentieth.
+/// Distance between the median and the fastest twentieth, in standard deviations.
 const FASTEST_TWENTIETH_Z: f64 = 1.644_85;
-/// Share of the observations that follow no law, and their density relative to the band's: they
-/// are spread over some ten widths.
+/// Outliers: the fraction of observations outside the model, and their density relative to the
+/// band's. They are spread over about ten widths.
 const OUTLIER_WIDTHS: f64 = 0.02;
 const OUTLIER_DENSITY: f64 = 0.1;
-/// Smallest and largest spread, as shares of the width.
+/// Smallest and largest spread, as fractions of the width.
 const DEVIATION_BOUNDS: (f64, f64) = (2e-5, 0.03);
-/// Grid points of the spread and of the median.
+/// Number of grid points of the spread and of the median.
 const DEVIATION_STEPS: usize = 14;
 const MEDIAN_STEPS: usize = 41;
 
-/// The time that the arm needs before it can wait for a sector.
+/// Estimate of the seek time: the time until the drive can wait for a sector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct ThresholdEstimate {
-    /// Its lower quartile: the seek when nothing delays it.
+    /// Lower quartile: the seek time without delays.
     pub lower_quartile: f64,
-    /// Its median.
+    /// Median.
     pub median: f64,
     /// Standard deviation of single seeks.
     pub standard_deviation: f64,
-    /// 95 % limits that hold the quick end (the quickest twentieth) as well as the median: which of
-    /// them a data sheet means is not known.
+    /// 95 % interval that covers the fastest twentieth as well as the median: data sheets do not
+    /// state which of them they mean.
     pub seek_interval: (f64, f64),
-    /// 95 % limits of the median alone.
+    /// 95 % interval of the median alone.
     pub median_interval: (f64, f64),
 }
 
-/// One point of the grid.
+/// One grid point.
 struct GridPoint {
     median: f64,
     standard_deviation: f64,
     weight: f64,
 }
 
-/// The threshold of responses in ascending order that lie in a band of a known width. `None` for
-/// fewer than 8 observations.
+/// Estimates the threshold from responses in ascending order that lie in a band of a known width.
+/// `None` for fewer than 8 observations.
 #[must_use]
 pub fn threshold_of_band(ascending: &[f64], width: f64) -> Option<ThresholdEstimate> {
     const GRID_ROUNDS: usize = 5;
@@ -139,7 +140,7 @@ fn posterior_grid(
     points
 }
 
-/// The value below which the share `share` of the posterior lies.
+/// Posterior quantile: the value below which the fraction `share` of the posterior lies.
 fn posterior_quantile(points: &[GridPoint], share: f64, of: fn(&GridPoint) -> f64) -> f64 {
     let mut values: Vec<(f64, f64)> = points
         .iter()
@@ -156,11 +157,12 @@ fn posterior_quantile(points: &[GridPoint], share: f64, of: fn(&GridPoint) -> f6
     values.last().map_or(f64::NAN, |value| value.0)
 }
 
-/// The observations that tell of one range of medians, in bins much narrower than the spread.
+/// The observations that are informative for one range of medians, in bins much narrower than the
+/// spread.
 struct BinnedObservations {
-    /// Place relative to the median, sign (caught 1, missed -1), and how many.
+    /// Position relative to the median, sign (read 1, missed -1), and count.
     bins: Vec<(f64, f64, f64)>,
-    /// Observations outside of the band for every median of the range.
+    /// Number of observations outside the band for every median of the range.
     outliers: f64,
 }
 
@@ -201,11 +203,11 @@ impl BinnedObservations {
     }
 }
 
-/// Logarithm of the density within the band, against the distance from its edge in spreads.
+/// Logarithm of the density within the band, by distance from its edge in spreads.
 struct LogDensityTable(Vec<f64>);
 
 impl LogDensityTable {
-    /// Beyond this many spreads the normal distribution has ended.
+    /// Beyond this many spreads the normal distribution is negligible.
     const TAIL_REACH: f64 = 5.0;
     const TABLE_STEPS: f64 = 50.0;
 
@@ -244,8 +246,8 @@ mod tests {
     use crate::drive::random::Xoshiro256;
     use crate::stats::general::robust;
 
-    /// Responses of a drive: a seek of `base` plus the size of a normal number times `jitter`, then
-    /// the wait for a random angle within a revolution of 8 ms.
+    /// Responses of a drive: a seek of `base` plus a half-normal deviate times `jitter`, then the
+    /// rotational latency for a random angle within a revolution of 8 ms.
     fn simulated_responses(
         random: &mut Xoshiro256,
         count: usize,

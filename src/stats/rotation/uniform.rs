@@ -1,35 +1,36 @@
-//! The edges of a uniform law that is buried in outliers: where the rotational part of a response
-//! time begins, and how wide it is.
+//! Estimates the edges of a uniform distribution with outliers: where the rotational latency in a
+//! response time begins, and how wide it is.
 //!
-//! A request reaches its track at no particular angle, so that response times spread evenly over
-//! one revolution above the time for command and seek. The lower edge is that time. It is found
-//! from all observations by the law's two sharp edges, which is far more exact than the mean.
+//! A request reaches its track at a random angle, so that response times are uniform over one
+//! revolution above the time for command and seek. The lower edge is that time. The distribution's
+//! two sharp edges determine it from all observations, far more precisely than the mean.
 
 use crate::stats::general::anderson_darling;
 
-/// How much better an observation fits inside the law than outside of it, as a logarithm: the
-/// weight of an outlier's density (a few per cent, over some ten widths) against the law's.
+/// Log-odds of an observation inside the distribution over one outside of it: the density of
+/// outliers (a few per cent, over some ten widths) against that of the distribution.
 const OUTLIER_LOG_ODDS: f64 = 6.0;
 
-/// A uniform law found in a sample.
+/// A uniform distribution found in a sample.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct UniformLaw {
-    /// Where it begins.
+    /// Lower edge.
     pub lower: f64,
-    /// Lower and upper 95 % limit of `lower`.
+    /// Lower and upper bound of the 95 % interval of `lower`.
     pub lower_interval: (f64, f64),
-    /// How wide it is.
+    /// Width.
     pub width: f64,
-    /// How many observations lie within.
+    /// Number of observations inside.
     pub observations_inside: usize,
 }
 
-/// The law's place in a sample in ascending order, its width known.
+/// Estimates the position of the distribution from a sample in ascending order; its width is known.
 ///
-/// Every place `s` is weighed by its likelihood, `exp(LOG_ODDS n(s))` with `n` the observations
-/// within [s, s + width); the estimate is the mean under that weight (Pitman, "The Estimation of
-/// the Location and Scale Parameters of a Continuous Population of any Given Form", Biometrika
-/// 30 (1939)), its limits are the weight's quantiles. `None` for fewer than 8 observations.
+/// Every position `s` is weighted by its likelihood, `exp(OUTLIER_LOG_ODDS n(s))` with `n` the
+/// observations within [s, s + width). The estimate is the mean under that weight (Pitman, "The
+/// Estimation of the Location and Scale Parameters of a Continuous Population of any Given Form",
+/// Biometrika 30 (1939)); its bounds are the weight's quantiles. `None` for fewer than 8
+/// observations.
 #[must_use]
 pub fn uniform_of_known_width(ascending: &[f64], width: f64) -> Option<UniformLaw> {
     if ascending.len() < 8 || width <= 0.0 {
@@ -59,23 +60,24 @@ pub fn uniform_of_known_width(ascending: &[f64], width: f64) -> Option<UniformLa
     })
 }
 
-/// A stretch of places that all hold the same observations.
+/// An interval of positions whose windows contain the same observations.
 struct UniformPiece {
     begin: f64,
     end: f64,
     /// Observations below the window.
     below: usize,
-    /// Observations above it.
+    /// Observations above the window.
     above: usize,
 }
 
-/// Cuts the axis wherever a window of that width takes in or loses an observation.
+/// Splits the axis wherever a window of that width gains or loses an observation.
 fn likelihood_pieces(ascending: &[f64], width: f64) -> Vec<UniformPiece> {
     let (mut enters, mut leaves) = (0, 0);
     let mut pieces = Vec::with_capacity(2 * ascending.len());
     let mut from = ascending[0] - width;
     while leaves < ascending.len() {
-        // The window's begin at which it takes the next one in, and at which it loses the first.
+        // The window starts at which it gains the next observation, and at which it loses the
+        // first.
         let entering = ascending
             .get(enters)
             .map_or(f64::INFINITY, |value| value - width);
@@ -111,14 +113,14 @@ fn weighted_quantile(
     pieces.last().map_or(f64::NAN, |piece| piece.end)
 }
 
-/// Share of the law's density below which the sample is thought to lie before the lower edge:
-/// small, because hardly anything is faster than the law allows.
+/// Fraction of the distribution's density below which the sample counts as outside the lower edge.
+/// It is small because hardly any request is faster than the distribution allows.
 const LOWER_OUTLIER_FRACTION: f64 = 0.1;
-/// The same behind the upper edge: larger, because of requests that had to wait for others.
+/// The same beyond the upper edge. It is larger because some requests wait for others.
 const UPPER_OUTLIER_FRACTION: f64 = 0.4;
 
-/// The law's place and width in a sample in ascending order, nothing known: the interval around
-/// the median with the largest excess of observations over a share of its own density.
+/// Estimates position and width of the distribution from a sample in ascending order: the interval
+/// around the median with the largest excess of observations over a fraction of its own density.
 /// `None` for fewer than 50 observations.
 #[must_use]
 pub fn uniform_of_unknown_width(ascending: &[f64]) -> Option<UniformLaw> {
@@ -134,7 +136,8 @@ pub fn uniform_of_unknown_width(ascending: &[f64]) -> Option<UniformLaw> {
             return None;
         }
         let density = (high - low) as f64 / width;
-        // Observations before a place, less those that the share of the density puts there.
+        // Observations before a position, minus those expected there at the fraction of the
+        // density.
         let excess = |index: usize, share: f64| index as f64 - share * density * ascending[index];
         let lower = |index: &usize| excess(*index, LOWER_OUTLIER_FRACTION);
         let upper = |index: &usize| excess(*index, UPPER_OUTLIER_FRACTION);
@@ -152,7 +155,7 @@ pub fn uniform_of_unknown_width(ascending: &[f64]) -> Option<UniformLaw> {
 }
 
 impl UniformLaw {
-    /// The observations within, as shares of the width, strictly between 0 and 1.
+    /// Positions of the observations inside, as fractions of the width, strictly between 0 and 1.
     #[must_use]
     pub fn relative_positions(&self, ascending: &[f64]) -> Vec<f64> {
         ascending
@@ -162,8 +165,9 @@ impl UniformLaw {
             .collect()
     }
 
-    /// How far the observations within are from even: A² of Anderson and Darling, scaled to
-    /// `observations` of them, so that a large sample is not blamed for what does no harm.
+    /// Anderson-Darling statistic A² of the observations inside against a uniform distribution,
+    /// scaled down to `observations` of them, so that irrelevant deviations do not fail a large
+    /// sample.
     #[must_use]
     pub fn anderson_darling(&self, ascending: &[f64], observations: usize) -> Option<f64> {
         let shares = self.relative_positions(ascending);
@@ -177,7 +181,7 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    /// An even sample from `lower` over `width`.
+    /// A uniform sample from `lower` over `width`.
     fn even_sample(lower: f64, width: f64, count: u32) -> Vec<f64> {
         (0..count)
             .map(|i| lower + width * (f64::from(i) + 0.5) / f64::from(count))

@@ -2,8 +2,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// Seeded normal deviates (a linear congruential generator of Knuth's constants, twelve of its
-/// numbers summed): good enough to know the true mean.
+/// Seeded normal deviates (a linear congruential generator with Knuth's constants, sums of twelve
+/// of its numbers): sufficient for a known true mean.
 struct NormalNoise(u64);
 
 impl NormalNoise {
@@ -19,7 +19,7 @@ impl NormalNoise {
         (0..12).map(|_| self.uniform()).sum::<f64>() - 6.0
     }
 
-    /// An autoregressive series of that mean: each value keeps the share `memory` of the last.
+    /// An autoregressive series with that mean: each value keeps the fraction `memory` of the last.
     fn series(&mut self, mean: f64, memory: f64, length: usize) -> Vec<f64> {
         let mut state = self.normal() / (1.0 - memory * memory).sqrt();
         (0..length)
@@ -32,7 +32,7 @@ impl NormalNoise {
     }
 }
 
-/// Of 1000 series: how many got limits, and how many of those hold the true mean.
+/// Of 1000 series: how many got an interval, and how many intervals contain the true mean.
 fn batch_means_coverage(memory: f64, length: usize) -> (u32, u32) {
     estimator_coverage(memory, length, batch_means_estimate)
 }
@@ -75,7 +75,8 @@ fn mean_interval_covers_truth_in_about_95_percent_of_series() {
 fn mean_interval_of_insufficient_data_is_none() {
     for (memory, length) in [(0.8, 100), (0.9, 100), (0.95, 100), (0.99, 300)] {
         let (given, held) = batch_means_coverage(memory, length);
-        // Most go without; the few that look quick by chance are no more than the promised 5 %.
+        // Most series get no interval. Those that appear fast by chance stay within the nominal 5
+        // %.
         assert!(given - held <= 60, "{memory} {length}: {given} {held}");
     }
     let falling: Vec<f64> = (0..100).map(|x| 1000.0 - f64::from(x)).collect();
