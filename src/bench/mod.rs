@@ -115,7 +115,8 @@ pub struct Description {
     pub may_write: bool,
     /// Accepted parameters.
     pub parameters: &'static [ParameterSpec],
-    /// Patterns of the metrics that it can yield, as read by [`matches_any`](framework::metric_names::matches_any).
+    /// Patterns of the metrics that it can yield, as read by
+    /// [`matches_any`](framework::metric_names::matches_any).
     pub metrics: &'static [&'static str],
     /// Charts of the result, most important first.
     pub charts: &'static [ChartSpec],

@@ -18,7 +18,6 @@ use crate::units;
 pub(crate) const CHART: ChartSpec =
     ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]);
 
-/// Headline metrics of all three benchmarks.
 pub(crate) const HEADLINE: &[&str] = &[
     "iops",
     "throughput",

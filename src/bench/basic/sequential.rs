@@ -38,15 +38,12 @@ const ENOUGH_IN_ZONE: usize = 5;
 /// Minimum ratio of the rates at the beginning and the end for partition advice.
 const MIN_ADVICE_RATIO: f64 = 1.15;
 
-/// Request size.
 pub(crate) const BLOCK_SIZE: ParameterSpec =
     framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20));
-/// I/O depth.
 pub(crate) const DEPTH: ParameterSpec = framework::DEPTH.with_default(|_| ParameterValue::Count(4));
 /// No time limit by default: every zone is measured completely.
 pub(crate) const DURATION: ParameterSpec =
     framework::DURATION.with_default(|_| ParameterValue::Unset);
-/// Bytes per zone.
 pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
     name: "zone-bytes",
     kind: ParameterKind::Size { least: 1 },
@@ -54,14 +51,12 @@ pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Size(BYTES_PER_ZONE),
 };
 
-/// Charts of both benchmarks.
 pub(crate) const CHARTS: &[ChartSpec] = &[ChartSpec::new(
     "Throughput against address",
     ChartShape::Steps,
     &["throughput-over-address", "zones-over-address"],
 )];
 
-/// Headline metrics of both benchmarks.
 pub(crate) const HEADLINE: &[&str] = &[
     "throughput_mean",
     "throughput_min",

@@ -22,7 +22,6 @@ use crate::units;
 /// Buffered sequential reads with read-ahead settings from 4 KiB to 8 MiB.
 pub struct ReadAheadSweep;
 
-/// Tested settings in KiB.
 const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
 /// Fraction of the best throughput from which a setting is equivalent to the best.
 const EQUIVALENCE_FRACTION: f64 = 0.95;

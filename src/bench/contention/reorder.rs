@@ -196,7 +196,6 @@ fn reads_per_round(each: u64) -> u64 {
 
 /// Results per buffer size.
 struct BufferSweep {
-    /// Reads per second.
     read_iops: SweepRounds,
     /// Confidence interval of the unsorted rate in each round, from the scatter of its latencies.
     unsorted_intervals: Vec<[f64; 2]>,

@@ -17,7 +17,6 @@ use crate::session::document::{ChartAxis, Metric, MetricUnit, Series};
 /// Measures the time of the longest seek.
 pub struct FullStrokeSeek;
 
-/// Reads per batch.
 const READS_PER_BATCH: usize = 100;
 /// Minimum number of reads for a metric.
 const MIN_READS: usize = 60;
@@ -135,8 +134,8 @@ fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
 }
 
 /// Extrapolates to the full stroke from seeks that are shorter by half of both end regions on
-/// average. The seek time is proportional to the distance while the arm coasts, and grows half as
-/// much where the arm accelerates and brakes all the way. The true value lies in between.
+/// average. The relative growth of the seek time equals that of the distance where the arm coasts,
+/// and half of it where the arm accelerates and brakes all the way. The true value lies in between.
 fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric {
     const SEEK_GROWTH_EXPONENT: f64 = 0.7;
     const GROWTH_UNCERTAINTY: f64 = 0.4;

@@ -20,7 +20,6 @@ use crate::session::document::{ChartAxis, MetricUnit, Series, Severity, Verdict}
 /// Detects rotation and measures its speed to a hundredth of a per cent.
 pub struct RotationSpeed;
 
-/// Maximum number of rounds of reads.
 const MAX_ROUNDS: usize = 3;
 /// Nominal speeds of commercial drives in revolutions per minute.
 const SPEED_CLASSES: [f64; 8] = [

@@ -21,7 +21,6 @@ use crate::stats::general::{confidence, robust};
 /// Measures seek time over distance.
 pub struct SeekCurveBenchmark;
 
-/// Reads per batch.
 const READS_PER_BATCH: usize = 150;
 /// Minimum reads per range of the envelope.
 const MIN_READS_PER_RANGE: usize = 50;

@@ -21,7 +21,6 @@ use crate::units;
 /// Measures the time of the shortest seek.
 pub struct TrackToTrack;
 
-/// Jumps per batch.
 const JUMPS_PER_BATCH: usize = 150;
 /// Minimum number of jumps for a metric.
 const MIN_JUMPS: usize = 100;

@@ -21,7 +21,7 @@ pub struct SurveySuite;
 #[derive(Debug, Clone, Copy)]
 struct SurveyPart {
     name: &'static str,
-    /// Default run time in seconds.
+    /// Run time in seconds on other drives.
     time_weight: u64,
     /// Run time in seconds on a possibly rotational drive: its low IOPS make a sweep slower.
     seconds_on_disk: u64,

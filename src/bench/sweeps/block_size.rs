@@ -20,14 +20,12 @@ use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
 use crate::units;
 
-/// Smallest request size.
 pub(crate) const MIN_BLOCK: ParameterSpec = ParameterSpec {
     name: "min-block",
     kind: ParameterKind::Size { least: 1 },
     help: "smallest request; the sweep doubles it",
     default_for: |target| ParameterValue::Size(u64::from(target.logical_block_bytes.max(512))),
 };
-/// Largest request size.
 pub(crate) const MAX_BLOCK: ParameterSpec = ParameterSpec {
     name: "max-block",
     kind: ParameterKind::Size { least: 1 },
@@ -64,7 +62,6 @@ pub(crate) const DURATION: ParameterSpec = ParameterSpec {
     ..framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(32)))
 };
 
-/// Charts of both benchmarks.
 pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "Throughput against block size",
@@ -96,7 +93,6 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     .log_y(),
 ];
 
-/// Headline metrics of both benchmarks.
 pub(crate) const HEADLINE: &[&str] = &[
     "access_time",
     "media_throughput",

@@ -15,7 +15,6 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
 
-/// Maximum queue depth.
 pub(crate) const MAX_DEPTH: ParameterSpec = ParameterSpec {
     name: "max-depth",
     kind: ParameterKind::Count {
@@ -59,7 +58,6 @@ pub(crate) const DURATION: ParameterSpec = ParameterSpec {
     })
 };
 
-/// Charts of both benchmarks.
 pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "IOPS against queue depth",
@@ -85,7 +83,6 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     .with_marks(&["optimal_depth"]),
 ];
 
-/// Headline metrics of both benchmarks.
 pub(crate) const HEADLINE: &[&str] = &[
     "optimal_depth",
     "optimal_depth_iops",

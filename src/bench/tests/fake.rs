@@ -39,7 +39,6 @@ pub struct FakeRequest<'a> {
 /// parallel.
 pub struct FakeDrive<F> {
     latency_of: F,
-    /// Executed plans.
     pub executed_plans: Mutex<Vec<Plan>>,
 }
 

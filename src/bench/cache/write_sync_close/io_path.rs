@@ -9,7 +9,6 @@ use crate::engine::{
 };
 use crate::units;
 
-/// Record sizes in bytes.
 const RECORD_SIZES: [u32; 7] = [
     4 << 10,
     16 << 10,

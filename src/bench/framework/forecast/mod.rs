@@ -1,8 +1,8 @@
 //! Forecast of a benchmark, computed before it starts.
 //!
 //! The run time follows from the declared phases with their plans and limits, from the total
-//! limits, which are divided as [`PhaseBudget`] divides them during the run, and from typical speeds of
-//! the medium's class.
+//! limits, which are divided as [`PhaseBudget`] divides them during the run, and from typical
+//! speeds of the medium's class.
 
 mod speed;
 

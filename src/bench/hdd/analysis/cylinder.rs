@@ -88,7 +88,6 @@ pub fn are_skews_uniform(skews: &[(i64, f64)]) -> bool {
     skews.len() >= MIN_SKEWS && typical < MAX_UNIFORM_SPREAD && nearly_all < far && !one_in_so_many
 }
 
-/// Median skew.
 fn median_skew(skews: &[(i64, f64)]) -> Option<f64> {
     let mean = skews
         .iter()
@@ -177,7 +176,6 @@ fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> 
         .min_by(|left, right| left.residual_variance.total_cmp(&right.residual_variance))
 }
 
-/// Mean square deviation from the mean.
 fn mean_square_deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / count;

@@ -72,7 +72,8 @@ pub enum WaitEdge {
     Median,
 }
 
-/// Like [`analyse_rotational_delay`], with an edge and interval that account for the variation of single seeks.
+/// Like [`analyse_rotational_delay`], with an edge and a confidence interval that account for
+/// the variation of single seeks.
 #[must_use]
 pub fn measure_rotational_delay(
     responses: &[(u64, f64)],

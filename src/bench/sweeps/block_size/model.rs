@@ -27,7 +27,6 @@ const DERIVED_METRICS: [(&str, MetricUnit); 6] = [
 /// Results per size from the rounds so far.
 #[derive(Debug)]
 pub(crate) struct BlockSizePoints {
-    /// Request sizes in bytes.
     bytes: Vec<f64>,
     request_counts: Vec<u64>,
     /// Mean latencies in nanoseconds.
@@ -47,7 +46,6 @@ impl BlockSizePoints {
         }
     }
 
-    /// Adds the outcome of a phase.
     pub(crate) fn add(
         &mut self,
         SweepTurn { point, round, .. }: SweepTurn,
@@ -95,7 +93,6 @@ impl BlockSizePoints {
         series
     }
 
-    /// Sets the curves.
     pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
         let most = |factor: fn(f64) -> f64| {
             let values = self

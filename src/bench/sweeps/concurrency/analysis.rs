@@ -26,7 +26,6 @@ pub(crate) struct DepthSweep {
     depths: Vec<u32>,
     /// Latencies of all rounds.
     latencies: Vec<LatencyHistogram>,
-    /// Requests per second.
     iops: SweepRounds,
     /// p90 latency in nanoseconds.
     p90_latencies: SweepRounds,
@@ -48,7 +47,6 @@ impl DepthSweep {
         }
     }
 
-    /// Adds the outcome of a phase.
     pub(crate) fn add_phase(&mut self, turn: SweepTurn, plan: &Plan, outcome: &ExecutionOutcome) {
         let SweepTurn { point, round, .. } = turn;
         let latency = combined_latency(outcome);
@@ -137,7 +135,6 @@ impl DepthSweep {
         rounds
     }
 
-    /// Sets the curves.
     pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
         let known: Vec<usize> = self.steps().iter().map(|(point, _)| *point).collect();
         let places: Vec<f64> = known

@@ -24,7 +24,6 @@ pub(crate) struct ThroughputByBytesWritten {
 }
 
 impl ThroughputByBytesWritten {
-    /// Adds a phase.
     pub(crate) fn add_phase(&mut self, timeline: &RunTimeline, elapsed: Duration) {
         self.phase_starts.push(self.points.len());
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
