@@ -1,8 +1,9 @@
-//! The tests: which plans each needs, and what their outcomes mean.
+//! Benchmarks: the plans that each one runs, and the analysis of their outcomes.
 //!
-//! A test is one file: its [`Description`] (from which the launcher's form, the command line,
-//! the documentation, the JSON, the text report and the run screen are made), its plans, and its
-//! analysis. Adding one adds that file and a line in [`TESTS`].
+//! Each benchmark has its own module with a [`Description`], its plans and its analysis. The
+//! launcher's form, the command line, the documentation, the JSON, the text report and the run
+//! screen are generated from the description. A new benchmark needs a module and an entry in
+//! [`BENCHMARKS`].
 
 use crate::drive::Target;
 use crate::engine::Plan;
@@ -29,7 +30,7 @@ use crate::session::chart::ResultPresentation;
 pub use crate::session::chart::{ChartShape, ChartSpec};
 pub use crate::session::document::FioGap;
 
-/// Every test, in the order in which they are listed.
+/// All benchmarks, in listing order.
 pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &self::basic::sequential_read::SequentialRead,
     &self::basic::sequential_write::SequentialWrite,
@@ -57,7 +58,7 @@ pub static BENCHMARKS: &[&dyn Benchmark] = &[
     &self::suites::survey::SurveySuite,
 ];
 
-/// The test of that name or alias.
+/// Looks up a benchmark by name or alias.
 #[must_use]
 pub fn find_benchmark(name: &str) -> Option<&'static dyn Benchmark> {
     let known = |test: &&&'static dyn Benchmark| {
@@ -67,63 +68,64 @@ pub fn find_benchmark(name: &str) -> Option<&'static dyn Benchmark> {
     BENCHMARKS.iter().find(known).copied()
 }
 
-/// A benchmark: plans and an analysis.
+/// A benchmark: its plans and their analysis.
 pub trait Benchmark: Sync + Send {
-    /// What it is, as data.
+    /// Static description.
     fn description(&self) -> &'static Description;
 
-    /// Whether it writes with these parameters: what it needs consent for.
+    /// Whether the benchmark writes to the target with these parameters, and so needs consent.
     fn writes(&self, parameters: &ParameterSet) -> bool {
         let _ = parameters;
         self.description().may_write
     }
 
-    /// What it will do with these parameters.
+    /// Predicts run time, bytes read and bytes written with these parameters.
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
     fn forecast(&self, target: &Target, parameters: &ParameterSet) -> Result<Forecast, BenchError>;
 
-    /// Executes its plans and says what they mean, as far as it gets: after a stop or a failure
-    /// (see [`Bench::stopped`]) it analyses what there is and returns.
+    /// Executes the plans and analyses their outcomes. After a stop or a failure (see
+    /// [`RunContext::is_stopped`]) it analyses the data measured so far and returns.
     ///
     /// # Errors
-    /// When nothing could be measured at all.
+    /// When nothing could be measured.
     fn run(&self, bench: &mut RunContext<'_>) -> Result<(), BenchError>;
 
-    /// The fio job that does the same with these parameters.
+    /// The equivalent fio job with these parameters.
     ///
     /// # Errors
-    /// What fio cannot do of it.
+    /// Why fio cannot run an equivalent job.
     fn fio(&self, target: &Target, parameters: &ParameterSet) -> Result<FioJob, FioGap>;
 }
 
-/// What a test is.
+/// Static description of a benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct Description {
     /// Name, as in `diskscope run NAME`.
     pub name: &'static str,
-    /// Other names.
+    /// Alternative names.
     pub aliases: &'static [&'static str],
-    /// What it measures, one line.
+    /// One-line summary of what it measures.
     pub summary: &'static str,
-    /// What it does, how to read its chart, what it costs: paragraphs for the info pane and for
-    /// `docs/tests.md`.
+    /// Paragraphs for the info pane and `docs/tests.md`: method, how to read the chart, cost.
     pub explanation: &'static str,
-    /// Whether it may write to the target; [`Test::writes`] knows for given parameters.
+    /// Whether it can write to the target at all; [`Benchmark::writes`] answers for given
+    /// parameters.
     pub may_write: bool,
-    /// What can be set.
+    /// Accepted parameters.
     pub parameters: &'static [ParameterSpec],
-    /// The metrics that it can yield, as [`metrics::includes`] reads them.
+    /// Patterns of the metrics that it can yield, as read by
+    /// [`matches_any`](framework::metric_names::matches_any).
     pub metrics: &'static [&'static str],
-    /// The charts of its result, the most telling first.
+    /// Charts of the result, most important first.
     pub charts: &'static [ChartSpec],
-    /// Figures to put first, in this order.
+    /// Names of the metrics to show first, in this order.
     pub headline_metrics: &'static [&'static str],
 }
 
 impl Description {
-    /// How its result wants to be presented.
+    /// How to present the result.
     #[must_use]
     pub fn presentation(&self) -> ResultPresentation {
         ResultPresentation {
@@ -134,38 +136,37 @@ impl Description {
     }
 }
 
-/// What went wrong with a test.
+/// Why a benchmark could not run.
 #[derive(Debug, thiserror::Error)]
 pub enum BenchError {
-    /// The parameters do not fit: how to mend them.
+    /// The parameters are invalid; the text says how to correct them.
     #[error("{0}")]
     InvalidParameters(String),
-    /// A goal for a metric that the benchmark does not yield.
+    /// A goal names a metric that the benchmark does not yield.
     #[error("--goal {goal:?}: {test} does not yield that metric{suggestion}")]
     UnknownGoalMetric {
-        /// The goal as it was written.
+        /// The goal as written by the user.
         goal: String,
         /// Name of the benchmark.
         test: &'static str,
-        /// The nearest metric, if any is near.
+        /// Suggestion of a similar metric; empty if none is similar.
         suggestion: String,
-        /// What it yields.
+        /// Metrics that the benchmark yields.
         metrics: String,
     },
-    /// A parameter could not be read.
+    /// A parameter could not be parsed.
     #[error(transparent)]
     ParameterSyntax(#[from] ParameterError),
-    /// The engine could not do it.
+    /// The engine failed.
     #[error(transparent)]
     Engine(#[from] crate::engine::EngineError),
-    /// Another process changes the setting that is to be measured: whatever is measured beside it
-    /// is not worth anything.
+    /// Another process changes the setting under test, which would invalidate the measurement.
     #[error(transparent)]
     SettingInUse(crate::drive::settings::SettingError),
 }
 
 impl BenchError {
-    /// What to do about it, one sentence.
+    /// One sentence of advice to the user.
     #[must_use]
     pub fn advice(&self) -> String {
         match self {

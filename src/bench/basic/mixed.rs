@@ -1,4 +1,4 @@
-//! Random reads and writes together.
+//! Mixed random reads and writes.
 
 use super::random;
 use crate::bench::framework::metric_names::latency_metrics;
@@ -9,10 +9,10 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// Reads and writes at random places, drawn by lot.
+/// Random reads and writes, each chosen at random.
 pub struct MixedReadWrite;
 
-/// Share of reads.
+/// Fraction of reads (fio rwmixread).
 const READ_FRACTION: ParameterSpec = ParameterSpec {
     name: "reads",
     kind: ParameterKind::Fraction,

@@ -1,4 +1,4 @@
-//! What random-read, random-write and mixed share.
+//! Shared by random-read, random-write and mixed.
 
 use std::time::Duration;
 
@@ -14,11 +14,10 @@ use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
-/// The chart of all three.
+/// Latency chart of all three benchmarks.
 pub(crate) const CHART: ChartSpec =
     ChartSpec::new("IOPS over the run", ChartShape::Line, &["iops-over-time"]);
 
-/// The headline of all three.
 pub(crate) const HEADLINE: &[&str] = &[
     "iops",
     "throughput",
@@ -129,7 +128,7 @@ fn set_metrics(
     }
 }
 
-/// Reads and writes apart: `read_iops`, `write_latency_p99` and so on.
+/// Sets metrics for reads and writes separately: `read_iops`, `write_latency_p99` and so on.
 fn set_metrics_by_direction(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     for (word, direction) in [("read", &tally.read), ("write", &tally.write)] {

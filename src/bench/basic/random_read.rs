@@ -1,4 +1,4 @@
-//! Random reads: how many requests per second a drive serves, and how long each takes.
+//! Random reads: IOPS and latency.
 
 use super::random;
 use crate::bench::framework::metric_names::latency_metrics;
@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// Reads at random places.
+/// Reads at random offsets.
 pub struct RandomRead;
 
 static DESCRIPTION: Description = Description {

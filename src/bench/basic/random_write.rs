@@ -1,4 +1,4 @@
-//! Random writes: how many requests per second a drive takes, and how long each takes.
+//! Random writes: IOPS and latency.
 
 use super::random;
 use crate::bench::framework::metric_names::latency_metrics;
@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// Writes at random places.
+/// Writes at random offsets.
 pub struct RandomWrite;
 
 static DESCRIPTION: Description = Description {

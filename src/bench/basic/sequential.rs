@@ -1,4 +1,4 @@
-//! What sequential-read and sequential-write share: zones, their rates, and what they mean.
+//! Shared by sequential-read and sequential-write: zones, their rates, and the analysis.
 
 mod zones;
 
@@ -22,31 +22,28 @@ use crate::stats::general::segments::{LevelSegment, find_segments};
 use crate::stats::latency::histogram::LatencyHistogram;
 use crate::units;
 
-/// Zones of the window.
+/// Number of zones in the window.
 const ZONE_COUNT: u64 = 100;
-/// Bytes moved in each zone, unless the zone is smaller.
+/// Bytes moved per zone, unless the zone is smaller.
 const BYTES_PER_ZONE: u64 = 128 << 20;
-/// Measured zones that make a zone of the drive: fewer are a hiccup.
+/// Minimum number of measured zones in a zone of the drive: fewer are a transient disturbance.
 const MIN_ZONES_PER_LEVEL: usize = 3;
-/// A zone's own rate means something from this many requests for each one in flight on.
+/// Minimum requests, per request in flight, for a zone's own rate to be meaningful.
 const MIN_REQUESTS_PER_DEPTH: u64 = 10;
-/// Requests in half of the measured zones from which the drive's zones are counted reliably: of simulated disks with up to
-/// 2 % outliers, none with as many was miscounted.
+/// Minimum requests in the median measured zone for a reliable count of the drive's zones: of
+/// simulated disks with up to 2 % outliers, none with as many was miscounted.
 const ENOUGH_TO_COUNT: u64 = 32;
-/// Measured zones in each zone of the drive, on the average, from which none is overlooked.
+/// Minimum mean number of measured zones per zone of the drive for a complete count.
 const ENOUGH_IN_ZONE: usize = 5;
-/// From this ratio of beginning to end on, a place is worth advice.
+/// Minimum ratio of the rates at the beginning and the end for partition advice.
 const MIN_ADVICE_RATIO: f64 = 1.15;
 
-/// Size of the requests.
 pub(crate) const BLOCK_SIZE: ParameterSpec =
     framework::BLOCK_SIZE.with_default(|_| ParameterValue::Size(1 << 20));
-/// Requests in flight.
 pub(crate) const DEPTH: ParameterSpec = framework::DEPTH.with_default(|_| ParameterValue::Count(4));
-/// No limit in time: every zone is measured in full.
+/// No time limit by default: every zone is measured completely.
 pub(crate) const DURATION: ParameterSpec =
     framework::DURATION.with_default(|_| ParameterValue::Unset);
-/// Bytes of each zone.
 pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
     name: "zone-bytes",
     kind: ParameterKind::Size { least: 1 },
@@ -54,14 +51,12 @@ pub(crate) const ZONE_BYTES: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Size(BYTES_PER_ZONE),
 };
 
-/// The chart of both.
 pub(crate) const CHARTS: &[ChartSpec] = &[ChartSpec::new(
     "Throughput against address",
     ChartShape::Steps,
     &["throughput-over-address", "zones-over-address"],
 )];
 
-/// The headline of both.
 pub(crate) const HEADLINE: &[&str] = &[
     "throughput_mean",
     "throughput_min",
@@ -70,13 +65,13 @@ pub(crate) const HEADLINE: &[&str] = &[
     "full_copy_time",
 ];
 
-/// One piece of the address space, measured.
+/// Measurement of one part of the address space.
 #[derive(Debug, Clone, Copy, PartialEq)]
 struct MeasuredZone {
     offset: u64,
     bytes: u64,
     bytes_per_second: f64,
-    /// The rate without its slowest pieces: what tells the drive's zones apart.
+    /// Rate without the slowest pieces, used to detect the drive's zones.
     typical: f64,
 }
 
@@ -102,7 +97,7 @@ fn planned_phases(whole: &Plan, map: &ZoneMap) -> PlannedPhases {
             ..whole.clone()
         }
     });
-    // The ramp is made once where all zones are one execution.
+    // A single execution over all zones has the ramp time only once.
     let ramped = |(index, plan): (usize, Plan)| Plan {
         ramp_time: match whole.limits.duration {
             None if index > 0 => Duration::ZERO,
@@ -151,8 +146,8 @@ pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<
     Ok(())
 }
 
-/// One execution over all zones: the queue stays full from one to the next. Under a time limit each
-/// zone has at least its even share of the time.
+/// One execution over all zones, which keeps the queue full from zone to zone. Under a time limit
+/// each zone gets at least an even fraction of the time.
 fn measure_zones(
     operation: IoOperation,
     bench: &mut RunContext<'_>,
@@ -167,7 +162,7 @@ fn measure_zones(
             zones: map.zones(),
             requests: map.requests(),
         },
-        // Bytes and requests are in the map.
+        // The zone map already contains the limits on bytes and requests.
         limits: PlanLimits {
             duration,
             ..PlanLimits::default()
@@ -199,7 +194,7 @@ fn measure_zones(
     Ok(measured)
 }
 
-/// Of both directions.
+/// Latencies of reads and writes together.
 fn combined_latency(tally: &IoStats) -> LatencyHistogram {
     let mut latency = tally.read.latency.clone();
     latency.merge(&tally.write.latency);
@@ -211,7 +206,7 @@ fn describe_requests_and_depth(requests: u64, depth: u32) -> String {
     format!("a zone holds {requests} request{plural}, fewer than 10 x depth {depth}")
 }
 
-/// The queue was full all the time, but the zones are too short for their own rates.
+/// The check for zones that are too short for their own rates although the queue was always full.
 fn zones_too_short(requests: u64, depth: u32) -> Verdict {
     Verdict::new(
         "zone-too-short",
@@ -225,7 +220,8 @@ fn zones_too_short(requests: u64, depth: u32) -> Verdict {
     )
 }
 
-/// Whether the drive's zones may be miscounted: too few requests against outliers, or zones too small.
+/// The check for a possible miscount of the drive's zones: too few requests given outliers, or
+/// zones too small.
 fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict> {
     let evidence = if median < ENOUGH_TO_COUNT {
         format!(
@@ -249,7 +245,7 @@ fn uncertain_count(found: usize, measured: usize, median: u64) -> Option<Verdict
     ))
 }
 
-/// The time limit left no time for some of the zones.
+/// The check for zones that the time limit excluded.
 fn zones_not_measured(
     measured: &[MeasuredZone],
     map: &ZoneMap,
@@ -294,8 +290,8 @@ pub(crate) fn fio(
     FioJob::sequential_job(&plan, &ranges)
 }
 
-/// The zones, and the requests in them: up to `--zone-bytes` at the beginning of each, within the
-/// limits of the whole.
+/// The zones and their requests: up to `--zone-bytes` at the beginning of each, within the limits
+/// of the whole benchmark.
 fn zone_map(plan: &Plan, parameters: &ParameterSet) -> ZoneMap {
     let block = u64::from(plan.block_size.max_bytes());
     let each = (parameters.bytes("zone-bytes").unwrap_or(BYTES_PER_ZONE) / block).max(1);
@@ -319,7 +315,7 @@ fn zone_of_outcome(offset: u64, outcome: &ExecutionOutcome) -> Option<MeasuredZo
     })
 }
 
-/// The figures of the zones measured so far.
+/// Sets the metrics of the zones measured so far.
 fn set_metrics(
     findings: &mut Findings,
     operation: IoOperation,
@@ -329,7 +325,7 @@ fn set_metrics(
     let by_rate = |left: &&MeasuredZone, right: &&MeasuredZone| {
         left.bytes_per_second.total_cmp(&right.bytes_per_second)
     };
-    // Of zones alike the first: the last of the reversed ones.
+    // `max_by` returns the last of equal elements; the reversed order makes it the first.
     let fastest = zones.iter().rev().max_by(by_rate);
     let (Some(slowest), Some(fastest)) = (zones.iter().min_by(by_rate), fastest) else {
         return;
@@ -364,7 +360,7 @@ fn set_metrics(
     ));
 }
 
-/// Bytes over time of all zones together: what moving them one after the other gives.
+/// Bytes over time of all zones together: the rate of moving them one after the other.
 fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
     let bytes: f64 = zones.iter().map(|zone| zone.bytes as f64).sum();
     let seconds: f64 = zones
@@ -374,8 +370,8 @@ fn mean_throughput(zones: &[MeasuredZone]) -> f64 {
     bytes / seconds
 }
 
-/// What the whole curve says: the drive's own zones, where a fast partition belongs, how long a
-/// copy of everything takes.
+/// Sets what follows from the whole curve: the drive's zones, the location for a fast partition,
+/// and the time of a full copy.
 fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, window: Range<u64>) {
     let rates: Vec<f64> = zones.iter().map(|zone| zone.typical).collect();
     if rates.len() < 4 * MIN_ZONES_PER_LEVEL {
@@ -421,7 +417,7 @@ fn set_results(bench: &mut RunContext<'_>, zones: &[MeasuredZone], block: u64, w
     }
 }
 
-/// Where a fast partition belongs, or that it does not matter although it should.
+/// The check with the location for a fast partition, or with the reason why it does not matter.
 fn partition_advice(
     rates: &[f64],
     steps: &[LevelSegment],
@@ -516,7 +512,7 @@ mod tests {
         }
     }
 
-    /// A drive of one zone, all of it read with ten requests in each of the 100 zones.
+    /// A drive with one zone, read completely with ten requests in each of the 100 zones.
     fn run_on_small_drive(set: &[(&str, &str)]) -> FinishedRun {
         let set = [&[("block-size", "64KiB")], set].concat();
         let drive = "sim:constant,size=62.5MiB,parallel=32,latency=1ms,clock=virtual";
@@ -527,7 +523,7 @@ mod tests {
     fn sequential_read_of_small_drive_keeps_queue_full() {
         for depth in [1, 4, 32_u32] {
             let finished = run_on_small_drive(&[("depth", &depth.to_string())]);
-            // Every channel answers each millisecond.
+            // Every channel completes a request per millisecond.
             let expected = f64::from(depth) * 65_536.0 * 1000.0;
             let mean = fake::metric_value(&finished, "throughput_mean");
             assert!(
@@ -546,7 +542,7 @@ mod tests {
     #[test]
     fn sequential_read_with_time_limit_keeps_queue_full_across_zones() {
         for depth in [1, 4, 32_u32] {
-            // Half of the time that all of the drive takes.
+            // Half of the time for the whole drive.
             let all = 1000.0 / f64::from(depth);
             let limit = format!("{:.0}ms", all / 2.0);
             let finished =

@@ -1,4 +1,4 @@
-//! Sequential reads over the whole address space: how fast, and where.
+//! Sequential reads: throughput over the address space.
 
 use super::sequential;
 use crate::bench::framework::metric_names::latency_metrics;
@@ -9,7 +9,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// Large reads in 100 even zones of the window, ascending.
+/// Large reads in 100 equidistant zones of the window, ascending.
 pub struct SequentialRead;
 
 static DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! Whether a drive compresses or deduplicates, which flatters every later figure.
+//! Detects compression or deduplication in a drive, which would inflate all later results.
 
 use std::time::Duration;
 
@@ -18,14 +18,14 @@ use crate::session::document::{Findings, Metric, MetricTable, MetricUnit, Severi
 use crate::stats::latency::concurrency::mean_in_flight;
 use crate::units;
 
-/// The same writes with random, zero and repeated data.
+/// Identical writes with random, zero and repeated data.
 pub struct CompressionBenchmark;
 
-/// A ratio beyond this is no noise.
+/// Ratio above which a difference is significant.
 const MIN_SIGNIFICANT_RATIO: f64 = 1.15;
-/// Passes of the same data that differ by more than this say nothing about data.
+/// Maximum ratio between variants with the same data for a valid comparison.
 const MAX_REPEAT_RATIO: f64 = 1.5;
-/// With less of the queue in flight it is this machine that was slow, not the drive.
+/// Below this fraction of the queue depth in flight the host was the bottleneck, not the drive.
 const FULL_QUEUE_FRACTION: f64 = 0.8;
 
 const SEED: ParameterSpec = ParameterSpec {
@@ -70,7 +70,7 @@ It overwrites what is there: 1 GiB in all unless --bytes says otherwise.",
     headline_metrics: &["compression_ratio", "deduplication_ratio"],
 };
 
-/// For people, beginning of the figures' names, what is written.
+/// Label, metric prefix and data pattern.
 const DATA_KINDS: [(&str, &str, DataKind); 3] = [
     ("random data", "random", DataKind::Random),
     ("zeros", "zero", DataKind::Zero),
@@ -86,7 +86,7 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
     )
 }
 
-/// A pass for each kind of data.
+/// One variant per data pattern.
 fn data_variants(whole: &Plan) -> [Variant; DATA_KINDS.len()] {
     DATA_KINDS.map(|(label, key, data)| {
         let plan = Plan {
@@ -147,7 +147,7 @@ impl Benchmark for CompressionBenchmark {
     }
 }
 
-/// The metrics of each round apart: `KEY_1_throughput` and so on.
+/// Sets the metrics of each round separately: `KEY_1_throughput` and so on.
 struct EachRound;
 
 impl PassHook for EachRound {
@@ -164,7 +164,7 @@ impl PassHook for EachRound {
     }
 }
 
-/// The throughput of each kind of data against the number of the round.
+/// Throughput of each data pattern over the round number.
 fn set_throughput_series(findings: &mut Findings) {
     for (_, key, _) in DATA_KINDS {
         let of_round = |round: usize| {
@@ -184,7 +184,7 @@ fn set_throughput_series(findings: &mut Findings) {
     }
 }
 
-/// Throughputs of the kinds of data, round by round; nothing unless every round was made.
+/// Throughputs of the data patterns by round; `None` unless all rounds are complete.
 fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
     let mut rounds = SweepRounds::new(DATA_KINDS.len(), seed);
     for (point, (_, key, _)) in DATA_KINDS.iter().enumerate() {
@@ -196,7 +196,7 @@ fn round_throughputs(findings: &Findings, seed: u64) -> Option<SweepRounds> {
     Some(rounds)
 }
 
-/// Requests that were in flight on average while random data was written, by Little's law.
+/// Mean requests in flight during writes of random data, by Little's law.
 fn random_data_in_flight(findings: &Findings) -> Option<f64> {
     let of = |cycle: usize, name: &str| {
         findings
@@ -219,7 +219,7 @@ fn set_results(bench: &mut RunContext<'_>, seed: u64) {
     bench.set_verdict(verdict);
 }
 
-/// What the throughputs say at this queue depth; `None` unless every round was made.
+/// The check from the throughputs at this queue depth; `None` unless all rounds are complete.
 fn assess_compression(
     findings: &Findings,
     depth: f64,
@@ -330,7 +330,7 @@ mod tests {
         assert!((zero[1][1] / random[1][1] - 3.0).abs() < 0.01);
     }
 
-    /// Findings of four equal rounds: throughput, IOPS and latency of each kind of data.
+    /// Findings of four equal rounds: throughput, IOPS and latency of each data pattern.
     fn findings_of_rounds(kinds: [(&str, [f64; 3]); 3]) -> Findings {
         let mut findings = Findings::default();
         for (key, values) in kinds {
@@ -350,7 +350,7 @@ mod tests {
 
     #[test]
     fn compression_with_slow_random_data_source_is_not_detected() {
-        // Little's law: 2000 a second of 0.5 ms each are one in flight, of 32 that were asked for.
+        // Little's law: 2000 requests per second of 0.5 ms each are one in flight, of 32 requested.
         let starved = [
             ("random", [262e6, 2000.0, 5e5]),
             ("zero", [786e6, 6000.0, 5.3e6]),
@@ -360,10 +360,10 @@ mod tests {
         assert_eq!(verdict.code, "data-made-too-slowly");
         assert!(verdict.evidence.contains("only 1.00 of 32"), "{verdict:?}");
         assert!((figures[0].value - 3.0).abs() < 1e-9);
-        // With as many in flight as asked for it is the drive.
+        // With the requested queue depth in flight the drive is the bottleneck.
         let (_, verdict) = assess_compression(&findings_of_rounds(starved), 1.0, 1).unwrap();
         assert_eq!(verdict.code, "drive-compresses");
-        // Nothing is flattered: whoever was slow, it does not matter.
+        // Equal throughputs: the bottleneck does not matter.
         let even = starved.map(|(key, _)| (key, [262e6, 2000.0, 5e5]));
         assert_eq!(
             assess_compression(&findings_of_rounds(even), 32.0, 1)

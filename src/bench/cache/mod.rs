@@ -1,4 +1,4 @@
-//! Benchmarks of caches and of what data and sync settings cost.
+//! Caches, and the cost of data patterns and sync settings.
 
 pub mod compression;
 pub mod read_ahead;

@@ -1,4 +1,4 @@
-//! How far ahead the kernel should read.
+//! Best read-ahead setting of the kernel.
 
 use std::time::Duration;
 
@@ -19,12 +19,11 @@ use crate::engine::{AccessPattern, CacheMode, ExecutionOutcome, Plan, PlanLimits
 use crate::session::document::{ChartAxis, Metric, MetricTable, MetricUnit, Severity, Verdict};
 use crate::units;
 
-/// Buffered sequential reads with every read-ahead from 4 KiB to 8 MiB.
+/// Buffered sequential reads with read-ahead settings from 4 KiB to 8 MiB.
 pub struct ReadAheadSweep;
 
-/// Settings that are tried, in KiB.
 const READ_AHEAD_KIB: [u32; 12] = [4, 8, 16, 32, 64, 128, 256, 512, 1024, 2048, 4096, 8192];
-/// A setting is as good as the best from this share of its throughput on.
+/// Fraction of the best throughput from which a setting is equivalent to the best.
 const EQUIVALENCE_FRACTION: f64 = 0.95;
 
 const STEP_BYTES: ParameterSpec = ParameterSpec {
@@ -90,7 +89,7 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
     Ok(plan)
 }
 
-/// Each step reads a place of its own as far as the window goes, for the drive has a cache too.
+/// Each step reads its own range as far as the window permits, because the drive has a cache too.
 fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> {
     let window = &plan.window;
     let places = ((window.end - window.start) / bytes.max(1)).max(1);
@@ -98,7 +97,7 @@ fn window_of_step(step: usize, plan: &Plan, bytes: u64) -> std::ops::Range<u64> 
     begin..(begin + bytes).min(window.end)
 }
 
-/// The device whose setting counts: a partition has its parent's.
+/// The device whose setting applies: a partition uses its parent's.
 fn device_with_setting(target: &Target) -> Option<&str> {
     let drive = target.drive.as_ref()?;
     match (drive.kind, &drive.parent) {
@@ -107,7 +106,7 @@ fn device_with_setting(target: &Target) -> Option<&str> {
     }
 }
 
-/// One for each setting and round; a single one where there is no setting.
+/// One phase per setting and round; a single one if the setting is unavailable.
 fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     let is_changeable =
         target.kind != TargetKind::Simulated && device_with_setting(target).is_some();
@@ -125,7 +124,7 @@ fn planned_phases(whole: &Plan, target: &Target, parameters: &ParameterSet) -> P
     PlannedPhases::with_even_shares(whole.limits).add_phases(std::iter::repeat_n(plan, count))
 }
 
-/// Both the bytes of a setting and the time of the whole are shared out to the rounds.
+/// Divides the bytes of a setting and the time of the benchmark among the rounds.
 fn bytes_of_step(parameters: &ParameterSet, whole: &Plan) -> u64 {
     (parameters.bytes("step-bytes").unwrap_or(256 << 20) / DEFAULT_ROUNDS as u64)
         .next_multiple_of(whole.alignment)
@@ -187,7 +186,7 @@ impl Benchmark for ReadAheadSweep {
     }
 }
 
-/// Measures what there is when the setting cannot be changed.
+/// Measures the present setting if it cannot be changed.
 fn measure_current_setting(
     bench: &mut RunContext<'_>,
     whole: &Plan,
@@ -287,12 +286,12 @@ fn measure_setting(
     bench.execute(phase, share, &plan).map(Some)
 }
 
-/// `128 KiB`: the setting of a point.
+/// Setting of a point as text: `128 KiB`.
 fn setting_name(point: usize) -> String {
     units::format_block_size(f64::from(READ_AHEAD_KIB[point]) * 1024.0)
 }
 
-/// What the figures of a setting begin with.
+/// Metric prefix of a setting.
 fn metric_prefix(point: usize) -> String {
     format!("read_ahead_{}k", READ_AHEAD_KIB[point])
 }
@@ -327,7 +326,7 @@ fn set_table(bench: &mut RunContext<'_>) {
         .set_table(MetricTable::cross_product("Settings", &columns, &rows));
 }
 
-/// Means of the rounds so far.
+/// Sets the means of the rounds so far.
 fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
     for point in 0..READ_AHEAD_KIB.len() {
         let name = format!("{}_throughput", metric_prefix(point));
@@ -343,9 +342,9 @@ fn set_series(bench: &mut RunContext<'_>, rounds: &SweepRounds) {
     ));
 }
 
-/// The smallest setting on the plateau, where it can be told from the smaller ones.
+/// Sets the smallest setting on the plateau, if it is significantly better than smaller ones.
 fn set_results(bench: &mut RunContext<'_>, rounds: &SweepRounds, present: Option<u32>) {
-    // The present setting need not be a power of two: the next step below stands for it.
+    // The present setting may not be a power of two: the next lower step stands for it.
     let now = present.and_then(|present| {
         let not_larger = |kib: &u32| *kib <= present.max(READ_AHEAD_KIB[0]);
         READ_AHEAD_KIB.iter().rposition(not_larger)
@@ -430,8 +429,8 @@ mod tests {
             .target
     }
 
-    /// A sweep on a drive whose requests of 16 KiB take what a function of the setting in KiB and of
-    /// the plan says, in nanoseconds.
+    /// A sweep on a drive whose latency for 16 KiB requests is a function of the setting in KiB and
+    /// the plan, in nanoseconds.
     fn simulated_sweep(
         set: &[(&str, &str)],
         time: impl Fn(u64, &Plan) -> u64 + Send + Sync,
@@ -459,7 +458,7 @@ mod tests {
         (finished, plans, fs::read_to_string(file).unwrap())
     }
 
-    /// A time that scatters by that share from execution to execution.
+    /// A time with this relative scatter between executions.
     fn scattered_time(time: u64, plan: &Plan, share: f64) -> u64 {
         let mut random = Xoshiro256::new(plan.window.start ^ plan.seed.rotate_left(40));
         (time as f64 * (share * random.normal()).exp()) as u64
@@ -467,7 +466,7 @@ mod tests {
 
     #[test]
     fn read_ahead_finds_smallest_plateau_setting_and_restores_original() {
-        // A request of 16 KiB takes 1 ms with 4 KiB ahead, 8 us from 512 KiB on.
+        // A request of 16 KiB takes 1 ms at 4 KiB read-ahead, 8 us from 512 KiB on.
         let (finished, plans, restored) = simulated_sweep(&[], |kib, _| 4_000_000 / kib.min(512));
         assert_eq!(
             metric_value(&finished, "best_read_ahead_size"),

@@ -1,4 +1,4 @@
-//! Writes that do not fill a block: what reading, modifying and writing it back costs.
+//! Cost of read-modify-write cycles for writes that do not fill a block.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::units;
 /// Records of 4000 against 4096 bytes, and of 512 against 4096.
 pub struct ReadModifyWriteCost;
 
-/// Size of a page of the cache, and of most media's physical blocks.
+/// Size of a cache page, and of most media's physical blocks.
 const PAGE_BYTES: u32 = 4096;
 /// A record that never fills a page.
 const UNALIGNED_RECORD_BYTES: u32 = 4000;
@@ -87,12 +87,12 @@ fn plan_for_record_size(
     plan.cache_mode = cache;
     plan.limits = PlanLimits::default();
     plan.end_fsync = Some(FlushMethod::Fsync);
-    // Other places in each pass: what the one has read must not help the other.
+    // Other offsets per variant: data read by one variant must not speed up another.
     plan.seed = plan.seed.wrapping_add(u64::from(size));
     Ok(plan)
 }
 
-/// Whether sectors are smaller to the kernel than on the medium.
+/// Whether the logical sectors are smaller than the physical sectors.
 fn is_512e(target: &Target) -> bool {
     target.supports_direct_io
         && target.logical_block_bytes <= 512
@@ -201,7 +201,7 @@ impl Benchmark for ReadModifyWriteCost {
     }
 }
 
-/// The response times of each pass.
+/// Sets the latencies of each variant.
 struct CurveHook<'a>(&'a [Variant]);
 
 impl PassHook for CurveHook<'_> {
@@ -216,7 +216,7 @@ impl PassHook for CurveHook<'_> {
     }
 }
 
-/// How many times as fast whole blocks are, by a comparison round by round.
+/// Sets the speedup of full blocks, compared round by round.
 fn set_penalty(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
@@ -241,7 +241,7 @@ fn set_penalty(
     }
 }
 
-/// The response times of one pass as a curve.
+/// Sets the latency distribution of one variant as a curve.
 fn set_latency_series(findings: &mut Findings, key: &str, latency: &LatencyHistogram) {
     if let Some(summary) = framework::latency_summary(latency) {
         findings.set_series(framework::series(
@@ -285,7 +285,7 @@ mod tests {
     use crate::bench::tests::fake::{FakeDrive, check_codes, metric_value};
     use crate::drive::random::splitmix64;
 
-    /// A partial block costs five times as much.
+    /// A drive on which a partial block costs five times as much.
     fn penalised_drive() -> FakeDrive<impl Fn(&fake::FakeRequest<'_>) -> Option<u64> + Send + Sync>
     {
         FakeDrive::new(|asked| {
@@ -336,7 +336,7 @@ mod tests {
         };
         let covered = (0..20_u64)
             .filter(|seed| {
-                // An execution is up to a third faster or slower as a whole.
+                // Whole executions vary by up to a third.
                 let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
                     let word = splitmix64(asked.plan.seed ^ u64::from(asked.bytes) << 20);
                     Some(100_000 + word % 50_000)

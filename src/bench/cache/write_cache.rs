@@ -1,4 +1,4 @@
-//! What a drive's volatile write cache is worth, and what a write costs without it.
+//! Benefit of a drive's volatile write cache, and the cost of writes without it.
 
 use std::time::Duration;
 
@@ -16,10 +16,10 @@ use crate::drive::{DriveKind, Target};
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits, SyncMode};
 use crate::session::document::{MetricTable, Severity, Verdict};
 
-/// Plain and sync writes with the drive's write cache on and off.
+/// Plain and synchronous writes with the drive's write cache on and off.
 pub struct WriteCacheBenchmark;
 
-/// The kernel's words for the two states (drivers/scsi/sd.c, `sd_cache_types`).
+/// The kernel's keywords for the two states (drivers/scsi/sd.c, `sd_cache_types`).
 const CACHE_STATES: [(&str, &str, &str); 2] = [
     ("write back", "cache_on", "cache on"),
     ("write through", "cache_off", "cache off"),
@@ -71,7 +71,7 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
     )
 }
 
-/// The setting of the whole drive: a partition has its parent's.
+/// The setting of the whole drive: a partition uses its parent's.
 fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
     let drive = bench.target.drive.as_ref()?;
     let device = match (drive.kind, &drive.parent) {
@@ -82,7 +82,7 @@ fn write_cache_setting(bench: &RunContext<'_>) -> Option<SystemSetting> {
     bench.settings.exists(&setting).then_some(setting)
 }
 
-/// Plain and synced writes; the key of their figures begins with the cache's state.
+/// Plain and synchronous writes; the metric prefix begins with the cache state.
 fn plain_and_sync_variants(whole: &Plan, key: &str, label: &str) -> [Variant; 2] {
     let pass = |word: &str, kind: &str, sync| {
         let limits = PlanLimits::default();
@@ -169,10 +169,10 @@ impl Benchmark for WriteCacheBenchmark {
     }
 }
 
-/// Switches the cache to the state that a pass needs.
+/// Switches the cache to the state that a variant needs.
 struct CacheSwitch {
     guard: SettingLock,
-    /// State of each pass.
+    /// Cache state per variant.
     cache_states: Vec<&'static str>,
     current_state: Option<&'static str>,
 }
@@ -183,7 +183,7 @@ impl PassHook for CacheSwitch {
         if self.current_state == Some(word) {
             return true;
         }
-        // After an error nobody knows the state.
+        // After an error the state is unknown.
         self.current_state = None;
         match self.guard.set(word) {
             Ok(()) => {
@@ -198,7 +198,7 @@ impl PassHook for CacheSwitch {
     }
 }
 
-/// Both states, plain and synced, in rounds of random order.
+/// Measures both states, plain and synchronous, in rounds of random order.
 fn measure_both_states(
     bench: &mut RunContext<'_>,
     whole: &Plan,
@@ -215,7 +215,7 @@ fn measure_both_states(
     };
     let measured =
         variants::measure_in_rounds(bench, whole.limits, &passes, whole.seed, &mut switch);
-    // Put back whatever became of the passes.
+    // Restores the setting whatever the outcome of the variants.
     let put_back = switch.guard.restore_original();
     let rounds = measured?;
     set_ratio(bench, &rounds, &passes, ("sync_penalty", 0, 1));
@@ -226,7 +226,7 @@ fn measure_both_states(
     Ok(())
 }
 
-/// The state that there is.
+/// Measures the present state only.
 fn measure_current_state(
     bench: &mut RunContext<'_>,
     whole: &Plan,
@@ -248,7 +248,7 @@ fn measure_current_state(
     Ok(())
 }
 
-/// How many times as fast one pass is as another, round by round.
+/// Sets the ratio of the rates of two variants, compared round by round.
 fn set_ratio(
     bench: &mut RunContext<'_>,
     rounds: &SweepRounds,
@@ -361,7 +361,7 @@ mod tests {
     fn write_cache_penalty_interval_of_noisy_writes_covers_truth() {
         let covered = (0..60_u64)
             .filter(|seed| {
-                // Phases differ by up to a third; O_DSYNC writes take three times as long.
+                // Phases vary by up to a third; O_DSYNC writes take three times as long.
                 let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
                     let plain = asked.plan.sync_mode == SyncMode::None;
                     let word = splitmix64(asked.plan.seed ^ (u64::from(plain) << 60));

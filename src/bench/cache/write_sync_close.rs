@@ -1,4 +1,4 @@
-//! Write, sync, close: what a program waits for until its file is safe.
+//! Write, sync, close: the time until a file is durable.
 
 mod io_path;
 mod record_size_curves;
@@ -22,10 +22,10 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::session::document::{MetricTable, Severity, Verdict};
 
-/// Writes with records of several sizes, and with every way to make them durable.
+/// Writes with several record sizes, and with every sync method.
 pub struct WriteSyncCloseBenchmark;
 
-/// The record size whose times are the test's figures.
+/// Record size of the headline metrics.
 const DEFAULT_RECORD_BYTES: u32 = 1 << 20;
 
 const FILE_BYTES: ParameterSpec = ParameterSpec {

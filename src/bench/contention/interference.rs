@@ -1,4 +1,4 @@
-//! What a maintenance job does to those who work.
+//! Effect of a background job on foreground latency.
 
 use std::time::Duration;
 
@@ -19,10 +19,10 @@ use crate::session::document::{Findings, Metric, MetricUnit, Severity, Verdict};
 use crate::stats::general::timeline::RunTimeline;
 use crate::units;
 
-/// Random reads, and a sequential job that joins and leaves.
+/// Random reads, with a sequential job that starts and stops.
 pub struct InterferenceBenchmark;
 
-/// Size of the job's requests.
+/// Request size of the background job.
 const BACKGROUND_BLOCK_BYTES: u32 = 1 << 20;
 
 const BACKGROUND_CLASS: ParameterSpec = ParameterSpec {
@@ -106,7 +106,8 @@ fn background_plan(foreground: &Plan, parameters: &ParameterSet) -> Plan {
             .count("job-depth")
             .and_then(|depth| u32::try_from(depth).ok())
             .unwrap_or(4),
-        // At the foreground's end at the latest; a time makes it go round at the window's end.
+        // Ends with the foreground at the latest; with a time limit it wraps around at the window's
+        // end.
         limits: PlanLimits {
             duration: foreground.limits.duration,
             ..PlanLimits::default()
@@ -259,7 +260,7 @@ fn background_not_started() -> Verdict {
     )
 }
 
-/// Whether the drive's scheduler passes over I/O classes (kernel Documentation/block/ioprio.rst).
+/// The check for a scheduler that ignores I/O classes (kernel Documentation/block/ioprio.rst).
 fn scheduler_ignores_io_class(target: &Target) -> Option<Verdict> {
     let scheduler = target.drive.as_ref()?.scheduler.as_ref()?;
     (!matches!(scheduler.as_str(), "bfq" | "mq-deadline")).then(|| {

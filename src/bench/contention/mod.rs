@@ -1,4 +1,4 @@
-//! Benchmarks of loads that compete for the drive.
+//! Competing loads on one drive.
 
 pub mod interference;
 pub mod reorder;

@@ -1,4 +1,4 @@
-//! What sorting requests by address gains.
+//! Benefit of sorting requests by address.
 
 use std::time::Duration;
 
@@ -18,14 +18,15 @@ use crate::engine::{AccessPattern, ExecutionOutcome, Plan, PlanLimits};
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Severity, Verdict};
 use crate::units;
 
-/// Random reads in batches, each sorted.
+/// Random reads in batches, each sorted by address.
 pub struct ReorderBenchmark;
 
-/// Sizes of the reorder buffer; the first sorts nothing.
+/// Sizes of the reorder buffer; the first leaves requests unsorted.
 const BATCH_SIZES: [usize; 11] = [1, 2, 4, 8, 16, 32, 64, 128, 256, 512, 1024];
-/// A buffer is as good as the best from this share of its IOPS on.
+/// Fraction of the best IOPS from which a buffer size is equivalent to the best.
 const EQUIVALENCE_FRACTION: f64 = 0.95;
-/// Standard errors on either side of a round's rate: beyond that of two rounds something changed.
+/// Margin of a round's rate in standard errors: beyond the margins of two rounds, conditions
+/// changed.
 const CHANGE_SIGMAS: f64 = 2.58;
 
 const READS_PER_SIZE: ParameterSpec = ParameterSpec {
@@ -81,9 +82,9 @@ fn complete_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, Ben
     framework::build_read_plan(target, parameters, AccessPattern::Random)
 }
 
-/// Random aligned addresses, each batch sorted, every other one backwards: `count` in a row out of
-/// those that full batches have, from a random one on, so that few reads say as much of a large buffer
-/// as many do.
+/// Random aligned addresses in sorted batches, every other batch descending: `count` consecutive
+/// addresses of the full sequence from a random position on, so that a few reads represent a large
+/// buffer as well as many do.
 fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) -> Vec<u64> {
     let start = plan.window.start.next_multiple_of(plan.alignment);
     let room = plan
@@ -106,7 +107,8 @@ fn sorted_batch_addresses(plan: &Plan, count: usize, batch: usize, seed: u64) ->
     addresses[first..first + count].to_vec()
 }
 
-/// What a batch costs: a disk answers sorted requests as fast as if it sorted a queue of them itself.
+/// The plan that predicts the time of a batch: a disk serves sorted requests as fast as if it
+/// reordered its own queue.
 fn plan_for_batch(whole: &Plan, target: &Target, batch: usize, each: u64) -> Plan {
     let depth = match target.is_rotational() {
         Some(true) => u32::try_from(batch).unwrap_or(u32::MAX),
@@ -187,16 +189,15 @@ impl Benchmark for ReorderBenchmark {
     }
 }
 
-/// Reads with one size of the buffer in one round.
+/// Reads per buffer size and round.
 fn reads_per_round(each: u64) -> u64 {
     each.div_ceil(DEFAULT_ROUNDS as u64)
 }
 
-/// What the sizes of the buffer gave.
+/// Results per buffer size.
 struct BufferSweep {
-    /// Reads per second.
     read_iops: SweepRounds,
-    /// Limits of the unsorted reads' rate in each round, by the scatter of their response times.
+    /// Confidence interval of the unsorted rate in each round, from the scatter of its latencies.
     unsorted_intervals: Vec<[f64; 2]>,
 }
 
@@ -256,7 +257,7 @@ impl BufferSweep {
         }
     }
 
-    /// The unsorted reads' lowest and highest rate, where they are too different for chance.
+    /// Lowest and highest unsorted rate, if their difference is significant.
     fn unsorted_rate_change(&self) -> Option<(f64, f64)> {
         let unsorted = self.unsorted_intervals.iter();
         let low = unsorted.clone().map(|[_, high]| *high);
@@ -328,11 +329,11 @@ mod tests {
             &[],
             &fake,
         );
-        // A third of the stroke each unsorted, next to none sorted: 9 ms against 4 ms.
+        // A third of the stroke each unsorted, almost none sorted: 9 ms against 4 ms.
         let gain = finished.findings.metric("reorder_gain").unwrap();
         assert!((gain.value - 2.25).abs() < 0.1, "{gain:?}");
         assert!(gain.low.unwrap() > 1.9 && gain.high.unwrap() < 2.6);
-        // 95 % of the most: 0.2 ms of the 15 of a stroke are left, a 64th or a 128th.
+        // 95 % of the best: 0.2 ms of the 15 ms of a stroke remain, a 64th or a 128th.
         assert!([64.0, 128.0].contains(&metric_value(&finished, "best_batch")));
         assert!(fake::check_codes(&finished).is_empty());
         let points = &finished
@@ -359,7 +360,7 @@ mod tests {
         let (mut covered, mut named) = (0, 0);
         for seed in 0..40_u64 {
             let fake = FakeDrive::new(|asked: &fake::FakeRequest<'_>| {
-                // Up to a fifth faster or slower from phase to phase, and from read to read.
+                // Up to a fifth faster or slower between phases, and between reads.
                 let phase = splitmix64(asked.plan.seed ^ (seed << 48)) % 40_000;
                 Some(100_000 + phase + splitmix64(asked.address) % 20_000)
             });
@@ -397,7 +398,7 @@ mod tests {
         let fake = FakeDrive::new(move |_| {
             let mut asked = asked.lock().unwrap();
             *asked += 1;
-            // The first round alone finds it cold.
+            // Only the first round starts with a cold cache.
             Some(if *asked <= 11 * 250 {
                 1_500_000
             } else {
@@ -430,7 +431,8 @@ mod tests {
             .windows(2)
             .filter(|pair| pair[0] != pair[1])
             .count();
-        // Up, down, up ...: a turn where a batch ends, and at most one more between two.
+        // Alternating directions: a reversal at the end of each batch, and at most one more between
+        // two.
         assert!((9..=22).contains(&turns), "{turns}");
         assert_eq!(batched, sorted_batch_addresses(&plan, 100, 10, 7));
         assert_ne!(batched, sorted_batch_addresses(&plan, 100, 10, 8));

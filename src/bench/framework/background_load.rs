@@ -1,4 +1,4 @@
-//! Two executions at once: a foreground, and a background that joins and leaves.
+//! Concurrent execution of a foreground plan and a background load that starts and stops.
 
 use std::ops::Range;
 use std::sync::mpsc;
@@ -8,34 +8,34 @@ use super::context::{OutcomeReporter, RunContext};
 use crate::bench::BenchError;
 use crate::engine::{CancellationToken, EngineError, ExecutionOutcome, Plan};
 
-/// What runs beside a foreground, and when.
+/// A background load and its schedule.
 #[derive(Debug)]
 pub struct BackgroundLoad<'a> {
-    /// What it does; it ends when it is told to, or by its own limits.
+    /// The background plan; it ends on request or at its own limits.
     pub plan: &'a Plan,
-    /// When it joins and leaves, by the foreground's clock.
+    /// Start and end time on the foreground's clock.
     pub active_interval: Range<Duration>,
 }
 
-/// What both found.
+/// Outcomes of both executions.
 #[derive(Debug)]
 pub struct ConcurrentOutcome {
-    /// The foreground.
+    /// Outcome of the foreground plan.
     pub foreground: ExecutionOutcome,
-    /// The background; `None` when the foreground ended before it joined, or the engine's
-    /// time is virtual.
+    /// Outcome of the background load; `None` if the foreground ended before the background
+    /// started, or if the engine uses virtual time.
     pub background: Option<ExecutionOutcome>,
 }
 
-/// What the foreground tells the background's thread.
+/// Start message from the foreground to the background thread.
 struct StartSignal;
 
 impl RunContext<'_> {
-    /// Executes a foreground plan and, for a part of its time, another one beside it. The
-    /// foreground is reported as by [`measure`](Self::measure).
+    /// Executes a foreground plan and, for part of its run time, a background load. The foreground
+    /// is reported in the same way as by [`measure`](Self::measure).
     ///
     /// # Errors
-    /// When either could not be started.
+    /// When either plan could not be started.
     pub fn measure_with_background(
         &mut self,
         phase: &str,
@@ -49,17 +49,18 @@ impl RunContext<'_> {
         let (foreground, thread) = std::thread::scope(|scope| {
             let leave = &leave;
             let thread = scope.spawn(move || {
-                // No word at all: the foreground was over before the background's time.
+                // The channel closes without a message: the foreground ended before the
+                // background's start.
                 let StartSignal = joined.recv().ok()?;
                 Some(engine.execute(background.plan, leave, &mut |_| {}))
             });
-            // Without overlap in time there is no interference to be seen.
+            // Without overlap in time no interference can be observed.
             let mut sender = (!engine.has_virtual_time()).then_some(sender);
             let mut clock = |elapsed| {
                 if background.active_interval.contains(&elapsed)
                     && let Some(sender) = sender.take()
                 {
-                    // The thread waits for this word alone; it cannot be gone.
+                    // The thread blocks on this message only, so it still exists.
                     let _ = sender.send(StartSignal);
                 }
                 if elapsed >= background.active_interval.end {

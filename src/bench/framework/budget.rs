@@ -1,28 +1,28 @@
-//! Limits of a whole test, shared out to its phases.
+//! Division of a benchmark's limits among its phases.
 
 use std::time::Duration;
 
 use crate::engine::{ExecutionOutcome, PlanLimits};
 
-/// What the limits of a whole test leave for the phases to come.
+/// Remaining limits of a benchmark.
 ///
-/// Each phase gets an even share of what is left, so that a short test still reaches its last
-/// phase; what a phase does not use is there for the others.
+/// Each phase gets an even fraction of the remainder, so that a short benchmark still reaches its
+/// last phase. What a phase does not use remains available to the others.
 #[derive(Debug, Clone)]
 pub struct PhaseBudget {
     remaining: PlanLimits,
 }
 
 impl PhaseBudget {
-    /// All of these limits is left.
+    /// A budget with all of these limits unused.
     #[must_use]
     pub fn new(limits: PlanLimits) -> Self {
         Self { remaining: limits }
     }
 
-    /// Limits for the first of `phases` phases to come: its share of what is left, and no more
-    /// than the phase wants for itself. At least one block of `block` bytes, as long as that
-    /// is left; `None` when a limit is used up.
+    /// Limits for the next of `phases` remaining phases: its fraction of the remainder, but no more
+    /// than the phase requests. At least one block of `block` bytes while that much remains; `None`
+    /// when a limit is used up.
     #[must_use]
     pub fn next_phase_limits(
         &self,
@@ -50,12 +50,12 @@ impl PhaseBudget {
         })
     }
 
-    /// Takes away what a phase used. A phase that used next to no time still counts as one.
+    /// Subtracts what a phase used. A phase that took almost no time still counts as one.
     pub fn consume_outcome(&mut self, outcome: &ExecutionOutcome) {
         let finish = outcome.finish_times.unwrap_or_default();
         let time = outcome.elapsed + finish.sync_time + finish.close_time;
         self.consume_time(time);
-        // What was moved in the ramp was moved as well.
+        // Bytes moved during the ramp time count as well.
         let moved = outcome.stats.all_counts();
         self.consume(
             moved.read_bytes + moved.written_bytes,
@@ -63,13 +63,13 @@ impl PhaseBudget {
         );
     }
 
-    /// Takes away time.
+    /// Subtracts time.
     pub fn consume_time(&mut self, time: Duration) {
         let left = &mut self.remaining;
         left.duration = left.duration.map(|left| left.saturating_sub(time));
     }
 
-    /// Takes away bytes and requests.
+    /// Subtracts bytes and requests.
     pub fn consume(&mut self, bytes: u64, requests: u64) {
         let left = &mut self.remaining;
         left.bytes = left.bytes.map(|left| left.saturating_sub(bytes));

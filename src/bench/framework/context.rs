@@ -1,4 +1,4 @@
-//! Runs a test on an engine: phases, progress, what was found so far.
+//! Runs a benchmark on an engine: phases, progress and intermediate findings.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -12,34 +12,34 @@ use crate::engine::{
 };
 use crate::session::document::{Findings, Metric, RunState, Series, Verdict};
 
-/// How often a phase that lasts is reported: at most a second is lost with a kill, and the moment
-/// comes up to a fifth of a second late.
+/// Report interval of a long phase: a kill loses at most one second of data, given that reports are
+/// up to a fifth of a second late.
 const REPORT_INTERVAL: Duration = Duration::from_millis(700);
 
-/// Turns what was counted in some time into findings.
+/// Converts an outcome, complete or intermediate, into findings.
 pub type OutcomeReporter<'a> = dyn FnMut(&mut Findings, &IoStats, Duration) + 'a;
 
-/// What a running test shows, 5 to 10 times a second.
+/// State of a running benchmark, published 5 to 10 times per second.
 #[derive(Debug, Clone, Default)]
 pub struct RunProgress {
-    /// What is being done, such as `zone 17 of 100`.
+    /// Current activity, such as `zone 17 of 100`.
     pub phase: String,
-    /// How much of the whole test is done, 0 to 1; `None` where that cannot be known.
+    /// Fraction of the benchmark that is complete, 0 to 1; `None` if unknown.
     pub fraction: Option<f64>,
-    /// Time since the test began.
+    /// Time since the benchmark started.
     pub elapsed: Duration,
-    /// The present phase.
+    /// Progress of the current phase.
     pub snapshot: ExecutionSnapshot,
-    /// All that was asked of the medium since the test began.
+    /// I/O counts since the benchmark started.
     pub counts: IoCounts,
-    /// What was found so far.
+    /// Findings so far.
     pub findings: Arc<Findings>,
-    /// Whether the findings were brought up to date just now: they want to be saved.
+    /// Whether the findings were just updated and should be saved.
     pub has_new_findings: bool,
 }
 
 impl RunProgress {
-    /// Time left if it goes on as until now; `None` before one per cent is done.
+    /// Estimated time left at the current rate; `None` below one per cent of completion.
     #[must_use]
     pub fn remaining_time(&self) -> Option<Duration> {
         let fraction = self.fraction.filter(|fraction| *fraction > 0.01)?;
@@ -47,36 +47,36 @@ impl RunProgress {
     }
 }
 
-/// Who wants to know how a test is getting on.
+/// Receiver of progress reports.
 pub trait RunObserver {
-    /// The latest state; may be dropped when there is a later one.
+    /// Receives the latest state. Implementations may drop it when a later state exists.
     fn progress(&mut self, progress: &RunProgress);
-    /// A phase ended: these findings stand. Must not be lost.
+    /// A phase ended and its findings are final. Implementations must not drop them.
     fn phase_finished(&mut self, findings: &Findings);
 }
 
-/// How a test ended, and what it found.
+/// Result of a benchmark run.
 #[derive(Debug)]
 pub struct FinishedRun {
     /// Finished, interrupted or failed.
     pub state: RunState,
-    /// What made it fail.
+    /// Cause of a failure.
     pub error: Option<BenchError>,
-    /// How long it took.
+    /// Elapsed time.
     pub elapsed: Duration,
-    /// What it found.
+    /// Findings of the run.
     pub findings: Findings,
-    /// What it took.
+    /// Processor time and requests used.
     pub cpu_usage: CpuUsage,
 }
 
-/// What a test works with while it runs.
+/// State of a running benchmark.
 pub struct RunContext<'a> {
-    /// What is measured.
+    /// Target under test.
     pub target: &'a Target,
-    /// The test's parameters.
+    /// Parameters of the benchmark.
     pub parameters: &'a ParameterSet,
-    /// The system's settings, for a test that changes one for a while.
+    /// Settings manager, for benchmarks that change a system setting temporarily.
     pub settings: &'a SettingsManager,
     pub(crate) engine: &'a dyn Engine,
     pub(crate) control: &'a CancellationToken,
@@ -85,21 +85,23 @@ pub struct RunContext<'a> {
     pub(crate) completed_fraction: f64,
     pub(crate) cpu_usage: CpuUsage,
     pub(crate) failure: Option<EngineError>,
-    /// Whether a phase reached its limit before its ramp was over.
+    /// Whether a phase reached its limit before its ramp time ended.
     pub(crate) only_ramp: bool,
     /// Whether any phase has counted a request.
     pub(crate) has_counted: bool,
-    /// What was found so far: the test adds to it, and replaces what it knows better now.
+    /// Findings so far; the benchmark adds to them and replaces entries as better values arrive.
     pub findings: Findings,
 }
 
 impl RunContext<'_> {
-    /// Executes one phase. `share` is how much of the whole test (0 to 1) it stands for.
+    /// Executes one phase. `share` is the fraction (0 to 1) of the benchmark that the phase
+    /// represents.
     ///
-    /// A failure in the middle is kept: the outcome holds what was measured, and
-    /// [`stopped`](Self::stopped) is true from then on.
+    /// An error in the middle of a phase is recorded: the outcome holds what was measured, and
+    /// [`is_stopped`](Self::is_stopped) returns true from then on.
     ///
     /// # Errors
+    /// When the phase could not be started.
     /// When the phase could not be started.
     pub fn execute(
         &mut self,
@@ -110,8 +112,8 @@ impl RunContext<'_> {
         self.execute_phase(phase, share, plan, None, &mut |_| {})
     }
 
-    /// Executes one phase that is reported while it lasts: `report` turns what was counted into
-    /// findings, about once a second and at the end, so that a kill loses no more than that.
+    /// Executes one phase with intermediate reports: `report` converts the outcome into findings
+    /// about once per second and at the end, so that a kill loses no more than that.
     ///
     /// # Errors
     /// When the phase could not be started.
@@ -128,7 +130,7 @@ impl RunContext<'_> {
         Ok(outcome)
     }
 
-    /// Executes one phase; `clock` hears its time 5 to 10 times a second.
+    /// Executes one phase; `clock` receives its elapsed time 5 to 10 times per second.
     pub(crate) fn execute_phase(
         &mut self,
         phase: &str,
@@ -177,7 +179,8 @@ impl RunContext<'_> {
         Ok(outcome)
     }
 
-    /// Keeps what an outcome says of the test as a whole: its failure and its effort.
+    /// Records the parts of an outcome that concern the whole benchmark: failure and processor
+    /// usage.
     pub(crate) fn add_outcome(&mut self, plan: &Plan, outcome: &mut ExecutionOutcome) {
         self.cpu_usage += CpuUsage::of(self.engine, plan, outcome);
         let limited = plan.limits.bytes.is_some() || plan.limits.requests.is_some();
@@ -194,40 +197,40 @@ impl RunContext<'_> {
         }
     }
 
-    /// What the test still has to do for this share is left out, such as phases after an early
-    /// end: the progress jumps.
+    /// Skips the work that this fraction represents, such as the phases after an early end:
+    /// progress jumps ahead.
     pub fn skip_fraction(&mut self, share: f64) {
         self.completed_fraction += share;
     }
 
-    /// Whether the test shall come to its end: the user stopped it, or a request failed.
+    /// Whether the benchmark must end: the user stopped it, or a request failed.
     #[must_use]
     pub fn is_stopped(&self) -> bool {
         self.failure.is_some() || self.control.is_cancelled()
     }
 
-    /// Says that a phase ended and its findings stand: they are saved before they are drawn.
+    /// Reports that a phase ended with final findings, which are saved before they are displayed.
     pub fn phase_finished(&mut self) {
         self.observer.phase_finished(&self.findings);
     }
 
-    /// Sets a figure, in place of an earlier one of that name.
+    /// Sets a metric and replaces an earlier one of the same name.
     pub fn set_metric(&mut self, figure: Metric) {
         self.findings.set_metric(figure);
     }
 
-    /// Sets a series, in place of an earlier one of that name.
+    /// Sets a series and replaces an earlier one of the same name.
     pub fn set_series(&mut self, series: Series) {
         self.findings.set_series(series);
     }
 
-    /// Sets a verdict, in place of an earlier one of that code.
+    /// Sets a check and replaces an earlier one with the same code.
     pub fn set_verdict(&mut self, verdict: Verdict) {
         self.findings.set_verdict(verdict);
     }
 }
 
-/// Runs a test to its end, its failure, or until it is stopped.
+/// Runs a benchmark until it finishes, fails or is stopped.
 pub fn run_benchmark(
     test: &dyn Benchmark,
     target: &Target,
@@ -242,7 +245,7 @@ pub fn run_benchmark(
     )
 }
 
-/// Like [`run`], with the system's settings found elsewhere.
+/// Like [`run_benchmark`], with another settings manager.
 pub fn run_benchmark_with_settings(
     test: &dyn Benchmark,
     target: &Target,
@@ -268,7 +271,7 @@ pub fn run_benchmark_with_settings(
         findings: Findings::default(),
     };
     let result = test.run(&mut bench);
-    // One point of a sweep may be missing; a benchmark that has counted nothing has failed.
+    // A sweep may lack a point; a benchmark that has counted nothing has failed.
     if bench.only_ramp && !bench.has_counted {
         bench.failure.get_or_insert(EngineError::NothingMeasured);
     }

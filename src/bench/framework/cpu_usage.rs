@@ -1,35 +1,34 @@
-//! What a test took: processor time, and all requests that it made.
+//! Resources used by a benchmark: processor time and all I/O requests.
 
 use std::time::Duration;
 
 use crate::engine::{CpuTime, Engine, ExecutionOutcome, IoCounts, Plan};
 
-/// A shorter phase says little about how busy the processors were: their time is counted in ticks.
+/// Minimum length of a phase for a utilization: processor time is counted in ticks.
 const MIN_PHASE_TIME: Duration = Duration::from_millis(300);
 
-/// What a test took.
+/// Resources used by a benchmark.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct CpuUsage {
-    /// Processor time of the threads that sent the requests.
+    /// Processor time of the submitting threads.
     pub cpu_time: CpuTime,
-    /// Everything that was asked of the medium, ramps included.
+    /// All I/O, including the ramp time.
     pub counts: IoCounts,
-    /// The phase in which those threads were busiest; `None` where no phase was long enough, or
-    /// time is virtual.
+    /// Peak over all phases; `None` if no phase was long enough or time is virtual.
     pub peak_utilization: Option<PeakUtilization>,
 }
 
-/// How busy the threads that send requests were in a phase.
+/// Utilization of the submitting threads in their busiest phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct PeakUtilization {
-    /// Share of a processor that each of them had on the average, 0 to 1.
+    /// Mean utilization of one processor per thread, 0 to 1.
     pub fraction: f64,
-    /// How many they were.
+    /// Number of threads.
     pub workers: u32,
 }
 
 impl CpuUsage {
-    /// The effort of one execution.
+    /// Usage of one execution.
     #[must_use]
     pub fn of(engine: &dyn Engine, plan: &Plan, outcome: &ExecutionOutcome) -> Self {
         let took = outcome.elapsed + plan.ramp_time;

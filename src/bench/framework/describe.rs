@@ -1,11 +1,11 @@
-//! What a test says of itself: the target in a sentence.
+//! Text fragments that describe a benchmark's target and plan.
 
 use crate::drive::{Target, TargetKind};
 use crate::engine::BlockSize;
 use crate::session::document::{Severity, Verdict};
 use crate::units;
 
-/// `nvme0n1`, `a scratch file in /srv`: the target in a sentence.
+/// The target as a phrase: `nvme0n1`, `a scratch file in /srv`.
 #[must_use]
 pub fn describe_target(target: &Target) -> String {
     match target.kind {
@@ -14,7 +14,7 @@ pub fn describe_target(target: &Target) -> String {
     }
 }
 
-/// Bytes of what stands behind a target: of a file the drive that it lies on, where that is known.
+/// Capacity of the underlying device in bytes; for a file, the drive that holds it, if known.
 #[must_use]
 pub fn underlying_capacity(target: &Target) -> u64 {
     match (target.kind, &target.drive) {
@@ -23,13 +23,13 @@ pub fn underlying_capacity(target: &Target) -> u64 {
     }
 }
 
-/// Whether the target's addresses are the medium's own: a file may lie anywhere.
+/// Whether target addresses equal device addresses. A file can be anywhere on its device.
 #[must_use]
 pub fn addresses_are_physical(target: &Target) -> bool {
     matches!(target.kind, TargetKind::BlockDevice | TargetKind::Simulated)
 }
 
-/// `4 KiB`, `4 KiB to 64 KiB`: the requests of a plan in a sentence.
+/// Request sizes of a plan as a phrase: `4 KiB`, `4 KiB to 64 KiB`.
 #[must_use]
 pub fn describe_block_size(size: BlockSize) -> String {
     let word = |bytes: u32| units::format_block_size(f64::from(bytes));
@@ -39,8 +39,8 @@ pub fn describe_block_size(size: BlockSize) -> String {
     }
 }
 
-/// `8.59 GB (0.9 % of it)`, `8.59 GB (32 times over it)`: bytes to be written and what they are of
-/// the target, which an administrator wants to know beforehand.
+/// Bytes to be written and their fraction of the target, which an administrator needs before the
+/// start: `8.59 GB (0.9 % of it)`, `8.59 GB (32 times over it)`.
 #[must_use]
 pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
     let share = bytes as f64 / target.size_bytes.max(1) as f64;
@@ -52,7 +52,7 @@ pub fn describe_written_bytes(bytes: u64, target: &Target) -> String {
     format!("{} ({of_it})", units::format_size(bytes))
 }
 
-/// The verdict on a queue that was not as full as it should have been.
+/// The check for a queue below its target depth.
 #[must_use]
 pub fn below_target_depth(asked: f64, reached: f64) -> Verdict {
     Verdict::new(

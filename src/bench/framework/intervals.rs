@@ -1,4 +1,4 @@
-//! 95 % limits of the figures that every measurement over time yields.
+//! 95 % confidence intervals of the metrics that every timed measurement yields.
 
 use std::time::Duration;
 
@@ -10,8 +10,8 @@ use crate::stats::general::confidence::{
 use crate::stats::general::timeline::RunTimeline;
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// Gives `iops`, `throughput`, `latency_mean` and the percentiles among the findings their limits,
-/// as far as the course of the run over `elapsed` lets them be had.
+/// Adds confidence intervals to `iops`, `throughput`, `latency_mean` and the percentiles, where the
+/// time series of the run over `elapsed` permits an estimate.
 pub fn set_intervals(
     findings: &mut Findings,
     latency: &LatencyHistogram,
@@ -21,8 +21,8 @@ pub fn set_intervals(
     set_named_intervals(findings, str::to_owned, latency, timeline, elapsed);
 }
 
-/// The same for the metrics of one pass, `KEY_iops`, `KEY_throughput`, `KEY_latency` and
-/// `KEY_latency_p99`.
+/// Like [`set_intervals`], for the metrics of one variant: `KEY_iops`, `KEY_throughput`,
+/// `KEY_latency` and `KEY_latency_p99`.
 pub fn set_variant_intervals(
     findings: &mut Findings,
     key: &str,
@@ -42,7 +42,7 @@ pub fn set_variant_intervals(
     set_named_intervals(findings, own, latency, timeline, elapsed);
 }
 
-/// `own` says which of the metrics of [`bound`] one is, by its name.
+/// `own` maps a metric's name to its name in [`set_intervals`].
 fn set_named_intervals(
     findings: &mut Findings,
     own: impl Fn(&str) -> String,
@@ -55,8 +55,8 @@ fn set_named_intervals(
     let (mut iops, mut throughput) = (run_mean_estimate(&column(1)), run_mean_estimate(&column(2)));
     let mut waiting = mean_latency_estimate(timeline, rates.len());
     if iops.is_none() || waiting.is_none() {
-        // One definition for rate and time: where the one drifts, the other does too, whatever its
-        // own series happens to look like.
+        // Rate and latency share one definition: if one drifts, so does the other, even where its
+        // own series appears stationary.
         (iops, throughput, waiting) = (None, None, None);
     }
     for figure in &mut findings.figures {
@@ -73,7 +73,7 @@ fn set_named_intervals(
     }
 }
 
-/// Response time per request over the first so many buckets, which are the whole ones.
+/// Latency per request over the first complete buckets.
 fn mean_latency_estimate(timeline: &RunTimeline, whole: usize) -> Option<MeanEstimate> {
     let buckets = timeline.buckets().iter().take(whole);
     let pairs: Vec<[f64; 2]> = buckets
@@ -82,13 +82,13 @@ fn mean_latency_estimate(timeline: &RunTimeline, whole: usize) -> Option<MeanEst
     run_ratio_estimate(&pairs)
 }
 
-/// The estimate's margin around the figure, which also counts what no whole bucket holds.
+/// Applies the estimate's margin to the metric, which also includes incomplete buckets.
 fn metric_interval(figure: &Metric, estimate: Option<MeanEstimate>) -> Option<[f64; 2]> {
     let margin = estimate?.margin_of_error()?;
     Some([figure.value - margin, figure.value + margin])
 }
 
-/// What its rank leaves open, and at least what all response times may be shifted together.
+/// The interval from the rank, at least as wide as a common shift of all latencies allows.
 fn percentile_metric_interval(
     figure: &Metric,
     percent: f64,

@@ -1,12 +1,12 @@
-//! The names of the metrics that a benchmark can yield: what goals can be set for.
+//! Names of the metrics that a benchmark can yield and for which goals can be set.
 //!
-//! In a name `*` stands for any letters without a slash, as for the depths of a sweep. `NAME/` at the
-//! end stands for every metric of the benchmark NAME, which is run as a part.
+//! In a pattern, `*` stands for any characters except a slash, such as the depths of a sweep. A
+//! trailing `NAME/` stands for every metric of the nested benchmark NAME.
 
 use crate::bench::find_benchmark;
 use crate::nearest;
 
-/// Response times of all requests: `latency_mean`, percentiles, `latency_max`.
+/// Latency metrics of all requests: `latency_mean`, percentiles, `latency_max`.
 macro_rules! latency_metrics {
     ($($more:literal),* $(,)?) => {
         &[
@@ -18,7 +18,7 @@ macro_rules! latency_metrics {
 }
 pub(crate) use latency_metrics;
 
-/// Whether one of these patterns stands for that name.
+/// Whether any of these patterns matches the name.
 #[must_use]
 pub fn matches_any(patterns: &[&str], name: &str) -> bool {
     patterns
@@ -32,13 +32,13 @@ pub fn matches_any(patterns: &[&str], name: &str) -> bool {
         })
 }
 
-/// `NAME/` and the metrics of that benchmark, for a pattern that stands for a part.
+/// Splits a pattern `NAME/` into the nested benchmark and its metrics.
 fn split_nested_pattern(pattern: &str) -> Option<(&str, &'static [&'static str])> {
     let test = find_benchmark(pattern.strip_suffix('/')?)?;
     Some((pattern, test.description().metrics))
 }
 
-/// Whether a pattern with any number of `*` stands for a name.
+/// Whether a pattern with any number of `*` matches a name.
 fn matches_pattern(pattern: &str, name: &str) -> bool {
     match pattern.split_once('*') {
         None => pattern == name,
@@ -52,7 +52,7 @@ fn matches_pattern(pattern: &str, name: &str) -> bool {
     }
 }
 
-/// All of them, for people.
+/// All patterns as text for the user.
 #[must_use]
 pub fn describe_patterns(patterns: &[&str]) -> String {
     let words = patterns
@@ -64,7 +64,7 @@ pub fn describe_patterns(patterns: &[&str]) -> String {
     words.collect::<Vec<_>>().join(", ")
 }
 
-/// `, did you mean NAME?`, where one is near enough.
+/// `, did you mean NAME?` if a similar name exists.
 #[must_use]
 pub fn suggest_metric(patterns: &[&str], name: &str) -> String {
     let parts = patterns

@@ -1,4 +1,4 @@
-//! The figures that every distribution yields.
+//! Metrics that every latency distribution yields.
 
 use std::time::Duration;
 
@@ -9,7 +9,7 @@ use crate::stats::latency::histogram::LatencyHistogram;
 
 pub use crate::stats::latency::histogram::PERCENTILES;
 
-/// Rate, throughput and response times of an outcome, as figures, series and distributions.
+/// Rate, throughput and latencies of an outcome as metrics, series and distributions.
 pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elapsed: Duration) {
     let seconds = elapsed.as_secs_f64();
     let requests = tally.requests();
@@ -53,8 +53,8 @@ pub fn report_throughput_metrics(findings: &mut Findings, tally: &IoStats, elaps
     ));
 }
 
-/// Adds how many requests were slower than `--slower-than`, where that was asked for: the figure
-/// `share_slower`.
+/// Sets `share_slower`, the fraction of requests slower than `--slower-than`, if that option is
+/// set.
 pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Option<Duration>) {
     let Some(target) = target else { return };
     let nanoseconds = u64::try_from(target.as_nanos()).unwrap_or(u64::MAX);
@@ -67,7 +67,7 @@ pub fn report_slower_than(findings: &mut Findings, tally: &IoStats, target: Opti
     }
 }
 
-/// A series of points between two quantities.
+/// A series of points of one quantity over another.
 #[must_use]
 pub fn series(
     name: &str,
@@ -84,7 +84,7 @@ pub fn series(
     }
 }
 
-/// A series of points between two quantities, with the 95 % limits of each point.
+/// A series of points of one quantity over another, with a 95 % confidence interval each.
 #[must_use]
 pub fn series_with_intervals(
     name: &str,
@@ -114,7 +114,7 @@ fn rate_series(name: &str, unit: MetricUnit, rates: &[[f64; 3]], column: usize) 
     }
 }
 
-/// Mean, percentiles and maximum of a distribution, as figures `latency_mean`, `latency_p50` ...
+/// Mean, percentiles and maximum of a distribution as metrics `latency_mean`, `latency_p50` ...
 pub fn report_latency_metrics(findings: &mut Findings, latency: &LatencyHistogram) {
     let count = latency.count();
     let figure = |name: &str, value: f64| {
@@ -133,7 +133,7 @@ pub fn report_latency_metrics(findings: &mut Findings, latency: &LatencyHistogra
     }
 }
 
-/// A distribution as the document keeps it; `None` when it is empty.
+/// A distribution in its stored form; `None` when it is empty.
 #[must_use]
 pub fn latency_summary(latency: &LatencyHistogram) -> Option<LatencySummary> {
     LatencySummary::from_histogram(latency)

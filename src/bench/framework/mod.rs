@@ -1,4 +1,4 @@
-//! What many tests share: parameters, plans, figures and words.
+//! Shared by all benchmarks: parameters, plans, metrics and descriptions.
 
 pub mod background_load;
 pub mod budget;

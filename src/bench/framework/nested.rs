@@ -1,4 +1,4 @@
-//! A test within a larger test.
+//! Nested benchmarks.
 
 use std::sync::Arc;
 
@@ -8,7 +8,7 @@ use crate::bench::{BenchError, Benchmark, ParameterSet};
 use crate::engine::IoCounts;
 use crate::session::document::Findings;
 
-/// Passes on what a part says, in the words of the whole.
+/// Forwards the progress of a nested benchmark as progress of the outer one.
 struct NestedObserver<'a> {
     parent: &'a mut dyn RunObserver,
     findings: &'a Findings,
@@ -51,11 +51,11 @@ impl RunObserver for NestedObserver<'_> {
 }
 
 impl RunContext<'_> {
-    /// Runs another test as a part of this one. `share` is how much of the whole (0 to 1) it stands
-    /// for. What it finds is added with `NAME/` in front of every name, however it ends.
+    /// Runs a nested benchmark. `share` is the fraction (0 to 1) of the outer benchmark that it
+    /// represents. Its findings are always added, with the prefix `NAME/`, even after a failure.
     ///
     /// # Errors
-    /// When the part could not be measured at all; the whole may go on with the next.
+    /// When the nested benchmark could not be measured at all; the outer one may continue.
     pub fn run_nested(
         &mut self,
         test: &dyn Benchmark,

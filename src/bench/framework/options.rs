@@ -1,10 +1,10 @@
-//! Parameters that many tests have.
+//! Parameters shared by several benchmarks.
 
 use std::time::Duration;
 
 use super::parameter::{ParameterKind, ParameterSpec, ParameterValue, WindowPosition};
 
-/// Size of one request.
+/// Request size.
 pub const BLOCK_SIZE: ParameterSpec = ParameterSpec {
     name: "block-size",
     kind: ParameterKind::Size { least: 1 },
@@ -12,7 +12,7 @@ pub const BLOCK_SIZE: ParameterSpec = ParameterSpec {
     default_for: |target| ParameterValue::Size(u64::from(target.physical_block_bytes.max(4096))),
 };
 
-/// Requests in flight.
+/// I/O depth of each worker (fio iodepth).
 pub const DEPTH: ParameterSpec = ParameterSpec {
     name: "depth",
     kind: ParameterKind::Count {
@@ -29,7 +29,7 @@ pub const DEPTH: ParameterSpec = ParameterSpec {
     },
 };
 
-/// Threads.
+/// Number of worker threads (fio numjobs).
 pub const WORKERS: ParameterSpec = ParameterSpec {
     name: "workers",
     kind: ParameterKind::Count {
@@ -40,7 +40,7 @@ pub const WORKERS: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Count(1),
 };
 
-/// Longest time.
+/// Time limit (fio runtime).
 pub const DURATION: ParameterSpec = ParameterSpec {
     name: "duration",
     kind: ParameterKind::NonZeroDuration,
@@ -48,7 +48,7 @@ pub const DURATION: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Duration(Duration::from_secs(10)),
 };
 
-/// Most bytes.
+/// Limit on bytes transferred (fio io_size).
 pub const BYTES: ParameterSpec = ParameterSpec {
     name: "bytes",
     kind: ParameterKind::Size { least: 1 },
@@ -56,7 +56,7 @@ pub const BYTES: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Unset,
 };
 
-/// Most requests.
+/// Limit on the number of requests (fio number_ios).
 pub const REQUESTS: ParameterSpec = ParameterSpec {
     name: "requests",
     kind: ParameterKind::Count {
@@ -67,7 +67,7 @@ pub const REQUESTS: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Unset,
 };
 
-/// Uncounted start.
+/// Ramp time, excluded from the results (fio ramp_time).
 pub const RAMP: ParameterSpec = ParameterSpec {
     name: "ramp",
     kind: ParameterKind::Duration,
@@ -75,7 +75,7 @@ pub const RAMP: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Duration(Duration::ZERO),
 };
 
-/// First byte.
+/// First byte of the window.
 pub const WINDOW_BEGIN: ParameterSpec = ParameterSpec {
     name: "window-begin",
     kind: ParameterKind::Position,
@@ -83,7 +83,7 @@ pub const WINDOW_BEGIN: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Position(WindowPosition::Percent(0.0)),
 };
 
-/// Byte after the last.
+/// End of the window, exclusive.
 pub const WINDOW_END: ParameterSpec = ParameterSpec {
     name: "window-end",
     kind: ParameterKind::Position,
@@ -91,7 +91,7 @@ pub const WINDOW_END: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Position(WindowPosition::Percent(100.0)),
 };
 
-/// Alignment of addresses.
+/// Alignment of request addresses (fio blockalign).
 pub const ALIGN: ParameterSpec = ParameterSpec {
     name: "align",
     kind: ParameterKind::Size { least: 1 },
@@ -99,7 +99,7 @@ pub const ALIGN: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Unset,
 };
 
-/// Seed of everything random.
+/// Seed of all random generators (fio randseed).
 pub const SEED: ParameterSpec = ParameterSpec {
     name: "seed",
     kind: ParameterKind::Count {
@@ -110,7 +110,7 @@ pub const SEED: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Count(1),
 };
 
-/// What the page cache may do.
+/// Page cache mode (fio direct, invalidate).
 pub const CACHE: ParameterSpec = ParameterSpec {
     name: "cache",
     kind: ParameterKind::Choice(&["bypass", "drop", "keep"]),
@@ -127,14 +127,14 @@ pub const CACHE: ParameterSpec = ParameterSpec {
     },
 };
 
-/// Size of one request, or a range of sizes.
+/// Request size or range of sizes (fio bs, bsrange).
 pub const BLOCK_SIZES: ParameterSpec = ParameterSpec {
     kind: ParameterKind::SizeOrRange { least: 1 },
     help: "bytes of one request, or a range such as 4KiB-64KiB",
     ..BLOCK_SIZE
 };
 
-/// Where random requests go.
+/// Address pattern of random requests (fio random_distribution).
 pub const PATTERN: ParameterSpec = ParameterSpec {
     name: "pattern",
     kind: ParameterKind::Choice(&["uniform", "zipf"]),
@@ -142,7 +142,7 @@ pub const PATTERN: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Choice("uniform".to_owned()),
 };
 
-/// Exponent of the skewed pattern.
+/// Exponent of the Zipf distribution.
 pub const ZIPF: ParameterSpec = ParameterSpec {
     name: "zipf",
     kind: ParameterKind::Number {
@@ -153,7 +153,7 @@ pub const ZIPF: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Number(0.99),
 };
 
-/// When a write is done.
+/// Durability of each write (fio sync).
 pub const SYNC: ParameterSpec = ParameterSpec {
     name: "sync",
     kind: ParameterKind::Choice(&["none", "dsync", "sync"]),
@@ -161,7 +161,7 @@ pub const SYNC: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Choice("none".to_owned()),
 };
 
-/// Open loop.
+/// Open-loop arrival rate (fio rate_iops).
 pub const RATE: ParameterSpec = ParameterSpec {
     name: "rate",
     kind: ParameterKind::Rate,
@@ -169,7 +169,7 @@ pub const RATE: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Unset,
 };
 
-/// What is written.
+/// Data pattern of writes.
 pub const DATA: ParameterSpec = ParameterSpec {
     name: "data",
     kind: ParameterKind::ChoiceOrPercent(&["random", "zero", "repeat"]),
@@ -177,7 +177,7 @@ pub const DATA: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Choice("random".to_owned()),
 };
 
-/// A response time that somebody waits for.
+/// Latency threshold for the fraction of slow requests.
 pub const SLOWER_THAN: ParameterSpec = ParameterSpec {
     name: "slower-than",
     kind: ParameterKind::Duration,
@@ -185,5 +185,5 @@ pub const SLOWER_THAN: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Unset,
 };
 
-/// Most bytes that a test writes unless it is told otherwise: 8 GiB wear no drive.
+/// Default limit on bytes written: 8 GiB cause no noticeable wear.
 pub const WRITTEN_BYTES: ParameterSpec = BYTES.with_default(|_| ParameterValue::Size(8 << 30));

@@ -1,5 +1,5 @@
-//! A test's parameters as data: the launcher's form, the command line, the forecast and the JSON
-//! all come from these descriptions.
+//! Benchmark parameters as data, from which the launcher's form, the command line, the forecast and
+//! the JSON are made.
 
 use std::collections::BTreeMap;
 use std::time::Duration;
@@ -8,17 +8,17 @@ use crate::drive::Target;
 use crate::session::document::MetricUnit;
 use crate::units;
 
-/// A place in the target.
+/// A position in the target.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum WindowPosition {
-    /// Share of the target's size in percent, 0 to 100.
+    /// Percentage of the target's size, 0 to 100.
     Percent(f64),
-    /// Bytes from the beginning.
+    /// Offset from the beginning in bytes.
     Bytes(u64),
 }
 
 impl WindowPosition {
-    /// The byte that it means on a target of that size, not beyond its end.
+    /// The byte offset on a target of this size, clamped to its end.
     #[must_use]
     pub fn offset_in(self, size: u64) -> u64 {
         match self {
@@ -29,33 +29,33 @@ impl WindowPosition {
     }
 }
 
-/// What a parameter was set to.
+/// Value of a parameter.
 #[derive(Debug, Clone, PartialEq)]
 pub enum ParameterValue {
-    /// Bytes.
+    /// Size in bytes.
     Size(u64),
-    /// Anything between these two in bytes, both in.
+    /// Inclusive range of sizes in bytes.
     SizeRange(u64, u64),
-    /// A part of the whole, 0 to 1.
+    /// Fraction, 0 to 1.
     Fraction(f64),
-    /// A time.
+    /// Duration.
     Duration(Duration),
-    /// A plain number.
+    /// Integer.
     Count(u64),
-    /// A number with a fraction.
+    /// Decimal number.
     Number(f64),
     /// Events per second.
     Rate(f64),
-    /// A place in the target.
+    /// Position in the target.
     Position(WindowPosition),
-    /// One of a few words.
+    /// One of several keywords.
     Choice(String),
-    /// Deliberately nothing: no limit, or the test decides.
+    /// Explicitly unset: no limit, or the benchmark decides.
     Unset,
 }
 
 impl ParameterValue {
-    /// The unit of [`to_json`](Self::to_json), where it has one.
+    /// Unit of [`to_json`](Self::to_json), if it has one.
     #[must_use]
     pub fn unit(&self) -> Option<MetricUnit> {
         match self {
@@ -66,7 +66,7 @@ impl ParameterValue {
         }
     }
 
-    /// As the document stores it: bytes, nanoseconds, per second, or a word.
+    /// Stored form: bytes, nanoseconds, events per second, or a keyword.
     #[must_use]
     pub fn to_json(&self) -> serde_json::Value {
         match self {
@@ -86,7 +86,7 @@ impl ParameterValue {
 }
 
 impl std::fmt::Display for ParameterValue {
-    /// As the user writes it; empty where it is unset.
+    /// Command-line form; empty if unset.
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
         match self {
             Self::Size(bytes) | Self::Position(WindowPosition::Bytes(bytes)) => {
@@ -100,7 +100,7 @@ impl std::fmt::Display for ParameterValue {
                     units::format_exact_size(*to)
                 )
             }
-            // Rounded so that 0.7 * 100 is written as 70.
+            // Rounded, so that 0.7 * 100 is printed as 70.
             Self::Fraction(share) => write!(f, "{}%", (share * 1e8).round() / 1e6),
             Self::Duration(duration) => f.write_str(&units::format_exact_duration(*duration)),
             Self::Count(count) => write!(f, "{count}"),
@@ -113,76 +113,76 @@ impl std::fmt::Display for ParameterValue {
     }
 }
 
-/// What kind of value a parameter takes.
+/// Type and bounds of a parameter.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub enum ParameterKind {
-    /// A size such as `4KiB`, at least this many bytes.
+    /// A size such as `4KiB`.
     Size {
-        /// Smallest value that makes sense.
+        /// Minimum in bytes.
         least: u64,
     },
-    /// A size such as `4KiB`, or a range such as `4KiB-64KiB`, at least this many bytes.
+    /// A size such as `4KiB`, or a range such as `4KiB-64KiB`.
     SizeOrRange {
-        /// Smallest value that makes sense.
+        /// Minimum in bytes.
         least: u64,
     },
-    /// A part of the whole such as `70%`.
+    /// A percentage such as `70%`.
     Fraction,
     /// A duration such as `10s`.
     Duration,
-    /// A duration above zero such as `10s`: nothing is measured in none.
+    /// A non-zero duration such as `10s`, for run times.
     NonZeroDuration,
-    /// A whole number within these bounds, both in.
+    /// An integer within inclusive bounds.
     Count {
-        /// Smallest.
+        /// Minimum.
         least: u64,
-        /// Largest.
+        /// Maximum.
         most: u64,
     },
-    /// A number within these bounds, both in.
+    /// A decimal number within inclusive bounds.
     Number {
-        /// Smallest.
+        /// Minimum.
         least: f64,
-        /// Largest.
+        /// Maximum.
         most: f64,
     },
     /// A rate such as `1000/s`.
     Rate,
     /// A position such as `10%` or `5GB`.
     Position,
-    /// One of these words.
+    /// One of these keywords.
     Choice(&'static [&'static str]),
-    /// One of these words, or a percentage.
+    /// One of these keywords, or a percentage.
     ChoiceOrPercent(&'static [&'static str]),
 }
 
-/// One parameter of a test.
+/// Specification of a benchmark parameter.
 #[derive(Debug, Clone, Copy)]
 pub struct ParameterSpec {
-    /// Name, as on the command line without the dashes.
+    /// Name: the command-line option without its dashes.
     pub name: &'static str,
-    /// What it takes.
+    /// Accepted type and bounds.
     pub kind: ParameterKind,
-    /// One line for help and form.
+    /// One-line help text.
     pub help: &'static str,
-    /// What it is set to when the user says nothing, for this target.
+    /// Default value, which may depend on the target.
     pub default_for: fn(&Target) -> ParameterValue,
 }
 
-/// A text that is no value of its parameter: says what would be.
+/// A text that is not a valid value of its parameter.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--{name} {text:?}: {reason}")]
 pub struct ParameterError {
     /// Name of the parameter.
     pub name: String,
-    /// What was given.
+    /// The rejected text.
     pub text: String,
-    /// What is wrong and how to write it.
+    /// The problem and the expected syntax.
     pub reason: String,
 }
 
 impl ParameterSpec {
-    /// The same parameter with another default, for a test that needs one.
+    /// The same parameter with another default.
     #[must_use]
     pub const fn with_default(self, default: fn(&Target) -> ParameterValue) -> Self {
         Self {
@@ -191,10 +191,10 @@ impl ParameterSpec {
         }
     }
 
-    /// Reads what the user wrote.
+    /// Parses a value as written by the user.
     ///
     /// # Errors
-    /// When the text is no value of this parameter, or ambiguous, or out of its bounds.
+    /// When the text is invalid, ambiguous or out of bounds.
     pub fn parse(&self, text: &str) -> Result<ParameterValue, ParameterError> {
         self.parse_value(text.trim())
             .map_err(|reason| ParameterError {
@@ -248,7 +248,7 @@ impl ParameterSpec {
     }
 }
 
-/// `4KiB` or `4KiB-64KiB`.
+/// Parses `4KiB` or `4KiB-64KiB`.
 fn parse_size_range(text: &str, least: u64) -> Result<ParameterValue, String> {
     let size = |text: &str| units::parse_size(text).map_err(|error| error.to_string());
     let Some((from, to)) = text.split_once('-').filter(|(from, _)| !from.is_empty()) else {
@@ -262,7 +262,7 @@ fn parse_size_range(text: &str, least: u64) -> Result<ParameterValue, String> {
     check_minimum(from, least, ParameterValue::SizeRange(from, to))
 }
 
-/// `70%`, as a part of 1.
+/// Parses `70%` as a fraction.
 fn parse_fraction(text: &str) -> Result<f64, String> {
     let percent = text.strip_suffix('%').map(str::trim).map(str::parse::<f64>);
     match percent {
@@ -299,15 +299,15 @@ fn parse_position(text: &str) -> Result<WindowPosition, String> {
         .map_err(|error| error.to_string())
 }
 
-/// All parameters of one run, each set.
+/// All parameters of one run, each with a value.
 ///
-/// The getters take the name of one of the test's own parameters. Another name, or one of another
-/// kind, is a mistake in the test; every test's `run` is executed with its defaults by the tests.
+/// The getters take the name of one of the benchmark's own parameters. Another name or type is a
+/// programming error; the tests execute `run` of every benchmark with its defaults to find these.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct ParameterSet(BTreeMap<&'static str, ParameterValue>);
 
 impl ParameterSet {
-    /// The defaults of these parameters on this target.
+    /// Default values on this target.
     #[must_use]
     pub fn defaults(parameters: &[ParameterSpec], target: &Target) -> Self {
         let default = |parameter: &ParameterSpec| (parameter.name, (parameter.default_for)(target));
@@ -319,18 +319,18 @@ impl ParameterSet {
         self.0.insert(name, value);
     }
 
-    /// What a parameter is set to.
+    /// Value of a parameter.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&ParameterValue> {
         self.0.get(name)
     }
 
-    /// All of them by name.
+    /// All values by name.
     pub fn iter(&self) -> impl Iterator<Item = (&'static str, &ParameterValue)> {
         self.0.iter().map(|(name, value)| (*name, value))
     }
 
-    /// A size in bytes; `None` where it is unset.
+    /// Size in bytes; `None` if unset.
     #[must_use]
     pub fn bytes(&self, name: &str) -> Option<u64> {
         match self.get(name) {
@@ -339,8 +339,7 @@ impl ParameterSet {
         }
     }
 
-    /// The smallest and the largest size in bytes, alike where one size was given; `None` where it
-    /// is unset.
+    /// Minimum and maximum size in bytes, equal if a single size was given; `None` if unset.
     #[must_use]
     pub fn size_range(&self, name: &str) -> Option<(u64, u64)> {
         match self.get(name) {
@@ -350,7 +349,7 @@ impl ParameterSet {
         }
     }
 
-    /// A part of 1; `None` where it is unset.
+    /// Fraction, 0 to 1; `None` if unset.
     #[must_use]
     pub fn fraction(&self, name: &str) -> Option<f64> {
         match self.get(name) {
@@ -359,7 +358,7 @@ impl ParameterSet {
         }
     }
 
-    /// A time; `None` where it is unset.
+    /// Duration; `None` if unset.
     #[must_use]
     pub fn duration(&self, name: &str) -> Option<Duration> {
         match self.get(name) {
@@ -368,7 +367,7 @@ impl ParameterSet {
         }
     }
 
-    /// A whole number; `None` where it is unset.
+    /// Integer; `None` if unset.
     #[must_use]
     pub fn count(&self, name: &str) -> Option<u64> {
         match self.get(name) {
@@ -377,7 +376,7 @@ impl ParameterSet {
         }
     }
 
-    /// A number or a rate; `None` where it is unset.
+    /// Number or rate; `None` if unset.
     #[must_use]
     pub fn number(&self, name: &str) -> Option<f64> {
         match self.get(name) {
@@ -386,7 +385,7 @@ impl ParameterSet {
         }
     }
 
-    /// A word; empty where it is unset.
+    /// Keyword; empty if unset.
     #[must_use]
     pub fn choice(&self, name: &str) -> &str {
         match self.get(name) {
@@ -395,7 +394,7 @@ impl ParameterSet {
         }
     }
 
-    /// A position on a target of that size; `None` where it is unset.
+    /// Byte offset on a target of this size; `None` if unset.
     #[must_use]
     pub fn position(&self, name: &str, size: u64) -> Option<u64> {
         match self.get(name) {

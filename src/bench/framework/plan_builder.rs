@@ -1,4 +1,4 @@
-//! From parameters to plans.
+//! Builds plans from parameters.
 
 use std::ops::Range;
 
@@ -8,7 +8,7 @@ use crate::engine::{
     AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, PlanLimits, SyncMode,
 };
 
-/// What the page cache may do.
+/// Page cache mode.
 #[must_use]
 pub fn cache_mode(parameters: &ParameterSet) -> CacheMode {
     match parameters.choice("cache") {
@@ -18,7 +18,7 @@ pub fn cache_mode(parameters: &ParameterSet) -> CacheMode {
     }
 }
 
-/// The limits that these parameters set.
+/// Limits from the parameters.
 #[must_use]
 pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {
     PlanLimits {
@@ -28,7 +28,7 @@ pub fn plan_limits(parameters: &ParameterSet) -> PlanLimits {
     }
 }
 
-/// The part of the target that is measured.
+/// Address window from the parameters.
 #[must_use]
 pub fn plan_window(target: &Target, parameters: &ParameterSet) -> Range<u64> {
     let begin = parameters
@@ -40,7 +40,7 @@ pub fn plan_window(target: &Target, parameters: &ParameterSet) -> Range<u64> {
     begin..end
 }
 
-/// A reading plan with whatever of the common parameters the test has.
+/// A read plan from those common parameters that the benchmark accepts.
 ///
 /// # Errors
 /// When a size does not fit 32 bits, or the window does not hold one block.
@@ -52,7 +52,7 @@ pub fn build_read_plan(
     build_plan(target, parameters, IoOperation::Read, pattern)
 }
 
-/// A plan with whatever of the common parameters the test has.
+/// A plan from those common parameters that the benchmark accepts.
 ///
 /// # Errors
 /// When a size does not fit 32 bits, or the window does not hold one block.
@@ -86,7 +86,7 @@ pub fn build_plan(
     Ok(plan)
 }
 
-/// Checks that the window lies in the target, and begins before it ends.
+/// Checks that the window lies within the target and is not empty.
 fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), BenchError> {
     for name in ["window-begin", "window-end"] {
         if let Some(value @ ParameterValue::Position(WindowPosition::Bytes(bytes))) =
@@ -109,7 +109,7 @@ fn check_positions(target: &Target, parameters: &ParameterSet) -> Result<(), Ben
     Ok(())
 }
 
-/// Where `--pattern` and `--zipf` send random requests.
+/// Address pattern from `--pattern` and `--zipf`.
 #[must_use]
 pub fn random_pattern(parameters: &ParameterSet) -> AccessPattern {
     match (parameters.choice("pattern"), parameters.number("zipf")) {
@@ -122,24 +122,24 @@ fn data_kind(word: &str) -> DataKind {
     match word {
         "zero" => DataKind::Zero,
         "repeat" => DataKind::Repeated,
-        // Anything else that the parameter lets through is a percentage, or `random`.
+        // The parameter's type only leaves a percentage or `random`.
         _ => word
             .parse()
             .map_or(DataKind::Random, DataKind::Compressible),
     }
 }
 
-/// A small number, as the form's bounds guarantee; 1 where the test lacks the parameter.
+/// A small integer within the form's bounds; 1 if the benchmark lacks the parameter.
 fn small_count(count: Option<u64>) -> u32 {
     count
         .and_then(|count| u32::try_from(count).ok())
         .unwrap_or(1)
 }
 
-/// Bytes as the length of one request.
+/// Converts bytes to a request length.
 ///
 /// # Errors
-/// When it is more than 1 GiB.
+/// When it exceeds 1 GiB.
 pub fn request_bytes(bytes: u64) -> Result<u32, BenchError> {
     u32::try_from(bytes)
         .ok()

@@ -1,9 +1,9 @@
-//! Sweeps in several rounds: every point is measured once in each round, in an order that is drawn
-//! anew, so that what a drive does of its own (heat, caches, other users) does not favour a point.
+//! Sweeps in rounds. Every round measures every point once, in a new random order, so that changes
+//! of the drive over time (temperature, caches, other users) do not favour a point.
 //!
-//! Points are compared round by round. A best one is named only where the measurements tell it from the
-//! others: first a permutation test over all points (is there any difference at all?), then a
-//! paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
+//! Points are compared round by round. A best point is named only if the measurements separate it
+//! from the others: first a permutation test over all points (is there any difference at all?),
+//! then a paired comparison of the logarithms across rounds (Box, Hunter, Hunter, Statistics for
 //! Experimenters, 2nd edition, chapters 3 and 4).
 
 use crate::drive::random::Xoshiro256;
@@ -14,63 +14,64 @@ use crate::units;
 #[cfg(test)]
 mod tests;
 
-/// Rounds of a sweep: the 95 % interval of four values is 1.6 of their standard deviations wide on
-/// either side, that of three 2.5.
+/// Default number of rounds: with four values the 95 % confidence interval extends 1.6 standard
+/// deviations to either side, with three values 2.5.
 pub const DEFAULT_ROUNDS: usize = 4;
-/// Permutations that are drawn.
+/// Number of random permutations.
 const PERMUTATION_COUNT: u32 = 2000;
-/// So small a share of the permutations may make as large a difference as was measured.
+/// Maximum fraction of permutations with at least the measured difference.
 const SIGNIFICANCE_LEVEL: f64 = 0.01;
 
-/// Phases that a sweep over so many points has: every point in every round.
+/// Number of phases in a sweep over this many points: every point in each of
+/// [`DEFAULT_ROUNDS`] rounds.
 #[must_use]
 pub const fn phase_count(points: usize) -> usize {
     points * DEFAULT_ROUNDS
 }
 
-/// What was measured, for each point one value per round; `None` where a round gave none.
+/// Measured values, one per point and round; `None` where a round yielded none.
 #[derive(Debug, Clone)]
 pub struct SweepRounds {
     values: Vec<Vec<Option<f64>>>,
     seed: u64,
 }
 
-/// Why no point is the best.
+/// Why no best point is named.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum NoOptimum {
     /// The sweep ended before every point was measured twice.
     TooFewRounds,
-    /// All differences are such as chance makes.
+    /// The differences are within random variation.
     NoDifference,
-    /// These two points cannot be told apart.
+    /// The difference between these two points is not significant.
     NotSeparated(usize, usize),
 }
 
-/// A quotient and its 95 % limits.
+/// A ratio with its 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RatioEstimate {
-    /// Geometric mean of the rounds' quotients.
+    /// Geometric mean of the ratios of all rounds.
     pub value: f64,
-    /// Lower limit.
+    /// Lower bound of the confidence interval.
     pub low: f64,
-    /// Upper limit.
+    /// Upper bound of the confidence interval.
     pub high: f64,
 }
 
 impl RatioEstimate {
-    /// As a metric.
+    /// The ratio as a metric.
     #[must_use]
     pub fn to_metric(self, name: &str) -> Metric {
         Metric::new(name, self.value, MetricUnit::Ratio).with_interval(self.low, self.high)
     }
 
-    /// Whether the two cannot be told apart.
+    /// Whether the interval includes 1: no significant difference.
     #[must_use]
     pub fn includes_one(self) -> bool {
         self.low <= 1.0 && 1.0 <= self.high
     }
 
-    /// The check on a quotient of two points that may be 1; `points` names both.
+    /// The check for a ratio that may be 1; `points` names both points.
     #[must_use]
     pub fn no_difference_check(
         self,
@@ -92,21 +93,22 @@ impl RatioEstimate {
     }
 }
 
-/// What a sweep compares, for the check on a best point that is not named.
+/// Texts for the check that explains why no best point is named.
 #[derive(Debug, Clone, Copy)]
 pub struct PointComparison<'a> {
-    /// Code of the check, such as `no-best-read-ahead`, and how grave it is.
+    /// Code of the check, such as `no-best-read-ahead`, and its severity.
     pub check_code: (&'a str, Severity),
-    /// What would be the best one, such as `best read-ahead`.
+    /// The quantity that was not determined, such as `best read-ahead`.
     pub optimum_name: &'a str,
-    /// All points together, such as `settings`.
+    /// Collective name of the points, such as `settings`.
     pub points_name: &'a str,
-    /// What to do about it.
+    /// Advice to the user.
     pub advice: &'a str,
 }
 
 impl NoOptimum {
-    /// The check that says why no best point is named. `names` are those of all points, in order.
+    /// The check that explains why no best point is named. `names` are those of all points, in
+    /// order.
     #[must_use]
     pub fn to_check(self, compared: PointComparison<'_>, names: &[String]) -> Verdict {
         let PointComparison {
@@ -137,7 +139,7 @@ impl NoOptimum {
     }
 }
 
-/// The points of a sweep in the order in which they are to be measured, round after round.
+/// Indices of the points in measuring order, round after round.
 #[must_use]
 pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> {
     let mut random = Xoshiro256::new(seed);
@@ -151,7 +153,7 @@ pub fn measurement_order(points: usize, rounds: usize, seed: u64) -> Vec<usize> 
 }
 
 impl SweepRounds {
-    /// Of so many points.
+    /// An empty set for this many points.
     #[must_use]
     pub fn new(points: usize, seed: u64) -> Self {
         Self {
@@ -160,13 +162,13 @@ impl SweepRounds {
         }
     }
 
-    /// What the order of the points was drawn from.
+    /// Seed of the measuring order.
     #[must_use]
     pub fn seed(&self) -> u64 {
         self.seed
     }
 
-    /// Sets the value that a point had in a round, both counted from 0.
+    /// Sets the value of a point in a round, both counted from 0.
     pub fn set_value(&mut self, point: usize, round: usize, value: f64) {
         let values = &mut self.values[point];
         if values.len() <= round {
@@ -175,19 +177,19 @@ impl SweepRounds {
         values[round] = Some(value);
     }
 
-    /// Values of a point, one per round that gave one.
+    /// Values of a point from all rounds that yielded one.
     #[must_use]
     pub fn values_of_point(&self, point: usize) -> Vec<f64> {
         self.values[point].iter().copied().flatten().collect()
     }
 
-    /// The value of a point in a round.
+    /// Value of a point in a round.
     #[must_use]
     pub fn value_in_round(&self, point: usize, round: usize) -> Option<f64> {
         self.values[point].get(round).copied().flatten()
     }
 
-    /// These points alone, in this order.
+    /// A copy with only these points, in this order.
     #[must_use]
     pub fn select_points(&self, points: &[usize]) -> Self {
         Self {
@@ -206,20 +208,20 @@ impl SweepRounds {
         (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
     }
 
-    /// The 95 % interval of a point's mean; `None` before its second round.
+    /// The 95 % confidence interval of a point's mean; `None` before its second round.
     #[must_use]
     pub fn interval(&self, point: usize) -> Option<[f64; 2]> {
         self.interval_around(point, self.mean(point)?)
     }
 
-    /// The 95 % interval of what all rounds of a point gave together, which need not be the mean of
-    /// the rounds: as wide as the rounds' scatter makes it, in proportion to the value.
+    /// The 95 % confidence interval of a value pooled from all rounds of a point, which may differ
+    /// from the mean of the rounds. Its relative width follows from the scatter of the rounds.
     #[must_use]
     pub fn interval_around(&self, point: usize, value: f64) -> Option<[f64; 2]> {
         interval_from_repetitions(value, &self.values_of_point(point))
     }
 
-    /// Mean of a point as a metric, with its 95 % interval from two rounds on.
+    /// Mean of a point as a metric, with its 95 % confidence interval from two rounds on.
     #[must_use]
     pub fn metric_of_point(&self, point: usize, name: &str, unit: MetricUnit) -> Option<Metric> {
         let figure = Metric::new(name, self.mean(point)?, unit)
@@ -230,7 +232,7 @@ impl SweepRounds {
         })
     }
 
-    /// The means against the points' places on the horizontal axis, with their 95 % intervals.
+    /// The means over the points' x coordinates, with their 95 % confidence intervals.
     #[must_use]
     pub fn series_of_means(
         &self,
@@ -259,7 +261,7 @@ impl SweepRounds {
         )
     }
 
-    /// One point as a multiple of another, by the rounds that both have; `None` for fewer than two.
+    /// Ratio of two points, from the rounds that have both; `None` for fewer than two rounds.
     #[must_use]
     pub fn ratio_of_points(&self, of: usize, to: usize) -> Option<RatioEstimate> {
         let pairs = self.values[of].iter().zip(&self.values[to]);
@@ -276,11 +278,11 @@ impl SweepRounds {
         quotient.value.is_finite().then_some(quotient)
     }
 
-    /// The first point that is as good as the highest (at least `as_good` of it, a share), where all
-    /// points before it are lower, and some point is worse by more than that.
+    /// The first point that is equivalent to the best (at least the fraction `as_good` of it), if
+    /// all points before it are lower and some point is worse by more than that.
     ///
     /// # Errors
-    /// Why there is no such point.
+    /// Why no such point exists.
     pub fn first_equivalent_to_best(&self, as_good: f64) -> Result<usize, NoOptimum> {
         if self.complete_log_rounds().len() < 2 {
             return Err(NoOptimum::TooFewRounds);
@@ -290,7 +292,7 @@ impl SweepRounds {
         }
         let points = 0..self.values.len();
         let mean = |point: &usize| self.mean(*point).unwrap_or(0.0);
-        // Of equal ones the first: the last of the reversed ones.
+        // `max_by` returns the last of equal elements; the reversed order makes it the first.
         let highest = points
             .clone()
             .rev()
@@ -308,7 +310,7 @@ impl SweepRounds {
             let quotient = self.ratio_of_points(point, first);
             quotient.is_some_and(|quotient| quotient.high < 1.0)
         };
-        // Where every point is as good as the first, it is no better than they are.
+        // If every point is equivalent to the first, the first is no better than the others.
         let is_worse = |point: usize| {
             let quotient = self.ratio_of_points(point, first);
             quotient.is_some_and(|quotient| quotient.high < 1.0 && quotient.value < as_good)
@@ -320,7 +322,7 @@ impl SweepRounds {
         }
     }
 
-    /// Rounds in which every point has a value, as logarithms.
+    /// Logarithms of the values of all rounds in which every point has a value.
     fn complete_log_rounds(&self) -> Vec<Vec<f64>> {
         let most = self.values.iter().map(Vec::len).min().unwrap_or(0);
         let round = |round: usize| {
@@ -330,9 +332,9 @@ impl SweepRounds {
         (0..most).filter_map(round).collect()
     }
 
-    /// Whether the points differ by more than chance: of the permutations of each round's values
-    /// hardly one makes the means of the points as different as they are. Two points have too few
-    /// permutations for that: their quotient alone decides.
+    /// Whether the points differ significantly: of the random permutations within each round hardly
+    /// any produces a difference of means as large as the measured one. Two points have too few
+    /// permutations for this test; only their ratio decides.
     #[must_use]
     pub fn differ_significantly(&self) -> bool {
         if self.values.len() == 2 {
@@ -342,7 +344,7 @@ impl SweepRounds {
         }
         let mut by_round = self.complete_log_rounds();
         let measured = variance_of_sums(&by_round);
-        // Equal but for the rounding of the arithmetic.
+        // Equal except for floating-point rounding.
         if !measured.is_finite() || measured < 1e-18 {
             return false;
         }
@@ -358,8 +360,8 @@ impl SweepRounds {
     }
 }
 
-/// The 95 % interval of a value whose repetitions scatter like these: their margin in proportion to
-/// their mean. `None` for fewer than two, and for a mean of 0.
+/// The 95 % confidence interval of a value whose repetitions scatter like these: their margin
+/// relative to their mean. `None` for fewer than two repetitions or a mean of 0.
 #[must_use]
 pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64; 2]> {
     let estimate = independent_mean_estimate(repetitions)?;
@@ -370,7 +372,7 @@ pub fn interval_from_repetitions(value: f64, repetitions: &[f64]) -> Option<[f64
         .then(|| [(value - margin).max(value.min(0.0)), value + margin])
 }
 
-/// Variance of the points' sums over the rounds.
+/// Variance of the points' sums over all rounds.
 fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
     let points = by_round.first().map_or(0, Vec::len);
     let sum = |point: usize| by_round.iter().map(|round| round[point]).sum::<f64>();
@@ -380,7 +382,7 @@ fn variance_of_sums(by_round: &[Vec<f64>]) -> f64 {
     squares / points.max(1) as f64
 }
 
-/// Fisher and Yates.
+/// Fisher-Yates shuffle.
 fn shuffle<T>(items: &mut [T], random: &mut Xoshiro256) {
     for last in (1..items.len()).rev() {
         items.swap(last, random.next_below(last as u64 + 1) as usize);

@@ -1,4 +1,4 @@
-//! What the user asks for: a test, a target, and what was set.
+//! A request to run a benchmark: benchmark, target and explicit parameters.
 
 use std::ffi::{OsStr, OsString};
 use std::os::unix::ffi::OsStrExt;
@@ -12,23 +12,23 @@ use crate::safe_text::printable::printable_bytes;
 use crate::session::slo::SloSpec;
 use crate::shell;
 
-/// A test that somebody wants to have run: the same from the command line and from the launcher.
+/// A requested benchmark run, identical for the command line and the launcher.
 #[derive(Clone)]
 pub struct BenchmarkSpec {
-    /// Which test.
+    /// The benchmark.
     pub benchmark: &'static dyn Benchmark,
-    /// On what, as the user named it: a device, a file, a directory, or `sim:...`. Safe to show.
+    /// Target as given by the user: device, file, directory or `sim:...`. Safe to print.
     pub target_name: String,
-    /// The same, byte for byte.
+    /// The same target, byte for byte.
     pub target_path: PathBuf,
-    /// Parameters that the user set; the others keep their defaults for the target.
+    /// Explicitly set parameters; all others take their defaults for the target.
     pub set: Vec<(&'static str, ParameterValue)>,
     /// Engine: `auto`, `uring` or `pread`.
     pub engine_name: String,
-    /// Size of the scratch file in bytes where the target is a directory; unset: the program
-    /// decides by the free space.
+    /// Size of the scratch file in bytes if the target is a directory; if unset, the size follows
+    /// from the free space.
     pub scratch_file_bytes: Option<u64>,
-    /// Service goals that its figures are held against.
+    /// Service level objectives to check the metrics against.
     pub goals: Vec<SloSpec>,
     /// Consent to overwrite the target.
     pub consent: Option<Consent>,
@@ -45,7 +45,7 @@ impl std::fmt::Debug for BenchmarkSpec {
 }
 
 impl BenchmarkSpec {
-    /// A test on a target with its defaults.
+    /// A benchmark on a target with default parameters.
     #[must_use]
     pub fn new(test: &'static dyn Benchmark, target: &(impl AsRef<OsStr> + ?Sized)) -> Self {
         let target = target.as_ref();
@@ -61,10 +61,10 @@ impl BenchmarkSpec {
         }
     }
 
-    /// Reads one parameter as the user wrote it.
+    /// Parses and sets one parameter.
     ///
     /// # Errors
-    /// When the test has no such parameter, or the text is no value of it.
+    /// When the benchmark has no such parameter, or the text is not a valid value.
     pub fn set(&mut self, name: &str, text: &str) -> Result<(), BenchError> {
         let description = self.benchmark.description();
         let Some(parameter) = description
@@ -90,7 +90,7 @@ impl BenchmarkSpec {
         Ok(())
     }
 
-    /// All parameters on this target: the defaults, and what was set.
+    /// All parameters on this target: the defaults, overridden by explicit values.
     #[must_use]
     pub fn parameters(&self, target: &Target) -> ParameterSet {
         let mut parameters =
@@ -101,10 +101,10 @@ impl BenchmarkSpec {
         parameters
     }
 
-    /// Checks that the benchmark yields the metrics that the goals are set for.
+    /// Checks that the benchmark yields the metrics of all goals.
     ///
     /// # Errors
-    /// With the metrics that it yields.
+    /// Lists the metrics that the benchmark yields.
     pub fn check_goals(&self) -> Result<(), BenchError> {
         let metrics = self.benchmark.description().metrics;
         let missing = |goal: &&SloSpec| !metric_names::matches_any(metrics, goal.figure());
@@ -119,7 +119,7 @@ impl BenchmarkSpec {
         }
     }
 
-    /// What it will do on this target, the filling of a scratch file included.
+    /// Forecast on this target, including the fill of a scratch file.
     ///
     /// # Errors
     /// When the parameters do not fit the target or each other.
@@ -132,12 +132,12 @@ impl BenchmarkSpec {
         })
     }
 
-    /// The command line that does the same.
+    /// The equivalent command line.
     #[must_use]
     pub fn command_line(&self) -> String {
         let words = ["diskscope", "run", self.benchmark.description().name];
         let mut words: Vec<OsString> = words.map(OsString::from).to_vec();
-        // What begins with a dash is no option only at the very end.
+        // A target that begins with a dash must come last, after the options.
         let dash = self.target_path.as_os_str().as_bytes().starts_with(b"-");
         if !dash {
             words.push(self.target_path.clone().into());
@@ -166,7 +166,7 @@ impl BenchmarkSpec {
         shell::command_line(words.iter().map(|word| word.as_encoded_bytes()))
     }
 
-    /// The options of the command line, by name.
+    /// Command-line options by name.
     fn options(&self) -> Vec<(&str, OsString)> {
         let set = self.set.iter();
         let mut options: Vec<(&str, OsString)> = set

@@ -1,8 +1,8 @@
-//! The course of a sweep: which point is measured when, and how much of the limits it may use.
+//! Schedule of a sweep: the order of the points, and the limits of each phase.
 //!
-//! Every point is measured once in each of [`ROUNDS`] rounds, in an order that each round draws anew.
-//! The limits of the whole sweep are shared out evenly to all phases, so that four rounds take no
-//! longer than one pass with the same limits.
+//! Every round measures every point once, in a new random order. The limits of the sweep are
+//! divided evenly among all phases, so that several rounds take no longer than one pass with the
+//! same limits.
 
 use super::budget::PhaseBudget;
 use super::rounds;
@@ -13,25 +13,25 @@ use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
 /// One phase of a sweep.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct SweepTurn {
-    /// Which point, counted from 0.
+    /// Index of the point.
     pub point: usize,
-    /// Which round, counted from 0.
+    /// Index of the round.
     pub round: usize,
-    /// Whether the round is over with this phase.
+    /// Whether this is the last phase of its round.
     pub ends_round: bool,
-    /// What this phase may use.
+    /// Limits of this phase.
     pub limits: PlanLimits,
 }
 
 impl SweepTurn {
-    /// `LABEL, round 2 of 4`: the phase for people.
+    /// Label for the user: `LABEL, round 2 of 4`.
     #[must_use]
     pub fn phase_label(&self, label: &str) -> String {
         format!("{label}, round {} of {DEFAULT_ROUNDS}", self.round + 1)
     }
 
-    /// The plan with the limits of this phase, and addresses that no other phase has: what one has
-    /// read or written must not help another.
+    /// The plan with the limits of this phase and a seed of its own, so that no phase profits from
+    /// data that another phase read or wrote.
     #[must_use]
     pub fn turn_plan(&self, plan: &Plan) -> Plan {
         Plan {
@@ -47,7 +47,7 @@ impl SweepTurn {
     }
 }
 
-/// The phases that a sweep still has to do.
+/// Remaining phases of a sweep.
 #[derive(Debug)]
 pub struct SweepSchedule {
     order: Vec<usize>,
@@ -57,7 +57,7 @@ pub struct SweepSchedule {
 }
 
 impl SweepSchedule {
-    /// A sweep over so many points within these limits, in the order that the seed draws.
+    /// A sweep over this many points within these limits; the seed determines the order.
     #[must_use]
     pub fn new(points: usize, limits: PlanLimits, seed: u64) -> Self {
         Self {
@@ -68,21 +68,21 @@ impl SweepSchedule {
         }
     }
 
-    /// Phases of the whole sweep.
+    /// Number of phases in the whole sweep.
     #[must_use]
     pub fn phase_count(&self) -> usize {
         self.order.len()
     }
 
-    /// How much of the whole sweep a phase stands for, 0 to 1.
+    /// Fraction (0 to 1) of the sweep that one phase represents.
     #[must_use]
     pub fn phase_fraction(&self) -> f64 {
         1.0 / self.phase_count().max(1) as f64
     }
 
-    /// The next phase; `None` at the end, when a limit is used up, or when the benchmark is to stop.
-    /// `own` gives the bytes of a point's largest request, and the limits that the point has for
-    /// itself in each round.
+    /// The next phase; `None` at the end, when a limit is used up, or when the benchmark is
+    /// stopped. `own` returns the bytes of a point's largest request, and the point's own limits in
+    /// each round.
     pub fn next_turn(
         &mut self,
         bench: &mut RunContext<'_>,
@@ -114,19 +114,19 @@ impl SweepSchedule {
         Some(turn)
     }
 
-    /// Positions from this one on that are not left out.
+    /// Positions from this one on, without skipped points.
     fn remaining_positions(&self, from: usize) -> Vec<usize> {
         (from..self.order.len())
             .filter(|position| !self.skipped_points[self.order[*position]])
             .collect()
     }
 
-    /// Takes what a phase used from the limits.
+    /// Subtracts the resources used by a phase from the limits.
     pub fn consume_outcome(&mut self, outcome: &ExecutionOutcome) {
         self.budget.consume_outcome(outcome);
     }
 
-    /// Measures this point no more.
+    /// Excludes a point from the remaining rounds.
     pub fn skip_point(&mut self, point: usize) {
         self.skipped_points[point] = true;
     }
@@ -143,7 +143,7 @@ mod tests {
     use crate::bench::tests::fake::FakeDrive;
     use crate::engine::AccessPattern;
 
-    /// Plans of a sweep over three points of a random-read, run through [`passes::in_rounds`].
+    /// Plans of a sweep over three points of random-read, run through `measure_in_rounds`.
     fn executed_plans(seed: u64, limits: PlanLimits) -> Vec<Plan> {
         let fake = FakeDrive::new(|_| Some(1_000_000));
         let passes: Vec<Variant> = (0..3)

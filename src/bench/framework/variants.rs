@@ -1,4 +1,4 @@
-//! Tests that measure the same thing in several ways, one after the other, to be laid side by side.
+//! Benchmarks that compare variants of one measurement, run one after the other.
 
 use std::time::Duration;
 
@@ -12,19 +12,19 @@ use crate::engine::{ExecutionOutcome, Plan, PlanLimits};
 use crate::session::document::{Findings, Metric, MetricUnit};
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// One way to measure.
+/// One variant of a measurement.
 #[derive(Debug, Clone)]
 pub struct Variant {
-    /// What is being done, for people.
+    /// Label for the user.
     pub label: String,
-    /// What its figures begin with: `KEY_iops`, `KEY_throughput` and so on.
+    /// Prefix of the metrics: `KEY_iops`, `KEY_throughput` and so on.
     pub metric_prefix: String,
-    /// What the engine does; its limits are this pass's own.
+    /// Plan to execute, with the limits of this variant.
     pub plan: Plan,
 }
 
 impl Variant {
-    /// A pass.
+    /// Creates a variant.
     pub fn new(label: impl Into<String>, key: impl Into<String>, plan: Plan) -> Self {
         Self {
             label: label.into(),
@@ -34,7 +34,7 @@ impl Variant {
     }
 }
 
-/// What became of a test's passes.
+/// Measures the variants of a benchmark and collects their results.
 pub struct VariantResults<'a, 'b> {
     context: &'a mut RunContext<'b>,
     budget: PhaseBudget,
@@ -43,7 +43,8 @@ pub struct VariantResults<'a, 'b> {
 }
 
 impl<'a, 'b> VariantResults<'a, 'b> {
-    /// `count` passes that stand for `share` (0 to 1) of the test, within these limits together.
+    /// `count` variants that represent the fraction `share` (0 to 1) of the benchmark and use these
+    /// limits together.
     pub fn new(
         bench: &'a mut RunContext<'b>,
         limits: PlanLimits,
@@ -58,11 +59,11 @@ impl<'a, 'b> VariantResults<'a, 'b> {
         }
     }
 
-    /// Measures the next one and puts down its figures; `None` when a limit is used up or the test
-    /// was stopped before.
+    /// Measures the next variant and sets its metrics; `None` when a limit is used up or the
+    /// benchmark is stopped.
     ///
     /// # Errors
-    /// When the pass could not be started.
+    /// When the variant could not be started.
     pub fn measure_next(&mut self, pass: &Variant) -> Result<Option<ExecutionOutcome>, BenchError> {
         if self.context.is_stopped() {
             return Ok(None);
@@ -87,10 +88,10 @@ impl<'a, 'b> VariantResults<'a, 'b> {
     }
 }
 
-/// Measures all passes that the limits let through.
+/// Measures variants until the limits are used up.
 ///
 /// # Errors
-/// When one could not be started.
+/// When a variant could not be started.
 pub fn measure_all(
     bench: &mut RunContext<'_>,
     limits: PlanLimits,
@@ -104,15 +105,15 @@ pub fn measure_all(
     Ok(())
 }
 
-/// What a benchmark does around the passes of a sweep.
+/// Hook around the variants of a sweep.
 pub trait PassHook {
-    /// Before a pass, such as to change a setting; `false` ends the sweep.
+    /// Runs before a variant, for example to change a setting; `false` ends the sweep.
     fn before_variant(&mut self, bench: &mut RunContext<'_>, point: usize) -> bool {
         let _ = (bench, point);
         true
     }
 
-    /// After a pass, with what it and all rounds so far gave.
+    /// Runs after a variant, with its outcome and its totals over all rounds so far.
     fn after_variant(
         &mut self,
         findings: &mut Findings,
@@ -124,18 +125,18 @@ pub trait PassHook {
     }
 }
 
-/// Nothing besides measuring.
+/// A hook that does nothing.
 #[derive(Debug, Clone, Copy)]
 pub struct NoHook;
 
 impl PassHook for NoHook {}
 
-/// Measures all passes in several rounds, each in an order of its own, within these limits together,
-/// and puts down the metrics of all rounds with their intervals. Returns the passes' rates, in
-/// requests per second.
+/// Measures all variants in several rounds, each in its own random order, within common limits.
+/// Sets the metrics of all rounds with their confidence intervals. Returns the rates of the
+/// variants in requests per second.
 ///
 /// # Errors
-/// When one could not be started.
+/// When a variant could not be started.
 pub fn measure_in_rounds(
     bench: &mut RunContext<'_>,
     limits: PlanLimits,
@@ -173,7 +174,7 @@ pub fn measure_in_rounds(
     Ok(rounds.throughputs)
 }
 
-/// What every pass gave in each round.
+/// Values of every variant in each round.
 struct PassRounds {
     throughputs: SweepRounds,
     mean_latencies: SweepRounds,
@@ -190,7 +191,7 @@ impl PassRounds {
         }
     }
 
-    /// Whether it gave anything.
+    /// Adds an outcome; returns whether it has any data.
     fn add(
         &mut self,
         SweepTurn { point, round, .. }: SweepTurn,
@@ -212,16 +213,16 @@ impl PassRounds {
     }
 }
 
-/// The phases of [`in_rounds`].
+/// The phases of [`measure_in_rounds`].
 #[must_use]
 pub fn planned_rounds(limits: PlanLimits, passes: &[Variant]) -> PlannedPhases {
     PlannedPhases::with_even_shares(limits).add_rounds(passes.iter().map(|pass| pass.plan.clone()))
 }
 
-/// What a pass found in all its rounds.
+/// Totals of a variant over all rounds.
 #[derive(Debug, Clone, Default)]
 pub struct VariantTotal {
-    /// Response times.
+    /// Latencies.
     pub latency: LatencyHistogram,
     bytes: u64,
     total_time: Duration,
@@ -235,7 +236,8 @@ impl VariantTotal {
     }
 }
 
-/// The metrics of [`put`] over all rounds, with the intervals that the rounds' scatter gives.
+/// The metrics of [`set_variant_metrics`] over all rounds, with confidence intervals from the
+/// scatter of the rounds.
 fn set_total_metrics(
     findings: &mut Findings,
     pass: &Variant,
@@ -268,14 +270,14 @@ fn set_total_metrics(
     }
 }
 
-/// How long a pass took until its data was safe and its file closed.
+/// Time until the data was durable and the file closed.
 #[must_use]
 pub fn total_time(outcome: &ExecutionOutcome) -> Duration {
     let finish = outcome.finish_times.unwrap_or_default();
     outcome.elapsed + finish.sync_time + finish.close_time
 }
 
-/// Response times of both directions.
+/// Latencies of reads and writes together.
 #[must_use]
 pub fn combined_latency(outcome: &ExecutionOutcome) -> LatencyHistogram {
     let mut latency = outcome.stats.read.latency.clone();
@@ -284,7 +286,7 @@ pub fn combined_latency(outcome: &ExecutionOutcome) -> LatencyHistogram {
 }
 
 /// Metrics of one outcome: `KEY_iops`, `KEY_throughput`, `KEY_latency` (the mean) and
-/// `KEY_latency_p99`, with the intervals that the course of the pass gives.
+/// `KEY_latency_p99`, with confidence intervals from the time series of the run.
 pub fn set_variant_metrics(findings: &mut Findings, key: &str, outcome: &ExecutionOutcome) {
     let (bytes, time) = (outcome.stats.bytes(), total_time(outcome));
     let latency = combined_latency(outcome);

@@ -1,4 +1,4 @@
-//! Full stroke: the arm's way from one end of the drive to the other.
+//! Full-stroke seek time: from one end of the drive to the other.
 
 use std::time::Duration;
 
@@ -14,12 +14,11 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Series};
 
-/// Time of the longest seek.
+/// Measures the time of the longest seek.
 pub struct FullStrokeSeek;
 
-/// Probes of one batch.
 const READS_PER_BATCH: usize = 100;
-/// Probes without which no figure is given.
+/// Minimum number of reads for a metric.
 const MIN_READS: usize = 60;
 
 static DESCRIPTION: Description = Description {
@@ -114,7 +113,7 @@ impl Benchmark for FullStrokeSeek {
     }
 }
 
-/// How many batches the time allows; ten where nothing limits it.
+/// Number of batches within the time limit; ten without one.
 fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
     const TYPICAL_SEEK_SECONDS: f64 = 0.018;
     let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
@@ -124,8 +123,8 @@ fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
         .max(1)
 }
 
-/// Bytes of the window at either end that are read: a thousandth, so that the cache of the drive
-/// does not know them all.
+/// Bytes to read at either end of the window: a thousandth of it, more than the drive's cache
+/// holds.
 fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
     let window = prober.window();
     let size = window.end - window.start;
@@ -134,9 +133,9 @@ fn end_region_bytes(prober: &SeekProber<'_, '_>) -> u64 {
         .max(prober.block_bytes())
 }
 
-/// The figure for the whole stroke, from seeks that are shorter by half of both ends on the average.
-/// A seek grows by its own share of the distance while the arm coasts, and by half as much where it
-/// accelerates and brakes all the way: by something between.
+/// Extrapolates to the full stroke from seeks that are shorter by half of both end regions on
+/// average. The relative growth of the seek time equals that of the distance where the arm coasts,
+/// and half of it where the arm accelerates and brakes all the way. The true value lies in between.
 fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric {
     const SEEK_GROWTH_EXPONENT: f64 = 0.7;
     const GROWTH_UNCERTAINTY: f64 = 0.4;
@@ -154,7 +153,7 @@ fn extrapolate_full_stroke(prober: &SeekProber<'_, '_>, seek: &Metric) -> Metric
     }
 }
 
-/// Places at one end and the other in turn.
+/// Offsets at alternating ends.
 fn alternating_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
     let window = prober.window();
     let end = end_region_bytes(prober);
@@ -166,7 +165,7 @@ fn alternating_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
         .collect()
 }
 
-/// Mean time in which a block passes under the head at both ends; 0 where tracks cannot be told.
+/// Mean passage time of a block under the head at both ends; 0 where no tracks are detected.
 fn mean_block_passage_time(
     prober: &mut SeekProber<'_, '_>,
     clockwork: &DriveTiming,

@@ -1,4 +1,4 @@
-//! Geometry: sectors per track, zones, skew and surfaces, from the angles of neighbouring sectors.
+//! Geometry: sectors per track, zones, skew and surfaces, from the angles of adjacent sectors.
 
 use std::time::Duration;
 
@@ -19,16 +19,17 @@ use crate::drive::Target;
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
 use crate::stats::rotation::circular::ResultantVector;
 
-/// Where the sectors lie.
+/// Measures the physical layout of the sectors.
 pub struct GeometryBenchmark;
 
-/// Places sampled evenly over the drive.
+/// Number of offsets sampled evenly over the drive.
 const SAMPLED_ADDRESSES: u64 = 32;
-/// Tracks of the samples at both ends, which are to be exact.
+/// Tracks per sample at both ends, where the result is to be exact.
 const END_TRACKS: f64 = 32.0;
-/// Zones are told apart to this part of the drive: 40 zones are at least eight times as long.
+/// Resolution of zone boundaries as a part of the drive: each of 40 zones is at least eight times
+/// as long.
 const BOUNDARY_RESOLUTION: u64 = 512;
-/// Intervals between places that are halved afterwards, at most.
+/// Maximum number of bisections between samples.
 const MAX_BISECTIONS: usize = 200;
 
 static DESCRIPTION: Description = Description {
@@ -61,8 +62,8 @@ show their surfaces this way; then the test says so.",
     headline_metrics: &["sectors_per_track_outer", "sectors_per_track_inner", "zones", "surfaces"],
 };
 
-/// Four tracks at each place, and at four more around each boundary of zones; whatever is missing
-/// then until the limits.
+/// Four tracks at each offset, and at four more around each zone boundary; the remaining limits
+/// cover what is then missing.
 fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     const READS_PER_ADDRESS: u64 = 4 * sector_scan::READS_PER_TRACK as u64;
     let rest = analysis::single_read_plan(target, parameters);
@@ -123,7 +124,7 @@ impl Benchmark for GeometryBenchmark {
     }
 }
 
-/// What was found so far.
+/// Results so far.
 struct GeometrySurvey {
     drive_timing: DriveTiming,
     /// Ascending by address.
@@ -133,10 +134,11 @@ struct GeometrySurvey {
 }
 
 impl GeometrySurvey {
-    /// Both ends, exactly, and the cylinder at the outer one. False where tracks cannot be told.
+    /// Measures both ends exactly, and the cylinder at the outer end. False if no tracks are
+    /// detected.
     fn measure_both_ends(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<bool, BenchError> {
         let window = prober.window();
-        // Room for the chains below: they go down.
+        // Leaves space for the scans, which proceed towards lower addresses.
         let begin = window.start + ((window.end - window.start) / 64).min(256 << 20);
         let room = (begin - window.start) as f64 / SECTOR_BYTES * 0.9;
         let Some(layout) = self.measure_end(prober, ("outer tracks", 0.05), begin, room)? else {
@@ -158,8 +160,8 @@ impl GeometrySurvey {
         Ok(true)
     }
 
-    /// The tracks below an address of which nothing is known, within `room` sectors; once more where
-    /// other work of the computer spoilt the first tries.
+    /// Scans tracks of unknown length below an address, within `room` sectors. Retries once if
+    /// other activity on the computer disturbed the first attempt.
     fn measure_end(
         &mut self,
         prober: &mut SeekProber<'_, '_>,
@@ -186,7 +188,7 @@ impl GeometrySurvey {
         Ok(None)
     }
 
-    /// Skews and surfaces, from a long chain that begins well above the outer end.
+    /// Skews and surfaces, from a long scan that begins well above the outer end.
     fn measure_cylinder(
         &mut self,
         prober: &mut SeekProber<'_, '_>,
@@ -243,7 +245,7 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    /// Places evenly over the drive.
+    /// Samples offsets evenly over the drive.
     fn sample_evenly(&mut self, prober: &mut SeekProber<'_, '_>) -> Result<(), BenchError> {
         let window = prober.window();
         for place in 1..SAMPLED_ADDRESSES {
@@ -258,8 +260,8 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    /// Halves the interval with the largest step between its ends, again and again: that is where
-    /// a zone ends.
+    /// Repeatedly bisects the interval with the largest step between its ends, which contains a
+    /// zone boundary.
     fn bisect_zone_boundaries(
         &mut self,
         prober: &mut SeekProber<'_, '_>,
@@ -275,7 +277,7 @@ impl GeometrySurvey {
                 break;
             }
             let known = self.track_lengths.len();
-            // Not exactly in the middle: where nothing can be told, the next try lies elsewhere.
+            // Off centre, so that after a failure the next attempt uses another offset.
             let aside = finest * (prober.random.uniform() - 0.5);
             let phase = ("boundaries of zones", 0.2 / MAX_BISECTIONS as f64);
             self.measure_track_length(prober, phase, (middle + aside) as u64)?;
@@ -297,7 +299,7 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    /// The length of the tracks below an address, from what is known of the nearest place.
+    /// Measures the track length below an address, starting from that of the nearest sample.
     fn measure_track_length(
         &mut self,
         prober: &mut SeekProber<'_, '_>,
@@ -325,10 +327,11 @@ impl GeometrySurvey {
             track_count: 5.0,
             reads_per_track: sector_scan::READS_PER_TRACK,
         };
-        // Beyond what the drive's cache still holds of the first try.
+        // Beyond the data that the drive's cache still holds from the first attempt.
         let aside = (64.0 * near.sectors_per_track * SECTOR_BYTES) as u64;
         let mut earlier: Option<TrackLengthSample> = None;
-        // What is like neither neighbour is looked at twice: a few late answers may lead astray.
+        // Measures twice if the result differs from both neighbours: a few late completions can
+        // mislead.
         for _ in 0..2 {
             let found = sector_scan::scan_tracks(prober, &self.drive_timing, phase, chain, false)?;
             if let Some(found) = found {
@@ -345,7 +348,7 @@ impl GeometrySurvey {
         Ok(())
     }
 
-    /// Adds what was found below an address to what is known.
+    /// Adds the result at an address.
     fn add_sample(
         &mut self,
         prober: &SeekProber<'_, '_>,
@@ -396,7 +399,7 @@ fn sectors_metric(name: &str, layout: &TrackLayout) -> Metric {
         .with_interval(value - half_width, value + half_width)
 }
 
-/// The angles of the first so many sectors of a chain.
+/// The angles of the first sectors of a scan.
 fn angle_series(samples: &[SectorAngle], sectors: f64) -> Series {
     let first = samples
         .iter()

@@ -1,4 +1,4 @@
-//! Mechanics of hard disks, measured by the timing of requests alone.
+//! Mechanics of hard disks, derived from request timing only.
 
 pub mod analysis;
 pub mod full_stroke;

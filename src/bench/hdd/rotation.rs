@@ -1,4 +1,4 @@
-//! Speed of rotation, from the times between two reads of the same sectors.
+//! Rotational speed, from the intervals between two reads of the same sectors.
 
 use std::time::Duration;
 
@@ -17,18 +17,17 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::session::document::{ChartAxis, MetricUnit, Series, Severity, Verdict};
 
-/// Finds out whether a drive rotates, and how fast, to a hundredth of a per cent.
+/// Detects rotation and measures its speed to a hundredth of a per cent.
 pub struct RotationSpeed;
 
-/// Rounds of reads at most.
 const MAX_ROUNDS: usize = 3;
-/// Speeds that drives are sold with, in revolutions per minute.
+/// Nominal speeds of commercial drives in revolutions per minute.
 const SPEED_CLASSES: [f64; 8] = [
     3600.0, 4200.0, 5400.0, 5700.0, 5900.0, 7200.0, 10_000.0, 15_000.0,
 ];
-/// How far a drive may be from the speed that it is sold with, as a share.
+/// Maximum relative deviation from the nominal speed.
 const CLASS_TOLERANCE: f64 = 0.005;
-/// Points of the drawn spectrum.
+/// Points of the plotted spectrum.
 const SPECTRUM_POINTS: usize = 512;
 
 static DESCRIPTION: Description = Description {
@@ -62,7 +61,7 @@ reads, about 256 blocks in each of up to three rounds.",
     headline_metrics: &["rotation_speed", "revolution_time", "rotation_coherence"],
 };
 
-/// Each round passes once over the drive and back, in short ways.
+/// Each round passes once over the drive and back, with short seeks.
 fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     let mut plan = analysis::single_read_plan(target, parameters);
     let length = plan.window.end.saturating_sub(plan.window.start);
@@ -126,7 +125,7 @@ fn set_results(prober: &mut SeekProber<'_, '_>, rotation: &RotationState, probes
     check_rotational_flag(prober, rotation);
 }
 
-/// The charts of a platter.
+/// Sets the charts of a rotating drive.
 fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probes: &[TimedRead]) {
     prober.context.set_series(spectrum_series(found));
     if probes.is_empty() {
@@ -168,7 +167,7 @@ fn set_charts(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate, probe
     });
 }
 
-/// C(f), reduced to the highest value of each piece.
+/// C(f), reduced to the maximum of each interval.
 fn spectrum_series(found: &RevolutionEstimate) -> Series {
     let piece = found.spectrum.len().div_ceil(SPECTRUM_POINTS).max(1);
     let highest = |piece: &[(f64, f64)]| {
@@ -186,7 +185,8 @@ fn spectrum_series(found: &RevolutionEstimate) -> Series {
     }
 }
 
-/// Names the class when the limits allow one, and compares it with what the drive is sold as.
+/// Names the speed class if the confidence interval permits, and compares it with the nominal
+/// speed.
 fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate) {
     let (low, high) = found.epoch_folding.frequency_interval;
     let allowed: Vec<f64> = SPEED_CLASSES
@@ -218,7 +218,7 @@ fn check_speed_class(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate
     check_reported_speed(prober, speed);
 }
 
-/// Compares with what the drive reports, where it does.
+/// Compares with the speed that the drive reports, if any.
 fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
     let drive = prober.context.target.drive.as_ref();
     let Some(rate) = drive.and_then(|drive| drive.rotation_rate) else {
@@ -241,9 +241,9 @@ fn check_reported_speed(prober: &mut SeekProber<'_, '_>, speed: f64) {
     });
 }
 
-/// Compares with what the kernel claims.
+/// Compares with the kernel's rotational flag.
 fn check_rotational_flag(prober: &mut SeekProber<'_, '_>, rotation: &RotationState) {
-    // A disk's own cache answers all of a smaller window.
+    // A disk's cache can answer all reads of a smaller window.
     const MAX_DRIVE_CACHE_BYTES: u64 = 1_000_000_000;
     let claimed = prober.context.target.is_rotational();
     let window = prober.window();

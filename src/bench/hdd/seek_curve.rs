@@ -1,4 +1,4 @@
-//! Seek curve: how long the arm's way takes against how far it is.
+//! Seek curve: seek time over distance.
 
 use std::time::Duration;
 
@@ -18,18 +18,17 @@ use crate::stats::general::fits::SeekCurve;
 use crate::stats::general::student::NORMAL_975;
 use crate::stats::general::{confidence, robust};
 
-/// Seek time over distance.
+/// Measures seek time over distance.
 pub struct SeekCurveBenchmark;
 
-/// Probes of one batch.
 const READS_PER_BATCH: usize = 150;
-/// Probes of one piece of the envelope, at least.
+/// Minimum reads per range of the envelope.
 const MIN_READS_PER_RANGE: usize = 50;
-/// Pieces of the envelope at most.
+/// Maximum number of ranges of the envelope.
 const MAX_RANGES: usize = 32;
-/// Pieces without which no curve is drawn.
+/// Minimum number of ranges for a curve.
 const MIN_RANGES: usize = 6;
-/// Shortest distance, as a share of the stroke.
+/// Shortest distance as a fraction of the stroke.
 const MIN_DISTANCE: f64 = 2e-5;
 
 static DESCRIPTION: Description = Description {
@@ -133,32 +132,32 @@ impl Benchmark for SeekCurveBenchmark {
     }
 }
 
-/// One read after a move of the arm.
+/// One read after a seek.
 #[derive(Debug, Clone, Copy)]
 struct TimedSeek {
-    /// Share of the stroke.
+    /// Seek distance as a fraction of the stroke.
     stroke_fraction: f64,
-    /// In seconds.
+    /// Response time in seconds.
     response_seconds: f64,
-    /// Number of its batch.
+    /// Index of its batch.
     batch_index: usize,
 }
 
-/// What the batches so far have given.
+/// Data from the batches so far.
 #[derive(Clone, Copy)]
 struct SeekCurveData<'a> {
     seeks: &'a [TimedSeek],
-    /// Response times in seconds of reads of the block read just before, by batch.
+    /// Response times in seconds of repeated reads of the same block, by batch.
     command_responses: &'a [Vec<f64>],
     envelope: &'a [DistanceRange],
 }
 
-/// What is known of the tracks.
+/// Known properties of the tracks.
 #[derive(Debug, Clone, Copy)]
 struct TrackScale {
-    /// Seconds in which a block passes under the head.
+    /// Passage time of a block under the head in seconds.
     block_passage_time: f64,
-    /// Standard error of a distance, in strokes.
+    /// Standard error of a distance in strokes.
     distance_error: f64,
 }
 
@@ -168,7 +167,7 @@ struct DistanceRange {
     rotational_delay: RotationalDelay,
 }
 
-/// How many batches the time allows; twenty where nothing limits it.
+/// Number of batches within the time limit; twenty without one.
 fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
     const TYPICAL_SEEK_SECONDS: f64 = 0.005;
     let one = READS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);
@@ -178,8 +177,8 @@ fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
         .max(1)
 }
 
-/// Places at distances from one another of which half are even over the logarithm and half over
-/// the stroke.
+/// Offsets with random distances between them: half are uniform in the logarithm of the distance,
+/// half in the distance itself.
 fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> Vec<u64> {
     let mut position = prober.random.uniform();
     let mut addresses = Vec::with_capacity(READS_PER_BATCH);
@@ -194,7 +193,7 @@ fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> 
             (true, true) if prober.random.uniform() < 0.5 => position - distance,
             (false, true) => position - distance,
             (true, _) => position + distance,
-            // Too far from here: from one end to as near to the other as it asks for.
+            // The distance fits in neither direction: go to the farther end.
             (false, false) => f64::from(u8::from(position < 0.5)),
         };
         addresses.push(prober.align_down(stroke.address_of_position(position)));
@@ -202,7 +201,7 @@ fn seek_addresses(prober: &mut SeekProber<'_, '_>, stroke: &SeekPositionMap) -> 
     addresses
 }
 
-/// The lower edge of the band, in pieces with equally many reads each.
+/// The lower edge of the response times, in ranges with equal numbers of reads.
 fn lower_envelope(probes: &mut [TimedSeek], revolution: f64) -> Vec<DistanceRange> {
     probes.sort_by(|left, right| left.stroke_fraction.total_cmp(&right.stroke_fraction));
     let pieces = (probes.len() / MIN_READS_PER_RANGE).min(MAX_RANGES);
@@ -261,7 +260,7 @@ fn set_results(
     prober
         .context
         .set_series(series("seek-envelope", points(&mut edges.iter().copied())));
-    // Denser towards short distances, where it bends.
+    // Denser towards short distances, where the curve bends.
     let smooth = (0..=100).map(|step| (f64::from(step) / 100.0).powi(2).max(MIN_DISTANCE));
     let drawn = points(&mut smooth.map(|distance| (distance, curve.time_at(distance))));
     prober.context.set_series(series("seek-curve", drawn));
@@ -270,12 +269,12 @@ fn set_results(
     }
 }
 
-/// The distance whose seek is the average one, and those that are brought to it, in strokes.
+/// Distance of the average seek, and the range of distances that are reduced to it, in strokes.
 const THIRD_OF_STROKE: f64 = 1.0 / 3.0;
 const THIRD_STROKE_RANGE: std::ops::Range<f64> = 0.22..0.45;
 
-/// The seek over a third of the stroke: the edge of all responses at distances around it, each
-/// brought to that distance along the curve.
+/// Seek time over a third of the stroke: the lower edge of all responses at similar distances, each
+/// shifted to that distance along the curve.
 fn average_seek_metric(
     found: &SeekCurveData<'_>,
     curve: &SeekCurve,
@@ -286,7 +285,7 @@ fn average_seek_metric(
     let clockwork = clockwork.with_measured_overhead(&again);
     let part = third_stroke_delay(found.seeks.iter(), curve, &clockwork)?;
     let figure = analysis::seek_metric("average_seek", &part, &clockwork, scale.block_passage_time);
-    // A distance that is not known exactly makes the seek uncertain by the rise of the curve.
+    // An uncertain distance adds an error in proportion to the slope of the curve.
     let rise = (curve.time_at(THIRD_STROKE_RANGE.end) - curve.time_at(THIRD_STROKE_RANGE.start))
         / (THIRD_STROKE_RANGE.end - THIRD_STROKE_RANGE.start);
     let margin = 1e9 * NORMAL_975 * rise.abs() * scale.distance_error;
@@ -314,8 +313,8 @@ fn third_stroke_delay<'a>(
     rotational_delay::measure_rotational_delay(&near, clockwork.revolution, WaitEdge::Median)
 }
 
-/// The 95 % margin of the mean of what parts of the run say alone, each with its own commands: a
-/// computer that is busy for a while delays some of them more than others.
+/// The 95 % margin of the mean of separate estimates from parts of the run, each with its own
+/// command overhead: a temporarily busy computer delays some parts more than others.
 fn margin_between_parts(
     found: &SeekCurveData<'_>,
     curve: &SeekCurve,
@@ -349,7 +348,7 @@ fn check_results(prober: &mut SeekProber<'_, '_>, probes: usize, doubts: usize) 
             .context
             .set_verdict(analysis::too_few_observations("seek curve", probes, needed));
     }
-    // One piece in a hundred is doubtful by chance; in short ones the seek itself varies.
+    // One range in a hundred is doubtful by chance; in short ranges the seek time itself varies.
     if doubts > 3 {
         prober.context.set_verdict(Verdict::new(
             "seek-doubtful",

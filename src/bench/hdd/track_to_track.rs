@@ -1,4 +1,4 @@
-//! Track to track: the shortest way of the arm.
+//! Track-to-track seek time: the shortest seek.
 
 use std::time::Duration;
 
@@ -18,14 +18,13 @@ use crate::drive::Target;
 use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, Verdict};
 use crate::units;
 
-/// Time of the shortest seek.
+/// Measures the time of the shortest seek.
 pub struct TrackToTrack;
 
-/// Jumps of one batch.
 const JUMPS_PER_BATCH: usize = 150;
-/// Jumps without which no figure is given.
+/// Minimum number of jumps for a metric.
 const MIN_JUMPS: usize = 100;
-/// Batches of even jumps before the rest is aimed at the edge.
+/// Batches of uniform jumps before jumps are aimed at the edge.
 const UNIFORM_BATCHES: usize = 3;
 
 const SPAN: ParameterSpec = ParameterSpec {
@@ -72,7 +71,7 @@ do not move the arm at all, and the test says so in place of a number.",
     headline_metrics: &["track_to_track_seek", "cylinder_size", "revolution_time"],
 };
 
-/// Single reads until the limits, near each other.
+/// Single reads at short distances until the limits.
 fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     let mut plan = analysis::single_read_plan(target, parameters);
     plan.window.end = plan.window.start + (plan.window.end - plan.window.start) / 1000;
@@ -117,7 +116,7 @@ impl Benchmark for TrackToTrack {
     }
 }
 
-/// The jumps to be made; `None`, with a verdict, where they would not always move the arm.
+/// The jumps to make; `None`, with a check, if they would not reliably cause a seek.
 fn jump_pattern(prober: &mut SeekProber<'_, '_>, stretch: &ConstantZone) -> Option<JumpPattern> {
     let found = &stretch.cylinder_scan;
     let length = stretch.sectors_per_cylinder();
@@ -192,7 +191,8 @@ fn walk_cylinders(
             }) if walk.uniform_batches.len() >= UNIFORM_BATCHES
                 && walk.edge_batches.len() < 3 * walk.uniform_batches.len() =>
             {
-                // What is neither arm nor command is in the edge too: aim at the whole of it.
+                // The edge also contains delays other than seek and command: aim at the complete
+                // edge.
                 let aim = (part.lower_edge.lower, JUMPS_PER_BATCH);
                 let before = walk.edge_batches.len();
                 walk.measure_edge_jumps(prober, clockwork, phase, aim)?;
@@ -202,7 +202,7 @@ fn walk_cylinders(
             }
             _ => walk.measure_uniform_jumps(prober, clockwork, phase, JUMPS_PER_BATCH)?,
         }
-        // The first edge is needed for aiming; later ones become more exact slowly.
+        // Aiming needs the first edge; later estimates improve slowly.
         let due = batch < 2 * UNIFORM_BATCHES
             || (batch + 1) % (batches / 10).max(1) == 0
             || batch + 1 == batches;
@@ -228,7 +228,7 @@ fn walk_cylinders(
     Ok(())
 }
 
-/// How many batches the time allows; twelve where nothing limits it.
+/// Number of batches within the time limit; twelve without one.
 fn batch_count(prober: &SeekProber<'_, '_>, clockwork: &DriveTiming) -> usize {
     const TYPICAL_SEEK_SECONDS: f64 = 0.0015;
     let one = JUMPS_PER_BATCH as f64 * (0.5 * clockwork.revolution + TYPICAL_SEEK_SECONDS);

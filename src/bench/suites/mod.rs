@@ -1,4 +1,4 @@
-//! Benchmarks that run other benchmarks one after the other.
+//! Suites of other benchmarks.
 
 pub mod quartet;
 pub mod survey;

@@ -1,4 +1,4 @@
-//! The four lines that people compare.
+//! Four common sequential and random workloads for quick comparison.
 
 use std::time::Duration;
 
@@ -67,15 +67,15 @@ is there, 1 GiB at most in each line.",
     ],
 };
 
-/// Most bytes that one line writes.
+/// Maximum bytes written per workload.
 const MAX_WRITTEN_PER_LINE: u64 = 1 << 30;
 
-/// No drive's cache holds more.
+/// Upper bound of a drive's cache size.
 const MAX_DRIVE_CACHE_BYTES: u64 = 4 << 30;
-/// The line that would read what the first one has just read.
+/// The workload that would otherwise reread the data of the first one.
 const SECOND_SEQUENTIAL_LINE: &str = "seq1m_q1";
 
-/// Name, beginning of its figures, pattern, block size, depth.
+/// Name, metric prefix, access pattern, block size, depth.
 const LINES: [(&str, &str, AccessPattern, u32, u32); 4] = [
     (
         "SEQ1M Q8",
@@ -115,7 +115,7 @@ fn quartet_variants(
         }
         for (name, key, pattern, block, depth) in LINES {
             let mut plan = framework::build_plan(target, parameters, operation, pattern)?;
-            // A target smaller than a block of 1 MiB is measured with what fits.
+            // A target smaller than a block of 1 MiB uses the largest size that fits.
             let most = u32::try_from(room / 4096 * 4096)
                 .unwrap_or(u32::MAX)
                 .max(4096);
@@ -123,7 +123,7 @@ fn quartet_variants(
             plan.block_size = BlockSize::Fixed(block);
             plan.alignment = u64::from(block);
             if key == SECOND_SEQUENTIAL_LINE && !operation.writes() {
-                // Elsewhere: the first line's data may still be in the drive's cache.
+                // Another offset: the first workload's data may still be in the drive's cache.
                 let aside = (room / 8).min(MAX_DRIVE_CACHE_BYTES) / plan.alignment * plan.alignment;
                 plan.window.start += aside;
             }
@@ -219,8 +219,8 @@ impl Benchmark for QuartetSuite {
     }
 }
 
-/// Where the sequential lines of a disk differ: its medium passes under the heads at one speed, however
-/// many requests wait, so that one of them is not the medium's.
+/// The check for sequential workloads of a disk that differ: the medium passes under the heads at
+/// one speed at any queue depth, so that one of the rates is not that of the medium.
 fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
     const MAX_SEQUENTIAL_RATIO: f64 = 1.2;
     let rate = |line: &str| {
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn quartet_on_disk_does_not_exceed_media_throughput() {
-        // So many sectors on the outermost tracks, 120 revolutions a second.
+        // Sectors on the outermost tracks, at 120 revolutions per second.
         for (size, sectors) in [("1TB", 4340.0), ("40GB,cylinders=20000", 1302.0)] {
             let medium = sectors * 512.0 * 120.0;
             let name = format!("sim:hdd,clock=virtual,size={size}");

@@ -1,4 +1,4 @@
-//! Every reading test that suits a drive, and one page of what follows.
+//! All read benchmarks applicable to a drive, with a summary.
 
 use std::time::Duration;
 
@@ -14,32 +14,32 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// The reading tests, one after the other.
+/// Runs the read benchmarks one after the other.
 pub struct SurveySuite;
 
-/// A test of the survey.
+/// A benchmark of the survey.
 #[derive(Debug, Clone, Copy)]
 struct SurveyPart {
     name: &'static str,
-    /// Seconds that it gets.
+    /// Run time in seconds on other drives.
     time_weight: u64,
-    /// Seconds on what may rotate: a disk answers so few requests per second that a sweep needs longer.
+    /// Run time in seconds on a possibly rotational drive: its low IOPS make a sweep slower.
     seconds_on_disk: u64,
-    /// What it is for.
+    /// Targets to which it applies.
     applicability: Applicability,
 }
 
-/// What a part makes sense on.
+/// Targets to which a benchmark applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Applicability {
     AnyTarget,
-    /// Whatever may rotate and is addressed as it lies on the medium.
+    /// Possibly rotational, with target addresses that equal device addresses.
     PossiblyRotational,
-    /// The same, unless `rotation` showed that it does not.
+    /// The same, unless `rotation` found that it does not rotate.
     Rotational,
 }
 
-/// In the order in which they are run. Names that this program lacks are passed over.
+/// In execution order. Names of unavailable benchmarks are skipped.
 const SURVEY_PARTS: &[SurveyPart] = &[
     survey_part("sequential-read", 20, Applicability::AnyTarget),
     survey_part("random-read", 10, Applicability::AnyTarget),
@@ -116,9 +116,9 @@ It only reads.",
     ],
 };
 
-/// Rows of the summary: what people call it, and the figure. `{random}`, `{beside}` and `{optimal}` are
-/// the queue depths at which it was measured: figures of different depths must not be laid beside each
-/// other unmarked.
+/// Rows of the summary: label and metric. `{random}`, `{beside}` and `{optimal}` stand for the
+/// queue depths of the measurement, because metrics at different depths must not be compared
+/// without a label.
 const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("sequential reads, mean", "sequential-read/throughput_mean"),
     ("at the slowest place", "sequential-read/throughput_min"),
@@ -162,14 +162,14 @@ const SUMMARY_ROWS: &[(&str, &str)] = &[
     ("average seek", "seek-curve/average_seek"),
 ];
 
-/// A part that suits a target, with what it gets of the time.
+/// A selected benchmark with its fraction of the time.
 struct SelectedPart {
     benchmark: &'static dyn Benchmark,
     duration: Duration,
     applicability: Applicability,
 }
 
-/// The parts that suit a target.
+/// The benchmarks applicable to a target.
 fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedPart> {
     let may_rotate =
         target.is_rotational() == Some(true) && framework::addresses_are_physical(target);
@@ -199,7 +199,7 @@ fn applicable_parts(target: &Target, parameters: &ParameterSet) -> Vec<SelectedP
     chosen
 }
 
-/// The queue depths at which parts measure.
+/// Queue depths of the nested benchmarks.
 #[derive(Debug, Clone, Copy)]
 struct MeasuredDepths {
     random_depth: Option<u64>,
@@ -220,7 +220,7 @@ impl MeasuredDepths {
         }
     }
 
-    /// A row's name with the depths in it.
+    /// A row's label with the depths inserted.
     fn label(self, name: &str, findings: &Findings) -> String {
         let known = |depth: Option<u64>| depth.map_or("?".to_owned(), |depth| depth.to_string());
         let measured =
@@ -232,7 +232,7 @@ impl MeasuredDepths {
     }
 }
 
-/// A part's parameters: its defaults, its time, and what the survey was told.
+/// Parameters of a nested benchmark: its defaults, its time, and the survey's own parameters.
 fn part_parameters(
     test: &dyn Benchmark,
     time: Duration,
@@ -262,7 +262,7 @@ impl Benchmark for SurveySuite {
         let mut time = RunTime::default();
         for part in &parts {
             let own = part_parameters(part.benchmark, part.duration, target, parameters);
-            // A part that does not fit is left out.
+            // Skips a benchmark that does not fit the target.
             if let Ok(forecast) = part.benchmark.forecast(target, &own) {
                 time = time + forecast.run_time;
             }
@@ -334,7 +334,7 @@ impl Benchmark for SurveySuite {
     }
 }
 
-/// Whether the part that looks for a rotation found that there is none.
+/// Whether the rotation benchmark found that the drive does not rotate.
 fn is_found_non_rotational(findings: &Findings) -> bool {
     let known = |verdict: &Verdict| verdict.code == "rotation/does-not-rotate";
     findings.verdicts.iter().any(known)
@@ -349,13 +349,13 @@ fn part_skipped(test: &dyn Benchmark, error: &BenchError) -> Verdict {
     )
 }
 
-/// The page: the figures that describe a drive, and what follows from them.
+/// Sets the summary: the metrics that characterise a drive, and what follows from them.
 fn set_summary(findings: &mut Findings, depths: MeasuredDepths, rotational: bool) {
     let row = |(name, figure): &(&str, &str)| MetricTableRow {
         name: depths.label(name, findings).into(),
         cells: vec![(*figure).into()],
     };
-    // A gain that may be none is no row of a summary.
+    // The summary omits a gain that is not significant.
     let significant = |figure: &Metric| {
         figure.name != "reorder/reorder_gain" || figure.low.is_some_and(|low| low > 1.0)
     };
@@ -385,8 +385,8 @@ fn tuning_advice(code: &str, evidence: String, advice: String) -> Verdict {
     Verdict::new(code, Severity::Note, evidence, advice)
 }
 
-/// What the curve of IOPS against depth says: where a request is answered soon, and where the most
-/// are done. Only what differs by more than the measurement may be off is told apart.
+/// Advice from IOPS over depth: the depth of lowest latency and that of highest IOPS. Only
+/// significant differences count.
 fn queue_advice(findings: &Findings) -> Option<Verdict> {
     let figure = |name: &str| findings.metric(&format!("concurrency-read/{name}"));
     let at = |name: &str| Some(figure(name)?.value);
@@ -428,7 +428,7 @@ fn queue_advice(findings: &Findings) -> Option<Verdict> {
     Some(tuning_advice("advice-queue-depth", evidence, words))
 }
 
-/// Reads that were faster than the medium at its fastest place.
+/// The check for reads faster than the medium at its fastest location.
 fn faster_than_medium(findings: &Findings) -> Option<Verdict> {
     const MAX_MEDIUM_RATIO: f64 = 1.15;
     let most = metric_value(findings, "sequential-read/throughput_max")?;
@@ -523,7 +523,7 @@ mod tests {
         }
     }
 
-    /// A drive that the kernel calls rotational.
+    /// A target with the kernel's rotational flag set.
     fn rotational_target() -> Target {
         let name = "sim:hdd,size=10GB,cylinders=20000";
         let opened = crate::engine::open_target(
@@ -587,7 +587,7 @@ mod tests {
         put("optimal_depth_iops", 200.0, MetricUnit::PerSecond);
         put("iops_max_depth", 64.0, MetricUnit::Count);
         put("iops_max", 400.0, MetricUnit::PerSecond);
-        // A disk does far more with many requests to choose from: the advice says so.
+        // The advice states that a disk achieves far more IOPS with many queued requests.
         let advice = queue_advice(&findings).unwrap().advice;
         assert!(advice.contains("up to 64"), "{advice}");
         findings.figures.retain(|it| !it.name.contains("iops_max"));
@@ -613,7 +613,7 @@ mod tests {
         let test = find_benchmark("survey").unwrap();
         let parameters = fake::parameters(test, &target, &[]);
         let forecast = test.forecast(&target, &parameters).unwrap();
-        // What is in flight when the time of a part is over is waited for.
+        // Requests in flight at the end of a nested benchmark are awaited.
         let at_most = |seconds: u64| Duration::from_secs(seconds + 2).mul_f64(1.02);
         assert!(forecast.run_time.maximum <= at_most(96), "{forecast:?}");
         assert!(forecast.run_time.expected > at_most(48), "{forecast:?}");

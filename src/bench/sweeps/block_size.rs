@@ -1,4 +1,4 @@
-//! What block-size-read and block-size-write share: a sweep over the size of a request.
+//! Shared by block-size-read and block-size-write: a sweep over the request size.
 
 mod model;
 #[cfg(test)]
@@ -20,35 +20,33 @@ use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
 use crate::units;
 
-/// Smallest request.
 pub(crate) const MIN_BLOCK: ParameterSpec = ParameterSpec {
     name: "min-block",
     kind: ParameterKind::Size { least: 1 },
     help: "smallest request; the sweep doubles it",
     default_for: |target| ParameterValue::Size(u64::from(target.logical_block_bytes.max(512))),
 };
-/// Largest request.
 pub(crate) const MAX_BLOCK: ParameterSpec = ParameterSpec {
     name: "max-block",
     kind: ParameterKind::Size { least: 1 },
     help: "largest request",
     default_for: |target| ParameterValue::Size((16 << 20).min(target.size_bytes.max(1))),
 };
-/// Key of the tree.
+/// Key size of the B-tree model.
 pub(crate) const KEY_SIZE: ParameterSpec = ParameterSpec {
     name: "key-size",
     kind: ParameterKind::Size { least: 1 },
     help: "bytes of a key, for the tree's node",
     default_for: |_| ParameterValue::Size(12),
 };
-/// Pointer of the tree.
+/// Pointer size of the B-tree model.
 pub(crate) const POINTER_SIZE: ParameterSpec = ParameterSpec {
     name: "pointer-size",
     kind: ParameterKind::Size { least: 1 },
     help: "bytes of a pointer; an entry of the tree is a key and two pointers",
     default_for: |_| ParameterValue::Size(8),
 };
-/// Entries of the tree.
+/// Number of entries in the B-tree model.
 pub(crate) const TREE_ENTRIES: ParameterSpec = ParameterSpec {
     name: "entries",
     kind: ParameterKind::Count {
@@ -58,13 +56,12 @@ pub(crate) const TREE_ENTRIES: ParameterSpec = ParameterSpec {
     help: "entries in the tree, for the time of a lookup",
     default_for: |_| ParameterValue::Count(1_000_000_000),
 };
-/// Time for the whole sweep.
+/// Time limit of the whole sweep.
 pub(crate) const DURATION: ParameterSpec = ParameterSpec {
     help: "time for the whole sweep, shared out to the sizes and rounds",
     ..framework::DURATION.with_default(|_| ParameterValue::Duration(Duration::from_secs(32)))
 };
 
-/// The charts of both.
 pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "Throughput against block size",
@@ -96,7 +93,6 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     .log_y(),
 ];
 
-/// The headline of both.
 pub(crate) const HEADLINE: &[&str] = &[
     "access_time",
     "media_throughput",
@@ -139,7 +135,7 @@ fn plan_for_block_size(
     Ok(plan)
 }
 
-/// The limits are those of the whole sweep.
+/// The plan without limits, which are those of the whole sweep.
 fn without_limits(plan: Plan) -> Plan {
     Plan {
         limits: PlanLimits::default(),

@@ -1,4 +1,4 @@
-//! What the size of reads does to throughput and response time.
+//! Effect of the request size on read throughput and latency.
 
 use super::block_size;
 use crate::bench::{
@@ -8,7 +8,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// A sweep over the block size with reads at random places.
+/// A sweep over the block size with random reads.
 pub struct BlockSizeRead;
 
 static DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! What the size of writes does to throughput and response time.
+//! Effect of the request size on write throughput and latency.
 
 use super::block_size;
 use crate::bench::{
@@ -8,7 +8,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// A sweep over the block size with writes at random places.
+/// A sweep over the block size with random writes.
 pub struct BlockSizeWrite;
 
 static DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! What concurrency-read and concurrency-write share: a sweep over the queue depth.
+//! Shared by concurrency-read and concurrency-write: a sweep over the queue depth.
 
 mod analysis;
 
@@ -15,7 +15,6 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::{AccessPattern, IoOperation, Plan, PlanLimits};
 
-/// Deepest queue.
 pub(crate) const MAX_DEPTH: ParameterSpec = ParameterSpec {
     name: "max-depth",
     kind: ParameterKind::Count {
@@ -37,7 +36,7 @@ pub(crate) const ALPHA: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Number(0.8),
 };
 
-/// Whether to stop when nothing is to be gained.
+/// Whether to stop when deeper queues bring no benefit.
 pub(crate) const EARLY_STOP: ParameterSpec = ParameterSpec {
     name: "early-stop",
     kind: ParameterKind::Choice(&["yes", "no"]),
@@ -46,7 +45,7 @@ pub(crate) const EARLY_STOP: ParameterSpec = ParameterSpec {
     default_for: |_| ParameterValue::Choice("yes".to_owned()),
 };
 
-/// Time for the whole sweep; a disk needs more for its percentiles.
+/// Time limit of the whole sweep; a disk needs more time for its percentiles.
 pub(crate) const DURATION: ParameterSpec = ParameterSpec {
     help: "time for the whole sweep, shared out to the depths and rounds",
     ..framework::DURATION.with_default(|target| {
@@ -59,7 +58,6 @@ pub(crate) const DURATION: ParameterSpec = ParameterSpec {
     })
 };
 
-/// The charts of both.
 pub(crate) const CHARTS: &[ChartSpec] = &[
     ChartSpec::new(
         "IOPS against queue depth",
@@ -85,7 +83,6 @@ pub(crate) const CHARTS: &[ChartSpec] = &[
     .with_marks(&["optimal_depth"]),
 ];
 
-/// The headline of both.
 pub(crate) const HEADLINE: &[&str] = &[
     "optimal_depth",
     "optimal_depth_iops",
@@ -102,7 +99,7 @@ fn complete_plan(
     framework::build_plan(target, parameters, operation, AccessPattern::Random)
 }
 
-/// 1, 2, 4 ... up to the deepest, which is always among them.
+/// 1, 2, 4 ... up to the maximum, which is always included.
 fn swept_depths(parameters: &ParameterSet) -> Vec<u32> {
     let most = parameters.count("max-depth").unwrap_or(256);
     let most = u32::try_from(most).unwrap_or(256).max(1);
@@ -161,7 +158,7 @@ pub(crate) fn run(operation: IoOperation, bench: &mut RunContext<'_>) -> Result<
     let block = u64::from(whole.block_size.max_bytes());
     let alpha = bench.parameters.number("alpha").unwrap_or(0.8);
     let mut schedule = SweepSchedule::new(depths.len(), whole.limits, whole.seed);
-    // All rounds last equally long: what an early end saves is not spent on the others.
+    // All rounds take equally long: time saved by skipped depths is not spent on the others.
     let phases = u32::try_from(schedule.phase_count()).unwrap_or(u32::MAX);
     let own = PlanLimits {
         duration: whole.limits.duration.map(|time| time / phases),
@@ -221,7 +218,8 @@ mod tests {
             let figure = finished.findings.metric(name).unwrap();
             assert!(figure.low.is_some() && figure.high.is_some(), "{figure:?}");
         }
-        // Two doublings beyond 8 bring nothing: deeper queues have one round only, and no interval.
+        // Two doublings beyond 8 bring no benefit: deeper queues have one round only, and no
+        // confidence interval.
         let curve = finished.findings.series("iops-against-depth").unwrap();
         let places: Vec<f64> = curve.points.iter().map(|point| point[0]).collect();
         let bounded = |at: f64| {
@@ -236,7 +234,7 @@ mod tests {
         );
     }
 
-    /// A drive with so many servers of 100 us each, whose phases differ by up to 4 %.
+    /// A drive with parallel servers of 100 us each, and up to 4 % variation between phases.
     fn noisy_drive(
         servers: u32,
     ) -> FakeDrive<impl Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> {
@@ -278,7 +276,7 @@ mod tests {
         let mut named = 0;
         for seed in 0..20_u64 {
             let seed = seed.to_string();
-            // Nothing but throughput counts, and one request at a time is served.
+            // Only throughput counts, and the drive serves one request at a time.
             let set = [
                 ("duration", "1s"),
                 ("alpha", "1"),

@@ -1,4 +1,4 @@
-//! How many reads in flight suit a drive.
+//! Optimal queue depth for reads.
 
 use super::concurrency;
 use crate::bench::{
@@ -8,7 +8,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// A sweep over the queue depth with reads at random places.
+/// A sweep over the queue depth with random reads.
 pub struct ConcurrencyRead;
 
 static DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! How many writes in flight suit a drive.
+//! Optimal queue depth for writes.
 
 use super::concurrency;
 use crate::bench::{
@@ -8,7 +8,7 @@ use crate::bench::{
 use crate::drive::Target;
 use crate::engine::IoOperation;
 
-/// A sweep over the queue depth with writes at random places.
+/// A sweep over the queue depth with random writes.
 pub struct ConcurrencyWrite;
 
 static DESCRIPTION: Description = Description {

@@ -1,4 +1,4 @@
-//! Benchmarks that measure one thing at several settings: block size, queue depth, time (steady state).
+//! Sweeps over one setting: block size, queue depth, time (steady state).
 
 pub(crate) mod block_size;
 pub mod block_size_read;

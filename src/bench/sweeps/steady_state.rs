@@ -1,4 +1,4 @@
-//! What a drive does for good: rounds until it has settled, and where its cache ends.
+//! Steady-state performance of a drive, and the size of its write cache.
 
 mod rounds;
 #[cfg(test)]
@@ -22,7 +22,7 @@ use crate::engine::{AccessPattern, BlockSize, IoOperation, Plan, PlanLimits};
 use crate::stats::latency::steady_state::WINDOW_ROUNDS;
 use crate::units;
 
-/// Preconditioning and rounds by the SNIA's rule.
+/// Preconditioning, then rounds until the SNIA steady-state criterion is met.
 pub struct SteadyStateBenchmark;
 
 /// Size of the preconditioning writes (SNIA SSS PTS: 128 KiB sequential).
@@ -134,7 +134,7 @@ fn round_plan(target: &Target, parameters: &ParameterSet) -> Result<Plan, BenchE
     framework::build_plan(target, parameters, operation, random_pattern(parameters))
 }
 
-/// Sequential writes over the window, so many times; `None` for no time.
+/// Sequential writes over the window, repeated; `None` for zero repetitions.
 fn precondition_plan(
     target: &Target,
     parameters: &ParameterSet,
@@ -160,7 +160,7 @@ fn precondition_plan(
     Ok((bytes >= plan.alignment).then_some(plan))
 }
 
-/// The preconditioning, and rounds: a drive that has settled needs as many as the rule looks at.
+/// Preconditioning and rounds: a drive in steady state needs as many as the SNIA window contains.
 fn planned_phases(
     target: &Target,
     parameters: &ParameterSet,

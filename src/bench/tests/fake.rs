@@ -1,5 +1,5 @@
-//! An engine for the tests of the tests: time is arithmetic, a closure says how long each request
-//! takes.
+//! A simulated engine for tests of the benchmarks: time is virtual, and a closure returns the
+//! latency of each request.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -22,24 +22,23 @@ use crate::bench::framework::context;
 use crate::bench::framework::context::FinishedRun;
 use crate::bench::{Benchmark, BenchmarkSpec, ParameterSet, RunObserver, RunProgress};
 
-/// What a request is asked its response time for.
+/// Description of a request, from which its latency is computed.
 #[derive(Debug, Clone, Copy)]
 pub struct FakeRequest<'a> {
-    /// The plan that it belongs to.
+    /// The plan of the request.
     pub plan: &'a Plan,
-    /// Where.
+    /// Byte offset.
     pub address: u64,
-    /// How much.
+    /// Length in bytes.
     pub bytes: u32,
-    /// Whether it writes.
+    /// Whether it is a write.
     pub is_write: bool,
 }
 
-/// A drive whose response times (nanoseconds) a closure says. Requests in flight are served in
+/// A drive whose latencies (nanoseconds) come from a closure. Requests in flight are served in
 /// parallel.
 pub struct FakeDrive<F> {
     latency_of: F,
-    /// Plans that were executed.
     pub executed_plans: Mutex<Vec<Plan>>,
 }
 
@@ -50,7 +49,7 @@ impl<F> std::fmt::Debug for FakeDrive<F> {
 }
 
 impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
-    /// A drive that answers after what `latency` says; `None` is a failure.
+    /// A drive with the latencies returned by `latency`; `None` is an I/O error.
     pub fn new(latency: F) -> Self {
         Self {
             latency_of: latency,
@@ -139,7 +138,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
                 close_time: Duration::from_micros(10),
             }),
         };
-        // When each slot of the queue is free again.
+        // Time at which each slot of the queue becomes free.
         let mut slots: BinaryHeap<Reverse<u64>> =
             (0..plan.depth * plan.workers).map(|_| Reverse(0)).collect();
         let mut observed = 0;
@@ -166,7 +165,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> Engine for FakeDrive<
 }
 
 impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
-    /// One more request, unless a limit is reached.
+    /// Adds a request unless a limit is reached.
     fn add_request(
         &self,
         plan: &Plan,
@@ -231,7 +230,7 @@ impl<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync> FakeDrive<F> {
     }
 }
 
-/// Nobody looks.
+/// An observer that ignores all reports.
 pub struct SilentObserver;
 
 impl RunObserver for SilentObserver {
@@ -239,7 +238,7 @@ impl RunObserver for SilentObserver {
     fn phase_finished(&mut self, _: &Findings) {}
 }
 
-/// A drive of that many bytes with 4 KiB blocks.
+/// A drive of this many bytes with 4 KiB blocks.
 pub fn simulated_target(size: u64) -> Target {
     Target {
         name: "sim:fake".to_owned(),
@@ -249,7 +248,7 @@ pub fn simulated_target(size: u64) -> Target {
     }
 }
 
-/// Runs a test on a fake with some parameters as the user would write them.
+/// Runs a benchmark on a fake drive, with parameters as written by the user.
 pub fn run_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     test: &'static dyn Benchmark,
     target: &Target,
@@ -268,7 +267,7 @@ pub fn run_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     )
 }
 
-/// Lets a function measure on a fake, and returns what it found.
+/// Lets a function measure on a fake drive, and returns its findings.
 pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     fake: &FakeDrive<F>,
     target: &Target,
@@ -296,7 +295,7 @@ pub fn measure_on_fake<F: Fn(&FakeRequest<'_>) -> Option<u64> + Send + Sync>(
     bench.findings
 }
 
-/// A test's parameters, some of them as the user would write them.
+/// A benchmark's parameters, some of them as written by the user.
 pub fn parameters(
     test: &'static dyn Benchmark,
     target: &Target,
@@ -309,7 +308,7 @@ pub fn parameters(
     job.parameters(target)
 }
 
-/// Runs a test on one of the engine's simulated drives, by its name.
+/// Runs a benchmark on a simulated drive of the engine, by name.
 pub fn run_on_simulated(
     test: &'static dyn Benchmark,
     name: &str,
@@ -330,7 +329,7 @@ pub fn run_on_simulated(
     )
 }
 
-/// A figure of a finished test.
+/// Value of a metric of a finished run.
 pub fn metric_value(finished: &FinishedRun, name: &str) -> f64 {
     let figure = finished.findings.metric(name);
     figure
@@ -338,7 +337,7 @@ pub fn metric_value(finished: &FinishedRun, name: &str) -> f64 {
         .value
 }
 
-/// Codes of a finished test's verdicts.
+/// Codes of the checks of a finished run.
 pub fn check_codes(finished: &FinishedRun) -> Vec<&str> {
     let verdicts = &finished.findings.verdicts;
     verdicts
@@ -347,7 +346,7 @@ pub fn check_codes(finished: &FinishedRun) -> Vec<&str> {
         .collect()
 }
 
-/// The settings of a system in a directory, which has the simulated device `sim:constant`.
+/// System settings below a directory, which contains the simulated device `sim:constant`.
 pub fn settings_below(root: &Path) -> SettingsManager {
     let device = root.join("sys/class/block/sim:constant");
     fs::create_dir_all(&device).unwrap();

@@ -1,4 +1,4 @@
-//! What was forecast against what it took, for every benchmark that there is.
+//! Compares the forecast of every benchmark with its actual run.
 
 use std::sync::Mutex;
 use std::time::Duration;
@@ -14,7 +14,7 @@ use crate::engine::{
 use crate::roots::SysPaths;
 use crate::session::document::RunState;
 
-/// An engine that adds up the time of what it executes.
+/// An engine that adds up the time of the plans that it executes.
 #[derive(Debug)]
 struct Timed<'a> {
     engine: &'a dyn Engine,
@@ -48,7 +48,7 @@ impl Engine for Timed<'_> {
     }
 }
 
-/// What was forecast, and what it took.
+/// Forecast and actual run time.
 fn forecast_and_elapsed(
     test: &'static dyn Benchmark,
     drive: &str,
@@ -88,7 +88,7 @@ fn forecast_and_elapsed(
     (forecast.run_time, elapsed)
 }
 
-/// What of the forecasts of every benchmark on a drive is wrong.
+/// Errors in the forecasts of all benchmarks on a drive.
 fn wrong_forecasts(drive: &str, set: &[(&str, &str)]) -> Vec<String> {
     let mut wrong = Vec::new();
     for test in BENCHMARKS {
@@ -116,12 +116,11 @@ fn wrong_forecasts(drive: &str, set: &[(&str, &str)]) -> Vec<String> {
     wrong
 }
 
-/// Nobody notices whether something takes so much longer: a small amount that a cache takes is over at
-/// once.
+/// Tolerance for short operations: a cache absorbs a small amount of data at once.
 const NEGLIGIBLE_TIME: Duration = Duration::from_millis(700);
 
-/// Limits that somebody sets, for whichever benchmark has them. `precondition` keeps the writing before
-/// the rounds of steady-state short.
+/// Limits as set by a user, applied to every benchmark that accepts them. `precondition` shortens
+/// the preconditioning of steady-state.
 const LIMIT_SETS: [&[(&str, &str)]; 3] = [
     &[("requests", "3000"), ("precondition", "0.001")],
     &[("bytes", "200MB"), ("precondition", "0.001")],
@@ -134,7 +133,7 @@ const LIMIT_SETS: [&[(&str, &str)]; 3] = [
 
 #[test]
 fn forecast_time_of_every_benchmark_on_disk_is_within_factor_two() {
-    // Writing all of it takes hours of the drive's time, and seconds of this test's.
+    // A full write takes hours of virtual drive time, and seconds of this test's time.
     let mut found = wrong_forecasts("sim:hdd,clock=virtual", &[("precondition", "0.02")]);
     for set in LIMIT_SETS {
         found.extend(wrong_forecasts("sim:hdd,clock=virtual", set));

@@ -1,4 +1,4 @@
-//! What holds for every test.
+//! Properties of all benchmarks.
 
 pub mod fake;
 mod forecast;
@@ -12,10 +12,10 @@ use crate::engine::IoOperation;
 use crate::session::document::{MetricUnit, RunState};
 use crate::session::slo::SloSpec;
 
-/// A drive on which every test is quick.
+/// A drive on which every benchmark is fast.
 const QUICK_DRIVE: &str = "sim:constant,latency=100us,throughput=1GB,size=64MiB,parallel=4";
 
-/// Makes any test short.
+/// Limits that shorten any benchmark.
 const SHORT_LIMITS: [(&str, &str); 4] = [
     ("duration", "2s"),
     ("zone-bytes", "1MiB"),
@@ -103,7 +103,8 @@ fn every_benchmark_runs_on_simulated_drive_as_described() {
                 "{name} does not declare its metric {}",
                 figure.name
             );
-            // A goal can be set for it, by a limit in its own unit where one can be written.
+            // A goal can be set for the metric, with a limit in its own unit where that can be
+            // written.
             let limit = match figure.unit {
                 MetricUnit::PerSecond => "1/s",
                 MetricUnit::BytesPerSecond => "1MB/s",

@@ -1,4 +1,4 @@
-//! How fast each zone was, from the completions of one execution over all of them.
+//! Throughput per zone, from the completions of one execution over all zones.
 
 use std::time::Duration;
 
@@ -6,19 +6,19 @@ use super::MeasuredZone;
 use crate::engine::{ExecutionOutcome, IoCounts, IoStats, Plan, ZoneMap};
 use crate::stats::general::timeline::RunTimeline;
 
-/// Requests that are logged at most; of more requests only one of several.
+/// Maximum number of logged requests; beyond it only every n-th request is logged.
 const MAX_LOGGED_REQUESTS: u64 = 1 << 17;
-/// Room for the log: the threads of one worker do not all make the same number of requests.
+/// Headroom of the log: the threads of one worker do not make equal numbers of requests.
 const LOG_HEADROOM: u64 = 4;
-/// Pieces of a zone that are timed on their own, at most, and completions in each at least.
+/// Maximum number of separately timed pieces per zone, and minimum completions in each.
 const PIECES: usize = 16;
 const LEAST_IN_PIECE: f64 = 4.0;
-/// Pieces without which none is left out.
+/// Minimum number of pieces to omit any.
 const ENOUGH_PIECES: usize = 4;
-/// One of so many pieces is left out of the typical rate: the slowest ones.
+/// One of this many pieces, the slowest, is omitted from the typical rate.
 const LEFT_OUT: usize = 4;
 
-/// How the completions of so many requests are logged: room, and one of how many.
+/// Log settings for this many requests: capacity, and sampling interval.
 #[must_use]
 pub fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
     let every = requests.div_ceil(MAX_LOGGED_REQUESTS).max(1);
@@ -31,10 +31,10 @@ pub fn log_capacity_and_interval(requests: u64) -> (usize, u32) {
     )
 }
 
-/// When how many requests were complete: `[nanoseconds, requests]`, ascending.
+/// Cumulative completions over time: `[nanoseconds, requests]`, ascending.
 type CompletionCurve = Vec<[f64; 2]>;
 
-/// From the log of an execution, in which every `every`-th request is. Pauses are left out.
+/// Curve from the log of an execution, which contains every `every`-th request. Excludes pauses.
 fn curve_from_log(outcome: &ExecutionOutcome, every: u32) -> CompletionCurve {
     let paused = |at: u64| -> u64 {
         let pauses = outcome.pauses.iter();
@@ -61,7 +61,7 @@ fn curve_from_log(outcome: &ExecutionOutcome, every: u32) -> CompletionCurve {
     curve
 }
 
-/// From the counts over time: as fine as their buckets.
+/// Curve from the timeline, with the resolution of its buckets.
 fn curve_from_timeline(timeline: &RunTimeline, now_ns: f64) -> CompletionCurve {
     let mut sum = 0.0;
     let buckets = timeline.buckets().iter().zip(1_u32..);
@@ -74,7 +74,7 @@ fn curve_from_timeline(timeline: &RunTimeline, now_ns: f64) -> CompletionCurve {
         .collect()
 }
 
-/// The moment at which that many requests were complete; `None` where that never was.
+/// Time at which this many requests were complete; `None` if never.
 fn time_of_completion(curve: &CompletionCurve, requests: f64) -> Option<f64> {
     if requests <= 0.0 {
         return Some(0.0);
@@ -88,9 +88,9 @@ fn time_of_completion(curve: &CompletionCurve, requests: f64) -> Option<f64> {
     Some(start + (end - start) * (requests - before) / (done - before))
 }
 
-/// Requests per nanosecond between two numbers of completions, without the slowest quarter of the
-/// pieces: these hold the seek to the zone and its outliers, which say nothing about the medium. One of
-/// 60 ms takes a fifth off the rate of a zone that is read for 0.3 s.
+/// Requests per nanosecond between two completion counts, without the slowest quarter of the
+/// pieces. These contain the seek to the zone and its outliers, which are not a property of the
+/// medium: one outlier of 60 ms reduces the rate of a zone that is read for 0.3 s by a fifth.
 fn typical(curve: &CompletionCurve, (from, to): (f64, f64), every: f64) -> Option<f64> {
     let pieces = ((to - from) / (LEAST_IN_PIECE * every)) as usize;
     let pieces = pieces.min(PIECES);
@@ -107,10 +107,10 @@ fn typical(curve: &CompletionCurve, (from, to): (f64, f64), every: f64) -> Optio
     (time > 0.0).then(|| size * times.len() as f64 / time)
 }
 
-/// The zones that are complete, of which `requests` of each were made. The time of a zone is that
-/// between the completion that made the zones before it complete and its own: requests are sent in
-/// order, the queue is full at either, and a single slow request near the boundary moves no time from
-/// one zone to its neighbour.
+/// The complete zones, with `requests` made in each. The time of a zone extends from the completion
+/// that completes the zones before it to its own last completion. Requests are sent in order and
+/// the queue is full at both times, so that a single slow request near the boundary shifts no time
+/// from one zone to its neighbour.
 fn completed_zones(
     map: &ZoneMap,
     (block, every): (u64, u32),
@@ -129,7 +129,7 @@ fn completed_zones(
         let Some(ended) = time_of_completion(curve, done) else {
             break;
         };
-        // Completions that came all at once do not tell neighbours apart: these are one zone.
+        // Simultaneous completions do not separate neighbouring zones, which are merged into one.
         if ended > began {
             let bytes = (done - before) * block as f64;
             let rate = bytes / ((ended - began) / 1e9);
@@ -146,12 +146,12 @@ fn completed_zones(
     zones
 }
 
-/// The requests of each zone where nothing but their number ends it.
+/// Requests per zone if only their number ends a zone.
 fn requests_per_zone(map: &ZoneMap) -> impl Iterator<Item = f64> {
     (0..map.zones()).map(|zone| (map.requests_before(zone + 1) - map.requests_before(zone)) as f64)
 }
 
-/// The requests of each zone as the log shows them, in which every `every`-th request is.
+/// Requests per zone according to the log, which contains every `every`-th request.
 fn requests_per_logged_zone(map: &ZoneMap, outcome: &ExecutionOutcome, every: u32) -> Vec<f64> {
     let mut counts = vec![0.0; map.zones() as usize];
     for request in &outcome.request_log {
@@ -160,8 +160,8 @@ fn requests_per_logged_zone(map: &ZoneMap, outcome: &ExecutionOutcome, every: u3
     counts
 }
 
-/// The requests of each zone under a time limit, from the completions so far: a zone ends with its
-/// last request or with its time. As exact as a queue is short against a zone.
+/// Requests per zone under a time limit, from the completions so far: a zone ends with its last
+/// request or at its time limit. Accurate if the queue is short compared with a zone.
 fn requests_per_timed_zone(map: &ZoneMap, curve: &CompletionCurve, duration: Duration) -> Vec<f64> {
     let share = duration.as_nanos() as f64 / map.zones() as f64;
     let last = curve.last().copied().unwrap_or([0.0, 0.0]);
@@ -181,7 +181,7 @@ fn requests_per_timed_zone(map: &ZoneMap, curve: &CompletionCurve, duration: Dur
     let mut one = |(all, zone): (f64, u32)| {
         let due = until(share * f64::from(zone));
         let requests = match last[0] < share * f64::from(zone) {
-            // Its time is not up: it is complete with all of its requests only.
+            // Before its time limit, a zone is complete only with all of its requests.
             true => all,
             false => all.min(due - done).max(0.0),
         };
@@ -191,8 +191,8 @@ fn requests_per_timed_zone(map: &ZoneMap, curve: &CompletionCurve, duration: Dur
     requests_per_zone(map).zip(1..).map(&mut one).collect()
 }
 
-/// The zones of an execution that has ended. One that ended in its first zone has that one as far
-/// as it went.
+/// The zones of a finished execution. If it ended within its first zone, that zone is included as
+/// far as it was measured.
 #[must_use]
 pub fn zones_of_outcome(
     map: &ZoneMap,
@@ -218,7 +218,7 @@ pub fn zones_of_outcome(
     first.into_iter().collect()
 }
 
-/// The zones that are complete so far, roughly, while an execution lasts that may take `duration`.
+/// Approximate data of the zones complete so far, during an execution limited to `duration`.
 #[must_use]
 pub fn zones_in_progress(
     map: &ZoneMap,
@@ -260,7 +260,7 @@ mod tests {
 
     #[test]
     fn zone_rates_are_unaffected_by_slow_request_at_boundary() {
-        // Four in flight, a completion each millisecond; the tenth request completes 3 ms late.
+        // Four in flight, a completion per millisecond; the tenth request completes 3 ms late.
         let mut curve: CompletionCurve = (1..=20_u32)
             .map(|number| [f64::from(number) * 1e6, f64::from(number)])
             .collect();
@@ -299,7 +299,7 @@ mod tests {
 
     #[test]
     fn zone_with_time_limit_ends_by_time_or_by_requests() {
-        // A completion each millisecond; zones of 10 requests, or of 5 ms.
+        // A completion per millisecond; zones of 10 requests, or of 5 ms.
         let curve: CompletionCurve = (1..=20_u32)
             .map(|number| [f64::from(number) * 1e6, f64::from(number)])
             .collect();

@@ -1,4 +1,4 @@
-//! What is written: with records of every size, and with every way to make it durable.
+//! Variants of write-sync-close: record sizes and sync methods.
 
 use crate::bench::framework;
 use crate::bench::framework::variants::Variant;
@@ -9,7 +9,6 @@ use crate::engine::{
 };
 use crate::units;
 
-/// Sizes of records.
 const RECORD_SIZES: [u32; 7] = [
     4 << 10,
     16 << 10,
@@ -19,7 +18,7 @@ const RECORD_SIZES: [u32; 7] = [
     4 << 20,
     16 << 20,
 ];
-/// Through the page cache, or past it.
+/// Buffered or direct I/O.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum IoPath {
     Buffered,
@@ -50,7 +49,7 @@ impl IoPath {
     }
 }
 
-/// The ways to make data safe: name, what every write does, what follows the last.
+/// Sync methods: name, mode of each write, flush after the last write.
 const SYNC_METHODS: [(&str, SyncMode, FlushMethod); 5] = [
     ("fsync", SyncMode::None, FlushMethod::Fsync),
     ("fdatasync", SyncMode::None, FlushMethod::Fdatasync),
@@ -63,7 +62,7 @@ const SYNC_METHODS: [(&str, SyncMode, FlushMethod); 5] = [
     ("O_SYNC", SyncMode::Sync, FlushMethod::CloseOnly),
 ];
 
-/// Sequential writes of that many bytes with records of that size, then fsync.
+/// Sequential writes of this many bytes in records of this size, followed by fsync.
 pub(crate) fn plan_for_record(
     (record, bytes): (u32, u64),
     way: IoPath,
@@ -88,7 +87,7 @@ pub(crate) fn plan_for_record(
     Ok(plan)
 }
 
-/// Record sizes with each way, as far as the window holds a record.
+/// Record sizes with each I/O path, as far as a record fits the window.
 pub(crate) fn record_size_variants(
     target: &Target,
     parameters: &ParameterSet,
@@ -112,7 +111,7 @@ pub(crate) fn record_size_variants(
     Ok(passes)
 }
 
-/// Every way to sync, with and without the page cache.
+/// Every sync method with each I/O path.
 pub(crate) fn sync_method_variants(
     target: &Target,
     parameters: &ParameterSet,

@@ -1,4 +1,4 @@
-//! How long the parts took: metrics and curves.
+//! Times of the write, sync and close steps: metrics and curves.
 
 use std::time::Duration;
 
@@ -10,9 +10,9 @@ use crate::bench::framework::variants::{PassHook, Variant, VariantTotal, total_t
 use crate::engine::ExecutionOutcome;
 use crate::session::document::{ChartAxis, Findings, MetricUnit};
 
-/// The parts of a pass.
+/// Steps of a variant.
 const STEPS: [&str; 3] = ["write", "sync", "close"];
-/// Metrics that say nothing about a pass whose times are told apart.
+/// Metrics without meaning for a variant with separately timed steps.
 const MEANINGLESS_METRICS: [&str; 3] = ["iops", "latency", "latency_p99"];
 
 fn write_sync_close_times(outcome: &ExecutionOutcome) -> [Duration; 3] {
@@ -20,20 +20,20 @@ fn write_sync_close_times(outcome: &ExecutionOutcome) -> [Duration; 3] {
     [outcome.elapsed, finish.sync_time, finish.close_time]
 }
 
-/// The times of every record size and way in the rounds so far; passes behind those of the record sizes
-/// are none of these.
+/// Times of every record size and I/O path in the rounds so far; variants after those of the record
+/// sizes are not included.
 pub(crate) struct RecordTimes<'a> {
     records: &'a [(u32, IoPath, Variant)],
-    /// Nanoseconds of each part.
+    /// Nanoseconds per step.
     step_times: [SweepRounds; 3],
-    /// Bytes per second until all is safe.
+    /// Bytes per second until the data is durable.
     throughputs: SweepRounds,
-    /// Whether some file of these passes was not written to its end.
+    /// Whether a limit truncated a file of these variants.
     cut_short: Vec<bool>,
 }
 
 impl<'a> RecordTimes<'a> {
-    /// Nothing measured yet.
+    /// Creates it without any measurements.
     pub(crate) fn new(records: &'a [(u32, IoPath, Variant)], seed: u64) -> Self {
         let rounds = SweepRounds::new(records.len(), seed);
         Self {
@@ -44,7 +44,7 @@ impl<'a> RecordTimes<'a> {
         }
     }
 
-    /// Passes whose files a limit cut short, for people.
+    /// Labels of variants with truncated files.
     pub(crate) fn cut_short(&self) -> Vec<&'a str> {
         let cut = self.records.iter().zip(&self.cut_short);
         cut.filter(|(_, cut)| **cut)
@@ -70,7 +70,7 @@ impl<'a> RecordTimes<'a> {
         }
     }
 
-    /// The three times of a pass; those of buffered records of 1 MiB stand for the whole benchmark.
+    /// Sets the three times of a variant; those of buffered 1 MiB records are the headline metrics.
     fn set_times(&self, findings: &mut Findings, point: usize) {
         let (record, way, pass) = &self.records[point];
         for (part, rounds) in STEPS.iter().zip(&self.step_times) {
@@ -86,7 +86,7 @@ impl<'a> RecordTimes<'a> {
         }
     }
 
-    /// Sets the curves as far as they go.
+    /// Sets the curves from the data so far.
     fn set_series(&self, findings: &mut Findings) {
         let mut put = |name: &str, way: IoPath, y: (&str, MetricUnit), rounds: &SweepRounds| {
             let points: Vec<usize> = (0..self.records.len())

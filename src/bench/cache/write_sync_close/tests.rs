@@ -89,7 +89,7 @@ fn write_sync_close_forecast_counts_every_byte() {
 fn write_sync_close_intervals_of_noisy_drive_cover_truth() {
     let (mut covered, mut orders) = (0, BTreeSet::new());
     for seed in 0..30_u64 {
-        // 10 ns a byte, up to 10 % more or less from phase to phase.
+        // 10 ns per byte, up to 10 % variation between phases.
         let fake = FakeDrive::new(move |asked: &fake::FakeRequest<'_>| {
             let noise = 0.9 + 0.2 * unit_interval(splitmix64(asked.plan.seed ^ (seed << 50)));
             Some((10.0 * f64::from(asked.bytes) * noise) as u64)

@@ -1,4 +1,4 @@
-//! A fio job as command lines for a shell.
+//! Shell command lines of a fio job.
 
 use std::path::{Path, PathBuf};
 use std::time::Duration;
@@ -11,32 +11,32 @@ use crate::safe_text::printable::printable_bytes;
 use crate::session::document::FioGap;
 use crate::shell;
 
-/// What a job reads and writes.
+/// The file that a job reads and writes.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum FioFile {
-    /// A device or a file that is there.
+    /// An existing device or file.
     Existing(PathBuf),
-    /// A file made for the job in a directory and deleted afterwards.
+    /// A file created for the job in a directory and deleted afterwards.
     Scratch {
-        /// In which directory.
+        /// The directory.
         directory: PathBuf,
-        /// Its size.
+        /// Size of the file in bytes.
         bytes: u64,
     },
 }
 
 impl FioFile {
-    /// The file of a target that the user named so.
+    /// The file of a target as named by the user.
     ///
     /// # Errors
-    /// Where fio cannot open it, or would open another.
+    /// When fio cannot open it, or would open another file.
     pub fn from_target(target: &Target, named: &Path) -> Result<Self, FioGap> {
-        // The line may be pasted in another directory.
+        // The command may be run in another working directory.
         let path =
             std::path::absolute(strip_trailing_slash(named)).map_err(|_| FioGap::TargetName)?;
         match target.kind {
             TargetKind::Simulated => Err(FioGap::SimulatedDrive),
-            // fio sees only the name of a file in the directory, which mktemp makes.
+            // fio only receives the name of the file that mktemp creates in the directory.
             TargetKind::ScratchFile => Ok(Self::Scratch {
                 directory: path,
                 bytes: target.size_bytes,
@@ -49,12 +49,12 @@ impl FioFile {
     }
 }
 
-/// Whether fio opens the very file: it cuts names at `#` and `;`, as comments of a job file, and takes
-/// white space off their end.
+/// Whether fio opens exactly this file: it cuts names at `#` and `;`, which begin comments in a job
+/// file, and strips trailing white space.
 fn is_accepted_by_fio(path: &Path) -> bool {
     let name = path.as_os_str().as_encoded_bytes();
     let cut = name.iter().any(|byte| b"#;".contains(byte));
-    // The C library's isspace(3), which counts the vertical tab as well.
+    // The C library's isspace(3) includes the vertical tab.
     let trimmed = name
         .last()
         .is_some_and(|byte| byte.is_ascii_whitespace() || *byte == 0x0b);
@@ -62,8 +62,8 @@ fn is_accepted_by_fio(path: &Path) -> bool {
 }
 
 impl FioJob {
-    /// The command lines for a POSIX shell; where they write, the first is a comment that says how
-    /// much they overwrite.
+    /// The command lines for a POSIX shell. If the job writes, the first line is a comment with the
+    /// maximum number of bytes overwritten.
     #[must_use]
     pub fn command_lines(&self, file: &FioFile) -> String {
         match file {
@@ -98,7 +98,7 @@ impl FioJob {
         })
     }
 
-    /// A file of its own in the directory: mktemp makes one that was not there before.
+    /// A file of its own in the directory: mktemp never returns an existing one.
     fn scratch_file_lines(&self, directory: &Path, bytes: u64) -> String {
         let shown = printable_bytes(directory.as_os_str().as_encoded_bytes());
         let amount = match self.max_bytes().filter(|_| self.is_write()) {
@@ -109,8 +109,8 @@ impl FioJob {
         let mut words = self.arguments();
         words.push(format!("--filesize={bytes}"));
         words.push("--overwrite=1".to_owned());
-        // `file` is emptied first: the shell may have a variable of that name, which would be deleted.
-        // Not --unlink=1: a job that ends early would take the file from one that has not opened it.
+        // Clears `file` first: an inherited variable of that name would be deleted as a file. Not
+        // --unlink=1: a job that ends early would remove the file before another job opens it.
         format!(
             "# overwrites 0 bytes of {shown}: fills a new file of {bytes} bytes there, {amount}, deletes \
              it\n(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- {} && \
@@ -120,7 +120,7 @@ impl FioJob {
         )
     }
 
-    /// fio and its options, all but the file.
+    /// fio and its options without the file name.
     fn arguments(&self) -> Vec<String> {
         let mut words = vec![
             "fio".to_owned(),
@@ -194,7 +194,7 @@ impl FioJob {
             requests,
         } = self.limits;
         if let Some(runtime) = runtime {
-            // With a limit in bytes fio would ignore that limit.
+            // fio ignores that limit if a limit in bytes is present.
             if bytes.is_none() && requests.is_none() {
                 words.push("--time_based".to_owned());
             }
@@ -203,7 +203,7 @@ impl FioJob {
         if !self.ramp.is_zero() {
             words.push(format!("--ramp_time={}", runtime_argument(self.ramp)));
         }
-        // Without it the size of the window would end a job that is limited by requests.
+        // Otherwise fio ends a job with a request limit after the size of the window.
         let room = requests.map(|requests| {
             requests
                 .saturating_mul(u64::from(self.block_size.max_bytes()))
@@ -250,7 +250,7 @@ impl FioJob {
     }
 }
 
-/// A path as fio's `filename`: a colon would begin another file.
+/// Escapes a path for fio's `filename`, where a colon separates files.
 fn escaped_filename(path: &Path) -> Vec<u8> {
     let mut name = Vec::new();
     for byte in path.as_os_str().as_encoded_bytes() {
@@ -262,7 +262,7 @@ fn escaped_filename(path: &Path) -> Vec<u8> {
     name
 }
 
-/// A time as fio takes it, exact to the microsecond.
+/// Formats a duration for fio with microsecond precision.
 fn runtime_argument(time: Duration) -> String {
     let (whole, micros) = (time.as_secs(), time.as_micros());
     if time == Duration::from_secs(whole) {

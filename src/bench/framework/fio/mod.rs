@@ -1,14 +1,14 @@
-//! fio jobs that do the same as a benchmark: the options as data, rendered once.
+//! fio jobs equivalent to a benchmark: the options as data, rendered in one place.
 //!
-//! A job exists only where running it reads and writes the same ranges, the same amounts and in the
-//! same way; where fio (measured with 3.33) cannot, there is a [`FioGap`] that says why. What fio's
-//! options really do, found by counting on loop devices:
+//! A job exists only if it reads and writes the same ranges, the same amounts and in the same way.
+//! Otherwise a [`FioGap`] states the reason. Behaviour of fio's options, as determined with fio
+//! 3.33 by counting on loop devices:
 //!
-//! * `--time_based` makes it ignore `--io_size`: the two are never used together. `--runtime` without
-//!   it ends at whichever comes first.
-//! * `--io_size` counts the ramp, `--number_ios` does not.
+//! * `--time_based` makes fio ignore `--io_size`: the two are never used together. `--runtime`
+//!   without it ends at whichever limit comes first.
+//! * `--io_size` includes the ramp time, `--number_ios` does not.
 //! * Limits and rates are per job: `--numjobs=4` moves four times `--io_size`.
-//! * `--filename` is split at colons and cut at `#`, `;` and white space at the end.
+//! * `--filename` is split at colons and cut at `#`, `;` and trailing white space.
 
 mod line;
 #[cfg(test)]
@@ -22,18 +22,18 @@ use crate::drive::Target;
 use crate::engine::{AccessPattern, BlockSize, CacheMode, DataKind, IoOperation, Plan, SyncMode};
 use crate::session::document::FioGap;
 
-/// A job of fio: what it does, without the file that it does it to.
+/// A fio job without the file that it runs on.
 #[derive(Debug, Clone, PartialEq)]
 pub struct FioJob {
     /// Reads, writes, or both.
     pub operation: IoOperation,
-    /// In ascending order, or at random.
+    /// Sequential or random addresses.
     pub sequential: bool,
-    /// Exponent of a skewed distribution.
+    /// Exponent of a Zipf distribution.
     pub zipf: Option<f64>,
     /// `--bs` or `--bsrange`.
     pub block_size: BlockSize,
-    /// `--blockalign`, where it is not the block size.
+    /// `--blockalign`, if it differs from the block size.
     pub block_align: Option<u64>,
     /// `--iodepth` of each job.
     pub depth: u32,
@@ -41,11 +41,11 @@ pub struct FioJob {
     pub numjobs: u32,
     /// First byte.
     pub offset: u64,
-    /// Bytes from there on within which all requests lie.
+    /// Length of the address range in bytes.
     pub size: u64,
-    /// Zones, of which each is measured in part.
+    /// Zones, if only part of each is measured.
     pub zones: Option<FioZones>,
-    /// When each job ends.
+    /// Limits of each job.
     pub limits: FioLimits,
     /// `--ramp_time`.
     pub ramp: Duration,
@@ -53,7 +53,7 @@ pub struct FioJob {
     pub cache_mode: CacheMode,
     /// `--sync`.
     pub sync_mode: SyncMode,
-    /// What is written.
+    /// Data pattern of writes.
     pub data_kind: DataKind,
     /// `--randseed`.
     pub seed: u64,
@@ -62,32 +62,32 @@ pub struct FioJob {
 /// `--zonemode=strided`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FioZones {
-    /// Bytes that are read or written from the beginning of each zone on.
+    /// Bytes to read or write from the beginning of each zone.
     pub zone_bytes: u64,
-    /// Bytes from the beginning of one zone to the next.
+    /// Distance between the beginnings of two zones in bytes.
     pub zone_stride: u64,
 }
 
-/// When each of the jobs ends; whichever comes first.
+/// Limits of each job; the first one reached ends it.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct FioLimits {
-    /// After this time, the ramp not counted.
+    /// Run time, excluding ramp time.
     pub runtime: Option<Duration>,
-    /// After this many bytes, the ramp counted.
+    /// Bytes, including ramp time.
     pub bytes: Option<u64>,
-    /// After this many requests, the ramp not counted.
+    /// Requests, excluding ramp time.
     pub requests: Option<u64>,
 }
 
 impl FioJob {
-    /// The job that does the same as one plan of random requests.
+    /// The job equivalent to one plan of random requests.
     ///
     /// # Errors
-    /// What fio cannot do of it.
+    /// What fio cannot reproduce.
     pub fn random_job(plan: &Plan, target: &Target) -> Result<Self, FioGap> {
         let zipf = match &plan.pattern {
             AccessPattern::Random => None,
-            // fio refuses 1 itself.
+            // fio rejects the value 1.
             AccessPattern::Zipf { theta } if (theta - 1.0).abs() < 1e-6 => {
                 return Err(FioGap::ZipfExponent);
             }
@@ -119,10 +119,10 @@ impl FioJob {
         })
     }
 
-    /// The job that reads or writes ranges of equal length, equally far apart, one after the other.
+    /// The job that reads or writes equidistant ranges of equal length in sequence.
     ///
     /// # Errors
-    /// What fio cannot do of it.
+    /// What fio cannot reproduce.
     pub fn sequential_job(plan: &Plan, ranges: &[std::ops::Range<u64>]) -> Result<Self, FioGap> {
         let (Some(first), Some(last)) = (ranges.first(), ranges.last()) else {
             return Err(FioGap::Parameters);
@@ -156,7 +156,7 @@ impl FioJob {
         Ok(job)
     }
 
-    /// What all jobs take over from a plan as it is.
+    /// The options that every job copies from a plan.
     fn from_plan(plan: &Plan) -> Result<Self, FioGap> {
         if let IoOperation::Mixed { reads } = plan.operation
             && (reads * 100.0 - (reads * 100.0).round()).abs() > 1e-6
@@ -183,27 +183,27 @@ impl FioJob {
         })
     }
 
-    /// Whether it writes.
+    /// Whether the job writes.
     #[must_use]
     pub fn is_write(&self) -> bool {
         self.operation.writes()
     }
 
-    /// The most bytes that all jobs together read and write; `None` where only time limits them.
+    /// Maximum bytes that all jobs read and write together; `None` if only time limits them.
     #[must_use]
     pub fn max_bytes(&self) -> Option<u64> {
         let largest = u64::from(self.block_size.max_bytes());
         let of_requests = self.limits.requests.map(|requests| requests * largest);
         let of_bytes = self.limits.bytes.map(|bytes| match self.block_size {
             BlockSize::Fixed(_) => bytes,
-            // The last request may reach beyond the limit.
+            // The last request may extend beyond the limit.
             BlockSize::Range(..) => bytes + largest - 1,
         });
         let each = [of_requests, of_bytes].into_iter().flatten().min()?;
         Some(each.saturating_mul(u64::from(self.numjobs)))
     }
 
-    /// The most bytes of the target that are not any more what they were; 0 where it only reads.
+    /// Maximum bytes of the target that change; 0 for a read-only job.
     #[must_use]
     pub fn max_overwritten_bytes(&self) -> u64 {
         if !self.is_write() {
@@ -213,7 +213,7 @@ impl FioJob {
     }
 }
 
-/// The limits of each job, where those of all jobs together can be divided evenly.
+/// Limits of each job, if the common limits divide evenly.
 fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
     let jobs = u64::from(plan.workers);
     let even = |amount: u64| {
@@ -224,7 +224,7 @@ fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
     };
     let runtime = plan.limits.duration;
     if let BlockSize::Fixed(size) = plan.block_size {
-        // With one size for all, bytes and requests are the same limit.
+        // With a single block size, bytes and requests are the same limit.
         let size = u64::from(size.max(1));
         let needed = plan.limits.bytes.map(|bytes| bytes.div_ceil(size));
         let requests = [needed, plan.limits.requests].into_iter().flatten().min();
@@ -247,7 +247,7 @@ fn limits_per_job(plan: &Plan) -> Result<FioLimits, FioGap> {
     })
 }
 
-/// Offset and size such that fio has the same places to choose from.
+/// Offset and size that give fio the same set of addresses.
 fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     let align = plan.alignment.max(1);
     let block = u64::from(plan.block_size.min_bytes());
@@ -261,8 +261,8 @@ fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
         // fio's requests end within the size, whatever their alignment.
         return Ok((first, (places - 1) * align + block));
     }
-    // fio counts whole units of the alignment: the last must be whole as well, although a request
-    // takes only its beginning.
+    // fio counts complete units of the alignment: the last unit must be complete as well, even if a
+    // request only uses its beginning.
     let size = places * align;
     if first + size > target.size_bytes {
         return Err(FioGap::Alignment);
@@ -270,7 +270,7 @@ fn offset_and_size(plan: &Plan, target: &Target) -> Result<(u64, u64), FioGap> {
     Ok((first, size))
 }
 
-/// Whether fio draws the same sizes, and places them alike.
+/// Whether fio draws the same sizes with the same alignment.
 fn check_block_sizes(plan: &Plan) -> Result<(), FioGap> {
     let zipf = matches!(plan.pattern, AccessPattern::Zipf { .. });
     match plan.block_size {
@@ -278,7 +278,7 @@ fn check_block_sizes(plan: &Plan) -> Result<(), FioGap> {
             Err(FioGap::Alignment)
         }
         BlockSize::Fixed(_) => Ok(()),
-        // fio draws multiples of the smallest size, and keeps to them only for powers of two.
+        // fio draws multiples of the smallest size, and only for powers of two stays within them.
         BlockSize::Range(from, to) => {
             let same = !zipf
                 && plan.alignment == u64::from(from)

@@ -1,5 +1,5 @@
-//! Lines for plans: what is printed, and where there is none. That fio does what they say is tried by
-//! `tests/printed_commands`.
+//! fio command lines of plans, and plans without one. `tests/printed_commands` verifies that fio
+//! behaves accordingly.
 
 use std::path::Path;
 

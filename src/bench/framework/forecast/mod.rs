@@ -1,8 +1,8 @@
-//! What a benchmark will do, computed before it starts.
+//! Forecast of a benchmark, computed before it starts.
 //!
-//! The time follows from the phases that a benchmark declares, each with its plan and its own limits,
-//! from the limits of the whole, which are shared out as [`Budget`] does it while the benchmark runs,
-//! and from how fast a medium of that class is.
+//! The run time follows from the declared phases with their plans and limits, from the total
+//! limits, which are divided as [`PhaseBudget`] divides them during the run, and from typical
+//! speeds of the medium's class.
 
 mod speed;
 
@@ -18,21 +18,21 @@ use crate::units;
 
 pub use self::speed::MediumSpeed;
 
-/// What a benchmark will do.
+/// Forecast of a benchmark.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct Forecast {
-    /// What it does, one sentence with its metrics.
+    /// One sentence that describes the work and its metrics.
     pub sentence: String,
-    /// How long it takes.
+    /// Expected run time.
     pub run_time: RunTime,
-    /// How many bytes it reads at most, where that is known.
+    /// Maximum bytes read, if known.
     pub max_read_bytes: Option<u64>,
-    /// How many bytes it writes at most.
+    /// Maximum bytes written.
     pub max_written_bytes: Option<u64>,
 }
 
 impl Forecast {
-    /// The same with a scratch file of so many bytes, which is filled first.
+    /// The same forecast including the fill of a scratch file of this many bytes.
     #[must_use]
     pub fn with_scratch_fill(mut self, target: &Target, bytes: u64) -> Self {
         self.run_time = self.run_time + RunTime::of_scratch_fill(target, bytes);
@@ -40,17 +40,17 @@ impl Forecast {
     }
 }
 
-/// How long something takes.
+/// Expected and maximum run time.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct RunTime {
-    /// On an ordinary medium of its class.
+    /// On a typical medium of the class.
     pub expected: Duration,
-    /// On the slowest medium of its class, or where the limits in time end it.
+    /// On the slowest medium of the class, or at the time limits.
     pub maximum: Duration,
 }
 
 impl RunTime {
-    /// Writing and syncing a scratch file of so many bytes.
+    /// Time to write and sync a scratch file of this many bytes.
     #[must_use]
     pub fn of_scratch_fill(target: &Target, bytes: u64) -> Self {
         let seconds = |speed: MediumSpeed| speed.fill_seconds(bytes);
@@ -60,7 +60,7 @@ impl RunTime {
         }
     }
 
-    /// `about 12 s, at most 40 s`; one of them where they are the same.
+    /// `about 12 s, at most 40 s`; a single value if both are equal.
     #[must_use]
     pub fn describe(self) -> String {
         let (expected, at_most) = (
@@ -106,11 +106,11 @@ impl Mul<u32> for RunTime {
 #[derive(Debug, Clone)]
 struct PlannedPhase {
     plan: Plan,
-    /// Whether it is expected to be executed, and does not only happen at worst.
+    /// Whether the phase is expected; an optional one only counts for the maximum.
     is_expected: bool,
 }
 
-/// The phases of a benchmark in the order in which they are executed.
+/// The phases of a benchmark in execution order.
 #[derive(Debug, Clone)]
 pub struct PlannedPhases {
     limits: PlanLimits,
@@ -119,7 +119,7 @@ pub struct PlannedPhases {
 }
 
 impl PlannedPhases {
-    /// None yet. Each gets an even share of what the phases before it left of `limits`.
+    /// An empty list. Each phase gets an even fraction of the remainder of `limits`.
     #[must_use]
     pub fn with_even_shares(limits: PlanLimits) -> Self {
         Self {
@@ -129,7 +129,7 @@ impl PlannedPhases {
         }
     }
 
-    /// None yet. Each takes what it wants of what the phases before it left of `limits`.
+    /// An empty list. Each phase takes what it requests from the remainder of `limits`.
     #[must_use]
     pub fn first_come(limits: PlanLimits) -> Self {
         Self {
@@ -138,13 +138,13 @@ impl PlannedPhases {
         }
     }
 
-    /// A single phase, limited by its own plan alone.
+    /// A single phase, limited by its own plan only.
     #[must_use]
     pub fn single(plan: Plan) -> Self {
         Self::with_even_shares(PlanLimits::default()).add_phase(plan)
     }
 
-    /// Adds a phase; the limits of its plan are its own.
+    /// Adds a phase; the limits of the plan are those of the phase.
     #[must_use]
     pub fn add_phase(mut self, plan: Plan) -> Self {
         self.phases.push(PlannedPhase {
@@ -154,13 +154,13 @@ impl PlannedPhases {
         self
     }
 
-    /// Adds phases of these plans.
+    /// Adds one phase per plan.
     #[must_use]
     pub fn add_phases(self, plans: impl IntoIterator<Item = Plan>) -> Self {
         plans.into_iter().fold(self, Self::add_phase)
     }
 
-    /// Adds the points of a sweep, each measured once in every round.
+    /// Adds the points of a sweep, each measured once per round.
     #[must_use]
     pub fn add_rounds(self, plans: impl IntoIterator<Item = Plan>) -> Self {
         let in_round = |plan: Plan| Plan {
@@ -171,7 +171,7 @@ impl PlannedPhases {
         (0..DEFAULT_ROUNDS).fold(self, |phases, _| phases.add_phases(points.iter().cloned()))
     }
 
-    /// Adds a phase that is executed only where an earlier one did not suffice.
+    /// Adds a phase that runs only if an earlier one was not sufficient.
     #[must_use]
     pub fn add_optional_phase(mut self, plan: Plan) -> Self {
         self.phases.push(PlannedPhase {
@@ -181,12 +181,12 @@ impl PlannedPhases {
         self
     }
 
-    /// How long they take on a target.
+    /// Run time of all phases on a target.
     #[must_use]
     pub fn run_time(&self, target: &Target) -> RunTime {
         let expected = self.total_seconds(MediumSpeed::typical(target), |phase| phase.is_expected);
         let slowest = MediumSpeed::slowest(target);
-        // A phase that is late takes its time from the next one, and the last of them from nobody.
+        // A late phase shortens the next one; the last phase has no successor to shorten.
         let drains = self
             .phases
             .iter()
@@ -226,7 +226,7 @@ impl PlannedPhases {
     }
 }
 
-/// Any number of seconds; what no clock holds is the longest time.
+/// Converts seconds to a duration, saturating at the maximum.
 fn saturating_duration(seconds: f64) -> Duration {
     Duration::try_from_secs_f64(seconds).unwrap_or(Duration::MAX)
 }

@@ -1,47 +1,48 @@
-//! How fast media of a class are: good enough to tell seconds from minutes before anything is read.
+//! Typical speeds of media classes, accurate enough to distinguish seconds from minutes without
+//! I/O.
 
 use crate::bench::framework;
 use crate::drive::{DriveKind, Target, TargetKind};
 use crate::engine::{AccessPattern, BlockSize, CacheMode, IoOperation, Plan, PlanLimits, SyncMode};
 
-/// How fast a medium is. Times in seconds, rates in bytes per second.
+/// Speed of a medium. Times in seconds, rates in bytes per second.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct MediumSpeed {
-    /// What a read at a random place takes, whatever it moves.
+    /// Latency of a random read without the transfer.
     read_overhead: f64,
-    /// What a write that a drive's cache takes costs, and any request that continues the one before.
+    /// Latency of a write that the drive's cache absorbs, and of any contiguous request.
     cached_overhead: f64,
-    /// Until the medium is at another place, over the whole of it; half of a revolution is in it.
+    /// Positioning time over the whole medium, including half a revolution.
     positioning: f64,
-    /// The part of `positioning` that remains however near the other place is.
+    /// The part of `positioning` that remains at any distance.
     min_positioning: f64,
-    /// Requests at random places that are served at the same time.
+    /// Random requests served in parallel.
     parallelism: f64,
-    /// How many times as many random requests a full queue gives where one place is reached at a time.
+    /// Speedup of random requests with a full queue on a medium that serves one location at a time.
     reordering_gain: f64,
-    /// Reading in sequence.
+    /// Sequential read rate.
     read_rate: f64,
-    /// Writing in sequence for a long time.
+    /// Sustained sequential write rate.
     write_rate: f64,
-    /// Until one small write is durable.
+    /// Time until a small write is durable.
     flush_time: f64,
-    /// What one write that continues the one before waits for, where no cache takes it: a disk has turned
-    /// on meanwhile.
+    /// Delay of one contiguous write without a write cache: a disk has rotated past the sector
+    /// meanwhile.
     missed_revolution: f64,
-    /// Whether the kernel reads ahead and writes behind where it is not bypassed.
+    /// Whether buffered I/O uses kernel read-ahead and write-back.
     has_page_cache: bool,
-    /// Bytes of the whole medium, over which `positioning` is meant.
+    /// Capacity in bytes, to which `positioning` refers.
     capacity: f64,
 }
 
-/// What a phase does.
+/// Predicted work of a phase.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct RequestedWork {
-    /// How long it takes, the ramp not counted.
+    /// Run time, excluding ramp time.
     pub seconds: f64,
-    /// Bytes that it moves.
+    /// Bytes transferred.
     pub bytes: u64,
-    /// Requests that it makes.
+    /// Number of requests.
     pub requests: u64,
 }
 
@@ -60,7 +61,7 @@ const TYPICAL_DISK: MediumSpeed = MediumSpeed {
     has_page_cache: true,
     capacity: 1e12,
 };
-/// An SSD at SATA or behind a virtual machine's interface.
+/// An SSD on SATA or behind a virtual machine's interface.
 const TYPICAL_SATA_SSD: MediumSpeed = MediumSpeed {
     read_overhead: 80e-6,
     cached_overhead: 15e-6,
@@ -75,7 +76,7 @@ const TYPICAL_SATA_SSD: MediumSpeed = MediumSpeed {
     has_page_cache: true,
     capacity: 1e12,
 };
-/// An SSD at NVMe.
+/// An NVMe SSD.
 const TYPICAL_NVME: MediumSpeed = MediumSpeed {
     parallelism: 32.0,
     read_rate: 2.5e9,
@@ -93,13 +94,13 @@ const TYPICAL_MEMORY: MediumSpeed = MediumSpeed {
     flush_time: 10e-6,
     ..TYPICAL_SATA_SSD
 };
-/// The slowest disk that is not broken, as a share of an ordinary one.
+/// Speed of the slowest healthy disk as a fraction of a typical one.
 const SLOWEST_DISK_FACTOR: f64 = 1.0 / 3.0;
-/// The slowest solid state medium that is not broken: a memory card.
+/// Speed of the slowest healthy solid-state medium (a memory card), as a fraction of a typical one.
 const SLOWEST_SSD_FACTOR: f64 = 1.0 / 10.0;
 
 impl MediumSpeed {
-    /// An ordinary medium of the target's class.
+    /// A typical medium of the target's class.
     #[must_use]
     pub fn typical(target: &Target) -> Self {
         let class = match target.is_rotational() {
@@ -111,7 +112,7 @@ impl MediumSpeed {
         let is_simulated = target.kind == TargetKind::Simulated;
         Self {
             capacity: framework::underlying_capacity(target).max(1) as f64,
-            // A simulated drive keeps everything as soon as it says so, and has no page cache in front.
+            // A simulated drive completes a write durably, and has no page cache.
             flush_time: if is_simulated { 0.0 } else { class.flush_time },
             has_page_cache: !is_simulated,
             missed_revolution: match class.positioning > 0.0 && !has_write_cache(target) {
@@ -122,7 +123,7 @@ impl MediumSpeed {
         }
     }
 
-    /// The slowest medium of the target's class that is not broken.
+    /// The slowest healthy medium of the target's class.
     #[must_use]
     pub fn slowest(target: &Target) -> Self {
         let share = match target.is_rotational() {
@@ -132,7 +133,7 @@ impl MediumSpeed {
         Self::typical(target).scaled(share)
     }
 
-    /// The same medium, that many times as fast.
+    /// The same medium, faster by this factor.
     fn scaled(self, factor: f64) -> Self {
         Self {
             read_overhead: self.read_overhead / factor,
@@ -147,13 +148,13 @@ impl MediumSpeed {
         }
     }
 
-    /// Seconds to write and sync a new file of so many bytes.
+    /// Seconds to write and sync a new file of this many bytes.
     #[must_use]
     pub fn fill_seconds(self, bytes: u64) -> f64 {
         bytes as f64 / self.write_rate + self.flush_time
     }
 
-    /// What a phase does within these limits, which include its own.
+    /// Predicted work of a phase within these limits, which include its own.
     #[must_use]
     pub fn phase_work(self, plan: &Plan, limits: PlanLimits) -> RequestedWork {
         let size = mean_block_size(plan.block_size);
@@ -181,13 +182,13 @@ impl MediumSpeed {
         }
     }
 
-    /// Until what is in flight when the time is over is complete.
+    /// Time to complete the requests in flight at the end of the run time.
     #[must_use]
     pub fn drain_seconds(self, plan: &Plan) -> f64 {
         self.seconds_per_request(plan) * f64::from(plan.depth) * f64::from(plan.workers)
     }
 
-    /// Mean time from one completion to the next.
+    /// Mean time between completions.
     fn seconds_per_request(self, plan: &Plan) -> f64 {
         let size = mean_block_size(plan.block_size);
         let in_flight = f64::from(plan.depth) * f64::from(plan.workers);
@@ -218,7 +219,7 @@ impl MediumSpeed {
         (command + self.positioning_in_window(plan)) / queued + moving + sync
     }
 
-    /// Time to another place in the plan's window.
+    /// Positioning time within the plan's window.
     fn positioning_in_window(self, plan: &Plan) -> f64 {
         let length = plan.window.end.saturating_sub(plan.window.start) as f64;
         let share = (length / self.capacity).clamp(0.0, 1.0);
@@ -226,8 +227,8 @@ impl MediumSpeed {
     }
 }
 
-/// Whether the drive has a volatile cache for writes that is in use; of a disk that says nothing it is
-/// assumed, a simulated one has none unless asked for.
+/// Whether the drive has an active volatile write cache. Assumed for a disk that does not report
+/// it; a simulated drive has one only if configured.
 fn has_write_cache(target: &Target) -> bool {
     let state = target
         .drive
@@ -246,7 +247,7 @@ fn is_sequential(plan: &Plan) -> bool {
     )
 }
 
-/// Requests after which the plan's own pattern ends.
+/// Number of requests after which the plan's address pattern ends.
 fn requests_in_pattern(plan: &Plan, limits: PlanLimits, size: f64) -> Option<f64> {
     match &plan.pattern {
         AccessPattern::Zones { requests, .. } => Some(*requests as f64),

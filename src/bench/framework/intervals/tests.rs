@@ -1,4 +1,4 @@
-//! Limits of a steady drive, of a short run, and of drives whose truth is known.
+//! Confidence intervals for a steady drive, a short run, and drives with known true values.
 
 use super::*;
 use crate::drive::random::Xoshiro256;
@@ -6,11 +6,11 @@ use crate::session::document::MetricUnit;
 
 const SECOND: u64 = 1_000_000_000;
 
-/// A drive that serves 1000 requests per second for 10 s, some a little slower than others.
+/// A drive with 1000 requests per second for 10 s and slightly varying latency.
 fn steady_drive() -> (LatencyHistogram, RunTimeline) {
     let (mut latency, mut timeline) = (LatencyHistogram::default(), RunTimeline::default());
     for request in 0..10_000_u64 {
-        // Scattered without pattern, the same each time.
+        // Pseudo-random scatter, reproducible.
         let wait = 900_000 + request.wrapping_mul(0x9e37_79b9_7f4a_7c15) % 200_000;
         latency.record(wait);
         timeline.record(request * SECOND / 1000 + wait / 10, 4096, wait);
@@ -63,15 +63,15 @@ fn confidence_intervals_of_short_run_are_absent() {
     assert!(findings.figures.iter().all(|figure| figure.low.is_none()));
 }
 
-/// A drive with one request in flight whose response times are lognormal and resemble each other:
-/// each keeps the share `memory` of the last one's deviation.
+/// A drive with one request in flight and autocorrelated lognormal latencies: each keeps the
+/// fraction `memory` of the previous deviation.
 struct CorrelatedDrive {
     log_deviation: f64,
     correlation: f64,
     random: Xoshiro256,
 }
 
-/// Median and spread (of the logarithm) of its response times.
+/// Median and spread (of the logarithm) of the latencies.
 const MEDIAN_NS: f64 = 1e6;
 const SPREAD: f64 = 0.25;
 
@@ -101,7 +101,7 @@ impl CorrelatedDrive {
     }
 }
 
-/// Of the figures, how many of `runs` gave them limits, and how many of those hold the truth.
+/// Per metric: how many of `runs` yielded an interval, and how many intervals cover the true value.
 fn interval_coverage(memory: f64, runs: u64, truths: &[(&str, f64)]) -> Vec<(u32, u32)> {
     let mut counts = vec![(0, 0); truths.len()];
     for seed in 0..runs {
@@ -135,7 +135,7 @@ fn interval_coverage(memory: f64, runs: u64, truths: &[(&str, f64)]) -> Vec<(u32
 
 #[test]
 fn confidence_intervals_of_correlated_drive_cover_truth() {
-    // Quantiles of the normal law: 0 and 2.3263; the lognormal's mean is exp(s^2 / 2).
+    // Quantiles of the normal distribution: 0 and 2.3263; the lognormal mean is exp(s^2 / 2).
     let mean = MEDIAN_NS * (SPREAD * SPREAD / 2.0).exp();
     let truths = [
         ("iops", 1e9 / mean),
@@ -143,13 +143,13 @@ fn confidence_intervals_of_correlated_drive_cover_truth() {
         ("latency_p50", MEDIAN_NS),
         ("latency_p99", MEDIAN_NS * (SPREAD * 2.3263).exp()),
     ];
-    // Independent, and alike over a tenth of a second.
+    // Independent, and correlated over a tenth of a second.
     for memory in [0.0, 0.9, 0.99] {
         let runs = 60;
         for ((name, _), (given, held)) in
             truths.iter().zip(interval_coverage(memory, runs, &truths))
         {
-            // A percentile near the end may rest on too few independent requests.
+            // A high percentile may rest on too few independent requests.
             let enough = if *name == "latency_p99" { 0.0 } else { 0.9 };
             let share = f64::from(given) / runs as f64;
             assert!(share >= enough, "{name} {memory}: {given} given");
@@ -162,8 +162,8 @@ fn confidence_intervals_of_correlated_drive_cover_truth() {
     }
 }
 
-/// A drive with one request in flight that serves some tenths of a second quickly and some slowly, in
-/// long stretches, and stalls once.
+/// A drive with one request in flight that alternates between long fast and slow periods, in tenths
+/// of a second, and stalls once.
 fn changing_drive(factor: u64) -> (LatencyHistogram, RunTimeline) {
     let (mut latency, mut timeline) = (LatencyHistogram::default(), RunTimeline::default());
     let mut now = 0;

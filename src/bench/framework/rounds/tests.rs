@@ -1,6 +1,6 @@
 use super::*;
 
-/// Rounds of points of these true means, with relative noise.
+/// Simulated rounds of points with these true means and this relative noise.
 fn simulated_rounds(means: &[f64], noise: f64, seed: u64) -> SweepRounds {
     let mut random = Xoshiro256::new(seed ^ 0x5eed);
     let mut rounds = SweepRounds::new(means.len(), seed);

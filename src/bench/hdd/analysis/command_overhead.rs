@@ -1,28 +1,28 @@
-//! What a command costs without any mechanics: measured on answers of the drive's cache.
+//! Command overhead without mechanical delays, measured on cache hits in the drive.
 
 use super::{SeekProber, TimedRead};
 use crate::bench::BenchError;
 use crate::session::document::{Severity, Verdict};
 use crate::stats::general::robust;
 
-/// Places at which a block is read twice in a row.
+/// Number of offsets at which a block is read twice in a row.
 const SAMPLED_ADDRESSES: usize = 24;
 
-/// Time of a command that the cache answers.
+/// Time of a command that the drive's cache answers.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CommandOverhead {
-    /// Its median in seconds; 0 where the drive answered nothing from a cache.
+    /// Median in seconds; 0 if the drive has answered nothing from a cache.
     pub median_seconds: f64,
     /// Spread (median absolute deviation) in seconds.
     pub spread: f64,
     /// Whether it was measured.
     pub is_known: bool,
-    /// Whether the cache answers a block that was read just before.
+    /// Whether the cache answers reads of the most recently read block.
     pub caches_last_read: bool,
 }
 
 impl CommandOverhead {
-    /// Whether a response in seconds is one of the cache, and no mechanics had a part in it.
+    /// Whether a response time in seconds is that of a cache hit, without mechanical delay.
     #[must_use]
     pub fn is_cached(&self, response: f64) -> bool {
         self.is_known
@@ -30,8 +30,9 @@ impl CommandOverhead {
     }
 }
 
-/// Reads blocks twice in a row: the second time the drive's cache answers at once, which costs
-/// just the command. A drive without a cache needs a whole revolution: then it stays unknown.
+/// Reads blocks twice in a row. The drive's cache answers the second read immediately, which takes
+/// the command overhead only. Without a cache the second read takes a whole revolution, and the
+/// overhead remains unknown.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -42,7 +43,7 @@ pub fn measure_command_overhead(
 ) -> Result<CommandOverhead, BenchError> {
     let window = prober.window();
     let begin = prober.random_address(&window);
-    // Neighbouring places: the arm's way does not matter here.
+    // Nearby offsets: seek time is irrelevant here.
     let near = begin..(begin + (64 << 20)).min(window.end);
     let addresses: Vec<u64> = (0..SAMPLED_ADDRESSES)
         .flat_map(|_| [prober.random_address(&near); 2])
@@ -52,7 +53,7 @@ pub fn measure_command_overhead(
     Ok(overhead_of_repeats(&again, revolution))
 }
 
-/// The reads of the block that had been read just before.
+/// The second read of each repeated pair.
 pub fn repeated_reads(probes: &[TimedRead]) -> impl Iterator<Item = &TimedRead> {
     probes
         .windows(2)
@@ -60,7 +61,7 @@ pub fn repeated_reads(probes: &[TimedRead]) -> impl Iterator<Item = &TimedRead> 
         .map(|two| &two[1])
 }
 
-/// The time of a command from response times of repeated reads, all in seconds.
+/// Command overhead from response times of repeated reads, all in seconds.
 #[must_use]
 pub fn overhead_of_repeats(again: &[f64], revolution: f64) -> CommandOverhead {
     let quick: Vec<f64> = again
@@ -85,8 +86,8 @@ pub fn overhead_of_repeats(again: &[f64], revolution: f64) -> CommandOverhead {
     }
 }
 
-/// The time of a command of a drive that does not keep what it read last: from answers that came too
-/// soon for any platter. They must agree with each other.
+/// Command overhead of a drive that does not cache the last read: from responses that are too fast
+/// for any platter. They must agree with each other.
 #[must_use]
 pub fn overhead_of_fast_reads(quick: &[f64]) -> CommandOverhead {
     const MAX_RELATIVE_SPREAD: f64 = 0.2;
@@ -99,7 +100,7 @@ pub fn overhead_of_fast_reads(quick: &[f64]) -> CommandOverhead {
     }
 }
 
-/// Says that the figures still hold the time of a command.
+/// The check that the metrics still include the command overhead.
 #[must_use]
 pub fn command_overhead_unknown() -> Verdict {
     Verdict::new(

@@ -1,4 +1,4 @@
-//! Where to measure jumps from cylinder to cylinder: a part of the drive without the end of a zone.
+//! Selection of a region for cylinder-to-cylinder jumps: without a zone boundary.
 
 use std::ops::Range;
 
@@ -9,21 +9,22 @@ use super::sector_scan::{CylinderScan, SectorScan};
 use super::zones::TrackLengthSample;
 use crate::bench::BenchError;
 
-/// Tracks that tell their length well enough.
+/// Minimum number of tracks for a reliable track length.
 const MIN_TRACKS: f64 = 6.0;
 
-/// A part of the drive whose tracks are equally long.
+/// A region of the drive with tracks of equal length.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ConstantZone {
-    /// Its highest address.
+    /// Highest address.
     pub highest_address: u64,
-    /// The tracks at its top, and how many of them make a cylinder.
+    /// The tracks at its top, and the number of tracks per cylinder.
     pub cylinder_scan: CylinderScan,
 }
 
 impl ConstantZone {
-    /// A stretch near the middle of the window that shows its tracks, and at both ends the same: where a
-    /// zone ends, a jump is another number of sectors before and after. The best one where none is clear.
+    /// Finds a region near the middle of the window with detectable tracks of equal length at both
+    /// ends: across a zone boundary, a jump has another length in sectors before and after. Returns
+    /// the best region if none is clear.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -58,7 +59,7 @@ impl ConstantZone {
         Ok(best)
     }
 
-    /// Sectors of a cylinder; of a track, where all of them are alike.
+    /// Sectors per cylinder; per track if all skews are alike.
     #[must_use]
     pub fn sectors_per_cylinder(&self) -> f64 {
         let tracks = self
@@ -68,8 +69,8 @@ impl ConstantZone {
         self.cylinder_scan.layout.rounded_sectors_per_track() * f64::from(tracks)
     }
 
-    /// The lowest address of jumps of so many sectors: not so far that the length of the tracks
-    /// changes; far enough to read none twice soon.
+    /// The lowest address for jumps of this many sectors: near enough for a constant track length,
+    /// far enough not to read a track twice within a short time.
     #[must_use]
     pub fn lowest_jump_address(&self, jump: f64, window: &Range<u64>) -> u64 {
         let reach = 400.0 * jump * SECTOR_BYTES;
@@ -102,7 +103,7 @@ impl ConstantZone {
     }
 }
 
-/// The tracks below an address, and how many of them make a cylinder.
+/// The tracks below an address, and the number of tracks per cylinder.
 fn scan_cylinders_below(
     prober: &mut SeekProber<'_, '_>,
     clockwork: &DriveTiming,
@@ -120,7 +121,7 @@ fn scan_cylinders_below(
         return Ok(None);
     };
     let length = near.sectors_per_track;
-    // Clear of what was read just now.
+    // Clear of the tracks read just before.
     let top = top + (100.0 * length * SECTOR_BYTES) as u64;
     let long = SectorScan {
         highest_address: top,

@@ -1,23 +1,22 @@
-//! How many tracks make a cylinder: where the arm moves, the skew is another than where only the
-//! head changes.
+//! Tracks per cylinder: cylinder skew differs from head skew.
 
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
-/// What the skews say of the cylinder.
+/// Cylinder structure derived from the skews.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct CylinderSkew {
-    /// Tracks of a cylinder, which is the number of surfaces on drives that fill a cylinder before
-    /// they go on to the next.
+    /// Tracks per cylinder, which is the number of surfaces on drives that fill a cylinder before
+    /// they continue with the next.
     pub tracks: u32,
-    /// Skew between heads of a cylinder, in revolutions.
+    /// Head skew within a cylinder in revolutions.
     pub head_skew: f64,
-    /// Skew where the cylinder changes.
+    /// Cylinder skew in revolutions.
     pub cylinder_skew: f64,
 }
 
-/// Tells the tracks of a cylinder by the one skew in so many that differs from the others. `None`
-/// when all skews are alike: then nothing but the skew itself is known.
+/// Finds the tracks per cylinder from the one skew per period that differs from the others. `None`
+/// if all skews are alike: then only the skew itself is known.
 #[must_use]
 pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     const MAX_PERIOD: i64 = 64;
@@ -25,9 +24,9 @@ pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     const MAX_RESIDUAL_FRACTION: f64 = 0.8;
     const MIN_SIGMAS: f64 = 6.0;
     const SKEW_RESOLUTION: f64 = 0.001;
-    // Most of the odd ones must be odd: wild ones gather in one place by chance.
+    // The medians must differ as well as the means: outliers cluster at one position by chance.
     const MIN_MEDIAN_FRACTION: f64 = 0.6;
-    // Where the cylinder has twice as many tracks only every other of them is odd.
+    // If the cylinder has twice as many tracks, only every other of these skews differs.
     const MIN_LIKELIHOOD_RATIO: f64 = 3.0;
     let (first, last) = (skews.first()?.0, skews.last()?.0);
     let center = median_skew(skews)?;
@@ -35,7 +34,7 @@ pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     let whole = mean_square_deviation(deviations.iter().map(|deviation| deviation.1));
     let splits = (2..=MAX_PERIOD.min((last - first) / MIN_PERIODS))
         .filter_map(|period| split_by_period(&deviations, period));
-    // One more track in the period explains a little by chance alone: it has to pay for that.
+    // A longer period explains some variance by chance alone; the cost compensates for that.
     let cost = |split: &SkewSplit| split.residual_variance / whole + 0.002 * split.period as f64;
     let best = splits.min_by(|left, right| cost(left).total_cmp(&cost(right)))?;
     let clear = best.residual_variance < MAX_RESIDUAL_FRACTION * whole
@@ -57,14 +56,14 @@ pub fn find_cylinder(skews: &[(i64, f64)]) -> Option<CylinderSkew> {
     })
 }
 
-/// Whether so many skews are so much alike that no cylinder hides in them: most lie close to their
-/// middle; those that do not are few, not far off and not alike among themselves, as noise would
+/// Whether the skews are so uniform that no cylinder structure is hidden in them: most lie close to
+/// their median; the others are few, not far off and not alike among themselves, as noise would
 /// have it.
 #[must_use]
 pub fn are_skews_uniform(skews: &[(i64, f64)]) -> bool {
     const MIN_SKEWS: usize = 30;
     const MAX_UNIFORM_SPREAD: f64 = 0.012;
-    // Normal noise has 90 of 100 within 2.4 times the median; late answers reach further.
+    // Of normal noise 90 of 100 lie within 2.4 times the median; late completions reach further.
     const OUTLIER_FACTOR: f64 = 5.0;
     const FINEST: f64 = 0.004;
     const MIN_SIMILAR_OUTLIERS: usize = 2;
@@ -89,7 +88,6 @@ pub fn are_skews_uniform(skews: &[(i64, f64)]) -> bool {
     skews.len() >= MIN_SKEWS && typical < MAX_UNIFORM_SPREAD && nearly_all < far && !one_in_so_many
 }
 
-/// The middle skew.
 fn median_skew(skews: &[(i64, f64)]) -> Option<f64> {
     let mean = skews
         .iter()
@@ -100,7 +98,7 @@ fn median_skew(skews: &[(i64, f64)]) -> Option<f64> {
     Some(wrap_turns(mean + way))
 }
 
-/// Deviations from the middle; wild ones count for no more than is needed to stand out.
+/// Deviations from the median, clipped so that outliers only just stand out.
 fn clipped_deviations(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64)>> {
     let deviations = skews
         .iter()
@@ -114,19 +112,19 @@ fn clipped_deviations(skews: &[(i64, f64)], center: f64) -> Option<Vec<(i64, f64
     )
 }
 
-/// Skews told apart by their place in a period.
+/// Skews split by their position in a period.
 struct SkewSplit {
     period: i64,
     phase: i64,
-    /// Mean of the odd ones less that of the others.
+    /// Mean of the differing skews minus that of the others.
     difference: f64,
-    /// The same of their medians.
+    /// Median of the differing skews minus that of the others.
     median_difference: f64,
-    /// Logarithm of how much likelier it is that all of the odd ones are odd than half of them.
+    /// Log-likelihood ratio of all of the differing skews being different against half of them.
     log_likelihood_ratio: f64,
     /// Standard error of the difference.
     standard_error: f64,
-    /// Mean square deviation that stays.
+    /// Residual mean square deviation.
     residual_variance: f64,
 }
 
@@ -136,7 +134,7 @@ impl SkewSplit {
     }
 }
 
-/// The place in the period whose skews differ most from the rest.
+/// The position in the period whose skews differ most from the rest.
 fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> {
     let at = |place: i64| {
         let is_odd = |track: i64| track.rem_euclid(period) == place;
@@ -159,7 +157,7 @@ fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> 
             let near = |skew: &&f64| (*skew - own).abs() < (*skew - other).abs();
             part.iter().filter(near).count() as f64
         };
-        // Noise takes so many to the other side.
+        // Fraction that noise moves to the other side.
         let strayed = ((odd_ones(&even) + 0.5) / (n + 1.0)).min(0.5);
         let stayed = odd_ones(&odd);
         Some(SkewSplit {
@@ -178,7 +176,6 @@ fn split_by_period(deviations: &[(i64, f64)], period: i64) -> Option<SkewSplit> 
         .min_by(|left, right| left.residual_variance.total_cmp(&right.residual_variance))
 }
 
-/// Mean square deviation from the mean.
 fn mean_square_deviation(values: impl Iterator<Item = f64> + Clone) -> f64 {
     let count = values.clone().count().max(1) as f64;
     let mean = values.clone().sum::<f64>() / count;

@@ -1,4 +1,4 @@
-//! What every test of seeks needs to know first: the revolution, and what a command costs.
+//! Prerequisites of every seek benchmark: the revolution and the command overhead.
 
 use super::command_overhead;
 use super::command_overhead::CommandOverhead;
@@ -11,22 +11,22 @@ use crate::stats::rotation::circular::wrap_turns;
 /// Bytes of the sectors in which tracks are counted.
 pub const SECTOR_BYTES: f64 = 512.0;
 
-/// What the drive's clock and its electronics do.
+/// Timing of a drive's rotation and electronics.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct DriveTiming {
-    /// One revolution in seconds.
+    /// Time of one revolution in seconds.
     pub revolution: f64,
-    /// Time of a command.
+    /// Command overhead.
     pub command_overhead: CommandOverhead,
-    /// How much later an answer is seen for each e-fold of waiting for it, in seconds.
+    /// Increase of the wake-up latency per e-fold of waiting time, in seconds.
     pub wakeup_latency: f64,
-    /// Standard error of `waking`.
+    /// Standard error of `wakeup_latency`.
     pub wakeup_latency_error: f64,
 }
 
 impl DriveTiming {
-    /// Finds both; `None`, with a verdict that says why, where nothing rotates. `share` is the
-    /// part of the whole test that this stands for.
+    /// Measures revolution and command overhead; `None`, with a check that explains why, if nothing
+    /// rotates. `share` is the fraction of the whole benchmark that this represents.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -59,7 +59,7 @@ impl DriveTiming {
         }))
     }
 
-    /// The samples of probes that the medium itself answered.
+    /// The samples of those reads that the medium itself answered.
     #[must_use]
     pub fn sector_angles(&self, probes: &[TimedRead]) -> Vec<SectorAngle> {
         probes
@@ -72,8 +72,8 @@ impl DriveTiming {
             .collect()
     }
 
-    /// Addresses of which every eighth is read twice in a row, where the drive's cache answers the second
-    /// read: it costs the command alone, under the very conditions of the seeks around it.
+    /// Repeats every eighth address if the drive's cache answers a repeated read: that read takes
+    /// the command overhead only, under the same conditions as the seeks around it.
     #[must_use]
     pub fn insert_repeated_reads(&self, addresses: &[u64]) -> Vec<u64> {
         const REPEAT_INTERVAL: usize = 8;
@@ -88,11 +88,11 @@ impl DriveTiming {
             .collect()
     }
 
-    /// The reads that began where the one before had left the arm: both were answered by the
-    /// medium. Each with its predecessor.
+    /// Reads whose start position is known because the medium answered both this read and the
+    /// previous one. Each with its predecessor.
     pub fn seeks_between(&self, probes: &[TimedRead]) -> Vec<(TimedRead, TimedRead)> {
         let cached = |probe: &TimedRead| self.command_overhead.is_cached(probe.response());
-        // Of a block that is read twice in a row the first read tells where the arm is.
+        // Of two consecutive reads of a block, the first one determines the arm's position.
         let mut first = probes.to_vec();
         first.dedup_by_key(|probe| probe.address);
         first
@@ -102,9 +102,9 @@ impl DriveTiming {
             .collect()
     }
 
-    /// What of a response in seconds is the command's and the computer's, and neither the arm's nor
-    /// the platter's. Commands are measured on quick answers of the cache; after a long wait the
-    /// computer itself takes longer to wake up.
+    /// The part of a response time in seconds that command and host add to the mechanical delays.
+    /// The command overhead is measured on fast cache hits; after a long wait the host itself takes
+    /// longer to wake up.
     #[must_use]
     pub fn fixed_overhead(&self, response: f64) -> f64 {
         let time = self.command_overhead.median_seconds;
@@ -114,8 +114,8 @@ impl DriveTiming {
         time + self.wakeup_latency * (response / time).ln()
     }
 
-    /// How far [`Self::electronics`] may be off, in seconds: the spread of commands, and what the
-    /// computer takes to wake up, which is as uncertain as it is long.
+    /// Error of [`Self::fixed_overhead`] in seconds: the spread of command overheads, and the
+    /// wake-up latency, which is as uncertain as it is long.
     #[must_use]
     pub fn fixed_overhead_error(&self, response: f64) -> f64 {
         let CommandOverhead {
@@ -131,8 +131,8 @@ impl DriveTiming {
             + (self.wakeup_latency * waiting).max(NORMAL_975 * self.wakeup_latency_error * waiting)
     }
 
-    /// The same with the command as these repeated reads show it, which were made between the seeks;
-    /// unchanged where the drive's cache does not answer them.
+    /// The same timing with the command overhead of these repeated reads, made between the seeks;
+    /// unchanged if the drive's cache does not answer them.
     #[must_use]
     pub fn with_measured_overhead(&self, again: &[f64]) -> Self {
         let found = command_overhead::overhead_of_repeats(again, self.revolution);
@@ -145,7 +145,7 @@ impl DriveTiming {
         }
     }
 
-    /// Seconds in which a block passes under the head on a track of so many sectors.
+    /// Passage time of a block under the head in seconds, for a track of this many sectors.
     #[must_use]
     pub fn block_passage_time(&self, block: u64, sectors_per_track: f64) -> f64 {
         self.revolution * block as f64 / SECTOR_BYTES / sectors_per_track

@@ -1,11 +1,11 @@
-//! What is said of the rotation: figures and verdicts.
+//! Metrics and checks of the rotation.
 
 use super::rotation_estimate::{MIN_PAIRS, RevolutionEstimate, RotationState};
 use super::{SeekProber, too_few_observations};
 use crate::session::document::{Metric, MetricUnit, Severity, Verdict};
 use crate::stats::rotation::epoch_folding;
 
-/// The verdict for what does not rotate beyond doubt; `None` for what does.
+/// The check for a drive that certainly does not rotate; `None` for one that does.
 #[must_use]
 pub fn rotation_check(rotation: &RotationState) -> Option<Verdict> {
     let coherence = |found: &RevolutionEstimate| {
@@ -49,7 +49,7 @@ pub fn rotation_check(rotation: &RotationState) -> Option<Verdict> {
     Some(Verdict::new(code, severity, evidence, advice))
 }
 
-/// Sets the figures of the rotation.
+/// Sets the metrics of the rotation.
 pub fn set_rotation_metrics(prober: &mut SeekProber<'_, '_>, found: &RevolutionEstimate) {
     let (folding, pairs) = (
         &found.epoch_folding,

@@ -1,7 +1,7 @@
-//! How tracks lie, from the angles at which neighbouring sectors end.
+//! Track layout, from the angles at which adjacent sectors end.
 //!
-//! Along a track the angle rises by one turn per track's worth of sectors; where a track ends it
-//! jumps by the skew, which hides the time for switching to the next head or cylinder (Ruemmler
+//! Along a track the angle increases by one turn per track length in sectors. At a track boundary
+//! it jumps by the skew, which hides the time for the switch to the next head or cylinder (Ruemmler
 //! and Wilkes, "An Introduction to Disk Drive Modeling", IEEE Computer 27 (1994)).
 
 mod track_lines;
@@ -9,25 +9,25 @@ mod track_lines;
 use self::track_lines::{layout_score, refit_track_length, track_offsets, track_skews};
 use crate::stats::rotation::circular::{ResultantVector, signed_turns};
 
-/// One sector's angle.
+/// Angle of one sector.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SectorAngle {
     /// Sector of 512 bytes, counted from the beginning of the medium.
     pub sector: f64,
-    /// Angle at which it ends, 0 to 1; its zero is the same for all samples of a set.
+    /// Angle at which the sector ends, 0 to 1; all samples of a set share the same origin.
     pub angle: f64,
 }
 
-/// Tracks of equal length, as a set of samples shows them.
+/// Tracks of equal length, fitted to a set of samples.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackLayout {
-    /// Sectors of a track.
+    /// Sectors per track.
     pub sectors_per_track: f64,
-    /// Its standard error.
+    /// Standard error of the sectors per track.
     pub standard_error: f64,
     /// Sector at which one of the tracks begins.
     pub track_boundary: f64,
-    /// How well the samples lie on tracks, 0 to 1.
+    /// Goodness of fit of the samples to the tracks, 0 to 1.
     pub coherence: f64,
     /// Jump of the angle from each track to the next, in ascending order of address, 0 to 1; only
     /// where both tracks have two samples or more.
@@ -35,7 +35,7 @@ pub struct TrackLayout {
 }
 
 impl TrackLayout {
-    /// Sectors of a track, which are a whole number: exact where they are known to half a one.
+    /// Sectors per track as a whole number: exact if the estimate is within half a sector.
     #[must_use]
     pub fn rounded_sectors_per_track(&self) -> f64 {
         match 1.96 * self.standard_error < 0.5 {
@@ -45,8 +45,8 @@ impl TrackLayout {
     }
 }
 
-/// A first value for the sectors per track between two bounds: pairs that are close together
-/// mostly lie on one track, so that their difference in angle is their distance over the track.
+/// Initial estimate of the sectors per track between two bounds: close pairs of sectors mostly lie
+/// on one track, so that their difference in angle is their distance divided by the track length.
 #[must_use]
 pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>) -> Option<f64> {
     const MAX_PAIR_DISTANCE: f64 = 0.26;
@@ -73,9 +73,9 @@ pub fn rough_track_length(samples: &[SectorAngle], bounds: std::ops::Range<f64>)
         .map(|(_, length)| length)
 }
 
-/// The tracks near a first value that is known to a share of `width`: length and boundary that make
-/// the samples of every single track lie on one line, whatever the skews. `None` when there are
-/// too few samples, or none fits.
+/// Fits tracks near an initial estimate with relative error `width`: length and boundary for which
+/// the samples of each track lie on one line, whatever the skews. `None` if there are too few
+/// samples or no layout fits.
 #[must_use]
 pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<TrackLayout> {
     if samples.len() < 8 {
@@ -87,8 +87,8 @@ pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Tra
     if !found.is_seamless() {
         return Some(found);
     }
-    // Tracks that join without a seam have the skew in their slope, for no drive moves its arm in
-    // no time. They are longer by as much.
+    // Tracks that join seamlessly have the skew in their slope, because no arm moves in zero time.
+    // Their true length is greater by that amount.
     const MIN_SKEW: f64 = 0.055;
     refine_layout(
         &ascending,
@@ -99,13 +99,12 @@ pub fn fit_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Tra
     .or(Some(found))
 }
 
-/// Searches over a short piece, which bears a wide search, and from each of its best places over
-/// longer and longer pieces, for which the length must be known more exactly. Of those the one that
-/// fits all samples best is taken: noise may let a short piece fit better elsewhere. Samples in
-/// ascending order.
+/// Searches a short piece, which permits a wide search, and then refines each candidate over longer
+/// and longer pieces, which need a more exact length. Returns the candidate that fits all samples
+/// best: noise may favour a wrong one on a short piece. Samples are in ascending order.
 fn refine_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<TrackLayout> {
-    // Tracks of the first piece for a width of 1: a step of the search is then a small part of a
-    // track at its end.
+    // Tracks of the first piece for a width of 1: a search step is then a small part of a track at
+    // the end of the piece.
     const FIRST_PIECE_TRACKS: f64 = 0.4;
     const STEPS_PER_WIDTH: f64 = 25.0;
     const PIECE_GROWTH: f64 = 3.0;
@@ -132,7 +131,7 @@ fn refine_layout(samples: &[SectorAngle], about: f64, width: f64) -> Option<Trac
         .max_by(|left, right| left.coherence.total_cmp(&right.coherence))
 }
 
-/// The tracks of that length and boundary, straightened once more.
+/// The tracks of this length and boundary after a final refit.
 fn layout_from_track(samples: &[SectorAngle], length: f64, boundary: f64) -> Option<TrackLayout> {
     let (length, error) = refit_track_length(samples, length, boundary)?;
     Some(TrackLayout {
@@ -145,7 +144,7 @@ fn layout_from_track(samples: &[SectorAngle], length: f64, boundary: f64) -> Opt
 }
 
 impl TrackLayout {
-    /// Whether the angle goes on from track to track as if there were none.
+    /// Whether the angle is continuous across track boundaries.
     fn is_seamless(&self) -> bool {
         const MAX_SEAMLESS_SKEW: f64 = 0.01;
         let mean: ResultantVector = self.skews.iter().map(|(_, skew)| *skew).collect();
@@ -153,14 +152,14 @@ impl TrackLayout {
     }
 }
 
-/// Lengths within `width` (a share) of `about`, each with its boundary, that fit best, the best one
-/// first: the best places of a grid in steps of `step` are straightened. None that strays from
-/// there, and no two that are nearly the same.
+/// Candidate lengths within the relative error `width` of `about`, each with its boundary, best
+/// first. Refits the best points of a grid with step `step`; omits results that leave the range and
+/// near duplicates.
 fn search_layouts(samples: &[SectorAngle], about: f64, width: f64, step: f64) -> Vec<(f64, f64)> {
     const BOUNDARY_STEPS: usize = 32;
     const MAX_CANDIDATES: usize = 24;
     const MAX_RESULTS: usize = 3;
-    // What noise may move the best place of a short piece by.
+    // Effect of noise on the best point of a short piece.
     const CANDIDATE_DISTANCE: f64 = 0.008;
     let Some(origin) = samples.first().map(|sample| sample.sector) else {
         return Vec::new();

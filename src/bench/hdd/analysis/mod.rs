@@ -1,5 +1,5 @@
-//! What the tests of a hard disk's mechanics share: single reads with exact times, the revolution,
-//! the command's own time, the layout of tracks, and the edges of response times.
+//! Shared by the hard disk benchmarks: single reads with exact times, revolution, command overhead,
+//! track layout, and the edges of response times.
 
 pub mod command_overhead;
 pub mod constant_zone;
@@ -29,7 +29,7 @@ pub use self::rotation_estimate::{RevolutionEstimate, RotationState};
 pub use self::rotational_delay::RotationalDelay;
 pub use self::seek_prober::{SeekProber, TimedRead};
 
-/// The parameters of a test that probes single blocks for a while, with its own default for how long.
+/// Parameters of a benchmark that reads single blocks, with its own default duration.
 #[must_use]
 pub const fn probing_parameters(duration: fn(&Target) -> ParameterValue) -> [ParameterSpec; 7] {
     [
@@ -43,7 +43,7 @@ pub const fn probing_parameters(duration: fn(&Target) -> ParameterValue) -> [Par
     ]
 }
 
-/// Single reads until the limits; of a medium that does not rotate only those that show it.
+/// Single reads until the limits; on a non-rotational medium only those that detect it.
 fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     let mut plan = single_read_plan(target, parameters);
     if target.is_rotational() == Some(false) {
@@ -52,7 +52,7 @@ fn planned_phases(target: &Target, parameters: &ParameterSet) -> PlannedPhases {
     PlannedPhases::first_come(framework::plan_limits(parameters)).add_phase(plan)
 }
 
-/// Reads of one block at random places, without a limit.
+/// Reads of one block at random offsets, without limits.
 #[must_use]
 pub fn single_read_plan(target: &Target, parameters: &ParameterSet) -> Plan {
     let window = framework::plan_window(target, parameters);
@@ -63,7 +63,7 @@ pub fn single_read_plan(target: &Target, parameters: &ParameterSet) -> Plan {
     )
 }
 
-/// The forecast of a test that probes single blocks for a while.
+/// Forecast of a benchmark that reads single blocks.
 #[must_use]
 pub fn forecast(target: &Target, parameters: &ParameterSet, what: &str) -> Forecast {
     let limits = framework::plan_limits(parameters);
@@ -78,8 +78,9 @@ pub fn forecast(target: &Target, parameters: &ParameterSet, what: &str) -> Forec
     }
 }
 
-/// A prober, and the clockwork that every test of seeks needs first; `None`, with a verdict that says
-/// why, where nothing rotates. `share` is the part of the whole test that this stands for.
+/// A prober and the drive timing that every seek benchmark needs; `None`, with a check that
+/// explains why, if nothing rotates. `share` is the fraction of the whole benchmark that this
+/// represents.
 ///
 /// # Errors
 /// When the window does not hold one block, or the reads could not be started.
@@ -95,8 +96,8 @@ pub fn start_seek_probing<'b, 'a>(
     Ok(Some((prober, clockwork)))
 }
 
-/// How the rotational part lies in the revolution: a bar for each twentieth. A platter's bars are
-/// about equally high.
+/// Histogram of the rotational delay over the revolution, with a bar per twentieth. The bars of a
+/// platter are about equally high.
 #[must_use]
 pub fn rotational_distribution(part: &RotationalDelay) -> Series {
     const BAR_COUNT: usize = 20;
@@ -116,16 +117,16 @@ pub fn rotational_distribution(part: &RotationalDelay) -> Series {
     }
 }
 
-/// A command of a drive takes no longer than this, in seconds.
+/// Maximum command overhead of a drive in seconds.
 const MAX_COMMAND_SECONDS: f64 = 0.4e-3;
-/// Bytes per second of the slowest interface: a block of the cache takes that long on its way, while
-/// one of the medium is on its way as it is read.
+/// Bytes per second of the slowest interface: a block from the cache takes that long to transfer,
+/// while a block from the medium is transferred as it is read.
 const MIN_INTERFACE_RATE: f64 = 300e6;
 
-/// A seek time as a figure: the edge of the responses, less the command and the `passing` of the
-/// block (in seconds). The spread of commands adds to the limits of the edge, and so does what the
-/// computer takes to wake up: it is as uncertain as it is long. A command that is not known is still
-/// in the figure; then the lower limit is without it.
+/// A seek time as a metric: the edge of the response times, minus the command overhead and the
+/// `passing` time of the block (in seconds). The spread of the command overhead widens the
+/// confidence interval, as does the wake-up latency, which is as uncertain as it is long. An
+/// unknown command overhead remains in the metric; the lower bound then excludes it.
 #[must_use]
 pub fn seek_metric(
     name: &str,
@@ -148,7 +149,7 @@ pub fn seek_metric(
         .with_observations(part.lower_edge.observations_inside as u64)
 }
 
-/// The verdict for a limit or a stop that came before the figure was certain.
+/// The check for a limit or a stop before the metric was certain.
 #[must_use]
 pub fn too_few_observations(what: &str, found: usize, needed: usize) -> Verdict {
     Verdict::new(
@@ -159,7 +160,7 @@ pub fn too_few_observations(what: &str, found: usize, needed: usize) -> Verdict 
     )
 }
 
-/// The verdict where angles do not show tracks: because a limit came first, or for no good reason.
+/// The check for angles without detectable tracks: because of a limit, or for no known reason.
 #[must_use]
 pub fn tracks_undetermined(over: bool) -> Verdict {
     let (code, severity, evidence) = match over {

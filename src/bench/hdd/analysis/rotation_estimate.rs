@@ -1,4 +1,4 @@
-//! Does it rotate, and how fast? By folding the times between two reads of the same sectors.
+//! Detects rotation and its speed by folding the intervals between two reads of the same sectors.
 
 use super::{SeekProber, TimedRead, findings};
 use crate::bench::BenchError;
@@ -7,76 +7,76 @@ use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns
 use crate::stats::rotation::epoch_folding;
 use crate::stats::rotation::epoch_folding::EpochFolding;
 
-/// Speeds that are searched, in revolutions per second: 2700 to 18,600 rpm.
+/// Search range in revolutions per second: 2700 to 18,600 rpm.
 pub const SEARCHED_FREQUENCIES: std::ops::Range<f64> = 45.0..310.0;
-/// Sectors of one round, each read twice. More than a drive's cache keeps apart.
+/// Sectors per round, each read twice. More than a drive's cache has segments.
 const SECTORS_PER_ROUND: usize = 128;
-/// Reads of one round.
+/// Reads per round.
 pub const READS_PER_ROUND: u64 = 2 * SECTORS_PER_ROUND as u64;
-/// Pairs without which nothing is said.
+/// Minimum number of pairs for a result.
 pub const MIN_PAIRS: usize = 24;
-/// Coherence from which the speed is beyond doubt.
+/// Coherence above which the speed is certain.
 const CERTAIN_COHERENCE: f64 = 0.75;
-/// A read faster than this share of what most of them need cannot have waited for the medium. Most,
-/// not nearly all: other users may delay a quarter of them.
+/// A read faster than this fraction of the time that most reads take cannot have waited for the
+/// medium. Most, not nearly all: other users may delay a quarter of them.
 const CACHE_THRESHOLD_FRACTION: f64 = 0.125;
 
-/// What is known of the rotation.
+/// Result of the rotation estimate.
 #[derive(Debug, Clone, PartialEq)]
 pub enum RotationState {
-    /// It rotates.
+    /// The medium rotates.
     Rotating(RevolutionEstimate),
-    /// Something periodic is there, but not clearly.
+    /// Weak periodicity.
     Doubtful(RevolutionEstimate),
-    /// Nothing rotates: the highest coherence that there was.
+    /// Nothing rotates; holds the period of highest coherence.
     NotRotating(RevolutionEstimate),
-    /// Completions follow a clock that is the same for all sectors: no platter.
+    /// Completions follow a clock common to all sectors: no platter.
     PeriodicClock(RevolutionEstimate),
-    /// Not enough pairs: so many.
+    /// Too few pairs; holds their number.
     TooFewPairs(usize),
 }
 
 /// The best period of all pairs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RevolutionEstimate {
-    /// Speed, limits and coherence.
+    /// Speed, confidence interval and coherence.
     pub epoch_folding: EpochFolding,
-    /// Pairs of reads of the same sector.
+    /// Number of pairs of reads of the same sector.
     pub pair_count: usize,
-    /// Pairs left out because the cache answered.
+    /// Number of pairs excluded because the cache answered.
     pub cached_pairs: usize,
-    /// Coherence of different sectors with each other: near 0 on a platter, where they lie all
-    /// around.
+    /// Coherence between different sectors: near 0 on a platter, where their angles are spread
+    /// evenly.
     pub cross_sector_coherence: f64,
-    /// Median response in seconds.
+    /// Median response time in seconds.
     pub median_response: f64,
-    /// How much later an answer is seen for each e-fold of waiting for it, in seconds: the longer
-    /// processors wait, the deeper they sleep. At least 0.
+    /// Increase of the wake-up latency per e-fold of waiting time, in seconds: the longer
+    /// processors idle, the deeper their sleep state. At least 0.
     pub wakeup_latency: f64,
-    /// Standard error of `waking`.
+    /// Standard error of `wakeup_latency`.
     pub wakeup_latency_error: f64,
-    /// Responses in seconds of the reads that a cache answered.
+    /// Response times in seconds of reads that a cache answered.
     pub cached_responses: Vec<f64>,
     /// C(f): frequency in 1/s, coherence.
     pub spectrum: Vec<(f64, f64)>,
 }
 
 impl RevolutionEstimate {
-    /// One revolution in seconds.
+    /// Time of one revolution in seconds.
     #[must_use]
     pub fn revolution_seconds(&self) -> f64 {
         1.0 / self.epoch_folding.frequency
     }
 }
 
-/// Pairs of reads, collected over several rounds.
+/// Pairs of reads from all rounds.
 #[derive(Debug, Clone, Default)]
 pub struct ReadPairs {
     differences: Vec<f64>,
-    /// Logarithm of the second response over the first, for each of them.
+    /// Logarithm of the second response time over the first, per pair.
     log_response_ratios: Vec<f64>,
     cached_pairs: usize,
-    /// Completion times of different sectors, by round: only within one do they share a clock.
+    /// Completion times of different sectors, by round: they only share a clock within a round.
     completions_by_round: Vec<Vec<f64>>,
     /// Response times of the reads that are in pairs.
     responses: Vec<f64>,
@@ -85,10 +85,10 @@ pub struct ReadPairs {
 }
 
 impl ReadPairs {
-    /// Reads one round: sectors all over the window, and the same ones once more in another order.
+    /// Reads one round: sectors all over the window, and the same sectors again in another order.
     ///
-    /// The first pass goes outwards and the second one inwards, so that the arm has short ways, and
-    /// the times between two reads of a sector are all different: equal ones could hide any phase.
+    /// The first pass goes outwards and the second one inwards, which keeps seeks short and makes
+    /// all intervals between two reads of a sector different: equal intervals could hide any phase.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -104,7 +104,7 @@ impl ReadPairs {
         Ok(probes)
     }
 
-    /// Takes the pairs out of the reads of one phase.
+    /// Extracts the pairs from the reads of one phase.
     pub fn add_pairs(&mut self, probes: &[TimedRead]) {
         let fast = cache_threshold(probes);
         let mut first: std::collections::HashMap<u64, &TimedRead> =
@@ -128,7 +128,7 @@ impl ReadPairs {
         self.completions_by_round.push(ends);
     }
 
-    /// What the pairs say.
+    /// Estimates the rotation from all pairs.
     #[must_use]
     pub fn assess_rotation(&self) -> RotationState {
         if self.differences.len() < MIN_PAIRS {
@@ -151,9 +151,9 @@ impl ReadPairs {
             spectrum,
         };
         let chance = epoch_folding::chance_coherence(self.differences.len());
-        // A platter makes random sectors wait for half a revolution on the average.
+        // A platter delays random sectors by half a revolution on average.
         let too_quick = revolution.median_response < 0.25 * revolution.revolution_seconds();
-        // Sectors all in step with a clock would make pairs coherent, by that much squared.
+        // Sectors in phase with a common clock make pairs coherent by the square of that coherence.
         if too_quick {
             RotationState::NotRotating(revolution)
         } else if revolution.cross_sector_coherence.powi(2) > 0.5 * folding.coherence {
@@ -167,8 +167,8 @@ impl ReadPairs {
         }
     }
 
-    /// The slope of the differences' misses against the logarithm of the waiting, never below 0, and its
-    /// standard error; in seconds.
+    /// Slope of the intervals' residuals over the logarithm of the waiting time, never below 0, and
+    /// its standard error; in seconds.
     fn wakeup_latency(&self, frequency: f64) -> (f64, f64) {
         const MAX_RESIDUAL_PERIODS: f64 = 0.05;
         let misses = self
@@ -203,7 +203,7 @@ impl ReadPairs {
     }
 }
 
-/// The time in seconds below which the drive's cache must have answered.
+/// Response time in seconds below which the drive's cache must have answered.
 #[must_use]
 pub fn cache_threshold(probes: &[TimedRead]) -> f64 {
     let responses = robust::sorted_finite(probes.iter().map(TimedRead::response));
@@ -244,8 +244,8 @@ fn round_addresses(prober: &mut SeekProber<'_, '_>) -> Vec<u64> {
     first
 }
 
-/// One round, and more only where that leaves doubts, for a test that needs the revolution: the
-/// revolution, or a verdict that says why there is none.
+/// Runs one round, and more only if doubts remain, for a benchmark that needs the revolution.
+/// Returns the revolution, or a check that explains its absence.
 ///
 /// # Errors
 /// When the reads could not be started.

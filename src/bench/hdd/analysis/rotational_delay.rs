@@ -1,5 +1,5 @@
-//! The rotational part of response times: where it begins, how wide it is, and whether it is the
-//! uniform law that a platter gives.
+//! The rotational delay in response times: its lower edge, its width, and whether it has the
+//! uniform distribution of a platter.
 
 use crate::session::document::{Severity, Verdict};
 use crate::stats::general::anderson_darling::CRITICAL_1_PERCENT;
@@ -8,36 +8,36 @@ use crate::stats::rotation::threshold;
 use crate::stats::rotation::uniform;
 use crate::stats::rotation::uniform::UniformLaw;
 
-/// The size of sample for which the test of evenness is made: large enough to see what is not a
-/// platter's law, small enough to forgive what every real drive does at the edges.
+/// Sample size of the uniformity test: large enough to detect other distributions, small enough to
+/// tolerate the deviations of every real drive at the edges.
 const REFERENCE_OBSERVATIONS: usize = 300;
-/// The same where the revolution is estimated from these responses too: a band that is a tenth too wide,
-/// because the seeks before it differ, must be seen.
+/// The same if the revolution is estimated from these responses too: it must detect a band that is
+/// a tenth too wide because the seek distances differ.
 const MIN_OBSERVATIONS: usize = 1000;
-/// Responses from which a revolution can be estimated: of slices of the recordings in
-/// `tests/recorded_drives` with 500 or 1000 reads one in ten is wrong by 5 to 55 % and as even as a platter's.
+/// Number of responses from which a revolution can be estimated: of slices of the recordings in
+/// `tests/recorded_drives` with 500 or 1000 reads one in ten is wrong by 5 to 55 % and as uniform
+/// as that of a platter.
 const ENOUGH_ALONE: usize = 2 * MIN_OBSERVATIONS;
-/// Share of the responses that must follow the law.
+/// Minimum fraction of responses that must follow the distribution.
 const MIN_FRACTION_INSIDE: f64 = 0.7;
 
-/// The rotational part of a set of responses.
+/// The rotational delay of a set of responses.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RotationalDelay {
-    /// Where it begins: everything but the rotation. In seconds.
+    /// Lower edge: everything except the rotation, in seconds.
     pub lower_edge: UniformLaw,
-    /// Share of the responses within one revolution above the edge.
+    /// Fraction of responses within one revolution above the edge.
     pub fraction_inside: f64,
-    /// A² of Anderson and Darling for as many as 300 of them.
+    /// A² of Anderson and Darling, scaled to at most 300 responses.
     pub anderson_darling: f64,
-    /// How the responses within lie in the revolution, ascending, 0 to 1.
+    /// Positions within the revolution of the responses inside it, ascending, 0 to 1.
     pub rotational_positions: Vec<f64>,
-    /// Set where the revolution is estimated from so few responses that their evenness proves nothing.
+    /// Number of responses, if the revolution is estimated from too few for a uniformity test.
     pub too_few: Option<usize>,
 }
 
-/// Finds the rotational part in `(address, response in seconds)`. Where the revolution is not
-/// known it is estimated from the responses alone, which takes more of them.
-/// `None` for too few.
+/// Finds the rotational delay in `(address, response in seconds)`. An unknown revolution is
+/// estimated from the responses alone, which requires more of them. `None` for too few responses.
 #[must_use]
 pub fn analyse_rotational_delay(
     responses: &[(u64, f64)],
@@ -63,16 +63,17 @@ pub fn analyse_rotational_delay(
     })
 }
 
-/// Which of the times before the wait is the edge, where they vary.
+/// Which quantile of the varying times before the rotational delay is the edge.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WaitEdge {
-    /// The lower quartile: of seeks of one distance, which are delayed at times and never hastened.
+    /// Lower quartile: for seeks of one distance, which may be late but never early.
     LowerQuartile,
-    /// The median: of seeks whose distances are not exactly alike.
+    /// Median: for seeks of slightly different distances.
     Median,
 }
 
-/// The same, with an edge and limits that respect how much single seeks vary.
+/// Like [`analyse_rotational_delay`], with an edge and a confidence interval that account for
+/// the variation of single seeks.
 #[must_use]
 pub fn measure_rotational_delay(
     responses: &[(u64, f64)],
@@ -96,8 +97,8 @@ pub fn measure_rotational_delay(
     })
 }
 
-/// The revolution in seconds from response times alone: the width of their law, by quarters of the
-/// address range, because seeks differ between the outside and the inside.
+/// Estimates the revolution in seconds from response times alone: the width of their distribution,
+/// by quarters of the address range, because seek times differ between outer and inner tracks.
 fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
     let mut by_address = responses.to_vec();
     by_address.sort_by_key(|(address, _)| *address);
@@ -110,7 +111,7 @@ fn estimate_revolution(responses: &[(u64, f64)]) -> Option<f64> {
 }
 
 impl RotationalDelay {
-    /// Why the result is not to be trusted; `None` when nothing speaks against it.
+    /// Why the result is not reliable; `None` if no problem is detected.
     #[must_use]
     pub fn check_plausibility(&self) -> Option<Verdict> {
         if let Some(responses) = self.too_few {

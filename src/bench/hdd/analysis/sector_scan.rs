@@ -1,5 +1,5 @@
-//! Reads chains of neighbouring sectors, against the direction in which drives read ahead, and
-//! finds the tracks that they lie on.
+//! Reads nearby sectors in descending order, against the drive's read-ahead, and finds their
+//! tracks.
 
 use super::SeekProber;
 use super::cylinder;
@@ -10,10 +10,10 @@ use super::layout::{SectorAngle, TrackLayout};
 use crate::bench::BenchError;
 use crate::stats::rotation::circular::ResultantVector;
 
-/// Reads on each track of a chain.
+/// Reads per track of a scan.
 pub const READS_PER_TRACK: f64 = 8.0;
 
-/// Addresses of a chain, going down at uneven distances.
+/// Addresses of a scan, descending at uneven distances.
 #[must_use]
 pub fn descending_addresses(prober: &mut SeekProber<'_, '_>, chain: &SectorScan) -> Vec<u64> {
     let gap = chain.expected_track_sectors * SECTOR_BYTES / chain.reads_per_track;
@@ -28,20 +28,20 @@ pub fn descending_addresses(prober: &mut SeekProber<'_, '_>, chain: &SectorScan)
     addresses
 }
 
-/// A chain to be read: where, and how much.
+/// Location and size of a scan.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SectorScan {
-    /// Its highest address.
+    /// Highest address.
     pub highest_address: u64,
-    /// What is thought of the length of its tracks, in sectors.
+    /// Expected track length in sectors.
     pub expected_track_sectors: f64,
-    /// Tracks that it shall reach over.
+    /// Number of tracks to cover.
     pub track_count: f64,
-    /// Reads on each.
+    /// Reads per track.
     pub reads_per_track: f64,
 }
 
-/// The tracks of a chain. Where their length is known only to a factor of two, `certain` is false.
+/// Scans tracks. `certain` is false if their length is known only to a factor of two.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -69,8 +69,8 @@ pub fn scan_tracks(
     Ok(found.map(|layout| (layout, samples)))
 }
 
-/// The tracks below an address, of whose length nothing is known: first the length, then a chain of up
-/// to `most` of them, within `room` sectors.
+/// Scans tracks of unknown length below an address: first determines the length, then scans up to
+/// `most` tracks within `room` sectors.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -93,28 +93,28 @@ pub fn scan_unknown_tracks_below(
     scan_tracks(prober, clockwork, phase, chain, false)
 }
 
-/// What long chains tell of the cylinder.
+/// Cylinder structure from long scans.
 #[derive(Debug, Clone, PartialEq)]
 pub struct CylinderScan {
-    /// Tracks of the first chain.
+    /// Tracks of the first scan.
     pub layout: TrackLayout,
-    /// Its samples.
+    /// Samples of the first scan.
     pub samples: Vec<SectorAngle>,
-    /// Jumps of the angle from each track to the next, of all chains; tracks are counted from the
+    /// Jumps of the angle from each track to the next, of all scans; track numbers count from the
     /// boundary of the first one.
     pub skews: Vec<(i64, f64)>,
-    /// The cylinder, where one skew in so many differs.
+    /// The cylinder, if one skew per period differs.
     pub cylinder: Option<CylinderSkew>,
 }
 
 impl CylinderScan {
-    /// Whether it is certain how many tracks make a cylinder, or that the skews hide none.
+    /// Whether the tracks per cylinder are certain, or the skews certainly hide no cylinders.
     #[must_use]
     pub fn is_conclusive(&self) -> bool {
         self.cylinder.is_some() || cylinder::are_skews_uniform(&self.skews)
     }
 
-    /// Adds another chain: its tracks are counted on from those known.
+    /// Adds another scan, with track numbers that continue those known.
     fn add_scan(&mut self, layout: &TrackLayout) {
         let length = self.layout.sectors_per_track;
         let ahead = ((layout.track_boundary - self.layout.track_boundary) / length).round() as i64;
@@ -126,9 +126,8 @@ impl CylinderScan {
     }
 }
 
-/// Reads a long chain of tracks of a known length, and up to four more above it until it is clear
-/// how many tracks make a cylinder, or three of them show that they are all alike. `None` where none
-/// shows tracks.
+/// Scans many tracks of known length, and up to four more regions above, until the number of tracks
+/// per cylinder is clear or three scans show uniform skews. `None` if no scan shows tracks.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -141,8 +140,8 @@ pub fn scan_cylinders(
     const MAX_SCANS: u32 = 5;
     const CONCLUSIVE_SCANS: u32 = 3;
     let mut best: Option<CylinderScan> = None;
-    // Five tracks between two chains: no common divisor with most cylinders, so that what one chain
-    // does not show lies elsewhere in the next.
+    // Five tracks between two scans: this has no common divisor with most cylinders, so that
+    // positions unobserved in one scan differ from those in the next.
     let reach = ((chain.track_count + 5.0) * chain.expected_track_sectors * SECTOR_BYTES) as u64;
     for attempt in 0..MAX_SCANS {
         let chain = SectorScan {
@@ -173,8 +172,8 @@ pub fn scan_cylinders(
     Ok(best)
 }
 
-/// A first length of the tracks below `top`, nothing known: angles over a piece that is certainly
-/// shorter than a track, then over pieces four times as long each, until half a track is seen.
+/// Initial estimate of the track length below `top`: angles over a piece that is certainly shorter
+/// than a track, then over pieces four times as long each, until half a track is covered.
 ///
 /// # Errors
 /// When the reads could not be started.
@@ -193,7 +192,7 @@ pub fn first_track_length(
     while piece < MAX_TRACK_SECTORS && !prober.is_over() {
         let mut addresses = Vec::new();
         for _ in 0..PIECE_COUNT {
-            // Pieces lie apart, and not evenly, so that no track's end is in all of them.
+            // Pieces have uneven distances, so that no track boundary recurs in all of them.
             let top = next.max(0.0) as u64;
             let chain = SectorScan {
                 highest_address: top,
@@ -220,7 +219,7 @@ pub fn first_track_length(
     Ok(None)
 }
 
-/// The rise of the angle per sector that fits all pieces best, each with a begin of its own.
+/// The slope of angle over sector that best fits all pieces, each with its own intercept.
 fn common_slope(pieces: &[Vec<SectorAngle>], range: &std::ops::Range<f64>, piece: f64) -> f64 {
     const SLOPE_STEPS: usize = 200;
     let fits = |slope: f64| -> f64 {

@@ -1,5 +1,4 @@
-//! How far the arm moves between two addresses: not as far as the bytes say, for outer tracks hold
-//! more of them.
+//! Seek distance between two addresses: not proportional to bytes, because outer tracks hold more.
 
 use super::SeekProber;
 use super::drive_timing::{DriveTiming, SECTOR_BYTES};
@@ -7,22 +6,23 @@ use super::sector_scan;
 use super::sector_scan::SectorScan;
 use crate::bench::BenchError;
 
-/// Places at which the length of tracks is sampled.
+/// Number of offsets at which the track length is sampled.
 const SAMPLED_ADDRESSES: usize = 17;
 
-/// The arm's position against the address, from the length of tracks at some places.
+/// Arm position over address, from track lengths at sampled offsets.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SeekPositionMap {
     /// Address and position, both ascending; the position is the number of tracks passed.
     address_positions: Vec<(f64, f64)>,
-    /// Mean sectors of a track; `None` where tracks could not be told.
+    /// Mean sectors per track; `None` if no tracks were detected.
     pub sectors_per_track: Option<f64>,
-    /// Standard error of a position, in strokes: where between two samples a zone ends is not known.
+    /// Standard error of a position in strokes: the location of zone boundaries between samples is
+    /// unknown.
     pub position_error: f64,
 }
 
 impl SeekPositionMap {
-    /// Samples the window. Where tracks cannot be told, positions are the addresses' own shares.
+    /// Samples the window. Without detectable tracks, positions are proportional to addresses.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -62,14 +62,14 @@ impl SeekPositionMap {
         Ok(Self::new(&lengths, window.start as f64, window.end as f64))
     }
 
-    /// The arm's position from `(address, sectors per track)`, which may be empty.
+    /// Arm positions from `(address, sectors per track)`, which may be empty.
     #[must_use]
     pub fn new(lengths: &[(f64, f64)], begin: f64, end: f64) -> Self {
         let Some((_, first)) = lengths.first() else {
             return Self {
                 address_positions: vec![(begin, 0.0), (end, 1.0)],
                 sectors_per_track: None,
-                // The innermost track has half the sectors of the outermost one, or as many.
+                // The innermost track has between half and all of the sectors of the outermost one.
                 position_error: 0.03,
             };
         };
@@ -86,7 +86,7 @@ impl SeekPositionMap {
             }
             let sectors = (address - at) / SECTOR_BYTES;
             tracks += sectors / (0.5 * (length + next));
-            // Anything between all of the one length and all of the other, equally likely.
+            // Uniform between all tracks of one length and all of the other.
             variance += (sectors * (1.0 / length - 1.0 / next)).powi(2) / 12.0;
             points.push((address, tracks));
             (at, length) = (address, next);
@@ -100,13 +100,13 @@ impl SeekPositionMap {
         }
     }
 
-    /// The arm's position at an address, 0 at the window's begin to 1 at its end.
+    /// Arm position at an address, 0 at the window's begin to 1 at its end.
     #[must_use]
     pub fn position_of_address(&self, address: u64) -> f64 {
         interpolate(&self.address_positions, address as f64, |point| *point)
     }
 
-    /// The address at a position.
+    /// Address at an arm position.
     #[must_use]
     pub fn address_of_position(&self, position: f64) -> u64 {
         interpolate(&self.address_positions, position, |(address, position)| {
@@ -116,7 +116,7 @@ impl SeekPositionMap {
     }
 }
 
-/// The straight line between neighbouring points; `of` yields what is known and what is sought.
+/// Linear interpolation; `of` maps a point to its known and its requested coordinate.
 fn interpolate(points: &[(f64, f64)], x: f64, of: impl Fn(&(f64, f64)) -> (f64, f64)) -> f64 {
     let after = points
         .partition_point(|point| of(point).0 < x)
@@ -142,7 +142,7 @@ mod tests {
     #[test]
     fn seek_positions_with_shorter_inner_tracks_grow_faster() {
         let stroke = SeekPositionMap::new(&[(0.0, 20.0), (5e5, 15.0), (1e6, 10.0)], 0.0, 1e6);
-        // 17.5 sectors a track on the average outside, 12.5 inside.
+        // 17.5 sectors per track on average outside, 12.5 inside.
         assert!(stroke.position_of_address(500_000) < 0.5);
     }
 

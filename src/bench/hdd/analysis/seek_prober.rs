@@ -1,4 +1,4 @@
-//! Single reads, one after the other, within the test's limits.
+//! Single reads, one at a time, within the benchmark's limits.
 
 use std::ops::Range;
 use std::sync::Arc;
@@ -15,14 +15,14 @@ use crate::engine::{AccessPattern, LoggedRequest, Plan, PlanLimits};
 pub struct TimedRead {
     /// First byte.
     pub address: u64,
-    /// When it was handed over.
+    /// Submission time.
     pub start: f64,
-    /// When its completion was seen.
+    /// Completion time.
     pub end: f64,
 }
 
 impl TimedRead {
-    /// How long it took, in seconds.
+    /// Response time in seconds.
     #[must_use]
     pub fn response(&self) -> f64 {
         self.end - self.start
@@ -39,23 +39,23 @@ impl From<&LoggedRequest> for TimedRead {
     }
 }
 
-/// Sends single reads to the target and keeps account of what the limits leave.
+/// Submits single reads to the target and subtracts them from the limits.
 pub struct SeekProber<'b, 'a> {
-    /// The running test.
+    /// The running benchmark.
     pub context: &'b mut RunContext<'a>,
-    /// Where addresses come from.
+    /// Random generator of addresses.
     pub random: Xoshiro256,
     plan: Plan,
     budget: PhaseBudget,
 }
 
 impl<'b, 'a> SeekProber<'b, 'a> {
-    /// A prober with the test's window, limits and seed; it reads one logical block at a time.
+    /// A prober with the benchmark's window, limits and seed; it reads one logical block at a time.
     ///
     /// # Errors
     /// When the window does not hold one block.
     pub fn new(bench: &'b mut RunContext<'a>) -> Result<Self, BenchError> {
-        // The smallest request: its place is the most exact.
+        // The smallest request has the most exact position.
         let block = bench.target.logical_block_bytes.max(512);
         let window = framework::plan_window(bench.target, bench.parameters);
         let mut plan =
@@ -71,37 +71,37 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         })
     }
 
-    /// Bytes of one read: every address is a multiple of it.
+    /// Bytes per read; every address is a multiple of it.
     #[must_use]
     pub fn block_bytes(&self) -> u64 {
         u64::from(self.plan.block_size.max_bytes())
     }
 
-    /// The part of the target that may be read.
+    /// Address range of the reads.
     #[must_use]
     pub fn window(&self) -> Range<u64> {
         self.plan.window.clone()
     }
 
-    /// What the duration leaves; `None` without such a limit.
+    /// Remaining run time; `None` without a time limit.
     #[must_use]
     pub fn remaining_time(&self) -> Option<Duration> {
         self.remaining_limits()?.duration
     }
 
-    /// What the limits leave; `None` when one is used up.
+    /// Remaining limits; `None` when one is used up.
     fn remaining_limits(&self) -> Option<PlanLimits> {
         self.budget
             .next_phase_limits(1, self.block_bytes(), PlanLimits::default())
     }
 
-    /// Whether the test shall come to its end: stopped, failed, or a limit reached.
+    /// Whether the benchmark must end: stopped, failed, or at a limit.
     #[must_use]
     pub fn is_over(&self) -> bool {
         self.context.is_stopped() || self.remaining_limits().is_none()
     }
 
-    /// The block at or before a byte, within the window.
+    /// The block that contains a byte offset, clamped to the window.
     #[must_use]
     pub fn align_down(&self, address: u64) -> u64 {
         let (block, window) = (self.block_bytes(), &self.plan.window);
@@ -118,8 +118,8 @@ impl<'b, 'a> SeekProber<'b, 'a> {
         self.align_down(range.start + offset)
     }
 
-    /// Reads these addresses in this order, as many as the limits allow. `share` is the part of
-    /// the whole test that this phase stands for.
+    /// Reads these addresses in this order, as far as the limits permit. `share` is the fraction of
+    /// the whole benchmark that this phase represents.
     ///
     /// # Errors
     /// When the phase could not be started.

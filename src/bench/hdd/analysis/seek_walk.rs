@@ -1,8 +1,8 @@
-//! A walk in jumps of one cylinder, up to a track more or less, towards the beginning of the drive:
-//! against the direction in which drives read ahead, and always on tracks not read before.
+//! A walk in jumps of one cylinder, plus or minus up to a track, towards the beginning of the
+//! drive: against the drive's read-ahead, and always on unread tracks.
 //!
-//! Where the drive's cache answers repeated reads, every block is read twice: the second time costs
-//! the command alone, under the very conditions of the jump before it.
+//! If the drive's cache answers repeated reads, the walk reads every block twice: the second read
+//! takes the command overhead only, under the same conditions as the jump before it.
 
 use super::command_overhead;
 use super::command_overhead::CommandOverhead;
@@ -12,73 +12,74 @@ use crate::bench::BenchError;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
-/// Jumps and commands are compared where a quarter of either is done: both are delayed at times,
-/// hardly ever hastened, and not by the same.
+/// Jumps and commands are compared at their lower quartile: both are sometimes late, hardly ever
+/// early, and not by the same amount.
 pub const COMPARED_QUANTILE: f64 = 0.25;
-/// Mean resultant length from which the jumps agree on where the blocks lie. One in eight passes a
-/// track more or less than a cylinder has, and may lie on the other side of the platter.
+/// Minimum mean resultant length at which the jumps agree on the angle of the blocks. One in eight
+/// crosses a track more or less than a cylinder has, and may lie on the opposite side of the
+/// platter.
 const MIN_RESULTANT_LENGTH: f64 = 0.6;
-/// An answer further than this from where most blocks lie, in revolutions, is an outlier.
+/// Residual angle in revolutions beyond which a response is an outlier.
 const MAX_TURN_RESIDUAL: f64 = 0.1;
-/// No later than this, in seconds, is an answer seen that only the computer delayed, and the least
-/// and the multiple of their usual scatter (median absolute deviation) that is allowed for. A jump
-/// that crosses one track more or less ends further away: by the skew, which hides a change of head.
+/// Bounds for a delay caused by the host alone: maximum and minimum in seconds, and the multiple of
+/// the usual scatter (median absolute deviation). A jump that crosses one track more or less ends
+/// further away: by the skew, which hides a head switch.
 const MAX_HOST_DELAY: f64 = 150e-6;
 const MIN_HOST_DELAY: f64 = 20e-6;
 const DELAY_DEVIATIONS: f64 = 8.0;
-/// Repeated reads after a jump: another number each time, so that jumps begin at angles between
-/// those of whole sectors too.
+/// Maximum repeated reads after a jump. Their number varies, so that jumps also begin at angles
+/// between those of whole sectors.
 pub const MAX_REPEATS: u64 = 3;
-/// By how many tracks a jump may be shorter or longer than [`Jumps::length`]. A jump of a whole
-/// cylinder passes as many ends of tracks as the cylinder has, and exactly one of them is its own: the
-/// arm moves by one cylinder. One that is longer or shorter by this much does so at least half the
-/// time, and where its block lies tells whether it did.
+/// Deviation of a jump's length from [`JumpPattern::jump_sectors`] in tracks. A jump of a whole
+/// cylinder crosses as many track boundaries as the cylinder has, exactly one of which is a
+/// cylinder boundary: the arm moves by one cylinder. A jump that is longer or shorter by this much
+/// does so at least half the time, and the angle of its block shows whether it did.
 const OFF_CYLINDER_TRACKS: f64 = 0.5;
-/// Jumps no longer or shorter than this mostly pass as many tracks as a cylinder has.
+/// Jumps up to this much longer or shorter mostly cross as many tracks as a cylinder has.
 const MAX_CYLINDER_EXCESS: f64 = 0.25;
 
-/// Where most jumps end.
+/// Angle at which most jumps end.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JumpLine {
-    /// [`Jump::turns`] of most.
+    /// Median of [`SeekJump::elapsed_turns`].
     pub median_turns: f64,
-    /// How far answers scatter around it, in seconds, that only the computer delayed.
+    /// Scatter of host-delayed responses around the median, in seconds.
     pub max_delay: f64,
 }
 
-/// Where jumps go and how long they are.
+/// Address range and length of the jumps.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct JumpPattern {
-    /// Highest and lowest address.
+    /// Highest address.
     pub highest_address: u64,
-    /// See `from`.
+    /// Lowest address.
     pub lowest_address: u64,
-    /// Sectors of a jump.
+    /// Length of a jump in sectors.
     pub jump_sectors: f64,
-    /// Sectors of a track.
+    /// Sectors per track.
     pub track_sectors: f64,
 }
 
 /// One jump.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct SeekJump {
-    /// Where it ended.
+    /// Address at which it ended.
     pub address: u64,
-    /// How long the read took, in seconds.
+    /// Response time of the read in seconds.
     pub response: f64,
-    /// By how many tracks it was longer than a cylinder, -0.5 to 0.5.
+    /// Excess length over a cylinder in tracks, -0.5 to 0.5.
     pub excess_tracks: f64,
-    /// Revolutions from the end of the read before it to the end of this one, as if the jump had
-    /// been one cylinder long: the same for all jumps, but for whole revolutions and noise.
+    /// Revolutions from the end of the previous read to the end of this one, corrected to a jump of
+    /// one cylinder: equal for all jumps except for whole revolutions and noise.
     pub elapsed_turns: f64,
 }
 
-/// Jumps of one batch, and the commands between them.
+/// Jumps of one batch, and the repeated reads between them.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct JumpBatch {
     /// The jumps.
     pub jumps: Vec<SeekJump>,
-    /// Response times of repeated reads, in seconds.
+    /// Response times of repeated reads in seconds.
     pub command_responses: Vec<f64>,
 }
 
@@ -87,13 +88,14 @@ pub struct JumpBatch {
 pub struct SeekWalk {
     jumps: JumpPattern,
     current_address: u64,
-    /// Jumps of every length: their responses follow the platter's law.
+    /// Jumps of all lengths, whose responses follow the distribution of the rotational delay.
     pub uniform_batches: Vec<JumpBatch>,
-    /// Jumps aimed at the edge of the law, where a revolution is just missed or just caught.
+    /// Jumps aimed at the edge of the distribution, where a revolution is just missed or just
+    /// caught.
     pub edge_batches: Vec<JumpBatch>,
 }
 
-/// The time in which the usual share ([`QUANTILE`]) of commands is done.
+/// The [`COMPARED_QUANTILE`] of the command responses in seconds.
 #[must_use]
 pub fn command_quantile(times: &[f64]) -> Option<f64> {
     robust::quantile(
@@ -102,13 +104,13 @@ pub fn command_quantile(times: &[f64]) -> Option<f64> {
     )
 }
 
-/// All jumps of some batches.
+/// The jumps of these batches.
 pub fn all_jumps(batches: &[JumpBatch]) -> impl Iterator<Item = &SeekJump> {
     batches.iter().flat_map(|batch| &batch.jumps)
 }
 
 impl SeekWalk {
-    /// A walk that is still to begin.
+    /// A walk without any jumps yet.
     #[must_use]
     pub fn new(jumps: JumpPattern) -> Self {
         Self {
@@ -124,7 +126,7 @@ impl SeekWalk {
         self.uniform_batches.iter().chain(&self.edge_batches)
     }
 
-    /// Jumps of every length within a track.
+    /// Makes jumps of all lengths within a track.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -146,9 +148,9 @@ impl SeekWalk {
         Ok(())
     }
 
-    /// Jumps aimed so that the block comes by about `edge` seconds after the request: some are
-    /// caught at once and some a revolution later, which tells the edge exactly. Does nothing
-    /// where the even jumps do not tell how to aim.
+    /// Makes jumps aimed so that the block arrives about `edge` seconds after the request: some are
+    /// caught at once and some a revolution later, which determines the edge exactly. Does nothing
+    /// if the uniform jumps do not permit aiming.
     ///
     /// # Errors
     /// When the reads could not be started.
@@ -159,7 +161,7 @@ impl SeekWalk {
         phase: (&str, f64),
         (edge, count): (f64, usize),
     ) -> Result<(), BenchError> {
-        // Widely at first; then more closely, but not closer than answers of a busy computer lie.
+        // Wide at first, then narrower, but not narrower than the scatter on a busy computer.
         const INITIAL_SPREAD: f64 = 0.12;
         const MIN_SPREAD_SECONDS: f64 = 400e-6;
         let Some(line) = self.jump_line(clockwork.revolution) else {
@@ -187,7 +189,7 @@ impl SeekWalk {
         Ok(())
     }
 
-    /// How often the block is read again before the next jump.
+    /// Number of repeated reads before the next jump.
     fn repeats_before_jump(
         &self,
         prober: &mut SeekProber<'_, '_>,
@@ -199,8 +201,8 @@ impl SeekWalk {
         }
     }
 
-    /// Jumps that are so many tracks longer than a cylinder, each after so many repeated reads of the
-    /// block before it.
+    /// Makes jumps that exceed a cylinder by these numbers of tracks, each after this many repeated
+    /// reads of the previous block.
     fn measure_batch(
         &mut self,
         prober: &mut SeekProber<'_, '_>,
@@ -221,7 +223,7 @@ impl SeekWalk {
             let jump = ((length + more * track) * SECTOR_BYTES) as u64;
             self.current_address = match self.current_address.checked_sub(jump) {
                 Some(next) if next >= to => next,
-                // Once more, but on other tracks.
+                // Restarts at the top on other tracks.
                 _ => from - prober.random.next_below((length * SECTOR_BYTES) as u64),
             };
             addresses.push(prober.align_down(self.current_address));
@@ -230,7 +232,7 @@ impl SeekWalk {
         Ok(self.split_batch(&probes, clockwork))
     }
 
-    /// Tells jumps from repeated reads.
+    /// Separates jumps from repeated reads.
     fn split_batch(&self, probes: &[TimedRead], clockwork: &DriveTiming) -> JumpBatch {
         JumpBatch {
             jumps: clockwork
@@ -246,7 +248,7 @@ impl SeekWalk {
         }
     }
 
-    /// The jump between two reads; `None` where the walk began anew.
+    /// The jump between two reads; `None` where the walk restarted.
     fn jump_between(
         &self,
         before: TimedRead,
@@ -263,8 +265,8 @@ impl SeekWalk {
         })
     }
 
-    /// The command as the repeated reads of the whole walk show it; as it was known before where
-    /// there are none.
+    /// Command overhead from the repeated reads of the whole walk; the earlier estimate if there
+    /// are none.
     #[must_use]
     pub fn command_overhead(&self, clockwork: &DriveTiming) -> CommandOverhead {
         let again: Vec<f64> = self
@@ -284,7 +286,7 @@ impl SeekWalk {
         }
     }
 
-    /// Share of the even jumps of nearly a whole cylinder that end where most of them do.
+    /// Fraction of the uniform jumps of about a cylinder that end at the common angle.
     #[must_use]
     pub fn fraction_on_line(&self, revolution: f64) -> f64 {
         let Some(line) = self.jump_line(revolution) else {
@@ -299,8 +301,8 @@ impl SeekWalk {
         on.count() as f64 / whole.len().max(1) as f64
     }
 
-    /// Where the arm moved by one cylinder, as most of the jumps of nearly a whole cylinder agree on;
-    /// `None` where they do not.
+    /// Common angle after a seek of one cylinder, on which most jumps of about a cylinder agree;
+    /// `None` if they do not.
     #[must_use]
     pub fn jump_line(&self, revolution: f64) -> Option<JumpLine> {
         let even = all_jumps(&self.uniform_batches).filter(|jump| jump.is_about_one_cylinder());
@@ -332,21 +334,20 @@ impl SeekWalk {
 }
 
 impl SeekJump {
-    /// Whether it was nearly one cylinder long.
+    /// Whether the jump was about one cylinder long.
     #[must_use]
     pub fn is_about_one_cylinder(&self) -> bool {
         self.excess_tracks.abs() < MAX_CYLINDER_EXCESS
     }
 
-    /// Whether the block was where a jump of one cylinder finds it.
+    /// Whether the block was at the angle that a seek of one cylinder predicts.
     #[must_use]
     pub fn lies_on_line(&self, line: JumpLine, revolution: f64) -> bool {
         (revolution * signed_turns(self.elapsed_turns - line.median_turns)).abs() < line.max_delay
     }
 
-    /// The response as it would be had the answer been seen as early as most: how late it was shows
-    /// in the angle. An answer that is early for its angle is right as it is: there the read before
-    /// it was seen late.
+    /// The response time corrected for host delays, which show in the angle. A response that is
+    /// early for its angle needs no correction: there the previous completion was seen late.
     #[must_use]
     pub fn punctual(&self, line: Option<JumpLine>, revolution: f64) -> f64 {
         let late = line.map_or(0.0, |line| {

@@ -1,4 +1,4 @@
-//! The shortest seek, from a walk: the edge of its jumps less the commands between them.
+//! The shortest seek, from a walk: the edge of its jumps minus the command overhead between them.
 
 use super::DriveTiming;
 use super::rotational_delay;
@@ -9,30 +9,31 @@ use crate::session::document::{Metric, Severity, Verdict};
 use crate::stats::general::{confidence, robust};
 use crate::units;
 
-/// Jumps without which a batch says nothing by itself.
+/// Minimum number of jumps for an estimate from one batch.
 const MIN_JUMPS_PER_BATCH: usize = 40;
-/// Half the width of the limits, as a share of the seek, from which it is called uncertain.
+/// Half-width of the confidence interval, as a fraction of the seek time, above which it is
+/// uncertain.
 const MAX_RELATIVE_MARGIN: f64 = 0.05;
 
-/// Share of the jumps of a whole cylinder that must end where the platter brings their blocks.
+/// Minimum fraction of whole-cylinder jumps that must end at the predicted angle.
 const MIN_FRACTION_ON_LINE: f64 = 0.6;
 
-/// What a walk says of the seek.
+/// Seek time estimate from a walk.
 #[derive(Debug, Clone, PartialEq)]
 pub struct TrackToTrackEstimate {
     /// The edge from the jumps that moved the arm by one cylinder; the distribution within the
-    /// revolution from all that were not aimed.
+    /// revolution from all jumps that were not aimed.
     pub rotational_delay: RotationalDelay,
-    /// The clockwork with the command as it was between the jumps.
+    /// Drive timing with the command overhead measured between the jumps.
     pub drive_timing: DriveTiming,
-    /// Share of the jumps that end where the platter brings a block one cylinder further.
+    /// Fraction of jumps that end at the angle predicted for the next cylinder.
     pub fraction_on_line: f64,
-    /// How far the seek may be off, in seconds, as its batches disagree: a computer that is busy
-    /// now and then delays some of them more than others. `None` for too few.
+    /// Error of the seek time in seconds, from the disagreement of its batches: an intermittently
+    /// busy computer delays some of them more than others. `None` for too few batches.
     pub batch_margin: Option<f64>,
 }
 
-/// What the walk says so far; `None` for too few jumps.
+/// The estimate from the walk so far; `None` for too few jumps.
 #[must_use]
 pub fn analyse_walk(walk: &SeekWalk, clockwork: &DriveTiming) -> Option<TrackToTrackEstimate> {
     let raw: Vec<_> = seek_walk::all_jumps(&walk.uniform_batches)
@@ -60,8 +61,8 @@ pub fn analyse_walk(walk: &SeekWalk, clockwork: &DriveTiming) -> Option<TrackToT
     })
 }
 
-/// The edge of those of the jumps that moved the arm by one cylinder; of all where that does not
-/// show.
+/// The edge of the jumps that moved the arm by one cylinder; of all jumps if these cannot be
+/// identified.
 fn single_cylinder_edge<'a>(
     jumps: impl Iterator<Item = &'a SeekJump>,
     line: Option<JumpLine>,
@@ -75,7 +76,7 @@ fn single_cylinder_edge<'a>(
     rotational_delay::measure_rotational_delay(&punctual, turn, WaitEdge::LowerQuartile)
 }
 
-/// The 95 % margin of the mean of what every batch says alone.
+/// The 95 % margin of the mean of the estimates of single batches.
 fn margin_between_batches(
     aimed: &[JumpBatch],
     line: Option<JumpLine>,
@@ -92,7 +93,7 @@ fn margin_between_batches(
 }
 
 impl TrackToTrackEstimate {
-    /// The seek as a figure; the block passes under the head in `passing` seconds.
+    /// The seek time as a metric; the block passes under the head in `passing` seconds.
     #[must_use]
     pub fn seek_metric(&self, name: &str, passing: f64) -> Metric {
         let figure = super::seek_metric(name, &self.rotational_delay, &self.drive_timing, passing);
@@ -104,9 +105,9 @@ impl TrackToTrackEstimate {
         figure.with_interval(low, high)
     }
 
-    /// How coarsely the edge is seen, in seconds. Blocks come by at distances of their passing, and each
-    /// number of repeated reads before a jump shifts where among them it begins. Between two of these
-    /// places nothing is seen: the quickest seeks may end anywhere from one of them down to the next.
+    /// Resolution of the edge in seconds. Blocks arrive at intervals of their passage time, and the
+    /// number of repeated reads before a jump shifts the phase of the start. Between two of these
+    /// phases nothing is observable: the fastest seeks may end anywhere within the interval.
     fn edge_resolution(&self, passing: f64) -> f64 {
         let command = self.drive_timing.command_overhead;
         let begins = match command.caches_last_read {
@@ -122,8 +123,8 @@ impl TrackToTrackEstimate {
         inner.fold(first + passing - last, f64::max)
     }
 
-    /// Says why the figure is not to be trusted: the blocks are not where a platter brings them, or
-    /// its limits are wider than a figure can bear.
+    /// The check for an unreliable metric: the blocks are not at the predicted angles, or the
+    /// confidence interval is too wide.
     #[must_use]
     pub fn check_plausibility(&self, seek: &Metric) -> Option<Verdict> {
         if self.fraction_on_line < MIN_FRACTION_ON_LINE

@@ -1,25 +1,25 @@
-//! Zones: stretches of addresses whose tracks are equally long.
+//! Zones: address ranges with tracks of equal length.
 
 use super::layout::TrackLayout;
 
-/// Tracks of the same zone differ by no more than this share.
+/// Maximum relative difference of track lengths within a zone.
 const MAX_ZONE_VARIATION: f64 = 0.006;
-/// A step this many standard errors high is no chance.
+/// Minimum significance of a step in standard errors.
 const MIN_SIGMAS: f64 = 4.0;
 
-/// The length of tracks at one place.
+/// Track length at one offset.
 #[derive(Debug, Clone, Copy, PartialEq)]
 pub struct TrackLengthSample {
     /// Byte address.
     pub address: f64,
-    /// Sectors of a track there.
+    /// Sectors per track there.
     pub sectors_per_track: f64,
-    /// Its standard error.
+    /// Standard error of the sectors per track.
     pub standard_error: f64,
 }
 
 impl TrackLengthSample {
-    /// The tracks below an address.
+    /// A sample from the tracks below an address.
     #[must_use]
     pub fn from_layout(top: u64, layout: &TrackLayout) -> Self {
         Self {
@@ -29,14 +29,14 @@ impl TrackLengthSample {
         }
     }
 
-    /// Whether the tracks of another place are certainly of another length.
+    /// Whether the track length at another offset is significantly different.
     #[must_use]
     pub fn is_in_other_zone(&self, other: &Self) -> bool {
         step_height(self, other) > 0.0
     }
 }
 
-/// How high the step from one place to another is, as a share; 0 where it may be chance.
+/// Relative height of the step between two offsets; 0 if not significant.
 fn step_height(left: &TrackLengthSample, right: &TrackLengthSample) -> f64 {
     let difference = (left.sectors_per_track - right.sectors_per_track).abs();
     let error = left.standard_error.hypot(right.standard_error);
@@ -48,8 +48,8 @@ fn step_height(left: &TrackLengthSample, right: &TrackLengthSample) -> f64 {
     }
 }
 
-/// The middle of the widest interval that still hides a boundary, wider than `finest` bytes;
-/// `None` when all boundaries are known as finely as that. Places in ascending order.
+/// Midpoint of the widest interval, above `finest` bytes, that contains a boundary; `None` when all
+/// boundaries are known to that resolution. Samples are in ascending order.
 #[must_use]
 pub fn widest_boundary_interval(places: &[TrackLengthSample], finest: f64) -> Option<f64> {
     places
@@ -62,9 +62,9 @@ pub fn widest_boundary_interval(places: &[TrackLengthSample], finest: f64) -> Op
         .map(|two| 0.5 * (two[0].address + two[1].address))
 }
 
-/// Joins neighbours with equally long tracks: begin and mean length of each zone. A single place
-/// with neighbours nearer than `finest` lies across a boundary and is none of its own; nor is one
-/// between two neighbours that are alike.
+/// Merges neighbours with tracks of equal length: begin and mean length of each zone. A single
+/// sample with neighbours nearer than `finest` lies across a boundary and forms no zone; nor does
+/// one between two neighbours that are alike.
 #[must_use]
 pub fn group_zones(places: &[TrackLengthSample], finest: f64) -> Vec<(f64, f64)> {
     let astray = |index: usize| {

@@ -1,4 +1,4 @@
-//! What the sweep shows: its curves, the fitted line, and what follows from that.
+//! Results of the sweep: curves, fitted line, and derived metrics.
 
 use crate::bench::RunContext;
 use crate::bench::framework;
@@ -11,10 +11,10 @@ use crate::session::document::{ChartAxis, Metric, MetricUnit, Series, Severity, 
 use crate::stats::latency::response_model::{ResponseModel, crossing_point};
 use crate::units;
 
-/// Fewer requests than these make no mean.
+/// Minimum number of requests for a mean.
 const MIN_REQUESTS: u64 = 5;
 
-/// What follows from the fitted line: name and unit.
+/// Metrics derived from the fitted line: name and unit.
 const DERIVED_METRICS: [(&str, MetricUnit); 6] = [
     ("access_time", MetricUnit::Nanoseconds),
     ("media_throughput", MetricUnit::BytesPerSecond),
@@ -24,20 +24,19 @@ const DERIVED_METRICS: [(&str, MetricUnit); 6] = [
     ("full_copy_time", MetricUnit::Nanoseconds),
 ];
 
-/// What the sizes gave in the rounds so far.
+/// Results per size from the rounds so far.
 #[derive(Debug)]
 pub(crate) struct BlockSizePoints {
-    /// Bytes of a request.
     bytes: Vec<f64>,
     request_counts: Vec<u64>,
-    /// Mean response times, in nanoseconds.
+    /// Mean latencies in nanoseconds.
     mean_latencies: SweepRounds,
     /// Requests per second.
     iops: SweepRounds,
 }
 
 impl BlockSizePoints {
-    /// Nothing measured yet.
+    /// Creates it without any measurements.
     pub(crate) fn new(sizes: &[u32], seed: u64) -> Self {
         Self {
             bytes: sizes.iter().map(|size| f64::from(*size)).collect(),
@@ -47,7 +46,6 @@ impl BlockSizePoints {
         }
     }
 
-    /// Adds a phase.
     pub(crate) fn add(
         &mut self,
         SweepTurn { point, round, .. }: SweepTurn,
@@ -70,7 +68,8 @@ impl BlockSizePoints {
             .collect()
     }
 
-    /// A curve over the sizes in bytes: the rounds' means and intervals times a factor of each size.
+    /// A curve over the size in bytes: means and confidence intervals over the rounds, each
+    /// multiplied by a factor of its size.
     fn build_series(
         &self,
         name: &str,
@@ -94,7 +93,6 @@ impl BlockSizePoints {
         series
     }
 
-    /// Sets the curves.
     pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
         let most = |factor: fn(f64) -> f64| {
             let values = self
@@ -137,8 +135,8 @@ impl BlockSizePoints {
         }
     }
 
-    /// `[bytes, response time, IOPS]` of every size with enough requests: the means, then those of
-    /// each round that has all of these sizes.
+    /// `[bytes, latency, IOPS]` of every size with enough requests: the means, then those of each
+    /// round with all of these sizes.
     fn measured_points(&self) -> (Vec<[f64; 3]>, Vec<Vec<[f64; 3]>>) {
         let known = self.sizes_with_enough_requests();
         let means = known.iter().filter_map(|point| {
@@ -159,8 +157,8 @@ impl BlockSizePoints {
         (means.collect(), rounds.collect())
     }
 
-    /// The metrics of the fitted line and of the crossing; their intervals are those of the same metrics
-    /// of each round.
+    /// Sets the metrics of the fitted line and of the crossing; their confidence intervals come
+    /// from the same metrics of each round.
     pub(crate) fn set_model_metrics(&self, bench: &mut RunContext<'_>) {
         let names = DERIVED_METRICS.iter().map(|(name, _)| *name);
         let stale: Vec<&str> = names.chain(["crossing_block_size"]).collect();
@@ -188,7 +186,7 @@ impl BlockSizePoints {
             .iter()
             .filter_map(|round| fit_unsplit(round, limit))
             .collect();
-        // A line that only some of the rounds show is none.
+        // A line must fit in every round.
         let model = fit_unsplit(&means, limit).filter(|_| models.len() == rounds.len());
         match model {
             Some(model) => set_fitted_line(bench, &model, &models, &means),
@@ -201,7 +199,7 @@ impl BlockSizePoints {
     }
 }
 
-/// Sets a metric with the interval of its values in the rounds.
+/// Sets a metric with the confidence interval of its values over the rounds.
 fn set_metric_with_interval(
     bench: &mut RunContext<'_>,
     (name, unit): (&str, MetricUnit),
@@ -215,7 +213,7 @@ fn set_metric_with_interval(
     });
 }
 
-/// Where throughput and IOPS, as shares of their best, cross.
+/// Size at which throughput and IOPS, as fractions of their maxima, cross.
 fn efficiency_crossing(points: &[[f64; 3]]) -> Option<f64> {
     let most = |value: fn(&[f64; 3]) -> f64| points.iter().map(value).fold(0.0, f64::max);
     let (rate, iops) = (most(|point| point[0] * point[2]), most(|point| point[2]));
@@ -226,7 +224,7 @@ fn efficiency_crossing(points: &[[f64; 3]]) -> Option<f64> {
     crossing_point(&shares)
 }
 
-/// Sizes that the kernel does not split: the pieces of the others are served side by side.
+/// Sizes that the kernel does not split: it submits the pieces of larger requests in parallel.
 fn unsplit_points(points: &[[f64; 3]], limit: Option<f64>) -> impl Iterator<Item = [f64; 2]> {
     points
         .iter()
@@ -238,7 +236,7 @@ fn fit_unsplit(points: &[[f64; 3]], limit: Option<f64>) -> Option<ResponseModel>
     ResponseModel::fit(&unsplit_points(points, limit).collect::<Vec<_>>())
 }
 
-/// The metrics of [`DERIVED`], in that order.
+/// Values of the metrics in [`DERIVED_METRICS`], in that order.
 fn derived_metrics(bench: &RunContext<'_>, model: &ResponseModel) -> [f64; 6] {
     let parameters = bench.parameters;
     let bytes = |name| parameters.bytes(name).unwrap_or(8) as f64;
@@ -254,7 +252,7 @@ fn derived_metrics(bench: &RunContext<'_>, model: &ResponseModel) -> [f64; 6] {
     ]
 }
 
-/// The fitted line and what follows from it.
+/// Sets the fitted line and the metrics derived from it.
 fn set_fitted_line(
     bench: &mut RunContext<'_>,
     model: &ResponseModel,
@@ -303,7 +301,7 @@ fn kernel_splits_requests(limit: f64) -> Verdict {
     )
 }
 
-/// Above which size the kernel splits requests, where that is known.
+/// Size in bytes above which the kernel splits requests, if known.
 fn split_limit(target: &Target) -> Option<f64> {
     let kib = target.drive.as_ref()?.max_request_kib?;
     Some(f64::from(kib) * 1024.0)

@@ -52,7 +52,7 @@ fn block_size_sweep_names_and_excludes_sizes_split_by_kernel() {
         drive,
         ..opened.target.clone()
     };
-    // Pieces of a split request go side by side, four at a time.
+    // Pieces of a split request run in parallel, four at a time.
     let fake = FakeDrive::new(|asked| {
         let pieces = u64::from(asked.bytes).div_ceil(131_072);
         let piece = 100_000 + u64::from(asked.bytes).min(131_072) * 10;
@@ -86,7 +86,7 @@ fn block_size_sweep_sizes_fit_in_window() {
 fn block_size_sweep_intervals_of_noisy_drive_cover_truth() {
     let mut covered = [0; 3];
     for seed in 0..40_u64 {
-        // 100 us and 10 ns a byte, up to 6 % more or less from phase to phase.
+        // 100 us plus 10 ns per byte, up to 6 % variation between phases.
         let fake = FakeDrive::new(move |asked: &fake::FakeRequest<'_>| {
             let noise = 0.94 + 0.12 * unit_interval(splitmix64(asked.plan.seed));
             Some(((100_000.0 + 10.0 * f64::from(asked.bytes)) * noise) as u64)

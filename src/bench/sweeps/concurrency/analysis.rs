@@ -1,4 +1,4 @@
-//! What the sweep shows: its curves, and the depths that stand out.
+//! Results of the sweep: curves and characteristic depths.
 
 use crate::bench::RunContext;
 use crate::bench::framework;
@@ -12,31 +12,29 @@ use crate::stats::latency::concurrency::{
 };
 use crate::stats::latency::histogram::LatencyHistogram;
 
-/// A depth is as good as the best from this share of its score, or of its IOPS, on.
+/// Fraction of the best score or IOPS from which a depth is equivalent to the best.
 const EQUIVALENCE_FRACTION: f64 = 0.95;
-/// The p90 of one round rests on this many requests at least; its scatter from round to round shows
-/// what that is worth.
+/// Minimum requests in one round for its p90; the scatter between rounds shows its accuracy.
 const MIN_REQUESTS_IN_ROUND: u64 = 20;
-/// A deeper queue that gives more than this times the IOPS is worth measuring.
+/// Minimum ratio of IOPS that makes a deeper queue worth measuring.
 const MIN_WORTHWHILE_SPEEDUP: f64 = 1.02;
 
-/// What was measured at the depths so far.
+/// Results per depth from the rounds so far.
 #[derive(Debug)]
 pub(crate) struct DepthSweep {
     alpha: f64,
     depths: Vec<u32>,
-    /// Response times of all rounds.
+    /// Latencies of all rounds.
     latencies: Vec<LatencyHistogram>,
-    /// Requests per second.
     iops: SweepRounds,
-    /// p90 in nanoseconds.
+    /// p90 latency in nanoseconds.
     p90_latencies: SweepRounds,
-    /// Requests in flight by Little's law.
+    /// Mean requests in flight by Little's law.
     reached_depths: SweepRounds,
 }
 
 impl DepthSweep {
-    /// Nothing measured yet; `alpha` is the weight of throughput in the score.
+    /// Creates it without any measurements; `alpha` is the weight of throughput in the score.
     pub(crate) fn new(depths: &[u32], alpha: f64, seed: u64) -> Self {
         let rounds = SweepRounds::new(depths.len(), seed);
         Self {
@@ -49,7 +47,6 @@ impl DepthSweep {
         }
     }
 
-    /// Adds a phase.
     pub(crate) fn add_phase(&mut self, turn: SweepTurn, plan: &Plan, outcome: &ExecutionOutcome) {
         let SweepTurn { point, round, .. } = turn;
         let latency = combined_latency(outcome);
@@ -58,7 +55,7 @@ impl DepthSweep {
             return;
         };
         self.iops.set_value(point, round, rate);
-        // What was in flight while the queue ran empty counts as well: not more than was asked for.
+        // Requests completed while the queue drains count as well: clamp to the requested depth.
         let seconds = plan.limits.duration.filter(|_| plan.ramp_time.is_zero());
         let seconds = seconds.map_or(outcome.elapsed, |time| time.min(outcome.elapsed));
         let reached = mean_in_flight(latency.count() as f64 / seconds.as_secs_f64(), mean);
@@ -71,7 +68,7 @@ impl DepthSweep {
         }
     }
 
-    /// The depths whose IOPS and p90 are known, with their indices.
+    /// Depths with known IOPS and p90, with their indices.
     fn steps(&self) -> Vec<(usize, DepthStep)> {
         let step = |point: usize| {
             let step = DepthStep {
@@ -84,7 +81,7 @@ impl DepthSweep {
         (0..self.depths.len()).filter_map(step).collect()
     }
 
-    /// The known depths in one round.
+    /// Depths with known values in one round.
     fn steps_of_round(&self, points: &[usize], round: usize) -> Option<Vec<DepthStep>> {
         let step = |point: &usize| {
             Some(DepthStep {
@@ -96,8 +93,8 @@ impl DepthSweep {
         points.iter().map(step).collect()
     }
 
-    /// Indices of depths that cannot pay: those behind two doublings that brought nothing but longer
-    /// response times, where no deeper one brought more either.
+    /// Indices of depths without benefit: those after two doublings that only increased latency, if
+    /// no deeper one increased IOPS either.
     pub(crate) fn depths_without_gain(&self) -> Vec<usize> {
         let (points, steps): (Vec<usize>, Vec<DepthStep>) = self.steps().into_iter().unzip();
         let is_last = |last: &usize| {
@@ -110,7 +107,8 @@ impl DepthSweep {
         }
     }
 
-    /// The score of every depth in every round, by the best IOPS and the best p90 of all rounds.
+    /// The score of every depth in every round, relative to the best IOPS and the best p90 of all
+    /// rounds.
     fn scores(&self) -> SweepRounds {
         let steps: Vec<DepthStep> = self.steps().into_iter().map(|(_, step)| step).collect();
         let most = steps.iter().map(|step| step.iops).fold(0.0, f64::max);
@@ -137,7 +135,6 @@ impl DepthSweep {
         rounds
     }
 
-    /// Sets the curves.
     pub(crate) fn set_series(&self, bench: &mut RunContext<'_>) {
         let known: Vec<usize> = self.steps().iter().map(|(point, _)| *point).collect();
         let places: Vec<f64> = known
@@ -177,10 +174,10 @@ impl DepthSweep {
         ));
     }
 
-    /// Sets the metrics of the depths that stand out, and the checks.
+    /// Sets the metrics of the characteristic depths, and the checks.
     pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
         let steps = self.steps();
-        // Depths that were left out after the first round are none to choose from.
+        // Depths skipped after the first round are no candidates.
         let points: Vec<usize> = steps
             .iter()
             .map(|(point, _)| *point)
@@ -194,7 +191,7 @@ impl DepthSweep {
         }
     }
 
-    /// IOPS, p90 and the depth itself under these names.
+    /// Sets IOPS, p90 and the depth itself under these names.
     fn set_depth_metrics(
         &self,
         bench: &mut RunContext<'_>,
@@ -284,7 +281,7 @@ impl DepthSweep {
         bench.set_verdict(reason.to_check(compared, &names));
     }
 
-    /// The knee, where all rounds have it at one depth.
+    /// Sets the knee if all rounds have it at the same depth.
     fn set_knee(&self, bench: &mut RunContext<'_>, points: &[usize]) {
         let of_round = |round: usize| self.steps_of_round(points, round);
         let rounds: Vec<Vec<DepthStep>> = (0..DEFAULT_ROUNDS).filter_map(of_round).collect();
@@ -310,7 +307,7 @@ impl DepthSweep {
         }
     }
 
-    /// The checks on what was measured.
+    /// Sets the checks on the quality of the measurement.
     fn check_quality(&self, bench: &mut RunContext<'_>) {
         let missed = (0..self.depths.len()).find_map(|point| {
             let (depth, reached) = (
@@ -323,7 +320,7 @@ impl DepthSweep {
             bench.set_verdict(framework::below_target_depth(depth, reached));
         }
         let unknown: Vec<String> = (0..self.depths.len())
-            // What a stop left out is no news.
+            // After a stop, missing depths are expected.
             .filter(|point| !bench.is_stopped() || self.iops.mean(*point).is_some())
             .filter(|point| self.latencies[*point].percentile(90.0).is_none())
             .map(|point| self.depths[point].to_string())
@@ -334,9 +331,9 @@ impl DepthSweep {
     }
 }
 
-/// Requests per second with a full queue. At the end of its time a phase has `depth` requests in
-/// flight, which it waits for while the queue runs empty: they are left out, but for half of the one
-/// that was about to be done.
+/// Requests per second with a full queue. At the end of its run time a phase has `depth` requests
+/// in flight and waits for them while the queue drains. The rate excludes these, except for half of
+/// the request that was about to complete.
 fn full_queue_iops(plan: &Plan, outcome: &ExecutionOutcome) -> Option<f64> {
     let seconds = outcome.elapsed.as_secs_f64();
     let all = outcome.stats.requests() as f64;

@@ -1,4 +1,4 @@
-//! Rounds of the workload until five in a row agree.
+//! Rounds of the workload until five in a row are in steady state.
 
 use super::written::ThroughputByBytesWritten;
 use crate::bench::framework;
@@ -10,8 +10,8 @@ use crate::session::document::{Metric, MetricUnit, Severity, Verdict};
 use crate::stats::latency::steady_state::{MAX_RANGE, SteadyStateWindow, WINDOW_ROUNDS};
 use crate::units;
 
-/// Rounds until the drive has settled or a limit is reached. `before` is the part of the whole
-/// test that is done already.
+/// Runs rounds until the drive is in steady state or a limit is reached. `before` is the fraction
+/// of the whole benchmark that is already complete.
 pub(crate) fn run_rounds(
     bench: &mut RunContext<'_>,
     plan: &Plan,
@@ -57,7 +57,7 @@ pub(crate) fn run_rounds(
     Ok(())
 }
 
-/// The rounds so far; says whether the drive has settled.
+/// Sets the results of the rounds so far; returns whether the drive is in steady state.
 fn set_round_results(
     bench: &mut RunContext<'_>,
     values: &[f64],

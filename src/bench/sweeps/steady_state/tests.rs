@@ -29,7 +29,7 @@ fn steady_state_throughput_drop_names_cache_size() {
 #[test]
 fn steady_state_of_drifting_drive_is_not_reached() {
     let fake = FakeDrive::new(|asked| {
-        // Each round has a seed of its own.
+        // Each round has its own seed.
         Some(if asked.plan.seed.is_multiple_of(2) {
             100_000
         } else {

@@ -1,4 +1,4 @@
-//! Throughput against what was written, and the cliff where a cache is full.
+//! Throughput over bytes written, and the drop where a cache is full.
 
 use std::time::Duration;
 
@@ -9,29 +9,28 @@ use crate::stats::general::segments::find_level_drop;
 use crate::stats::general::timeline::RunTimeline;
 use crate::units;
 
-/// A fall by less than this share is no cache's end.
+/// Minimum relative drop at the end of a cache.
 const MIN_DROP_FRACTION: f64 = 0.3;
-/// Buckets of time on either side of a cliff.
+/// Minimum number of time buckets on either side of a drop.
 const MIN_DROP_BUCKETS: usize = 3;
 
-/// Throughput by bytes written, over the whole test.
+/// Throughput over bytes written, for the whole benchmark.
 #[derive(Debug, Default)]
 pub(crate) struct ThroughputByBytesWritten {
     written_bytes: f64,
     points: Vec<[f64; 2]>,
-    /// Where each phase's points begin: preconditioning and rounds differ by themselves.
+    /// First point of each phase: preconditioning and rounds differ in rate by design.
     phase_starts: Vec<usize>,
 }
 
 impl ThroughputByBytesWritten {
-    /// Adds a phase.
     pub(crate) fn add_phase(&mut self, timeline: &RunTimeline, elapsed: Duration) {
         self.phase_starts.push(self.points.len());
         let elapsed_ns = u64::try_from(elapsed.as_nanos()).unwrap_or(u64::MAX);
         let rates = timeline.rates_over_time(elapsed_ns);
         for (index, bucket) in timeline.buckets().iter().enumerate() {
             self.written_bytes += bucket.bytes as f64;
-            // The last bucket may be too short to have a rate; its bytes count all the same.
+            // The last bucket may be too short for a rate; its bytes count all the same.
             if let Some(rate) = rates.get(index) {
                 self.points.push([self.written_bytes, rate[2]]);
             }
@@ -43,7 +42,7 @@ impl ThroughputByBytesWritten {
         }
     }
 
-    /// What was measured so far, as a curve.
+    /// The measurement so far as a curve.
     pub(crate) fn series(&self) -> Series {
         series(
             "throughput-against-written",
@@ -53,7 +52,7 @@ impl ThroughputByBytesWritten {
         )
     }
 
-    /// Sets the curve, and the size of the cache where there is a cliff.
+    /// Sets the curve, and the cache size if there is a drop.
     pub(crate) fn set_results(&self, bench: &mut RunContext<'_>) {
         bench.set_series(self.series());
         // The first phase fills the cache; without preconditioning that is all rounds together.

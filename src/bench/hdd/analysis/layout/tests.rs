@@ -4,7 +4,7 @@ use crate::drive::random::Xoshiro256;
 use crate::stats::rotation::circular::wrap_turns;
 use proptest::prelude::*;
 
-/// Samples of a medium with these tracks, read with that noise (in revolutions).
+/// Samples of a medium with these tracks and this noise (in revolutions).
 fn simulated_samples(
     length: f64,
     heads: i64,
@@ -88,12 +88,12 @@ fn cylinder_of_eight_tracks_is_found() {
         let layout = fit_layout(&samples, 1628.0, 0.02).unwrap();
         let found = find_cylinder(&layout.skews).map(|cylinder| cylinder.tracks);
         assert_eq!(found, Some(8), "{seed} {layout:?}");
-        // Not even where the period cannot be seen.
+        // Not even where the period is undetectable.
         assert!(!are_skews_uniform(&layout.skews[..40]), "{seed}");
     }
 }
 
-/// Skews of `tracks` tracks, every `period`th of them odd.
+/// Skews of `tracks` tracks, every `period`th of them different.
 fn literal_skews(tracks: i64, period: i64) -> Vec<(i64, f64)> {
     (1..tracks)
         .map(|track| (track, if track % period == 7 { 0.13 } else { 0.1 }))
@@ -105,7 +105,7 @@ fn cylinder_of_half_period_is_rejected() {
     let found = |skews: &[(i64, f64)]| find_cylinder(skews).map(|cylinder| cylinder.tracks);
     let all = literal_skews(230, 40);
     assert_eq!(found(&all), Some(40));
-    // Where every other of the places of half a period was not seen at all, but one was.
+    // Every other position of half a period is unobserved, except one.
     let mut seldom: Vec<_> = all
         .into_iter()
         .filter(|skew| skew.1 > 0.12 || skew.0 % 20 != 7)
@@ -113,7 +113,7 @@ fn cylinder_of_half_period_is_rejected() {
     seldom.push((107, 0.1));
     seldom.sort_by_key(|skew| skew.0);
     assert_ne!(found(&seldom), Some(20));
-    // Two that are odd alike are enough to say that not all are alike.
+    // Two equal outliers are enough to show that not all skews are alike.
     let few = literal_skews(90, 40);
     assert_eq!((found(&few), are_skews_uniform(&few)), (None, false));
     assert!(are_skews_uniform(&literal_skews(90, 1000)));

@@ -1,5 +1,5 @@
-//! Tracks as lines of the angle over the sector: how well samples lie on them, their common slope,
-//! and where each begins.
+//! Tracks as lines of angle over sector: goodness of fit of the samples, common slope, and begin of
+//! each track.
 
 use std::f64::consts::TAU;
 
@@ -7,12 +7,12 @@ use super::SectorAngle;
 use crate::stats::general::robust;
 use crate::stats::rotation::circular::{ResultantVector, signed_turns, wrap_turns};
 
-/// What a sample on another track counts for, in revolutions.
+/// Distance assigned to a sample on another track, in revolutions.
 const OTHER_TRACK_DISTANCE: f64 = 0.05;
-/// Residual angles beyond this do not belong to the track.
+/// Samples with a larger residual angle do not belong to the track.
 const MAX_RESIDUAL_ANGLE: f64 = 0.08;
 
-/// A sample with its way along the track taken off: what is left is where its track begins.
+/// A sample without its rotation along the track: the remainder is the begin of its track.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct TrackOffset {
     sector: f64,
@@ -21,7 +21,7 @@ pub(crate) struct TrackOffset {
     sin: f64,
 }
 
-/// Takes the way along tracks of that length off all samples.
+/// Removes the rotation along tracks of this length from all samples.
 pub(crate) fn track_offsets(samples: &[SectorAngle], length: f64) -> Vec<TrackOffset> {
     let turn = |sample: &SectorAngle| {
         let begin = wrap_turns(sample.angle - sample.sector / length);
@@ -36,7 +36,7 @@ pub(crate) fn track_offsets(samples: &[SectorAngle], length: f64) -> Vec<TrackOf
     samples.iter().map(turn).collect()
 }
 
-/// The samples of one track each, in their order.
+/// The samples of each track, in their order.
 fn samples_by_track(
     turned: &[TrackOffset],
     length: f64,
@@ -52,9 +52,9 @@ fn samples_by_track(
         })
 }
 
-/// How well the samples lie on the lines of their tracks, 0 to 1: the mean distance, where a
-/// sample that is on another track counts for [`ELSEWHERE`] however far it is. A track with a
-/// single sample says nothing.
+/// Goodness of fit of the samples to the lines of their tracks, 0 to 1: the mean distance, where a
+/// sample on another track has the distance [`OTHER_TRACK_DISTANCE`]. A track with a single sample
+/// is ignored.
 pub(crate) fn layout_score(turned: &[TrackOffset], length: f64, boundary: f64) -> f64 {
     let (mut sum, mut freedom) = (0.0, 0.0);
     for (_, part, begin) in samples_by_track(turned, length, boundary) {
@@ -74,11 +74,11 @@ pub(crate) fn layout_score(turned: &[TrackOffset], length: f64, boundary: f64) -
     }
 }
 
-/// Least squares of the angle against the sector, with one slope for all tracks and an intercept
-/// for each: the length and its standard error. Samples far from their track's line, late answers
-/// and those across its end, lose their weight (Tukey's biweight; Beaton and Tukey 1974). Which
-/// sample is on which track is settled by the length given: else a slightly other length would put
-/// more and more samples on wrong tracks, and those would pull it further away.
+/// Least squares of angle over sector, with one slope for all tracks and an intercept for each: the
+/// length and its standard error. Samples far from their track's line, late completions and those
+/// across its end have reduced weight (Tukey's biweight; Beaton and Tukey 1974). The given length
+/// fixes the assignment of samples to tracks: otherwise a slightly different length would move more
+/// and more samples to wrong tracks, which would increase its error further.
 pub(crate) fn refit_track_length(
     samples: &[SectorAngle],
     given: f64,
@@ -130,7 +130,7 @@ struct LinePoint {
     weight: f64,
 }
 
-/// The slope that groups of points have in common, and its standard error.
+/// The common slope of groups of points, and its standard error.
 fn common_slope<'a>(groups: impl Iterator<Item = &'a Vec<LinePoint>>) -> Option<(f64, f64)> {
     let (mut spread, mut common, mut squares, mut freedom) = (0.0, 0.0, 0.0, -1.0);
     for group in groups {
@@ -172,7 +172,7 @@ pub(crate) fn track_skews(samples: &[SectorAngle], length: f64, boundary: f64) -
         .collect()
 }
 
-/// The median begin of a track: a late answer or two cannot move it far.
+/// The median begin of a track: robust against a few late completions.
 fn median_offset(track: &[TrackOffset]) -> Option<f64> {
     let mut sum = ResultantVector::default();
     track
