@@ -184,7 +184,7 @@ impl RecordingSession {
 
 /// Traces the requests of a device.
 struct RequestRecording {
-    // The first field is dropped before the capture, whose thread may be blocked on the full channel.
+    // Dropped first, before the capture: its thread may be blocked on the full channel.
     receiver: Receiver<RequestBatch>,
     _capture: TraceCapture,
     drive: String,
