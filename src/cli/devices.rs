@@ -48,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-/// A drive with the devices above it and tuning advice, as JSON.
+/// A drive with its file systems and tuning advice, as JSON.
 #[derive(Serialize)]
 struct DeviceListing<'a> {
     #[serde(flatten)]

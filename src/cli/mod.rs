@@ -307,8 +307,8 @@ fn restore_leftovers() -> Vec<String> {
     sentences.collect()
 }
 
-/// Prints one line to stderr. A line break in a name is shown as `
-/// `, so that the rest of the name cannot look like another message. A closed stderr is no error.
+/// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
+/// cannot look like another message. A closed stderr is no error.
 fn print_status_line(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_str(line));
 }

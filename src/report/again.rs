@@ -12,7 +12,7 @@ use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
 
-/// Options of `diskscope run` that are not parameters of a benchmark.
+/// Options of `diskscope run` that are not parameters, and affect only how a benchmark measures.
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];

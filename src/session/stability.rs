@@ -84,7 +84,7 @@ pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
 }
 
 /// The lowest and the highest value of a metric, if their confidence intervals do not overlap, and
-/// the distance between those intervals as a fraction of the lower.
+/// the difference of the values as a fraction of the lower.
 fn disjoint_extremes<'a>(
     name: &str,
     repeats: &[FigureIndex<'a>],

@@ -29,7 +29,7 @@ pub(super) fn page_title(inputs: &[ComparisonInput<'_>]) -> String {
         names.push(&counted);
     }
     let on = match hosts.as_slice() {
-        // If the hosts differ, they are the labels, or the file names are more specific.
+        // Different hosts are the labels already, or the labels are more specific file names.
         [host] => format!(" on {host}"),
         _ => String::new(),
     };

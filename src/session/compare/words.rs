@@ -91,8 +91,8 @@ impl ComparedBenchmark {
 }
 
 impl ComparedMetric {
-    /// Why ratios of the metric are not determined, each reason once, such as `run too short (A,
-    /// C)`.
+    /// Why ratios of the metric are not determined, each reason once, such as
+    /// `run too short (A, C)`.
     fn not_determined_reasons(&self) -> Vec<String> {
         let samples = self.samples.iter().flatten();
         let against = samples.filter_map(|sample| sample.against_baseline.as_ref());

@@ -117,8 +117,8 @@ impl Metric {
         Some(format!("{low} to {high}"))
     }
 
-    /// The larger half-width of the 95 % confidence interval relative to the value, such as `+-1.2
-    /// %`.
+    /// The larger half-width of the 95 % confidence interval relative to the value, such as
+    /// `+-1.2 %`.
     #[must_use]
     pub fn margin_text(&self) -> Option<String> {
         let margin = (self.value - self.low?).max(self.high? - self.value);

@@ -48,9 +48,9 @@ pub struct Series {
     /// Name, such as `iops-over-time`.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
-    /// Horizontal axis.
+    /// Quantity and unit of x.
     pub x: ChartAxis,
-    /// Vertical axis.
+    /// Quantity and unit of y.
     pub y: ChartAxis,
     /// `[x, y]`, in the order of measurement.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 2_000_000>")]
