@@ -315,7 +315,7 @@ fn print_status_line(line: &str) {
 
 /// Writes a result to stdout; false if the reader closed it (`| head`), which is no error. Every
 /// result passes through here: the output contains only text and line ends. JSON is escaped already
-/// ([`safe_json`]) and is not changed.
+/// ([`json`]) and is not changed.
 fn print_result(text: &str) -> std::result::Result<bool, CommandFailure> {
     let text = printable_lines(text);
     let mut stdout = io::stdout().lock();

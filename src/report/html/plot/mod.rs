@@ -198,7 +198,7 @@ impl HtmlPlot<'_> {
             .collect()
     }
 
-    /// End of the last step, estimated from the mean length of the others; `None` if there are none.
+    /// End of the last step, estimated from the mean length of the others, if there are any.
     fn last_step_end(&self) -> Option<f64> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
