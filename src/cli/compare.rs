@@ -1,4 +1,4 @@
-//! `diskscope compare`: sessions against each other, or many drives by one figure.
+//! `diskscope compare`: compares sessions, or many drives by one metric.
 
 use std::collections::BTreeSet;
 use std::path::{Path, PathBuf};
@@ -48,11 +48,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
 }
 
-/// What to do where the files are too large together.
+/// Advice if the files are too large together.
 pub(super) const FEWER_FILES: &str =
     "name fewer files, or list them by one figure: diskscope compare --by iops FILE...";
 
-/// Every file counts here: one that cannot be read ends it.
+/// Compares all files; a file that cannot be read is an error.
 fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -> CommandResult {
     check_combined_size(paths)?;
     let mut budget = ReadBudget::default();
@@ -79,7 +79,8 @@ fn compare_side_by_side(paths: &[&PathBuf], ignored: &[String], as_json: bool) -
     })
 }
 
-/// Of many files a few are always damaged: they are named, the others are listed.
+/// Compares many files by one metric. Among many files some are usually damaged: those are
+/// reported, the others are compared.
 fn compare_by_metric(
     paths: &[&PathBuf],
     figure: &str,
@@ -90,7 +91,8 @@ fn compare_by_metric(
     for path in paths {
         match store::load_session(path) {
             Ok(mut session) => {
-                // One figure of each run is all that is asked for: thousands of files fit.
+                // Only one metric of each run is needed: dropping the rest makes room for thousands
+                // of files.
                 for run in &mut session.runs {
                     run.keep_figure(figure);
                 }
@@ -119,13 +121,13 @@ fn compare_by_metric(
     })
 }
 
-/// Refuses files that together would take more memory than a comparison is worth.
+/// Refuses files that together need too much memory for a comparison.
 pub(super) fn check_combined_size(paths: &[&PathBuf]) -> std::result::Result<(), CommandFailure> {
     store::check_total_size(paths)
         .map_err(|error| CommandFailure::usage_error(error.to_string()).with_advice(FEWER_FILES))
 }
 
-/// The switch for parameters that may differ.
+/// The option that names parameters that may differ.
 pub(super) fn ignore_option() -> Arg {
     Arg::new("ignore")
         .long("ignore")
@@ -140,8 +142,8 @@ pub(super) fn ignored_parameters(matches: &ArgMatches) -> Vec<String> {
     names.cloned().collect()
 }
 
-/// Refuses names that no benchmark and none of the sessions has as a parameter: misspelt, they would
-/// ignore nothing.
+/// Refuses names that are a parameter of no benchmark and of no session: a misspelt name would have
+/// no effect.
 pub(super) fn check_ignored_parameters<'s>(
     ignored: &[String],
     sessions: impl Iterator<Item = &'s Session>,
@@ -171,7 +173,7 @@ pub(super) fn check_ignored_parameters<'s>(
     }
 }
 
-/// Refuses a metric that none of the sessions has.
+/// Refuses a metric that no session has.
 fn check_metric(
     figure: &str,
     sessions: &[(String, Session)],

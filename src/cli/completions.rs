@@ -1,4 +1,4 @@
-//! `diskscope completions SHELL`: what a shell needs to complete a command line.
+//! `diskscope completions SHELL`: prints a shell's completion script.
 
 use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Arg, ArgMatches, Command, ValueHint};
@@ -7,7 +7,7 @@ use clap_complete::{Shell, generate};
 use super::{CommandFailure, CommandResult, ExitStatus, print_result};
 use crate::bench::BENCHMARKS;
 
-/// Shells that can be told how to complete.
+/// Shells with a completion script.
 const SUPPORTED_SHELLS: [(&str, Shell); 3] = [
     ("bash", Shell::Bash),
     ("zsh", Shell::Zsh),
@@ -49,7 +49,7 @@ fn completion_script(shell: Shell) -> String {
     text
 }
 
-/// The names of the tests: of arguments that are no options the generator for fish knows nothing.
+/// The benchmarks' names for fish: its generator ignores positional arguments.
 fn fish_benchmark_completions() -> String {
     let tests = BENCHMARKS.iter().map(|test| {
         let test = test.description();
@@ -62,7 +62,7 @@ fn fish_benchmark_completions() -> String {
     tests.collect()
 }
 
-/// The command line, with the names of the tests, and files where files are meant.
+/// The command line with the benchmarks' names, and with hints where files are expected.
 fn command_with_hints() -> Command {
     let tests = BENCHMARKS.iter().flat_map(|test| {
         let test = test.description();

@@ -1,4 +1,4 @@
-//! `diskscope devices`: the drives, who they are, who uses them, and what could be better.
+//! `diskscope devices`: lists drives with identity, stacking, users and tuning advice.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-/// A drive with what lies on it and what could be better, as JSON.
+/// A drive with its file systems and tuning advice, as JSON.
 #[derive(Serialize)]
 struct DeviceListing<'a> {
     #[serde(flatten)]
@@ -72,7 +72,7 @@ impl<'a> DeviceListing<'a> {
     }
 }
 
-/// Drives with their partitions and what lies on them below them, then the advice.
+/// Drives with their partitions and the devices stacked on them, then the advice.
 fn devices_text(drives: &[BlockDevice], file_systems: &[MountedFileSystem]) -> String {
     let mut text = String::new();
     for drive in drives.iter().filter(|drive| is_root_device(drive, drives)) {
@@ -114,7 +114,7 @@ fn append_device_tree(
         "{name:<14} {size:>8}  {}",
         device_details(drive, file_systems).join(", ")
     );
-    // A member of several devices is shown below each of them; a circle cannot be stacked.
+    // A member of several devices is shown below each of them; a cycle cannot be stacked.
     let below = |other: &&BlockDevice| {
         other.parent.as_ref() == Some(&drive.name) || other.slaves.contains(&drive.name)
     };
@@ -168,7 +168,7 @@ fn device_details(drive: &BlockDevice, file_systems: &[MountedFileSystem]) -> Ve
     words
 }
 
-/// How full a file system is.
+/// How much of a file system is used.
 fn usage_text(file_system: &MountedFileSystem) -> Option<String> {
     let usage = file_system.usage?;
     let mut text = format!("{} used", units::format_percent(usage.used_fraction()?));
@@ -185,7 +185,7 @@ fn use_text(user: &DeviceUse) -> Option<String> {
     match user {
         DeviceUse::Mounted { at, file_system } => Some(format!("{file_system} on {at}")),
         DeviceUse::Swap => Some("swap".to_owned()),
-        // The holder is shown below it.
+        // The holder has its own line below.
         DeviceUse::HeldBy { .. } => None,
     }
 }

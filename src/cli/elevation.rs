@@ -1,15 +1,16 @@
 //! Whether the program's file gave this process rights that its user does not have.
 //!
-//! Environment, arguments and the working directory come from the user, so a set-uid, set-gid or
-//! setcap copy of the program would lend its rights to anybody's files. The kernel marks such a
-//! process with AT_SECURE (security/commoncap.c, `cap_bprm_creds_from_file`); what it looks at is
-//! looked at here: identities that differ, and permitted capabilities of an ordinary user beyond
-//! the ambient ones. Ambient capabilities are the caller's own, set by systemd or setpriv.
+//! Environment, arguments and the working directory come from the user. A set-uid, set-gid or
+//! setcap copy of the program would therefore apply its rights to any user's files. The kernel
+//! marks such a process with AT_SECURE (security/commoncap.c, `cap_bprm_creds_from_file`). This
+//! module evaluates the same conditions: real and effective ids that differ, and permitted
+//! capabilities of an ordinary user beyond the ambient ones. Ambient capabilities are the caller's
+//! own, set by systemd or setpriv.
 
 use rustix::process::{getegid, geteuid, getgid, getuid};
 use rustix::thread::{CapabilitySet, capabilities, capability_is_in_ambient_set};
 
-/// Where rights came from.
+/// The source of the process's additional rights.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum PrivilegeSource {
     /// The program's file is set-uid or set-gid.
@@ -21,13 +22,13 @@ pub(super) enum PrivilegeSource {
 }
 
 impl PrivilegeSource {
-    /// That of this process; `None` for one that has its user's rights.
+    /// The source for this process; `None` if the process has only its user's rights.
     pub(super) fn of_process() -> Option<Self> {
         let user = getuid();
         if user != geteuid() || getgid() != getegid() {
             return Some(Self::SetUserId);
         }
-        // Root has all capabilities without any file's help.
+        // Root has all capabilities without file capabilities.
         if user.is_root() {
             return None;
         }
@@ -35,13 +36,13 @@ impl PrivilegeSource {
             return Some(Self::Unknown);
         };
         let beyond = sets.permitted.iter().any(|one: CapabilitySet| {
-            // A kernel before 4.3 has no ambient capabilities.
+            // Kernels before 4.3 have no ambient capabilities.
             !capability_is_in_ambient_set(one).unwrap_or(false)
         });
         beyond.then_some(Self::FileCapabilities)
     }
 
-    /// Why the program does not run, and what to do.
+    /// Why the program refuses to run, and what to do.
     pub(super) fn refusal_text(self) -> &'static str {
         match self {
             Self::SetUserId => {

@@ -1,5 +1,4 @@
-//! `diskscope files`: what a process has open, and what is deleted and holds its space all the
-//! same.
+//! `diskscope files`: lists open files of processes, and deleted files that still occupy space.
 
 use std::fmt::Write as _;
 
@@ -58,7 +57,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-/// What to say of a process whose files cannot be listed.
+/// The message for a process whose files cannot be listed.
 fn unreadable_message(pid: u32, error: &std::io::Error) -> String {
     match error.kind() {
         std::io::ErrorKind::NotFound => format!("there is no process {pid}"),

@@ -1,4 +1,4 @@
-//! `diskscope` without a command: the terminal interface.
+//! `diskscope` without a subcommand: the terminal interface.
 
 use std::io::{self, IsTerminal};
 
@@ -44,7 +44,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     exit_of_ending(tui::run(&options))
 }
 
-/// What the end of the interface means for the exit status.
+/// Converts the way in which the interface ended to an exit status.
 pub(super) fn exit_of_ending(
     ending: std::result::Result<LoopEnd, InterfaceError>,
 ) -> CommandResult {

@@ -1,4 +1,4 @@
-//! `diskscope tests`: what can be run.
+//! `diskscope tests`: lists the benchmarks.
 
 use std::fmt::Write as _;
 
@@ -48,7 +48,7 @@ fn benchmark_text(test: &Description) -> String {
     text
 }
 
-/// The default on an ordinary target; the form shows the one for the target at hand.
+/// The default for an ordinary target; the form in the TUI shows the one for the selected target.
 fn default_value(parameter: &ParameterSpec) -> ParameterValue {
     (parameter.default_for)(&Target::example_drive())
 }

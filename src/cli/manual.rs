@@ -1,4 +1,4 @@
-//! `diskscope manual`: the manual page, written from what the program knows of itself.
+//! `diskscope manual`: generates the manual page from the program's own descriptions.
 
 use clap::{Arg, ArgMatches, Command};
 use roff::{Inline, Roff, bold, italic, roman};
@@ -6,7 +6,7 @@ use roff::{Inline, Roff, bold, italic, roman};
 use super::{CommandResult, ExitStatus, print_result};
 use crate::bench::BENCHMARKS;
 
-/// What ends with which status; the words for [`Exit`].
+/// Exit statuses and their meaning; the descriptions of [`ExitStatus`].
 const EXIT_STATUS_TABLE: &[(&str, &str)] = &[
     ("0", "everything was done"),
     (
@@ -78,7 +78,7 @@ pub(super) fn run(_: &ArgMatches) -> CommandResult {
     Ok(ExitStatus::Success)
 }
 
-/// The page in the language of troff.
+/// The page in troff.
 fn manual_page() -> String {
     let whole = super::command();
     let mut page = Roff::new();
@@ -139,7 +139,7 @@ fn append_section(page: &mut Roff, heading: &str) {
     page.control("SH", [heading]);
 }
 
-/// A term and what it means, indented.
+/// Appends a term and its meaning, indented.
 fn append_entry(page: &mut Roff, term: Vec<Inline>, meaning: &str) {
     page.control("TP", []);
     page.text(term);
@@ -161,7 +161,7 @@ fn append_synopsis(page: &mut Roff, whole: &Command) {
     }
 }
 
-/// `run [OPTIONS] <TEST> <TARGET>`.
+/// The usage of a command, such as `run [OPTIONS] <TEST> <TARGET>`.
 fn command_usage(command: &Command) -> String {
     let usage = command.clone().render_usage().to_string();
     usage.trim_start_matches("Usage: ").trim().to_owned()
@@ -203,7 +203,7 @@ fn append_options(page: &mut Roff, command: &Command) {
     }
 }
 
-/// `-o, --output FILE`, or `FILE`.
+/// The term of an option, such as `-o, --output FILE`, or `FILE`.
 fn option_term(argument: &Arg) -> Vec<Inline> {
     let names = [
         argument.get_short().map(|short| format!("-{short}")),
@@ -237,7 +237,7 @@ mod unit_tests {
     use super::*;
     use crate::requirement::{Requirement, skip};
 
-    /// A name as troff writes it: a hyphen there is for breaking lines, `\-` is the character.
+    /// A name escaped for troff: a plain hyphen is a line-break opportunity, `\-` is the character.
     fn troff_escaped(name: &str) -> String {
         name.replace('-', "\\-")
     }

@@ -1,6 +1,6 @@
-//! The command line: arguments and exit codes; one file per subcommand.
+//! The command line: arguments and exit statuses, with one file per subcommand.
 //!
-//! stdout carries the result only; everything else goes to stderr.
+//! stdout carries only the result; everything else goes to stderr.
 
 use std::ffi::OsString;
 use std::io::{self, IsTerminal, Write};
@@ -39,29 +39,29 @@ mod signals;
 mod trace;
 mod watch;
 
-/// How the program ends; the numbers are a promise to scripts.
+/// Exit status of the program; scripts may rely on the numbers.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ExitStatus {
-    /// Everything was done.
+    /// Completed.
     Success = 0,
-    /// It failed; what was measured until then was saved and printed.
+    /// Failed; the results until then were saved and printed.
     Failed = 1,
-    /// The command line cannot be understood or does not fit.
+    /// The command line is invalid.
     UsageError = 2,
     /// Refused for safety.
     Refused = 3,
-    /// Done, but a goal was missed.
+    /// Completed, but a goal was missed.
     GoalMissed = 4,
     /// Interrupted; the partial result was saved and printed.
     Interrupted = 130,
 }
 
-/// A command that could not do its work: what to say, and how to end.
+/// A command that failed: the messages, and the exit status.
 #[derive(Debug)]
 pub(crate) struct CommandFailure {
     exit: ExitStatus,
     message: String,
-    /// Facts and advice, a line each.
+    /// Facts and advice, one line each.
     details: Vec<String>,
 }
 
@@ -82,17 +82,17 @@ impl CommandFailure {
         }
     }
 
-    /// The same with a sentence about what to do.
+    /// Adds a line of advice.
     fn with_advice(mut self, advice: impl ToString) -> Self {
         self.details.push(advice.to_string());
         self
     }
 }
 
-/// What every subcommand comes to.
+/// Result of a subcommand.
 type CommandResult = std::result::Result<ExitStatus, CommandFailure>;
 
-/// A subcommand: how it is called, and what it does.
+/// A subcommand: its arguments and its function.
 struct Subcommand {
     command: fn() -> Command,
     run: fn(&ArgMatches) -> CommandResult,
@@ -153,10 +153,10 @@ const SUBCOMMANDS: &[Subcommand] = &[
     },
 ];
 
-/// How long a command waits for the clean-up after killed runs.
+/// Maximum time for which a command waits for the clean-up after killed runs.
 const CLEAN_UP_TIMEOUT: Duration = Duration::from_secs(1);
 
-/// The whole command line as clap knows it.
+/// The complete definition of the command line for clap.
 #[must_use]
 pub fn command() -> Command {
     let command = Command::new("diskscope")
@@ -169,15 +169,15 @@ pub fn command() -> Command {
         .fold(command, |command, one| command.subcommand((one.command)()))
 }
 
-/// The program.
+/// Runs the program.
 #[must_use]
 pub fn main() -> ExitCode {
-    // First of all: neither the environment nor the arguments are to be trusted then.
+    // Check this first: with elevated rights neither the environment nor the arguments are trusted.
     if let Some(elevation) = elevation::PrivilegeSource::of_process() {
         print_status_line(&format!("diskscope: {}", elevation.refusal_text()));
         return ExitCode::from(ExitStatus::Refused as u8);
     }
-    // A limit on the size of files is then an error of the write, and not the end of the program.
+    // Exceeding a limit on the file size then fails the write instead of killing the program.
     ioctl::ignore_sigxfsz();
     let matches = match parse_arguments(std::env::args_os()) {
         Ok(matches) => matches,
@@ -194,7 +194,7 @@ pub fn main() -> ExitCode {
     ExitCode::from(exit)
 }
 
-/// The arguments as clap understands them, or how to end without.
+/// Parses the arguments; the error is the exit status if the program ends here.
 fn parse_arguments(
     arguments: impl Iterator<Item = OsString>,
 ) -> std::result::Result<ArgMatches, ExitStatus> {
@@ -210,7 +210,7 @@ fn parse_arguments(
 }
 
 /// Whether the command waits for devices, or for file systems with files that the user names or
-/// that it keeps: any of them may never answer.
+/// that the program keeps: any of them may never respond.
 fn may_block_on_devices(matches: &ArgMatches) -> bool {
     match matches.subcommand() {
         None => io::stdout().is_terminal(),
@@ -241,16 +241,16 @@ fn run_subcommand(matches: &ArgMatches) -> ExitStatus {
     })
 }
 
-/// Says what clap has to say: help and version, or what is wrong with the arguments. clap repeats an
-/// argument as it stands, line breaks included: where one holds anything but plain text, the same
-/// complaint about the escaped arguments is shown.
+/// Prints clap's message: help, version, or an error in the arguments. clap repeats an argument
+/// verbatim, line breaks included. If an argument contains anything but plain text, the same error
+/// is printed for the escaped arguments.
 fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     let is_plain = |argument: &OsString| {
         argument
             .to_str()
             .is_some_and(|text| printable_str(text) == text)
     };
-    // A reader that went away is no error.
+    // A closed stderr or stdout is no error.
     if arguments.iter().all(is_plain) {
         let _ = error.print();
         return;
@@ -264,8 +264,8 @@ fn print_clap_error(error: &clap::Error, arguments: &[OsString]) {
     }
 }
 
-/// Removes what killed runs left, and says so. No command waits long for it: what does not answer may
-/// be no concern of the command.
+/// Removes what killed runs left behind, and reports it. The wait is bounded: a file system that
+/// does not respond may be irrelevant to the command.
 fn clean_up_leftovers() {
     let cleaned = supervisor::run_in_child(CLEAN_UP_TIMEOUT, || {
         let lines = restore_leftovers();
@@ -287,7 +287,7 @@ fn clean_up_leftovers() {
     }
 }
 
-/// Puts back the system's settings that a killed run left changed; what there is to say about it.
+/// Restores system settings that a killed run left changed; returns the messages.
 fn restore_leftovers() -> Vec<String> {
     let restored = SettingsManager::default().restore_leftovers().into_iter();
     let sentences = restored.flat_map(|restored| match restored {
@@ -307,15 +307,15 @@ fn restore_leftovers() -> Vec<String> {
     sentences.collect()
 }
 
-/// A line for the person at the terminal, whatever names are in it: a line break is shown as `\n`, for
-/// the rest of a name must not look like another message. Nobody listening is no error.
+/// Prints one line to stderr. A line break in a name is shown as `\n`, so that the rest of the name
+/// cannot look like another message. A closed stderr is no error.
 fn print_status_line(line: &str) {
     let _ = writeln!(io::stderr().lock(), "{}", printable_str(line));
 }
 
-/// Writes a result to stdout; false when the reader went away (`| head`), which is no error. Every
-/// result passes here: whatever is in it, a terminal is told nothing but text and line ends. JSON has
-/// escapes of its own already ([`safe_json`]) and passes unchanged.
+/// Writes a result to stdout; false if the reader closed it (`| head`), which is no error. Every
+/// result passes through here: the output contains only text and line ends. JSON is escaped already
+/// ([`json`]) and is not changed.
 fn print_result(text: &str) -> std::result::Result<bool, CommandFailure> {
     let text = printable_lines(text);
     let mut stdout = io::stdout().lock();
@@ -331,19 +331,19 @@ fn print_result(text: &str) -> std::result::Result<bool, CommandFailure> {
     }
 }
 
-/// A document as one pretty-printed JSON text with a line end.
+/// Serializes a document as pretty-printed JSON with a newline at the end.
 fn pretty_json(document: &impl serde::Serialize) -> std::result::Result<String, CommandFailure> {
     json::to_string_pretty(document)
         .map(|text| text + "\n")
         .map_err(|error| CommandFailure::failed(format!("cannot write JSON: {error}")))
 }
 
-/// An output that was refused before anything was done.
+/// The failure for an output that was refused before the command started.
 fn output_refused(error: OutputError) -> CommandFailure {
     CommandFailure::usage_error(&error).with_advice(error.advice())
 }
 
-/// A saved session that cannot be loaded.
+/// The failure for a session that cannot be loaded.
 fn session_load_failure(error: StoreError) -> CommandFailure {
     match error.is_usage() {
         true if matches!(error, StoreError::TooLargeTogether { .. }) => {
@@ -354,7 +354,7 @@ fn session_load_failure(error: StoreError) -> CommandFailure {
     }
 }
 
-/// An option's duration, where it was given.
+/// The value of an option of type duration, if given.
 fn duration_option(
     matches: &ArgMatches,
     name: &str,
@@ -367,7 +367,7 @@ fn duration_option(
         .map_err(|error| CommandFailure::usage_error(format!("--{name} {text:?}: {error}")))
 }
 
-/// The `--json` switch of commands that print a list.
+/// The `--json` option of commands that print a list.
 fn json_switch() -> Arg {
     Arg::new("json")
         .long("json")

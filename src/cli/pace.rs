@@ -1,4 +1,4 @@
-//! Commands that do something again and again: when, and until a signal comes.
+//! Timing of commands that repeat an action until a signal arrives.
 
 use std::thread;
 use std::time::{Duration, Instant};
@@ -8,13 +8,13 @@ use clap::ArgMatches;
 use super::{CommandFailure, duration_option};
 use crate::engine::CancellationToken;
 
-/// How long a signal may go unnoticed by who waits for something else too.
+/// Maximum delay before a signal is noticed by a thread that also waits for something else.
 pub(super) const SIGNAL_POLL_INTERVAL: Duration = Duration::from_millis(50);
 
-/// Shorter intervals say nothing: the kernel's own counters are in milliseconds.
+/// Minimum interval: the kernel's own counters are in milliseconds.
 const MIN_INTERVAL: Duration = Duration::from_millis(100);
 
-/// The option `--interval`, which has a default, and is at least [`SHORTEST`].
+/// The value of `--interval`, which has a default; at least [`MIN_INTERVAL`].
 pub(super) fn interval_option(matches: &ArgMatches) -> Result<Duration, CommandFailure> {
     match duration_option(matches, "interval")? {
         Some(interval) if interval >= MIN_INTERVAL => Ok(interval),
@@ -24,7 +24,7 @@ pub(super) fn interval_option(matches: &ArgMatches) -> Result<Duration, CommandF
     }
 }
 
-/// Waits; false when a signal came meanwhile. For the thread that the signals wake.
+/// Waits until `due`; false if a signal arrived. Call it on the thread that the signals wake.
 pub(super) fn wait_until_due(due: Instant, control: &CancellationToken) -> bool {
     while !control.is_cancelled() {
         let left = due.saturating_duration_since(Instant::now());

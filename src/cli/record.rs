@@ -1,4 +1,4 @@
-//! `diskscope record`: views of the Live screen into a file.
+//! `diskscope record`: writes the views of the Live screen to a file.
 
 use std::path::PathBuf;
 use std::sync::Arc;
@@ -20,7 +20,7 @@ use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_request
 use crate::roots::SysPaths;
 use crate::units;
 
-/// Batches of requests that may wait; written at least as often as views.
+/// Capacity of the queue of request batches, which is drained at least at every view.
 const REQUEST_QUEUE_BATCHES: usize = 65_536;
 
 pub(super) fn command() -> Command {
@@ -117,10 +117,10 @@ fn limit_option(matches: &ArgMatches) -> std::result::Result<Option<u64>, Comman
         .map_err(|error| CommandFailure::usage_error(format!("--limit {text:?}: {error}")))
 }
 
-/// Why a recording ends that its file system has no more room for.
+/// The reason for ending a recording whose file system is full.
 const NO_ROOM: &str = "the file system is almost full";
 
-/// Why the recording ends, where a frame was left out.
+/// The reason for ending the recording, if a frame was omitted.
 fn end_of(appended: AppendResult) -> Option<&'static str> {
     match appended {
         AppendResult::Written => None,
@@ -129,7 +129,7 @@ fn end_of(appended: AppendResult) -> Option<&'static str> {
     }
 }
 
-/// A recording that goes on.
+/// A recording in progress.
 struct RecordingSession {
     recorder: RecordingWriter,
     collector: SampleCollector,
@@ -138,7 +138,7 @@ struct RecordingSession {
 }
 
 impl RecordingSession {
-    /// Records until something ends it, and says what.
+    /// Records until an end condition, and returns its description.
     fn record(
         &mut self,
         interval: Duration,
@@ -182,9 +182,9 @@ impl RecordingSession {
     }
 }
 
-/// The requests of a device, as they come.
+/// Traces the requests of a device.
 struct RequestRecording {
-    // Dropped before the capture, whose thread may wait for room in the channel.
+    // Dropped first, before the capture: its thread may be blocked on the full channel.
     receiver: Receiver<RequestBatch>,
     _capture: TraceCapture,
     drive: String,
@@ -206,7 +206,7 @@ impl RequestRecording {
             TraceDetail::Full,
             move |told: RequestBatch| {
                 if !told.requests.is_empty() || told.end_reason.is_some() {
-                    // Nobody listens any more when the recording has ended.
+                    // The receiver is gone once the recording has ended.
                     let _ = sender.send(told);
                 }
                 CaptureControl::Continue
@@ -222,7 +222,7 @@ impl RequestRecording {
         })
     }
 
-    /// Those that came since the last time.
+    /// Takes the requests that were queued since the last call, as lines of JSON.
     fn take_lines(&mut self) -> std::result::Result<Vec<u8>, CommandFailure> {
         let mut lines = Vec::new();
         for told in self.receiver.try_iter() {

@@ -1,4 +1,4 @@
-//! `diskscope replay`: a recording, view by view.
+//! `diskscope replay`: prints a recording view by view.
 
 use std::io::{self, IsTerminal};
 use std::path::PathBuf;
@@ -95,11 +95,11 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
     }
 }
 
-/// Prints the requests since the view before, in pieces; false when the reader went away.
+/// Prints the requests since the previous view in chunks; false if the reader closed stdout.
 fn print_recorded_requests(
     replay: &mut RecordingCursor,
 ) -> std::result::Result<bool, CommandFailure> {
-    /// Bytes that are printed at a time.
+    /// Size of a chunk in bytes.
     const PRINT_CHUNK_BYTES: usize = 64 << 10;
     let mut waiting = String::new();
     let mut printed = Ok(true);
@@ -115,7 +115,7 @@ fn print_recorded_requests(
     if !printed? {
         return Ok(false);
     }
-    // What was read before the damage is printed too.
+    // Print what was read before the damage, too.
     let goes_on = print_result(&waiting)?;
     read.map_err(read_failure)?;
     Ok(goes_on)
@@ -131,7 +131,7 @@ fn read_failure(error: RecordingReadError) -> CommandFailure {
     }
 }
 
-/// Goes where the options say; true when only that view is wanted.
+/// Seeks as the options specify; true if only that view is to be printed.
 fn seek_by_options(
     matches: &ArgMatches,
     replay: &mut RecordingCursor,

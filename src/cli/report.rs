@@ -1,4 +1,4 @@
-//! `diskscope report`: sessions as one HTML file.
+//! `diskscope report`: writes sessions to one HTML file.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! `diskscope run TEST TARGET`: one test without the interface.
+//! `diskscope run TEST TARGET`: runs one benchmark without the TUI.
 
 use std::collections::BTreeMap;
 use std::ffi::{OsStr, OsString};
@@ -104,7 +104,7 @@ pub(super) fn command() -> Command {
         )
 }
 
-/// Every parameter that some test has, by name.
+/// The parameters of all benchmarks by name.
 fn parameters_by_name() -> BTreeMap<&'static str, &'static ParameterSpec> {
     let all = BENCHMARKS
         .iter()
@@ -198,7 +198,7 @@ fn run_spec(matches: &ArgMatches) -> std::result::Result<RunSpec, CommandFailure
     })
 }
 
-/// What the user consents to lose.
+/// The overwriting that the user consents to.
 fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
     let consent = Consent::for_path(matches.get_one::<PathBuf>("overwrite")?);
     Some(match matches.get_flag("overwrite-signatures") {
@@ -207,7 +207,7 @@ fn overwrite_consent(matches: &ArgMatches) -> Option<Consent> {
     })
 }
 
-/// Writes the result to where it was asked for.
+/// Writes the result to the requested outputs.
 fn write_result(
     report: &RunReport,
     output: Option<OutputFile>,
@@ -220,7 +220,7 @@ fn write_result(
             print_result(&pretty_json(&report.session)?).map(drop)
         }
         output => {
-            // One of the two that cannot be written takes nothing from the other.
+            // If one of the two outputs fails, still write the other.
             let printed = print_result(&report_text(report)).map(drop);
             let written = output.map_or(Ok(()), |output| write_output(report, output));
             match (printed, written) {

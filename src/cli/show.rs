@@ -1,4 +1,4 @@
-//! `diskscope show`: a saved session as text or JSON.
+//! `diskscope show`: prints a saved session as text or JSON.
 
 use std::path::PathBuf;
 

@@ -1,4 +1,4 @@
-//! SIGINT, SIGTERM and SIGHUP turn into a wish to stop, so that what was measured is kept.
+//! SIGINT, SIGTERM and SIGHUP request a stop, so that the results until then are kept.
 
 use std::sync::Arc;
 use std::thread;
@@ -14,15 +14,16 @@ use crate::probe::process::stat::parse_ignored_signals;
 use crate::supervisor;
 use crate::supervisor::descriptors;
 
-/// What stops a run.
+/// Signals that stop a run.
 const STOP_SIGNALS: [Number; 3] = [Number::INT, Number::TERM, Number::HUP];
 
-/// Cancels `control` on the first signal and wakes the thread that called this; the second signal
-/// ends the program at once, unless it follows so soon that it is the same wish by another way. A signal that the program was started to ignore, as by nohup(1) or in
-/// the background of a script, stays ignored.
+/// Cancels `control` on the first signal and wakes the calling thread. The second signal ends the
+/// program at once, unless it follows so soon that it is a duplicate of the first. A signal that
+/// was ignored when the program started, as under nohup(1) or in the background of a script, stays
+/// ignored.
 ///
 /// # Errors
-/// When the handlers cannot be installed.
+/// If the handlers cannot be installed.
 pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), CommandFailure> {
     let failed = |error| CommandFailure::failed(format!("cannot listen for signals: {error}"));
     descriptors::check_descriptor_limit().map_err(failed)?;
@@ -47,7 +48,7 @@ pub(super) fn cancel_on_signal(control: Arc<CancellationToken>) -> Result<(), Co
         return Ok(());
     }
     let caller = thread::current();
-    // The thread lives as long as the process: there is nothing of its own to put back.
+    // The thread runs until the process ends and has no state to restore.
     thread::spawn(move || {
         runtime.block_on(any_signal(&mut signals));
         supervisor::report_ending();

@@ -1,4 +1,4 @@
-//! `diskscope trace`: the single requests of a device.
+//! `diskscope trace`: prints the individual requests of a device.
 
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, RecvTimeoutError, sync_channel};
@@ -18,8 +18,8 @@ use crate::report::requests::{LastLine, REQUEST_HEADING, request_row, summary_te
 use crate::request_trace::{RequestBatch, TraceDetail, TraceScope, follow_requests};
 use crate::roots::SysPaths;
 
-/// Batches that may wait to be printed. When the reader is slower than the drive the kernel's
-/// buffer fills up next, and what it loses is counted.
+/// Capacity of the queue of batches to print. If the reader is slower than the drive, the kernel's
+/// buffer fills up next, and the events that it loses are counted.
 const REQUEST_QUEUE_BATCHES: usize = 1024;
 
 pub(super) fn command() -> Command {
@@ -73,17 +73,18 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         scope,
         TraceDetail::Full,
         move |told| {
-            // Nobody listens any more when the reader of stdout has gone.
+            // The receiver is gone once the reader has closed stdout.
             let _ = sender.send(told);
             CaptureControl::Continue
         },
     )
     .map_err(|error| CommandFailure::failed(&error).with_advice(error.advice()))?;
-    // Dropped before the capture, whose thread may wait for room in the channel.
+    // Moved here to be dropped before the capture, whose thread may be blocked on the full channel.
     let receiver = receiver;
     printer.print_heading()?;
     let listening = printer.print_until(&receiver, Instant::now() + lasts, &control)?;
-    // The thread hands over what is left, and must not wait for a full channel meanwhile.
+    // The capture thread delivers its remaining requests and must not block on a full channel: keep
+    // receiving while it stops.
     let stopper = std::thread::spawn(move || capture.stop());
     if listening {
         for told in &receiver {
@@ -91,7 +92,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         }
     }
     drop(receiver);
-    // It ended with the capture, whose panic was reported.
+    // The thread ended with the capture, whose panic has been reported.
     let _ = stopper.join();
     printer.print_summary(&names)?;
     if let Some(message) = printer.end_reason {
@@ -108,7 +109,7 @@ fn to_nanoseconds(duration: Duration) -> u64 {
     u64::try_from(duration.as_nanos()).unwrap_or(u64::MAX)
 }
 
-/// Prints requests as they come and sums them up.
+/// Prints requests as they arrive and summarizes them.
 struct RequestPrinter {
     as_json: bool,
     min_latency: Option<Duration>,
@@ -129,7 +130,7 @@ impl RequestPrinter {
         print_result(&format!("{REQUEST_HEADING}\n"))
     }
 
-    /// Until it is time, or a signal comes; false when nobody reads any more.
+    /// Prints until the deadline or a signal; false if the reader closed stdout.
     fn print_until(
         &mut self,
         receiver: &Receiver<RequestBatch>,

@@ -1,4 +1,4 @@
-//! `diskscope watch`: the Live screen as text or NDJSON.
+//! `diskscope watch`: prints the Live screen as text or NDJSON.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -52,7 +52,7 @@ pub(super) fn run(matches: &ArgMatches) -> CommandResult {
         ViewBuilder::default(),
     );
     collector.set_show_threads(matches.get_flag("threads"));
-    // What the first printed sample is measured against; alone it holds no rate.
+    // The first printed sample is relative to this one: a single sample has no rates.
     modeler.update(Arc::new(collector.collect()));
     let mut due = Instant::now();
     let (mut printed, mut said) = (0, Vec::new());

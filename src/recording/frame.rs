@@ -1,41 +1,42 @@
-//! The file: a head, then frames, each of which stands or falls by its checksum.
+//! File format: a header, then frames with one checksum each.
 //!
 //! ```text
 //! file    "DSKSCOPE" version:u32 zero:u32
 //! frame   kind:u8 flags:u8 zero:u16 length:u32 time_ms:u64 bytes_per_s:u64 checksum:u32 payload
 //! ```
 //!
-//! Numbers are little-endian. The checksum is the CRC-32 of zlib over the frame's head before it
+//! Numbers are little-endian. The checksum is the CRC-32 of zlib over the frame's header before it
 //! and the payload. Payloads are one stream of raw deflate (RFC 1951), flushed to a byte boundary
-//! after each frame, which begins anew at frames with the flag [`RESTART`]: successive views are
-//! much alike, and one costs a tenth of what it would alone. Uncompressed they are lines of JSON:
-//! of a view the object of `watch --json`, of requests those of `trace --json`.
+//! after each frame. The stream restarts at frames with the flag [`RESTART_FLAG`]. Successive views
+//! are similar, so that a view in the stream takes a tenth of the bytes of a view compressed alone.
+//! Uncompressed, a payload consists of lines of JSON: for a view the object of `watch --json`, for
+//! requests those of `trace --json`.
 
 use flate2::Crc;
 
-/// First bytes of a file.
+/// Magic number: the first bytes of a file.
 pub const MAGIC: [u8; 8] = *b"DSKSCOPE";
-/// Version of the layout that is written.
+/// Version of the format that this program writes.
 pub const FORMAT_VERSION: u32 = 1;
-/// Length of the file's head.
+/// Size of the file header in bytes.
 pub const FILE_HEADER_BYTES: usize = 16;
-/// Length of a frame's head.
+/// Size of a frame header in bytes.
 pub const FRAME_HEADER_BYTES: usize = 28;
-/// Flag of a frame whose compression needs nothing before it.
+/// Flag of a frame that can be decompressed without the frames before it.
 pub const RESTART_FLAG: u8 = 1;
-/// No frame's content is longer than this, compressed or not.
+/// Maximum size of a frame's content in bytes, compressed or not.
 pub const MAX_CONTENT_BYTES: usize = 64 << 20;
-/// Stands for a rate that is not known.
+/// Represents an unknown rate.
 const UNKNOWN_RATE: u64 = u64::MAX;
 
-/// What a frame holds.
+/// Content of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FrameKind {
     /// A view.
     View,
-    /// Requests since the frame before.
+    /// Requests since the previous frame.
     Requests,
-    /// The recording ended here as it should; its content says why.
+    /// The regular end of the recording; the content is the reason.
     EndOfRecording,
 }
 
@@ -55,29 +56,29 @@ impl FrameKind {
     }
 }
 
-/// What is known of a frame without opening it: enough to draw a time line.
+/// Summary of a frame that can be read without decompressing it; sufficient for a time line.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameMark {
-    /// Calendar time in milliseconds since 1970.
+    /// Wall-clock time in milliseconds since 1970.
     pub time_ms: u64,
-    /// Bytes per second that the drives moved; `None` where that is not known.
+    /// Throughput of the drives in bytes per second; `None` if unknown.
     pub bytes_per_s: Option<u64>,
 }
 
-/// Head of a frame.
+/// Header of a frame.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct FrameHeader {
-    /// What it holds.
+    /// Content of the frame.
     pub kind: FrameKind,
-    /// Whether its compression begins anew.
+    /// Whether the compressed stream restarts at this frame.
     pub is_restart: bool,
-    /// Length of the payload.
+    /// Size of the payload in bytes.
     pub payload_bytes: usize,
-    /// What is known of it.
+    /// Summary of the frame.
     pub mark: FrameMark,
 }
 
-/// The head of a file.
+/// Encodes the header of a file.
 #[must_use]
 pub fn encode_file_header() -> [u8; FILE_HEADER_BYTES] {
     let mut head = [0; FILE_HEADER_BYTES];
@@ -86,7 +87,7 @@ pub fn encode_file_header() -> [u8; FILE_HEADER_BYTES] {
     head
 }
 
-/// A whole frame.
+/// Encodes a whole frame.
 #[must_use]
 pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload: &[u8]) -> Vec<u8> {
     let mut frame = Vec::with_capacity(FRAME_HEADER_BYTES + payload.len());
@@ -96,7 +97,7 @@ pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload:
         0,
         0,
     ]);
-    // Payloads are at most `LONGEST`.
+    // Payloads are at most `MAX_CONTENT_BYTES` long.
     frame.extend((payload.len() as u32).to_le_bytes());
     frame.extend(mark.time_ms.to_le_bytes());
     frame.extend(mark.bytes_per_s.unwrap_or(UNKNOWN_RATE).to_le_bytes());
@@ -106,7 +107,7 @@ pub fn encode_frame(kind: FrameKind, is_restart: bool, mark: FrameMark, payload:
     frame
 }
 
-/// Reads a frame's head and the checksum in it; `None` where it is none.
+/// Decodes a frame's header and its checksum; `None` if it is invalid.
 #[must_use]
 pub fn decode_frame_header(bytes: &[u8; FRAME_HEADER_BYTES]) -> Option<(FrameHeader, u32)> {
     let word = |at: usize| Some(u32::from_le_bytes(bytes[at..at + 4].try_into().ok()?));
@@ -125,7 +126,7 @@ pub fn decode_frame_header(bytes: &[u8; FRAME_HEADER_BYTES]) -> Option<(FrameHea
     (length <= MAX_CONTENT_BYTES).then_some((head, word(24)?))
 }
 
-/// Checksum of a frame's head up to the checksum, and its payload.
+/// Checksum of a frame's header up to the checksum, and of its payload.
 #[must_use]
 pub fn frame_checksum(head: &[u8], payload: &[u8]) -> u32 {
     let mut crc = Crc::new();

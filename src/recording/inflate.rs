@@ -1,7 +1,7 @@
-//! Decompresses frames in bounded memory, and cuts them into lines.
+//! Decompresses frames in bounded memory, and splits them into lines.
 //!
-//! A kilobyte of deflate can stand for a megabyte: what comes out is handed on in small pieces, and
-//! counted.
+//! A kilobyte of deflate can expand to a megabyte: the output is passed on in small chunks, and its
+//! size is limited.
 
 use std::io::{self, Read};
 
@@ -11,12 +11,12 @@ use serde::de::IgnoredAny;
 use super::frame::MAX_CONTENT_BYTES;
 use crate::safe_text::json;
 
-/// Bytes that are decompressed at a time.
+/// Size of a chunk of output in bytes.
 const INFLATE_CHUNK_BYTES: usize = 64 << 10;
-/// Longest line of a frame with requests; real ones have a few hundred bytes.
+/// Maximum length of a line in a frame with requests; real lines have a few hundred bytes.
 const MAX_LINE_BYTES: usize = 64 << 10;
 
-/// Takes decompressed bytes, or says why they make no sense.
+/// Receives decompressed bytes, or returns why they are invalid.
 pub(super) type ByteSink<'a> = dyn FnMut(&[u8]) -> Result<(), String> + 'a;
 
 /// Why a frame cannot be decompressed.
@@ -32,7 +32,7 @@ impl From<String> for InflateError {
     }
 }
 
-/// Decompresses the next part of the stream, all that `frame` gives.
+/// Decompresses the part of the stream in `frame` completely.
 pub(super) fn inflate_frame(
     decompress: &mut Decompress,
     mut frame: impl Read,
@@ -63,7 +63,7 @@ pub(super) fn inflate_frame(
             if status == Status::StreamEnd {
                 return Err(senseless().into());
             }
-            // Room left over says that nothing waits inside.
+            // If the output buffer is not full, the decompressor holds no more output.
             if rest.is_empty() && made < output.len() {
                 break;
             }
@@ -74,7 +74,7 @@ pub(super) fn inflate_frame(
     }
 }
 
-/// Cuts decompressed bytes into lines, each a JSON object.
+/// Splits decompressed bytes into lines, each a JSON object.
 pub(super) struct LineSplitter<'a> {
     on_line: &'a mut dyn FnMut(&str) -> bool,
     line: Vec<u8>,
@@ -82,7 +82,7 @@ pub(super) struct LineSplitter<'a> {
 }
 
 impl<'a> LineSplitter<'a> {
-    /// `each` is given the lines, and says whether to go on.
+    /// Creates a splitter. `each` receives the lines, and returns whether to continue.
     pub(super) fn new(each: &'a mut dyn FnMut(&str) -> bool) -> Self {
         Self {
             on_line: each,
@@ -91,12 +91,12 @@ impl<'a> LineSplitter<'a> {
         }
     }
 
-    /// Whether no more lines are wanted.
+    /// Whether `each` has ended the iteration.
     pub(super) fn is_stopped(&self) -> bool {
         self.is_stopped
     }
 
-    /// Takes the next bytes.
+    /// Adds the next bytes.
     pub(super) fn push_bytes(&mut self, bytes: &[u8]) -> Result<(), String> {
         for part in bytes.split_inclusive(|byte| *byte == b'\n') {
             if self.line.len() + part.len() > MAX_LINE_BYTES {
@@ -110,7 +110,7 @@ impl<'a> LineSplitter<'a> {
         Ok(())
     }
 
-    /// Hands over the line that is complete now.
+    /// Passes the complete line to `each`.
     pub(super) fn finish_line(&mut self) -> Result<(), String> {
         let line = self.line.trim_ascii();
         if !line.is_empty() {

@@ -1,8 +1,8 @@
-//! Views of the Live screen kept over time, and walked through afterwards.
+//! Recordings: views of the Live screen stored over time, and their replay.
 //!
-//! What is kept is the view that was shown, not the sample behind it: a view stands for itself, so
-//! that any moment can be opened without working through those before it, and what is drawn later
-//! is what was drawn then. [`frame`] says how the file is laid out.
+//! A recording holds the views that were shown, not the samples behind them. A view is independent
+//! of others: any point in time can be opened without processing those before it, and a replay
+//! shows what was shown when recording. [`frame`] describes the file format.
 
 pub mod frame;
 mod inflate;

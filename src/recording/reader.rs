@@ -1,4 +1,4 @@
-//! Opens a recording up to where it is damaged.
+//! Reads a recording up to its first damage.
 
 use std::fmt;
 use std::fs::File;
@@ -17,54 +17,54 @@ use crate::named_file::InputError;
 use crate::named_file::input;
 use crate::named_file::input::InputKind;
 
-/// Frames that are indexed at most: three weeks at one view a second, with requests.
+/// Maximum number of indexed frames: three weeks at one view a second, with requests.
 const MAX_FRAMES: usize = 4 << 20;
-/// Frames at most whose compression needs those before them: opening one works through so many.
-/// The recorder begins anew after 60.
+/// Maximum number of frames since the last restart of the compressed stream, all of which opening a
+/// frame may have to decompress. The recorder restarts the stream after 60.
 const MAX_FRAMES_SINCE_RESTART: usize = 4096;
 
 /// Why a recording cannot be opened or read.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingReadError {
-    /// The file system said no.
+    /// A file system operation failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// On what.
+        /// The path of its file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The file cannot be opened, or is none to be read.
+    /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// It is no recording.
+    /// The file is not a recording.
     #[error("{} is no diskscope recording: {reason}", path.display())]
     NotARecording {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with its content.
         reason: String,
     },
-    /// A frame holds something else than it should.
+    /// A frame has unexpected content.
     #[error("frame {index} of {} cannot be understood: {reason}", path.display())]
     InvalidContent {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// Which frame, from 0.
+        /// Index of the frame, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// What is wrong with its content.
         reason: String,
     },
 }
 
-/// Where and how a recording is damaged; everything before is whole.
+/// Where and how a recording is damaged; everything before is intact.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RecordingDamage {
-    /// Bytes that are whole.
+    /// Size of the intact part in bytes.
     pub intact_bytes: u64,
-    /// Bytes from there to the end of the file.
+    /// Number of bytes from there to the end of the file.
     pub damaged_bytes: u64,
     /// What is wrong.
     pub reason: &'static str,
@@ -80,38 +80,38 @@ impl fmt::Display for RecordingDamage {
     }
 }
 
-/// One frame, not opened yet.
+/// A frame in the index, not decompressed.
 #[derive(Debug, Clone, Copy)]
 struct FrameEntry {
     head: FrameHeader,
     payload_offset: u64,
 }
 
-/// A recording, opened up to where it is damaged.
+/// A recording, open up to its first damage.
 #[derive(Debug)]
 pub struct Recording {
     path: PathBuf,
     file: File,
     entries: Vec<FrameEntry>,
-    /// Which of the entries are views.
+    /// Indices of the entries that are views.
     view_entries: Vec<usize>,
     damage: Option<RecordingDamage>,
     stream: CompressedStream,
 }
 
-/// How far the compressed stream was followed.
+/// Position in the compressed stream.
 #[derive(Debug)]
 struct CompressedStream {
     decompress: Decompress,
-    /// The entry that comes next; `None` when it has to begin anew.
+    /// The next entry of the stream; `None` if decompression has to restart.
     next_entry: Option<usize>,
 }
 
 impl Recording {
-    /// Opens a file, and checks every frame.
+    /// Opens a file, and verifies every frame.
     ///
     /// # Errors
-    /// When it cannot be read or is no recording. Damage behind the head is no error.
+    /// If the file cannot be read or is not a recording. Damage after the file header is no error.
     pub fn open(path: &Path) -> Result<Self, RecordingReadError> {
         let failed = |tried| {
             move |source| RecordingReadError::Io {
@@ -168,25 +168,25 @@ impl Recording {
         })
     }
 
-    /// How many views there are.
+    /// Number of views.
     #[must_use]
     pub fn view_count(&self) -> usize {
         self.view_entries.len()
     }
 
-    /// Whether there is none.
+    /// Whether there are no views.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         self.view_entries.is_empty()
     }
 
-    /// Where it is damaged, if it is.
+    /// The damage, if there is any.
     #[must_use]
     pub fn damage(&self) -> Option<&RecordingDamage> {
         self.damage.as_ref()
     }
 
-    /// Whether it was ended as it should; a kill leaves none of that.
+    /// Whether the recording has a regular end; it has none if the recorder was killed.
     #[must_use]
     pub fn ended_cleanly(&self) -> bool {
         self.entries
@@ -194,24 +194,24 @@ impl Recording {
             .is_some_and(|entry| entry.head.kind == FrameKind::EndOfRecording)
     }
 
-    /// What is known of a view without opening it.
+    /// Summary of a view, without decompressing it.
     #[must_use]
     pub fn view_mark(&self, view: usize) -> Option<FrameMark> {
         Some(self.entries[*self.view_entries.get(view)?].head.mark)
     }
 
-    /// All of them, in order.
+    /// Summaries of all views in order.
     pub fn view_marks(&self) -> impl Iterator<Item = FrameMark> {
         self.view_entries
             .iter()
             .map(|index| self.entries[*index].head.mark)
     }
 
-    /// Opens a view; `None` when there are not so many. Cheapest in order.
+    /// Reads a view; `None` if the index is too high. Sequential access is cheapest.
     ///
     /// # Errors
-    /// When the file cannot be read any more, a newer program wrote what this one does not
-    /// understand, or the view is larger than any real one.
+    /// If the file can no longer be read, the view is of a later version of the program and cannot
+    /// be parsed, or it is larger than any real view.
     pub fn read_view(&mut self, view: usize) -> Result<Option<Snapshot>, RecordingReadError> {
         let Some(index) = self.view_entries.get(view).copied() else {
             return Ok(None);
@@ -226,12 +226,12 @@ impl Recording {
             .map_err(|error| self.content_error(index, &error))
     }
 
-    /// Goes through the requests that were recorded between the view before and this one: `each` is
-    /// given one JSON object after the other, safe to print, and says whether to go on. Returns
-    /// false when it did not. No more than one line is held at a time.
+    /// Iterates over the requests recorded between the previous view and this one. `each` receives
+    /// one JSON object at a time, safe to print, and returns whether to continue. Returns false if
+    /// `each` ended the iteration. At most one line is held in memory.
     ///
     /// # Errors
-    /// When the file cannot be read any more, or a line is no JSON object or too long.
+    /// If the file can no longer be read, or a line is not a JSON object or is too long.
     pub fn for_each_request(
         &mut self,
         view: usize,
@@ -266,7 +266,7 @@ impl Recording {
         Ok(true)
     }
 
-    /// Whether single requests were recorded too.
+    /// Whether the recording contains individual requests.
     #[must_use]
     pub fn has_requests(&self) -> bool {
         let mut kinds = self.entries.iter().map(|entry| entry.head.kind);
@@ -281,8 +281,8 @@ impl Recording {
         }
     }
 
-    /// Hands over what a frame holds, piece by piece. Works through the frames before it as far as
-    /// the last one at which compression began anew, unless they were opened just now.
+    /// Decompresses a frame chunk by chunk. Decompresses the frames before it from the last restart
+    /// of the stream, unless they were just read.
     fn inflate_entry(
         &mut self,
         index: usize,
@@ -376,13 +376,13 @@ impl From<io::Error> for ScanError {
     }
 }
 
-/// Goes from frame to frame.
+/// Iterates over the frames of a file.
 struct FrameScan<R> {
     reader: R,
-    /// Up to here all is well.
+    /// The file is intact up to this offset.
     intact_offset: u64,
     size: u64,
-    /// Frames since compression began anew.
+    /// Frames since the last restart of the compressed stream.
     since_restart: usize,
 }
 
@@ -417,7 +417,7 @@ impl<R: Read> FrameScan<R> {
         }))
     }
 
-    /// The checksum of a frame whose payload comes next.
+    /// Computes the checksum of a frame whose payload follows.
     fn read_checksum(&mut self, head: &[u8], length: usize) -> io::Result<u32> {
         let mut crc = Crc::new();
         crc.update(head);

@@ -1,11 +1,11 @@
-//! Walks through a recording.
+//! Navigates through a recording.
 
 use super::frame::FrameMark;
 use super::reader::{Recording, RecordingReadError};
 use crate::model::history::MAX_SAMPLES;
 use crate::model::{SampleHistory, Snapshot};
 
-/// A place in a recording, and the ways to another.
+/// A position in a recording, and operations to change it.
 #[derive(Debug)]
 pub struct RecordingCursor {
     recording: Recording,
@@ -13,7 +13,7 @@ pub struct RecordingCursor {
 }
 
 impl RecordingCursor {
-    /// Stands at the first view.
+    /// Creates a cursor at the first view.
     #[must_use]
     pub fn new(recording: Recording) -> Self {
         Self {
@@ -28,28 +28,28 @@ impl RecordingCursor {
         &self.recording
     }
 
-    /// Number of the view at which it stands, from 0.
+    /// Index of the current view, from 0.
     #[must_use]
     pub fn position(&self) -> usize {
         self.current_view
     }
 
-    /// Goes to a view, or the last one if there are not so many.
+    /// Seeks to a view, or to the last one if there are fewer.
     pub fn seek(&mut self, view: usize) {
         self.current_view = view.min(self.recording.view_count().saturating_sub(1));
     }
 
-    /// Goes forwards, or backwards by a negative number; no further than to the ends. False when
-    /// it did not move.
+    /// Moves forwards, or backwards if `by` is negative, limited by the ends. False if the position
+    /// did not change.
     pub fn step(&mut self, by: isize) -> bool {
         let before = self.current_view;
         self.seek(self.current_view.saturating_add_signed(by));
         self.current_view != before
     }
 
-    /// Goes to the view whose time is the last that is not later than `time_ms`, in milliseconds
-    /// since 1970, or to the first one. Where the clock was set back some times come twice: then to
-    /// the later view.
+    /// Seeks to the last view that is not later than `time_ms`, in milliseconds since 1970, or to
+    /// the first view. If the clock was set back, some times occur twice: then the later view
+    /// counts.
     pub fn seek_time(&mut self, time_ms: u64) {
         let marks = self.recording.view_marks().enumerate();
         let last = marks
@@ -59,8 +59,8 @@ impl RecordingCursor {
         self.seek(last.map_or(0, |(_, view)| view));
     }
 
-    /// Goes to the view at which the drives moved most bytes per second; the first of them where
-    /// there are several. False when no rate is known.
+    /// Seeks to the view with the highest throughput of the drives; to the first if there are
+    /// several. False if no throughput is known.
     pub fn seek_busiest(&mut self) -> bool {
         let busiest = self
             .recording
@@ -77,25 +77,25 @@ impl RecordingCursor {
         }
     }
 
-    /// What is known of the view without opening it.
+    /// Summary of the current view, without decompressing it.
     #[must_use]
     pub fn current_mark(&self) -> Option<FrameMark> {
         self.recording.view_mark(self.current_view)
     }
 
-    /// The view; `None` when the recording is empty.
+    /// Reads the current view; `None` if the recording is empty.
     ///
     /// # Errors
-    /// As [`Recording::view`].
+    /// As [`Recording::read_view`].
     pub fn read_view(&mut self) -> Result<Option<Snapshot>, RecordingReadError> {
         self.recording.read_view(self.current_view)
     }
 
-    /// Goes through the requests since the view before, lines of JSON that are safe to print, while
-    /// `each` says so.
+    /// Iterates over the requests since the previous view, as lines of JSON that are safe to print,
+    /// while `each` returns true.
     ///
     /// # Errors
-    /// As [`Recording::requests`].
+    /// As [`Recording::for_each_request`].
     pub fn for_each_request(
         &mut self,
         each: &mut dyn FnMut(&str) -> bool,
@@ -103,11 +103,11 @@ impl RecordingCursor {
         self.recording.for_each_request(self.current_view, each)
     }
 
-    /// Goes through the requests of the time up to this view: of as many views as these
-    /// milliseconds hold.
+    /// Iterates over the requests of the last `last_ms` milliseconds up to this view, in whole
+    /// views.
     ///
     /// # Errors
-    /// As [`Recording::requests`].
+    /// As [`Recording::for_each_request`].
     pub fn for_each_request_since(
         &mut self,
         last_ms: u64,
@@ -127,11 +127,11 @@ impl RecordingCursor {
         Ok(())
     }
 
-    /// The past of the devices as it was known at this view, for sparklines. After a jump it is
-    /// put together anew from up to [`KEPT`] views.
+    /// The history of the devices as it was at this view, for sparklines. After a seek it is
+    /// rebuilt from up to [`MAX_SAMPLES`] views.
     ///
     /// # Errors
-    /// As [`Recording::view`].
+    /// As [`Recording::read_view`].
     pub fn device_history(&mut self) -> Result<SampleHistory, RecordingReadError> {
         let mut history = SampleHistory::default();
         for view in self.current_view.saturating_sub(MAX_SAMPLES - 1)..=self.current_view {

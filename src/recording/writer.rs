@@ -1,4 +1,4 @@
-//! Appends views to a file.
+//! Writes a recording.
 
 use std::fs::File;
 use std::io::{self, Write};
@@ -13,37 +13,37 @@ use crate::model::Snapshot;
 use crate::named_file;
 use crate::named_file::OutputError;
 
-/// Compression begins anew after so many frames: whoever jumps into the file has to work through
-/// that many at most.
+/// Number of frames after which the compressed stream restarts: the maximum number of frames to
+/// decompress after a seek.
 const RESTART_INTERVAL_FRAMES: u32 = 60;
-/// Characters of the reason for the end.
+/// Maximum length of the reason for the end, in characters.
 const MAX_REASON_CHARS: usize = 40;
-/// Room kept for the frame with that reason: its head, up to 4 bytes a character, and what
-/// compression adds to what cannot be compressed.
+/// Space reserved for the frame with that reason: its header, up to 4 bytes per character, and the
+/// overhead of deflate for incompressible data.
 const END_FRAME_RESERVE: u64 = (FRAME_HEADER_BYTES + 4 * MAX_REASON_CHARS + 64) as u64;
 
 /// Bytes that stay free on the file system of a recording, whatever its size.
 const RESERVE_BYTES: u64 = 64 << 20;
-/// Where that is more than 1 in this many of a small one, this share stays free.
+/// On a small file system, only 1 in this many bytes stays free.
 const RESERVE_SHARE: u64 = 20;
 
 /// Why something could not be recorded.
 #[derive(Debug, thiserror::Error)]
 pub enum RecordingWriteError {
-    /// The file cannot be made, or there is one already.
+    /// The file cannot be created, or exists already.
     #[error(transparent)]
     Output(#[from] OutputError),
-    /// The file system said no.
+    /// A file system operation failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// On what.
+        /// The path of its file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// A view is too large or cannot be put into words.
+    /// A view is too large or cannot be serialized.
     #[error("cannot record a view: {reason}")]
     InvalidContent {
         /// What is wrong with it.
@@ -68,19 +68,19 @@ impl RecordingWriteError {
     }
 }
 
-/// Whether a frame found room.
+/// Whether a frame was written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AppendResult {
-    /// It is in the file.
+    /// The frame is in the file.
     Written,
-    /// It would have gone over the limit, and was left out.
+    /// The frame would exceed the size limit, and was omitted.
     LimitReached,
-    /// The file system has almost no room left: it was left out.
+    /// The file system is almost full: the frame was omitted.
     NoRoom,
 }
 
-/// A recording that goes on. Every frame is handed to the kernel at once: a kill of the program
-/// loses none of them.
+/// A recording in progress. Every frame is passed to the kernel at once: killing the program loses
+/// none of them.
 #[derive(Debug)]
 pub struct RecordingWriter {
     path: PathBuf,
@@ -92,10 +92,10 @@ pub struct RecordingWriter {
 }
 
 impl RecordingWriter {
-    /// Begins a recording that becomes no larger than `limit` bytes; only its owner may read it.
+    /// Creates a recording of at most `limit` bytes; only its owner may read it.
     ///
     /// # Errors
-    /// When there is such a file already, or it cannot be made.
+    /// If the file exists already, or cannot be created.
     pub fn create(path: &Path, limit: Option<u64>) -> Result<Self, RecordingWriteError> {
         let mut recorder = Self {
             file: named_file::create_private(path)?,
@@ -109,7 +109,7 @@ impl RecordingWriter {
         Ok(recorder)
     }
 
-    /// Bytes in the file.
+    /// Size of the file in bytes.
     #[must_use]
     pub fn written_bytes(&self) -> u64 {
         self.written_bytes
@@ -118,7 +118,7 @@ impl RecordingWriter {
     /// Appends a view.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append_view(&mut self, live: &Snapshot) -> Result<AppendResult, RecordingWriteError> {
         let line =
             serde_json::to_vec(live).map_err(|error| RecordingWriteError::InvalidContent {
@@ -127,10 +127,10 @@ impl RecordingWriter {
         self.append_frame(FrameKind::View, mark_of_view(live), &line)
     }
 
-    /// Appends requests, each a line of JSON, that were completed since the frame before.
+    /// Appends requests that completed since the previous frame, as one line of JSON each.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn append_requests(
         &mut self,
         mark: FrameMark,
@@ -157,7 +157,7 @@ impl RecordingWriter {
         let payload = compress_frame(&mut self.compress, content)?;
         let frame = encode_frame(kind, is_restart, mark, &payload);
         if self.written_bytes + frame.len() as u64 + END_FRAME_RESERVE > self.max_bytes {
-            // What was compressed is not in the file: nothing may refer to it.
+            // The compressed data is not in the file: later frames must not refer to it.
             self.since_restart = 0;
             return Ok(AppendResult::LimitReached);
         }
@@ -170,13 +170,13 @@ impl RecordingWriter {
         Ok(AppendResult::Written)
     }
 
-    /// Whether the file system keeps its reserve after so many bytes more. Where it does not tell, it
-    /// has.
+    /// Whether the file system keeps its reserve after another `bytes` bytes; true if its size is
+    /// unknown.
     fn has_room(&self, bytes: u64) -> bool {
         let Ok(facts) = rustix::fs::fstatvfs(&self.file) else {
             return true;
         };
-        // A file system in memory without a limit, and some in user space, tell no sizes.
+        // An unlimited file system in memory, and some in user space, report no sizes.
         if facts.f_blocks == 0 {
             return true;
         }
@@ -187,10 +187,10 @@ impl RecordingWriter {
         free >= needed.saturating_add(RESERVE_BYTES.min(total / RESERVE_SHARE))
     }
 
-    /// Appends a whole frame, or nothing of it: half a one would be damage.
+    /// Appends a whole frame, or nothing: a partial frame would be damage.
     fn write_all(&mut self, bytes: &[u8]) -> Result<(), RecordingWriteError> {
         self.file.write_all(bytes).map_err(|source| {
-            // The error that matters is that of the write. Nothing may refer to what is lost.
+            // Report the error of the write. Later frames must not refer to the lost data.
             let _ = self.file.set_len(self.written_bytes);
             self.since_restart = 0;
             RecordingWriteError::Io {
@@ -203,10 +203,10 @@ impl RecordingWriter {
         Ok(())
     }
 
-    /// Notes why the recording ends, and waits until all of it is on the medium.
+    /// Writes the reason for the end, and syncs the file to the medium.
     ///
     /// # Errors
-    /// When the file cannot be written.
+    /// If the file cannot be written.
     pub fn end_recording(mut self, time_ms: u64, reason: &str) -> Result<(), RecordingWriteError> {
         self.compress.reset();
         let reason: String = reason.chars().take(MAX_REASON_CHARS).collect();
@@ -231,7 +231,7 @@ impl RecordingWriter {
     }
 }
 
-/// The next piece of the compressed stream, complete to the byte.
+/// Compresses the next part of the stream, flushed to a byte boundary.
 fn compress_frame(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, RecordingWriteError> {
     let wrong = |reason: &dyn std::fmt::Display| RecordingWriteError::InvalidContent {
         reason: format!("compression: {reason}"),
@@ -244,7 +244,7 @@ fn compress_frame(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, Re
             .compress_vec(&content[done..], &mut piece, FlushCompress::Sync)
             .map_err(|error| wrong(&error))?;
         let done = (compress.total_in() - begin) as usize;
-        // Room left over says that nothing waits inside.
+        // If the output buffer is not full, the compressor holds no more output.
         if done == content.len() && piece.len() < piece.capacity() {
             return Ok(piece);
         }
@@ -255,7 +255,8 @@ fn compress_frame(compress: &mut Compress, content: &[u8]) -> Result<Vec<u8>, Re
     }
 }
 
-/// What a time line shows of a view: the bytes per second of the devices that lie on no other.
+/// Throughput of a view for the time line: the bytes per second of the devices without devices
+/// below them.
 #[must_use]
 pub fn mark_of_view(live: &Snapshot) -> FrameMark {
     let time_ms = live

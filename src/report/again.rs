@@ -1,9 +1,9 @@
-//! The commands that do a run again, as lines that somebody may paste into a shell.
+//! Command lines that repeat a run, safe to paste into a shell.
 //!
-//! A document may come from anywhere, and so may the lines in it: one is printed only where it is what
-//! this program writes for the run's test, target and parameters. Otherwise the line of diskscope is
-//! made anew from those, and fio's is left out. No line gives consent to overwrite anything: whoever
-//! pastes it has to give that.
+//! A document may come from any source, and so may its command lines. A line is printed only if it
+//! is what this program generates for the run's benchmark, target and parameters. Otherwise the
+//! diskscope line is regenerated from those, and fio's is omitted. No line contains consent to
+//! overwrite data: the user has to add it.
 
 use std::path::Path;
 
@@ -12,11 +12,11 @@ use crate::session::compare::align::format_parameter;
 use crate::session::document::BenchmarkRun;
 use crate::shell;
 
-/// Options of `diskscope run` that are no parameters and change nothing but how it is measured.
+/// Options of `diskscope run` that are not parameters, and affect only how a benchmark measures.
 const OTHER_OPTIONS: [&str; 3] = ["engine", "scratch-size", "goal"];
 /// Options of `diskscope run` that consent to the loss of data.
 const CONSENT: [&str; 2] = ["overwrite", "overwrite-signatures"];
-/// Options that a fio line of this program has; none of them starts a program or names a file.
+/// Options that this program uses in fio lines; none of them starts a program or names a file.
 const FIO_OPTIONS: &[&str] = &[
     "name",
     "rw",
@@ -52,7 +52,7 @@ const FIO_OPTIONS: &[&str] = &[
     "filesize",
     "readonly",
 ];
-/// The same for lines that write.
+/// Options of fio lines that write, in addition.
 const FIO_WRITE_OPTIONS: [&str; 5] = [
     "zero_buffers",
     "dedupe_percentage",
@@ -60,7 +60,7 @@ const FIO_WRITE_OPTIONS: [&str; 5] = [
     "buffer_compress_chunk",
     "overwrite",
 ];
-/// What a fio line for a directory consists of, besides the directory and the command.
+/// Parts of a fio line for a directory, besides the directory and the command.
 const SCRATCH: [&str; 3] = [
     "(file= && trap 'rm -f -- \"$file\"' EXIT && trap 'exit 130' INT HUP TERM && cd -- ",
     " && file=$(mktemp diskscope-fio.XXXXXXXXXX) && ",
@@ -82,7 +82,7 @@ pub fn lines(run: &BenchmarkRun) -> Vec<String> {
     lines
 }
 
-/// The line of this program; `None` where the run has none, or no name of a test that can be typed.
+/// The diskscope line; `None` if the run has none or the benchmark's name is not safe to type.
 fn diskscope(run: &BenchmarkRun) -> Option<String> {
     if run.reproduce.diskscope.is_empty() || !is_option_name(&run.test) {
         return None;
@@ -92,14 +92,14 @@ fn diskscope(run: &BenchmarkRun) -> Option<String> {
     Some(shell::command_line(words))
 }
 
-/// The words of a line that is nothing but words, quoted as this program does it: no other command, no
-/// substitution, no redirection.
+/// Splits a line into words; `None` unless the line is exactly these words as this program quotes
+/// them: no other command, no substitution, no redirection.
 fn split(line: &str) -> Option<Vec<String>> {
     let words = shlex::split(line)?;
     (shell::command_line(&words) == line).then_some(words)
 }
 
-/// The words of a line of this program about this run, without consent; `None` for any other.
+/// The words of a diskscope line for this run, without consent; `None` for any other line.
 fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
     let mut rest = words.iter();
     for expected in ["diskscope", "run", run.test.as_str()] {
@@ -142,7 +142,7 @@ fn checked(run: &BenchmarkRun, words: &[String]) -> Option<Vec<String>> {
     (targets == 1).then_some(kept)
 }
 
-/// The words from test, target and parameters.
+/// Generates the words from benchmark, target and parameters.
 fn rebuilt(run: &BenchmarkRun) -> Vec<String> {
     let mut words: Vec<String> = ["diskscope", "run", &run.test].map(str::to_owned).to_vec();
     for name in run.parameters.keys() {
@@ -164,7 +164,7 @@ fn is_option_name(name: &str) -> bool {
     !name.is_empty() && !name.starts_with('-') && name.bytes().all(letter)
 }
 
-/// Whether these are comments and at most one command that this program writes for the run.
+/// Whether the lines are comments and at most one command that this program generates for the run.
 fn is_own_fio(run: &BenchmarkRun, lines: &[String]) -> bool {
     let mut commands = lines.iter().filter(|line| !line.starts_with("# "));
     let Some(command) = commands.next() else {
@@ -189,28 +189,29 @@ fn is_own_fio(run: &BenchmarkRun, lines: &[String]) -> bool {
             let file = file
                 .strip_prefix("--filename=")
                 .map(|name| name.replace("\\:", ":"));
-            // Only a directory can be named by dots alone.
+            // A path without a file name, such as one of only dots, can only be a directory.
             let is_named = Path::new(run.target.path.as_str()).file_name().is_some();
             is_named && file.is_some_and(|file| is_target(run, &file)) && is_fio(words, announced)
         }),
     }
 }
 
-/// The directory and the command of a line that makes a file of its own.
+/// The directory and the command of a line that creates its own file.
 fn scratch_parts(line: &str) -> Option<(&str, &str)> {
     let inner = line.strip_prefix(SCRATCH[0])?.strip_suffix(SCRATCH[2])?;
     inner.rsplit_once(SCRATCH[1])
 }
 
-/// Whether a path of a fio line, which is absolute, is the run's target, which is as the user named it.
+/// Whether a path of a fio line, which is absolute, is the run's target, whose path may be
+/// relative.
 fn is_target(run: &BenchmarkRun, path: &str) -> bool {
     let named = Path::new(run.target.path.as_str());
     let named = named.strip_prefix(".").unwrap_or(named);
     path.starts_with('/') && Path::new(path).ends_with(named)
 }
 
-/// Whether these words are fio and options that this program gives; `may_write` where a comment before
-/// them says what they overwrite, or the file is a new one.
+/// Whether these words are fio with options that this program uses. `may_write`: a preceding
+/// comment states what they overwrite, or the file is new.
 fn is_fio(words: &[String], may_write: bool) -> bool {
     let Some(("fio", options)) = words
         .split_first()
@@ -229,7 +230,7 @@ fn is_fio(words: &[String], may_write: bool) -> bool {
             _ => FIO_OPTIONS.contains(&name) || may_write && FIO_WRITE_OPTIONS.contains(&name),
         }
     };
-    // Without it fio reads, which is what `rw` is checked for.
+    // The check of `rw` ensures that a line without `may_write` only reads.
     options.iter().all(known)
 }
 

@@ -13,14 +13,14 @@ use crate::session::compare::{
 };
 use crate::session::document::{Severity, Verdict};
 
-/// Columns of a table: 80 less the blank before it.
+/// Width of a table: 80 columns minus the blank before it.
 const TABLE_WIDTH: u16 = 79;
-/// Rows of an overlaid chart; more points are joined.
+/// Maximum number of rows of an overlaid chart; more points are merged.
 const MAX_CHART_ROWS: usize = 12;
-/// Widest bar of an overlaid chart in characters.
+/// Maximum width of a bar in an overlaid chart, in characters.
 const MAX_BAR_WIDTH: usize = 20;
 
-/// A comparison of two or more sessions.
+/// Renders a comparison of two or more sessions.
 #[must_use]
 pub fn comparison_text(comparison: &Comparison) -> String {
     let mut text = String::new();
@@ -48,7 +48,7 @@ pub fn comparison_text(comparison: &Comparison) -> String {
     printable_lines(&text).into_owned()
 }
 
-/// Text from outside that a terminal shows as it stands.
+/// Escapes untrusted text for a terminal.
 pub(super) fn escape_for_terminal(text: &str) -> String {
     printable_bytes(text.as_bytes())
 }
@@ -95,7 +95,7 @@ fn benchmark_section(text: &mut String, test: &ComparedBenchmark) {
     cautions_section(text, test);
 }
 
-/// The figures of the baseline and one other side, and their ratio.
+/// The metrics of the baseline and one other side, and their ratio.
 fn metrics_table(figures: &[ComparedMetric], (baseline, other): (usize, usize)) -> String {
     let mut table = plain_table();
     let names = [session_letter(baseline), session_letter(other)];
@@ -128,8 +128,8 @@ fn metrics_table(figures: &[ComparedMetric], (baseline, other): (usize, usize)) 
     indent_table(&table)
 }
 
-/// Where 80 columns do not hold the table, one blank separates two columns; where that is not
-/// enough, the last column is wrapped.
+/// If the table exceeds 80 columns, columns are separated by one blank; if it still does, the last
+/// column is wrapped.
 pub(super) fn shrink_to_width(table: &mut Table) {
     let widest = table.lines().map(|line| line.trim_end().chars().count());
     if widest.max().unwrap_or(0) <= usize::from(TABLE_WIDTH) {
@@ -146,7 +146,7 @@ pub(super) fn shrink_to_width(table: &mut Table) {
     }
 }
 
-/// The curves of an overlay row by row: a bar for each side.
+/// An overlaid chart as rows with one bar for each side.
 fn chart_text(overlay: &ChartOverlay) -> String {
     let all = || overlay.curves.iter().flat_map(|curve| &curve.points);
     let most = all().map(|point| point[1]).fold(0.0, f64::max);
@@ -186,8 +186,7 @@ fn chart_text(overlay: &ChartOverlay) -> String {
     text
 }
 
-/// Where a row begins: rows are even, or where the values span decades each is the same number of
-/// times the one before.
+/// Lower bound of a row. Rows have equal widths, or equal ratios if the values span decades.
 fn row_start(overlay: &ChartOverlay, [low, high]: [f64; 2], row: usize) -> f64 {
     let share = row as f64 / MAX_CHART_ROWS as f64;
     if overlay.log_x && low > 0.0 {
@@ -221,7 +220,7 @@ fn cautions_section(text: &mut String, test: &ComparedBenchmark) {
     }
 }
 
-/// What was not compared, and how it could be.
+/// What was not compared, and how it can be.
 fn mismatch_text(mismatch: &UnmatchedMeasurement) -> String {
     let sentence = escape_for_terminal(&mismatch.sentence());
     let differences = mismatch.differences.iter();

@@ -1,4 +1,4 @@
-//! What was seen around a run, as names and values: text and HTML show the same.
+//! Evidence collected during a run, as names and values; shared by text and HTML.
 
 use crate::session::document::{
     DirectionCounts, DriveSetup, KernelCounts, LayerCounts, LayerRelation, OtherUser,
@@ -6,10 +6,10 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Other users that are named.
+/// Maximum number of other processes that are listed.
 const MAX_NAMED_USERS: usize = 5;
 
-/// The evidence in words, what is not known left out.
+/// The evidence for display; unknown values are omitted.
 #[must_use]
 pub fn evidence_lines(evidence: &RunEvidence) -> Vec<(&'static str, String)> {
     let asked = evidence
@@ -55,7 +55,7 @@ fn join_parts(parts: impl Iterator<Item = String>) -> Option<String> {
     Some(parts.collect::<Vec<_>>().join("; ")).filter(|text| !text.is_empty())
 }
 
-/// `1000 reads, 4.10 MB; 20 writes, 81.9 kB`.
+/// Requests and bytes of both directions, such as `1000 reads, 4.10 MB; 20 writes, 81.9 kB`.
 fn direction_text(sides: [(u64, u64, &str); 2]) -> String {
     let done = sides.iter().filter(|(requests, ..)| *requests > 0);
     let words: Vec<String> = done

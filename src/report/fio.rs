@@ -1,9 +1,9 @@
-//! Why there is no fio command for a run, in a sentence.
+//! Why there is no fio command for a run, as a sentence.
 
 use crate::session::document::{BenchmarkRun, FioGap};
 
-/// The fio command lines of a run, or why there are none, as lines of a shell: what is no command is a
-/// comment. Empty where the document says neither.
+/// The fio command lines of a run, or the reason why there are none, as shell lines: everything but
+/// commands is a comment. Empty if the document has neither.
 #[must_use]
 pub fn fio_command_lines(run: &BenchmarkRun) -> Vec<String> {
     match (&run.reproduce.fio, run.reproduce.fio_gap) {
@@ -13,7 +13,7 @@ pub fn fio_command_lines(run: &BenchmarkRun) -> Vec<String> {
     }
 }
 
-/// What fio cannot do.
+/// What fio cannot do, as a sentence.
 #[must_use]
 pub fn fio_gap_reason(gap: FioGap) -> &'static str {
     match gap {

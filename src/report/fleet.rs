@@ -1,4 +1,4 @@
-//! Many drives by one figure, as text of 80 columns.
+//! Many drives compared by one metric, as text of 80 columns.
 
 use std::fmt::Write as _;
 
@@ -10,12 +10,12 @@ use crate::session::compare::fleet::{FleetRow, FleetTable};
 use crate::session::document::Metric;
 use crate::units;
 
-/// Longest name of a host or a model in a table.
+/// Maximum width of a host's or model's name in a table.
 const MAX_NAME_WIDTH: usize = 15;
-/// Longest name of a target in a table.
+/// Maximum width of a target's name in a table.
 const MAX_TARGET_WIDTH: usize = 11;
 
-/// Many drives by one figure.
+/// Renders a comparison of many drives by one metric.
 #[must_use]
 pub fn fleet_text(fleet: &FleetComparison) -> String {
     let mut text = String::new();
@@ -103,7 +103,7 @@ fn row_remarks(row: &FleetRow) -> String {
     words.copied().collect::<Vec<_>>().join(" ")
 }
 
-/// What keeps the figures of marked rows from being believed.
+/// Reasons to doubt the metrics of the marked rows.
 fn caution_notes(table: &FleetTable) -> String {
     let mut text = String::new();
     for row in table.rows.iter().filter(|row| !row.cautions.is_empty()) {
@@ -114,13 +114,13 @@ fn caution_notes(table: &FleetTable) -> String {
     text
 }
 
-/// A name short enough for a column.
+/// Shortens a name to fit a column.
 fn shorten_name(name: &str, most: usize) -> String {
     let name = escape_for_terminal(name);
     if name.chars().count() <= most {
         return name;
     }
-    // The end tells names of one kind apart better than the beginning.
+    // The end of similar names differs more often than the beginning.
     let tail: Vec<char> = name.chars().rev().take(most - 2).collect();
     format!("..{}", tail.into_iter().rev().collect::<String>())
 }

@@ -1,4 +1,4 @@
-//! Documents and views as text, JSON and HTML. Measures nothing.
+//! Renders documents and views as text, JSON and HTML.
 
 pub mod again;
 pub mod compare;

@@ -1,4 +1,4 @@
-//! Repeated runs in one table: what they have in common, and how far they are apart.
+//! Tables of repeated runs: the metrics over all runs, and their spread.
 
 use std::fmt::Write as _;
 
@@ -7,10 +7,10 @@ use crate::session::compare::align::group_repeated_runs;
 use crate::session::document::BenchmarkRun;
 use crate::session::stability::{RepeatedMetric, summarize_repeats};
 
-/// Headings of the columns behind the figure's name.
+/// Headings of the columns after the metric's name.
 pub(super) const METRIC_COLUMNS: [&str; 4] = ["mean", "95 % limits", "lowest", "highest"];
 
-/// For each measurement that was repeated a heading and its figures over all runs, cell by cell.
+/// For each repeated measurement, a heading and the cells of its metrics over all runs.
 pub(super) fn repeated_tables(runs: &[BenchmarkRun]) -> Vec<(String, Vec<[String; 5]>)> {
     let groups = group_repeated_runs(runs, &[])
         .into_iter()
@@ -35,7 +35,7 @@ fn metric_cells(sum: &RepeatedMetric) -> [String; 5] {
     ]
 }
 
-/// The tables as text; empty where nothing was repeated.
+/// The tables as text; empty if there are no repeated runs.
 #[must_use]
 pub fn repeated_runs_text(runs: &[BenchmarkRun]) -> String {
     let mut text = String::new();

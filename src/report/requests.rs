@@ -1,4 +1,4 @@
-//! Single requests as rows of text, and many of them summed up as text or JSON.
+//! Individual requests as rows of text, and summaries of many as text or JSON.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -14,18 +14,18 @@ use crate::safe_text::printable::printable_bytes;
 use crate::session::document::LatencySummary;
 use crate::units;
 
-/// Stands for what is not known.
+/// Represents an unknown value.
 const UNKNOWN_VALUE: &str = "-";
-/// Threads listed, those that moved most.
+/// Maximum number of listed threads; those with the most bytes are listed.
 const MAX_LISTED_THREADS: usize = 10;
-/// Names of devices by number.
+/// Names of devices by device number.
 pub type DeviceNames = BTreeMap<DeviceNumber, String>;
 
-/// What stands above the rows.
+/// Heading of the rows.
 pub const REQUEST_HEADING: &str = "    time s    pid process          operation       sector     size     \
                            queue     drive     total";
 
-/// One request, 80 columns and a little more, without the line's end.
+/// One request as a row of slightly more than 80 columns, without a newline.
 #[must_use]
 pub fn request_row(request: &TracedRequest, began: u64) -> String {
     let stages = request.timestamps.stages();
@@ -101,7 +101,7 @@ fn device_name(names: &DeviceNames, device: DeviceNumber) -> String {
         .unwrap_or_else(|| format!("{}:{}", device.0, device.1))
 }
 
-/// What became of the requests of one kind on the way, and where their time went.
+/// Merges and splits of the requests of one operation, and their latency by stage.
 fn stage_times(distribution: &OperationLatency) -> String {
     let mut words = vec![
         format!("{} requests", distribution.requests),
@@ -157,7 +157,7 @@ fn process_table(summary: &RequestSummary) -> String {
     text
 }
 
-/// What keeps the summary from being the whole truth.
+/// Limitations of the summary, such as lost events.
 fn caveats(summary: &RequestSummary) -> String {
     let mut text = String::new();
     for (count, words) in [
@@ -235,7 +235,7 @@ struct ProcessLine {
 }
 
 impl LastLine {
-    /// A summary for scripts.
+    /// Creates the summary for scripts.
     #[must_use]
     pub fn new(summary: &RequestSummary, names: &DeviceNames, elapsed_ns: u64) -> Self {
         let operation =

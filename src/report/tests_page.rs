@@ -1,4 +1,4 @@
-//! `docs/tests.md`: every test as the program itself describes it.
+//! Generates `docs/tests.md` from the benchmarks' own descriptions.
 
 use std::fmt::Write as _;
 
@@ -73,7 +73,7 @@ fn default_text(parameter: &ParameterSpec) -> String {
 mod tests {
     use super::*;
 
-    /// `DISKSCOPE_BLESS=1 cargo test` writes the page anew.
+    /// `DISKSCOPE_BLESS=1 cargo test` rewrites the page.
     #[test]
     fn benchmarks_page_in_docs_is_current() {
         let path = concat!(env!("CARGO_MANIFEST_DIR"), "/docs/tests.md");

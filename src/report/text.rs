@@ -18,16 +18,17 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Widest cell of a table in characters: every row of a column is as wide as its widest cell.
+/// Maximum width of a table cell in characters: every row of a column is as wide as its widest
+/// cell.
 const WIDEST_CELL: usize = 60;
-/// Widest bar of the histogram in characters.
+/// Maximum width of a bar in the histogram, in characters.
 const MAX_BAR_WIDTH: usize = 40;
-/// Columns of a point's limits.
+/// Columns for a point's confidence interval.
 const INTERVAL_WIDTH: usize = 20;
-/// Rows of a histogram or curve; more are joined.
+/// Maximum number of rows of a histogram or curve; more are merged.
 const MAX_CHART_ROWS: usize = 16;
 
-/// A whole session.
+/// Renders a session.
 #[must_use]
 pub fn session_text(session: &Session) -> String {
     let mut text = format!("{}, {}\n", session.program, session.started);
@@ -56,7 +57,7 @@ pub fn session_text(session: &Session) -> String {
     text
 }
 
-/// One run. A session may come from anywhere: what a terminal would obey is escaped.
+/// Renders one run. A session may come from any source: control characters are escaped.
 #[must_use]
 pub fn run_text(run: &BenchmarkRun) -> String {
     let mut text = run_heading(run);
@@ -162,12 +163,12 @@ fn target_text(target: &TargetRecord) -> String {
     text
 }
 
-/// Whether a series is worth rows of text: a line between two points only frames another.
+/// Whether a series is plotted as text: a line between two points adds no information.
 fn is_worth_plotting(series: &&Series) -> bool {
     series.points.len() > 2 && !is_nested_name(&series.name)
 }
 
-/// The quantities of a curve; its name too where another has the same.
+/// The quantities of a curve, and its name if another curve has the same quantities.
 fn curve_title(series: &Series, findings: &Findings) -> String {
     let mut title = format!("{} AGAINST {}", series.y.name, series.x.name);
     let alike = |other: &&Series| (&other.x, &other.y) == (&series.x, &series.y);
@@ -177,7 +178,7 @@ fn curve_title(series: &Series, findings: &Findings) -> String {
     title.to_uppercase()
 }
 
-/// A table of figures; what the run lacks is `n/a`.
+/// A table of metrics; a metric that the run lacks is `n/a`.
 fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> String {
     let mut drawn = plain_table();
     let headings = std::iter::once("").chain(table.columns.iter().map(SafeText::as_str));
@@ -194,7 +195,7 @@ fn metric_table(table: &document::MetricTable, figures: &FigureIndex<'_>) -> Str
     indent_table(&drawn)
 }
 
-/// A metric in a cell: the value, and how far off it may be.
+/// A metric as a table cell: the value and its uncertainty.
 pub(super) fn value_with_margin(figure: &Metric) -> String {
     let text = figure.value_text();
     match figure.margin_text() {
@@ -203,7 +204,7 @@ pub(super) fn value_with_margin(figure: &Metric) -> String {
     }
 }
 
-/// Text for a cell of a table; what is longer than 60 characters ends in `...`.
+/// Text as a table cell; text of more than 60 characters is truncated with `...`.
 pub(super) fn cell(text: impl Into<String>) -> String {
     let text = text.into();
     match text.char_indices().nth(WIDEST_CELL) {
@@ -215,7 +216,7 @@ pub(super) fn cell(text: impl Into<String>) -> String {
     }
 }
 
-/// Figures as a table: name, value, limits, observations.
+/// Metrics as a table: name, value, 95 % confidence interval, observations.
 #[must_use]
 pub fn metrics_table(figures: &[&Metric]) -> String {
     let mut table = plain_table();
@@ -238,7 +239,7 @@ pub fn metrics_table(figures: &[&Metric]) -> String {
     indent_table(&table)
 }
 
-/// A table without lines.
+/// A table without borders.
 pub(super) fn plain_table() -> Table {
     let mut table = Table::new();
     table.load_style(NOTHING);
@@ -251,7 +252,7 @@ pub(super) fn right_align(table: &mut Table, column: usize) {
     }
 }
 
-/// The table's lines, two blanks before each and none behind.
+/// The lines of the table, indented by two blanks and without trailing blanks.
 pub(super) fn indent_table(table: &Table) -> String {
     if table.is_empty() {
         return String::new();
@@ -262,7 +263,7 @@ pub(super) fn indent_table(table: &Table) -> String {
         .collect()
 }
 
-/// Bars over the range of response times, percentiles below them.
+/// A histogram of the latency, with percentiles below it.
 #[must_use]
 pub(super) fn histogram_text(latency: &LatencySummary) -> String {
     let bins = merge_bins(&latency.histogram);
@@ -299,7 +300,7 @@ pub(super) fn histogram_text(latency: &LatencySummary) -> String {
     text
 }
 
-/// Neighbouring bins joined until there are few enough to print.
+/// Merges adjacent bins until there are few enough to print.
 fn merge_bins(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
     let (Some(first), Some(last)) = (bins.first(), bins.last()) else {
         return Vec::new();
@@ -322,8 +323,8 @@ fn merge_bins(bins: &[[u64; 3]]) -> Vec<[u64; 3]> {
     rows
 }
 
-/// A curve as at most [`ROWS`] rows with a bar each: the mean of the points that fall on a row, and
-/// where each point has a row of its own, its 95 % limits.
+/// A curve as at most [`MAX_CHART_ROWS`] rows with a bar each: the mean of the points in each row
+/// and, if each point has its own row, its 95 % confidence interval.
 fn curve_text(series: &Series) -> String {
     let points = &series.points;
     let most = points.iter().map(|point| point[1]).fold(0.0, f64::max);
@@ -455,7 +456,7 @@ fn verdicts_text(run: &BenchmarkRun) -> String {
     text
 }
 
-/// The word for a severity: the graver, the louder.
+/// The word for a severity; more severe ones are in capitals.
 pub(super) fn severity_word(severity: Severity) -> &'static str {
     match severity {
         Severity::Note => "note",
@@ -472,7 +473,7 @@ fn commands(run: &BenchmarkRun) -> String {
     text
 }
 
-/// Adds words in lines of at most 80 columns, each behind the indent.
+/// Appends words in lines of at most 80 columns, each after the indent.
 pub(super) fn append_wrapped(text: &mut String, indent: &str, words: &str) {
     let mut column = 0;
     for word in words.split_whitespace() {

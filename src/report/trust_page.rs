@@ -1,4 +1,4 @@
-//! The tables of `docs/trust.md`: every verdict as the program itself describes it.
+//! Generates the tables of `docs/trust.md` from the checks' own descriptions.
 
 use std::fmt::Write as _;
 
@@ -6,8 +6,8 @@ use super::text::severity_word;
 use crate::session::checks::of_benchmarks::BENCHMARK_VERDICTS;
 use crate::session::checks::{CheckRule, ProvokedBy, RULE_GROUPS};
 
-/// All verdicts, in Markdown: those that any run may get, by what they look at, then those that
-/// tests give themselves.
+/// All checks, in Markdown: those that apply to any run, by subject, then those of individual
+/// benchmarks.
 #[must_use]
 pub fn verdict_tables() -> String {
     let mut text = String::new();
@@ -74,7 +74,7 @@ mod tests {
         );
     }
 
-    /// Whether a text provokes a verdict: names it as what must be there.
+    /// Whether a text provokes a verdict: it names the verdict as one that must be present.
     fn provokes_verdict(text: &str, code: &str) -> bool {
         text.contains(&format!("\"{code}\"")) || text.contains(&format!("/{code}\""))
     }
@@ -115,7 +115,7 @@ mod tests {
         }
     }
 
-    /// Codes that the sources give: a word in lower case followed by a severity.
+    /// Codes of verdicts in the sources: a lower-case word followed by a severity.
     fn collect_verdict_codes(directory: &Path, codes: &mut BTreeSet<String>) {
         for entry in std::fs::read_dir(directory).unwrap() {
             let path = entry.unwrap().path();
@@ -154,7 +154,7 @@ mod tests {
                 "{code} is not documented: add it to session/verdicts/of_tests.rs"
             );
         }
-        // Those whose codes are put together.
+        // Verdicts whose codes are composed at run time.
         let built = [
             "left-out",
             "advice-block-size",

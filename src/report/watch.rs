@@ -1,4 +1,4 @@
-//! A view of the moment as text of 80 columns, or as one line of JSON.
+//! A snapshot as text of 80 columns, or as one line of JSON.
 
 use std::fmt::Write as _;
 use std::time::Duration;
@@ -15,19 +15,19 @@ mod transfers;
 use self::columns::{DEFAULT_TERMINAL_WIDTH, fit_to_width};
 use crate::safe_text::SafeText;
 
-/// Writers that wait later than this are nobody's trouble yet.
+/// Writers that will be throttled later than this are not worth a message.
 const DIRTY_LIMIT_HORIZON: Duration = Duration::from_secs(300);
 
-/// One line of JSON without the line's end; the fields are those of `docs/fields.md`.
+/// One line of JSON without a newline; `docs/fields.md` describes the fields.
 ///
 /// # Errors
-/// Does not fail for a view that the model made; the error is serde's.
+/// Never fails for a view built by the model; the error is serde's.
 pub fn json_line(live: &Snapshot) -> serde_json::Result<String> {
     crate::safe_text::json::to_string(live)
 }
 
 /// Tables of devices, transfers and processes that fit 80 columns; every line ends in a newline.
-/// Devices that did nothing are left out, except drives that lie on no other device.
+/// Idle devices are omitted, except drives without devices below them.
 #[must_use]
 pub fn watch_text(live: &Snapshot) -> String {
     let mut text = host_heading(live);
@@ -38,8 +38,8 @@ pub fn watch_text(live: &Snapshot) -> String {
     text
 }
 
-/// What could not be read and why, each said once: the notices of a view that are not among those
-/// that `said` holds, which takes them up.
+/// What could not be read and why, once each: the notices of a view that are not in `said`, to
+/// which they are added.
 pub fn new_notices(live: &Snapshot, said: &mut Vec<SafeText>) -> String {
     let mut text = String::new();
     for notice in &live.notices {
@@ -95,7 +95,7 @@ fn host_heading(live: &Snapshot) -> String {
     text
 }
 
-/// How near dirty memory is to where writers have to wait.
+/// The time until dirty memory reaches the limit at which writers are throttled.
 fn dirty_limit_text(host: &HostView) -> String {
     match host.time_to_throttle {
         Some(left) if left.is_zero() => ", writers wait".to_owned(),

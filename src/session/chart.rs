@@ -1,43 +1,44 @@
-//! How the curves of a run want to be drawn: data that screen and report share.
+//! Chart descriptions, shared by the TUI and the report.
 
-/// How a series wants to be drawn.
+/// How a series is drawn.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ChartShape {
-    /// Points joined in order of x.
+    /// Points joined by lines in order of x.
     Line,
-    /// Points.
+    /// Points only.
     Scatter,
-    /// Points joined as steps: each y holds until the next x.
+    /// Points joined by steps: each y holds until the next x.
     Steps,
-    /// A bar for each x.
+    /// One bar for each x.
     Bars,
-    /// A bar for each x, in which the series lie one on the other.
+    /// One bar for each x, with the series stacked in it.
     StackedBars,
-    /// Points around a centre: x is the angle in revolutions, y the radius.
+    /// Points in polar coordinates: x is the angle in revolutions, y the radius.
     Polar,
 }
 
-/// A chart of a test's result.
+/// A chart of a benchmark's result.
 #[derive(Debug, Clone, Copy)]
 pub struct ChartSpec {
-    /// Its heading.
+    /// Heading of the chart.
     pub title: &'static str,
-    /// The series drawn in it, by name; those that a run lacks are left out.
+    /// Names of the series in it; series that a run lacks are omitted.
     pub series: &'static [&'static str],
-    /// How.
+    /// How the series are drawn.
     pub shape: ChartShape,
     /// Whether the horizontal axis is logarithmic.
     pub log_x: bool,
     /// Whether the vertical axis is logarithmic.
     pub log_y: bool,
-    /// Whether the vertical axis begins at 0; otherwise it spans the points.
+    /// Whether the vertical axis starts at 0; otherwise it spans the points.
     pub from_zero: bool,
-    /// Figures whose values are marked on the horizontal axis; those that a run lacks are left out.
+    /// Metrics whose values are marked on the horizontal axis; metrics that a run lacks are
+    /// omitted.
     pub marked_metrics: &'static [&'static str],
 }
 
 impl ChartSpec {
-    /// A chart with linear axes, the vertical one from 0, and no marks.
+    /// Creates a chart with linear axes, the vertical one starting at 0, and without marks.
     #[must_use]
     pub const fn new(
         title: &'static str,
@@ -55,7 +56,7 @@ impl ChartSpec {
         }
     }
 
-    /// The same chart with a logarithmic horizontal axis.
+    /// Makes the horizontal axis logarithmic.
     #[must_use]
     pub const fn log_x(self) -> Self {
         Self {
@@ -64,7 +65,7 @@ impl ChartSpec {
         }
     }
 
-    /// The same chart with a logarithmic vertical axis.
+    /// Makes the vertical axis logarithmic.
     #[must_use]
     pub const fn log_y(self) -> Self {
         Self {
@@ -74,7 +75,7 @@ impl ChartSpec {
         }
     }
 
-    /// The same chart with a vertical axis that spans the points, wherever they lie.
+    /// Makes the vertical axis span the points instead of starting at 0.
     #[must_use]
     pub const fn without_zero(self) -> Self {
         Self {
@@ -83,7 +84,7 @@ impl ChartSpec {
         }
     }
 
-    /// The same chart with these figures marked on its horizontal axis.
+    /// Marks these metrics on the horizontal axis.
     #[must_use]
     pub const fn with_marks(self, marks: &'static [&'static str]) -> Self {
         Self {
@@ -93,13 +94,13 @@ impl ChartSpec {
     }
 }
 
-/// How the result of a test wants to be presented, as data that its description gives.
+/// How the result of a benchmark is presented; part of the benchmark's description.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct ResultPresentation {
-    /// What the test measures, one line.
+    /// What the benchmark measures, in one line.
     pub summary: &'static str,
-    /// Figures to put first, in this order.
+    /// Names of the metrics to list first, in this order.
     pub headline: &'static [&'static str],
-    /// The charts, the most telling first.
+    /// The charts, the most informative first.
     pub charts: &'static [ChartSpec],
 }

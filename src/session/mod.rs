@@ -1,5 +1,5 @@
-//! What is saved: the document, its journal, goals, verdicts and comparison. Does not know where
-//! figures come from.
+//! Saved data: the session document, its journal, service level goals, validity checks and
+//! comparison. Independent of how metrics are measured.
 
 pub mod chart;
 pub mod checks;
@@ -9,7 +9,7 @@ pub mod slo;
 pub mod stability;
 pub mod store;
 
-/// The document's JSON schema, generated from its types: what `assets/session.schema.json` holds.
+/// The document's JSON schema, generated from its types; `assets/session.schema.json` holds a copy.
 #[must_use]
 pub fn session_schema() -> serde_json::Value {
     schemars::schema_for!(document::Session).to_value()

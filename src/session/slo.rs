@@ -1,9 +1,9 @@
-//! Service goals: "at least 1000 IOPS", "p95 at most 500 ms", "never under 70 MB/s".
+//! Service level goals: "at least 1000 IOPS", "p95 at most 500 ms", "never under 70 MB/s".
 
 use super::document::{Findings, Metric, MetricUnit, SloResult};
 use crate::units;
 
-/// A goal as the user wrote it, read but not yet checked.
+/// A goal as the user specified it, parsed but not evaluated.
 #[derive(Debug, Clone, PartialEq)]
 pub struct SloSpec {
     text: String,
@@ -13,14 +13,14 @@ pub struct SloSpec {
     unit: MetricUnit,
 }
 
-/// Goals that have a name: what a web server, a video player and a backup store ask of a drive.
+/// Presets: goals that a web server, a video player and a backup store set for a drive.
 pub const PRESETS: [(&str, &[&str]); 3] = [
     ("web-server", &["iops>=1000", "p95<=500ms"]),
     ("video-player", &["max<=40ms"]),
     ("backup-store", &["throughput_min>=70MB/s"]),
 ];
 
-/// A text that is no goal.
+/// The error for a text that is not a goal.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("--goal {text:?}: {reason}")]
 pub struct GoalError {
@@ -29,7 +29,7 @@ pub struct GoalError {
 }
 
 impl GoalError {
-    /// What is wrong with it, and how to write it.
+    /// What is wrong with the text, and how to write a goal.
     #[must_use]
     pub fn reason(&self) -> &str {
         &self.reason
@@ -37,23 +37,23 @@ impl GoalError {
 }
 
 impl SloSpec {
-    /// As the user wrote it.
+    /// The goal as the user wrote it.
     #[must_use]
     pub fn text(&self) -> &str {
         &self.text
     }
 
-    /// Name of the metric that it is set for.
+    /// Name of the metric that the goal limits.
     #[must_use]
     pub fn figure(&self) -> &str {
         &self.metric
     }
 
-    /// Reads the name of one of the [`PRESETS`], which may stand for several goals, or a goal as
-    /// [`parse`](Self::parse) does.
+    /// Parses the name of one of the [`PRESETS`], which may stand for several goals, or a single
+    /// goal as [`parse`](Self::parse) does.
     ///
     /// # Errors
-    /// When it is neither.
+    /// If the text is neither.
     pub fn parse_all(text: &str) -> Result<Vec<Self>, GoalError> {
         match PRESETS.iter().find(|(name, _)| *name == text.trim()) {
             Some((_, goals)) => goals.iter().map(|goal| Self::parse(goal)).collect(),
@@ -61,13 +61,13 @@ impl SloSpec {
         }
     }
 
-    /// Reads `iops>=1000`, `p95<=500ms`, `max<=40ms`, `throughput_min>=70MB/s`.
+    /// Parses `iops>=1000`, `p95<=500ms`, `max<=40ms`, `throughput_min>=70MB/s`.
     ///
-    /// `mean`, `max` and `pNN` stand for the response times `latency_mean`, `latency_max` and
-    /// `latency_pNN`; any other name is a figure's.
+    /// `mean`, `max` and `pNN` stand for the latency metrics `latency_mean`, `latency_max` and
+    /// `latency_pNN`; any other name is the name of a metric.
     ///
     /// # Errors
-    /// When it has no comparison, or its limit has no readable quantity.
+    /// If the comparison is missing, or the limit is not a valid quantity.
     pub fn parse(text: &str) -> Result<Self, GoalError> {
         let text = text.trim();
         let error = |reason: String| GoalError {
@@ -107,7 +107,7 @@ impl SloSpec {
         })
     }
 
-    /// Whether the findings meet it; unknown where the figure is absent or of another unit.
+    /// Evaluates the goal; unknown if the metric is absent or has another unit.
     #[must_use]
     pub fn evaluate(&self, findings: &Findings) -> SloResult {
         let same = |figure: &&Metric| figure.unit == self.unit || self.unit == MetricUnit::Count;
@@ -128,7 +128,8 @@ impl SloSpec {
     }
 }
 
-/// Words of which a metric's name has at least one, and the unit of those that have always the same.
+/// Words of which a metric's name contains at least one, with the unit of those that always have
+/// the same.
 const METRIC_WORDS: &[(&str, Option<MetricUnit>)] = &[
     ("iops", Some(MetricUnit::PerSecond)),
     ("throughput", Some(MetricUnit::BytesPerSecond)),
@@ -156,7 +157,7 @@ const METRIC_WORDS: &[(&str, Option<MetricUnit>)] = &[
     ("zones", None),
 ];
 
-/// Whether some benchmark has a metric of that name, and whether it can have that unit.
+/// Whether some benchmark has a metric with that name, and whether it can have that unit.
 fn check_metric(name: &str, unit: MetricUnit) -> Result<(), String> {
     let metric = name.rsplit('/').next().unwrap_or(name);
     let mut words = metric.split('_').rev();
@@ -175,7 +176,7 @@ fn check_metric(name: &str, unit: MetricUnit) -> Result<(), String> {
         ));
     };
     match expected {
-        // A bare number goes with whatever unit the metric has.
+        // A bare number takes the unit of the metric.
         Some(expected) if unit != MetricUnit::Count && unit != expected => Err(format!(
             "that is no limit for {name}: write one such as {}",
             example_limit(expected)
@@ -184,7 +185,7 @@ fn check_metric(name: &str, unit: MetricUnit) -> Result<(), String> {
     }
 }
 
-/// How a limit in that unit is written.
+/// An example of a limit in that unit.
 fn example_limit(unit: MetricUnit) -> &'static str {
     match unit {
         MetricUnit::PerSecond => "1000/s",
@@ -200,7 +201,7 @@ fn is_percentile(name: &str) -> bool {
         .is_some_and(|number| number.parse::<f64>().is_ok())
 }
 
-/// A limit with its unit; a bare number goes with whatever unit the figure has.
+/// Parses a limit with its unit; a bare number takes the unit of the metric.
 fn parse_limit(text: &str) -> Result<(f64, MetricUnit), String> {
     if let Ok(number) = text.parse::<f64>() {
         return Ok((number, MetricUnit::Count));

@@ -1,27 +1,27 @@
-//! Whether a measurement gives the same again.
+//! Checks whether repeated runs agree.
 //!
-//! Limits say how far a figure may be off if the drive stays as it was during the run. Runs of the
-//! same test on the same drive that differ by more say that it did not: something else decides,
-//! such as temperature, a cache, a neighbour on the same array.
+//! A confidence interval states the uncertainty of a metric if the drive stays as it was during the
+//! run. If runs of the same benchmark on the same drive differ by more, then something else affects
+//! the result, such as temperature, a cache, or another user of the same array.
 
 use super::compare::align::is_same_measurement;
 use super::compare::ratio::pool_metrics;
 use super::document::{BenchmarkRun, FigureIndex, Metric, Severity, Verdict, is_nested_name};
 
-/// One figure over repeated runs.
+/// One metric over repeated runs.
 #[derive(Debug, Clone, PartialEq)]
 pub struct RepeatedMetric {
-    /// The mean, within 95 % limits: from three runs on from what they differ by, of two around the
-    /// limits of both.
+    /// The mean with its 95 % confidence interval: with three or more runs computed from their
+    /// spread, with two covering the intervals of both.
     pub mean: Metric,
-    /// Of all runs the lowest.
+    /// The lowest value of all runs.
     pub lowest: Metric,
-    /// Of all runs the highest.
+    /// The highest value of all runs.
     pub highest: Metric,
 }
 
-/// The figures of repeated runs over all of them, in the first one's order; those of parts of a
-/// larger test left out.
+/// The metrics of repeated runs over all of them, in the order of the first run; metrics of nested
+/// benchmarks are omitted.
 #[must_use]
 pub fn summarize_repeats(repeats: &[&BenchmarkRun]) -> Vec<RepeatedMetric> {
     let known = indexed(repeats);
@@ -54,8 +54,8 @@ fn summarize_metric(name: &str, repeats: &[FigureIndex<'_>]) -> Option<RepeatedM
     })
 }
 
-/// The verdict `unstable` on repeated runs, where they differ by more than their limits. `None`
-/// where they agree, and where there are no limits to go by.
+/// The verdict `unstable` on repeated runs that differ by more than their confidence intervals.
+/// `None` if they agree, and if there are no confidence intervals.
 #[must_use]
 pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
     let names = repeats.first()?.findings.figures.iter();
@@ -83,8 +83,8 @@ pub fn stability_verdict(repeats: &[&BenchmarkRun]) -> Option<Verdict> {
     ))
 }
 
-/// The lowest and the highest of a figure, where their limits do not touch, and how far they are
-/// apart as a share of the lower.
+/// The lowest and the highest value of a metric, if their confidence intervals do not overlap, and
+/// the difference of the values as a fraction of the lower.
 fn disjoint_extremes<'a>(
     name: &str,
     repeats: &[FigureIndex<'a>],
@@ -97,8 +97,8 @@ fn disjoint_extremes<'a>(
     (low.high? < high.low? && low.value > 0.0).then(|| (high.value / low.value - 1.0, [low, high]))
 }
 
-/// Runs that measured the same on the same drive of the same host, together. Each run comes with
-/// the name of its host.
+/// Groups runs that measured the same on the same drive of the same host. Each run comes with the
+/// name of its host.
 #[must_use]
 pub fn group_repeats<'a>(
     runs: &[(Option<&'a str>, &'a BenchmarkRun)],

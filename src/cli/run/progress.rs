@@ -1,4 +1,4 @@
-//! The progress line on stderr, when that is a terminal.
+//! The progress line on stderr, if stderr is a terminal.
 
 use std::io::{self, IsTerminal, Write};
 
@@ -12,10 +12,10 @@ use crate::units;
 
 use crate::cli::print_status_line;
 
-/// Characters of the bar.
+/// Width of the bar in characters.
 const BAR_WIDTH: usize = 24;
 
-/// One line that is written over and over; silent when stderr is no terminal.
+/// A line that is overwritten in place; prints nothing if stderr is not a terminal.
 pub(in crate::cli) struct ProgressLine {
     is_terminal: bool,
     width: usize,
@@ -34,19 +34,19 @@ impl ProgressLine {
             let text = printable_str(text);
             let width = text.chars().count();
             let blanks = " ".repeat(self.width.saturating_sub(width));
-            // Nobody watching is no error.
+            // A closed stderr is no error.
             let mut stderr = io::stderr().lock();
             let _ = write!(stderr, "\r{text}{blanks}").and_then(|()| stderr.flush());
             self.width = width;
         }
     }
 
-    /// Whether what is planned is printed: what will be written also to whoever keeps the log.
+    /// Whether the forecast is printed: if the run writes, also to a stderr that is not a terminal.
     fn prints_forecast(&self, forecast: &Forecast) -> bool {
         self.is_terminal || forecast.max_written_bytes.is_some()
     }
 
-    /// Takes the line away.
+    /// Clears the line.
     pub(in crate::cli) fn clear_line(&mut self) {
         if self.width > 0 {
             self.draw_line("");
@@ -66,7 +66,7 @@ fn progress_bar(fraction: f64) -> String {
     )
 }
 
-/// Rate of the present phase: requests and bytes per second.
+/// Rate of the current phase: requests and bytes per second.
 fn phase_rates(snapshot: &ExecutionSnapshot) -> String {
     let seconds = snapshot.elapsed.as_secs_f64();
     if snapshot.in_ramp_time || seconds <= 0.0 {
@@ -83,7 +83,7 @@ fn phase_rates(snapshot: &ExecutionSnapshot) -> String {
     )
 }
 
-/// What is about to be overwritten, how much of it, and how long that takes: lines of one block.
+/// What the run will overwrite, how much of it, and for how long: the lines of one block.
 fn overwrite_notice(inspection: &Inspection, start: &RunStart) -> Vec<String> {
     let mut lines = inspection.summary_lines();
     if let Some(first) = lines.first_mut() {

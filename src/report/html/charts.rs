@@ -1,10 +1,10 @@
-//! The charts of a run: those that its test describes, and whatever else it left.
+//! The charts of a run: those of its benchmark's description, and all other series.
 
 use super::plot::{HtmlCurve, HtmlPlot, distribution_chart};
 use crate::session::chart::{ChartShape, ChartSpec};
 use crate::session::document::{ChartAxis, Findings, Metric, MetricUnit, Series, is_nested_name};
 
-/// How a series is drawn that no chart asks for.
+/// Chart settings of a series that is in no described chart.
 fn default_chart(series: &Series) -> ChartSpec {
     let around = series.x.unit == MetricUnit::Revolution;
     ChartSpec::new(
@@ -18,8 +18,8 @@ fn default_chart(series: &Series) -> ChartSpec {
     )
 }
 
-/// All charts of a run: what the test finds most telling, the distributions of response times, the
-/// test's other charts, the rest.
+/// All charts of a run: the benchmark's first chart, the latency distributions, the benchmark's
+/// other charts, the remaining series.
 pub(super) fn run_charts(findings: &Findings, charts: &[ChartSpec]) -> String {
     let (first, others) = charts.split_at(charts.len().min(1));
     let mut body = String::new();
@@ -48,7 +48,7 @@ pub(super) fn run_charts(findings: &Findings, charts: &[ChartSpec]) -> String {
     }
 }
 
-/// The heading of a chart that has none of its own.
+/// Heading of a chart without a title.
 pub(super) fn chart_heading(y: &ChartAxis, x: &ChartAxis) -> String {
     let words = format!("{} against {}", y.name, x.name);
     let mut letters = words.chars();
@@ -71,8 +71,8 @@ fn distribution_charts(findings: &Findings) -> String {
     .collect()
 }
 
-/// A chart that the test describes. Series in other units than the first get a picture of their
-/// own: two scales on one paper invite wrong conclusions.
+/// A chart of the benchmark's description. Series in other units than the first get a separate
+/// chart: two scales in one chart are misleading.
 fn specified_chart(findings: &Findings, chart: &ChartSpec) -> String {
     let known = |name: &&str| findings.series(name);
     let series: Vec<&Series> = chart.series.iter().filter_map(known).collect();
@@ -120,7 +120,7 @@ fn plot_chart(findings: &Findings, chart: &ChartSpec, title: &str, series: &[&Se
     .render_figure()
 }
 
-/// A series for the legend: by its own name where its quantity does not tell it from the others.
+/// A legend entry: the series' own name if its quantity does not distinguish it from the others.
 fn legend_curve(series: &Series, quantities_alike: bool) -> HtmlCurve {
     let name = if quantities_alike {
         series.name.replace('-', " ")

@@ -1,5 +1,5 @@
-//! A comparison of the sessions of a page: ratios with their limits, and charts with the curves of
-//! all sides.
+//! A comparison of the page's sessions: ratios with confidence intervals, and charts with the
+//! curves of all sides.
 
 use super::charts::chart_heading;
 use super::escape::escape_html;
@@ -13,7 +13,7 @@ use crate::session::compare::{
     MetricSample, RatioJudgement, UnmatchedMeasurement,
 };
 
-/// The comparison's part of the page, below a title that is escaped already.
+/// The comparison's section of the page, below a title that is already escaped.
 pub(super) fn comparison_section(
     comparison: &Comparison,
     title: &str,
@@ -194,7 +194,7 @@ fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[Char
         Some(chart) => chart.title.to_owned(),
         None => chart_heading(&overlay.y, &overlay.x),
     };
-    // The colour goes by the place among the sides, also where one of them has no such curve.
+    // The colour depends on the index of the side, even if one side has no such curve.
     let curves = comparison
         .sessions
         .iter()
@@ -213,7 +213,7 @@ fn overlay_chart(overlay: &ChartOverlay, comparison: &Comparison, charts: &[Char
         title: &title,
         x: &overlay.x,
         y: &overlay.y,
-        // Parts that lie one on the other cannot be set beside those of another side.
+        // Stacked bars of several sides cannot be drawn next to each other.
         shape: if style.shape == ChartShape::StackedBars {
             ChartShape::Bars
         } else {

@@ -1,9 +1,9 @@
-//! Text from outside, made harmless for HTML.
+//! Escapes untrusted text for HTML.
 
 use crate::safe_text::printable::printable_bytes;
 
-/// The text as it may stand between tags and within quoted attributes: markup is escaped, and what
-/// would move a cursor or turn the direction of writing around is shown as an escape.
+/// Escapes text for use between tags and within quoted attributes: markup is escaped, and control
+/// characters and characters that change the writing direction are shown as escapes.
 #[must_use]
 pub fn escape_html(outside: &str) -> String {
     let mut safe = String::with_capacity(outside.len());

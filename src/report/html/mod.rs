@@ -1,5 +1,5 @@
-//! Sessions as one HTML file that needs nothing else: no script, no font, no picture from
-//! elsewhere. It follows the reader's wish for light or dark and prints.
+//! Sessions as one self-contained HTML file: no scripts, and no external fonts or images. The page
+//! follows the reader's preference for a light or dark colour scheme and can be printed.
 
 use std::fmt::Write as _;
 
@@ -14,13 +14,13 @@ mod plot;
 mod run;
 mod title;
 
-/// Says how the result of the test of that name wants to be presented; `None` for a test that
+/// Returns how the result of the benchmark with that name is presented; `None` for a benchmark that
 /// this program does not know.
 pub type PresentationLookup<'a> = dyn Fn(&str) -> Option<ResultPresentation> + 'a;
 
 const STYLE_SHEET: &str = include_str!("style.css");
 
-/// The page. Where there is a comparison of the sessions it comes first.
+/// Renders the page. A comparison of the sessions, if there is one, comes first.
 #[must_use]
 pub fn html_page(
     inputs: &[ComparisonInput<'_>],
@@ -62,9 +62,9 @@ pub fn html_page(
     )
 }
 
-/// Who was measured, when, by what.
+/// Drive, time and program of a session.
 ///
-/// Of several sessions the heading is what tells this one apart.
+/// With several sessions the heading is the label that distinguishes this one.
 fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
     let session = input.session;
     let host = &session.host;
@@ -96,7 +96,7 @@ fn session_heading(input: &ComparisonInput<'_>, label: Option<&str>) -> String {
     )
 }
 
-/// `2026-01-02 03:04:05+00:00` for what RFC 3339 writes with a `T` and many decimals.
+/// Formats a time as `2026-01-02 03:04:05+00:00`; RFC 3339 has a `T` and many decimals.
 fn format_timestamp(rfc3339: &str) -> String {
     let Ok(time) = rfc3339.parse::<jiff::Timestamp>() else {
         return rfc3339.to_owned();
@@ -109,7 +109,7 @@ fn format_timestamp(rfc3339: &str) -> String {
     zoned.strftime("%-d %B %Y, %H:%M %:z").to_string()
 }
 
-/// Links to the runs, where there are several.
+/// Links to the runs, if there are several.
 fn table_of_contents(inputs: &[ComparisonInput<'_>], labels: &[String]) -> String {
     let runs = || {
         let sessions = inputs.iter().zip(labels);

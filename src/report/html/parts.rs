@@ -1,4 +1,4 @@
-//! The pieces that a run's part of the page is made of.
+//! Elements of a run's section of the page.
 
 use std::fmt::Write as _;
 
@@ -13,10 +13,10 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Cards at the top of a run whose test does not say which figures come first.
+/// Number of cards at the top of a run whose benchmark defines no headline metrics.
 const MAX_DEFAULT_CARDS: usize = 4;
 
-/// Names and values; unknown ones are left out. Values are HTML already.
+/// Names and values; unknown values are omitted. Values are already HTML.
 pub(super) fn fact_list(title: &str, facts: &[(&str, Option<String>)]) -> String {
     let rows = facts.iter().filter_map(|(name, value)| {
         let value = value.as_deref().filter(|value| !value.is_empty())?;
@@ -30,7 +30,7 @@ pub(super) fn fact_list(title: &str, facts: &[(&str, Option<String>)]) -> String
     }
 }
 
-/// What stopped the run.
+/// The error that stopped the run.
 pub(super) fn error_section(run: &BenchmarkRun) -> String {
     run.error.as_ref().map_or_else(String::new, |error| {
         format!(
@@ -41,7 +41,7 @@ pub(super) fn error_section(run: &BenchmarkRun) -> String {
     })
 }
 
-/// What keeps the figures from being believed, the gravest first.
+/// Verdicts of severity warning or invalid, the most severe first.
 pub(super) fn problems_section(verdicts: &[Verdict]) -> String {
     let grave = |verdict: &&Verdict| verdict.severity > Severity::Note;
     let mut sorted: Vec<&Verdict> = verdicts.iter().filter(grave).collect();
@@ -59,7 +59,7 @@ pub(super) fn problems_section(verdicts: &[Verdict]) -> String {
     sorted.into_iter().map(block).collect()
 }
 
-/// What is good to know besides.
+/// Verdicts of severity note.
 pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
     let notes = verdicts.iter().filter(|it| it.severity == Severity::Note);
     let row = |verdict: &Verdict| {
@@ -73,7 +73,7 @@ pub(super) fn notes_section(verdicts: &[Verdict]) -> String {
     html_table("Notes", "", &notes.map(row).collect::<String>())
 }
 
-/// The figures that are to be seen first, large.
+/// The headline metrics as cards.
 pub(super) fn metric_cards(figures: &[Metric], headline: &[&str]) -> String {
     let named: Vec<&Metric> = headline
         .iter()
@@ -103,7 +103,7 @@ pub(super) fn metric_cards(figures: &[Metric], headline: &[&str]) -> String {
     }
 }
 
-/// A rendered figure as its number and its unit.
+/// Splits a rendered metric into its number and its unit.
 fn split_value_and_unit(rendered: &str) -> (&str, &str) {
     rendered.split_once(' ').unwrap_or((rendered, ""))
 }
@@ -130,7 +130,7 @@ pub(super) fn goals_table(goals: &[SloResult]) -> String {
     html_table("Goals", "", &goals.iter().map(row).collect::<String>())
 }
 
-/// Every figure with its limits and what it rests on; a column that would be empty is left out.
+/// All metrics with confidence intervals and observations; empty columns are omitted.
 pub(super) fn metrics_table(figures: &[&Metric]) -> String {
     let bounded = figures.iter().any(|figure| figure.low.is_some());
     let counted = figures.iter().any(|figure| figure.observations.is_some());
@@ -163,7 +163,7 @@ pub(super) fn metrics_table(figures: &[&Metric]) -> String {
     format!("<div>{}</div>\n", html_table("Figures", &head, &rows))
 }
 
-/// Figures that are best read side by side; what the run lacks is n/a.
+/// Tables of metrics; a metric that the run lacks is n/a.
 pub(super) fn metric_tables(findings: &Findings) -> String {
     let own = findings.top_level_tables();
     let figures = findings.index();
@@ -188,7 +188,7 @@ pub(super) fn metric_tables(findings: &Findings) -> String {
     .collect()
 }
 
-/// Where the traced requests spent their time.
+/// Q2D and D2C latency of the traced requests.
 pub(super) fn stages_table(stages: Option<&StageBreakdown>) -> String {
     let Some(stages) = stages else {
         return String::new();
@@ -222,7 +222,7 @@ pub(super) fn stages_table(stages: Option<&StageBreakdown>) -> String {
     )
 }
 
-/// A number with its thousands set apart by thin spaces.
+/// A number with thin spaces as thousands separators.
 fn group_thousands(number: u64) -> String {
     let digits = number.to_string();
     let mut grouped = String::new();
@@ -235,7 +235,7 @@ fn group_thousands(number: u64) -> String {
     grouped
 }
 
-/// A table with a heading; nothing without rows. Head and rows are HTML already.
+/// A table with a heading; empty if there are no rows. `head` and `rows` are already HTML.
 pub(super) fn html_table(title: &str, head: &str, rows: &str) -> String {
     if rows.is_empty() {
         return String::new();
@@ -250,7 +250,7 @@ pub(super) fn html_table(title: &str, head: &str, rows: &str) -> String {
     )
 }
 
-/// What the kernel counted of the same device.
+/// The kernel's counters of the device.
 pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
     let Some(kernel) = kernel else {
         return String::new();
@@ -304,7 +304,7 @@ pub(super) fn kernel_counts_table(kernel: Option<&KernelCounts>) -> String {
     )
 }
 
-/// Figures of repeated runs over all of them; empty where nothing was repeated.
+/// Metrics of repeated runs over all of them; empty if there are none.
 pub(super) fn repeated_runs_table(runs: &[BenchmarkRun]) -> String {
     let head: String = std::iter::once("<th>figure</th>".to_owned())
         .chain(METRIC_COLUMNS.map(|name| format!("<th class=\"n\">{name}</th>")))
@@ -326,7 +326,7 @@ pub(super) fn repeated_runs_table(runs: &[BenchmarkRun]) -> String {
     drawn.collect()
 }
 
-/// What was seen around the run.
+/// The evidence collected during the run.
 pub(super) fn evidence_section(evidence: &RunEvidence) -> String {
     let told = evidence::evidence_lines(evidence);
     let rows: Vec<(&str, Option<String>)> = told
@@ -336,7 +336,7 @@ pub(super) fn evidence_section(evidence: &RunEvidence) -> String {
     fact_list("Around it", &rows)
 }
 
-/// The command lines that do the same.
+/// The command lines that repeat the run.
 pub(super) fn commands(run: &BenchmarkRun) -> String {
     let mut lines = String::new();
     for line in again::lines(run) {

@@ -1,4 +1,4 @@
-//! One run: what it was, what it found, how far that may be believed, and how to do it again.
+//! One run: its setup, results, validity, and the commands that repeat it.
 
 use std::time::Duration;
 
@@ -10,7 +10,7 @@ use crate::session::compare::align::format_parameters;
 use crate::session::document::{BenchmarkRun, Findings, Metric, RunState, Series, TargetRecord};
 use crate::units;
 
-/// A run's part of the page.
+/// A run's section of the page.
 pub(super) fn run_section(
     run: &BenchmarkRun,
     number: usize,
@@ -69,7 +69,7 @@ fn run_heading(run: &BenchmarkRun, presentation: &ResultPresentation) -> String 
     )
 }
 
-/// What the parts of a larger test found, each like a test of its own.
+/// The results of nested benchmarks, each rendered like a separate run.
 fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) -> String {
     let figures = findings.figures.iter().map(|figure| &figure.name);
     let all = figures.chain(findings.series.iter().map(|series| &series.name));
@@ -92,7 +92,7 @@ fn nested_sections(findings: &Findings, presentations: &PresentationLookup<'_>) 
     shown.collect()
 }
 
-/// The findings of one part under the names that they have in its own test.
+/// The findings of one nested benchmark, without the prefix in their names.
 fn nested_findings(findings: &Findings, prefix: &str) -> Findings {
     let own = |name: &str| Some(name.strip_prefix(prefix)?.strip_prefix('/')?.to_owned());
     let figures = findings.figures.iter().filter_map(|figure| {
@@ -156,7 +156,7 @@ fn drive_description(target: &TargetRecord) -> String {
     )
 }
 
-/// How the test was carried out.
+/// How the benchmark was executed.
 fn execution_facts(run: &BenchmarkRun) -> String {
     let mut engine = run.engine.name.clone();
     if !run.engine.features.is_empty() {

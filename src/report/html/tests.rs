@@ -41,7 +41,7 @@ fn page_of(session: &Session) -> String {
     )
 }
 
-/// Every tag is closed by its own kind in order, and nothing is fetched or executed.
+/// Asserts that every tag is closed in order, and that nothing is fetched or executed.
 fn assert_well_formed_and_inert(html: &str) {
     let mut open: Vec<&str> = Vec::new();
     for piece in html.split('<').skip(1) {
@@ -54,7 +54,7 @@ fn assert_well_formed_and_inert(html: &str) {
         } else if !tag.ends_with('/') && !["!DOCTYPE", "meta"].contains(&name) {
             open.push(name);
         }
-        // What stands between quotes is text; escaping lets no quote end it early.
+        // Text between quotes is content; escaping prevents a premature end of a quote.
         let outside: String = tag.split('"').step_by(2).collect();
         for forbidden in ["src=", "on", "style="] {
             assert!(

@@ -1,11 +1,11 @@
-//! What the page and its sessions are called: of several sessions, what tells them apart.
+//! Titles of the page and its sessions; with several sessions, labels that distinguish them.
 
 use std::path::Path;
 
 use crate::safe_text::SafeText;
 use crate::session::compare::ComparisonInput;
 
-/// Sessions that the title names; more are counted.
+/// Maximum number of sessions that the title names; more are counted.
 const MAX_NAMED_SESSIONS: usize = 3;
 
 /// The page's title.
@@ -29,14 +29,14 @@ pub(super) fn page_title(inputs: &[ComparisonInput<'_>]) -> String {
         names.push(&counted);
     }
     let on = match hosts.as_slice() {
-        // Where the hosts differ, they are the labels or the files say more.
+        // Different hosts are the labels already, or the labels are more specific file names.
         [host] => format!(" on {host}"),
         _ => String::new(),
     };
     format!("Comparison of {}{on}", names.join(", "))
 }
 
-/// What tells the sessions apart, one label for each: their hosts, or else the drives' models, the
+/// Labels that distinguish the sessions, one for each: their hosts, or else the drives' models, the
 /// targets, the serial numbers, or else the names of the files.
 pub(super) fn session_labels(inputs: &[ComparisonInput<'_>]) -> Vec<String> {
     let candidates: [fn(&ComparisonInput<'_>) -> Option<String>; 4] =
@@ -84,7 +84,7 @@ fn serial_numbers(input: &ComparisonInput<'_>) -> Option<String> {
     join_distinct(runs.map(|run| run.target.serial.as_ref()))
 }
 
-/// The texts, each once; `None` where one is unknown or there are none.
+/// Joins the distinct texts; `None` if one is unknown or there are none.
 fn join_distinct<'t>(texts: impl Iterator<Item = Option<&'t SafeText>>) -> Option<String> {
     let mut known: Vec<&str> = Vec::new();
     for text in texts {
@@ -96,7 +96,7 @@ fn join_distinct<'t>(texts: impl Iterator<Item = Option<&'t SafeText>>) -> Optio
     (!known.is_empty()).then(|| known.join(" and "))
 }
 
-/// The names of the files without their directories, unless these alone tell them apart.
+/// The names of the files without their directories, unless they are not unique.
 fn file_names(inputs: &[ComparisonInput<'_>]) -> Vec<String> {
     let name = |input: &ComparisonInput<'_>| {
         let name = Path::new(input.name).file_name();

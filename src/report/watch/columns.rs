@@ -1,15 +1,15 @@
-//! Cells of the tables: exactly as wide as they shall be, and n/a where nothing is known.
+//! Table cells of fixed width; unknown values are n/a.
 
 use unicode_width::UnicodeWidthChar;
 
 use crate::units::format_three_digits;
 
-/// Columns of a terminal that has not been asked.
+/// Assumed width of a terminal of unknown size.
 pub(super) const DEFAULT_TERMINAL_WIDTH: usize = 80;
-/// Stands for what is not known.
+/// Represents an unknown value.
 pub(super) const UNKNOWN_VALUE: &str = "n/a";
 
-/// A value as text, or that it is not known.
+/// Formats a value, or `n/a` if it is unknown.
 pub(super) fn format_known<T>(value: Option<T>, format: impl FnOnce(T) -> String) -> String {
     value.map_or_else(|| UNKNOWN_VALUE.to_owned(), format)
 }
@@ -25,12 +25,12 @@ pub(super) fn format_megabytes_per_s(bytes: Option<f64>) -> String {
     })
 }
 
-/// Columns that a terminal needs for it.
+/// Number of terminal columns that a text occupies.
 pub(super) fn display_width(text: &str) -> usize {
     text.chars().map(|letter| letter.width().unwrap_or(0)).sum()
 }
 
-/// Exactly so many columns: cut at the end, or filled with spaces.
+/// Truncates or pads a text to exactly `width` columns.
 pub(super) fn fit_to_width(text: &str, width: usize) -> String {
     let mut fitted = String::new();
     let mut used = 0;
@@ -46,7 +46,8 @@ pub(super) fn fit_to_width(text: &str, width: usize) -> String {
     fitted
 }
 
-/// At most so many columns: of a path the end says more than the beginning.
+/// Truncates a text to at most `width` columns: the end of a path is more specific than its
+/// beginning.
 pub(super) fn keep_end(text: &str, width: usize) -> String {
     if display_width(text) <= width {
         return text.to_owned();

@@ -7,7 +7,7 @@ use crate::model::snapshot::DeviceView;
 use crate::units;
 use crate::units::format_three_digits;
 
-/// Drives, and whatever else did something.
+/// Drives, and all other devices that are not idle.
 pub(super) fn append_devices(text: &mut String, devices: &[DeviceView]) {
     let shown: Vec<&DeviceView> = devices
         .iter()
@@ -59,7 +59,7 @@ fn format_per_second(rate: Option<f64>) -> String {
     })
 }
 
-/// A response time; a dash where nothing completed and so there is none.
+/// A latency; a dash if it is undefined because no request completed.
 fn format_milliseconds(nanoseconds: Option<f64>, rate: Option<f64>) -> String {
     match rate {
         Some(0.0) => "-".to_owned(),

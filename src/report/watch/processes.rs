@@ -8,10 +8,10 @@ use super::columns::{
 };
 use crate::model::snapshot::ProcessView;
 
-/// Processes listed, the busiest.
+/// Maximum number of listed processes; the busiest are listed.
 const MAX_LISTED_PROCESSES: usize = 10;
 
-/// The busiest processes; `count` is how many there are in all.
+/// The busiest processes; `count` is the total number.
 pub(super) fn append_processes(text: &mut String, processes: &[ProcessView], count: usize) {
     if processes.is_empty() {
         return;

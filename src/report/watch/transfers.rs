@@ -1,4 +1,4 @@
-//! The table of transfers, and the files that grow.
+//! The table of transfers, and the growing files.
 
 use std::fmt::Write as _;
 
@@ -8,10 +8,10 @@ use super::columns::{
 use crate::model::snapshot::{Bottleneck, GrowingFile, Throttle, TransferState, TransferView};
 use crate::units;
 
-/// Files listed that grow.
+/// Maximum number of listed growing files.
 const MAX_GROWING_FILES: usize = 3;
 
-/// Two or three lines for each: how far, from where to where, and what else is worth a word.
+/// Two or three lines for each transfer: progress, source and destination, and remarks.
 pub(super) fn append_transfers(text: &mut String, transfers: &[TransferView]) {
     if transfers.is_empty() {
         return;
@@ -52,7 +52,7 @@ pub(super) fn append_transfers(text: &mut String, transfers: &[TransferView]) {
     }
 }
 
-/// What else is worth a word: files of a job, what waits, what is in memory only.
+/// Remarks on a transfer: number of files, bottleneck, throttling, unflushed data.
 fn transfer_remarks(view: &TransferView) -> Vec<String> {
     let mut words = Vec::new();
     words.extend(view.files_total.map(|total| match view.files_done {
@@ -78,7 +78,7 @@ fn transfer_remarks(view: &TransferView) -> Vec<String> {
     words
 }
 
-/// The share that is done, where there is one.
+/// The completed fraction, if known.
 fn progress_text(view: &TransferView) -> String {
     match (view.position_bytes, view.size_bytes) {
         (Some(position), Some(size)) if size > 0 => {
@@ -108,7 +108,7 @@ fn eta_text(view: &TransferView) -> String {
     }
 }
 
-/// From where to where; names that do not fit lose their beginnings.
+/// Source and destination; names that do not fit are truncated at the beginning.
 fn source_to_destination(view: &TransferView, width: usize) -> String {
     match (&view.source, &view.destination) {
         (Some(source), Some(destination)) => {
@@ -135,7 +135,7 @@ fn source_to_destination(view: &TransferView, width: usize) -> String {
     }
 }
 
-/// The files that grow fastest.
+/// The fastest growing files.
 pub(super) fn append_growing_files(text: &mut String, files: &[GrowingFile]) {
     for file in files.iter().take(MAX_GROWING_FILES) {
         let start = format!(

@@ -1,4 +1,4 @@
-//! The test's own count of requests and bytes against the kernel's.
+//! Compares the benchmark's own count of requests and bytes with the kernel's.
 
 use super::ProvokedBy::ByIntegrationTest;
 use super::{CheckRule, fraction, is_block_device, is_direct};
@@ -8,21 +8,21 @@ use crate::session::document::{
 };
 use crate::units;
 
-/// Less than this is noise: a journal, a log line, a page of a program.
+/// Traffic below this is noise: a file system journal, a log line, a page of a program.
 const MIN_BYTES: u64 = 1 << 20;
-/// Fewer requests say nothing.
+/// Below this number of requests the comparison is not significant.
 const MIN_REQUESTS: u64 = 100;
-/// So much less at the device than was asked for means that something above it answered.
+/// If the device reads less than was issued by more than this fraction, a cache answered.
 const CACHED_FRACTION_LIMIT: f64 = 0.02;
-/// So much of what was written may be in memory still.
+/// Fraction of the written bytes that may still be in the page cache at the end of the run.
 const UNFLUSHED_FRACTION_LIMIT: f64 = 0.1;
-/// So many more requests than were made mean that the kernel splits them.
+/// More device requests per issued request than this mean that the kernel splits requests.
 const SPLIT_RATIO_LIMIT: f64 = 1.05;
-/// So many of the requests may have been joined with a neighbour.
+/// Fraction of the requests that may be merged with a neighbour.
 const MERGED_FRACTION_LIMIT: f64 = 0.05;
-/// So much of what the drive did may be for others.
+/// Fraction of the drive's traffic that may belong to other processes.
 const OTHER_TRAFFIC_FRACTION_LIMIT: f64 = 0.01;
-/// Other users that are named.
+/// Maximum number of other processes that the evidence names.
 const MAX_NAMED_USERS: usize = 4;
 
 pub(super) const COUNT_RULES: &[CheckRule] = &[
@@ -84,20 +84,21 @@ pub(super) const COUNT_RULES: &[CheckRule] = &[
     },
 ];
 
-/// What a direction asked and what arrived.
+/// Traffic of one direction: as issued by the benchmark, and as counted at the device.
 struct CountedFlow {
     issued_bytes: u64,
     issued_requests: u64,
     device_bytes: u64,
 }
 
-/// What was read; what lies in holes of a file never asks the device.
+/// Reads as issued and as counted; reads of holes in a file never reach the device.
 fn read_flow(run: &BenchmarkRun) -> Option<(CountedFlow, &KernelCounts)> {
     let (kernel, asked) = (run.kernel.as_ref()?, run.evidence.issued?);
     let real = run.evidence.extents.as_ref().map_or(1.0, |extents| {
         1.0 - fraction(extents.hole_bytes + extents.unwritten_bytes, extents.bytes).unwrap_or(0.0)
     });
-    // Others may read as well: what this program had read is at most what it handed down.
+    // Other processes may read as well: the benchmark's own reads are at most what this program
+    // submitted to the block layer.
     let own = run
         .evidence
         .submitted_to_block_layer
@@ -156,7 +157,8 @@ fn writes_in_memory(run: &BenchmarkRun) -> Option<String> {
     })
 }
 
-/// What others did on the drive, in bytes: more than `named` is what nobody was seen to do.
+/// Traffic of other processes on the drive, in bytes. What exceeds `named` could not be attributed
+/// to a process.
 struct OtherTraffic {
     device: String,
     read_bytes: u64,
@@ -180,8 +182,8 @@ fn other_users(run: &BenchmarkRun) -> Option<String> {
     ))
 }
 
-/// What the counts leave over for others, on the device or the whole drive of the partition, and
-/// what was seen of them one by one: whichever is more.
+/// Traffic that the kernel's counters leave for other processes, on the device or the partition's
+/// whole disk, or the traffic attributed to individual processes, whichever is larger.
 fn other_traffic(run: &BenchmarkRun) -> Option<OtherTraffic> {
     let kernel = run.kernel.as_ref()?;
     let submitted = run.evidence.submitted_to_block_layer?;
@@ -202,7 +204,7 @@ fn other_traffic(run: &BenchmarkRun) -> Option<OtherTraffic> {
     };
     let side = |counted: u64, own: u64, bytes: fn(&OtherUser) -> u64| {
         let left = counted.saturating_sub(own);
-        // A file system reads and writes on its own account: only what somebody did counts.
+        // A file system reads and writes metadata by itself: only attributed traffic counts.
         let left = if is_block_device(run) {
             left
         } else {
@@ -229,7 +231,7 @@ fn other_traffic(run: &BenchmarkRun) -> Option<OtherTraffic> {
     })
 }
 
-/// `300 MB of reads and 2 MB of writes for others`.
+/// Describes other traffic, such as `300 MB of reads and 2 MB of writes for others`.
 fn other_traffic_text(read: u64, written: u64) -> String {
     let sides = [(read, "reads"), (written, "writes")];
     let some = sides.iter().filter(|(bytes, _)| *bytes > 0);
@@ -265,7 +267,7 @@ fn other_user_names(evidence: &RunEvidence) -> String {
     }
 }
 
-/// Requests at the device for each that was made past the page cache, and their bytes likewise.
+/// Requests at the device, requests issued with O_DIRECT, and the kernel's counts.
 fn device_request_ratio(run: &BenchmarkRun) -> Option<(u64, u64, &KernelCounts)> {
     let (kernel, asked) = (run.kernel.as_ref()?, run.evidence.issued?);
     let made = asked.reads + asked.writes;

@@ -1,4 +1,4 @@
-//! What the response times themselves give away.
+//! Checks of the latency distribution.
 
 use super::ProvokedBy::ByIntegrationTest;
 use super::{CheckRule, is_direct, parameter_word};
@@ -6,12 +6,12 @@ use crate::session::document::{BenchmarkRun, LatencySummary, RunState, Severity,
 use crate::stats::latency::bimodality::{BimodalSplit, find_bimodality};
 use crate::units;
 
-/// Fewer requests leave the usual percentiles open.
+/// Below this number of requests the usual percentiles are not determined.
 const MIN_SAMPLES: u64 = 1000;
-/// The fastest disks turn 15,000 times a minute; nanoseconds of a revolution.
+/// Time of one revolution, in nanoseconds, of the fastest disks (15,000 rpm).
 const MIN_REVOLUTION_NS: f64 = 60e9 / 15_000.0;
-/// No disk's own cache is larger, bytes: what it answers fast at random places beyond that it
-/// does not have in it.
+/// Upper bound for the size of a disk's own cache, in bytes. Fast random reads spread over more
+/// than this do not come from that cache.
 const MAX_DISK_CACHE_BYTES: f64 = 1e9;
 
 pub(super) const DISTRIBUTION_RULES: &[CheckRule] = &[
@@ -73,7 +73,7 @@ fn median_latency(summary: &LatencySummary) -> Option<f64> {
 }
 
 fn too_few_samples(run: &BenchmarkRun) -> Option<String> {
-    // There may be enough in the end.
+    // A running benchmark may still reach the minimum.
     let (word, summary) = latency_summaries(run)
         .next()
         .filter(|_| run.state != RunState::Running)?;
@@ -123,7 +123,7 @@ fn sync_too_fast(run: &BenchmarkRun) -> Option<String> {
     })
 }
 
-/// Whether the test has found out already.
+/// Whether the benchmark itself has already found that the drive is not rotational.
 fn was_found_non_rotational(run: &BenchmarkRun) -> bool {
     let known = |verdict: &Verdict| verdict.code.ends_with("does-not-rotate");
     run.findings.verdicts.iter().any(known)

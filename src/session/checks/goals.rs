@@ -1,10 +1,10 @@
-//! Goals whose answer hangs on what a prefix means.
+//! Checks of goals whose result depends on decimal or binary unit prefixes.
 
 use super::CheckRule;
 use super::ProvokedBy::ByIntegrationTest;
 use crate::session::document::{BenchmarkRun, MetricUnit, Severity, SloResult};
 
-/// A measurement this close to the other reading's limit counts as there.
+/// Relative distance to the other prefix's limit within which a measurement counts as equal to it.
 const PREFIX_TOLERANCE: f64 = 0.003;
 
 pub(super) const GOAL_RULES: &[CheckRule] = &[CheckRule {
@@ -19,7 +19,7 @@ pub(super) const GOAL_RULES: &[CheckRule] = &[CheckRule {
     find_evidence: units_confused,
 }];
 
-/// Prefixes with what the other kind of prefix makes of them.
+/// Each prefix, its counterpart of the other kind, and the power that relates them.
 const PREFIX_FACTORS: [(&str, &str, i32); 8] = [
     ("Ki", "k", -1),
     ("Mi", "M", -2),

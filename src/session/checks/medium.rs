@@ -1,15 +1,15 @@
-//! Whether there is anything to be read, and whether what is written is like real data.
+//! Checks whether the medium holds data to read, and whether written data resembles real data.
 
 use super::ProvokedBy::{ByIntegrationTest, InVirtualMachine};
 use super::{CheckRule, fraction, parameter_word};
 use crate::session::document::{BenchmarkRun, FileAllocation, Severity};
 use crate::units;
 
-/// So much of a file may be missing.
+/// Fraction of a file that may be holes or unwritten extents.
 const MISSING_FRACTION_LIMIT: f64 = 0.01;
-/// So many of the sampled blocks may be zeros by right.
+/// Fraction of the sampled blocks that may legitimately hold only zeros.
 const ZERO_FRACTION_LIMIT: f64 = 0.5;
-/// Fewer blocks are no sample.
+/// Below this number of blocks the sample is too small.
 const MIN_SAMPLED_BLOCKS: u32 = 16;
 
 pub(super) const MEDIUM_RULES: &[CheckRule] = &[
@@ -66,7 +66,7 @@ pub(super) const MEDIUM_RULES: &[CheckRule] = &[
     },
 ];
 
-/// What of the window is not on the medium, in words.
+/// Describes the parts of the window that have no data on the medium.
 fn missing_extents(run: &BenchmarkRun) -> Option<String> {
     let extents = run.evidence.extents.as_ref()?;
     let missing = extents.hole_bytes + extents.unwritten_bytes;

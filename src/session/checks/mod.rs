@@ -1,8 +1,8 @@
-//! What may be concluded from a run's figures, and what not.
+//! Result validity checks: what a run's metrics support and what they do not.
 //!
-//! Every verdict is a [`Rule`]: data that say what it means and when it is given, and a function
-//! that looks at the run and what was seen around it and finds the evidence, in figures, or
-//! nothing. `docs/trust.md` lists them; a test keeps it complete.
+//! Every check is a [`CheckRule`]: data that state its meaning and condition, and a function that
+//! inspects the run and its evidence and returns the measured values that trigger the check, or
+//! nothing. `docs/trust.md` lists all checks; a test keeps that list complete.
 
 use super::document::{BenchmarkRun, Severity, Verdict};
 
@@ -15,37 +15,37 @@ mod processors;
 mod setup;
 mod stability_over_time;
 
-/// How it was made sure that a verdict is given where it should be.
+/// How the project tests that the check triggers when it should.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ProvokedBy {
     /// By the test of this name in `tests/verdicts`.
     ByIntegrationTest(&'static str),
-    /// By `tests/guest/verdicts.sh`, by hand in a virtual machine: it takes a drive that no test can
-    /// make.
+    /// By `tests/guest/verdicts.sh`, run manually in a virtual machine: the check needs a drive
+    /// that no automated test can create.
     InVirtualMachine,
 }
 
-/// A verdict that may be given on any run.
+/// A check that applies to every benchmark.
 #[derive(Debug, Clone, Copy)]
 pub struct CheckRule {
-    /// Its fixed name.
+    /// Stable identifier, such as `served-from-cache`.
     pub code: &'static str,
-    /// How much it takes from the figures' worth.
+    /// How strongly the check affects the validity of the metrics.
     pub severity: Severity,
-    /// What it means, one sentence.
+    /// What the check means, in one sentence.
     pub meaning: &'static str,
-    /// When it is given: thresholds in words.
+    /// When the check triggers, thresholds included.
     pub condition: &'static str,
-    /// What to do about it, one sentence.
+    /// What to do about it, in one sentence.
     pub advice: &'static str,
-    /// What provokes it for real.
+    /// How the condition is provoked in a test.
     pub provoked: ProvokedBy,
-    /// Finds the evidence; `None` when there is none, or not enough is known.
+    /// Returns the evidence; `None` if the check passes or too little is known.
     pub(crate) find_evidence: fn(&BenchmarkRun) -> Option<String>,
 }
 
 impl CheckRule {
-    /// The verdict on a run, if it deserves it.
+    /// Applies the check to a run; `None` if it passes.
     #[must_use]
     pub fn evaluate(&self, run: &BenchmarkRun) -> Option<Verdict> {
         let evidence = (self.find_evidence)(run)?;
@@ -58,7 +58,7 @@ impl CheckRule {
     }
 }
 
-/// All rules, by what they look at; verdicts are listed in this order.
+/// All rules, grouped by subject; verdicts are listed in this order.
 pub const RULE_GROUPS: [(&str, &[CheckRule]); 7] = [
     ("The kernel's counts", counts::COUNT_RULES),
     ("What is read and written", medium::MEDIUM_RULES),
@@ -69,12 +69,12 @@ pub const RULE_GROUPS: [(&str, &[CheckRule]); 7] = [
     ("Goals", goals::GOAL_RULES),
 ];
 
-/// Every rule there is.
+/// All rules, in the order of [`RULE_GROUPS`].
 pub fn all_rules() -> impl Iterator<Item = &'static CheckRule> {
     RULE_GROUPS.iter().flat_map(|(_, rules)| *rules)
 }
 
-/// Adds the verdicts that the run as a whole deserves to those that the test gave.
+/// Adds the verdicts of all rules to those that the benchmark itself recorded.
 pub fn add_rule_verdicts(run: &mut BenchmarkRun) {
     let verdicts: Vec<Verdict> = all_rules().filter_map(|rule| rule.evaluate(run)).collect();
     for verdict in verdicts {
@@ -82,22 +82,22 @@ pub fn add_rule_verdicts(run: &mut BenchmarkRun) {
     }
 }
 
-/// A parameter that is a word, such as `cache`.
+/// Value of a parameter of type string, such as `cache`.
 fn parameter_word<'a>(run: &'a BenchmarkRun, parameter: &str) -> Option<&'a str> {
     run.parameters.get(parameter)?.as_str()
 }
 
-/// Whether the test goes past the page cache, as far as its parameters tell.
+/// Whether the benchmark bypasses the page cache, according to its parameters.
 fn is_direct(run: &BenchmarkRun) -> bool {
     parameter_word(run, "cache").is_none_or(|cache| cache == "bypass")
 }
 
-/// Whether the target is a block device itself, on which nobody but its users writes.
+/// Whether the target is a block device itself; unlike a file system, it writes nothing by itself.
 fn is_block_device(run: &BenchmarkRun) -> bool {
     run.target.kind == "block-device"
 }
 
-/// A part as a share of a whole, 0 to 1; `None` of nothing.
+/// `part` as a fraction of `whole`, 0 to 1; `None` if `whole` is 0.
 fn fraction(part: u64, whole: u64) -> Option<f64> {
     (whole > 0).then(|| part as f64 / whole as f64)
 }

@@ -1,12 +1,13 @@
-//! Verdicts that a test gives itself, because only it knows: listed here to be documented with the
-//! others. What a part of the test survey finds has the part's name and a slash in front.
+//! Verdicts that benchmarks record themselves because only they have the data. They are listed here
+//! so that they are documented with the others. A verdict of a benchmark nested in `survey` carries
+//! that benchmark's name and a slash as prefix.
 
-/// A verdict that some test gives.
+/// A verdict that one or more benchmarks record.
 #[derive(Debug, Clone, Copy)]
 pub struct BenchmarkVerdict {
-    /// Its fixed name.
+    /// Stable identifier, such as `no-rotation`.
     pub code: &'static str,
-    /// Which tests give it.
+    /// The benchmarks that record it.
     pub benchmarks: &'static str,
     /// What it means.
     pub meaning: &'static str,
@@ -24,7 +25,7 @@ const fn benchmark_verdict(
     }
 }
 
-/// All of them, by name.
+/// All verdicts of benchmarks, sorted by code.
 pub const BENCHMARK_VERDICTS: &[BenchmarkVerdict] = &[
     benchmark_verdict(
         "advice-block-size",

@@ -1,13 +1,13 @@
-//! Whether the machine, and not the drive, set the pace.
+//! Checks whether the CPU, and not the drive, limited the rate.
 
 use super::CheckRule;
 use super::ProvokedBy::ByIntegrationTest;
 use crate::session::document::{BenchmarkRun, ProcessorLoad, Severity};
 use crate::units;
 
-/// A thread that has so much of a processor has no time to wait for the drive.
+/// CPU utilization of a worker thread above which the thread itself limits the rate.
 const BUSY_THREAD_UTILIZATION: f64 = 0.9;
-/// So much of all processors leaves nothing for the kernel's own workers.
+/// Utilization of all CPUs above which no time is left for the kernel's own workers.
 const BUSY_MACHINE_UTILIZATION: f64 = 0.95;
 
 pub(super) const PROCESSOR_RULES: &[CheckRule] = &[

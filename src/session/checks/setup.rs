@@ -1,16 +1,17 @@
-//! How the drive is attached, divided and set.
+//! Checks how the drive is attached, partitioned and configured.
 
 use super::ProvokedBy::{ByIntegrationTest, InVirtualMachine};
 use super::{CheckRule, is_direct, parameter_word};
 use crate::session::document::{BenchmarkRun, DriveSetup, LayerRelation, MetricUnit, Severity};
 use crate::units;
 
-/// From this share of the link's ceiling on it is the link that is measured.
+/// Above this fraction of the link's maximum, the benchmark measures the link.
 const LINK_BOUND_FRACTION: f64 = 0.85;
-/// Beyond this it cannot have come over the link.
+/// Above this fraction of the link's maximum, the data cannot have crossed the link.
 const LINK_EXCEEDED_FRACTION: f64 = 1.05;
-/// Half of the reads faster than this, nanoseconds: flash takes 50 us and more to read a page
-/// (Micron, Samsung data sheets of 3D NAND: tR 40 to 100 us), and a virtual machine adds to it.
+/// Lower bound for the median read latency of flash, in nanoseconds: flash takes 50 us and more to
+/// read a page (Micron, Samsung data sheets of 3D NAND: tR 40 to 100 us), and a virtual machine
+/// adds to it.
 const MIN_FLASH_LATENCY_NS: f64 = 60_000.0;
 
 pub(super) const SETUP_RULES: &[CheckRule] = &[
@@ -158,7 +159,7 @@ fn host_cache_likely(run: &BenchmarkRun) -> Option<String> {
     if !is_direct(run) {
         return None;
     }
-    // Memory beside it answers for a loop device: that is said already.
+    // For a loop device, `served-from-cache` already reports that the page cache answers.
     let median = |latency: &Option<crate::session::document::LatencySummary>| {
         latency
             .as_ref()?
@@ -194,7 +195,7 @@ fn below_physical_block(run: &BenchmarkRun) -> Option<String> {
     let physical = u64::from(run.target.physical_block_bytes).max(1);
     let bytes = |name: &str| {
         let value = run.parameters.get(name)?;
-        // A range of sizes is written as a word.
+        // A range of block sizes is a string: take its lower bound.
         let smallest = value.as_str().and_then(|text| text.split('-').next());
         value.as_u64().or_else(|| units::parse_size(smallest?).ok())
     };
@@ -225,7 +226,7 @@ fn depth_exceeds_device_queue(run: &BenchmarkRun) -> Option<String> {
         .then(|| format!("{asked} requests were kept in flight, the drive takes {most} at once"))
 }
 
-/// The highest throughput among the figures, as a share of the link's ceiling.
+/// The highest throughput among the metrics as a fraction of the link's maximum, and its text.
 fn link_fraction(run: &BenchmarkRun) -> Option<(f64, String)> {
     let setup = drive_setup(run)?;
     let ceiling = setup.link_max_bytes_per_s? as f64;

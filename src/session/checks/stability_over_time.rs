@@ -1,4 +1,4 @@
-//! Whether the drive was the same from the first second to the last.
+//! Checks whether the drive's performance was constant over the run.
 
 use super::CheckRule;
 use super::ProvokedBy::{ByIntegrationTest, InVirtualMachine};
@@ -8,15 +8,16 @@ use crate::stats::general::segments::LevelDrop;
 use crate::stats::latency::steady_state::{MAX_SLOPE, SteadyStateWindow, WINDOW_ROUNDS};
 use crate::units;
 
-/// Fewer points show no course.
+/// Below this number of points a trend is not determined.
 const MIN_POINTS: usize = 20;
-/// A level lasts for at least this share of the run.
+/// A level lasts for at least 1/20 of the run.
 const MIN_LEVEL_DIVISOR: usize = 20;
-/// A fall by so much that stays is a cliff.
+/// A lasting drop by at least this fraction is a cliff.
 const MIN_LEVEL_DROP: f64 = 0.3;
-/// So much of the difference between the fifths must go one way: else it is restlessness.
+/// Minimum fraction of the change between the fifths that has one direction; below it the series
+/// fluctuates and does not drift.
 const MIN_MONOTONIC_FRACTION: f64 = 0.6;
-/// Tests whose course is meant to change.
+/// Benchmarks whose rate changes by design.
 const EXCLUDED_BENCHMARKS: [&str; 2] = ["interference", "write-cache"];
 
 pub(super) const TIME_RULES: &[CheckRule] = &[
@@ -118,7 +119,7 @@ fn describe_pauses(run: &BenchmarkRun) -> Option<String> {
     ))
 }
 
-/// Throughput over the time of the run, where the test shows that.
+/// Throughput over the time of the run, if the benchmark records it.
 fn throughput_series(run: &BenchmarkRun) -> Option<&Series> {
     let series = run.findings.series("throughput-over-time")?;
     let telling =
@@ -156,7 +157,7 @@ fn throughput_cliff(run: &BenchmarkRun) -> Option<String> {
     ))
 }
 
-/// Seconds that each point of a course stands for, from their distance in nanoseconds.
+/// Seconds that each point of a series covers, from the points' distance in nanoseconds.
 fn point_durations(points: &[[f64; 2]]) -> impl Iterator<Item = f64> {
     let width = match points {
         [first, second, ..] => (second[0] - first[0]) / 1e9,
@@ -165,7 +166,7 @@ fn point_durations(points: &[[f64; 2]]) -> impl Iterator<Item = f64> {
     std::iter::repeat_n(width, points.len())
 }
 
-/// The fifths of a course against the rule of the steady state, unless they go up and down.
+/// Applies the steady-state criterion to the fifths of a series; `None` if they fluctuate.
 fn find_drift(series: &Series) -> Option<SteadyStateWindow> {
     let rates = series_values(series);
     let each = rates.len() / WINDOW_ROUNDS;
@@ -195,7 +196,7 @@ fn throughput_drifted(run: &BenchmarkRun) -> Option<String> {
     ))
 }
 
-/// What was measured of a drive that became too warm.
+/// Describes the temperatures of a drive that exceeded its throttling threshold.
 fn temperature_exceeded(run: &BenchmarkRun) -> Option<String> {
     let seen = run.evidence.temperature?;
     let limit = seen

@@ -1,4 +1,4 @@
-//! Which runs may be compared: those of the same test with the same parameters.
+//! Finds comparable runs: those of the same benchmark with the same parameters.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -10,27 +10,27 @@ use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricUnit};
 use crate::units;
 
-/// Parameters that do not change what is measured, only which requests stand for it.
+/// Parameters that select the requests but do not change what is measured.
 const IGNORED_PARAMETERS: [&str; 1] = ["seed"];
 
-/// A parameter in which two runs of one test differ.
+/// A parameter in which two runs of one benchmark differ.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ParameterDifference {
-    /// Its name, such as `depth`.
+    /// Name, such as `depth`.
     pub parameter: SafeText,
-    /// What it is on the first side, as the user writes it; null where it is unset.
+    /// Value on the first side, as the user writes it; null if unset.
     pub first: Option<SafeText>,
-    /// What it is on the other side.
+    /// Value on the other side, as the user writes it; null if unset.
     pub other: Option<SafeText>,
 }
 
-/// Whether both runs are of the same test with the same parameters.
+/// Whether both runs are of the same benchmark with the same parameters.
 #[must_use]
 pub fn is_same_measurement(left: &BenchmarkRun, right: &BenchmarkRun) -> bool {
     left.test == right.test && parameter_differences(left, right, &[]).is_empty()
 }
 
-/// The parameters in which two runs differ, ignored ones left out.
+/// The parameters in which two runs differ, except the ignored ones.
 #[must_use]
 pub fn parameter_differences(
     first: &BenchmarkRun,
@@ -60,12 +60,12 @@ pub fn parameter_differences(
         .collect()
 }
 
-/// The value of a parameter; an older program that lacks it did as one that leaves it unset.
+/// The value of a parameter. A parameter that an older program version lacks counts as unset.
 fn set_parameter<'a>(run: &'a BenchmarkRun, name: &str) -> Option<&'a Value> {
     run.parameters.get(name).filter(|value| !value.is_null())
 }
 
-/// A parameter as the user writes it; `None` where it is unset.
+/// A parameter as the user writes it; `None` if unset.
 #[must_use]
 pub fn format_parameter(
     name: &str,
@@ -86,7 +86,7 @@ pub fn format_parameter(
     }
 }
 
-/// Every parameter that is set, as `name value`.
+/// All parameters that are set, as `name value`.
 #[must_use]
 pub fn format_parameters(run: &BenchmarkRun) -> Vec<String> {
     let names = run.parameters.keys();
@@ -98,18 +98,18 @@ pub fn format_parameters(run: &BenchmarkRun) -> Vec<String> {
         .collect()
 }
 
-/// A parameter that was ignored and differs, with the values of each side.
+/// An ignored parameter with different values, and the values of each side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct DifferingParameter {
-    /// Its name, such as `depth`.
+    /// Name, such as `depth`.
     pub parameter: SafeText,
-    /// For each side the values of its runs, each once, as the user writes them, null for unset;
-    /// empty where a side lacks the test.
+    /// For each side, the distinct values of its runs as the user writes them, null for unset;
+    /// empty if the side has no run of the benchmark.
     pub values: Vec<Vec<Option<SafeText>>>,
 }
 
-/// The parameters that are set and equal in all these runs, as `name value`, and those that differ.
-/// The seed is left out where it differs: it does not change what is measured.
+/// The parameters that are set and equal in all these runs, as `name value`, and the parameters
+/// that differ. A differing seed is omitted: it does not change what is measured.
 #[must_use]
 pub fn split_parameters(
     groups: &[Option<Vec<&BenchmarkRun>>],
@@ -140,7 +140,7 @@ pub fn split_parameters(
     (equal, differing)
 }
 
-/// The values that a parameter has in these runs, each once.
+/// The distinct values of a parameter in these runs.
 fn distinct_values<'r>(
     name: &str,
     runs: impl Iterator<Item = &'r &'r BenchmarkRun>,
@@ -156,7 +156,8 @@ fn distinct_values<'r>(
     values
 }
 
-/// Runs of one session that measured the same, together, in the order of their first ones.
+/// Groups the runs of one session by what they measured, in the order of the first run of each
+/// group.
 #[must_use]
 pub fn group_repeated_runs<'a>(
     runs: &'a [BenchmarkRun],

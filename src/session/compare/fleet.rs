@@ -1,4 +1,4 @@
-//! Many drives of many hosts: one figure of each in a table, and which of them stand out.
+//! Compares many drives of many hosts by one metric, and finds outliers.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -11,47 +11,47 @@ use crate::session::document::{BenchmarkRun, Metric, MetricUnit, Verdict};
 use crate::session::stability;
 use crate::stats::general::robust::{median, median_absolute_deviation};
 
-/// What [`Fleet::schema`] always says.
+/// Value of [`Fleet::schema`].
 pub const FLEET_SCHEMA: &str = "diskscope-fleet";
-/// Fewer drives of a model say nothing about what is usual.
+/// Below this number of drives of a model, outliers are not determined.
 const MIN_PEERS: usize = 5;
-/// A modified z-score beyond this stands out (Iglewicz and Hoaglin, How to Detect and Handle
+/// A modified z-score beyond this marks an outlier (Iglewicz and Hoaglin, How to Detect and Handle
 /// Outliers, 1993).
 const OUTLIER_SCORE: f64 = 3.5;
-/// For a normal law the median absolute deviation is 0.6745 of the standard deviation.
+/// For a normal distribution the median absolute deviation is 0.6745 of the standard deviation.
 const MAD_TO_SIGMA: f64 = 0.6745;
-/// What lies this close to the median does not stand out, however even the others are.
+/// Minimum relative distance of an outlier from the median, however small the spread of the others.
 const MIN_OUTLIER_DISTANCE: f64 = 0.05;
 
-/// One figure of many sessions.
+/// One metric of many sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetComparison {
     /// Always `diskscope-fleet`.
     pub schema: SafeText,
-    /// Version of the document's shape.
+    /// Version of the document format.
     pub version: u32,
     /// Name of the figure.
     #[serde(rename = "figure")]
     pub metric: SafeText,
-    /// One table for each test and set of parameters.
+    /// One table for each benchmark and set of parameters.
     pub tables: Vec<FleetTable>,
     /// Sessions that are in no table, and why.
     #[serde(rename = "left_out")]
     pub excluded: Vec<ExcludedSession>,
-    /// Drives that were measured more than once and did not give the same.
+    /// Drives with several runs whose results disagree.
     pub unstable: Vec<Verdict>,
 }
 
 /// A session that is in no table.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ExcludedSession {
-    /// Its name.
+    /// Name of the session.
     pub name: SafeText,
-    /// Why.
+    /// Why it is in no table.
     pub reason: SafeText,
 }
 
-/// The drives that one test was made on with one set of parameters.
+/// The drives that ran one benchmark with one set of parameters.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetTable {
     /// Name of the test.
@@ -59,57 +59,57 @@ pub struct FleetTable {
     pub benchmark: SafeText,
     /// The parameters that are equal for all drives, as the user writes them.
     pub parameters: Vec<SafeText>,
-    /// Unit of the figure.
+    /// Unit of the metric.
     pub unit: MetricUnit,
-    /// Which way it is better; null where neither is.
+    /// Whether higher or lower values are better; null if neither is.
     pub better: Option<BetterDirection>,
-    /// The drives, the best first; the lowest first where none is better.
+    /// The drives, best value first; lowest value first if neither direction is better.
     pub rows: Vec<FleetRow>,
 }
 
-/// One drive.
+/// One drive of a fleet.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct FleetRow {
     /// Name of the session.
     pub name: SafeText,
-    /// Host.
+    /// Host name.
     pub host: Option<SafeText>,
-    /// The target as it was named.
+    /// Path of the target, as the user specified it.
     pub target: SafeText,
     /// Model of the drive.
     pub model: Option<SafeText>,
     /// Serial number of the drive.
     pub serial: Option<SafeText>,
-    /// The ignored parameters that differ between the drives, with this one's values.
+    /// The ignored parameters that differ between the drives, with this drive's values.
     pub parameters: Vec<SafeText>,
-    /// The figure's value; the mean of repeated runs.
+    /// Value of the metric; the mean of repeated runs.
     pub value: f64,
-    /// Lower 95 % limit; null where it cannot be had.
+    /// Lower bound of the 95 % confidence interval; null if not determined.
     pub low: Option<f64>,
-    /// Upper 95 % limit; null where it cannot be had.
+    /// Upper bound of the 95 % confidence interval; null if not determined.
     pub high: Option<f64>,
-    /// Against the other drives of its model; null where there are too few of them.
+    /// Comparison with the other drives of the same model; null if there are too few.
     pub peers: Option<PeerGroup>,
-    /// Codes of what keeps the figure from being believed.
+    /// Codes of the verdicts that make the metric doubtful.
     pub cautions: Vec<SafeText>,
 }
 
-/// A drive against all of its model.
+/// A drive compared with all drives of its model.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct PeerGroup {
-    /// How many they are, itself among them.
+    /// Number of drives of the model, this one included.
     pub count: usize,
-    /// Their median.
+    /// Median of their values.
     pub median: f64,
     /// How far it lies from the median, as a share of the median: -0.38 is 38 % below.
     #[serde(rename = "distance")]
     pub relative_distance: f64,
-    /// Whether it stands out: more than 3.5 deviations (estimated from the median absolute
-    /// deviation) and more than 5 % from the median.
+    /// Whether the drive is an outlier: more than 3.5 standard deviations (estimated from the
+    /// median absolute deviation) and more than 5 % from the median.
     pub outlier: bool,
 }
 
-/// One figure of all sessions. Parameters whose names are in `ignored` may differ.
+/// Compares one metric of all sessions. Parameters whose names are in `ignored` may differ.
 #[must_use]
 pub fn compare_fleet(
     inputs: &[ComparisonInput<'_>],
@@ -183,7 +183,7 @@ fn fleet_row(
     Some((figures[0].unit, row))
 }
 
-/// The table in which runs of this kind are listed.
+/// The table for runs of this benchmark with these parameters.
 fn table_for<'t, 'a>(
     tables: &'t mut Vec<(FleetTable, Vec<Option<RepeatedRuns<'a>>>)>,
     run: &BenchmarkRun,
@@ -212,7 +212,8 @@ fn table_for<'t, 'a>(
     &mut tables[index]
 }
 
-/// The parameters that all drives have in common head the table, the others stand with each drive.
+/// Lists the parameters that all drives share in the table's heading, and the others with each
+/// drive.
 fn assign_parameters(table: &mut FleetTable, groups: &[Option<RepeatedRuns<'_>>]) {
     let (equal, differing) = align::split_parameters(groups);
     table.parameters = equal;
@@ -233,7 +234,7 @@ fn sort_rows(table: &mut FleetTable) {
     }
 }
 
-/// Sets every drive beside those of its model, where there are enough of them.
+/// Compares every drive with those of its model, if there are enough.
 fn compare_with_peers(rows: &mut [FleetRow]) {
     let known: Vec<(Option<SafeText>, f64)> = rows
         .iter()
@@ -265,7 +266,7 @@ fn peer_group(value: f64, all: &[f64]) -> Option<PeerGroup> {
     })
 }
 
-/// Verdicts on drives that were measured in several sessions.
+/// Verdicts on drives that ran the benchmark in several sessions.
 fn unstable_verdicts(inputs: &[ComparisonInput<'_>]) -> Vec<Verdict> {
     let runs: Vec<(Option<&str>, &BenchmarkRun)> = inputs
         .iter()
@@ -327,7 +328,7 @@ mod tests {
         assert_eq!(outliers.len(), 1);
         assert_eq!(outliers[0].host.as_deref(), Some("web-02"));
         assert_eq!(rows.last().unwrap().host.as_deref(), Some("web-02"));
-        // The median of the six is 1002.5.
+        // The median of the six values is 1002.5.
         assert!((outliers[0].peers.as_ref().unwrap().relative_distance + 0.381_5).abs() < 1e-3);
     }
 

@@ -1,29 +1,29 @@
-//! Why a figure has no 95 % confidence interval.
+//! Reasons why a metric has no 95 % confidence interval.
 
 use schemars::JsonSchema;
 use serde::Serialize;
 
 use crate::session::document::{BenchmarkRun, Metric};
 
-/// A mean needs this many tenths of a second, and so this many nanoseconds.
+/// Minimum run time for the confidence interval of a mean, in nanoseconds.
 const MIN_ELAPSED_NS: u64 = 2_000_000_000;
 
-/// Why a side has no 95 % interval.
+/// Why a side has no 95 % confidence interval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum MissingInterval {
     /// The run is too short, or has too few requests for this percentile.
     TooShort,
-    /// The rate rises or falls throughout the run: it has no mean yet.
+    /// The rate increases or decreases throughout the run: there is no stable mean.
     Drifting,
-    /// The benchmark gives no interval for this figure.
+    /// The benchmark does not estimate an interval for this metric.
     NotEstimated,
-    /// The interval reaches 0, so that a ratio has no limits.
+    /// The interval includes 0, so that a ratio has no confidence interval.
     ReachesZero,
 }
 
 impl MissingInterval {
-    /// In a few words, of the run.
+    /// A short description of the reason.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -35,7 +35,7 @@ impl MissingInterval {
     }
 }
 
-/// A side that keeps a ratio from being judged.
+/// A side that prevents the judgement of a ratio.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 pub struct NotDetermined {
     /// Index of the side.
@@ -46,7 +46,7 @@ pub struct NotDetermined {
     pub missing_interval_of: MissingInterval,
 }
 
-/// Why this figure of that run has no interval; `None` where it has one.
+/// Why this metric of the run has no interval; `None` if it has one.
 pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<MissingInterval> {
     if figure.low.is_some() && figure.high.is_some() {
         return None;
@@ -63,7 +63,7 @@ pub(super) fn missing_interval(run: &BenchmarkRun, figure: &Metric) -> Option<Mi
     let rate = ["iops", "throughput"].map(|name| run.findings.metric(name));
     let rate_has_interval = rate.iter().flatten().any(|rate| rate.low.is_some());
     Some(if rate_has_interval || run.elapsed_ns < MIN_ELAPSED_NS {
-        // The percentile alone lacks it: too few requests beyond it.
+        // Only this percentile lacks an interval: too few requests are beyond it.
         MissingInterval::TooShort
     } else if drifts || rate.iter().any(Option::is_some) {
         MissingInterval::Drifting

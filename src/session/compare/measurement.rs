@@ -1,32 +1,32 @@
-//! What was measured in several sessions: one test with one set of parameters.
+//! Measurements of several sessions: one benchmark with one set of parameters each.
 
 use super::{ComparisonInput, RepeatedRuns, UnmatchedMeasurement, align};
 use crate::safe_text::SafeText;
 use crate::session::document::BenchmarkRun;
 
-/// One test with one set of parameters, and the runs of each side that measured it.
+/// One benchmark with one set of parameters, and the runs of each side.
 #[derive(Debug)]
 pub(super) struct MatchedMeasurement<'a> {
-    /// Any of the runs: they differ in ignored parameters at most.
+    /// Any of the runs: they differ at most in ignored parameters.
     representative: &'a BenchmarkRun,
-    /// The runs of each side; `None` where a side has none.
+    /// The runs of each side; `None` for a side without any.
     pub(super) groups: Vec<Option<RepeatedRuns<'a>>>,
 }
 
 impl MatchedMeasurement<'_> {
-    /// Name of the test.
+    /// Name of the benchmark.
     pub(super) fn test(&self) -> SafeText {
         self.representative.test.clone()
     }
 
-    /// The sides that have it.
+    /// Indices of the sides that have runs.
     pub(super) fn sides(&self) -> impl Iterator<Item = usize> {
         let groups = self.groups.iter().enumerate();
         groups.filter_map(|(side, group)| group.is_some().then_some(side))
     }
 }
 
-/// All measurements of all sides, in the order in which they are found.
+/// All measurements of all sides, in the order of their first occurrence.
 pub(super) fn collect_measurements<'a>(
     inputs: &[ComparisonInput<'a>],
     ignored: &[String],
@@ -55,8 +55,8 @@ pub(super) fn collect_measurements<'a>(
     all
 }
 
-/// What some sides have and others lack. A pair of measurements is listed once, not again from the
-/// other one's side.
+/// Measurements that some sides have and others lack. A pair of measurements is listed once, not
+/// once from each side.
 pub(super) fn find_mismatches(
     all: &[MatchedMeasurement<'_>],
     ignored: &[String],
@@ -98,7 +98,7 @@ fn is_pair_listed(
     nearest.is_some_and(|nearest| pairs.contains(&(nearest, Some(index))))
 }
 
-/// The measurement of the same test on that side that differs least.
+/// The measurement of the same benchmark on that side with the fewest differing parameters.
 fn nearest_measurement(
     all: &[MatchedMeasurement<'_>],
     (index, side): (usize, usize),

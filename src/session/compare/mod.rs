@@ -1,6 +1,7 @@
-//! Sessions against each other: the same tests with the same parameters, figure by figure.
+//! Compares sessions metric by metric, for runs of the same benchmark with the same parameters.
 //!
-//! What cannot be compared is listed with the reason. `docs/compare.md` describes the documents.
+//! Measurements without a counterpart are listed with the reason. `docs/compare.md` describes the
+//! document format.
 
 use std::collections::{BTreeMap, BTreeSet};
 
@@ -30,28 +31,28 @@ use self::measurement::MatchedMeasurement;
 pub use self::overlay::ChartOverlay;
 pub use self::ratio::{BaselineRatio, BetterDirection, MetricSample, RatioJudgement};
 
-/// What [`Comparison::schema`] always says.
+/// Value of [`Comparison::schema`].
 pub const COMPARISON_SCHEMA: &str = "diskscope-comparison";
-/// Version of the document's shape. 2: a baseline for each test and figure, the values of ignored
-/// parameters, mismatches once for all sides, `no-significant-difference` apart from
+/// Version of the document format. 2: a baseline for each benchmark and metric, the values of
+/// ignored parameters, mismatches once for all sides, `no-significant-difference` separate from
 /// `not-determined`.
 const COMPARISON_VERSION: u32 = 2;
 
-/// A session to be compared, and the name that it goes by.
+/// A session to compare, and its name.
 #[derive(Debug, Clone, Copy)]
 pub struct ComparisonInput<'a> {
-    /// Such as the file's name.
+    /// Name, such as the file's.
     pub name: &'a str,
-    /// What was measured.
+    /// The session.
     pub session: &'a Session,
 }
 
-/// Two or more sessions, test by test.
+/// A comparison of two or more sessions.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct Comparison {
     /// Always `diskscope-comparison`.
     pub schema: SafeText,
-    /// Version of the document's shape.
+    /// Version of the document format.
     pub version: u32,
     /// The sessions in their order.
     #[serde(rename = "sides")]
@@ -59,7 +60,7 @@ pub struct Comparison {
     /// What could be compared: one entry for each test and set of parameters.
     #[serde(rename = "tests")]
     pub benchmarks: Vec<ComparedBenchmark>,
-    /// What could not, and why.
+    /// Measurements without a counterpart, and why.
     pub mismatches: Vec<UnmatchedMeasurement>,
 }
 
@@ -68,21 +69,21 @@ pub struct Comparison {
 pub struct ComparedSession {
     /// Name, such as that of its file.
     pub name: SafeText,
-    /// The host that it was measured on.
+    /// Name of the host that ran the session.
     pub host: Option<SafeText>,
-    /// When it began, RFC 3339.
+    /// Start of the session, RFC 3339.
     pub started: SafeText,
-    /// Program and version that wrote it.
+    /// Program and version that wrote the session.
     pub program: SafeText,
 }
 
-/// One test with one set of parameters on several sides.
+/// One benchmark with one set of parameters on several sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedBenchmark {
     /// Name of the test.
     #[serde(rename = "test")]
     pub benchmark: SafeText,
-    /// The first side that has it: the others are compared with this one.
+    /// Index of the first side that has it: the others are compared with this one.
     pub baseline: usize,
     /// The parameters that are equal on all sides, as the user writes them.
     pub parameters: Vec<SafeText>,
@@ -94,36 +95,36 @@ pub struct ComparedBenchmark {
     /// The figures that at least two sides have.
     #[serde(rename = "figures")]
     pub metrics: Vec<ComparedMetric>,
-    /// The curves of all sides under one axis.
+    /// The series of all sides on shared axes.
     pub charts: Vec<ChartOverlay>,
 }
 
-/// What one side measured a test on.
+/// The target of one side.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MeasuredTarget {
-    /// The target as it was named.
+    /// Path of the target, as the user specified it.
     pub target: SafeText,
     /// Model of the drive.
     pub model: Option<SafeText>,
     /// Serial number of the drive.
     pub serial: Option<SafeText>,
-    /// Repeated runs.
+    /// Number of repeated runs.
     pub runs: usize,
-    /// What is to be thought of its figures: verdicts that are warnings or worse, a run that did
-    /// not finish, repeated runs that do not agree.
+    /// Reasons to doubt the metrics: verdicts of severity warning or invalid, a run that did not
+    /// finish, repeated runs that disagree.
     pub cautions: Vec<Verdict>,
 }
 
-/// One figure on all sides.
+/// One metric on all sides.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ComparedMetric {
-    /// Its name.
+    /// Name of the metric.
     pub name: SafeText,
-    /// Its unit.
+    /// Unit of the metric.
     pub unit: MetricUnit,
-    /// Which way it is better; null where neither is.
+    /// Whether higher or lower values are better; null if neither is.
     pub better: Option<BetterDirection>,
-    /// The first side that has the figure: the others are compared with this one.
+    /// Index of the first side that has the metric: the others are compared with this one.
     pub baseline: usize,
     /// Its value on each side; null where a side lacks it.
     #[serde(rename = "sides")]
@@ -131,13 +132,13 @@ pub struct ComparedMetric {
 }
 
 impl ComparedMetric {
-    /// The name as people read it.
+    /// The name for display.
     #[must_use]
     pub fn label(&self) -> String {
         Metric::new(&self.name, 0.0, self.unit).label()
     }
 
-    /// The figure as one side has it, for rendering.
+    /// The metric of one side, for rendering.
     #[must_use]
     pub fn metric_of(&self, sample: &MetricSample) -> Metric {
         Metric {
@@ -149,7 +150,7 @@ impl ComparedMetric {
 }
 
 impl ComparedBenchmark {
-    /// The pairs of sides that have a figure to compare: the baseline and the other one.
+    /// The pairs of sides with comparable values: the baseline and another side.
     #[must_use]
     pub fn compared_pairs(&self) -> Vec<(usize, usize)> {
         let pairs: BTreeSet<(usize, usize)> = self
@@ -165,8 +166,8 @@ impl ComparedBenchmark {
     }
 }
 
-/// A measurement that some sides have and others lack. Two measurements that differ from each other
-/// only in parameters are listed once.
+/// A measurement that some sides have and others lack. Two measurements that differ only in
+/// parameters are listed once.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct UnmatchedMeasurement {
     /// Indices of the sides that have it.
@@ -179,14 +180,15 @@ pub struct UnmatchedMeasurement {
     /// Name of the test.
     #[serde(rename = "test")]
     pub benchmark: SafeText,
-    /// The parameters in which the nearest measurement of the same test differs, `first` being the
-    /// value on `sides` and `other` that on `lacking`; empty where those have no run of the test.
+    /// The parameters in which the most similar measurement of the same benchmark differs: `first`
+    /// is the value on the sides in `present_in`, `other` the value on those in `missing_in`. Empty
+    /// if those have no run of the benchmark.
     pub differences: Vec<ParameterDifference>,
 }
 
-/// Compares all sessions, test by test: runs of one test with the same parameters stand side by
-/// side, whichever files they are in, each against the first file that has them. Parameters whose
-/// names are in `ignored` may differ.
+/// Compares all sessions by benchmark. Runs of one benchmark with the same parameters are compared
+/// whichever files they are in, each with the first file that has them. Parameters whose names are
+/// in `ignored` may differ.
 #[must_use]
 pub fn compare_sessions(inputs: &[ComparisonInput<'_>], ignored: &[String]) -> Comparison {
     let measurements = measurement::collect_measurements(inputs, ignored);
@@ -214,7 +216,7 @@ fn compared_session(input: &ComparisonInput<'_>) -> ComparedSession {
 /// Repeated runs of one side.
 type RepeatedRuns<'a> = Vec<&'a BenchmarkRun>;
 
-/// The same with the figures of each by name.
+/// Repeated runs, each with an index of its metrics.
 type Indexed<'a> = Vec<(&'a BenchmarkRun, FigureIndex<'a>)>;
 
 fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmark {
@@ -254,7 +256,7 @@ fn compare_measurement(measurement: &MatchedMeasurement<'_>) -> ComparedBenchmar
     }
 }
 
-/// One figure on all sides; `None` where fewer than two have it.
+/// Compares one metric on all sides; `None` if fewer than two have it.
 fn compare_metric(
     name: &str,
     unit: MetricUnit,
@@ -305,7 +307,7 @@ fn measured_target(group: &RepeatedRuns<'_>) -> MeasuredTarget {
     }
 }
 
-/// What keeps the figures of these runs from being believed; each kind once.
+/// Reasons to doubt the metrics of these runs; each code once.
 fn collect_cautions(group: &RepeatedRuns<'_>) -> Vec<Verdict> {
     let mut cautions: Vec<Verdict> = Vec::new();
     let verdicts = group.iter().flat_map(|run| &run.findings.verdicts);

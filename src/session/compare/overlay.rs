@@ -1,4 +1,4 @@
-//! The curves of all sides under one axis.
+//! Series of all sides on shared axes.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -7,21 +7,21 @@ use super::RepeatedRuns;
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, ChartAxis, LatencySummary, MetricUnit, Series};
 
-/// Names of the distributions of reads and of writes.
+/// Names of the latency distributions of reads and of writes.
 const DISTRIBUTION_NAMES: [&str; 2] = ["latency-read", "latency-write"];
 
-/// One chart with a curve for each side that has it.
+/// A chart with one curve for each side that has the series.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct ChartOverlay {
-    /// Name of the series, or `latency-read`, `latency-write` for the distributions.
+    /// Name of the series; `latency-read` or `latency-write` for the latency distributions.
     pub name: SafeText,
     /// Horizontal axis.
     pub x: ChartAxis,
     /// Vertical axis.
     pub y: ChartAxis,
-    /// Whether x spans decades and wants a logarithmic axis, as response times do.
+    /// Whether x spans decades and needs a logarithmic axis, as latency does.
     pub log_x: bool,
-    /// The curves.
+    /// The curves, one for each side that has the series.
     pub curves: Vec<OverlayCurve>,
 }
 
@@ -31,11 +31,11 @@ pub struct OverlayCurve {
     /// Index of the side.
     #[serde(rename = "side")]
     pub session: usize,
-    /// `[x, y]`.
+    /// `[x, y]`, in the units of the axes.
     pub points: Vec<[f64; 2]>,
 }
 
-/// Every series that at least two sides have; of repeated runs the last one's.
+/// Every series that at least two sides have; of repeated runs, the last one's.
 pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOverlay> {
     let mut overlays: Vec<ChartOverlay> = Vec::new();
     for (side, run) in sides
@@ -70,7 +70,7 @@ pub(super) fn chart_overlays(sides: &[Option<RepeatedRuns<'_>>]) -> Vec<ChartOve
     overlays
 }
 
-/// The series of a run, and its distributions as shares of requests that took at most so long.
+/// The series of a run, and its latency distributions as cumulative distributions.
 fn run_curves(run: &BenchmarkRun) -> Vec<Series> {
     let latency = &run.findings.latency;
     let distributions = [

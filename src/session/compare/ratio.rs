@@ -1,4 +1,4 @@
-//! Two figures against each other.
+//! Ratios of two metrics, with confidence intervals.
 
 use schemars::JsonSchema;
 use serde::Serialize;
@@ -8,7 +8,7 @@ use super::interval::{MissingInterval, NotDetermined};
 use crate::session::document::{BenchmarkRun, Metric, MetricUnit};
 use crate::stats::general::confidence::independent_mean_estimate;
 
-/// Which way a figure is better.
+/// The direction in which a metric is better.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum BetterDirection {
@@ -20,7 +20,7 @@ pub enum BetterDirection {
     LowerIsBetter,
 }
 
-/// What may be said of one side against the first.
+/// The result of comparing one side with the baseline.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RatioJudgement {
@@ -35,7 +35,7 @@ pub enum RatioJudgement {
 }
 
 impl RatioJudgement {
-    /// In words.
+    /// The judgement for display.
     #[must_use]
     pub fn description(self) -> &'static str {
         match self {
@@ -47,45 +47,46 @@ impl RatioJudgement {
     }
 }
 
-/// A figure of one side, of one run or of several together.
+/// A metric of one side, from one run or from several.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct MetricSample {
     /// The value; the mean of repeated runs.
     pub value: f64,
-    /// Lower 95 % limit; null where it cannot be had.
+    /// Lower bound of the 95 % confidence interval; null if not determined.
     pub low: Option<f64>,
-    /// Upper 95 % limit; null where it cannot be had.
+    /// Upper bound of the 95 % confidence interval; null if not determined.
     pub high: Option<f64>,
-    /// Why there are no limits; null where there are.
+    /// Why there is no confidence interval; null if there is one.
     pub missing_interval: Option<MissingInterval>,
-    /// Runs that it rests on.
+    /// Number of runs that the value is based on.
     pub runs: usize,
-    /// This side against the baseline; null on the baseline itself.
+    /// This side compared with the baseline; null on the baseline itself.
     #[serde(rename = "against_first")]
     pub against_baseline: Option<BaselineRatio>,
 }
 
-/// One side's figure against that of the baseline.
+/// A metric of one side compared with that of the baseline.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BaselineRatio {
     /// This side's value divided by the baseline's.
     pub ratio: f64,
-    /// Lower 95 % limit of the ratio; null where it cannot be had.
+    /// Lower bound of the ratio's 95 % confidence interval; null if not determined.
     pub low: Option<f64>,
-    /// Upper 95 % limit of the ratio; null where it cannot be had.
+    /// Upper bound of the ratio's 95 % confidence interval; null if not determined.
     pub high: Option<f64>,
-    /// Which side is better; null for figures that are neither better high nor low, such as a
-    /// position.
+    /// Which side is better; null for metrics where neither high nor low is better, such as an
+    /// offset.
     pub judgement: Option<RatioJudgement>,
-    /// The sides that have no interval, where the judgement is `not-determined`; otherwise empty.
+    /// The sides without a confidence interval, if the judgement is `not-determined`; otherwise
+    /// empty.
     pub not_determined: Vec<NotDetermined>,
 }
 
-/// Which way a figure is better; `None` for what is neither, such as a position, a size, a depth
-/// or the speed of rotation.
+/// The direction in which a metric is better; `None` for metrics without one, such as an offset, a
+/// size, a queue depth or the rotational speed.
 #[must_use]
 pub fn better_direction(name: &str, unit: MetricUnit) -> Option<BetterDirection> {
-    // A part of a larger test has its name in front.
+    // A metric of a nested benchmark has a prefix.
     let name = name.rsplit('/').next().unwrap_or(name);
     match unit {
         MetricUnit::PerSecond | MetricUnit::BytesPerSecond => Some(BetterDirection::HigherIsBetter),
@@ -97,8 +98,9 @@ pub fn better_direction(name: &str, unit: MetricUnit) -> Option<BetterDirection>
     }
 }
 
-/// The figures of repeated runs as one. From three runs on their spread gives the limits, since it
-/// holds what no single run can know of; of two the limits reach around both. `None` without any.
+/// Combines a metric of repeated runs. With three or more runs the confidence interval is computed
+/// from their spread, which contains variation that no single run shows; with two it covers the
+/// intervals of both. `None` without runs.
 #[must_use]
 pub fn pool_metrics(figures: &[&Metric]) -> Option<MetricSample> {
     let values: Vec<f64> = figures.iter().map(|figure| figure.value).collect();
@@ -125,7 +127,7 @@ pub fn pool_metrics(figures: &[&Metric]) -> Option<MetricSample> {
     })
 }
 
-/// [`pooled`], and where the runs give no limits the reason.
+/// As [`pool_metrics`], with the reason if the runs have no confidence interval.
 pub(super) fn pool_metrics_of_runs(found: &[(&BenchmarkRun, &Metric)]) -> Option<MetricSample> {
     let figures: Vec<&Metric> = found.iter().map(|(_, figure)| *figure).collect();
     let mut sample = pool_metrics(&figures)?;
@@ -138,11 +140,13 @@ pub(super) fn pool_metrics_of_runs(found: &[(&BenchmarkRun, &Metric)]) -> Option
     Some(sample)
 }
 
-/// One side against the baseline. `None` where a ratio means nothing because a value is not above 0.
+/// Compares one side with the baseline. `None` if a ratio is undefined because a value is not above
+/// 0.
 ///
-/// The limits of the ratio follow from the limits of both figures on a logarithmic scale by the
-/// method of variance estimates recovery (Zou and Donner, "Construction of confidence limits about
-/// effect measures", Statistics in Medicine 27, 2008), which does not ask them to be symmetric.
+/// The confidence interval of the ratio is computed from the intervals of both metrics on a
+/// logarithmic scale by the method of variance estimates recovery (Zou and Donner, "Construction of
+/// confidence limits about effect measures", Statistics in Medicine 27, 2008), which does not
+/// require symmetric intervals.
 #[must_use]
 pub fn ratio_to_baseline(
     baseline: &MetricSample,
@@ -163,7 +167,7 @@ pub fn ratio_to_baseline(
 }
 
 impl BaselineRatio {
-    /// Names the sides that keep it from being judged.
+    /// Records the sides that prevent a judgement.
     #[must_use]
     pub fn with_missing_intervals(mut self, sides: [(usize, &MetricSample); 2]) -> Self {
         if self.judgement == Some(RatioJudgement::NotDetermined) {
@@ -193,7 +197,7 @@ fn judge_ratio(limits: Option<[f64; 2]>, better: BetterDirection) -> RatioJudgem
     }
 }
 
-/// Why a sample gives a ratio no limits; `None` where it does.
+/// Why a sample gives a ratio no confidence interval; `None` if it gives one.
 fn sample_missing_interval(sample: &MetricSample) -> Option<MissingInterval> {
     match (sample.low, sample.high) {
         (Some(low), Some(_)) if low > 0.0 => None,
@@ -306,7 +310,7 @@ mod tests {
 
     #[test]
     fn ratio_interval_matches_manual_calculation() {
-        // Both known to a factor of 1.1 either way: the ratio to 1.1^sqrt(2) = 1.1443.
+        // Both are known to a factor of 1.1 either way: the ratio to 1.1^sqrt(2) = 1.1443.
         let (first, other) = (
             sample(100.0, 100.0 / 1.1, 110.0),
             sample(200.0, 200.0 / 1.1, 220.0),
@@ -360,7 +364,7 @@ mod tests {
             (two.value, two.low, two.high),
             (11.0, Some(9.0), Some(13.0))
         );
-        // Mean 12, deviation 2: 12 +- 4.3027 * 2 / sqrt(3).
+        // Mean 12, standard deviation 2: 12 +- 4.3027 * 2 / sqrt(3).
         let three = pool_metrics(&[&a, &b, &c]).unwrap();
         assert!((three.high.unwrap() - 16.968_3).abs() < 1e-3);
         assert_eq!(three.runs, 3);

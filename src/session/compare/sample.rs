@@ -1,4 +1,4 @@
-//! Runs made by hand for the tests of comparison.
+//! Synthetic runs for the tests of comparison.
 
 use std::collections::BTreeMap;
 
@@ -7,7 +7,7 @@ use crate::session::document::{
     RunState, SCHEMA, Session, TargetRecord, VERSION,
 };
 
-/// A run of random-read that found one figure, give or take `margin`.
+/// A run of random-read with one metric, whose confidence interval is `value` +- `margin`.
 pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
     let unit = if name.starts_with("latency") {
         MetricUnit::Nanoseconds
@@ -58,7 +58,7 @@ pub(crate) fn sample_run(name: &str, value: f64, margin: f64) -> BenchmarkRun {
     }
 }
 
-/// A session of those runs on that host.
+/// A session with these runs on this host.
 pub(crate) fn sample_session(host: &str, runs: Vec<BenchmarkRun>) -> Session {
     Session {
         schema: SCHEMA.into(),

@@ -171,7 +171,7 @@ fn ignored_parameter_is_listed_as_differing_with_all_values() {
         sample_session("b", vec![other]),
     ];
     let test = &compared_sessions(&sessions, &["depth".to_owned()]).benchmarks[0];
-    // Seeds differ in every run that was not given one.
+    // Runs without an explicit seed have different seeds.
     assert_eq!(test.parameters, ["block-size 4KiB"]);
     let words: Vec<String> = test.differing.iter().map(|it| it.values_text()).collect();
     assert_eq!(words, ["depth 1 (A), 32 (B)"]);
@@ -233,8 +233,8 @@ fn metric_missing_in_baseline_is_compared_between_others() {
 }
 
 proptest::proptest! {
-    /// Whatever each file holds: two runs of one kind are compared, and a pair of kinds that
-    /// differs is listed once.
+    /// For any distribution of runs over files: two runs with equal parameters are compared, and a
+    /// pair with different parameters is listed once.
     #[test]
     fn every_session_pair_is_compared_or_listed_once(
         depths in proptest::collection::vec(proptest::collection::vec(1..4_u64, 1..3), 2..4),

@@ -1,4 +1,4 @@
-//! A comparison in words: the same on the screen and in the report.
+//! Text of a comparison, shared by the terminal output and the report.
 
 use super::{
     BaselineRatio, ChartOverlay, ComparedBenchmark, ComparedMetric, DifferingParameter,
@@ -6,7 +6,7 @@ use super::{
 };
 use crate::safe_text::SafeText;
 
-/// What a side goes by: A, B, C ... and beyond the alphabet its number.
+/// Label of a side: A, B, C ... and beyond the alphabet its number.
 #[must_use]
 pub fn session_letter(side: usize) -> String {
     u8::try_from(side)
@@ -19,7 +19,7 @@ pub fn session_letter(side: usize) -> String {
 }
 
 impl BaselineRatio {
-    /// Ratio, its 95 % interval, and the judgement; what is unknown is empty.
+    /// Ratio, its 95 % confidence interval, and the judgement; what is not determined is empty.
     #[must_use]
     pub fn ratio_columns(&self) -> [String; 3] {
         let limits = match (self.low, self.high) {
@@ -34,7 +34,7 @@ impl BaselineRatio {
     }
 }
 
-/// Several sides: `A, C, D`.
+/// Labels of several sides, such as `A, C, D`.
 #[must_use]
 pub fn session_letters(sides: &[usize]) -> String {
     let letters: Vec<String> = sides.iter().map(|side| session_letter(*side)).collect();
@@ -42,7 +42,7 @@ pub fn session_letters(sides: &[usize]) -> String {
 }
 
 impl DifferingParameter {
-    /// The value of one side: `depth 1`; `None` where it has none.
+    /// The value of one side, such as `depth 1`; `None` if it has none.
     #[must_use]
     pub fn value_of(&self, side: usize) -> Option<SafeText> {
         let values = self.values.get(side).filter(|values| !values.is_empty())?;
@@ -50,7 +50,7 @@ impl DifferingParameter {
         Some(format!("{} {}", self.parameter, values.join(" and ")).into())
     }
 
-    /// The values with the sides that have them: `depth 1 (A, C), 32 (B)`.
+    /// The values with the sides that have them, such as `depth 1 (A, C), 32 (B)`.
     #[must_use]
     pub fn values_text(&self) -> String {
         let mut distinct: Vec<(&Vec<Option<SafeText>>, Vec<usize>)> = Vec::new();
@@ -71,7 +71,7 @@ impl DifferingParameter {
 }
 
 impl ComparedBenchmark {
-    /// Why figures are `not determined`: one sentence for each reason and its sides.
+    /// Why metrics are `not determined`: one sentence for each reason and its sides.
     #[must_use]
     pub fn not_determined_reasons(&self) -> Vec<String> {
         let mut reasons: Vec<(String, Vec<String>)> = Vec::new();
@@ -91,7 +91,8 @@ impl ComparedBenchmark {
 }
 
 impl ComparedMetric {
-    /// Why ratios of it are not determined, each reason once: `run too short (A, C)`.
+    /// Why ratios of the metric are not determined, each reason once, such as
+    /// `run too short (A, C)`.
     fn not_determined_reasons(&self) -> Vec<String> {
         let samples = self.samples.iter().flatten();
         let against = samples.filter_map(|sample| sample.against_baseline.as_ref());
@@ -113,7 +114,7 @@ impl ComparedMetric {
     }
 }
 
-/// A parameter's value.
+/// A parameter's value for display.
 fn parameter_text(value: &Option<SafeText>) -> &str {
     value.as_ref().map_or("unset", SafeText::as_str)
 }
@@ -155,7 +156,7 @@ impl UnmatchedMeasurement {
 }
 
 impl ChartOverlay {
-    /// What is drawn against what.
+    /// Title of the chart: the quantities on its axes.
     #[must_use]
     pub fn title(&self) -> String {
         format!("{} against {}", self.y.name, self.x.name)

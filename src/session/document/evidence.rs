@@ -1,6 +1,6 @@
-//! What was seen around a run: that from which the verdicts on it follow.
+//! Evidence collected during a run: the input of the validity checks.
 //!
-//! All of it is optional: what the kernel does not tell, or not to this user, is absent.
+//! Every field is optional: what the kernel does not report, or not to this user, is absent.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -8,78 +8,78 @@ use serde::{Deserialize, Serialize};
 use super::KernelCounts;
 use crate::safe_text::SafeText;
 
-/// What was seen around a run.
+/// Evidence collected during a run.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunEvidence {
-    /// What the test asked of the target, ramps included.
+    /// Requests and bytes that the benchmark issued, ramp time included.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "asked")]
     pub issued: Option<DirectionCounts>,
-    /// Bytes that this program handed to the block layer, from /proc/self/io.
+    /// Bytes that this program submitted to the block layer, from /proc/self/io.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "submitted")]
     pub submitted_to_block_layer: Option<SubmittedBytes>,
-    /// The devices beneath the one that the target is or lies on, from top to bottom.
+    /// The devices below the one that the target is or lies on, from top to bottom.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     #[serde(rename = "beneath")]
     pub underlying: Vec<LayerCounts>,
-    /// Who else used the drive, the greediest first.
+    /// Other processes that used the drive, the largest user first.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     #[serde(rename = "others")]
     pub other_users: Vec<OtherUser>,
-    /// How busy the processors were.
+    /// CPU utilization during the run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub processors: Option<ProcessorLoad>,
-    /// How warm the drive was.
+    /// Temperature of the drive.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub temperature: Option<DriveTemperature>,
-    /// How much of the file is really there.
+    /// How much of the file has data on the medium.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub extents: Option<FileAllocation>,
-    /// What a few blocks of the device hold.
+    /// Contents of sampled blocks of the device.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "sample")]
     pub block_sample: Option<BlockSample>,
-    /// How the drive is attached and set up.
+    /// How the drive is attached and configured.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     #[serde(rename = "setup")]
     pub drive_setup: Option<DriveSetup>,
-    /// When this program did not run; absent where it always did.
+    /// Times at which this program did not run; absent if it always ran.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pauses: Option<PauseEvidence>,
 }
 
-/// Times at which this program was stopped or the machine suspended.
+/// Times at which this program was stopped or the machine was suspended.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct PauseEvidence {
-    /// How many.
+    /// Number of pauses.
     pub count: u64,
-    /// Their length together in nanoseconds.
+    /// Total length of the pauses in nanoseconds.
     pub total_ns: u64,
-    /// The longest, in nanoseconds.
+    /// Length of the longest pause in nanoseconds.
     pub longest_ns: u64,
-    /// How long the machine was suspended, in nanoseconds; not part of the above, for the clock of
-    /// the measurement stands still then.
+    /// Time during which the machine was suspended, in nanoseconds. Not part of the values above,
+    /// because the measurement's clock stops during suspend.
     pub suspended_ns: u64,
 }
 
 /// Requests and bytes by direction.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct DirectionCounts {
-    /// Reads.
+    /// Number of reads.
     pub reads: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Writes.
+    /// Number of writes.
     pub writes: u64,
     /// Bytes written.
     pub written_bytes: u64,
 }
 
-/// Bytes that a process handed to the block layer (kernel Documentation/filesystems/proc.rst,
-/// `/proc/PID/io`); buffered writes count when the page is made dirty.
+/// Bytes that a process submitted to the block layer (kernel Documentation/filesystems/proc.rst,
+/// `/proc/PID/io`); a buffered write counts when its page becomes dirty.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct SubmittedBytes {
     /// Bytes read.
@@ -88,18 +88,18 @@ pub struct SubmittedBytes {
     pub written_bytes: u64,
 }
 
-/// A device beneath another, and what it did during the run.
+/// A device below another, and its counters over the run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LayerCounts {
     /// What it is to the one above it.
     #[serde(rename = "relation")]
     pub relation_to_upper: LayerRelation,
-    /// Its own counts.
+    /// The device's own counters.
     #[serde(flatten)]
     pub counts: KernelCounts,
 }
 
-/// What a device is to the one above it.
+/// Relation of a device to the one above it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum LayerRelation {
@@ -116,20 +116,20 @@ pub enum LayerRelation {
 /// Another process that used drives during the run.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct OtherUser {
-    /// Process id; of a process whose end came too soon, that of its thread.
+    /// Process id; the thread id if the process ended before its process id was read.
     pub pid: u32,
-    /// Its name.
+    /// Name of the process.
     pub command: SafeText,
-    /// Bytes that it read.
+    /// Bytes that the process read.
     pub read_bytes: u64,
-    /// Bytes that it wrote.
+    /// Bytes that the process wrote.
     pub written_bytes: u64,
     /// How it is known.
     #[serde(rename = "witness")]
     pub attribution: Attribution,
 }
 
-/// How another user of a drive is known.
+/// How traffic was attributed to another process.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum Attribution {
@@ -144,7 +144,7 @@ pub enum Attribution {
     AnyDrive,
 }
 
-/// How busy the processors were.
+/// CPU utilization during a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct ProcessorLoad {
     /// Share of a processor that each thread which sent requests had in its busiest phase, 0 to 1;
@@ -157,11 +157,11 @@ pub struct ProcessorLoad {
     /// Share of all processors that was busy over the run, with whatever, 0 to 1.
     #[serde(rename = "machine_share")]
     pub machine_utilization: Option<f64>,
-    /// Processors of the machine.
+    /// Number of CPUs of the machine.
     pub count: u32,
 }
 
-/// How warm the drive was, in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
+/// Temperature of the drive in degrees Celsius (kernel Documentation/hwmon/sysfs-interface.rst).
 #[derive(Debug, Clone, Copy, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveTemperature {
     /// At the start.
@@ -175,42 +175,42 @@ pub struct DriveTemperature {
     pub throttle_celsius: Option<f64>,
 }
 
-/// How much of a file is really on the medium, within the window of the test.
+/// How much of a file has data on the medium, within the benchmark's window.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct FileAllocation {
-    /// Which file: the target, or what lies behind a loop device.
+    /// The file: the target, or the backing file of a loop device.
     pub file: SafeText,
-    /// Bytes of the window.
+    /// Size of the window in bytes.
     pub bytes: u64,
-    /// Bytes without a place on the medium.
+    /// Bytes in holes: not allocated on the medium.
     pub hole_bytes: u64,
-    /// Bytes that have a place but were never written: the file system answers zeros.
+    /// Bytes that are allocated but were never written: the file system returns zeros.
     pub unwritten_bytes: u64,
-    /// Bytes that the file system keeps compressed or encrypted.
+    /// Bytes that the file system stores compressed or encrypted.
     pub encoded_bytes: u64,
 }
 
-/// What a few blocks hold, read at random places before the test.
+/// Contents of blocks sampled at random offsets before the benchmark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 pub struct BlockSample {
-    /// Blocks that were read.
+    /// Number of sampled blocks.
     pub blocks: u32,
-    /// Those that hold nothing but zeros.
+    /// Number of sampled blocks that hold only zeros.
     pub zero_blocks: u32,
 }
 
-/// How the drive is attached and set up.
+/// How the drive is attached and configured.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct DriveSetup {
-    /// `write back` or `write through`.
+    /// Write cache mode: `write back` or `write through`.
     pub write_cache: Option<SafeText>,
-    /// Revolutions per minute that the drive says it makes.
+    /// Revolutions per minute, as the drive reports it.
     pub rotation_rate: Option<u32>,
-    /// Whether the partition begins on a boundary of the physical blocks.
+    /// Whether the partition starts on a physical block boundary.
     pub aligned: Option<bool>,
-    /// The I/O scheduler in use.
+    /// The active I/O scheduler.
     pub scheduler: Option<SafeText>,
-    /// Why another scheduler suits it better, where one does.
+    /// Why another scheduler would suit the drive better, if one would.
     pub scheduler_advice: Option<SafeText>,
     /// Requests that the drive or its link takes at once, where it says so.
     #[serde(rename = "parallel_requests")]
@@ -220,11 +220,11 @@ pub struct DriveSetup {
     /// What the link carries at most, bytes per second.
     #[serde(rename = "link_bytes_per_s")]
     pub link_max_bytes_per_s: Option<u64>,
-    /// File behind a loop device, at whatever depth.
+    /// Backing file of a loop device, at any depth of the stack.
     pub backing_file: Option<SafeText>,
-    /// Whether that loop device goes past the page cache.
+    /// Whether that loop device bypasses the page cache.
     pub direct_io: Option<bool>,
-    /// What makes the drive, or one beneath it, for a virtual one.
+    /// Why the drive, or one below it, is considered virtual.
     pub virtual_disk: Option<SafeText>,
     /// What makes it for memory and no drive at all.
     #[serde(rename = "memory")]

@@ -1,4 +1,4 @@
-//! What a test yields.
+//! The results of a benchmark.
 
 use std::collections::{HashMap, HashSet};
 
@@ -8,58 +8,58 @@ use serde::{Deserialize, Serialize};
 use super::{LatencyByDirection, Metric, MetricTable, Series, SloResult, Verdict};
 use crate::safe_text::SafeText;
 
-/// Whether a name belongs to a part of a larger test, as [`Findings::absorb`] makes them.
+/// Whether a metric belongs to a nested benchmark, named as by [`Findings::merge_nested`].
 #[must_use]
 pub fn is_nested_name(name: &str) -> bool {
     name.contains('/')
 }
 
-/// The figures of a run by name: for more than a few look-ups, since a file from elsewhere may hold
-/// 100,000 of them.
+/// Metrics of a run, indexed by name. Use it for more than a few look-ups: a file from another
+/// source may hold 100,000 metrics.
 #[derive(Debug, Clone)]
 pub struct FigureIndex<'a>(HashMap<&'a str, &'a Metric>);
 
 impl<'a> FigureIndex<'a> {
-    /// The figure of that name, if it was determined; of several the first.
+    /// The metric with that name; the first if there are several.
     #[must_use]
     pub fn get(&self, name: &str) -> Option<&'a Metric> {
         self.0.get(name).copied()
     }
 }
 
-/// Figures, distributions, series and verdicts: what a test yields.
+/// Results of a benchmark: metrics, latency distributions, series and verdicts.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Findings {
-    /// Single results.
+    /// Metrics.
     pub figures: Vec<Metric>,
-    /// Response times by direction.
+    /// Latency distributions by direction.
     pub latency: LatencyByDirection,
-    /// Figures that are best read side by side.
+    /// Tables that arrange metrics side by side.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub tables: Vec<MetricTable>,
-    /// Curves.
+    /// Series for charts.
     pub series: Vec<Series>,
-    /// What is to be thought of the figures.
+    /// Results of the validity checks that did not pass.
     pub verdicts: Vec<Verdict>,
-    /// Service goals that were asked for, and whether they were met.
+    /// Service level goals of the run, and whether they were met.
     #[serde(default)]
     pub goals: Vec<SloResult>,
 }
 
 impl Findings {
-    /// Whether nothing was found at all.
+    /// Whether nothing was found.
     #[must_use]
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
     }
 
-    /// The figure of that name, if it was determined.
+    /// The metric with that name, if it was determined.
     #[must_use]
     pub fn metric(&self, name: &str) -> Option<&Metric> {
         self.figures.iter().find(|figure| figure.name == name)
     }
 
-    /// The figures by name.
+    /// An index of the metrics by name.
     #[must_use]
     pub fn index(&self) -> FigureIndex<'_> {
         let mut index = HashMap::with_capacity(self.figures.len());
@@ -69,14 +69,14 @@ impl Findings {
         FigureIndex(index)
     }
 
-    /// The tables of the test itself: the summary of a larger test speaks for those of its parts.
+    /// Tables of the benchmark itself: the summary of `survey` covers the tables of its parts.
     pub fn top_level_tables(&self) -> impl Iterator<Item = &MetricTable> {
         self.tables
             .iter()
             .filter(|table| !is_nested_name(&table.name))
     }
 
-    /// The figures of the test itself that no table shows already.
+    /// Metrics of the benchmark itself that no table shows.
     #[must_use]
     pub fn metrics_outside_tables(&self) -> Vec<&Metric> {
         let rows = self.tables.iter().flat_map(|table| &table.rows);
@@ -86,7 +86,7 @@ impl Findings {
         self.figures.iter().filter(unseen).collect()
     }
 
-    /// Sets a figure, in place of an earlier one of that name.
+    /// Adds a metric, or replaces the one with the same name.
     pub fn set_metric(&mut self, figure: Metric) {
         match self
             .figures
@@ -98,7 +98,7 @@ impl Findings {
         }
     }
 
-    /// Sets a series, in place of an earlier one of that name.
+    /// Adds a series, or replaces the one with the same name.
     pub fn set_series(&mut self, series: Series) {
         match self
             .series
@@ -110,7 +110,7 @@ impl Findings {
         }
     }
 
-    /// Sets a verdict, in place of an earlier one of that code.
+    /// Adds a verdict, or replaces the one with the same code.
     pub fn set_verdict(&mut self, verdict: Verdict) {
         match self
             .verdicts
@@ -122,7 +122,7 @@ impl Findings {
         }
     }
 
-    /// Sets a table, in place of an earlier one of that name.
+    /// Adds a table, or replaces the one with the same name.
     pub fn set_table(&mut self, table: MetricTable) {
         match self
             .tables
@@ -134,8 +134,8 @@ impl Findings {
         }
     }
 
-    /// Takes over what a part of a larger test found: every name gets `prefix/` in front. The
-    /// part's distributions are taken where there are none yet.
+    /// Adds the findings of a nested benchmark with `prefix/` in front of every name. Its latency
+    /// distributions are used only for directions that have none yet.
     pub fn merge_nested(&mut self, prefix: &str, part: &Self) {
         let named = |name: &str| format!("{prefix}/{name}");
         for figure in &part.figures {
@@ -164,7 +164,7 @@ impl Findings {
         self.latency.write = self.latency.write.take().or_else(|| latency.write.clone());
     }
 
-    /// The series of that name, if there is one.
+    /// The series with that name, if there is one.
     #[must_use]
     pub fn series(&self, name: &str) -> Option<&Series> {
         self.series.iter().find(|series| series.name == name)

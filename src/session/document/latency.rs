@@ -1,4 +1,4 @@
-//! Distributions of response times.
+//! Latency distributions.
 
 use std::collections::BTreeMap;
 
@@ -7,41 +7,42 @@ use serde::{Deserialize, Serialize};
 
 use crate::stats::latency::histogram::{LatencyHistogram, PERCENTILES};
 
-/// Response times of reads and of writes; absent where none were made.
+/// Latency of reads and of writes; a direction without requests is absent.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencyByDirection {
-    /// Of reads.
+    /// Latency of reads.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub read: Option<LatencySummary>,
-    /// Of writes.
+    /// Latency of writes.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub write: Option<LatencySummary>,
 }
 
-/// A distribution of response times.
+/// A latency distribution.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct LatencySummary {
-    /// How many requests.
+    /// Number of requests.
     pub count: u64,
-    /// Arithmetic mean.
+    /// Arithmetic mean in nanoseconds.
     pub mean_ns: f64,
-    /// Standard deviation.
+    /// Standard deviation in nanoseconds.
     pub stddev_ns: f64,
-    /// The fastest.
+    /// Minimum in nanoseconds.
     pub min_ns: u64,
-    /// The slowest.
+    /// Maximum in nanoseconds.
     pub max_ns: u64,
-    /// By percent, such as `"99.9"`: the response time that this share of requests beats. A
-    /// percentile that fewer than 10 observations lie beyond is left out.
+    /// Percentiles in nanoseconds, keyed by percentage, such as `"99.9"`. A percentile with fewer
+    /// than 10 observations beyond it is omitted.
     #[serde(deserialize_with = "crate::bounded::bounded_map::<_, _, _, 1_000>")]
     pub percentiles: BTreeMap<String, u64>,
-    /// `[low_ns, high_ns, count]`, ascending, empty bins left out; `low` is in, `high` is not.
+    /// Histogram: `[low_ns, high_ns, count]`, ascending, empty bins omitted; `low_ns` is inclusive,
+    /// `high_ns` exclusive.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 100_000>")]
     pub histogram: Vec<[u64; 3]>,
 }
 
 impl LatencySummary {
-    /// What is kept of many response times; `None` when there are none.
+    /// Summarizes a histogram; `None` if it is empty.
     #[must_use]
     pub fn from_histogram(latency: &LatencyHistogram) -> Option<Self> {
         let percentile = |percent: f64| Some((percent.to_string(), latency.percentile(percent)?));
@@ -56,7 +57,7 @@ impl LatencySummary {
         })
     }
 
-    /// The distribution as a curve: `[ns, share of requests that took at most so long]`.
+    /// The cumulative distribution: `[ns, fraction of requests with at most this latency]`.
     #[must_use]
     pub fn cumulative_points(&self) -> Vec<[f64; 2]> {
         let mut below = 0_u64;

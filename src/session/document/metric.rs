@@ -1,4 +1,4 @@
-//! One result, and the unit that it is in.
+//! A metric and its unit.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,7 +6,7 @@ use serde::{Deserialize, Serialize};
 use crate::safe_text::SafeText;
 use crate::units;
 
-/// The unit of a figure or of a chart's axis.
+/// The unit of a metric or of a chart's axis.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize, JsonSchema,
 )]
@@ -26,13 +26,13 @@ pub enum MetricUnit {
     /// Revolutions per minute.
     #[serde(rename = "rpm")]
     RevolutionsPerMinute,
-    /// A share or quotient: 1 is the whole.
+    /// A fraction or ratio: 1 is the whole.
     #[serde(rename = "ratio")]
     Ratio,
     /// A plain number, such as a queue depth.
     #[serde(rename = "1")]
     Count,
-    /// A position on the revolution, 0 to 1.
+    /// An angular position within the revolution, 0 to 1.
     #[serde(rename = "revolution")]
     Revolution,
     /// Sectors of 512 bytes.
@@ -41,7 +41,7 @@ pub enum MetricUnit {
 }
 
 impl MetricUnit {
-    /// A value of this unit as people read it: `78.1 us`, `512 MB/s`, `83.9k /s`.
+    /// Formats a value of this unit, such as `78.1 us`, `512 MB/s`, `83.9k /s`.
     #[must_use]
     pub fn format(self, value: f64) -> String {
         match self {
@@ -58,7 +58,7 @@ impl MetricUnit {
     }
 }
 
-/// One result: typed once, rendered everywhere from this.
+/// A metric: one result with its unit. Every output is rendered from it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Metric {
     /// Name, such as `iops`.
@@ -66,18 +66,18 @@ pub struct Metric {
     pub name: SafeText,
     /// The value in `unit`.
     pub value: f64,
-    /// Its unit.
+    /// Unit of `value`, `low` and `high`.
     pub unit: MetricUnit,
-    /// Lower 95 % confidence limit; null where it cannot be had.
+    /// Lower bound of the 95 % confidence interval; null if not determined.
     pub low: Option<f64>,
-    /// Upper 95 % confidence limit; null where it cannot be had.
+    /// Upper bound of the 95 % confidence interval; null if not determined.
     pub high: Option<f64>,
-    /// How many observations it rests on, where that is a number that means something.
+    /// Number of observations that the value is based on, where such a number is meaningful.
     pub observations: Option<u64>,
 }
 
 impl Metric {
-    /// A figure without confidence limits.
+    /// Creates a metric without a confidence interval.
     #[must_use]
     pub fn new(name: &str, value: f64, unit: MetricUnit) -> Self {
         Self {
@@ -90,7 +90,7 @@ impl Metric {
         }
     }
 
-    /// The name as people read it: `latency p99`.
+    /// The name for display, such as `latency p99`.
     #[must_use]
     pub fn label(&self) -> String {
         match self.name.as_str() {
@@ -99,14 +99,14 @@ impl Metric {
         }
     }
 
-    /// The value as people read it; sizes of requests in binary units, positions in decimal ones.
+    /// The value for display; request sizes in binary units, offsets in decimal ones.
     #[must_use]
     pub fn value_text(&self) -> String {
         self.format_value(self.value)
     }
 
-    /// The 95 % limits as people read them, where there are any: `70.2k to 75.9k /s`, the unit once
-    /// where both have the same.
+    /// The 95 % confidence interval for display, if there is one, such as `70.2k to 75.9k /s`. The
+    /// unit appears once if both bounds have the same.
     #[must_use]
     pub fn interval_text(&self) -> Option<String> {
         let (low, high) = (self.format_value(self.low?), self.format_value(self.high?));
@@ -117,7 +117,8 @@ impl Metric {
         Some(format!("{low} to {high}"))
     }
 
-    /// How far the farther of the 95 % limits is from the value, as a share of it: `+-1.2 %`.
+    /// The larger half-width of the 95 % confidence interval relative to the value, such as
+    /// `+-1.2 %`.
     #[must_use]
     pub fn margin_text(&self) -> Option<String> {
         let margin = (self.value - self.low?).max(self.high? - self.value);
@@ -134,7 +135,7 @@ impl Metric {
         self.unit.format(value)
     }
 
-    /// The same figure with its 95 % confidence limits.
+    /// Sets the 95 % confidence interval.
     #[must_use]
     pub fn with_interval(mut self, low: f64, high: f64) -> Self {
         self.low = Some(low);
@@ -142,7 +143,7 @@ impl Metric {
         self
     }
 
-    /// The same figure, resting on that many observations.
+    /// Sets the number of observations.
     #[must_use]
     pub fn with_observations(mut self, observations: u64) -> Self {
         self.observations = Some(observations);

@@ -1,8 +1,8 @@
-//! The document that is saved, exported and compared: what was measured, on what, and how far
-//! it may be believed.
+//! The session document, which is saved, exported and compared: what was measured, on what, and how
+//! valid the results are.
 //!
-//! Every number is in bytes, nanoseconds or per second, or as its `unit` says. A figure that
-//! could not be determined is absent and explained by a [`Verdict`]; it is never 0.
+//! Every number is in bytes, nanoseconds or per second, or as its `unit` says. A metric that could
+//! not be determined is absent and explained by a [`Verdict`]; it is never 0.
 
 use std::collections::BTreeMap;
 
@@ -37,101 +37,102 @@ pub use self::series::{ChartAxis, Series};
 pub use self::table::{MetricTable, MetricTableRow};
 pub use self::verdict::{Severity, SloResult, Verdict};
 
-/// What [`Session::schema`] always says.
+/// Value of [`Session::schema`].
 pub const SCHEMA: &str = "diskscope-session";
-/// The version of the document's shape that this program writes.
+/// Version of the document format that this program writes.
 pub const VERSION: u32 = 1;
 
-/// One saved session: the host, and the runs made on it in order.
+/// A saved session: the host, and the runs on it in order.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Session {
     /// Always `diskscope-session`.
     pub schema: SafeText,
-    /// Version of the document's shape.
+    /// Version of the document format.
     pub version: u32,
-    /// Program and version that wrote it, such as `diskscope 0.1.0`.
+    /// Program and version that wrote the document, such as `diskscope 0.1.0`.
     pub program: SafeText,
-    /// When the session began, RFC 3339 with offset.
+    /// Start of the session, RFC 3339 with offset.
     pub started: SafeText,
-    /// The machine that it was measured on.
+    /// The machine that ran the session.
     pub host: HostRecord,
-    /// The runs, in the order in which they were made.
+    /// The runs in chronological order.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 10_000>")]
     pub runs: Vec<BenchmarkRun>,
 }
 
-/// The machine that a session was measured on.
+/// The machine that ran a session.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct HostRecord {
     /// Host name.
     pub name: Option<SafeText>,
-    /// Kernel release, as `uname -r` says.
+    /// Kernel release, as in `uname -r`.
     pub kernel: Option<SafeText>,
-    /// Machine architecture, as `uname -m` says.
+    /// Machine architecture, as in `uname -m`.
     pub architecture: Option<SafeText>,
-    /// Processors that this program may run on.
+    /// Number of CPUs that this program may use.
     pub processors: Option<u32>,
     /// Main memory in bytes.
     pub memory_bytes: Option<u64>,
-    /// Name of the hypervisor or container, where the machine tells.
+    /// Name of the hypervisor or container, if the machine reports one.
     pub virtualization: Option<SafeText>,
 }
 
-/// How a run ended.
+/// State of a run.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize, JsonSchema)]
 #[serde(rename_all = "kebab-case")]
 pub enum RunState {
-    /// Only in a journal: the run goes on, or its program was killed.
+    /// Only in a journal: the run is in progress, or its process was killed.
     Running,
-    /// Everything that the test asks for was measured.
+    /// The benchmark measured everything that it was asked for.
     Finished,
-    /// Stopped by the user or a signal; what was measured until then is here.
+    /// Stopped by the user or a signal; the results until then are kept.
     Interrupted,
-    /// Stopped by an error; what was measured until then is here.
+    /// Stopped by an error; the results until then are kept.
     Failed,
 }
 
-/// One test on one target.
+/// One run: a benchmark on a target.
 #[derive(Debug, Clone, PartialEq, Serialize, JsonSchema)]
 pub struct BenchmarkRun {
-    /// Name of the test, such as `random-read`.
+    /// Name of the benchmark, such as `random-read`.
     pub test: SafeText,
-    /// How it ended.
+    /// State of the run.
     pub state: RunState,
-    /// What stopped it, where `state` is `failed`.
+    /// The error that stopped the run, if `state` is `failed`.
     pub error: Option<RunError>,
-    /// When it began, RFC 3339 with offset.
+    /// Start of the run, RFC 3339 with offset.
     pub started: SafeText,
-    /// How long it took, ramps and preparation included.
+    /// Duration in nanoseconds, ramp time and preparation included.
     pub elapsed_ns: u64,
-    /// What was measured.
+    /// The target of the run.
     pub target: TargetRecord,
-    /// The test's parameters by name: bytes, nanoseconds, per second, or words.
+    /// The benchmark's parameters by name: bytes, nanoseconds, per second, or strings.
     pub parameters: BTreeMap<SafeText, serde_json::Value>,
     /// Units of those parameters that have one.
     #[serde(default)]
     pub parameter_units: BTreeMap<SafeText, MetricUnit>,
-    /// What executed the requests.
+    /// The engine that executed the requests.
     pub engine: EngineRecord,
-    /// What the test found.
+    /// The results of the benchmark.
     #[serde(flatten)]
     pub findings: Findings,
-    /// The device's own counts over the run, where the kernel keeps any for the target.
+    /// The device's counters over the run, if the kernel keeps any for the target.
     pub kernel: Option<KernelCounts>,
-    /// Where the requests' time went, where the kernel could be asked (root, tracefs).
+    /// Time of the requests in the block layer and in the drive, if they could be traced (root,
+    /// tracefs).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stages: Option<StageBreakdown>,
-    /// Processor time of the run.
+    /// CPU time of the run.
     pub cpu: Option<RunCpuTime>,
-    /// What was seen around the run: that from which verdicts follow.
+    /// Evidence collected during the run: the input of the validity checks.
     #[serde(default)]
     pub evidence: RunEvidence,
-    /// How to do the same again.
+    /// Command lines that repeat the run.
     pub reproduce: Invocation,
 }
 
 impl BenchmarkRun {
-    /// Forgets curves and histograms: most of what a run takes in memory.
+    /// Drops series and histograms, which take most of a run's memory.
     pub fn drop_distributions(&mut self) {
         self.findings.series = Vec::new();
         let latency = &mut self.findings.latency;
@@ -144,12 +145,13 @@ impl BenchmarkRun {
         self.stages = None;
     }
 
-    /// Forgets all that a list of many drives by one figure does not need.
+    /// Drops everything that a list of many drives by one metric does not need.
     pub fn keep_figure(&mut self, name: &str) {
         self.drop_distributions();
         self.findings.tables = Vec::new();
         self.findings.goals = Vec::new();
-        // Repeated runs are judged by all figures with limits: those of the test itself stay.
+        // Repeated runs are compared by all metrics with a confidence interval: keep those of the
+        // benchmark itself.
         let is_needed = |figure: &Metric| figure.name == name || !is_nested_name(&figure.name);
         self.findings.figures.retain(is_needed);
         self.findings.figures.shrink_to_fit();

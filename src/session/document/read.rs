@@ -1,8 +1,8 @@
-//! Reads a run.
+//! Deserialization of a run.
 //!
-//! In JSON what a test found stands beside the other fields of a run. serde's `flatten` would hold
-//! all of it in a generic form first, which takes twenty times the bytes of a series: so the fields
-//! are listed here once more, for reading only.
+//! In JSON, the findings of a benchmark are at the same level as the other fields of a run. serde's
+//! `flatten` would first hold all of it in a generic form, which takes twenty times the bytes of a
+//! series. Therefore this file lists the fields again, for reading only.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -92,9 +92,9 @@ impl<'de> Deserialize<'de> for BenchmarkRun {
     }
 }
 
-/// Cells of all tables of a run: each is padded to the width of its column when it is printed.
+/// Maximum number of cells in all tables of a run: printing pads each cell to its column's width.
 const MOST_CELLS: usize = 100_000;
-/// Tables of a run.
+/// Maximum number of tables of a run.
 const MOST_TABLES: usize = 1_000;
 
 fn tables<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<MetricTable>, D::Error> {
@@ -125,7 +125,7 @@ impl<'de> Visitor<'de> for ReadTables {
     }
 }
 
-/// The value of a parameter: null, a truth value, a number or text.
+/// The value of a parameter: null, a boolean, a number or a string.
 struct ParameterScalar(Value);
 
 impl<'de> Deserialize<'de> for ParameterScalar {

@@ -1,4 +1,4 @@
-//! What a run was made with and what stopped it: target, engine, kernel's counts, time.
+//! Records of a run's target, engine, kernel counters, CPU time and error.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -6,97 +6,98 @@ use serde::{Deserialize, Serialize};
 use super::LatencyByDirection;
 use crate::safe_text::SafeText;
 
-/// What stopped a run.
+/// The error that stopped a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunError {
-    /// One sentence: what went wrong, on what.
+    /// What went wrong and on what, in one sentence.
     pub message: SafeText,
     /// What to do about it.
     pub advice: SafeText,
 }
 
-/// What was measured.
+/// The target of a run.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct TargetRecord {
-    /// As it was named.
+    /// Path, as the user specified it.
     pub path: SafeText,
     /// `block-device`, `file`, `scratch` or `simulated`.
     pub kind: SafeText,
-    /// Its size.
+    /// Size in bytes.
     pub size_bytes: u64,
-    /// Smallest request the kernel takes for it.
+    /// Logical block size in bytes: the smallest request that the kernel accepts.
     pub logical_block_bytes: u32,
-    /// Smallest request that the medium does without read-modify-write.
+    /// Physical block size in bytes: the smallest request that the medium executes without
+    /// read-modify-write.
     pub physical_block_bytes: u32,
-    /// The block device that the kernel keeps counts for, such as `nvme0n1`: the target itself,
-    /// or what its file system lies on.
+    /// The block device with the kernel's counters, such as `nvme0n1`: the target itself, or the
+    /// device that holds its file system.
     pub device: Option<SafeText>,
-    /// Model, as the drive says.
+    /// Model, as the drive reports it.
     pub model: Option<SafeText>,
-    /// Serial number, as the drive says.
+    /// Serial number, as the drive reports it.
     pub serial: Option<SafeText>,
-    /// Firmware revision.
+    /// Firmware revision, as the drive reports it.
     pub firmware: Option<SafeText>,
     /// Transport, such as `nvme`, `sata`, `usb`, `virtio`, `loop`.
     pub transport: Option<SafeText>,
-    /// What the kernel's `rotational` flag claims.
+    /// The kernel's `rotational` flag.
     pub rotational: Option<bool>,
-    /// File system that a file or directory lies on.
+    /// File system of a target that is a file or directory.
     pub file_system: Option<SafeText>,
 }
 
-/// What executed the requests.
+/// The engine that executed the requests.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct EngineRecord {
     /// `uring`, `pread` or `simulated`.
     pub name: SafeText,
-    /// What it made use of, such as `registered-buffers`.
+    /// Features in use, such as `registered-buffers`.
     #[serde(deserialize_with = "crate::bounded::bounded_list::<_, _, 1_000>")]
     pub features: Vec<SafeText>,
-    /// Why this engine and no other, where there was a reason.
+    /// Why this engine was chosen, if there was a specific reason.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub reason: Option<SafeText>,
 }
 
-/// A block device's own counts over a run, from /proc/diskstats
-/// (kernel Documentation/admin-guide/iostats.rst).
+/// A block device's counters over a run, from /proc/diskstats (kernel
+/// Documentation/admin-guide/iostats.rst).
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct KernelCounts {
     /// Name of the device, such as `sda`.
     pub device: SafeText,
     /// Reads completed.
     pub reads: u64,
-    /// Reads that were merged with another.
+    /// Reads merged with an adjacent request.
     pub reads_merged: u64,
     /// Bytes read.
     pub read_bytes: u64,
-    /// Time spent by reads, summed over requests.
+    /// Time of all reads in nanoseconds, summed over requests.
     pub read_ns: u64,
     /// Writes completed.
     pub writes: u64,
-    /// Writes that were merged with another.
+    /// Writes merged with an adjacent request.
     pub writes_merged: u64,
     /// Bytes written.
     pub written_bytes: u64,
-    /// Time spent by writes, summed over requests.
+    /// Time of all writes in nanoseconds, summed over requests.
     pub write_ns: u64,
     /// Discards completed; null before kernel 4.18.
     pub discards: Option<u64>,
     /// Flushes completed; null before kernel 5.5.
     pub flushes: Option<u64>,
-    /// Time during which something was in flight.
+    /// Time with at least one request in flight, in nanoseconds.
     pub busy_ns: u64,
-    /// Requests in flight, integrated over time.
+    /// Number of requests in flight integrated over time, in nanoseconds.
     pub weighted_ns: u64,
 }
 
-/// Where the time of the run's own requests went: in the kernel's queue or in the drive, from the
-/// block layer's trace events. What a thread of the kernel writes back later is not in it.
+/// Time of the run's own requests in the block layer (Q2D) and in the drive (D2C), from the block
+/// layer's trace events. Later writeback by kernel threads is not included.
 #[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct StageBreakdown {
     /// Name of the device, such as `sda`.
     pub device: SafeText,
-    /// Requests that were followed: all, or where they are many a sample of spans of time.
+    /// Number of traced requests: all, or a sample of time spans if there are many.
     pub requests: u64,
     /// Events that the kernel lost: where there are any, some requests are missing.
     #[serde(rename = "lost")]
@@ -110,13 +111,13 @@ pub struct StageBreakdown {
     pub d2c: LatencyByDirection,
 }
 
-/// Processor time of a run.
+/// CPU time of a run.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct RunCpuTime {
-    /// Of the threads that sent the requests, in user mode.
+    /// User time of the worker threads in nanoseconds.
     pub user_ns: u64,
-    /// Of the threads that sent the requests, in the kernel.
+    /// System time of the worker threads in nanoseconds.
     pub system_ns: u64,
-    /// Of the whole machine, all processors: what the kernel's own workers did is in it.
+    /// Busy time of all CPUs in nanoseconds, the kernel's own workers included.
     pub machine_busy_ns: Option<u64>,
 }

@@ -1,14 +1,14 @@
-//! Figures side by side.
+//! Tables of metrics.
 
 use crate::safe_text::SafeText;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
-/// Figures arranged in rows and columns. It holds their names alone, so that table and list cannot
-/// disagree.
+/// Metrics arranged in rows and columns. The table holds only names, so that it cannot disagree
+/// with the list of metrics.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricTable {
-    /// Name, which is its heading too.
+    /// Name, which is also the heading.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
     /// Headings of the columns.
@@ -19,20 +19,19 @@ pub struct MetricTable {
     pub rows: Vec<MetricTableRow>,
 }
 
-/// One row of a [`Table`].
+/// One row of a [`MetricTable`].
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct MetricTableRow {
     /// Heading of the row.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub name: SafeText,
-    /// For each column the name of the figure that belongs there; a figure that the run lacks is
-    /// unknown.
+    /// Name of the metric in each column; a metric that the run lacks is unknown.
     #[serde(deserialize_with = "crate::safe_text::names::<_, 1_000>")]
     pub cells: Vec<SafeText>,
 }
 
 impl MetricTable {
-    /// How many cells it has when it is drawn, headings included: short rows are filled up.
+    /// Number of cells when drawn, headings included; short rows are padded.
     #[must_use]
     pub fn cells(&self) -> usize {
         let longest = self.rows.iter().map(|row| row.cells.len()).max();
@@ -40,8 +39,8 @@ impl MetricTable {
         (self.rows.len() + 1) * (columns + 1)
     }
 
-    /// A table whose cells are the figures `ROW_COLUMN`: columns as `(heading, ending)`, rows as
-    /// `(heading, beginning)` of the names.
+    /// Creates a table with the metrics `ROW_COLUMN` as cells: columns are `(heading, suffix)`,
+    /// rows are `(heading, prefix)` of the names.
     #[must_use]
     pub fn cross_product(name: &str, columns: &[(&str, &str)], rows: &[(&str, &str)]) -> Self {
         let row = |(heading, beginning): &(&str, &str)| MetricTableRow {
@@ -61,7 +60,7 @@ impl MetricTable {
         }
     }
 
-    /// The same table of a part's figures.
+    /// The table with `prefix/` in front of every metric name, for a nested benchmark.
     pub(super) fn with_prefix(&self, prefix: &str) -> Self {
         let mut table = self.clone();
         table.name = format!("{prefix}/{}", self.name).into();

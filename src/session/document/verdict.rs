@@ -1,4 +1,4 @@
-//! What is to be thought of the figures, and the goals they were held against.
+//! Results of the validity checks, and of the service level goals.
 
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
@@ -7,36 +7,36 @@ use super::MetricUnit;
 use crate::safe_text::SafeText;
 use crate::units;
 
-/// How much a verdict takes from the figures' worth.
+/// How strongly a verdict affects the validity of the metrics.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Serialize, Deserialize, JsonSchema,
 )]
 #[serde(rename_all = "kebab-case")]
 pub enum Severity {
-    /// Good to know.
+    /// Information only.
     Note,
-    /// The figures are probably not what they seem.
+    /// The metrics probably do not show what they appear to show.
     Warning,
-    /// The figures do not say what the test is for.
+    /// The metrics do not measure what the benchmark is for.
     Invalid,
 }
 
-/// What is to be thought of a run's figures.
+/// The result of a validity check that did not pass.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct Verdict {
-    /// A fixed name, such as `served-from-cache`.
+    /// Stable identifier, such as `served-from-cache`.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub code: SafeText,
-    /// How bad it is.
+    /// How strongly it affects the validity of the metrics.
     pub severity: Severity,
-    /// What was seen, in figures.
+    /// The measured values that triggered it.
     pub evidence: SafeText,
     /// What to do about it.
     pub advice: SafeText,
 }
 
 impl Verdict {
-    /// A verdict.
+    /// Creates a verdict.
     #[must_use]
     pub fn new(
         code: &str,
@@ -53,35 +53,36 @@ impl Verdict {
     }
 }
 
-/// A service goal and whether the run met it.
+/// A service level goal and whether the run met it.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize, JsonSchema)]
 pub struct SloResult {
-    /// As it was asked for, such as `p95<=500ms`.
+    /// The goal as the user specified it, such as `p95<=500ms`.
     #[serde(deserialize_with = "crate::safe_text::name")]
     pub goal: SafeText,
-    /// Whether it was met; null where the figure could not be determined.
+    /// Whether the goal was met; null if the metric could not be determined.
     pub met: Option<bool>,
-    /// The value that decided, in the figure's unit.
+    /// The measured value, in the metric's unit.
     pub measured: Option<f64>,
-    /// The limit, in the figure's unit.
+    /// The limit, in the metric's unit.
     pub limit: f64,
-    /// Unit of both.
+    /// Unit of `measured` and `limit`.
     pub unit: MetricUnit,
 }
 
-/// A value below this share of its limit is given as that share: 100 % below would be nothing at all.
+/// Below this fraction of its limit, a value is given as that fraction: a percentage would round to
+/// 100 % below.
 const FRACTION_THRESHOLD: f64 = 0.1;
-/// From here on a multiple is easier to read than a percentage.
+/// From this ratio on, a multiple is easier to read than a percentage.
 const MULTIPLE_THRESHOLD: f64 = 10.0;
 
 impl SloResult {
-    /// The value that decided, as people read it.
+    /// The measured value for display.
     #[must_use]
     pub fn measured_text(&self) -> Option<String> {
         Some(self.unit.format(self.measured?))
     }
 
-    /// How far the value is from the limit; `None` without a value, and for a limit of 0.
+    /// The margin between value and limit; `None` without a value, and for a limit of 0.
     #[must_use]
     pub fn margin_text(&self) -> Option<String> {
         let ratio = self.measured? / self.limit;
@@ -115,7 +116,7 @@ impl SloResult {
         }
     }
 
-    /// Why it is not determined; `None` where it is.
+    /// Why the goal is not determined; `None` if it is.
     #[must_use]
     pub fn undetermined_reason(&self) -> Option<&'static str> {
         self.met
@@ -123,7 +124,7 @@ impl SloResult {
             .then_some("the run did not yield that metric")
     }
 
-    /// The value and its margin, as far as there are any.
+    /// The measured value and its margin, if known.
     #[must_use]
     pub fn outcome_text(&self) -> Option<String> {
         let measured = self.measured_text()?;

@@ -1,4 +1,4 @@
-//! The journal of a run that goes on.
+//! The journal of a run in progress.
 
 use std::ffi::OsStr;
 use std::fs::File;
@@ -17,8 +17,8 @@ use super::{
 use crate::private_directory::{PrivateDirectory, PrivateFileAccess};
 use crate::session::document::{BenchmarkRun, Session};
 
-/// A journal that would become longer than this begins anew with the run as it stands: every line
-/// holds the whole of it, and a day has 100,000 seconds.
+/// A journal that would exceed this size is rewritten with the current state of the run: every line
+/// holds the whole run, and a day has 100,000 seconds.
 const MAX_JOURNAL_BYTES: u64 = 32 << 20;
 
 #[derive(Serialize)]
@@ -38,28 +38,28 @@ impl JournalLine<'_> {
     }
 }
 
-/// A journal. What it holds is in the kernel's hands after every line: only a power cut loses more
-/// than a kill of the program, for waiting until it is on the medium would disturb the measurement.
+/// A journal. Every line is passed to the kernel at once, so that killing the program loses
+/// nothing. A power failure may: syncing to the medium would disturb the measurement.
 #[derive(Debug)]
 pub struct Journal {
     directory: PrivateDirectory,
-    /// Without an ending.
+    /// File name without extension.
     name: String,
-    /// To show.
+    /// Path, for messages.
     pub(super) path: PathBuf,
     pub(super) file: File,
-    /// The line of the session.
+    /// The first line, with the session.
     session_line: Vec<u8>,
-    /// Bytes of whole lines.
+    /// Size of the complete lines in bytes.
     complete_bytes: u64,
     max_bytes: u64,
 }
 
 impl Journal {
-    /// Begins a journal in a directory, which is made if it is missing. `session` has no runs yet.
+    /// Creates a journal in a directory, which is created if missing. `session` has no runs yet.
     ///
     /// # Errors
-    /// When the directory or the file cannot be made.
+    /// If the directory or the file cannot be created.
     pub fn create(directory: &Path, name: &str, session: &Session) -> Result<Self, StoreError> {
         let directory = open_private_directory(directory)?;
         remove_stale_temporaries(&directory, SystemTime::now());
@@ -108,7 +108,7 @@ impl Journal {
         }
     }
 
-    /// Appends a whole line, or nothing of it.
+    /// Appends a whole line, or nothing.
     fn append_line(&mut self, line: &[u8]) -> Result<(), StoreError> {
         match self.file.write_all(line) {
             Ok(()) => {
@@ -116,22 +116,23 @@ impl Journal {
                 Ok(())
             }
             Err(error) => {
-                // Half a line would hide the whole ones that may follow once there is room again.
+                // A partial line would hide complete lines that may follow once there is space
+                // again.
                 let _ = self.file.set_len(self.complete_bytes);
                 Err(io_error("append to", &self.path)(error))
             }
         }
     }
 
-    /// Appends the run as it stands.
+    /// Appends the current state of the run.
     ///
     /// # Errors
-    /// When the file cannot be written; what it held before still counts, and later attempts may
+    /// If the file cannot be written; its earlier content stays valid, and later attempts may
     /// succeed.
     pub fn append_progress(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
         let line = JournalLine::Run(run).to_bytes(&self.path)?;
-        // As much as the new beginning has is appended first: otherwise a session whose finished runs
-        // are longer than the limit would be written whole, and waited for, at every line.
+        // Before a rewrite, append as many bytes as the rewritten journal has. Otherwise a session
+        // whose finished runs exceed the limit would be rewritten and synced at every line.
         let anew = (self.session_line.len() + line.len()) as u64;
         if self.complete_bytes + line.len() as u64 <= self.max_bytes.max(2 * anew) {
             return self.append_line(&line);
@@ -144,10 +145,10 @@ impl Journal {
         Ok(())
     }
 
-    /// Appends a run that is over, before another begins: it stays when the journal begins anew.
+    /// Appends a finished run before the next one starts: a rewrite keeps it.
     ///
     /// # Errors
-    /// As [`append`](Self::append).
+    /// As [`append_progress`](Self::append_progress).
     pub fn append_completed(&mut self, run: &BenchmarkRun) -> Result<(), StoreError> {
         self.append_progress(run)?;
         self.session_line
@@ -155,28 +156,28 @@ impl Journal {
         Ok(())
     }
 
-    /// Where it is.
+    /// Path of the journal.
     #[must_use]
     pub fn path(&self) -> &Path {
         &self.path
     }
 
-    /// Takes the journal away: there is nothing to keep.
+    /// Removes the journal: there is nothing to keep.
     pub fn discard(self) {
-        // An empty journal that stays is untidy, not wrong.
+        // A journal that remains is harmless.
         let _ = self
             .directory
             .unlink(&name_with_extension(&self.name, JOURNAL_EXTENSION));
     }
 
-    /// Puts the whole document in the journal's place and says where it is.
+    /// Replaces the journal by the whole document and returns the document's path.
     ///
     /// # Errors
-    /// When it cannot be written; the journal is kept then.
+    /// If the document cannot be written; the journal is kept then.
     pub fn finish(self, session: &Session) -> Result<PathBuf, StoreError> {
         let text = serialize_session(session).map_err(io_error("write", &self.path))?;
         let mut name = self.name.clone();
-        // Only an earlier version, or somebody by hand, makes a document beside this journal.
+        // Only an earlier version, or a user, creates a document next to this journal.
         while !write_new(
             &self.directory,
             &name_with_extension(&name, DOCUMENT_EXTENSION),
@@ -202,8 +203,8 @@ impl Journal {
     }
 }
 
-/// Finds a name of which there is neither a journal nor a document, and makes its journal, empty. Two
-/// runs that begin within one second ask for the same name: neither may take the other's.
+/// Finds a name that neither a journal nor a document has, and creates an empty journal with it.
+/// Two runs that start within one second ask for the same name: neither may take the other's.
 fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreError> {
     for attempt in 0_u32.. {
         let name = match attempt {
@@ -216,7 +217,8 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreErro
             Err(error) if error.is_already_exists() => continue,
             Err(error) => return Err(error.into()),
         }
-        // In this order: a run that ends makes its document first and takes its journal away then.
+        // Check in this order: a run that ends first creates its document and then removes its
+        // journal.
         if !exists(directory, &name_with_extension(&name, DOCUMENT_EXTENSION))? {
             return Ok(name);
         }
@@ -225,7 +227,7 @@ fn reserve(directory: &PrivateDirectory, name: &str) -> Result<String, StoreErro
     unreachable!("there is always another number")
 }
 
-/// Whether anything has that name, a symbolic link included.
+/// Whether a directory entry with that name exists, a symbolic link included.
 fn exists(directory: &PrivateDirectory, name: &OsStr) -> Result<bool, StoreError> {
     match rustix::fs::statat(directory, name, AtFlags::SYMLINK_NOFOLLOW) {
         Ok(_) => Ok(true),
@@ -236,7 +238,7 @@ fn exists(directory: &PrivateDirectory, name: &OsStr) -> Result<bool, StoreError
     }
 }
 
-/// Writes a file whole under a name that nothing has; false where something has it.
+/// Writes a complete file under an unused name; false if the name is in use.
 fn write_new(
     directory: &PrivateDirectory,
     name: &OsStr,
@@ -251,18 +253,18 @@ fn write_new(
         .map_err(io_error("write", &path))
         .and_then(|()| publish(directory, &temporary, name));
     if !matches!(written, Ok(true)) {
-        // What matters is why the file is not there; one that stays is swept later.
+        // Report why the file could not be created; a leftover temporary is removed later.
         let _ = directory.unlink(&temporary);
     }
     written
 }
 
-/// Gives a file its name, unless something has it.
+/// Renames a file, unless the new name is in use.
 fn publish(directory: &PrivateDirectory, from: &OsStr, to: &OsStr) -> Result<bool, StoreError> {
     match rustix::fs::renameat_with(directory, from, directory, to, RenameFlags::NOREPLACE) {
         Ok(()) => return Ok(true),
         Err(Errno::EXIST) => return Ok(false),
-        // A file system that cannot promise it (NFS, FUSE): a second name is as good.
+        // The file system does not support RENAME_NOREPLACE (NFS, FUSE): use a hard link.
         Err(Errno::INVAL | Errno::NOSYS) => {}
         Err(error) => return Err(io_error("rename", &directory.path().join(to))(error.into())),
     }
@@ -272,7 +274,7 @@ fn publish(directory: &PrivateDirectory, from: &OsStr, to: &OsStr) -> Result<boo
             Ok(true)
         }
         Err(Errno::EXIST) => Ok(false),
-        // No links either (FAT): the name is free, or it was a moment ago.
+        // No hard links either (FAT): the name is free, or was a moment ago.
         Err(Errno::PERM | Errno::OPNOTSUPP) if !exists(directory, to)? => {
             directory.rename(from, to)?;
             Ok(true)

@@ -1,8 +1,8 @@
-//! Sessions on disk: the journal while a run goes on, the document afterwards.
+//! Sessions on disk: the journal during a run, the document afterwards.
 //!
-//! A journal is a file of JSON lines: first the session without its runs, then the run as it
-//! stands, again and again; the last whole line counts. A kill loses what came after that line.
-//! When the run is over the document takes the journal's place.
+//! A journal is a file of JSON lines: first the session without its runs, then the state of the
+//! run, repeatedly; the last complete line counts. Killing the program loses what follows that
+//! line. When the run ends, the document replaces the journal.
 
 use std::ffi::{OsStr, OsString};
 use std::fs;
@@ -23,32 +23,32 @@ mod tests;
 pub use self::journal::Journal;
 pub use self::read::{ReadBudget, load_session, load_session_with_id, parse_session};
 
-/// Bytes of all files of a comparison; in memory they take up to a few times as much.
+/// Maximum size of all files of a comparison; in memory they take up to a few times as much.
 const MAX_COMPARISON_BYTES: u64 = 256 << 20;
-/// Ending of a journal's name.
+/// File name extension of a journal.
 const JOURNAL_EXTENSION: &str = "journal";
-/// Ending of a document's name.
+/// File name extension of a document.
 const DOCUMENT_EXTENSION: &str = "json";
-/// Sessions in the user's directory for state.
+/// Directory of sessions below the user's state directory.
 const SESSIONS_SUBDIRECTORY: &str = "diskscope/sessions";
-/// A file is written in much less time than this: an older partial one was left by a kill.
+/// Writing a file takes much less time than this: an older temporary was left by a killed process.
 const STALE_TEMPORARY_AGE: Duration = Duration::from_secs(60);
 
-/// Files that together would take more memory than a comparison is worth.
+/// The error for files that together need too much memory for a comparison.
 #[derive(Debug, thiserror::Error)]
 #[error("these {files} files have {} together, more than {}",
     units::format_block_size(*bytes as f64), units::format_block_size(MAX_COMPARISON_BYTES as f64))]
 pub struct TooLargeTogether {
-    /// How many they are.
+    /// Number of files.
     pub files: usize,
-    /// Their bytes.
+    /// Size of the files in bytes.
     pub bytes: u64,
 }
 
-/// Refuses to read files that together would take more memory than a comparison is worth.
+/// Refuses to read files that together need too much memory for a comparison.
 ///
 /// # Errors
-/// When they have more than 256 MiB.
+/// If the files have more than 256 MiB.
 pub fn check_total_size(paths: &[impl AsRef<Path>]) -> Result<(), TooLargeTogether> {
     let sizes = paths
         .iter()
@@ -61,44 +61,44 @@ pub fn check_total_size(paths: &[impl AsRef<Path>]) -> Result<(), TooLargeTogeth
     Err(TooLargeTogether { files, bytes })
 }
 
-/// What went wrong with a saved session.
+/// An error with a saved session.
 #[derive(Debug, thiserror::Error)]
 pub enum StoreError {
-    /// The file system said no.
+    /// A file system operation failed.
     #[error("cannot {tried} {}: {source}", path.display())]
     Io {
-        /// What was tried.
+        /// The operation.
         tried: &'static str,
-        /// On what.
+        /// The path of its file.
         path: PathBuf,
-        /// What the kernel said.
+        /// The error of the kernel.
         source: io::Error,
     },
-    /// The directory of sessions, or a file in it.
+    /// An error of the directory of sessions, or of a file in it.
     #[error(transparent)]
     Directory(#[from] PrivateDirectoryError),
-    /// The file cannot be opened, or is none to be read.
+    /// The file cannot be opened or is not a regular file.
     #[error(transparent)]
     Input(#[from] InputError),
-    /// All files of a command together would take more memory than a comparison is worth.
+    /// All files of a command together need too much memory for a comparison.
     #[error("the first {files} files have more than {} together",
         units::format_block_size(MAX_COMPARISON_BYTES as f64))]
     TooLargeTogether {
-        /// How many were opened.
+        /// Number of files opened so far.
         files: usize,
     },
-    /// It is no session.
+    /// The file is not a session.
     #[error("{} is no diskscope session: {reason}", path.display())]
     NotASession {
-        /// Which file.
+        /// Path of the file.
         path: PathBuf,
-        /// What is wrong with it.
+        /// What is wrong with its content.
         reason: String,
     },
 }
 
 impl StoreError {
-    /// Whether the name of the file is wrong, and not its reading failed.
+    /// Whether the path itself is wrong, as opposed to a failure to read the file.
     #[must_use]
     pub fn is_usage(&self) -> bool {
         match self {
@@ -118,16 +118,15 @@ fn io_error(tried: &'static str, path: &Path) -> impl FnOnce(io::Error) -> Store
     }
 }
 
-/// Where sessions are kept: `sessions` in the program's state directory.
+/// Directory of sessions: `sessions` in the program's state directory.
 #[must_use]
 pub fn sessions_directory() -> Option<PathBuf> {
     crate::roots::state_directory().map(|state| state.join("sessions"))
 }
 
-/// Opens a directory of sessions for writing and makes it where it is missing: nobody else may
-/// read it.
+/// Opens a directory of sessions for writing, and creates it if missing: no other user may read it.
 fn open_private_directory(directory: &Path) -> Result<PrivateDirectory, StoreError> {
-    // What is above the program's own directories is the user's business.
+    // Permissions above the program's own directories are left to the user.
     let own = match directory.ends_with(SESSIONS_SUBDIRECTORY) {
         true => PathBuf::from(SESSIONS_SUBDIRECTORY),
         false => directory.file_name().unwrap_or_default().into(),
@@ -137,21 +136,21 @@ fn open_private_directory(directory: &Path) -> Result<PrivateDirectory, StoreErr
     Ok(PrivateDirectory::create(base, &own)?)
 }
 
-/// A document as it is saved.
+/// Serializes a document as it is saved.
 ///
 /// # Errors
-/// When it cannot be put into JSON.
+/// If it cannot be serialized to JSON.
 pub fn serialize_session(session: &Session) -> io::Result<Vec<u8>> {
     let mut text = serde_json::to_vec_pretty(session)?;
     text.push(b'\n');
     Ok(text)
 }
 
-/// Saved sessions and journals of a directory, the newest first. A journal whose document is there
-/// too, for a kill came between the two, is left out.
+/// Saved sessions and journals of a directory, newest first. A journal whose document exists too,
+/// because the program was killed in between, is omitted.
 ///
 /// # Errors
-/// When the directory exists but cannot be read.
+/// If the directory exists but cannot be read.
 pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     let ours = |path: &PathBuf| {
         path.extension().is_some_and(|ending| {
@@ -160,7 +159,7 @@ pub fn list_sessions(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
         })
     };
     let mut paths: Vec<PathBuf> = session_files(directory)?.into_iter().filter(ours).collect();
-    // Names begin with the time.
+    // Names start with the time.
     paths.sort_by(|left, right| right.file_name().cmp(&left.file_name()));
     Ok(paths)
 }
@@ -175,8 +174,8 @@ fn session_files(directory: &Path) -> Result<Vec<PathBuf>, StoreError> {
     }
 }
 
-/// Removes what a kill in the middle of a replacement left: half-written files whose content is in
-/// the journal beside them.
+/// Removes the temporaries of replacements that were killed: partial files whose content is in the
+/// journal next to them.
 fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
     for name in directory.entry_names().unwrap_or_default() {
         let age = || {
@@ -186,20 +185,20 @@ fn remove_stale_temporaries(directory: &PrivateDirectory, now: SystemTime) {
                 .ok()
         };
         if is_temporary(&name) && age().is_some_and(|age| age > STALE_TEMPORARY_AGE) {
-            // One that stays is untidy, not wrong.
+            // A temporary that remains is harmless.
             let _ = directory.unlink(&name);
         }
     }
 }
 
-/// A file that this program was writing, also by the name that earlier versions gave: that of a
-/// document with one more ending.
+/// Whether the name is that of a temporary, also in the form that earlier versions used: a
+/// document's name with one more extension.
 fn is_temporary(name: &OsStr) -> bool {
     let earlier = || name.to_str()?.strip_suffix(".json.partial");
     PrivateDirectory::is_temporary(name) || earlier().is_some_and(is_session_name)
 }
 
-/// Whether that is the name that a session gets: `2026-11-21T222619-random-read`, maybe with a
+/// Whether the name has the form of a session's: `2026-11-21T222619-random-read`, optionally with a
 /// number.
 fn is_session_name(name: &str) -> bool {
     const TIME: &[u8] = b"0000-00-00T000000-";
@@ -212,7 +211,7 @@ fn is_session_name(name: &str) -> bool {
     is_time && !rest.is_empty() && rest.iter().all(is_word)
 }
 
-/// The name of a journal or document.
+/// File name of a journal or document.
 fn name_with_extension(name: &str, ending: &str) -> OsString {
     format!("{name}.{ending}").into()
 }

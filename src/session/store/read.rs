@@ -1,4 +1,4 @@
-//! Reads documents and journals, whoever wrote them.
+//! Reads documents and journals from any source.
 
 use std::io::{self, BufRead, BufReader, Read};
 use std::path::Path;
@@ -10,16 +10,17 @@ use crate::named_file::{FileId, input};
 use crate::safe_text::SafeText;
 use crate::session::document::{BenchmarkRun, MetricTable, RunState, SCHEMA, Session, VERSION};
 
-/// No document, and no line of a journal, is as long as this: what is, is something else.
+/// Maximum size of a document, and of a line of a journal.
 const MAX_DOCUMENT_BYTES: u64 = 64 << 20;
-/// Bytes of the runs of a journal that are kept, each by its last line: as many as a document has.
+/// Maximum size in bytes of the runs of a journal, each counted by its last line: the same as of a
+/// document.
 const LONGEST_RUNS: u64 = MAX_DOCUMENT_BYTES;
-/// Figures, and cells of tables, of all runs together: each takes a line, or the width of its column,
-/// when it is printed.
+/// Maximum number of metrics and table cells of all runs together: each takes a line, or the width
+/// of its column, when printed.
 const MOST_SHOWN: usize = 500_000;
-/// No journal is: this program begins them anew at a small part of it.
+/// Maximum size of a journal: this program rewrites journals at a small fraction of it.
 const MAX_JOURNAL_BYTES: u64 = 1 << 30;
-/// Runs of one journal.
+/// Maximum number of runs in one journal.
 const MAX_RUNS: usize = 10_000;
 
 #[derive(Deserialize)]
@@ -29,7 +30,8 @@ enum StoredLine {
     Run(Box<BenchmarkRun>),
 }
 
-/// What tells the lines of one run from those of the next; the rest of the line is passed over.
+/// The fields that distinguish the lines of one run from those of the next; the rest of the line is
+/// skipped.
 #[derive(Deserialize)]
 struct RunHead {
     test: SafeText,
@@ -43,17 +45,17 @@ enum HeadLine {
     Run(RunHead),
 }
 
-/// Loads a document or a journal. A journal's run that never ended counts as interrupted; a last
-/// line that a kill cut off is passed over.
+/// Loads a document or a journal. A run of a journal without an end counts as interrupted; an
+/// incomplete last line is skipped.
 ///
 /// # Errors
-/// When the file cannot be read or is no session.
+/// If the file cannot be read or is not a session.
 pub fn load_session(path: &Path) -> Result<Session, StoreError> {
     load_session_with_id(path).map(|(session, _)| session)
 }
 
-/// Bytes that may still be read of all files of a comparison. A pipe does not tell its size, and a
-/// file may grow: the bytes are counted as they are read.
+/// Bytes that may still be read for all files of a comparison. A pipe does not report its size, and
+/// a file may grow: bytes are counted as they are read.
 #[derive(Debug)]
 pub struct ReadBudget {
     left: u64,
@@ -70,10 +72,10 @@ impl Default for ReadBudget {
 }
 
 impl ReadBudget {
-    /// Like [`load_identified`], and counts what is read.
+    /// As [`load_session_with_id`]; the bytes read count against the budget.
     ///
     /// # Errors
-    /// As [`load`], and when all files together are too large.
+    /// As [`load_session`], and if all files together are too large.
     pub fn load(&mut self, path: &Path) -> Result<(Session, FileId), StoreError> {
         self.files += 1;
         let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
@@ -91,7 +93,7 @@ impl ReadBudget {
     }
 }
 
-/// Reads no more than so many bytes; an attempt to read more is an error.
+/// A reader that fails when more than a given number of bytes is read.
 struct Counted<R> {
     inner: R,
     left: u64,
@@ -114,10 +116,10 @@ impl<R: Read> Read for Counted<R> {
     }
 }
 
-/// Like [`load`], and says which file it was.
+/// As [`load_session`]; also returns the file's identity.
 ///
 /// # Errors
-/// As [`load`].
+/// As [`load_session`].
 pub fn load_session_with_id(path: &Path) -> Result<(Session, FileId), StoreError> {
     let (file, id) = input::open_input(path, input::InputKind::FileOrPipe)?;
     Ok((parsed(path, BufReader::new(file))?, id))
@@ -132,10 +134,10 @@ fn parsed(path: &Path, reader: impl BufRead) -> Result<Session, StoreError> {
         })
 }
 
-/// Like [`load`], from anything that can be read; the inner error says why it is no session.
+/// As [`load_session`], from any reader; the inner error states why the content is not a session.
 ///
 /// # Errors
-/// When it cannot be read.
+/// If the reader fails.
 pub fn parse_session(mut reader: impl BufRead) -> io::Result<Result<Session, String>> {
     let Some(first) = read_line(&mut reader)? else {
         return Ok(Err(too_long_reason()));
@@ -167,7 +169,7 @@ fn too_long_reason() -> String {
     format!("it is longer than {} MiB", MAX_DOCUMENT_BYTES >> 20)
 }
 
-/// The next line; empty at the end, `None` when it is too long to be one.
+/// The next line; empty at the end of the file, `None` if the line is too long.
 fn read_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     let mut line = Vec::new();
     reader
@@ -176,8 +178,8 @@ fn read_line(reader: &mut impl BufRead) -> io::Result<Option<Vec<u8>>> {
     Ok((line.len() as u64 != MAX_DOCUMENT_BYTES).then_some(line))
 }
 
-/// Puts the journal's runs together. Each line holds all of a run as it stood: only the last one of
-/// each is looked at more closely.
+/// Assembles the runs of a journal. Each line holds the state of a whole run: only the last line of
+/// each run is parsed completely.
 fn replay_journal(
     session: Session,
     head_length: u64,
@@ -220,21 +222,21 @@ fn replay_journal(
     Ok(Ok(journal.session))
 }
 
-/// A journal that is being put together.
+/// A journal while its runs are assembled.
 struct JournalReader {
     session: Session,
-    /// The latest line of the latest run.
+    /// The latest line of the current run.
     last_line: Option<(RunHead, Vec<u8>)>,
     /// The line before it, of the same run.
     previous_line: Option<Vec<u8>>,
-    /// Bytes of the lines that the runs were read from.
+    /// Size in bytes of the lines that the runs were read from.
     kept: u64,
-    /// Figures and cells of the runs.
+    /// Number of metrics and table cells of the runs.
     shown: usize,
 }
 
 impl JournalReader {
-    /// Takes the next line; false when the run before it makes no sense, which ends the journal.
+    /// Adds the next line; false if the run before it is invalid, which ends the journal.
     fn push_line(&mut self, head: RunHead, bytes: Vec<u8>) -> bool {
         match self.last_line.take() {
             Some((last, line)) if is_same_run(&last, &head) => self.previous_line = Some(line),
@@ -249,8 +251,8 @@ impl JournalReader {
         true
     }
 
-    /// Takes up the run whose last line has been seen; where that line makes no sense, the one
-    /// before it counts. False when neither does.
+    /// Parses the last line of the current run; if it is invalid, the line before it. False if both
+    /// are.
     fn complete_run(&mut self) -> bool {
         let lines = [
             self.last_line.take().map(|(_, line)| line),
@@ -283,7 +285,7 @@ impl JournalReader {
     }
 }
 
-/// Figures and cells of a run.
+/// Number of metrics and table cells of a run.
 fn shown(run: &BenchmarkRun) -> usize {
     let findings = &run.findings;
     findings.figures.len()
@@ -294,8 +296,8 @@ fn shown(run: &BenchmarkRun) -> usize {
             .sum::<usize>()
 }
 
-/// Whether a line is about the run of the line before. A run that is over is never taken up again:
-/// the next may begin within the same second.
+/// Whether a line belongs to the run of the line before. A finished run is never continued: the
+/// next may start within the same second.
 fn is_same_run(last: &RunHead, next: &RunHead) -> bool {
     matches!(last.state, RunState::Running | RunState::Interrupted)
         && last.started == next.started

@@ -1,4 +1,4 @@
-//! Journals and documents, whole, cut and foreign.
+//! Tests of journals and documents: complete, truncated and foreign ones.
 
 use super::*;
 use crate::session::document::{
@@ -178,7 +178,7 @@ fn partially_written_journal_line_is_truncated() {
     journal
         .append_progress(&test_run(1, RunState::Running))
         .unwrap();
-    // A descriptor that only reads fails every write, and the next one is fine again.
+    // A read-only descriptor fails every write; the next write succeeds.
     let writable = std::mem::replace(&mut journal.file, File::open(&journal.path).unwrap());
     assert!(
         journal
@@ -291,7 +291,7 @@ fn journal_of_superseded_lines_loads_the_last_line_of_each_run() {
     journal
         .append_progress(&test_run(2, RunState::Running))
         .unwrap();
-    // Its head can be read, the rest of it cannot.
+    // The head of this line is valid, the rest is not.
     let head =
         r#"{"run":{"test":"random-read","state":"running","started":"2026-01-02T03:04:06+00:00"}}"#;
     journal.file.write_all(head.as_bytes()).unwrap();
@@ -332,7 +332,7 @@ fn parameter_that_is_a_list_is_refused() {
     assert!(reason.contains("a number, a word or null"), "{reason}");
 }
 
-/// Of two runs of one second one had looked which names are taken before the other had ended.
+/// Two runs start in the same second; one checks the names in use before the other ends.
 #[test]
 fn finished_session_is_never_replaced_by_another_of_the_same_second() {
     let directory = tempfile::tempdir().unwrap();

@@ -1,4 +1,4 @@
-//! Response times: how many took how long, on a logarithmic axis, with marks at the percentiles.
+//! Latency histogram on a logarithmic axis, with marks at the percentiles.
 
 use std::fmt::Write as _;
 
@@ -7,16 +7,16 @@ use super::{PLOT_BOTTOM, PLOT_LEFT, PLOT_RIGHT, PLOT_TOP, horizontal_axis, html_
 use crate::session::document::{ChartAxis, LatencySummary, MetricUnit};
 use crate::units;
 
-/// Percentiles that are marked.
+/// Percentiles with a mark.
 const MARKED_PERCENTILES: [&str; 5] = ["50", "90", "99", "99.9", "99.99"];
-/// Rows of labels above the bars.
+/// Number of rows of labels above the bars.
 const LABEL_ROWS: usize = 3;
-/// Height of such a row.
+/// Height of a row of labels.
 const LABEL_ROW_HEIGHT: f64 = 17.0;
-/// Width that a label of so many characters takes.
+/// Estimated width of a character in a label.
 const LABEL_CHAR_WIDTH: f64 = 7.6;
 
-/// The chart of a distribution; `class` gives its colour.
+/// The chart of a distribution; `class` determines its colour.
 pub(in crate::report::html) fn distribution_chart(
     title: &str,
     class: &str,
@@ -39,7 +39,7 @@ pub(in crate::report::html) fn distribution_chart(
     html_figure(title, "", &svg)
 }
 
-/// Bars whose area says how many requests lie below them; what occurred at all is visible.
+/// Bars whose area is proportional to the number of requests; every non-empty bin is visible.
 fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> String {
     let width = |bin: &[u64; 3]| (x.position(bin[1] as f64) - x.position(bin[0] as f64)).max(0.1);
     let density = |bin: &[u64; 3]| bin[2] as f64 / width(bin);
@@ -63,7 +63,7 @@ fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> String {
              <title>{from} to {to}: {} requests, {share}</title></rect>",
             x.position(bin[0] as f64),
             PLOT_BOTTOM - height,
-            // A hair's breadth more, or thin lines of paper shine through between bars.
+            // A small overlap hides the gaps between bars.
             width(bin) + 0.3,
             bin[2],
         );
@@ -71,7 +71,7 @@ fn histogram_bars(latency: &LatencySummary, x: &HtmlScale) -> String {
     svg
 }
 
-/// Upright lines at the percentiles, each label in the first row that has room for it.
+/// Vertical lines at the percentiles, with each label in the first row that has space for it.
 fn percentile_lines(latency: &LatencySummary, x: &HtmlScale) -> String {
     let known = MARKED_PERCENTILES
         .iter()

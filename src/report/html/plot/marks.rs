@@ -1,4 +1,4 @@
-//! Points as lines, steps, bars and dots. Points are places on the paper, if not said otherwise.
+//! Points as lines, steps, bars and dots. Points are SVG coordinates unless stated otherwise.
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
@@ -7,11 +7,11 @@ use super::scale::HtmlScale;
 use super::{HtmlCurve, MAX_LINE_COLUMNS, PLOT_LEFT, PLOT_RIGHT};
 use crate::stats::general::reduce::reduce_by_column;
 
-/// Most dots that are drawn one by one; of more only each so-manieth.
+/// Maximum number of dots; of more points, every n-th is drawn.
 const MAX_DOTS: usize = 4000;
-/// Width of the ends of an interval.
+/// Width of the caps of an interval.
 const INTERVAL_CAP_WIDTH: f64 = 6.0;
-/// Widest bar.
+/// Maximum width of a bar.
 const MAX_BAR_WIDTH: f64 = 28.0;
 
 /// A path through the points.
@@ -23,7 +23,7 @@ fn svg_path(points: &[[f64; 2]]) -> String {
     path
 }
 
-/// The points joined in order of x; `filled` shades what is below down to `ground`.
+/// Lines between the points in order of x; `filled` shades the area down to `ground`.
 pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> String {
     let points = reduce_by_column(points, [PLOT_LEFT, PLOT_RIGHT], MAX_LINE_COLUMNS);
     let (Some(first), Some(last)) = (points.first(), points.last()) else {
@@ -45,7 +45,7 @@ pub(super) fn svg_line(points: &[[f64; 2]], ground: f64, filled: bool) -> String
     svg
 }
 
-/// Each height holds until the next point, the last one's to `end` at most.
+/// Steps: each height holds until the next point, that of the last one at most until `end`.
 pub(super) fn svg_steps(points: &[[f64; 2]], end: f64) -> String {
     let mut sorted = points.to_vec();
     sorted.sort_by(|left, right| left[0].total_cmp(&right[0]));
@@ -76,7 +76,7 @@ fn svg_circles(points: &[[f64; 2]], radius: f64) -> String {
     svg
 }
 
-/// An upright line with feet from the lower to the upper limit of each point: `[x, low, high]`.
+/// A vertical line with caps from the lower to the upper bound of each interval: `[x, low, high]`.
 pub(super) fn svg_intervals(limits: &[[f64; 3]]) -> String {
     let mut svg = String::new();
     for [x, low, high] in limits {
@@ -90,7 +90,7 @@ pub(super) fn svg_intervals(limits: &[[f64; 3]]) -> String {
     svg
 }
 
-/// A bar for each point; those of several curves stand side by side.
+/// A bar for each point; bars of several curves are placed side by side.
 pub(super) fn svg_bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, usize)) -> String {
     let all = min_bar_width(points.iter().map(|point| point[0]));
     let width = all / of.max(1) as f64;
@@ -102,14 +102,14 @@ pub(super) fn svg_bars(points: &[[f64; 2]], ground: f64, (index, of): (usize, us
     svg
 }
 
-/// How far the middle of a curve's bars is from their places.
+/// Offset of the centre of a curve's bars from their x.
 pub(super) fn bar_offset(points: &[[f64; 2]], x: &HtmlScale, (index, of): (usize, usize)) -> f64 {
     let held = points.iter().filter(|point| x.can_draw(point[0]));
     let all = min_bar_width(held.map(|point| x.position(point[0])));
     all / of.max(1) as f64 * (index as f64 + 0.5) - all / 2.0
 }
 
-/// How broad bars may be that stand at these places.
+/// Width of bars at these x coordinates.
 fn min_bar_width(places: impl Iterator<Item = f64>) -> f64 {
     let mut places: Vec<f64> = places.collect();
     places.sort_by(f64::total_cmp);
@@ -123,7 +123,7 @@ fn svg_rectangle(left: f64, width: f64, [from, to]: [f64; 2]) -> String {
     format!("<rect x=\"{left:.1}\" y=\"{top:.1}\" width=\"{width:.1}\" height=\"{height:.1}\"/>")
 }
 
-/// For each curve its pieces of the stacks, in values: `[x, from, to]`.
+/// The segments of the stacks of each curve, in values: `[x, from, to]`.
 pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
     let mut tops: BTreeMap<u64, f64> = BTreeMap::new();
     let piece = |[x, y]: &[f64; 2], tops: &mut BTreeMap<u64, f64>| {
@@ -144,7 +144,7 @@ pub(super) fn stack_segments(curves: &[HtmlCurve]) -> Vec<Vec<[f64; 3]>> {
         .collect()
 }
 
-/// The pieces of one curve.
+/// The stack segments of one curve.
 pub(super) fn svg_stack(pieces: &[[f64; 3]], x: &HtmlScale, y: &HtmlScale) -> String {
     let width = min_bar_width(pieces.iter().map(|piece| x.position(piece[0])));
     let drawn = pieces.iter().filter(|piece| x.can_draw(piece[0]));

@@ -1,4 +1,4 @@
-//! Charts as inline SVG: colours, fonts and line widths come from the page's style sheet.
+//! Charts as inline SVG; the page's style sheet defines colours, fonts and line widths.
 
 use std::fmt::Write as _;
 
@@ -14,33 +14,33 @@ mod scale;
 
 pub(super) use self::distribution::distribution_chart;
 
-/// Width of a chart in its own units; the page stretches it.
+/// Width of a chart in SVG units; the page scales it.
 const CHART_WIDTH: f64 = 640.0;
-/// Height.
+/// Height of a chart in SVG units.
 const CHART_HEIGHT: f64 = 300.0;
-/// Where the plotted area begins and ends.
+/// Edges of the plot area.
 const PLOT_LEFT: f64 = 58.0;
 const PLOT_RIGHT: f64 = CHART_WIDTH - 22.0;
 const PLOT_TOP: f64 = 34.0;
 const PLOT_BOTTOM: f64 = CHART_HEIGHT - 44.0;
-/// Most columns that a line is reduced to.
+/// Maximum number of columns that a line is reduced to.
 const MAX_LINE_COLUMNS: usize = 600;
-/// Colours that the style sheet knows.
+/// Number of colours in the style sheet.
 const COLOUR_COUNT: usize = 6;
 
 /// A curve of a chart.
 #[derive(Debug, Clone)]
 pub(super) struct HtmlCurve {
-    /// What it is called in the legend.
+    /// Name in the legend.
     pub(super) name: String,
-    /// `[x, y]`.
+    /// `[x, y]`, in the units of the axes.
     pub(super) points: Vec<[f64; 2]>,
-    /// 95 % limits of the points, in their order; empty where there are none.
+    /// 95 % confidence intervals of the points, in their order; empty if there are none.
     pub(super) intervals: Vec<Option<[f64; 2]>>,
 }
 
 impl HtmlCurve {
-    /// `[x, lower limit, upper limit]` of the points that have limits.
+    /// `[x, lower bound, upper bound]` of the points that have a confidence interval.
     fn interval_points(&self) -> impl Iterator<Item = [f64; 3]> {
         let bounded = self.points.iter().zip(&self.intervals);
         bounded.filter_map(|(point, interval)| {
@@ -53,28 +53,28 @@ impl HtmlCurve {
 /// A chart.
 #[derive(Debug, Clone)]
 pub(super) struct HtmlPlot<'a> {
-    /// Its heading.
+    /// Heading of the chart.
     pub(super) title: &'a str,
     /// Horizontal axis; for a polar chart the angle.
     pub(super) x: &'a ChartAxis,
     /// Vertical axis; for a polar chart the radius.
     pub(super) y: &'a ChartAxis,
-    /// How points become a picture.
+    /// How the points are drawn.
     pub(super) shape: ChartShape,
     /// Whether the horizontal axis is logarithmic.
     pub(super) log_x: bool,
     /// Whether the vertical axis is logarithmic.
     pub(super) log_y: bool,
-    /// Whether the vertical axis begins at 0.
+    /// Whether the vertical axis starts at 0.
     pub(super) from_zero: bool,
-    /// What is drawn.
+    /// The curves.
     pub(super) curves: Vec<HtmlCurve>,
-    /// Values on the horizontal axis that have a name.
+    /// Named values on the horizontal axis.
     pub(super) marked_values: Vec<(String, f64)>,
 }
 
 impl HtmlPlot<'_> {
-    /// The chart with heading and legend; nothing where there is no point.
+    /// Renders the chart with heading and legend; empty if there are no points.
     pub(super) fn render_figure(&self) -> String {
         if self.curves.iter().all(|curve| curve.points.is_empty()) {
             return String::new();
@@ -163,8 +163,8 @@ impl HtmlPlot<'_> {
         svg
     }
 
-    /// Where the limits of a curve's points are drawn: beside each other with the bars, and as high as
-    /// the pieces of a stack lie.
+    /// Positions of the confidence intervals of a curve's points: next to each other for bars, and
+    /// at the heights of the segments for stacks.
     fn interval_positions(
         &self,
         index: usize,
@@ -198,7 +198,7 @@ impl HtmlPlot<'_> {
             .collect()
     }
 
-    /// Where the last step ends, if the others on average are a measure for it.
+    /// End of the last step, estimated from the mean length of the others, if there are any.
     fn last_step_end(&self) -> Option<f64> {
         let points = self.curves.iter().flat_map(|curve| &curve.points);
         let (mut low, mut high) = (f64::INFINITY, f64::NEG_INFINITY);
@@ -208,7 +208,7 @@ impl HtmlPlot<'_> {
             .then(|| high + (high - low) / (most - 1) as f64)
     }
 
-    /// Upright lines at the named values.
+    /// Vertical lines at the named values.
     fn marked_value_lines(&self, x: &HtmlScale) -> String {
         let known = self
             .marked_values
@@ -230,12 +230,12 @@ impl HtmlPlot<'_> {
     }
 }
 
-/// The class that gives a curve its colour.
+/// The CSS class that determines a curve's colour.
 fn colour_class(index: usize) -> String {
     format!("c{}", index % COLOUR_COUNT)
 }
 
-/// A picture with its heading.
+/// A chart with its heading.
 fn html_figure(title: &str, legend: &str, svg: &str) -> String {
     let title = escape::escape_html(title);
     format!(
@@ -244,8 +244,7 @@ fn html_figure(title: &str, legend: &str, svg: &str) -> String {
     )
 }
 
-/// Lines and labels of both axes. The vertical one's name stands above it, where it is read
-/// without turning the head.
+/// Lines and labels of both axes. The name of the vertical axis is horizontal, above the axis.
 fn axes((x, x_axis): (&HtmlScale, &ChartAxis), (y, y_axis): (&HtmlScale, &ChartAxis)) -> String {
     let mut svg = String::new();
     let (marks, unit) = y.ticks(y_axis, 5);

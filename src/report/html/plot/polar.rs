@@ -1,4 +1,4 @@
-//! Points around a centre: x is the angle in revolutions, clockwise from above, y the radius.
+//! Polar charts: x is the angle in revolutions, clockwise from the top, y the radius.
 
 use std::f64::consts::TAU;
 use std::fmt::Write as _;
@@ -6,11 +6,11 @@ use std::fmt::Write as _;
 use super::scale::HtmlScale;
 use super::{CHART_HEIGHT, CHART_WIDTH, HtmlPlot, axis_title, colour_class, marks};
 
-/// Middle of the chart.
+/// Centre of the chart.
 const CHART_CENTRE: [f64; 2] = [CHART_WIDTH / 2.0, CHART_HEIGHT / 2.0];
 /// Radius of the outermost circle.
 const OUTER_RADIUS: f64 = CHART_HEIGHT / 2.0 - 22.0;
-/// Radius of the lowest value: a platter has a hole, and angles near the centre cannot be told.
+/// Radius of the lowest value: a platter has a hole, and angles near the centre are illegible.
 const INNER_RADIUS: f64 = 18.0;
 
 /// Circles, angles and dots.

@@ -1,9 +1,9 @@
-//! From values to places on the paper.
+//! Maps values to SVG coordinates.
 
 use crate::axis::{linear_axis_ticks, log_axis_ticks};
 use crate::session::document::{ChartAxis, MetricUnit};
 
-/// One axis of a chart: which values it spans, and where they lie.
+/// One axis of a chart: its range of values and their coordinates.
 #[derive(Debug, Clone)]
 pub(super) struct HtmlScale {
     bounds: [f64; 2],
@@ -12,8 +12,8 @@ pub(super) struct HtmlScale {
 }
 
 impl HtmlScale {
-    /// An axis over these values. A logarithmic one spans those above 0 and is linear where there
-    /// are none; `zero` makes a linear one begin at 0.
+    /// An axis over these values. A logarithmic axis spans the values above 0, and is linear if
+    /// there are none; `zero` makes a linear axis start at 0.
     pub(super) fn spanning(
         values: impl Iterator<Item = f64>,
         log: bool,
@@ -36,7 +36,7 @@ impl HtmlScale {
             (low, high) = (0.0, 1.0);
         }
         if low == high {
-            // A single value stands in the middle of something.
+            // Centre a single value in a non-empty range.
             let room = if low == 0.0 { 1.0 } else { low.abs() / 2.0 };
             (low, high) = if log {
                 (low / 2.0, low * 2.0)
@@ -51,7 +51,7 @@ impl HtmlScale {
         }
     }
 
-    /// The same axis with some air above the highest value.
+    /// Adds space above the highest value.
     pub(super) fn with_headroom(mut self) -> Self {
         let [low, high] = self.bounds;
         self.bounds[1] = if self.log {
@@ -62,7 +62,7 @@ impl HtmlScale {
         self
     }
 
-    /// The same axis from 0 where it begins close to it anyway.
+    /// Makes the axis start at 0 if its lowest value is close to 0.
     pub(super) fn down_to_near_zero(mut self) -> Self {
         let [low, high] = self.bounds;
         if !self.log && low > 0.0 && low < high / 10.0 {
@@ -71,12 +71,12 @@ impl HtmlScale {
         self
     }
 
-    /// Whether the value can be drawn at all.
+    /// Whether the axis can show the value.
     pub(super) fn can_draw(&self, value: f64) -> bool {
         value.is_finite() && (!self.log || value > 0.0)
     }
 
-    /// Where a value lies, kept within the axis.
+    /// Coordinate of a value, clamped to the axis.
     pub(super) fn position(&self, value: f64) -> f64 {
         let [low, high] = self.bounds;
         let share = if self.log {
@@ -88,7 +88,7 @@ impl HtmlScale {
         from + share.clamp(0.0, 1.0) * (to - from)
     }
 
-    /// The place of 0, or of the lowest value where 0 is not on the axis.
+    /// Coordinate of 0, or of the lowest value if 0 is not on the axis.
     pub(super) fn baseline_position(&self) -> f64 {
         if self.log {
             self.pixel_range[0]
@@ -97,8 +97,8 @@ impl HtmlScale {
         }
     }
 
-    /// Places of the steps between the powers of ten of a logarithmic axis; bytes and counts go by
-    /// powers of two, between which there is nothing round.
+    /// Coordinates of minor ticks between the powers of ten of a logarithmic axis. Axes of bytes
+    /// and counts use powers of two, which have no minor ticks.
     pub(super) fn minor_ticks(&self, axis: &ChartAxis) -> Vec<f64> {
         let [low, high] = self.bounds;
         let binary = matches!(axis.unit, MetricUnit::Bytes | MetricUnit::Count);
@@ -113,7 +113,7 @@ impl HtmlScale {
             .collect()
     }
 
-    /// Places and labels of the ticks, and the unit that the labels leave out.
+    /// Coordinates and labels of the ticks, and the unit that the labels omit.
     pub(super) fn ticks(
         &self,
         axis: &ChartAxis,

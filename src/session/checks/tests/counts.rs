@@ -1,4 +1,4 @@
-//! Own counts against the kernel's.
+//! Tests of the checks that compare issued requests with the kernel's counters.
 
 use super::*;
 use crate::session::document::{
@@ -95,7 +95,7 @@ fn writes_missing_at_device_are_still_in_memory() {
     );
 }
 
-/// A device that did `more` bytes of reads beyond those of the run.
+/// A run whose device read `more` bytes beyond those of the run.
 fn run_with_other_reads(more: u64) -> BenchmarkRun {
     let mut run = run_with_counts(100_000, 0);
     run.evidence.submitted_to_block_layer = Some(SubmittedBytes {

@@ -1,9 +1,9 @@
-//! Cliffs, drift, heat.
+//! Tests of the checks for cliffs, drift and temperature.
 
 use super::*;
 use crate::session::document::{ChartAxis, DriveTemperature, MetricUnit, Series};
 
-/// A run whose throughput went like this, a value every tenth of a second.
+/// A run with this throughput, one value per 0.1 s.
 fn run_with_throughput(rates: impl IntoIterator<Item = f64>) -> BenchmarkRun {
     let mut run = empty_run();
     run.findings.set_series(Series {
@@ -20,7 +20,7 @@ fn run_with_throughput(rates: impl IntoIterator<Item = f64>) -> BenchmarkRun {
     run
 }
 
-/// Level, but not quite.
+/// A constant rate with small fluctuations.
 fn noisy_level(rate: f64, count: usize) -> impl Iterator<Item = f64> {
     (0..count).map(move |index| rate * (1.0 + 0.01 * ((index * 7 % 5) as f64 - 2.0)))
 }

@@ -1,4 +1,4 @@
-//! What response times give away.
+//! Tests of the checks of the latency distribution.
 
 use super::*;
 use crate::session::document::DriveSetup;
@@ -26,7 +26,7 @@ fn bimodal_latency_gets_verdict_with_both_modes() {
     assert_eq!(rule_evidence("two-speeds", &run), None);
 }
 
-/// Durable writes of this many microseconds on a disk.
+/// A run with durable writes of this latency in microseconds on a disk.
 fn run_with_durable_writes(microseconds: u64, rpm: Option<u32>) -> BenchmarkRun {
     let mut run = run_with_counts(0, 1000);
     run.target.rotational = Some(true);

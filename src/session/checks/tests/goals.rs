@@ -1,10 +1,10 @@
-//! Decimal and binary units in goals.
+//! Tests of decimal and binary unit prefixes in goals.
 
 use super::*;
 use crate::session::document::{Metric, MetricUnit};
 use crate::session::slo::SloSpec;
 
-/// A run that measured this throughput and was held against a goal.
+/// A run that measured this throughput and evaluated this goal.
 fn run_with_goal(goal: &str, rate: f64) -> BenchmarkRun {
     let mut run = empty_run();
     run.findings

@@ -1,4 +1,4 @@
-//! Holes, zeros, compressible data, memory.
+//! Tests of the checks for holes, zeros, compressible data and memory-backed drives.
 
 use super::*;
 use crate::session::document::{BlockSample, DriveSetup, FileAllocation};

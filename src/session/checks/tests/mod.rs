@@ -1,4 +1,5 @@
-//! Every rule on literal evidence: what provokes it, what does not, and the boundary between.
+//! Tests of every rule on literal evidence: what triggers it, what does not, and the threshold
+//! between.
 
 mod counts;
 mod course;
@@ -18,12 +19,12 @@ use crate::stats::latency::histogram::LatencyHistogram;
 
 const MIB: u64 = 1 << 20;
 
-/// A run of random-read about which nothing is known.
+/// A run of random-read without any evidence.
 fn empty_run() -> BenchmarkRun {
     sample::sample_run("iops", 1000.0, 20.0)
 }
 
-/// What a rule finds.
+/// Evidence that the rule with this code returns.
 fn rule_evidence(code: &str, run: &BenchmarkRun) -> Option<String> {
     let rule = all_rules().find(|rule| rule.code == code);
     (rule
@@ -41,7 +42,7 @@ fn assert_evidence_contains(code: &str, run: &BenchmarkRun, words: &[&str]) {
     }
 }
 
-/// A run that asked for these requests of 4 KiB, and whose device did as many.
+/// A run that issued these requests of 4 KiB, with a device that completed as many.
 fn run_with_counts(reads: u64, writes: u64) -> BenchmarkRun {
     let mut run = empty_run();
     run.evidence.issued = Some(DirectionCounts {
@@ -61,7 +62,7 @@ fn run_with_counts(reads: u64, writes: u64) -> BenchmarkRun {
     run
 }
 
-/// A distribution of these response times in microseconds.
+/// A distribution of these latencies in microseconds.
 fn latency_of_times(microseconds: impl IntoIterator<Item = u64>) -> Option<LatencySummary> {
     let mut latency = LatencyHistogram::default();
     microseconds

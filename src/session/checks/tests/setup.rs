@@ -1,4 +1,4 @@
-//! How the drive is attached and set.
+//! Tests of the checks of how the drive is attached and configured.
 
 use super::*;
 use crate::session::document::{DriveSetup, LayerCounts, LayerRelation, Metric, MetricUnit};
