@@ -1,4 +1,4 @@
-//! Outputs that the user names, where the kernel's uses of a file are known.
+//! Output files that the user names, checked against the kernel's uses of a file.
 
 use std::path::Path;
 

@@ -79,14 +79,14 @@ pub struct HostView {
     pub uptime: Option<Duration>,
     /// Load averages of 1, 5 and 15 minutes.
     pub load_averages: Option<[f64; 3]>,
-    /// Share of processor time (0 to 1, all processors together) in which one was busy. Includes
+    /// Fraction of processor time (0 to 1, all processors together) in which one was busy. Includes
     /// what the kernel's own threads do on behalf of others.
     pub cpu_busy: Option<f64>,
-    /// Share of processor time (0 to 1) in which one was idle while I/O was outstanding.
+    /// Fraction of processor time (0 to 1) in which one was idle while I/O was outstanding.
     pub cpu_iowait: Option<f64>,
-    /// Share of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
+    /// Fraction of time (0 to 1, average of 10 s) in which at least one task waited for I/O.
     pub pressure_some: Option<f64>,
-    /// Share of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
+    /// Fraction of time (0 to 1, average of 10 s) in which all tasks waited for I/O.
     pub pressure_full: Option<f64>,
     /// Memory that the kernel can use.
     pub memory_bytes: Option<u64>,
@@ -108,7 +108,7 @@ pub struct HostView {
     /// they are already, `None` while it does not grow.
     #[serde(rename = "throttle_ns", with = "nanoseconds", default)]
     pub time_to_throttle: Option<Duration>,
-    /// Share of the bytes, 0 to 1, that all processes read and that no device had to deliver;
+    /// Fraction of the bytes, 0 to 1, that all processes read and that no device had to deliver;
     /// `None` while none reads.
     pub cache_hit_fraction: Option<f64>,
 }
@@ -151,16 +151,18 @@ pub struct DeviceView {
     pub queue_size: Option<f64>,
     /// Mean size of the requests in bytes; `None` when none completed.
     pub request_bytes: Option<f64>,
-    /// Share of the interval in which something was in flight; may exceed 1 (io_ticks is sampled
+    /// Fraction of the interval in which something was in flight; may exceed 1 (io_ticks is sampled
     /// since kernel 5.0). Not saturation on anything that serves requests in parallel.
     pub busy: Option<f64>,
     /// Mean size of the reads in bytes; `None` when none completed.
     pub read_request_bytes: Option<f64>,
     /// Mean size of the writes in bytes; `None` when none completed.
     pub write_request_bytes: Option<f64>,
-    /// Share of the reads, 0 to 1, that were merged into another request before they were issued.
+    /// Fraction of the reads, 0 to 1, that were merged into another request before they were
+    /// issued.
     pub read_merged_fraction: Option<f64>,
-    /// Share of the writes, 0 to 1, that were merged into another request before they were issued.
+    /// Fraction of the writes, 0 to 1, that were merged into another request before they were
+    /// issued.
     pub write_merged_fraction: Option<f64>,
     /// Discards completed per second; `None` before kernel 4.18.
     pub discard_ios_per_s: Option<f64>,
@@ -168,7 +170,7 @@ pub struct DeviceView {
     pub discard_bytes_per_s: Option<f64>,
     /// Mean time from the queue to completion of discards; `None` when none completed.
     pub discard_await_ns: Option<f64>,
-    /// Share of the discards, 0 to 1, that were merged into another request.
+    /// Fraction of the discards, 0 to 1, that were merged into another request.
     pub discard_merged_fraction: Option<f64>,
     /// Flushes of the drive's cache completed per second; `None` before kernel 5.5. The kernel
     /// does not keep them for partitions.
@@ -200,13 +202,13 @@ pub struct ProcessView {
     pub rchar_bytes_per_s: Option<f64>,
     /// Bytes handed over by system calls per second.
     pub wchar_bytes_per_s: Option<f64>,
-    /// Share of the interval spent waiting for block I/O, 0 to 1.
+    /// Fraction of the interval spent waiting for block I/O, 0 to 1.
     pub io_wait: Option<f64>,
     /// Kernel's one-letter state. Of a process that moves nothing it may be a few seconds old.
     pub state: Option<char>,
     /// Process id of its parent.
     pub parent_pid: u32,
-    /// Share of the bytes that it read, 0 to 1, that came from the page cache.
+    /// Fraction of the bytes that it read, 0 to 1, that came from the page cache.
     pub cache_fraction: Option<f64>,
     /// Bytes fetched from devices since it began.
     pub read_total_bytes: Option<u64>,
@@ -216,7 +218,7 @@ pub struct ProcessView {
     pub read_accumulated_bytes: Option<u64>,
     /// Bytes sent to devices since it was seen first, cancelled ones taken off.
     pub write_accumulated_bytes: Option<u64>,
-    /// Share of the interval, 0 to 1, spent waiting for memory to be swapped in.
+    /// Fraction of the interval, 0 to 1, spent waiting for memory to be swapped in.
     pub swap_in: Option<f64>,
     /// How many threads it has; `None` until it was looked at.
     pub threads: Option<u32>,

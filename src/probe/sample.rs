@@ -96,11 +96,11 @@ pub struct PressureStall {
 /// One line of a pressure file.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct PressureLine {
-    /// Share of the last 10 seconds, in percent.
+    /// Fraction of the last 10 seconds, in percent.
     pub average_10_s: f64,
-    /// Share of the last 60 seconds, in percent.
+    /// Fraction of the last 60 seconds, in percent.
     pub average_60_s: f64,
-    /// Share of the last 300 seconds, in percent.
+    /// Fraction of the last 300 seconds, in percent.
     pub average_300_s: f64,
     /// Waited in all since boot.
     pub total: Duration,

@@ -90,7 +90,7 @@ impl LatencyHeatmap {
         }
     }
 
-    /// Takes note of a request whose queueing was seen.
+    /// Records a request whose queueing was seen.
     pub fn record(&mut self, request: &TracedRequest) {
         let Some(taken) = request.timestamps.stages().q2c else {
             return;
@@ -182,7 +182,7 @@ impl RequestScatter {
         }
     }
 
-    /// Takes note of a request that has a place.
+    /// Records a request that has a place.
     pub fn record(&mut self, request: &TracedRequest) {
         if matches!(
             request.operation,
@@ -249,7 +249,7 @@ mod tests {
         // Too late for a column that has gone.
         heat.record(&request(0, 5, 0));
         assert_eq!(heat.columns().count(), MAX_COLUMNS);
-        // After a long pause it starts anew.
+        // After a long pause it starts again.
         heat.record(&request(0, 1 << 40, 0));
         assert_eq!(heat.columns().count(), 1);
     }

@@ -1,4 +1,4 @@
-//! What is under way: bios, and the requests that they become.
+//! What is in flight: bios, and the requests that they become.
 
 use super::operation::MatchKind;
 use super::request::{RequestActor, TracedRequest};
@@ -18,7 +18,7 @@ pub(super) struct PendingBio {
     pub(super) is_split: bool,
 }
 
-/// A request under way.
+/// A request in flight.
 #[derive(Debug)]
 pub(super) struct OpenRequest {
     pub(super) request: TracedRequest,

@@ -18,7 +18,7 @@ const CLEANUP_INTERVAL_NS: u64 = 10_000_000_000;
 /// What could not be put together.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub struct MatchErrors {
-    /// Completions of requests whose issue was not seen: they were under way when the trace
+    /// Completions of requests whose issue was not seen: they were in flight when the trace
     /// began, or events were lost.
     pub unmatched_completions: u64,
     /// Requests that were given up, because their completion was not seen.
@@ -94,13 +94,13 @@ impl RequestMatcher {
         self.match_errors
     }
 
-    /// Requests under way.
+    /// Requests in flight.
     #[must_use]
     pub fn in_flight(&self) -> usize {
         self.open_requests.len()
     }
 
-    /// When the oldest of those under way that were seen to be queued was.
+    /// When the oldest of those in flight that were seen to be queued was.
     #[must_use]
     pub fn oldest_queued(&self) -> Option<u64> {
         let requests = self.open_requests.values();
@@ -369,7 +369,7 @@ impl RequestMatcher {
         Some(open.request)
     }
 
-    /// Forgets what is under way: its next event may be among those not seen, and an event of a
+    /// Forgets what is in flight: its next event may be among those not seen, and an event of a
     /// later request in the same place would be taken for it.
     fn clear_in_flight(&mut self) {
         self.open_requests = PendingMap::default();

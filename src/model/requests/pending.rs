@@ -3,7 +3,7 @@
 use std::collections::HashMap;
 use std::hash::Hash;
 
-/// More than this cannot be under way on any machine: the rest are remains of lost events.
+/// More than this cannot be in flight on any machine: the rest are remains of lost events.
 const MAX_ENTRIES: usize = 1 << 18;
 
 /// A map from keys to any number of values, the oldest first. Several requests may have the same

@@ -139,7 +139,7 @@ pub struct RequestSummary {
 }
 
 impl RequestSummary {
-    /// Takes note of a request.
+    /// Records a request.
     pub fn record(&mut self, request: &TracedRequest) {
         self.requests += 1;
         self.operation_latencies

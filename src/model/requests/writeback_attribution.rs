@@ -23,7 +23,7 @@ pub(super) struct WritebackAttribution {
 }
 
 impl WritebackAttribution {
-    /// Takes note of an event of a file.
+    /// Records an event of a file.
     pub(super) fn record_event(&mut self, event: &BlockEvent) {
         match event.request_step {
             RequestStep::Dirtied => {

@@ -10,7 +10,7 @@ use crate::probe::SystemSample;
 use super::groups;
 use super::transfer::{Transfer, TransferFile};
 
-/// Busy for this share of time, somebody always waits for a device.
+/// Busy for this fraction of time, somebody always waits for a device.
 const BUSY_UTILIZATION: f64 = 0.8;
 /// A process that waits for I/O for less of its time than this does something else.
 const LOW_IO_WAIT: f64 = 0.1;
@@ -82,15 +82,15 @@ fn is_dirty_throttled(process: Option<&ProcessView>, now: &SystemSample) -> bool
 /// What speaks for either end.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct BottleneckEvidence {
-    /// Share of time in which the device that is read was busy.
+    /// Fraction of time in which the device that is read was busy.
     pub source_utilization: Option<f64>,
-    /// Share of time in which the device that is written was busy.
+    /// Fraction of time in which the device that is written was busy.
     pub destination_utilization: Option<f64>,
     /// Whether it is one device.
     pub is_same_device: bool,
     /// Whether the kernel makes writers wait.
     pub is_throttled: bool,
-    /// Share of time in which the process waited for block I/O.
+    /// Fraction of time in which the process waited for block I/O.
     pub io_wait: Option<f64>,
     /// Whether it was running at the moment of the sample.
     pub is_running: bool,

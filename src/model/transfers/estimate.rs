@@ -37,7 +37,7 @@ pub struct Eta {
 }
 
 impl RateEstimator {
-    /// Takes note of a position. A position before the last one starts all over.
+    /// Records a position. A position before the last one starts all over.
     pub fn observe_position(&mut self, at: Duration, position: u64) {
         let Some((before, was)) = self.last_observation else {
             self.first_observation = Some((at, position));

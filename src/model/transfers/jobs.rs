@@ -31,7 +31,7 @@ struct FollowedJob {
 }
 
 impl FollowedJobs {
-    /// Takes note of a sample.
+    /// Records a sample.
     pub fn update_jobs(&mut self, now: &SystemSample) {
         for followed in &mut self.0 {
             followed.observe(now);

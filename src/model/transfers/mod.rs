@@ -48,7 +48,7 @@ pub struct TransferTracker {
 }
 
 impl TransferTracker {
-    /// Takes note of files of at least `smallest` bytes.
+    /// Records files of at least `smallest` bytes.
     #[must_use]
     pub fn new(smallest: u64) -> Self {
         Self {
@@ -58,7 +58,7 @@ impl TransferTracker {
         }
     }
 
-    /// Takes note of a sample.
+    /// Records a sample.
     pub fn update(&mut self, interval: &SampleInterval<'_>) {
         let now = interval.current;
         self.jobs.update_jobs(now);

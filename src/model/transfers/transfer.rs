@@ -134,13 +134,13 @@ impl Transfer {
         }
     }
 
-    /// Takes note of where it stood in the sample before it was found; it may not have begun then.
+    /// Records where it stood in the sample before it was found; it may not have begun then.
     pub fn observe_first(&mut self, sample: &SystemSample) {
         self.observe(sample);
         self.finished_at = None;
     }
 
-    /// Takes note of where it stands in a sample.
+    /// Records where it stands in a sample.
     pub fn observe(&mut self, sample: &SystemSample) {
         if self.finished_at.is_some() {
             return;

@@ -58,7 +58,7 @@ impl DescriptorBudget {
 /// A file that is read again and again.
 #[derive(Debug)]
 pub enum ReusedFile {
-    /// Not opened yet, or opened anew each time because the budget is spent.
+    /// Not opened yet, or opened again each time because the budget is spent.
     NotOpen,
     /// Kept open.
     KeptOpen(OwnedFd),

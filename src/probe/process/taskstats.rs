@@ -2,7 +2,7 @@
 //! Documentation/accounting/taskstats.rst and delay-accounting.rst).
 //!
 //! Needs CAP_NET_ADMIN. Sent without rights or to a kernel without CONFIG_TASKSTATS, a request
-//! fails, and there are no figures: the caller takes another source or none.
+//! fails, and there are no metrics: the caller takes another source or none.
 
 use std::os::fd::OwnedFd;
 use std::time::Duration;

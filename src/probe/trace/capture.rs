@@ -58,7 +58,7 @@ pub enum CaptureControl {
     /// It goes on.
     Continue,
     /// It has the kernel record nothing for this long, at no cost to anybody's requests, and then
-    /// goes on. What is under way meanwhile is not seen to its end.
+    /// goes on. What is in flight meanwhile is not seen to its end.
     Pause(Duration),
 }
 

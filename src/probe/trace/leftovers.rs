@@ -29,7 +29,7 @@ static INSTANCE_COUNT: AtomicU32 = AtomicU32::new(0);
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct InstanceMaker {
     pid: u32,
-    /// When it began, in ticks since boot: the number alone is given anew.
+    /// When it began, in ticks since boot: the number alone is given again.
     start_ticks: u64,
     /// Inode of its PID namespace; `None` in names of earlier versions.
     namespace: Option<u64>,
