@@ -1,4 +1,4 @@
-//! What could not be read, said to the user.
+//! Notices about values that could not be read.
 
 /// What could not be read and why.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]

@@ -78,17 +78,17 @@ pub struct RequestsView {
     pub operations: Vec<OperationView>,
     /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
-    /// Columns of time, the oldest first: when it begins, and how many requests took how long
-    /// (see [`Heat::row_begins`]).
+    /// Columns of the latency heat map, the oldest first: the start of each, and its counts by row
+    /// (see [`LatencyHeatmap::row_start_ns`](super::charts::LatencyHeatmap::row_start_ns)).
     pub heatmap: Vec<(u64, [ReadOtherCounts; HEATMAP_ROWS])>,
-    /// A selection of places and times.
+    /// Sampled points of offset against time.
     pub scatter: Vec<ScatterPoint>,
     /// The latest requests, the newest first.
     pub latest_requests: Vec<TracedRequest>,
 }
 
 impl RequestAggregator {
-    /// An empty board of a device, from a time on the trace's clock.
+    /// Creates an empty aggregation for a device, starting at a time on the trace's clock.
     #[must_use]
     pub fn new(device: &str, began: u64) -> Self {
         Self {
@@ -102,7 +102,7 @@ impl RequestAggregator {
         }
     }
 
-    /// Takes the next requests.
+    /// Adds the next completed requests.
     pub fn add_requests(&mut self, requests: &[TracedRequest]) {
         for request in requests {
             self.summary.record(request);
@@ -116,7 +116,7 @@ impl RequestAggregator {
         self.latest_requests.extend(listed.iter().cloned());
     }
 
-    /// Records how the trace stands.
+    /// Stores the status of the trace.
     pub fn set_trace_status(&mut self, lost: u64, gaps: MatchErrors, under_way: u64) {
         self.summary.lost_events = lost;
         self.summary.match_errors = gaps;
