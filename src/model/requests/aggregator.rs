@@ -79,7 +79,7 @@ pub struct RequestsView {
     /// Threads with the most bytes.
     pub top_threads: Vec<(Option<RequestActor>, PerThreadStats)>,
     /// Columns of the latency heat map, the oldest first: the start of each, and its counts by row
-    /// (see [`LatencyHeatmap::row_start_ns`](super::charts::LatencyHeatmap::row_start_ns)).
+    /// (see [`LatencyHeatmap::row_start_ns`]).
     pub heatmap: Vec<(u64, [ReadOtherCounts; HEATMAP_ROWS])>,
     /// Sampled points of offset against time.
     pub scatter: Vec<ScatterPoint>,
